@@ -83,7 +83,7 @@ def apply_in_pieces(
         waiting = [one for one in waiting if id(one) not in taken]
         here = [one.record for one in left if one.key <= key]
         left = [one for one in left if one.key > key]
-        _change(target, steps, here, applied, fence)
+        _change(target, program, steps, here, applied, fence)
     _merge(target, waiting, applied, fence)
     target.arrive(
         Arrival(program.move, {**program.past_refreshes, **program.ends_as}, [one.record for one in left]), fence
@@ -105,7 +105,12 @@ def _merge(target: PiecewiseTarget, due: Sequence[StagedSlice], applied: Applied
 
 
 def _change(
-    target: PiecewiseTarget, steps: Sequence[ProgramStep], records: Sequence[Record], applied: Applied, fence: Fence
+    target: PiecewiseTarget,
+    program: Program,
+    steps: Sequence[ProgramStep],
+    records: Sequence[Record],
+    applied: Applied,
+    fence: Fence,
 ) -> None:
     """Run one statement of the source at the target. A refusal is about the first of its tables that has a plan."""
     sql = list(_statements(target.renderer(), steps))
@@ -113,7 +118,7 @@ def _change(
     entry = LedgerEntry(
         statements=tuple(statement for _, statement in sql),
         tables=_names(steps),
-        states={i: after for i, after in last.items() if after is not None},
+        states={i: program.on_the_way(after) for i, after in last.items() if after is not None},
         gone=tuple(i for i, after in last.items() if after is None),
         key=steps[0].key,
         records=tuple(records),

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import psycopg
+import pytest
 
 from airflow_ddlrepl import flow
+from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table_state import TableStatus
 from airflow_ddlrepl.ports.work import InProcess
@@ -17,30 +19,59 @@ from tests.conformance.file_engine.target import FileTarget
 from tests.conformance.work import START
 from tests.support.replica import Replica, channel_file
 
+RULE = """create or replace function public.refuses() returns trigger language plpgsql as $$ begin
+    if '{text}' in (select value from jsonb_each_text(to_jsonb(new))) then raise 'it takes no {text}'; end if;
+    return new;
+end $$"""
+DO_RULE = (
+    "create trigger refuses before insert or update on {name} for each row execute function public.refuses(); "
+    "alter table {name} enable always trigger refuses"
+)
+NO_RULE = "drop trigger refuses on {name}"
+NAMES_TABLES = ("INT-123", "ADP-131")
+"""Of the errors of cycles in which only some tables go on: suspended ones, and one whose load the target refuses."""
 Rows = list[dict[str, str | None]]
 """Values as texts, by column name."""
 
 
 @dataclass
 class Place:
-    """A channel from a PostgreSQL database into a target of one engine. read: a table of the target."""
+    """A channel from a PostgreSQL database into a target of one engine. read: a table of the target.
+
+    rule: has the target refuse rows of a table, by its id, that have a text as a value; no text: no more.
+    """
 
     replica: Replica
     read: Callable[[TableName], Rows | None] = field(repr=False)
+    rule: Callable[[int, str], None] = field(repr=False)
 
     def start(self, *more: str) -> None:
         """Activate the channel, with tables at the source. more: statements before it."""
         self.replica.at_source(*START, *more)
         self.replica.activate()
 
+    def late(self) -> set[int]:
+        """The ids of the tables that do not follow the source."""
+        with flow.open_channel(self.replica.file, InProcess()) as run:
+            states = run.target("warehouse").state().table_states.values()
+            return {one.table_id for one in states if one.state is not TableStatus.LIVE}
+
+    def suspend(self) -> DdlReplError:
+        """One cycle, whose error names suspended tables: all others are as at the source."""
+        with pytest.raises(DdlReplError) as caught:
+            self.replica.replicate()
+        assert caught.value.code in NAMES_TABLES, caught.value
+        self.check(but=self.late())
+        return caught.value
+
     def states(self) -> dict[str, TableStatus]:
         """How the tables stand at the target, by the name that they have there."""
         with flow.open_channel(self.replica.file, InProcess()) as run:
             return {str(one.name): one.state for one in run.target("warehouse").state().table_states.values()}
 
-    def check(self) -> None:
-        """Every table of the source is at the target with all its rows, and with none twice."""
-        names = _tables(self.replica.source)
+    def check(self, but: Collection[int] = ()) -> None:
+        """Every table of the source, but some by their ids, is at the target with all its rows, and none twice."""
+        names = _tables(self.replica.source, but)
         for name in names:
             wanted = _rows(self.replica.source, name)
             found = self.read(name)
@@ -59,7 +90,13 @@ class Place:
 
 def postgres(folder: Path, source: str, target: str, /, **more: Any) -> Place:
     replica = Replica(source, target, channel_file(folder, source, target, **more))
-    return Place(replica, lambda name: _rows(target, name) if name in _tables(target) else None)
+
+    def rule(table_id: int, text: str) -> None:
+        with flow.open_channel(replica.file, InProcess()) as run:
+            name = run.target("warehouse").state().table_states[table_id].name
+        replica.at_target(RULE.format(text=text), *(DO_RULE if text else NO_RULE).format(name=name).split("; "))
+
+    return Place(replica, lambda name: _rows(target, name) if name in _tables(target) else None, rule)
 
 
 def files(folder: Path, source: str, /, **more: Any) -> Place:
@@ -73,14 +110,22 @@ def files(folder: Path, source: str, /, **more: Any) -> Place:
             return None
         return [{c.name: row[str(c.id)] for c in table.shape.columns} for row in table.rows]
 
-    return Place(replica, read)
+    def rule(table_id: int, text: str) -> None:
+        target = FileTarget(location, "shop").files
+        rules = {i: one for i, one in target.rules().items() if i != table_id}
+        target.put_rules({**rules, table_id: text} if text else rules)
+
+    return Place(replica, read, rule)
 
 
-def _tables(url: str) -> set[TableName]:
+def _tables(url: str, but: Collection[int] = ()) -> set[TableName]:
     ours = "'pg_catalog', 'information_schema', 'ddlrepl'"
-    query = f"select schemaname, tablename from pg_tables where schemaname not in ({ours})".encode()
+    query = (
+        "select nspname, relname from pg_class c join pg_namespace n on n.oid = relnamespace"
+        f" where relkind = 'r' and nspname not in ({ours}) and c.oid <> all (%s::oid[])"
+    )
     with psycopg.connect(url) as connection:
-        return {TableName(*row) for row in connection.execute(query)}
+        return {TableName(*row) for row in connection.execute(query.encode(), [list(but)])}
 
 
 def _columns(url: str, name: TableName) -> list[str]:

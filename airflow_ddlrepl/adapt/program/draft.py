@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from airflow_ddlrepl.adapt.program.program import Discarded, Program, ProgramStep, Slice
 from airflow_ddlrepl.adapt.program.suspend import CatchUp
@@ -101,8 +101,10 @@ class Draft:
             own = {i: s for i, s in self.states.items() if i in catch_up.only or i not in before}
             ends = {i: catch_up.ended(before, s, high) for i, s in own.items()}
         found = (tuple(self.slices), tuple(self.steps), self.states | ends)
-        stays_at = catch_up.to if catch_up else None
-        return Program(low, high, *found, discarded=tuple(self.discarded), ends_as=ends, stays_at=stays_at)
+        program = Program(low, high, *found, discarded=tuple(self.discarded), ends_as=ends)
+        if catch_up is None:
+            return program
+        return replace(program, stays_at=catch_up.to, suspension=catch_up.suspension(before))
 
 
 def _slice(table_state: TableState, low: LogKey, high: LogKey, source: Table, whole: Table | None) -> Slice:

@@ -7,7 +7,7 @@ change or a truncate of one table at its place in the log). `builder.ProgramBuil
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 
 from airflow_ddlrepl.adapt.plan_model import TablePlan
@@ -16,7 +16,7 @@ from airflow_ddlrepl.model.change import Event
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import LogKey, Position
 from airflow_ddlrepl.model.table import Table
-from airflow_ddlrepl.model.table_state import TableState, TableStatus
+from airflow_ddlrepl.model.table_state import Suspension, TableState, TableStatus
 from airflow_ddlrepl.rules.decide import ChangeKind
 
 
@@ -91,7 +91,7 @@ class Program:
     stop: the plan that a person must deal with first, found at `high`. discarded: what the target does not take by its
     rules; a schema change among it is a step that only logs a warning. ends_as: by id, tables that the program suspends
     or ends the suspension of, as they are at its end. stays_at: the target's position, when the program only
-    brings some suspended tables up to it.
+    brings some suspended tables up to it. suspension: of these tables; None: it is a program for the other ones.
     """
 
     low: Position
@@ -103,11 +103,21 @@ class Program:
     discarded: tuple[Discarded, ...] = ()
     ends_as: Mapping[int, TableState] = field(default_factory=dict)
     stays_at: Position | None = None
+    suspension: Suspension | None = None
 
     @property
     def move(self) -> tuple[Position, Position]:
         """Return the position of the target before the program, and after it."""
         return (self.low, self.high) if self.stays_at is None else (self.stays_at, self.stays_at)
+
+    def on_the_way(self, after: TableState) -> TableState:
+        """Return how a target stores a table that a step has changed, where it can't store it with the program's end.
+
+        A table that is brought up stays suspended until then: it would miss the rest of the program after a kill.
+        """
+        if self.suspension is None:
+            return after
+        return replace(after, state=TableStatus.SUSPENDED, suspension=replace(self.suspension, status=after.state))
 
     @property
     def first_commit(self) -> Position:

@@ -91,6 +91,11 @@ class CatchUp:
         here = replace(suspension, at=LogKey(high, START_OF_TRANSACTION), status=after.state)
         return replace(after, state=TableStatus.SUSPENDED, suspension=here)
 
+    def suspension(self, before: Mapping[int, TableState]) -> Suspension | None:
+        """Return the first of the suspensions that the catch-up ends. before: the target's tables before it."""
+        found = [s.suspension for i, s in before.items() if i in self.only and s.suspension]
+        return min(found, key=lambda one: one.at, default=None)
+
     def require_free(self, name: TableName, by: TableState, table_states: Mapping[int, TableState]) -> None:
         """Raise CannotAdapt ADP-158 or ADP-170 when another table has the name that a table is to get."""
         for other in table_states.values():

@@ -26,11 +26,11 @@ def catch_up(run: RunContext, target: str, total: Applied, ids: Collection[int] 
     A table may need rows of another one, or its name: these are tried again after the others, and at last together.
     ids: of the tables to try; None: all but those that a refresh has isolated.
     """
-    todo = _suspended_families(run, target, ids)
-    if not todo:
+    if not _suspended_families(run, target, ids):
         return
     claim(run, target)
     record(run, target)
+    todo = _suspended_families(run, target, ids)  # what a killed run had begun is done now
     while todo:
         failed = [one for one in todo if not _is_brought_up(run, target, one, total)]
         stopped = [one for one in failed if _needs_others(run, target, one)]
@@ -77,7 +77,8 @@ def _bring_up(run: RunContext, target: str, ids: set[int], total: Applied) -> tu
     """
     now = run.target(target).state()
     catch = CatchUp(ids | _new_partitions(run, now, ids), now.lsn)
-    refused_until = max(s.suspension.until for i, s in now.table_states.items() if i in ids and s.suspension)
+    known = [s.suspension.until for i, s in now.table_states.items() if i in ids and s.suspension]
+    refused_until = max(known, default=now.lsn)
     for limit in sorted({min(refused_until, now.lsn), now.lsn}):
         if not starting_points(run.target(target).state(), catch):
             break  # what came first has brought it up, or lets it wait for a refresh

@@ -100,6 +100,16 @@ class Files:
         path = self.path(name)
         return path.read_text() if path.exists() else ""
 
+    # -- rules
+
+    def rules(self) -> dict[int, str]:
+        """By id of a table, a text that no value of its rows may be."""
+        path = self.root / "rules"
+        return {int(i): text for i, text in json.loads(path.read_text()).items()} if path.exists() else {}
+
+    def put_rules(self, rules: dict[int, str]) -> None:
+        replace_file(self.root / "rules", rules)
+
     # -- the state
 
     @property

@@ -31,7 +31,7 @@ from airflow_ddlrepl.engines.target_state import (
     TargetState,
     forgotten,
 )
-from airflow_ddlrepl.errors import Unsupported
+from airflow_ddlrepl.errors import TargetError, Unsupported
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import LogKey, Position
@@ -260,6 +260,14 @@ class FileTarget(Target, PiecewiseTarget):
                 for number in sorted(one.sections):
                     table.rows = merge(table.rows, one.sections[number], table.shape)
                     done += sum(part.read for part in one.sections[number])
+            refused = self.files.rules().get(due[0].piece.table_id)
+            if refused is not None and any(refused in row.values() for row in table.rows):
+                raise TargetError(
+                    f"the target refuses rows: {name} takes no {refused}",
+                    code="INT-105",
+                    table=name,
+                    hint="take the table's rule away, and run again",
+                )
             table.epoch, table.position = epoch, due[-1].piece.high
             self.files.write(name, table)
         return {"changes": done}
