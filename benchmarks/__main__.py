@@ -15,7 +15,7 @@ from pathlib import Path
 
 from airflow_ddlrepl.demo.servers import PrivateServer
 from airflow_ddlrepl.spark.execute.runner import SparkRunner
-from benchmarks import cycles, keys, long_trail, many, memory, ours, ratios, replays, scheduled
+from benchmarks import cycles, keys, long_trail, many, memory, ours, ratios, replays, scheduled, suspended
 from benchmarks.pairs import show, show_peaks, show_seconds
 from benchmarks.workload import KINDS, NARROW, Kind
 
@@ -28,6 +28,7 @@ SETTINGS = {
 CHANGES, KEYS, ROWS = 2_000_000, 500_000, 5_000_000
 COLD, WARM = 5_000_000, 1_000_000
 REPLAY, SEGMENTS = 5_000_000, 100_000
+TABLES = 500
 MEMORY = (1_000_000, 20_000_000)
 MEASURES: dict[str, Callable[[ratios.Bench, Kind, argparse.Namespace], None]] = {
     "changes": lambda bench, kind, given: show(ratios.changes(bench, kind, scaled(CHANGES, given))),
@@ -36,6 +37,7 @@ MEASURES: dict[str, Callable[[ratios.Bench, Kind, argparse.Namespace], None]] = 
     "cycles": lambda bench, kind, given: show(cycles.cycles(bench, kind, scaled(COLD, given), scaled(WARM, given))),
     "small": lambda bench, kind, given: show_seconds(cycles.small(bench, kind, given.connect)),
     "many": lambda bench, _kind, _given: show(many.tables(bench)),
+    "suspended": lambda bench, _kind, given: show(suspended.cycles(bench, max(2, scaled(TABLES, given)))),
     "replay": lambda bench, kind, given: show(replays.replays(bench, kind, scaled(REPLAY, given))),
     "airflow": lambda bench, _kind, _given: show_seconds(scheduled.runs(bench)),
     "plan": lambda bench, kind, given: show_seconds(long_trail.plans(bench, kind, scaled(SEGMENTS, given))),

@@ -14,10 +14,10 @@ BATCH = 100
 
 def tables(bench: Bench) -> list[Figure]:
     """Ours against ours: the second of each pair is the case with few tables."""
-    spread = _Channel(bench, "many", 500)
-    one = _Channel(bench, "one", 1)
-    large = _Channel(bench, "enrolled2000", 2000)
-    little = _Channel(bench, "enrolled10", 10)
+    spread = Channel(bench, "many", 500)
+    one = Channel(bench, "one", 1)
+    large = Channel(bench, "enrolled2000", 2000)
+    little = Channel(bench, "enrolled10", 10)
     found = [
         _compared(bench, "10,000 changes: in one table / in 500 tables", (spread, 500, 20), (one, 1, 10_000)),
         _compared(bench, "10 tables changed: of 10 / of 2,000 enrolled", (large, 10, 20), (little, 10, 20)),
@@ -27,7 +27,7 @@ def tables(bench: Bench) -> list[Figure]:
     return found
 
 
-class _Channel:
+class Channel:
     """So many small tables, replicated once."""
 
     def __init__(self, bench: Bench, name: str, count: int) -> None:
@@ -67,7 +67,7 @@ def _create(number: int) -> str:
     )
 
 
-def _compared(bench: Bench, what: str, case: tuple[_Channel, int, int], base: tuple[_Channel, int, int]) -> Figure:
+def _compared(bench: Bench, what: str, case: tuple[Channel, int, int], base: tuple[Channel, int, int]) -> Figure:
     found: list[Pair] = []
     for number in range(bench.pairs + 1):
         for channel, count, changes in (case, base):

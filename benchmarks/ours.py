@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from airflow_ddlrepl.config.file.load import load_channel
+from airflow_ddlrepl.errors import TargetError
 from airflow_ddlrepl.flow import replicate
 from airflow_ddlrepl.flow.admin.activate import activate
 from airflow_ddlrepl.flow.apply.integrate import integrate
+from airflow_ddlrepl.flow.apply.suspension import SUSPENDED
 from airflow_ddlrepl.flow.capture.capture import capture
 from airflow_ddlrepl.flow.refresh.refresh import refresh
 from airflow_ddlrepl.flow.rewind.rewind import rewind
@@ -80,6 +82,16 @@ class Ours:
 
     def replicate(self) -> float:
         return _timed(lambda: replicate(self.run))[0]
+
+    def replicate_refused(self, table: str) -> float:
+        """Seconds of a cycle that fails by the name of a suspended table. Raises AssertionError when it does not."""
+        started = time.monotonic()
+        try:
+            replicate(self.run)
+        except TargetError as error:
+            assert (error.code, error.table) == (SUSPENDED, table), error
+            return time.monotonic() - started
+        raise AssertionError(f"{table} is not suspended")
 
     def refresh(self, table: str) -> float:
         return _timed(lambda: refresh(self.run, [f"public.{table}"]))[0]
