@@ -35,8 +35,12 @@ def cut_over(replica: Replica, *accepted: str) -> Any:
 
 
 def undo(replica: Replica) -> Any:
+    return by(replica, flow.reopen)
+
+
+def by(replica: Replica, stage: Callable[[Any], Any]) -> Any:
     with flow.open_channel(replica.file, InProcess()) as cycle:
-        return flow.reopen(cycle)
+        return stage(cycle)
 
 
 def check(replica: Replica) -> Any:
@@ -55,6 +59,7 @@ def test_the_target_has_everything_and_no_run_writes_there_any_more(make: Make) 
     replica.at_target("INSERT INTO orders VALUES (3, 30, 'by an application')")
     replica.at_source("INSERT INTO orders VALUES (3, 31, 'too late')")
     runs: list[Callable[[], Any]] = [replica.replicate, replica.activate, replica.refresh, replica.capture]
+    runs += [lambda: by(replica, flow.refresh_isolated), lambda: by(replica, flow.retry)]
     for run in runs:
         with pytest.raises(CannotCutOver, match=r"CUT-101.*is cut over since .*applications use its targets"):
             run()
@@ -289,3 +294,17 @@ def test_a_task_of_airflow_fails_too(make: Make) -> None:
     for stage in ("capture", "integrate"):
         with pytest.raises(CannotCutOver, match="CUT-101"):
             flow.has_work(load_channel(replica.file), stage)
+
+
+@pytest.mark.parametrize("databases", [15], indirect=True)  # each run connects anew there
+def test_the_source_may_be_read_only_for_everybody(make: Make) -> None:
+    """As docs/cutover.md says how to keep writers out."""
+    replica = make(SHOP)
+    name = psycopg.conninfo.conninfo_to_dict(replica.source)["dbname"]
+    replica.at_source("INSERT INTO orders VALUES (1, 10)")
+    replica.at_source(f"ALTER DATABASE {name} SET default_transaction_read_only = on")
+    with pytest.raises(psycopg.errors.ReadOnlySqlTransaction):
+        replica.at_source("INSERT INTO orders VALUES (2, 20)")
+    cut_over(replica)
+    assert replica.rows(ROWS) == [(1, 10)]
+    assert check(replica).is_complete
