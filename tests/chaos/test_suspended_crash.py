@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from itertools import count
 
@@ -12,6 +13,7 @@ from airflow_ddlrepl.demo.servers import PrivateServer
 from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.model.table_state import TableStatus
 from airflow_ddlrepl.ports.work import InProcess
+from tests.chaos.refused import killed_while_refused
 from tests.chaos.source import START, work
 from tests.chaos.traces import look
 from tests.support.crashing import die
@@ -19,6 +21,7 @@ from tests.support.replica import Replica, channel_file
 
 REFUSE = "alter table kept.log add constraint refuses check (what <> 'refused') not valid"
 ACCEPT = "alter table kept.log drop constraint refuses"
+KILLS = 5
 _numbers = count(1)
 
 
@@ -114,3 +117,13 @@ def test_killed_while_a_table_is_caught_up(replica: Replica, stage: str, point: 
     refused_work(replica)
     settle(replica)
     assert suspended(replica) == set()
+
+
+@pytest.mark.req("XR-09")
+def test_runs_killed_at_any_moment_while_rows_are_refused(pg18: PrivateServer) -> None:
+    """Random histories, refusals that come and go, and a writer that goes on."""
+    seed = int(os.environ.get("DDLREPL_CHAOS_FROM", "1"))
+    story = killed_while_refused(pg18, seed, KILLS)
+    print(f"seed {seed}: {'; '.join(story.kills)}")
+    if story.trouble:
+        pytest.fail(f"seed {seed}: {story.trouble}\n{story.history}", pytrace=False)
