@@ -41,7 +41,7 @@ def without_absent(table: Table, properties: Properties) -> Table:
         _refuse_key(table, column)
     for column in gone:
         _refuse_needed(left, column)
-    return left.with_(types=tuple(_used(left)))
+    return left.with_(types=used_types(left))
 
 
 def target_shape(table: Table, properties: Properties) -> Table:
@@ -133,12 +133,12 @@ def _expressions(table: Table) -> Iterator[tuple[str, str]]:
     return ((column.name, column.default or "") for column in table.columns if column.generated)
 
 
-def _used(table: Table) -> Iterator[TypeDefinition]:
-    """Yield the types that a column of the table uses, or that such a type uses."""
+def used_types(table: Table) -> tuple[TypeDefinition, ...]:
+    """Return the types that a column of the table uses, or that such a type uses."""
     texts = [column.type.text for column in table.columns]
     used = []
     for type_ in reversed(table.types):  # what a type builds on stands before it
         if any(mentions(text, type_.name) for text in texts):
             used.append(type_)
             texts += [type_.base or "", *(attribute.type for attribute in type_.attributes)]
-    return reversed(used)
+    return tuple(reversed(used))

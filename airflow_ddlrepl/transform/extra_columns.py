@@ -27,6 +27,7 @@ from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.model.table import Column, Key, Table
 from airflow_ddlrepl.model.target_columns import DELETED, DELETED_AT, HISTORY_OPERATION
 from airflow_ddlrepl.model.types import DataType, TypeKind
+from airflow_ddlrepl.transform.own_types import with_own_types
 
 _FIRST_ID = 1 << 20  # no column of a source has such a number
 _TYPES = {
@@ -68,7 +69,8 @@ def with_extra_columns(shape: Table, source: Table, entry: TargetTable, *, lenie
     shape: the table there without them, `source` the source's, which has the names that expressions use. lenient: an
     extra column is left out where an expression names a column that the table does not have.
     Raises Unsupported ADP-160 for a partitioned table or a partition, ADP-161 for a name that another column has,
-    ADP-162 for an expression that names a column which the target's table does not have, ADP-163 without a key.
+    ADP-162 for an expression that names a column which the target's table does not have, ADP-163 without a key, and
+    what `with_own_types` raises.
     """
     if not entry.shapes:
         return shape
@@ -79,6 +81,7 @@ def with_extra_columns(shape: Table, source: Table, entry: TargetTable, *, lenie
         shape = _nullable(shape, source)
     if entry.time_key:
         shape = _history(shape)
+    shape = with_own_types(shape, source, entry, lenient=lenient)
     found = tuple(_columns(shape, source, entry, lenient=lenient))
     taken = {column.name for column in shape.columns}
     if clash := next((column.name for column in found if column.name in taken), None):

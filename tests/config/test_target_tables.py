@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from airflow_ddlrepl.config.file.load import read_channel
+from airflow_ddlrepl.config.sections.column_types import column_type
 from airflow_ddlrepl.config.sections.target_tables import target_table_in
 from airflow_ddlrepl.errors import ConfigError
 from tests.config.test_restrict import FILE, JOBS, ORDERS, channel
@@ -31,7 +32,11 @@ def test_the_first_that_matches_a_table_decides_and_its_text_has_all() -> None:
 @pytest.mark.parametrize(
     ("entry", "told"),
     [
-        ({"tables": "t"}, "says nothing: write soft_delete, time_key, extra, key or coerce_error_policy"),
+        ({"tables": "t"}, "says nothing: write soft_delete, time_key, extra, key, types or coerce_error_policy"),
+        ({"types": {"a": "money"}}, "a: 'money' is no type that a column can be given: write smallint, integer"),
+        ({"types": {"a": "numeric(2,3)"}}, "a: 'numeric(2,3)': the type numeric can't have that size"),
+        ({"types": {"a": "int(4)"}}, "a: 'int(4)': the type integer can't have that size"),
+        ({"types": {"": "int"}}, "name: '' can be no name"),
         ({"coerce_error_policy": "null"}, "coerce_error_policy"),
         ({"key": ["a", "a"]}, "key: names a column twice"),
         ({"key": "a", "soft_delete": "x"}, "says key and time_key or soft_delete"),
@@ -59,3 +64,21 @@ def test_what_can_not_be_is_told_with_its_line(entry: Any, told: str) -> None:
 def test_a_value_of_the_change_is_in_no_condition() -> None:
     with pytest.raises(ConfigError, match=r"\{ commit_time \} can not be there"):
         channel({"condition": "a > {commit_time}"})
+
+
+@pytest.mark.parametrize(
+    ("text", "spelled", "typmod"),
+    [
+        (" INT ", "integer", -1),
+        ("decimal(12, 2)", "numeric(12,2)", 786438),
+        ("numeric(12)", "numeric(12,0)", 786436),
+        ("varchar(20)", "character varying(20)", 24),
+        ("char", "character(1)", 5),
+        ("timestamp(3) with time zone", "timestamp(3) with time zone", 3),
+        ("timestamptz(3)", "timestamp(3) with time zone", 3),
+        ("time", "time without time zone", -1),
+    ],
+)
+def test_a_type_is_spelled_as_the_server_does(text: str, spelled: str, typmod: int) -> None:
+    found = column_type(text)
+    assert (found.text, found.typmod) == (spelled, typmod)

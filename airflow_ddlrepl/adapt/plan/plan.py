@@ -21,6 +21,7 @@ from airflow_ddlrepl.adapt.plan.verdicts import (
     judge,
     judge_columns,
     judge_late,
+    judge_own_types,
     judge_settings,
 )
 from airflow_ddlrepl.adapt.plan_model import Step, StepKind, TablePlan
@@ -136,7 +137,7 @@ def _altered(
     case = Case(new, held, evidence, policy, facts, context.needs)
     try:
         verdicts = [verdict for change in found for verdict in judge(change, case)]
-        missing = (*judge_late(case), *judge_columns(was, table_state))
+        missing = (*judge_late(case), *judge_columns(was, table_state), *judge_own_types(case))
         if not any(verdict.reload for verdict in (*verdicts, *missing)) and is_rewritten(case, found):
             verdicts.append(REWRITTEN)
         verdict_steps = (*answer(verdicts, case), *(step for one in missing for step in respond(one, policy)))

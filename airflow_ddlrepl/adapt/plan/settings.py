@@ -26,7 +26,7 @@ class SettingsChange:
     kind: what brings the table's change: a statement, or the file itself (PROPERTIES). before: the file's settings when
     the table got its present shape, as `Channel.properties_at` returns them; None for a table that the target does not
     have. now: the present ones. has_rows: the target's table has rows that the former settings have chosen. is_live: it
-    is in step with the source.
+    is in step with the source. rewritten: the columns with types of the target's own whose values a statement changed.
     """
 
     kind: EventKind
@@ -36,3 +36,4 @@ class SettingsChange:
     is_live: bool = False
     reads_before: Reads = Reads()
     reads_now: Reads = Reads()
+    rewritten: tuple[str, ...] = ()

@@ -33,6 +33,7 @@ _USING = {
     Conversion.ASSIGN: Using.ASSIGN,
     Conversion.CAST: Using.EXPLICIT,
     Conversion.BY_TEXT: Using.BY_TEXT,
+    Conversion.FILE: Using.AS_WRITTEN,
 }
 
 

@@ -156,6 +156,13 @@ def judge_columns(was: Table, present: Table) -> Iterator[Verdict]:
         yield Verdict(True, f"the target's table lacks what the source's had before: {names}", By.NONE)
 
 
+def judge_own_types(case: Case) -> Iterator[Verdict]:
+    """Judge columns that the channel file gives another type: their values are read from the source again."""
+    others = [name for name, how in case.evidence.conversions.items() if how is Conversion.FILE]
+    if others and not case.held.is_partitioned:
+        yield Verdict(True, f"columns have other types by the channel file (`types`): {', '.join(others)}", By.NONE)
+
+
 def judge_settings(change: SettingsChange) -> Iterator[Verdict]:
     """Judge existing rows by the channel file's settings now: `restrict` gives other rows, `transform` other values."""
     if not change.has_rows or change.before is None:
@@ -172,6 +179,9 @@ def judge_settings(change: SettingsChange) -> Iterator[Verdict]:
     each = tuple(bool(entry and entry.time_key) for entry in map(target_table_in, (change.before, change.now)))
     if each[0] != each[1]:
         yield Verdict(True, f"{'a row' if each[1] else 'no more a row'} per change (`time_key`)", By.NONE)
+    if change.rewritten:
+        names = ", ".join(change.rewritten)
+        yield Verdict(True, f"the server rewrote values of columns whose type is the target's own: {names}", By.NONE)
     if before.function == now.function:
         return
     if values_in(change.before) == values_in(change.now):

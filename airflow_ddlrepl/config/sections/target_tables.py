@@ -11,9 +11,10 @@ from pydantic import Field, field_validator, model_validator
 
 from airflow_ddlrepl.config.base.section import YesNo
 from airflow_ddlrepl.config.condition.parser import expression, spelled
+from airflow_ddlrepl.config.sections.column_types import column_type
 from airflow_ddlrepl.config.sections.table_mapping import SYSTEM_COLUMNS, Patterns, Property, possible_name
 
-FIELDS = frozenset({"soft_delete", "deleted_at", "extra", "time_key", "coerce_error_policy", "key"})
+FIELDS = frozenset({"soft_delete", "deleted_at", "extra", "time_key", "coerce_error_policy", "key", "types"})
 """The settings of an entry, beside the tables and targets that it is for."""
 
 
@@ -48,6 +49,19 @@ class TargetTable(Property):
         {}, description='column: expression over the row ("price * amount") or the change ("{commit_time}")'
     )
 
+    types: dict[str, str] = Field({}, description="column: data type that it has at the target, whatever the source's")
+
+    @field_validator("types")
+    @classmethod
+    def _types_are_possible(cls, value: dict[str, str]) -> dict[str, str]:
+        found = {}
+        for name, text in value.items():
+            try:
+                found[possible_name(name)] = column_type(text).text
+            except ValueError as error:
+                raise ValueError(f"{name}: {error}") from None
+        return found
+
     @field_validator("extra")
     @classmethod
     def _expressions_can_be_read(cls, value: dict[str, Any]) -> dict[str, str]:
@@ -62,7 +76,7 @@ class TargetTable(Property):
     @model_validator(mode="after")
     def _columns_are_possible(self) -> TargetTable:
         if not self.shapes and "coerce_error_policy" not in self.model_fields_set:
-            raise ValueError("says nothing: write soft_delete, time_key, extra, key or coerce_error_policy")
+            raise ValueError("says nothing: write soft_delete, time_key, extra, key, types or coerce_error_policy")
         if self.key and (self.time_key or self.soft_delete is not None):
             raise ValueError("says key and time_key or soft_delete: those find rows by the source's key")
         if len(set(self.key)) < len(self.key):
@@ -83,7 +97,7 @@ class TargetTable(Property):
     @property
     def shapes(self) -> bool:
         """Does the entry give the target's table another shape?"""
-        return bool(self.columns or self.key)
+        return bool(self.columns or self.key or self.types)
 
     @property
     def needs_old_rows(self) -> bool:
@@ -114,3 +128,9 @@ def has_own_key(properties: str) -> bool:
     """Has the target's table another key than the source's? properties: a text made by `table_mapping.digest`."""
     entry = target_table_in(properties)
     return entry is not None and bool(entry.key)
+
+
+def own_types(properties: str) -> dict[str, str]:
+    """Return the types of the target's own by the source's column. properties: a text by `table_mapping.digest`."""
+    entry = target_table_in(properties)
+    return entry.types if entry is not None else {}

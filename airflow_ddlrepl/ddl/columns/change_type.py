@@ -32,12 +32,13 @@ class Using(StrEnum):
     """This value says how the target computes the new values of its existing rows.
 
     assign: by the server's own assignment cast, as the source did. explicit: by an explicit cast, best effort.
-    by_text: over the value's text. empty: there are no rows.
+    by_text: over a cast to text. as_written: over the text that the old type writes. empty: there are no rows.
     """
 
     ASSIGN = "assign"
     EXPLICIT = "explicit"
     BY_TEXT = "by text"
+    AS_WRITTEN = "as written"
     EMPTY = "empty"
 
 

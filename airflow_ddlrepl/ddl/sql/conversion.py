@@ -12,13 +12,14 @@ class Conversion(StrEnum):
     """A conversion says how a statement computes a column's new values.
 
     assign: it has no USING clause. cast: `USING c::type` of the column itself. by_text: `USING c::text::type`.
-    other: all else.
+    other: all else. file: no statement does, the channel file gives the target's column another type.
     """
 
     ASSIGN = "assign"
     CAST = "cast"
     BY_TEXT = "by text"
     OTHER = "other"
+    FILE = "channel file"
 
 
 _TEXT = (["text"], ["varchar"], ["character", "varying"])

@@ -15,6 +15,7 @@ from airflow_ddlrepl.adapt.policy import Policy, policy_at
 from airflow_ddlrepl.adapt.program.builder import Planner
 from airflow_ddlrepl.adapt.target_facts import Refusal, Renderer, TargetFacts
 from airflow_ddlrepl.config.sections.table_mapping import refreshed_in
+from airflow_ddlrepl.config.sections.target_tables import target_table_in
 from airflow_ddlrepl.ddl.sql.statement import NOTHING_KNOWN, Evidence, evidence
 from airflow_ddlrepl.engines.target import ServerFacts
 from airflow_ddlrepl.errors import Unsupported
@@ -30,7 +31,7 @@ from airflow_ddlrepl.flow.mapping.tables import (
     seen_at,
     shape_before,
 )
-from airflow_ddlrepl.flow.mapping.target_tables import require_target_tables
+from airflow_ddlrepl.flow.mapping.target_tables import require_target_tables, with_new_types
 from airflow_ddlrepl.flow.mapping.value_functions import function_reads, require_still_given, transform_at
 from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.model.change import Event, EventKind, why_ignored
@@ -39,7 +40,9 @@ from airflow_ddlrepl.model.position import LogKey, Position
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.table_state import TableState, TableStatus
 from airflow_ddlrepl.model.types import TypeDefinition
+from airflow_ddlrepl.ports.types import TypeSystem
 from airflow_ddlrepl.transform.columns import with_revealed_columns
+from airflow_ddlrepl.transform.own_types import rewritten
 
 _NEWEST = LogKey(Position(2**63 - 1), 0)
 Refusals = Mapping[tuple[int, LogKey], Refusal]
@@ -102,7 +105,7 @@ class _Planner:
                 self._refuse_impossible(before, new, event, table_states)
             if before is None and (policy.adapts or new.partition):
                 self._refuse_foreign(new, table_states)
-            known = called(known, new, self.run.channel, self.target)
+            known = called(with_new_types(known, before, properties_now), new, self.run.channel, self.target)
         if policy.replays:
             known = arithmetic(known, source_before, self.run.types)
         facts = replace(
@@ -122,7 +125,7 @@ class _Planner:
             facts=facts if policy.replays else replace(facts, refusal=refusal),
             context=PlanContext(
                 source_before=self._seen_before(source_before, seen, policy) if before and source_before else None,
-                settings=_settings(before, source_before, new, event.kind, properties_now),
+                settings=_settings(before, source_before, new, (event.kind, known), properties_now, self.run.types),
                 text=texts.statement(before, new, event, replace(facts, refusal=refusal)) if runs_text else None,
                 limit=_limit(before, event, properties_now),
             ),
@@ -279,12 +282,22 @@ def _limit(before: TableState | None, event: Event, properties: str) -> str:
 
 
 def _settings(
-    before: TableState | None, source_before: Table | None, new: Table | None, kind: EventKind, now: str
+    before: TableState | None,
+    source_before: Table | None,
+    new: Table | None,
+    change: tuple[EventKind, Evidence],
+    now: str,
+    types: TypeSystem,
 ) -> SettingsChange:
-    """Return the file's settings for the table: now, and at its present shape. Partitioned tables have no rows."""
+    """Return the file's settings for the table: now, and at its present shape. Partitioned tables have no rows.
+
+    change: its kind, and what is known about it. types: of the source.
+    """
+    kind, known = change
     if before is None or new is None or new.is_partitioned or before.state is TableStatus.NEW:
         return SettingsChange(kind, before.properties if before else None, now)
     condition = condition_reads(now, source_before) if source_before else None
+    of_own = target_table_in(now) if source_before and known.rewritten is not False else None
     return SettingsChange(
         kind,
         before.properties,
@@ -293,6 +306,7 @@ def _settings(
         is_live=before.state is TableStatus.LIVE,
         reads_before=Reads(condition, function_reads(before.properties, source_before or new)),
         reads_now=Reads(condition_reads(now, new), function_reads(now, new)),
+        rewritten=rewritten(of_own, source_before or new, new, types),
     )
 
 

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from airflow_ddlrepl.config.sections.channel import Channel
-from airflow_ddlrepl.config.sections.target_tables import TargetTable
+from airflow_ddlrepl.config.sections.target_tables import TargetTable, target_table_in
+from airflow_ddlrepl.ddl.sql.conversion import Conversion
+from airflow_ddlrepl.ddl.sql.statement import Evidence
 from airflow_ddlrepl.engines.target_state import Capabilities
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.flow.mapping.row_filters import require_whole_rows
 from airflow_ddlrepl.model.table import Table
+from airflow_ddlrepl.model.table_state import TableState
 from airflow_ddlrepl.rules.client import client_at
 from airflow_ddlrepl.rules.decide import ChangeKind, decide
 
@@ -32,6 +36,18 @@ def require_old_rows(channel: Channel, target: str, tables: Iterable[Table]) -> 
     for table, entry in _with_entries(channel, target, tables):
         if entry.needs_old_rows:
             require_whole_rows(channel, table, "target_tables", _A_ROW_EACH)
+
+
+def with_new_types(known: Evidence, table_state: TableState | None, now: str) -> Evidence:
+    """Return the evidence of a change with the columns that the file gives another type than before.
+
+    now: the file's settings for the table, as `Channel.properties_at` returns them.
+    """
+    if table_state is None:
+        return known
+    was, be = (entry.types if entry else {} for entry in map(target_table_in, (table_state.properties, now)))
+    others = {name for name in {**was, **be} if was.get(name) != be.get(name)}
+    return replace(known, conversions={**known.conversions, **dict.fromkeys(others, Conversion.FILE)})
 
 
 def _with_entries(channel: Channel, target: str, tables: Iterable[Table]) -> Iterator[tuple[Table, TargetTable]]:

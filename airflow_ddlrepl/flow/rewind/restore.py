@@ -9,10 +9,11 @@ from itertools import chain
 
 from airflow_ddlrepl.adapt.plan.plan import target_shape
 from airflow_ddlrepl.adapt.target_facts import TargetFacts
+from airflow_ddlrepl.config.sections.target_tables import own_types
 from airflow_ddlrepl.ddl.base.change import SchemaChange
 from airflow_ddlrepl.ddl.base.edit import free_name
 from airflow_ddlrepl.ddl.columns.change_default import ChangeDefault
-from airflow_ddlrepl.ddl.columns.change_type import ChangeType
+from airflow_ddlrepl.ddl.columns.change_type import ChangeType, Using
 from airflow_ddlrepl.ddl.columns.drop_column import DropColumn
 from airflow_ddlrepl.engines.chunks import chunk_bytes
 from airflow_ddlrepl.engines.loading import load_chunks
@@ -132,9 +133,12 @@ class ArchivedTables(RowOrigin):
 
     def _widened(self, load: TableLoad) -> Iterator[SchemaChange]:
         cut = {ours.id for _, ours in load.cut}
+        types = own_types(load.after.properties)
+        own = {column.id for column in load.table.columns if column.name in types}
         for before in (one for one in self._narrow(load).values() if one.id not in cut):
             now = load.after.shape.column(before.id)
-            yield ChangeType.between(before, now, self.shapes.facts.type_system)
+            change = ChangeType.between(before, now, self.shapes.facts.type_system)
+            yield replace(change, using=Using.AS_WRITTEN) if before.id in own else change
             if now.default:
                 yield ChangeDefault(now.id, now.name, None, now.default)
 

@@ -13,6 +13,7 @@ from airflow_ddlrepl.ddl.columns.drop_column import DropColumn
 from airflow_ddlrepl.ddl.columns.fill_column import FillColumn
 from airflow_ddlrepl.ddl.columns.rename_column import RenameColumn
 from airflow_ddlrepl.engines.postgres.connection.quoting import literal, qualified, quote
+from airflow_ddlrepl.engines.postgres.types.as_written import read_as, written
 from airflow_ddlrepl.model.table import Column, Table
 
 
@@ -57,6 +58,7 @@ def change_type(change: ChangeType, before: Table) -> list[str]:
         Using.ASSIGN: "",
         Using.EXPLICIT: f" USING {name}::{change.type.text}",
         Using.BY_TEXT: f" USING {name}::text::{change.type.text}",
+        Using.AS_WRITTEN: f" USING {read_as(written(name), change.type)}",
         Using.EMPTY: f" USING NULL::{change.type.text}",
     }[change.using]
     return [f"{_alter(before)} ALTER COLUMN {name} TYPE {change.type.text}{collate}{using}"]

@@ -31,8 +31,8 @@ from airflow_ddlrepl.engines.postgres.connection.copy import (
 )
 from airflow_ddlrepl.engines.postgres.connection.quoting import literal, quote
 from airflow_ddlrepl.engines.postgres.connection.settings import ROWS
-from airflow_ddlrepl.engines.postgres.merge.value_function import spelled
 from airflow_ddlrepl.engines.postgres.pgoutput.binary_types import binary_safe
+from airflow_ddlrepl.engines.postgres.types.as_written import written
 from airflow_ddlrepl.engines.source import RowSelection
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.transform.values import Transform, batches, values
@@ -178,7 +178,7 @@ def text_batches(rows: TableRows) -> Iterator[pa.RecordBatch]:
     try:
         with connection.cursor() as cursor:
             _begin(connection, cursor, rows.snapshot)
-            texts = [f"{spelled(quote(name))} AS {quote(name)}" for name in read] or ["NULL::text"]
+            texts = [f"{written(quote(name))} AS {quote(name)}" for name in read] or ["NULL::text"]
             cursor.execute(select(rows.place, texts, rows.low_page, rows.high_page, where(rows.condition)))
             for batch in cursor.fetch_record_batch():
                 for part in batches(pa.Table.from_batches([batch])):

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from airflow_ddlrepl.config.condition.parser import condition
-from airflow_ddlrepl.config.sections.target_tables import cuts_texts, has_own_key
+from airflow_ddlrepl.config.sections.target_tables import cuts_texts, has_own_key, own_types
 from airflow_ddlrepl.engines.postgres.connection.quoting import literal
 from airflow_ddlrepl.engines.postgres.connection.session_names import session_name
 from airflow_ddlrepl.engines.postgres.merge.change_columns import (
@@ -39,6 +39,7 @@ from airflow_ddlrepl.engines.postgres.merge.staging_tables import (
     StagedColumn,
     staged_columns,
     with_cut_texts,
+    with_own_types,
 )
 from airflow_ddlrepl.engines.postgres.merge.value_function import transformed
 from airflow_ddlrepl.engines.postgres.types.equality import equality
@@ -171,6 +172,8 @@ class _Plan:
         if self.transform is not None:
             computed = dict.fromkeys(self.transform.gives, "text")
             self.columns = staged_columns(task.table, task.target, {**self.encodings, **computed}, self._loose_keys())
+        if types := own_types(task.settings):
+            self.columns = with_own_types(self.columns, task.target, types)
         if cuts_texts(task.settings):
             self.columns = with_cut_texts(self.columns, task.table, task.target)
         self.columns += change_columns(task.target)

@@ -6,13 +6,14 @@ Staging columns are named by column id: `c3` a value, `h3` is it there, `k3` the
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from airflow_ddlrepl.engines.postgres.connection.quoting import qualified, quote
 from airflow_ddlrepl.engines.postgres.connection.settings import SCHEMA
 from airflow_ddlrepl.engines.postgres.merge.inline_rows import InlineRows
+from airflow_ddlrepl.engines.postgres.types.as_written import is_characters, written
 from airflow_ddlrepl.engines.postgres.types.underlying import ENUM, schema_of, underlying
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Table
@@ -42,7 +43,7 @@ class StagedColumn:
     cast: the type that its staged value is cast to, "" when assignment is enough. is_regclass: a text has to be read
     as that type's input. in_array: staged as a one-element array (ADBC can't copy bytes into numeric). collation: of
     the target's column when it has one of its own. operators: schema of its `=` when that is not pg_catalog.
-    is_key; is_set: an UPDATE sets it.
+    is_key; is_set: an UPDATE sets it. as_written: the text that the source's type writes is read as the target's.
     """
 
     id: int
@@ -57,6 +58,7 @@ class StagedColumn:
     in_array: bool = False
     is_key: bool = False
     is_set: bool = True
+    as_written: bool = False
 
     @property
     def staged_name(self) -> str:
@@ -67,6 +69,7 @@ class StagedColumn:
         """Return SQL that reads the staged value."""
         plain = f"{alias}.{prefix}{self.id}"
         plain = f"({plain})[1]" if self.in_array else plain
+        plain = written(plain) if self.as_written else plain
         if self.cast and self.is_regclass:  # its cast from text takes neither `-` nor a number, its input does
             plain = f"CAST({plain} AS bpchar)"
         return f"CAST({plain} AS {self.cast})" if self.cast else plain
@@ -155,6 +158,20 @@ def with_cut_texts(columns: Sequence[StagedColumn], source: Table, target: Table
         replace(one, cast=one.target_type) if not one.is_key and is_cut(theirs[one.id], ours[one.id]) else one
         for one in columns
     )
+
+
+def with_own_types(columns: Sequence[StagedColumn], target: Table, names: Container[str]) -> tuple[StagedColumn, ...]:
+    """Return the columns so that those with these names at the source are read by the types of the target's own.
+
+    A text that is too long is refused, not cut. Key columns are as they are: their types only become wider.
+    """
+    ours = {column.id: column.type for column in target.columns}
+
+    def read(one: StagedColumn) -> StagedColumn:
+        cast = "" if is_characters(ours[one.id]) else one.target_type
+        return replace(one, as_written=True, cast=cast, is_regclass=False)
+
+    return tuple(read(one) if one.source_name in names and not one.is_key else one for one in columns)
 
 
 def _staged(

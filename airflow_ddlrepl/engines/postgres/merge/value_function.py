@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from airflow_ddlrepl.engines.postgres.connection.conditions import full
 from airflow_ddlrepl.engines.postgres.merge.evaluate_sql import sql_evaluator
 from airflow_ddlrepl.engines.postgres.merge.staging_tables import StagedColumn, staged_columns
+from airflow_ddlrepl.engines.postgres.types.as_written import written
 from airflow_ddlrepl.engines.postgres.types.underlying import underlying
 from airflow_ddlrepl.errors import TargetError
 from airflow_ddlrepl.integrate.keys import key_rows, key_values
@@ -27,11 +28,6 @@ if TYPE_CHECKING:
     from airflow_ddlrepl.integrate.equality import Ints
 
 _WHOLE_NUMBERS = ("int2", "int4", "int8")
-
-
-def spelled(value: str) -> str:
-    """Return SQL for a value's text as its type writes it (a cast to text does not always); NULL for NULL."""
-    return f"CASE WHEN num_nonnulls({value}) = 1 THEN format('%s', {value}) END"
 
 
 def transformed(
@@ -111,7 +107,7 @@ def _texts(
 
 
 def _written(cursor: Any, name: str, read: Mapping[str, pa.Array], columns: Sequence[StagedColumn]) -> dict[str, Any]:
-    texts = ", ".join(f"{spelled(replace(column, cast='').value('s'))} AS {column.staged_name}" for column in columns)
+    texts = ", ".join(f"{written(replace(column, cast='').value('s'))} AS {column.staged_name}" for column in columns)
     with sql_evaluator(cursor, name, columns, pa.table(dict(read))) as ask:
         found = ask(texts)
     return {column.source_name: values for column, values in zip(columns, found.columns, strict=True)}
