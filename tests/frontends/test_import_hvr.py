@@ -143,6 +143,53 @@ def test_an_export_with_tables_groups_and_names(tmp_path: Path) -> None:
     assert "new tables of app join" in found.text()
 
 
+def test_what_only_the_targets_have_is_imported(tmp_path: Path) -> None:
+    found = imported(
+        tmp_path,
+        """SRC * Capture
+TGT * Integrate
+SRC * Capture IgnoreSessionName=purge
+* * AdaptDDL RefreshOptions="-gr -inow"
+TGT * ColumnProperties Name=gone, Extra, SoftDelete
+TGT t ColumnProperties Name=at, Extra, IntegrateExpression={hvr_integ_tstamp}
+TGT t ColumnProperties Name=price, Datatype=numeric, Precision=12, Scale=2
+TGT u ColumnProperties Name=code, Datatype=varchar, Length=9
+TGT u TableProperties CoerceErrorPolicy=SILENT
+TGT t Restrict RefreshCondition="a = 1", Context=ADAPTDDL
+TGT u Restrict IntegrateCondition="b > 2"
+""",
+    )
+    assert found.channel["capture"] == {"ignore_sessions": {"names": ["purge"], "known_by": "triggers"}}
+    assert found.channel["adapt_ddl"] == [{"refresh_options": "-gr -inow"}]
+    assert found.channel["target_tables"] == [
+        {
+            "tables": ["t"],
+            "soft_delete": "gone",
+            "extra": {"at": "{commit_time}"},
+            "types": {"price": "numeric(12,2)"},
+        },
+        {
+            "tables": ["u"],
+            "soft_delete": "gone",
+            "types": {"code": "varchar(9)"},
+            "coerce_error_policy": "truncate",
+        },
+        {"tables": ["*"], "soft_delete": "gone"},
+    ]
+    assert found.channel["restrict"] == [
+        {"tables": ["t"], "refresh": "a = 1", "context": "adaptddl"},
+        {"tables": ["u"], "integrate": "b > 2"},
+    ]
+    assert found.is_whole
+    read_channel(found.yaml())
+
+
+def test_actions_that_contradict_each_other_are_refused(tmp_path: Path) -> None:
+    lines = "SRC * Capture\nTGT * Integrate\nTGT t ColumnProperties Name=gone, Extra, SoftDelete\n"
+    found = imported(tmp_path, f"{lines}TGT t ColumnProperties Name=a, Key\n")
+    assert (4, "refused", "ColumnProperties") in listed(found) and "target_tables" not in found.channel
+
+
 @pytest.mark.parametrize(
     ("line", "fate", "what"),
     [
@@ -150,17 +197,24 @@ def test_an_export_with_tables_groups_and_names(tmp_path: Path) -> None:
         ("TGT * Integrate /OnErrorSaveFailed", "needs attention", "Integrate OnErrorSaveFailed"),
         ("SRC * DbSequence /CaptureOnly", "refused", "DbSequence CaptureOnly"),
         ('* * Scheduling /CaptureStartTimes="0 2 * * *"', "needs attention", "Scheduling CaptureStartTimes"),
-        ("* * AdaptDDL /RefreshOptions=-inow", "needs attention", "AdaptDDL RefreshOptions -inow"),
-        ("SRC * Capture /IgnoreSessionName=purge", "refused", "Capture IgnoreSessionName"),
+        ("* * AdaptDDL /RefreshOptions=-iextra", "needs attention", "AdaptDDL RefreshOptions -iextra"),
+        ("SRC * Capture /IgnoreSessionName=purge", "needs attention", "Capture IgnoreSessionName"),
         ("TGT * Integrate Method=APPEND", "refused", "Integrate Method"),
-        ('TGT t Restrict /RefreshCondition="a = 1"', "refused", "Restrict RefreshCondition"),
+        ('TGT t Restrict /RefreshCondition="a = 1"', "needs attention", "Restrict RefreshCondition"),
         (
             "TGT t Restrict /CaptureCondition=a /RefreshCondition=a",
             "refused",
             "Restrict CaptureCondition, RefreshCondition",
         ),
         ('TGT t Restrict RefreshCondition="f(a)", IntegrateCondition="f(a)"', "refused", "Restrict"),
-        ("TGT t ColumnProperties Name=d, SoftDelete, Extra", "refused", "ColumnProperties Extra"),
+        ("TGT t ColumnProperties Name=d, TimeKey, Extra", "refused", "ColumnProperties TimeKey"),
+        ("* t ColumnProperties Name=d, SoftDelete, Extra", "refused", "ColumnProperties"),
+        ("TGT t ColumnProperties Name=d, Extra", "refused", "ColumnProperties"),
+        ("TGT t ColumnProperties Name=d, Datatype=money", "refused", "ColumnProperties"),
+        ("TGT t ColumnProperties Name=d, Length=3", "refused", "ColumnProperties"),
+        ('TGT t ColumnProperties Name=d, IntegrateExpression="a"', "refused", "ColumnProperties"),
+        ("TGT t ColumnProperties Name=d, Key, BaseName=e", "refused", "ColumnProperties"),
+        ("TGT * TableProperties CoerceErrorPolicy=WARNING", "refused", "TableProperties CoerceErrorPolicy"),
         ("* t ColumnProperties Name=d, BaseName=e", "refused", "ColumnProperties BaseName"),
         ("TGT t ColumnProperties Name=d, Absent, Context=x", "refused", "ColumnProperties Context"),
         ("TGT * TableProperties /BaseName=x", "refused", "TableProperties BaseName"),

@@ -12,15 +12,16 @@ from pydantic import ValidationError
 from airflow_ddlrepl.config.hvr.action_text import read_parameters
 from airflow_ddlrepl.config.sections.adapt_actions import AdaptAction
 from airflow_ddlrepl.config.sections.table_mapping import ColumnProperty, Restriction, TableProperty
-from airflow_ddlrepl.frontends.hvr.definition import ALL, HvrAction, HvrDefinition, Problems
+from airflow_ddlrepl.frontends.hvr.definition import ALL, HvrAction, HvrDefinition, Problems, message
 from airflow_ddlrepl.frontends.hvr.read_text import unknown_action, unknown_parameters
+from airflow_ddlrepl.frontends.hvr.restrict import restriction
 from airflow_ddlrepl.frontends.hvr.sequences import db_sequence
 from airflow_ddlrepl.frontends.hvr.sides import Sides, sides_of
 from airflow_ddlrepl.frontends.hvr.table_names import CURRENT_SCHEMA, TableNames, literal
+from airflow_ddlrepl.frontends.hvr.target_tables import TargetColumns
 from airflow_ddlrepl.frontends.hvr.vocabulary import ACTIONS, Fate, entry, without_parameters
 
 _METHODS = ("BURST", "CONTINUOUS", "AUTO")
-_CONDITIONS = ("CaptureCondition", "IntegrateCondition", "RefreshCondition")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +85,8 @@ class _Compiler:
         self._adapt: dict[str, list[dict[str, Any]]] = {}
         self._properties: dict[str, list[dict[str, Any]]] = {}
         self._no_truncate = False
+        self._ignored: list[str] = []
+        self._target_columns = TargetColumns(sides, self._names, self._find)
         self.findings: list[Finding] = []
         self.problems: list[tuple[int, str]] = []
 
@@ -121,6 +124,10 @@ class _Compiler:
 
     def _capture(self, action: HvrAction) -> None:
         self._no_truncate |= "NoTruncate" in action.values
+        if name := action.values.get("IgnoreSessionName"):
+            self._ignored.append(str(name))
+            why = "`known_by: triggers` costs a trigger on each table: read docs/postgresql.md, or write `messages`"
+            self._find(action.line, Fate.ATTENTION, "Capture IgnoreSessionName", why)
         if action.tables != ALL and "NoTruncate" in action.values:
             self._find(action.line, Fate.ATTENTION, "Capture NoTruncate", "it holds for all tables of a channel here")
 
@@ -133,8 +140,8 @@ class _Compiler:
     def _adaptddl(self, action: HvrAction) -> None:
         values = dict(action.values)
         options = str(values.get("RefreshOptions") or "").split()
-        if isolated := [word for word in options if word.startswith("-i")]:
-            why = "a refresh is a stage of its own; the other tables catch up in the same cycle"
+        if isolated := [word for word in options if word.startswith("-i") and word not in ("-i", "-inow")]:
+            why = "tables are isolated at the beginning of their refresh (-inow), or not at all"
             self._find(action.line, Fate.ATTENTION, f"AdaptDDL RefreshOptions {isolated[0]}", why)
             values["RefreshOptions"] = " ".join(word for word in options if word not in isolated)
         try:
@@ -142,7 +149,7 @@ class _Compiler:
             patterns = self._names.patterns(action.tables)
             AdaptAction.model_validate(data)
         except (ValueError, ValidationError) as error:
-            self.problems.append((action.line, f"AdaptDDL: {_message(error)}"))
+            self.problems.append((action.line, f"AdaptDDL: {message(error)}"))
             return
         if patterns is None:
             self._no_table(action)
@@ -164,6 +171,8 @@ class _Compiler:
         return [place for place in (self._sides.source, *self._sides.targets) if place in reached]
 
     def _tableproperties(self, action: HvrAction) -> None:
+        if (policy := action.values.get("CoerceErrorPolicy")) is not None:
+            self._target_columns.coerced(action, str(policy).upper())
         if self._definition.tables is not None:
             if not self._names.selected(action.tables):
                 self._no_table(action)
@@ -186,7 +195,9 @@ class _Compiler:
 
     def _columnproperties(self, action: HvrAction) -> None:
         reached, name = self._sides.reaches(action.locations), action.values.get("Name")
-        if name is None or ("BaseName" not in action.values and "Absent" not in action.values):
+        if name is not None and action.values.keys() - {"Name", "BaseName", "Absent"}:
+            self._target_columns.column(action, str(name))
+        elif name is None or ("BaseName" not in action.values and "Absent" not in action.values):
             why = "it says neither a column's name at the targets, nor that they lack it"
             self._find(action.line, Fate.REFUSED, "ColumnProperties", why)
         elif "BaseName" in action.values and self._sides.source in reached:
@@ -199,24 +210,11 @@ class _Compiler:
             self._property("column_properties", ColumnProperty, action, data)
 
     def _restrict(self, action: HvrAction) -> None:
-        given = {name: str(action.values[name]) for name in _CONDITIONS if name in action.values}
-        if not given:
-            return
-        reached = self._sides.reaches(action.locations)
-        acts = {
-            "CaptureCondition": self._sides.source in reached,
-            "IntegrateCondition": bool(reached & {*self._sides.targets}),
-        }
-        changes = {given[name] for name, does in acts.items() if does and name in given}
-        if "RefreshCondition" not in given or changes != {given["RefreshCondition"]}:
-            why = (
-                "a condition here is for changes, refreshes and compares alike: HVR's RefreshCondition and its"
-                " IntegrateCondition or CaptureCondition have to be the same"
-            )
-            self._find(action.line, Fate.REFUSED, f"Restrict {', '.join(given)}", why)
-            return
-        patterns = self._names.patterns(action.tables)
-        self._property("restrict", Restriction, action, {"tables": patterns, "condition": given["RefreshCondition"]})
+        data, findings = restriction(action, self._sides, self._names)
+        for fate, what, why in findings:
+            self._find(action.line, fate, what, why)
+        if data is not None:
+            self._property("restrict", Restriction, action, data)
 
     def _property(self, key: str, section: type[Any], action: HvrAction, data: dict[str, Any]) -> None:
         """Add an entry to a section of the channel file, or say why it can't be one."""
@@ -230,7 +228,7 @@ class _Compiler:
         try:
             section.model_validate(data)
         except ValidationError as error:
-            self._find(action.line, Fate.REFUSED, action.name, _message(error))
+            self._find(action.line, Fate.REFUSED, action.name, message(error))
         else:
             self._properties.setdefault(key, []).append(data)
 
@@ -245,6 +243,8 @@ class _Compiler:
         tables = [self._names.source_pattern(one) for one in self._names.tables] or [f"{CURRENT_SCHEMA}.*"]
         adapt = {place: {"adapt_ddl": actions} for place, actions in self._adapt.items()}
         named = list(self._names.properties())
+        if entries := self._target_columns.entries():
+            self._properties["target_tables"] = entries
         properties = dict(sorted(self._properties.items()))
         if named:
             properties["table_properties"] = [*named, *properties.get("table_properties", [])]
@@ -258,8 +258,14 @@ class _Compiler:
             ],
             **adapt.get("", {}),
             **properties,
-            **({"capture": {"no_truncate": True}} if self._no_truncate else {}),
+            **self._capture_section(),
         }
+
+    def _capture_section(self) -> dict[str, Any]:
+        found: dict[str, Any] = {"no_truncate": True} if self._no_truncate else {}
+        if self._ignored:
+            found["ignore_sessions"] = {"names": list(dict.fromkeys(self._ignored)), "known_by": "triggers"}
+        return {"capture": found} if found else {}
 
     def _schemas(self, location: str) -> dict[str, Any]:
         schemas, several = self._names.schemas(location)
@@ -267,11 +273,3 @@ class _Compiler:
             why = f"tables of schema {schema} go to several schemas of {location}; here a schema goes to one"
             self.findings.append(Finding(1, Fate.REFUSED, "TableProperties Schema", why))
         return {"schemas": schemas} if schemas else {}
-
-
-def _message(error: ValueError) -> str:
-    if not isinstance(error, ValidationError):
-        return str(error)
-    details = error.errors(include_url=False, include_input=False)
-    texts = (f"{'.'.join(map(str, d['loc']))}: {d['msg'].removeprefix('Value error, ')}" for d in details)
-    return "; ".join(text.removeprefix(": ").replace("Input should be", "has to be") for text in texts)

@@ -68,7 +68,7 @@ _CAPTURE = {
         _LOG, "XLogDirectory LogJournal LogJournalSysDir CheckpointFrequency CheckpointStorage HashBuckets HashKey"
     ),
     **_safe(_LOG, "TriggerBased QuickToggle ToggleFrequency KeyOnlyCaptureTable"),
-    **_refused("changes of these sessions would be replicated: write `capture.ignore_sessions`", "IgnoreSessionName"),
+    **_compiled("IgnoreSessionName"),
     **_refused(_ROWS, "IgnoreCondition IgnoreUpdateCondition"),
     **_refused(_FILES, "DeleteAfterCapture Pattern IgnorePattern IgnoreUnterminated IgnoreSizeChanges AccessDelay"),
     **_refused(_FILES, "UseDirectoryTime"),
@@ -95,26 +95,26 @@ _INTEGRATE = {
     **_CONTEXT,
 }
 _COLUMNS = {
-    **_compiled("Name BaseName Absent"),
+    **_compiled("Name BaseName Absent Key Extra SoftDelete IntegrateExpression Datatype Length Precision Scale"),
     **_safe("PostgreSQL distributes no rows", "DistributionKey"),
     **_refused("a column of a name is meant, not of a type", "DatatypeMatch"),
-    **_refused("write it as `target_tables` (docs/target_tables.md)", "Extra SoftDelete TimeKey"),
-    **_refused("values come from a function of your own (docs/transform.md)", "CaptureExpression IntegrateExpression"),
+    **_refused("write it as `target_tables` (docs/target_tables.md)", "TimeKey"),
+    **_refused("values come from a function of your own (docs/transform.md)", "CaptureExpression"),
     **_refused("values come from a function of your own (docs/transform.md)", "CaptureExpressionType ExpressionScope"),
     **_refused(_ROWS, "CaptureFromRowId TrimDatatype"),
-    **_refused("write it as `target_tables` with `key` (docs/target_tables.md)", "Key SurrogateKey"),
-    **_refused("a target's columns have the source's types", "Datatype Length Precision Scale Nullable"),
+    **_refused("write it as `target_tables` with `key` (docs/target_tables.md)", "SurrogateKey"),
+    **_refused("a target's columns may be NULL where the source's may", "Nullable"),
     **_refused("compare looks at every column", "IgnoreDuringCompare"),
     **_CONTEXT,
 }
 _TABLES = {
-    **_compiled("BaseName Schema"),
+    **_compiled("BaseName Schema CoerceErrorPolicy"),
     **_safe("nothing of the kind is needed between PostgreSQL servers", "NoDuplicateRows CreateUnicodeDatatypes"),
     **_safe("nothing of the kind is needed between PostgreSQL servers", "DistributionKeyLimit PartitionByDate"),
     **_safe("nothing of the kind is needed between PostgreSQL servers", "DistributionKeyAvoidPattern BQClusterKeys"),
     **_safe("nothing of the kind is needed between PostgreSQL servers", "TransientTable PackedInside"),
     **_refused("the target would have the table: leave it out by `exclude`, for all targets", "Absent"),
-    **_refused("write it as `target_tables` (docs/target_tables.md)", "CoerceErrorPolicy CoerceErrorType"),
+    **_refused("write it as `target_tables` (docs/target_tables.md)", "CoerceErrorType"),
     **_refused(_ROWS, "SapUnpackErrorPolicy TrimWhiteSpace TrimTime MapBinary"),
     **_refused(_ROWS, "MapEmptyStringToSpace MapEmptyDateToConstant CharacterMapping MissingRepresentationString"),
     **_refused(_ROWS, "MissingRepresentationNumeric MissingRepresentationDate"),
@@ -125,7 +125,7 @@ _RESTRICT = {
     **_safe("a table is read in chunks that need no condition", "SliceCountCondition SliceSeriesCondition"),
     **_refused(_ROWS, "CompareCondition RefreshJoinCondition CompareJoinCondition HorizColumn HorizLookupTable"),
     **_refused(_ROWS, "DynamicHorizLookup AddressTo AddressSubscribe SelectDistinct"),
-    **_CONTEXT,
+    **_compiled("Context"),
 }
 _SCHEDULING = {
     **_attention(
