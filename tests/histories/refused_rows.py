@@ -128,21 +128,22 @@ class Refusing(Player):
         return [*found, FUNCTION] if self.lacks_function[number] else found
 
     def _accept(self, number: int, rng: random.Random) -> bool:
-        """False: there is nothing, or a generated column has come that needs a narrowed one as it is."""
         found = self._refusals(number)
+        return bool(found) and self._is_taken_away(number, rng.choice(found))
+
+    def _is_taken_away(self, number: int, statement: str) -> bool:
+        """False: a generated column has come meanwhile that needs a narrowed one as it is."""
         with suppress(psycopg.errors.FeatureNotSupported):
-            statement = rng.choice(found) if found else ""
             self.there[number].execute(statement.encode())
             self.lacks_function[number] &= statement != FUNCTION
-            return bool(found)
+            return True
         return False
 
     def finish(self) -> None:
         """Nothing is refused any more; what can't be taken away goes with a refresh."""
         for number in range(len(self.there)):
-            while self._accept(number, random.Random(0)):
-                pass
-            if self._refusals(number):
+            done = [self._is_taken_away(number, statement) for statement in self._refusals(number)]
+            if not all(done):
                 self.replica.refresh("*.*")
         super().finish()
 
