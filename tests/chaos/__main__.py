@@ -80,7 +80,11 @@ def main() -> int:
         logging.getLogger(name).setLevel(logging.CRITICAL)
     points = given.points
     if points == []:  # without names
-        points = [point for point in FAIL_POINTS if not point.startswith(("rewind.", "reread.", "ledger.", "cutover."))]
+        points = [
+            point
+            for point in FAIL_POINTS
+            if not point.startswith(("rewind.", "reread.", "ledger.", "isolated.", "cutover."))
+        ]
     jobs = wanted(points or [], given)
     count = Count()
     for number, done in enumerate(work_off(given.version, jobs, given.jobs), 1):

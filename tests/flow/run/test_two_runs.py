@@ -37,7 +37,15 @@ START = (
 TRACES = "select what, n, count(*) from log group by 1, 2 order by 1, 2"
 RARE = (
     *("keep.", "activate.", "save.", "rewind.", "reread.", "ledger."),
-    *("capture.published", "capture.advanced", "capture.inspected", "integrate.first_commit", "isolated.", "cutover."),
+    *(
+        "capture.published",
+        "capture.advanced",
+        "capture.inspected",
+        "integrate.first_commit",
+        "integrate.sequences",
+        "isolated.",
+        "cutover.",
+    ),
 )
 POINTS = [name for name in FAIL_POINTS if not name.startswith(RARE)]
 _numbers = count(1)
