@@ -210,6 +210,16 @@ def test_actions_that_contradict_each_other_are_refused(tmp_path: Path) -> None:
         ("TGT t ColumnProperties Name=d, TimeKey, Extra", "refused", "ColumnProperties TimeKey"),
         ("* t ColumnProperties Name=d, SoftDelete, Extra", "refused", "ColumnProperties"),
         ("TGT t ColumnProperties Name=d, Extra", "refused", "ColumnProperties"),
+        (
+            "TGT t ColumnProperties Name=d, Extra, SoftDelete, Datatype=int",
+            "needs attention",
+            "ColumnProperties Datatype",
+        ),
+        (
+            "TGT t ColumnProperties Name=d, Extra, IntegrateExpression={hvr_op}",
+            "needs attention",
+            "ColumnProperties IntegrateExpression",
+        ),
         ("TGT t ColumnProperties Name=d, Datatype=money", "refused", "ColumnProperties"),
         ("TGT t ColumnProperties Name=d, Length=3", "refused", "ColumnProperties"),
         ('TGT t ColumnProperties Name=d, IntegrateExpression="a"', "refused", "ColumnProperties"),

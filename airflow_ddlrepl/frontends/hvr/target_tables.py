@@ -129,6 +129,11 @@ class TargetColumns:
         except Impossible as error:
             self._find(action.line, Fate.REFUSED, "ColumnProperties", str(error))
             return
+        if "Datatype" in action.values and action.values.keys() & {"Extra", "SoftDelete"}:
+            why = (
+                "the type of an extra column follows from its expression (write a cast), that of SoftDelete is boolean"
+            )
+            self._find(action.line, Fate.ATTENTION, "ColumnProperties Datatype", why)
         if action.values.get("IntegrateExpression") == "{hvr_op}":
             why = "the column has `insert`, `update` or `delete`, where HVR has 1, 2 or 0"
             self._find(action.line, Fate.ATTENTION, "ColumnProperties IntegrateExpression", why)

@@ -141,3 +141,16 @@ def test_a_history_and_deleted_rows_have_types_of_their_own(databases: Any, tmp_
     now(replica, target_tables=[{"tables": "t", "soft_delete": "gone", "types": {"code": "bigint"}}])
     replica.settle()
     assert replica.rows("SELECT code, pg_typeof(code)::text FROM t WHERE gone") == [(3, "bigint")]
+
+
+def test_texts_are_cut_to_a_type_of_the_targets_own(databases: Any, tmp_path: Path) -> None:
+    entry = {"tables": "t", "types": {"code": "varchar(2)"}, "coerce_error_policy": "truncate"}
+    replica = active(databases, tmp_path, TABLE, target_tables=[entry])
+    replica.at_source("UPDATE t SET code = 'abc' WHERE id = 1", "INSERT INTO t VALUES (6, 'defg')")
+    replica.settle()
+    found = [("ab",), ("02",), ("03",), ("04",), ("05",), ("de",)]
+    assert replica.rows("SELECT code FROM t ORDER BY id") == found
+    for options in ("-gb", "-gr"):
+        replica.refresh("public.t", options=options)
+        replica.check_equal()
+    assert replica.rows("SELECT code FROM t ORDER BY id") == found
