@@ -15,7 +15,7 @@ from pathlib import Path
 
 from airflow_ddlrepl.demo.servers import PrivateServer
 from airflow_ddlrepl.spark.execute.runner import SparkRunner
-from benchmarks import cycles, keys, long_trail, many, memory, ours, ratios, replays, scheduled, suspended
+from benchmarks import comparisons, cycles, keys, long_trail, many, memory, ours, ratios, replays, scheduled, suspended
 from benchmarks.pairs import show, show_peaks, show_seconds
 from benchmarks.workload import KINDS, NARROW, Kind
 
@@ -34,6 +34,7 @@ MEASURES: dict[str, Callable[[ratios.Bench, Kind, argparse.Namespace], None]] = 
     "changes": lambda bench, kind, given: show(ratios.changes(bench, kind, scaled(CHANGES, given))),
     "keys": lambda bench, kind, given: show(keys.integrates(bench, kind, scaled(KEYS, given))),
     "refresh": lambda bench, kind, given: show(ratios.refreshes(bench, kind, scaled(ROWS, given))),
+    "compare": lambda bench, kind, given: show(comparisons.comparisons(bench, kind, scaled(ROWS, given))),
     "cycles": lambda bench, kind, given: show(cycles.cycles(bench, kind, scaled(COLD, given), scaled(WARM, given))),
     "small": lambda bench, kind, given: show_seconds(cycles.small(bench, kind, given.connect)),
     "many": lambda bench, _kind, _given: show(many.tables(bench)),
@@ -42,7 +43,7 @@ MEASURES: dict[str, Callable[[ratios.Bench, Kind, argparse.Namespace], None]] = 
     "airflow": lambda bench, _kind, _given: show_seconds(scheduled.runs(bench)),
     "plan": lambda bench, kind, given: show_seconds(long_trail.plans(bench, kind, scaled(SEGMENTS, given))),
 }
-OF_EACH_KIND = ("changes", "keys", "refresh")
+OF_EACH_KIND = ("changes", "keys", "refresh", "compare")
 PARTS = (*MEASURES, "memory")
 
 

@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from airflow_ddlrepl.config.file.load import load_channel
+from airflow_ddlrepl.config.sections.refresh_options import read_options
 from airflow_ddlrepl.errors import TargetError
 from airflow_ddlrepl.flow import replicate
 from airflow_ddlrepl.flow.admin.activate import activate
+from airflow_ddlrepl.flow.admin.compare import compare
 from airflow_ddlrepl.flow.apply.integrate import integrate
 from airflow_ddlrepl.flow.apply.suspension import SUSPENDED
 from airflow_ddlrepl.flow.capture.capture import capture
@@ -93,8 +95,14 @@ class Ours:
             return time.monotonic() - started
         raise AssertionError(f"{table} is not suspended")
 
-    def refresh(self, table: str) -> float:
-        return _timed(lambda: refresh(self.run, [f"public.{table}"]))[0]
+    def refresh(self, table: str, options: str = "") -> float:
+        return _timed(lambda: refresh(self.run, [f"public.{table}"], read_options(options)))[0]
+
+    def compare(self) -> float:
+        """Seconds of a comparison. Raises AssertionError when something differs."""
+        seconds, report = _timed(lambda: compare(self.run))
+        assert report.differences == 0, report.text()
+        return seconds
 
 
 @contextmanager

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import time
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
@@ -94,6 +95,21 @@ def copy_across(source: str, target: str, kind: Kind, processes: int) -> float:
             raise RuntimeError("psql COPY failed")
     with connect(target) as there:
         there.execute(f"ALTER TABLE {table} ADD PRIMARY KEY (id)".encode())
+    return time.monotonic() - started
+
+
+def read_both(sides: Sequence[str], kind: Kind) -> float:
+    """Seconds for `psql COPY … TO STDOUT` of a table on each side, all at once, to /dev/null."""
+    out = f"COPY public.{quote(kind.name)} TO STDOUT"
+    started = time.monotonic()
+    readers = []
+    for side in sides:
+        place, environment = without_password(side)
+        command = [program("psql"), "-X", "-q", "-v", "ON_ERROR_STOP=1", place, "-c", out]
+        readers.append(subprocess.Popen(command, stdout=subprocess.DEVNULL, env=environment))
+    codes = [reader.wait(PATIENCE) for reader in readers]
+    if any(codes):
+        raise RuntimeError("psql COPY failed")
     return time.monotonic() - started
 
 

@@ -141,10 +141,10 @@ def test_import(run: Run, tmp_path: Path) -> None:
     outcome = run("import", "hvr", file, "--output", output)
     assert (outcome.code, outcome.out.splitlines()[-1]) == (0, f"{output} is written")
     assert run("check", output).code == Exit.DONE
-    file.write_text("SRC * Capture /IgnoreSessionName=purge\nTGT * Integrate\n")
+    file.write_text("SRC * Capture\nTGT * Integrate\nTGT * ColumnProperties /Name=at /Extra /TimeKey\n")
     outcome = run("import", "hvr", file)
     assert (outcome.code, "refused: 1\n" in outcome.out) == (Exit.FAILED, True)
-    assert json.loads(run("import", "hvr", file, "--json").out)["findings"][-1]["line"] == 1
+    assert json.loads(run("import", "hvr", file, "--json").out)["findings"][-1]["line"] == 3
 
 
 @pytest.mark.req("HVR-O-23")
