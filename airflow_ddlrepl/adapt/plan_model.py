@@ -58,6 +58,11 @@ class Step:
     omits: Omission = Omission.NOTHING
     rows: str = ""
 
+    @property
+    def is_reload(self) -> bool:
+        """Is it a refresh of the whole table, for which the table has to wait?"""
+        return self.kind is StepKind.REFRESH and not self.rows
+
     def to_json(self) -> dict[str, Any]:
         """Return the step as a JSON object for `ddlrepl plan --json`, without `omits`."""
         return {name: value for name, value in asdict(self).items() if name != "omits"}
@@ -114,12 +119,12 @@ class TablePlan:
     @property
     def needs_refresh(self) -> bool:
         """Does the plan ask for a refresh of the whole table?"""
-        return any(s.kind is StepKind.REFRESH and not s.rows for s in self.steps)
+        return any(s.is_reload for s in self.steps)
 
     @property
     def refreshed_rows(self) -> str:
         """Return the condition for the rows of the table that a refresh is asked for; empty: there is none."""
-        return next((s.rows for s in self.steps if s.kind is StepKind.REFRESH and s.rows), "")
+        return next((s.rows for s in self.steps if s.rows), "")
 
     @property
     def stops(self) -> bool:

@@ -110,6 +110,11 @@ class TableState:
         """Is a refresh of some of its rows asked for, and not done yet?"""
         return self.state is TableStatus.LIVE and self.partial is not None and self.partial.until is None
 
+    @property
+    def waits_for_refresh(self) -> bool:
+        """Does the table wait for a refresh, of all of its rows or of some?"""
+        return self.state in (TableStatus.PENDING, TableStatus.NEW) or self.awaits_rows
+
     def past(self, at: Position) -> TableState:
         """Return the state without the refreshes that no change at or behind a place in the log is part of."""
         found = self

@@ -22,6 +22,7 @@ from airflow_ddlrepl.config.condition.expression import (
     Text,
 )
 from airflow_ddlrepl.config.condition.parser import change_value, expression, spelled
+from airflow_ddlrepl.config.sections.column_types import BUILTIN_TYPES
 from airflow_ddlrepl.config.sections.target_tables import TargetTable
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.model.table import Column, Key, Table
@@ -30,23 +31,6 @@ from airflow_ddlrepl.model.types import DataType, TypeKind
 from airflow_ddlrepl.transform.own_types import with_own_types
 
 _FIRST_ID = 1 << 20  # no column of a source has such a number
-_TYPES = {
-    "smallint": ("int2", 21),
-    "integer": ("int4", 23),
-    "bigint": ("int8", 20),
-    "numeric": ("numeric", 1700),
-    "real": ("float4", 700),
-    "double precision": ("float8", 701),
-    "boolean": ("bool", 16),
-    "text": ("text", 25),
-    "date": ("date", 1082),
-    "timestamp without time zone": ("timestamp", 1114),
-    "timestamp with time zone": ("timestamptz", 1184),
-    "interval": ("interval", 1186),
-    "uuid": ("uuid", 2950),
-    "bytea": ("bytea", 17),
-    "inet": ("inet", 869),
-}
 OF_CHANGE = {
     "commit_time": "timestamp with time zone",
     "operation": "text",
@@ -59,7 +43,7 @@ OF_CHANGE = {
 
 def builtin_type(text: str) -> DataType:
     """Return the built-in type that is spelled so."""
-    name, oid = _TYPES[text]
+    name, oid = BUILTIN_TYPES[text]
     return DataType(text, "pg_catalog", name, oid=oid)
 
 

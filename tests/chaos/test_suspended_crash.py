@@ -17,7 +17,7 @@ from tests.chaos.refused import killed_while_refused
 from tests.chaos.source import START, work
 from tests.chaos.traces import look
 from tests.support.crashing import die
-from tests.support.replica import Replica, channel_file
+from tests.support.replica import Replica, lasting
 
 REFUSE = "alter table kept.log add constraint refuses check (what <> 'refused') not valid"
 ACCEPT = "alter table kept.log drop constraint refuses"
@@ -28,15 +28,9 @@ _numbers = count(1)
 @pytest.fixture(scope="module")
 def replica(pg18: PrivateServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Replica]:
     """One channel that lives through all the crashes."""
-    names = ["suspended_crash_source", "suspended_crash_target"]
-    source, target = (pg18.create_database(name) for name in names)
-    slot, folder = {"slot": "suspended_crash"}, tmp_path_factory.mktemp("crash")
-    found = Replica(source, target, channel_file(folder, source, target, source=slot, retention={"size": 0}))
-    found.at_source(*START)
-    found.activate()
-    yield found
-    for name in names:
-        pg18.drop_database(name)
+    folder = tmp_path_factory.mktemp("crash")
+    with lasting(pg18, folder, "suspended_crash", START, retention={"size": 0}) as found:
+        yield found
 
 
 def refused_work(replica: Replica) -> None:

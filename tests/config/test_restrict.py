@@ -10,10 +10,10 @@ import pytest
 
 from airflow_ddlrepl.config.file.load import read_channel
 from airflow_ddlrepl.config.sections.channel import Channel
-from airflow_ddlrepl.config.sections.table_mapping import condition_in, names_in
+from airflow_ddlrepl.config.sections.table_mapping import changes_in, condition_in, names_in, refreshed_in
 from airflow_ddlrepl.engines.target_state import Capabilities
 from airflow_ddlrepl.errors import ConfigError, Unsupported
-from airflow_ddlrepl.flow.mapping.row_filters import require_able
+from airflow_ddlrepl.flow.mapping.capabilities import require_capable
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Table
 
@@ -113,10 +113,10 @@ def test_conditions_apart_need_a_target_that_can_replace_some_rows() -> None:
     found = channel({"tables": "t", "refresh": "a = 1"}, {"condition": "b = 1"})
     plain, able = (Capabilities(True, "target", partial_refresh=can) for can in (False, True))
     t, u = (Table(i, TableName("public", name), ()) for i, name in enumerate("tu"))
-    require_able(found, "berlin", [t, u], able)
-    require_able(found, "berlin", [u], plain)
+    require_capable(found, "berlin", [t, u], able)
+    require_capable(found, "berlin", [u], plain)
     with pytest.raises(Unsupported, match="ADP-178"):
-        require_able(found, "berlin", [t], plain)
+        require_capable(found, "berlin", [t], plain)
 
 
 @pytest.mark.parametrize(
@@ -136,3 +136,11 @@ def test_conditions_apart_that_do_not_fit_together(entry: dict[str, str], says: 
 def test_conditions_apart_as_one_line_of_text() -> None:
     (found,) = channel("Table=t, RefreshCondition=a = 1, Context=adaptddl").restrict
     assert (found.refresh, found.context, found.of_changes) == ("(a = 1)", "adaptddl", ())
+
+
+def test_a_replay_has_the_conditions_for_changes_alone() -> None:
+    """Its rows come from archived loads, as a whole."""
+    found = channel({"refresh": "a = 1", "integrate": "b = 1"})
+    live, past = (found.properties_at(target, ORDERS) for target in ("berlin", "past"))
+    assert (changes_in(live), refreshed_in(live)) == ("((b = 1))", "(a = 1)")
+    assert (changes_in(past), refreshed_in(past)) == ("((b = 1))", "")

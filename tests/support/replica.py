@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ import yaml
 from airflow_ddlrepl import flow
 from airflow_ddlrepl.config.base.moment import parse_start, parse_until
 from airflow_ddlrepl.config.sections.refresh_options import options_for
+from airflow_ddlrepl.demo.servers import PrivateServer
 from airflow_ddlrepl.ports.work import InProcess
 
 
@@ -119,6 +121,19 @@ def channel_file(folder: Path, source: str, target: str, on_error: str = "", /, 
     file = folder / "shop.yml"
     file.write_text(yaml.safe_dump(data, sort_keys=False))
     return file
+
+
+@contextmanager
+def lasting(server: PrivateServer, folder: Path, name: str, start: Sequence[str], **sections: Any) -> Iterator[Replica]:
+    """One active channel for all tests of a file. name: of its databases and its slot, which are the server's."""
+    names = [f"{name}_source", f"{name}_target"]
+    source, target = (server.create_database(each) for each in names)
+    found = Replica(source, target, channel_file(folder, source, target, source={"slot": name}, **sections))
+    found.at_source(*start)
+    found.activate()
+    yield found
+    for each in names:
+        server.drop_database(each)
 
 
 Make = Callable[..., Replica]

@@ -10,7 +10,7 @@ import pytest
 from airflow_ddlrepl.config.sections.target_tables import TargetTable
 from airflow_ddlrepl.engines.target_state import Capabilities
 from airflow_ddlrepl.errors import Unsupported
-from airflow_ddlrepl.flow.mapping.target_tables import require_target_tables
+from airflow_ddlrepl.flow.mapping.capabilities import require_capable
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Key, Partition, Table
 from airflow_ddlrepl.model.target_columns import deletion_columns
@@ -90,10 +90,10 @@ def test_an_expression_may_wait_for_its_column_where_the_log_brings_it() -> None
 def test_a_target_of_a_kind_that_has_no_such_tables_refuses() -> None:
     found = channel(target_tables=[{"tables": "t", "targets": "berlin", "soft_delete": "gone"}])
     plain, able = (Capabilities(True, "target", target_tables=can) for can in (False, True))
-    require_target_tables(found, "berlin", [T], able)
-    require_target_tables(found, "paris", [T], plain)
+    require_capable(found, "berlin", [T], able)
+    require_capable(found, "paris", [T], plain)
     with pytest.raises(Unsupported, match="ADP-164: target berlin"):
-        require_target_tables(found, "berlin", [T], plain)
+        require_capable(found, "berlin", [T], plain)
 
 
 def test_another_key_has_columns_that_are_never_null() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from airflow_ddlrepl.adapt.plan_model import Step, StepKind
+from airflow_ddlrepl.adapt.plan_model import Step
 from airflow_ddlrepl.config.condition.parser import condition
 from airflow_ddlrepl.ddl.sql.statement import Evidence
 from airflow_ddlrepl.errors import Unsupported
@@ -17,21 +17,14 @@ def limited(steps: tuple[Step, ...], limit: str, before: Table, new: Table, evid
     limit: which rows, as a condition over the source's columns; empty: all. before, new: the source's table.
     Raises Unsupported ADP-177 where the change gives columns of the condition other values: rows would be lost.
     """
-    if not limit or not waits(steps):
+    if not limit or not any(step.is_reload for step in steps):
         return steps
     columns, known = ({c.name: (c.id, c.type, c.collation) for c in table.columns} for table in (new, before))
     computed = dict(evidence.conversions)
     if changed := [n for n in condition(limit).names() if columns.get(n) != known.get(n) or n in computed]:
         why = f"the change gives {', '.join(changed)} other values, by which `restrict` chooses the rows of a refresh"
         raise beyond_limit(new, why)
-    return tuple(
-        replace(s, rows=limit, why=f"{s.why}; rows where {limit}") if s.kind is StepKind.REFRESH else s for s in steps
-    )
-
-
-def waits(steps: tuple[Step, ...]) -> bool:
-    """Is there a refresh of the whole table among the steps, for which it has to wait?"""
-    return any(step.kind is StepKind.REFRESH and not step.rows for step in steps)
+    return tuple(replace(s, rows=limit, why=f"{s.why}; rows where {limit}") if s.is_reload else s for s in steps)
 
 
 def beyond_limit(table: Table, why: str) -> Unsupported:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from airflow_ddlrepl.adapt.plan.context import PlanContext
 from airflow_ddlrepl.adapt.plan.ddl_replay import replayed
 from airflow_ddlrepl.adapt.plan.dropped_table import dropped
 from airflow_ddlrepl.adapt.plan.new_table import created
-from airflow_ddlrepl.adapt.plan.partial_refresh import beyond_limit, limited, waits
+from airflow_ddlrepl.adapt.plan.partial_refresh import beyond_limit, limited
 from airflow_ddlrepl.adapt.plan.refused_alter import answer_refusal, is_left, rendered
 from airflow_ddlrepl.adapt.plan.responses import answer, respond, with_refresh
 from airflow_ddlrepl.adapt.plan.settings import SettingsChange
@@ -142,8 +143,8 @@ def _altered(
             verdicts.append(REWRITTEN)
         verdict_steps = (*answer(verdicts, case), *(step for one in missing for step in respond(one, policy)))
         verdict_steps = limited(verdict_steps, context.limit, before, new, evidence)
-        answered = answer_refusal(case, waits(verdict_steps))
-        if context.limit and waits(answered):
+        answered = answer_refusal(case, _waits(verdict_steps))
+        if context.limit and _waits(answered):
             raise beyond_limit(new, f"the target can't alter the rows that a refresh would leave: {answered[0].why}")
         verdict_steps += answered
         hidden = _hidden(new, held, facts, was)
@@ -154,7 +155,7 @@ def _altered(
     except Unsupported as refusal:
         steps, reached = (Step(StepKind.REFUSE, refusal.message, code=refusal.code, hint=refusal.hint),), table_state
     refusals = tuple(s for s in steps if s.kind is StepKind.REFUSE)
-    if is_left(case) and not waits(steps):
+    if is_left(case) and not _waits(steps):
         wanted = reached
     return TablePlan(
         name=new.name,
@@ -165,13 +166,17 @@ def _altered(
         hazards=_hazards(diff(table_state, wanted, types), [n.text for n in notes if n not in known]),
         left_at_source=tuple(n.text for n in notes if n.is_left),
         shape=old if refusals else wanted,
-        until_refresh=reached if waits(steps) else None,
+        until_refresh=reached if _waits(steps) else None,
     )
 
 
 def _is_attached(table_state: Table, wanted: Table) -> bool:
     before, after = table_state.partition, wanted.partition
     return after is not None and (before is None or before.of != after.of)
+
+
+def _waits(steps: Iterable[Step]) -> bool:
+    return any(step.is_reload for step in steps)
 
 
 def _hidden(new: Table, held: Table, facts: TargetFacts, was: Table) -> tuple[Step, ...]:

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from airflow_ddlrepl.adapt.plan.dropped_table import makes_way
-from airflow_ddlrepl.adapt.plan.partial_refresh import waits
 from airflow_ddlrepl.adapt.plan.verdicts import Case
 from airflow_ddlrepl.adapt.plan_model import Step, StepKind
 from airflow_ddlrepl.adapt.shape.partitions import is_carried_by_parent, parent_fill
@@ -111,7 +110,7 @@ class Rendering:
 
     @property
     def _is_refreshed(self) -> bool:
-        return waits(self.verdict)
+        return any(step.is_reload for step in self.verdict)
 
     def _make_way(self, change: RenameTable) -> Iterator[Step]:
         occupant = self.case.facts.occupant

@@ -255,9 +255,9 @@ class Channel(Section):
         """
         of_table = (p for p in self.table_properties if p.applies_to(target, table))
         rows, limit = self.restriction_at(target, table), self.refresh_limit_at(target, table, ADAPTDDL)
-        others = (limit, None if rows is limit else rows, self.transformation_at(target, table))
-        own = self.target_table_at(target, table)
-        return digest((*self.columns_at(target, table), *islice(of_table, 1), *filter(None, (*others, own))))
+        restricted = (rows and rows.for_changes(), limit and limit.for_refreshes())
+        others = (*restricted, self.transformation_at(target, table), self.target_table_at(target, table))
+        return digest((*self.columns_at(target, table), *islice(of_table, 1), *filter(None, others)))
 
     def restriction_at(self, target: str, table: TableName) -> Restriction | None:
         """Return the condition for the rows of a table, by its name at the source, that a target takes; None: all."""

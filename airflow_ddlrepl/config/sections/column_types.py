@@ -12,7 +12,7 @@ _ALIASES = {
     "char": "character", "bpchar": "character", "time": "time without time zone",
     "timestamp": "timestamp without time zone", "timestamptz": "timestamp with time zone",
 }  # fmt: skip
-_TYPES = {
+BUILTIN_TYPES = {
     "smallint": ("int2", 21),
     "integer": ("int4", 23),
     "bigint": ("int8", 20),
@@ -35,6 +35,7 @@ _TYPES = {
     "inet": ("inet", 869),
     "cidr": ("cidr", 650),
 }
+"""The name and number that PostgreSQL has for a type, by SQL's name."""
 _SIZED = re.compile(r"([a-z0-9 ]+?) *(?:\( *(\d{1,8}) *(?:, *(\d{1,4}) *)?\)(?: *([a-z ]+))?)?")
 _LONGEST_TEXT, _MOST_DIGITS = 10_485_760, 1000
 
@@ -47,14 +48,14 @@ def column_type(text: str) -> DataType:
     found = _SIZED.fullmatch(" ".join(text.lower().split()))
     name = " ".join(part for part in (found[1], found[4]) if part) if found else ""
     name = _ALIASES.get(name, name)
-    if found is None or name not in _TYPES:
-        raise ValueError(f"{text!r} is no type that a column can be given: write {', '.join(_TYPES)}")
+    if found is None or name not in BUILTIN_TYPES:
+        raise ValueError(f"{text!r} is no type that a column can be given: write {', '.join(BUILTIN_TYPES)}")
     size, scale = (int(part) if part else None for part in (found[2], found[3]))
     return _sized(text, name, size, scale)
 
 
 def _sized(text: str, name: str, size: int | None, scale: int | None) -> DataType:
-    short, oid = _TYPES[name]
+    short, oid = BUILTIN_TYPES[name]
     size = 1 if name == "character" and size is None else size
     if size is None:
         return DataType(name, "pg_catalog", short, oid=oid)

@@ -165,6 +165,14 @@ class Restriction(Property):
         """Return the conditions for the changes that a target takes, which must all be true."""
         return tuple(filter(None, (self.condition, self.capture, self.integrate)))
 
+    def for_changes(self) -> Restriction:
+        """Return the entry without what it has for refreshes alone."""
+        return self.model_copy(update={"refresh": "", "context": ""})
+
+    def for_refreshes(self) -> Restriction:
+        """Return the entry without what it has for changes alone."""
+        return self.model_copy(update={"integrate": "", "capture": ""})
+
 
 def _as_text(value: Any) -> Any:
     return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value

@@ -59,7 +59,8 @@ def activate(
     if enrollment != "keep":
         require_tables(run)
     if enrollment == "only":
-        return Activated(run.captured(), (), {}, {}, _regenerated(run), _start_again(run, start), changes_since)
+        contradicted, reread = _regenerated(run), _start_again(run, start)
+        return Activated(run.captured(), contradicted=contradicted, reread=reread, changes_since=changes_since)
     run.targets.require_own_databases()
     run.targets.raise_failed()
     position, tables = _activated(run, trail)
@@ -137,8 +138,9 @@ def _changes_since(run: RunContext, start: Start) -> tuple[str, ...]:
         return ()
     rows = require_held(run, start)
     low = rows[0].low if rows else run.captured()
-    later = sorted((r for r in run.repository.revisions(run.channel.name) if r.key.lsn >= low), key=lambda r: r.key)
-    names = {r.table_id: r.table.name for r in run.repository.revisions(run.channel.name) if r.table is not None}
+    revisions = run.repository.revisions(run.channel.name)
+    later = sorted((r for r in revisions if r.key.lsn >= low), key=lambda r: r.key)
+    names = {r.table_id: r.table.name for r in revisions if r.table is not None}
     found = [f"{names[r.table_id]} at {Position(r.key.lsn)}: {r.statement or 'found by inspection'}" for r in later]
     for change in found:
         log.warning("capture begins again before a schema change: %s", change)

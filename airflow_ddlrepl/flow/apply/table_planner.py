@@ -20,6 +20,7 @@ from airflow_ddlrepl.ddl.sql.statement import NOTHING_KNOWN, Evidence, evidence
 from airflow_ddlrepl.engines.target import ServerFacts
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.flow.apply.ddl_replay import Texts, arithmetic, require_one_way
+from airflow_ddlrepl.flow.mapping.capabilities import require_capable
 from airflow_ddlrepl.flow.mapping.existing_tables import refuse_foreign
 from airflow_ddlrepl.flow.mapping.row_filters import condition_reads, require_lasting
 from airflow_ddlrepl.flow.mapping.tables import (
@@ -31,7 +32,7 @@ from airflow_ddlrepl.flow.mapping.tables import (
     seen_at,
     shape_before,
 )
-from airflow_ddlrepl.flow.mapping.target_tables import require_target_tables, with_new_types
+from airflow_ddlrepl.flow.mapping.target_tables import with_new_types
 from airflow_ddlrepl.flow.mapping.value_functions import function_reads, require_still_given, transform_at
 from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.model.change import Event, EventKind, why_ignored
@@ -100,7 +101,7 @@ class _Planner:
                 require_lasting(before, new, properties_now)
                 require_still_given(before, source_before, new, properties_now)
                 transform_at(self.run.channel, self.target, new)
-            require_target_tables(self.run.channel, self.target, [new], self.run.target(self.target).capabilities)
+            require_capable(self.run.channel, self.target, [new], self.run.target(self.target).capabilities)
             if policy.adapts:
                 self._refuse_impossible(before, new, event, table_states)
             if before is None and (policy.adapts or new.partition):
@@ -125,7 +126,7 @@ class _Planner:
             facts=facts if policy.replays else replace(facts, refusal=refusal),
             context=PlanContext(
                 source_before=self._seen_before(source_before, seen, policy) if before and source_before else None,
-                settings=_settings(before, source_before, new, (event.kind, known), properties_now, self.run.types),
+                settings=_settings(before, source_before, new, event.kind, known, properties_now, self.run.types),
                 text=texts.statement(before, new, event, replace(facts, refusal=refusal)) if runs_text else None,
                 limit=_limit(before, event, properties_now),
             ),
@@ -285,15 +286,15 @@ def _settings(
     before: TableState | None,
     source_before: Table | None,
     new: Table | None,
-    change: tuple[EventKind, Evidence],
+    kind: EventKind,
+    known: Evidence,
     now: str,
     types: TypeSystem,
 ) -> SettingsChange:
     """Return the file's settings for the table: now, and at its present shape. Partitioned tables have no rows.
 
-    change: its kind, and what is known about it. types: of the source.
+    kind, known: of the change. types: of the source.
     """
-    kind, known = change
     if before is None or new is None or new.is_partitioned or before.state is TableStatus.NEW:
         return SettingsChange(kind, before.properties if before else None, now)
     condition = condition_reads(now, source_before) if source_before else None

@@ -31,7 +31,6 @@ from airflow_ddlrepl.errors import ControlStop
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.apply.discards import discarded, outside
 from airflow_ddlrepl.flow.apply.pending_log import PendingLog
-from airflow_ddlrepl.flow.mapping.row_filters import require_able
 from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.run.disk_space import needing
 from airflow_ddlrepl.flow.run.outbox import record
@@ -116,8 +115,6 @@ def _tasks(
 ) -> Iterator[StageTask]:
     wanted = sorted((f for f in files if f.first < piece.high and f.last >= piece.low), key=lambda f: f.first)
     target = context.target(ahead.target)
-    if piece.is_resilient and piece.whole is not None:
-        require_able(context.channel, ahead.target, [piece.whole], target.capabilities)
     types = engine(target.location).types
     buckets = most_buckets(piece.source, wanted, context.runner.parallelism, types) if wanted else 1
     transform = transform_of(piece.values, piece.whole or piece.source)

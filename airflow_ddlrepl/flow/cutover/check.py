@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from airflow_ddlrepl.adapt.program.suspend import isolated, suspended
 from airflow_ddlrepl.config.sections.channel import Target
 from airflow_ddlrepl.engines.source import Writer
-from airflow_ddlrepl.engines.target_state import WAITING, CutOver, TargetState
+from airflow_ddlrepl.engines.target_state import CutOver, TargetState
 from airflow_ddlrepl.errors import ConfigError, Unreachable
 from airflow_ddlrepl.flow.capture.capture import has_new_log
 from airflow_ddlrepl.flow.capture.left_out import not_in_the_log
@@ -180,7 +180,7 @@ def _tables(target: str, now: TargetState) -> Iterator[Condition]:
     late = tuple(_with_reason(one) for one in suspended(now.table_states))
     hint = "docs/suspended_tables.md says what brings them back: `ddlrepl errors retry CHANNEL.yaml`, or a refresh"
     yield Condition(Code.SUSPENDED, target, "suspended tables", late, hint)
-    waiting = [one for one in now.table_states.values() if one.state in WAITING]
+    waiting = [one for one in now.table_states.values() if one.waits_for_refresh]
     names = tuple(_with_reason(one) for one in sorted(waiting, key=lambda one: one.name))
     yield Condition(Code.WAITING, target, "tables that wait for a refresh", names, "`ddlrepl refresh CHANNEL.yaml`")
     apart = tuple(_with_reason(one) for one in isolated(now.table_states))
@@ -190,5 +190,6 @@ def _tables(target: str, now: TargetState) -> Iterator[Condition]:
 
 def _with_reason(one: TableState) -> str:
     why = f": {one.suspension} (at {Position(one.suspension.at.lsn)})" if one.suspension else ""
-    state = "" if one.suspension else f" ({one.state.value})"
+    rows = f" (rows where {one.partial.condition})" if one.partial is not None and one.awaits_rows else ""
+    state = rows or ("" if one.suspension else f" ({one.state.value})")
     return f"{one.name}{state}{why}"

@@ -9,7 +9,6 @@ from airflow_ddlrepl.config.condition.parser import condition
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.config.sections.table_mapping import changes_in, condition_in, refreshed_in
 from airflow_ddlrepl.engines import source_engine
-from airflow_ddlrepl.engines.target_state import Capabilities
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.model.table import Column, Identity, Table
 from airflow_ddlrepl.model.table_state import TableState, TableStatus
@@ -50,19 +49,6 @@ def conditions_at(channel: Channel, target: str, table: Table) -> list[Part]:
     for text in limits:
         _require_present(channel, target, table, condition(text))
     return found
-
-
-def require_able(channel: Channel, target: str, tables: Iterable[Table], able: Capabilities) -> None:
-    """Raise Unsupported ADP-178 where a target has no partial refresh, and the file has a condition that needs it."""
-    for table in () if able.partial_refresh else tables:
-        entries = (one for one in channel.restrict if one.applies_to(target, table.name))
-        if any(one.refresh or one.integrate or one.capture for one in entries):
-            raise Unsupported(
-                f"target {target} is of a kind that can't replace some rows of a table",
-                code="ADP-178",
-                table=table.name,
-                hint="write `condition` in `restrict`, which is for all that is taken",
-            )
 
 
 def _require_source_rows(channel: Channel, target: str, table: Table) -> None:

@@ -1,4 +1,4 @@
-"""An engine may be no place for what `target_tables` in the channel file gives a table at one target."""
+"""What `target_tables` in the channel file gives a table at one target needs old rows, and may change its types."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.config.sections.target_tables import TargetTable, target_table_in
 from airflow_ddlrepl.ddl.sql.conversion import Conversion
 from airflow_ddlrepl.ddl.sql.statement import Evidence
-from airflow_ddlrepl.engines.target_state import Capabilities
-from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.flow.mapping.row_filters import require_whole_rows
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.table_state import TableState
@@ -18,17 +16,6 @@ from airflow_ddlrepl.rules.client import client_at
 from airflow_ddlrepl.rules.decide import ChangeKind, decide
 
 _A_ROW_EACH = "a row per change, or a key of its own, and values of deleted or changed rows would be missing"
-
-
-def require_target_tables(channel: Channel, target: str, tables: Iterable[Table], able: Capabilities) -> None:
-    """Raise Unsupported ADP-164 where the target can't have one of these tables as `target_tables` says."""
-    for table, _ in () if able.target_tables else _with_entries(channel, target, tables):
-        raise Unsupported(
-            f"target {target} is of a kind that has no tables with deleted rows or columns of its own",
-            code="ADP-164",
-            table=table.name,
-            hint="take the table, or the target, out of `target_tables`",
-        )
 
 
 def require_old_rows(channel: Channel, target: str, tables: Iterable[Table]) -> None:

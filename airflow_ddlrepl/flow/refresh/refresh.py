@@ -11,7 +11,7 @@ from threading import Lock
 
 from airflow_ddlrepl.config.sections.refresh_options import BULK, RefreshOptions
 from airflow_ddlrepl.engines.source import SourceSnapshot
-from airflow_ddlrepl.engines.target_state import WAITING, StateChange, TargetState
+from airflow_ddlrepl.engines.target_state import StateChange, TargetState
 from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.capture.log_continuity import follow
@@ -99,7 +99,7 @@ def has_loads(context: RunContext) -> bool:
 
 
 def _pending(table_states: Mapping[int, TableState]) -> dict[int, TableState]:
-    return {i: s for i, s in table_states.items() if s.state in WAITING or s.awaits_rows}
+    return {i: s for i, s in table_states.items() if s.waits_for_refresh}
 
 
 Done = tuple[list[tuple[TableState, int]], list[DdlReplError]]

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from airflow_ddlrepl.engines.chunks import chunk_bytes
 from airflow_ddlrepl.engines.source import RowSelection, SourceSnapshot
+from airflow_ddlrepl.flow.mapping.capabilities import require_capable
 from airflow_ddlrepl.flow.mapping.row_filters import require_restrictable
 from airflow_ddlrepl.flow.mapping.target_tables import require_old_rows
 from airflow_ddlrepl.flow.mapping.value_functions import require_transformable
@@ -32,6 +33,7 @@ class SourceRows(RowOrigin):
 
     def load_of(self, table: Table) -> TableLoad:
         context, into = self.shapes.context, self.shapes.into
+        require_capable(context.channel, into, [table], context.target(into).capabilities)
         require_restrictable(context.channel, into, [table], context.target(into).check_condition)
         require_transformable(context.channel, into, [table])
         require_old_rows(context.channel, into, [table])

@@ -14,10 +14,11 @@ from airflow_ddlrepl.ddl.sql.statement import NOTHING_KNOWN
 from airflow_ddlrepl.engines.target_state import Fence, Move, StateChange
 from airflow_ddlrepl.errors import TargetError
 from airflow_ddlrepl.failpoint import reach
+from airflow_ddlrepl.flow.mapping.capabilities import require_capable
 from airflow_ddlrepl.flow.mapping.initial_state import as_enrolled, waiting
-from airflow_ddlrepl.flow.mapping.row_filters import require_able, require_restrictable
+from airflow_ddlrepl.flow.mapping.row_filters import require_restrictable
 from airflow_ddlrepl.flow.mapping.tables import require_possible
-from airflow_ddlrepl.flow.mapping.target_tables import require_old_rows, require_target_tables
+from airflow_ddlrepl.flow.mapping.target_tables import require_old_rows
 from airflow_ddlrepl.flow.mapping.value_functions import require_transformable
 from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.run.fencing import claim
@@ -53,8 +54,7 @@ class Beginning:
 
 def require_preparable(run: RunContext, target: str, tables: Sequence[Table]) -> None:
     """Raise unless the target can have these tables as the channel file says: Unsupported, or TargetError TGT-106."""
-    require_target_tables(run.channel, target, tables, run.target(target).capabilities)
-    require_able(run.channel, target, tables, run.target(target).capabilities)
+    require_capable(run.channel, target, tables, run.target(target).capabilities)
     require_old_rows(run.channel, target, tables)
     require_possible(run.channel, target, tables)
     require_restrictable(run.channel, target, tables, run.source.catalog.check_condition)

@@ -54,16 +54,21 @@ def test_the_table_that_is_refused_may_have_the_name_that_a_suspended_one_had(ma
     made.settle()
 
 
-def test_two_suspended_tables_that_exchange_their_names_are_caught_up_together(make: Make) -> None:
+EXCHANGED = "ALTER TABLE bad RENAME TO a; ALTER TABLE good RENAME TO bad; ALTER TABLE a RENAME TO good"
+
+
+def both_suspended(make: Make) -> Replica:
+    """A channel whose target has refused rows of both tables."""
     made = make(*START)
     made.at_target(REFUSE, REFUSE.replace("bad", "good"))
     made.at_source("UPDATE bad SET v = 500", "UPDATE good SET v = 500")
     cycle_fails(made)
-    made.at_source(
-        "ALTER TABLE bad RENAME TO a; ALTER TABLE good RENAME TO bad; ALTER TABLE a RENAME TO good",
-        "INSERT INTO good VALUES (7, 7)",
-        "INSERT INTO bad VALUES (8, 8)",
-    )
+    return made
+
+
+def test_two_suspended_tables_that_exchange_their_names_are_caught_up_together(make: Make) -> None:
+    made = both_suspended(make)
+    made.at_source(EXCHANGED, "INSERT INTO good VALUES (7, 7)", "INSERT INTO bad VALUES (8, 8)")
     cycle_fails(made)
     made.at_target(ACCEPT, ACCEPT.replace("bad", "good"))
     assert made.settle().refresh.tables == {}
@@ -71,11 +76,8 @@ def test_two_suspended_tables_that_exchange_their_names_are_caught_up_together(m
 
 
 def test_a_table_that_needs_the_name_of_one_that_stays_suspended_is_loaded(make: Make) -> None:
-    made = make(*START)
-    made.at_target(REFUSE, REFUSE.replace("bad", "good"))
-    made.at_source("UPDATE bad SET v = 500", "UPDATE good SET v = 500")
-    cycle_fails(made)
-    made.at_source("ALTER TABLE bad RENAME TO a; ALTER TABLE good RENAME TO bad; ALTER TABLE a RENAME TO good")
+    made = both_suspended(make)
+    made.at_source(EXCHANGED)
     cycle_fails(made)
     made.at_target(ACCEPT)
     cycle_fails(made)
@@ -89,15 +91,8 @@ def test_a_table_that_needs_the_name_of_one_that_stays_suspended_is_loaded(make:
 @pytest.mark.parametrize("is_captured", [True, False])
 def test_two_suspended_tables_that_have_exchanged_their_names_are_loaded(make: Make, *, is_captured: bool) -> None:
     """Their renames come with their rows, so that each has the name that the other one gets."""
-    made = make(*START)
-    made.at_target(REFUSE, REFUSE.replace("bad", "good"))
-    made.at_source("UPDATE bad SET v = 500", "UPDATE good SET v = 500")
-    cycle_fails(made)
-    made.at_source(
-        "ALTER TABLE bad RENAME TO a; ALTER TABLE good RENAME TO bad; ALTER TABLE a RENAME TO good",
-        "INSERT INTO good VALUES (7, 7)",
-        "INSERT INTO bad VALUES (8, 8)",
-    )
+    made = both_suspended(make)
+    made.at_source(EXCHANGED, "INSERT INTO good VALUES (7, 7)", "INSERT INTO bad VALUES (8, 8)")
     if is_captured:
         cycle_fails(made)
     with flow.open_channel(made.file, InProcess()) as run:

@@ -12,6 +12,7 @@ import pytest
 
 from airflow_ddlrepl import flow
 from airflow_ddlrepl.errors import DdlReplError
+from airflow_ddlrepl.flow.cutover.condition import Code
 from airflow_ddlrepl.ports.work import InProcess
 from tests.support.replica import Replica
 from tests.support.restricting import active, at_source, now
@@ -112,6 +113,8 @@ def test_rows_that_would_collide_with_one_that_stays_wait_for_its_change(begin: 
     with flow.open_channel(replica.file, InProcess()) as run:
         flow.capture(run)
         flow.adapt(run)
+        (waits,) = [one for one in flow.check_cut_over(run).conditions if one.code is Code.WAITING]
+        assert waits.found == ("public.t (rows where (region = 1))",)
         replica.at_source("UPDATE t SET u = 100 WHERE id = 2", "UPDATE t SET u = 2 WHERE id = 1")
         with pytest.raises(DdlReplError) as told:
             flow.refresh(run)

@@ -25,7 +25,7 @@ from airflow_ddlrepl.repository.repository import Repository
 from tests.conftest import Databases
 from tests.support.attempts import SLEPT, Attempt, attempt, stopped_at
 from tests.support.refusing import ask
-from tests.support.replica import Replica, channel_file
+from tests.support.replica import Replica, lasting
 
 START = (
     "create table orders (id int primary key, note text)",
@@ -54,15 +54,8 @@ _numbers = count(1)
 @pytest.fixture(scope="module")
 def replica(pg18: PrivateServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Replica]:
     """One channel that lives through everything."""
-    names = ["runs_source", "runs_target"]
-    source, target = (pg18.create_database(name) for name in names)
-    file = channel_file(tmp_path_factory.mktemp("runs"), source, target, source={"slot": "two_runs"})
-    made = Replica(source, target, file)
-    made.at_source(*START)
-    made.activate()
-    yield made
-    for name in names:
-        pg18.drop_database(name)
+    with lasting(pg18, tmp_path_factory.mktemp("runs"), "two_runs", START) as found:
+        yield found
 
 
 def work(replica: Replica) -> None:

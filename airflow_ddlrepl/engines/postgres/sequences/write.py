@@ -20,8 +20,6 @@ from airflow_ddlrepl.model.sequence import ColumnPlace, SequenceDefinition, Sequ
 if TYPE_CHECKING:
     from airflow_ddlrepl.engines.postgres.connection.connect import Connection
 
-TYPES = {"smallint": "smallint", "integer": "integer", "bigint": "bigint"}
-
 
 def write(connection: Connection[Any], channel: str, plan: SequencePlan, fence: Fence) -> SequencesWritten:
     """Do what a plan says in one transaction; what is refused of one sequence keeps no other from it.
@@ -174,7 +172,7 @@ class _Writing:
 def define(definition: SequenceDefinition) -> str:
     """Return the definition as CREATE SEQUENCE and ALTER SEQUENCE take it."""
     return (
-        f"AS {TYPES[definition.type]} INCREMENT BY {definition.increment} MINVALUE {definition.minimum}"
+        f"AS {definition.type} INCREMENT BY {definition.increment} MINVALUE {definition.minimum}"
         f" MAXVALUE {definition.maximum} START WITH {definition.start} CACHE {definition.cache}"
         f" {'CYCLE' if definition.cycles else 'NO CYCLE'}"
     )

@@ -1,0 +1,43 @@
+"""A kind of target may be no place for what the channel file asks for a table there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from airflow_ddlrepl.config.sections.channel import Channel
+from airflow_ddlrepl.engines.target_state import Capabilities
+from airflow_ddlrepl.errors import Unsupported
+from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.table import Table
+from airflow_ddlrepl.rules.client import client_at
+from airflow_ddlrepl.rules.decide import ChangeKind, decide
+
+
+def require_capable(channel: Channel, target: str, tables: Iterable[Table], able: Capabilities) -> None:
+    """Raise Unsupported where a target can't have one of these tables as the file says: ADP-164 for `target_tables`.
+
+    ADP-178: for conditions of `restrict` that are for refreshes or changes alone.
+    """
+    client = client_at(channel, target)
+    for table in tables:
+        if not decide(client, table.name, ChangeKind.TABLE).is_taken:
+            continue
+        if not able.target_tables and channel.target_table_at(target, table.name) is not None:
+            raise Unsupported(
+                f"target {target} is of a kind that has no tables with deleted rows or columns of its own",
+                code="ADP-164",
+                table=table.name,
+                hint="take the table, or the target, out of `target_tables`",
+            )
+        if not able.partial_refresh and _has_conditions_apart(channel, target, table.name):
+            raise Unsupported(
+                f"target {target} is of a kind that can't replace some rows of a table",
+                code="ADP-178",
+                table=table.name,
+                hint="write `condition` in `restrict`, which is for all that is taken",
+            )
+
+
+def _has_conditions_apart(channel: Channel, target: str, table: TableName) -> bool:
+    entries = (one for one in channel.restrict if one.applies_to(target, table))
+    return any(one.refresh or one.integrate or one.capture for one in entries)
