@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from functools import cached_property
 
 import pytest
+from hypothesis import settings
 
 from airflow_ddlrepl.demo.servers import PrivateServer
 from tests.support import memory
@@ -54,6 +55,8 @@ class Databases:
             self.server.drop_database(name)
 
 
+settings.register_profile("tests", deadline=None)  # no test asserts a time: a machine may be busy
+settings.load_profile("tests")
 SERVERS = {"private_server", "pg18", "pg15", "databases", "spark", "runner", "airflow_database"}
 """A test that has one of these fixtures, if only through another one, starts a server: it is marked `server`."""
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from airflow_ddlrepl.config.condition import expression as parts
@@ -60,13 +60,11 @@ conditions = st.recursive(
 ).filter(lambda found: found.names())
 
 
-@settings(deadline=None)
 @given(conditions)
 def test_what_is_spelled_is_read_as_the_same(said: Any) -> None:
     assert condition(spelled(said)) == said
 
 
-@settings(deadline=None)
 @given(conditions)
 def test_a_server_gets_no_text_of_a_person(said: Any) -> None:
     """Every name and constant is quoted; between them stand words of ours alone."""
@@ -220,7 +218,6 @@ def holds(row: dict[str, Any]) -> bool:
     return row["x"] is not None and row["x"] % 2 == 0
 
 
-@settings(deadline=None)
 @given(st.randoms(use_true_random=False), st.booleans())
 def test_what_is_left_of_the_changes_keeps_exactly_the_rows_that_it_is_true_for(chance: Any, with_key: bool) -> None:
     source = Source(chance, full=True)

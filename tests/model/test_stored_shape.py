@@ -11,7 +11,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from airflow_ddlrepl.model.stored import stored
 from airflow_ddlrepl.model.table import Table
@@ -39,7 +39,6 @@ def texts(table: Table) -> list[str]:
     return [json.dumps(data), short_first, json.dumps(data, separators=(",", ":"), sort_keys=True)]
 
 
-@settings(deadline=None)
 @given(tables())
 def test_every_look_shows_the_shape(table: Table) -> None:
     for text in texts(table):
@@ -49,7 +48,6 @@ def test_every_look_shows_the_shape(table: Table) -> None:
         assert stored(text).storage == table.storage and type(copy.copy(stored(text))) is Table
 
 
-@settings(deadline=None)
 @given(tables())
 def test_a_text_that_quotes_a_shape_misleads_nobody(table: Table) -> None:
     quoted = json.dumps({"oid": 99_999, "partition_key": None, "id": 1})
@@ -65,7 +63,6 @@ def test_a_text_that_is_no_shape_shows_at_the_first_look() -> None:
         _ = stored("{").name
 
 
-@settings(deadline=None)
 @given(tables())
 def test_many_may_look_at_once(table: Table) -> None:
     shape = stored(json.dumps(table.to_json()))
