@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from airflow_ddlrepl.compare.report import TableReport
+from airflow_ddlrepl.config.sections.target_tables import CoerceErrorPolicy
 from airflow_ddlrepl.engines import engine
 from airflow_ddlrepl.model.names import TableName
-from airflow_ddlrepl.model.table import Table
+from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.ports.rows import RowSource
+from airflow_ddlrepl.transform.unfit_values import may_not_fit
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +23,7 @@ class CompareTask:
     the source without what the target is not to have. target: the table's name at the target. shape: what the target
     should hold, columns with the source's ids; columns that the source doesn't have (retained ones) are not compared.
     limit: how many differing rows are named. wanted: `source` as the target should show it; None: as it is.
+    policy: what happens to values that the target's columns can't hold.
     """
 
     contents: RowSource
@@ -30,6 +33,15 @@ class CompareTask:
     shape: Table
     limit: int = 20
     wanted: Table | None = None
+    policy: CoerceErrorPolicy = CoerceErrorPolicy.FAIL
+
+    @property
+    def unfit(self) -> tuple[Column, ...]:
+        """Return the target's columns that may not hold a value of the source's, where the file says what then."""
+        theirs = {column.id: column for column in self.source.columns}
+        keys = self.source.key.columns if self.source.key else ()
+        pairs = ((theirs[c.id], c) for c in self.shape.columns if c.id in theirs and c.id not in keys)
+        return tuple(ours for one, ours in pairs if may_not_fit(one, ours)) if self.policy.replaces else ()
 
 
 def columns_compared(source: Table, shape: Table) -> tuple[str, ...]:

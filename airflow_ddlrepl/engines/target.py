@@ -120,6 +120,13 @@ class Loader(Protocol):
         """
         ...
 
+    def coercing(self, shadow: TableName, columns: Sequence[Column]) -> tuple[str, ...]:
+        """Return the statements that make values NULL in a loaded shadow table that these columns can't hold.
+
+        They are there as text, or as a type of the source. A row that such a statement returns is a warning.
+        """
+        ...
+
     def sizes(self, names: Mapping[int, TableName]) -> dict[int, int]:
         """Return how many bytes each of these tables takes, by the same key."""
         ...

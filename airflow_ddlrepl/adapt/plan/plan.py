@@ -24,6 +24,7 @@ from airflow_ddlrepl.adapt.plan.verdicts import (
     judge_late,
     judge_own_types,
     judge_settings,
+    judge_unfit,
 )
 from airflow_ddlrepl.adapt.plan_model import Step, StepKind, TablePlan
 from airflow_ddlrepl.adapt.policy import Policy
@@ -64,7 +65,10 @@ def plan(
         found = _with_settings(found, old, policy, facts, context.settings)
     if context.text is not None:
         found = replayed(found, context.text, render, facts.type_system)
-    return with_refresh(found, judge_settings(context.settings)) if context.settings is not None else found
+    if context.settings is None:
+        return found
+    refitted = judge_unfit(context.settings, old, found.shape) if old and found.shape else ()
+    return with_refresh(found, (*judge_settings(context.settings), *refitted))
 
 
 def _with_settings(

@@ -14,7 +14,7 @@ from airflow_ddlrepl.adapt.target_facts import TargetFacts
 from airflow_ddlrepl.config.hvr.ddl_table import ROWS, Ddl, Outcome
 from airflow_ddlrepl.config.sections.policies import OnAddColumnWithDefault
 from airflow_ddlrepl.config.sections.table_mapping import condition_in, values_in
-from airflow_ddlrepl.config.sections.target_tables import target_table_in
+from airflow_ddlrepl.config.sections.target_tables import CoerceErrorPolicy, coerce_error_policy, target_table_in
 from airflow_ddlrepl.ddl.base.change import SchemaChange
 from airflow_ddlrepl.ddl.columns.add_column import AddColumn
 from airflow_ddlrepl.ddl.columns.change_default import ChangeDefault
@@ -179,6 +179,9 @@ def judge_settings(change: SettingsChange) -> Iterator[Verdict]:
     each = tuple(bool(entry and entry.time_key) for entry in map(target_table_in, (change.before, change.now)))
     if each[0] != each[1]:
         yield Verdict(True, f"{'a row' if each[1] else 'no more a row'} per change (`time_key`)", By.NONE)
+    policies = tuple(map(coerce_error_policy, (change.before, change.now)))
+    if change.unfit and policies[0] != policies[1] and _are_others(*policies):
+        yield Verdict(True, f"other values by `coerce_error_policy`: {policies[1]}", By.NONE)
     if change.rewritten:
         names = ", ".join(change.rewritten)
         yield Verdict(True, f"the server rewrote values of columns whose type is the target's own: {names}", By.NONE)
@@ -189,6 +192,21 @@ def judge_settings(change: SettingsChange) -> Iterator[Verdict]:
     else:
         name = now.function[0] if now.function else "no function any more"
         yield Verdict(True, f"other values by `transform`: {name}", By.NONE)
+
+
+def _are_others(before: CoerceErrorPolicy, now: CoerceErrorPolicy) -> bool:
+    """Has the target other values for those that do not fit than a policy gives them now?"""
+    return before.replaces or (now.replaces and before is CoerceErrorPolicy.TRUNCATE)
+
+
+def judge_unfit(settings: SettingsChange, present: Table, wanted: Table) -> Iterator[Verdict]:
+    """Judge values that do not fit, and were replaced, where their columns get other types: some fit now."""
+    if not coerce_error_policy(settings.before or "").replaces:
+        return
+    types = {column.id: column.type for column in present.columns if column.id in settings.unfit}
+    names = ", ".join(c.name for c in wanted.columns if c.id in types and types[c.id] != c.type)
+    if names:
+        yield Verdict(True, f"values that did not fit before may do so now (coerce_error_policy): {names}", By.NONE)
 
 
 REWRITTEN = Verdict(True, "the server rewrote the rows, with values that are not in the log")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from enum import StrEnum
 from functools import lru_cache
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from airflow_ddlrepl.config.base.section import YesNo
 from airflow_ddlrepl.config.condition.parser import expression, spelled
@@ -23,6 +23,17 @@ class CoerceErrorPolicy(StrEnum):
 
     FAIL = "fail"
     TRUNCATE = "truncate"
+    NULL = "null"
+
+    @property
+    def replaces(self) -> bool:
+        """Is every value that does not fit replaced, whatever its type?"""
+        return self is CoerceErrorPolicy.NULL
+
+
+def _spelled_null(value: Any) -> Any:
+    """Return the text `null` for YAML's null, which is how the policy is written without quotes."""
+    return "null" if value is None else value
 
 
 _HISTORY = ("{operation}", "{position}", "{sequence}")
@@ -42,8 +53,8 @@ class TargetTable(Property):
     )
     key: Patterns = Field((), description="the source's columns that identify a row at the target")
     time_key: YesNo = Field(False, description="every change is a row of its own, and no row is changed or removed")
-    coerce_error_policy: CoerceErrorPolicy = Field(
-        CoerceErrorPolicy.FAIL, description="what happens to a text that is longer than the target's column"
+    coerce_error_policy: Annotated[CoerceErrorPolicy, BeforeValidator(_spelled_null)] = Field(
+        CoerceErrorPolicy.FAIL, description="what happens to a value that the target's column can't hold"
     )
     extra: dict[str, str] = Field(
         {}, description='column: expression over the row ("price * amount") or the change ("{commit_time}")'
@@ -118,10 +129,10 @@ def target_table_in(properties: str) -> TargetTable | None:
     return TargetTable.model_validate(one) if one else None
 
 
-def cuts_texts(properties: str) -> bool:
-    """Are texts cut that are longer than the target's column? properties: a text made by `table_mapping.digest`."""
+def coerce_error_policy(properties: str) -> CoerceErrorPolicy:
+    """Return what happens to a value that does not fit. properties: a text made by `table_mapping.digest`."""
     entry = target_table_in(properties)
-    return entry is not None and entry.coerce_error_policy is CoerceErrorPolicy.TRUNCATE
+    return entry.coerce_error_policy if entry is not None else CoerceErrorPolicy.FAIL
 
 
 def has_own_key(properties: str) -> bool:

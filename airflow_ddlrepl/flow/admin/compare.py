@@ -13,6 +13,7 @@ from airflow_ddlrepl.capture.enroll import belongs
 from airflow_ddlrepl.compare.report import Comparison, TableReport
 from airflow_ddlrepl.config.base.name_pattern import exact_pattern, is_selected
 from airflow_ddlrepl.config.sections.refresh_options import BY_ROW
+from airflow_ddlrepl.config.sections.target_tables import coerce_error_policy
 from airflow_ddlrepl.engines.chunks import group_chunks
 from airflow_ddlrepl.engines.comparing import CompareTask, columns_compared, compare_tables
 from airflow_ddlrepl.engines.source import RowSelection
@@ -133,7 +134,9 @@ def _task(run: RunContext, target: str, table: Table, state: TableState) -> Comp
     names = columns_compared(read, state.shape)
     selection = RowSelection(read, names, condition_at(channel, target, table), transform_at(channel, target, table))
     contents, location = run.source.rows(selection), run.target(target).location
-    return CompareTask(contents, location, read, state.name, state.shape, wanted=seen_at(channel, target, table))
+    policy = coerce_error_policy(channel.properties_at(target, table.name))
+    wanted = seen_at(channel, target, table)
+    return CompareTask(contents, location, read, state.name, state.shape, wanted=wanted, policy=policy)
 
 
 def _sizes(run: RunContext, tasks: Sequence[CompareTask]) -> Mapping[int, int]:

@@ -44,6 +44,7 @@ from airflow_ddlrepl.model.types import TypeDefinition
 from airflow_ddlrepl.ports.types import TypeSystem
 from airflow_ddlrepl.transform.columns import with_revealed_columns
 from airflow_ddlrepl.transform.own_types import rewritten
+from airflow_ddlrepl.transform.unfit_values import may_not_fit
 
 _NEWEST = LogKey(Position(2**63 - 1), 0)
 Refusals = Mapping[tuple[int, LogKey], Refusal]
@@ -308,7 +309,13 @@ def _settings(
         reads_before=Reads(condition, function_reads(before.properties, source_before or new)),
         reads_now=Reads(condition_reads(now, new), function_reads(now, new)),
         rewritten=rewritten(of_own, source_before or new, new, types),
+        unfit=_unfit(source_before or new, before.shape),
     )
+
+
+def _unfit(source: Table, target: Table) -> frozenset[int]:
+    ours = {column.id: column for column in target.columns}
+    return frozenset(one.id for one in source.columns if one.id in ours and may_not_fit(one, ours[one.id]))
 
 
 def _under(shape: Table, table_states: Mapping[int, TableState]) -> Table:

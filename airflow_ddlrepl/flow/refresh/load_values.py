@@ -9,12 +9,14 @@ from datetime import UTC, datetime
 from airflow_ddlrepl.adapt.target_facts import Renderer
 from airflow_ddlrepl.ddl.columns.change_default import ChangeDefault
 from airflow_ddlrepl.ddl.columns.change_type import ChangeType, Using
-from airflow_ddlrepl.flow.refresh.row_origin import Pairs
+from airflow_ddlrepl.engines.target import Loader
+from airflow_ddlrepl.flow.refresh.row_origin import Pairs, TableLoad
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.ports.types import TypeSystem
 from airflow_ddlrepl.transform.extra_columns import value_of
+from airflow_ddlrepl.transform.unfit_values import as_text
 
 
 def with_load_values(shape: Table, at: Position) -> Table:
@@ -53,6 +55,32 @@ def cutting(cut: Pairs, shape: Table, shadow: TableName, render: Renderer, types
     for _, ours in cut:
         change = ChangeType.between(named.column(ours.id), ours, types)
         yield from render.sql(replace(change, using=Using.EXPLICIT), named)
+        if ours.default:
+            yield from render.sql(ChangeDefault(ours.id, ours.name, None, ours.default), named)
+
+
+def with_texts(shape: Table, load: TableLoad) -> Table:
+    """Return the shape of a shadow table that takes the texts of values which the target's columns may not hold.
+
+    shape: of the shadow. A column that is to hold the source's type there, for an archive, stays so.
+    """
+    wanted = {ours.id: ours.type for _, ours in load.unfit}
+    columns = (as_text(c) if wanted.get(c.id) == c.type else c for c in shape.columns)
+    return shape.with_(columns=tuple(columns))
+
+
+def fitting(load: TableLoad, given: Table, shadow: TableName, loader: Loader, render: Renderer) -> Iterator[str]:
+    """Yield the statements that leave in a loaded shadow table what the target's columns hold, and restore their types.
+
+    given: the shadow's shape, as it was made.
+    """
+    if not load.unfit:
+        return
+    named = given.with_(name=shadow)
+    yield from loader.coercing(shadow, [ours for _, ours in load.unfit])
+    for _, ours in load.unfit:
+        change = ChangeType.between(named.column(ours.id), ours, loader.facts.type_system)
+        yield from render.sql(replace(change, using=Using.AS_WRITTEN), named)
         if ours.default:
             yield from render.sql(ChangeDefault(ours.id, ours.name, None, ours.default), named)
 

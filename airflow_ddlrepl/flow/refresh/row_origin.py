@@ -17,7 +17,7 @@ from airflow_ddlrepl.config.condition.expression import Part
 from airflow_ddlrepl.config.condition.parser import condition as parse
 from airflow_ddlrepl.config.condition.parser import spelled
 from airflow_ddlrepl.config.condition.row_limit import RowLimit, row_limit
-from airflow_ddlrepl.config.sections.target_tables import cuts_texts
+from airflow_ddlrepl.config.sections.target_tables import CoerceErrorPolicy, coerce_error_policy
 from airflow_ddlrepl.engines.target import ServerFacts
 from airflow_ddlrepl.flow.mapping.row_filters import condition_at
 from airflow_ddlrepl.flow.mapping.tables import read_for, seen_at
@@ -29,6 +29,7 @@ from airflow_ddlrepl.model.table_state import TableState, TableStatus
 from airflow_ddlrepl.model.visibility import Visibility
 from airflow_ddlrepl.ports.rows import RowSource
 from airflow_ddlrepl.transform.cut_texts import is_cut
+from airflow_ddlrepl.transform.unfit_values import may_not_fit
 from airflow_ddlrepl.transform.values import Transform, for_columns
 
 Pairs = Sequence[tuple[Column, Column]]
@@ -41,7 +42,7 @@ class TableLoad:
 
     table: its shape at the source. after: the target's table after the load. read: `table` with those of its columns
     that have values for the target. condition: true for the rows that the target takes; None: all. transform: computes
-    some of their values. cuts_texts: texts that are longer than the target's column are cut. limit: the rows of the
+    some of their values. policy: what happens to values that the target's columns can't hold. limit: the rows of the
     target's table that these replace; None: all.
     """
 
@@ -50,15 +51,26 @@ class TableLoad:
     read: Table
     condition: Part | None = None
     transform: Transform | None = None
-    cuts_texts: bool = False
+    policy: CoerceErrorPolicy = CoerceErrorPolicy.FAIL
     limit: RowLimit | None = None
 
     @property
     def cut(self) -> Pairs:
         """Return the columns whose texts may be cut, each with the target's; never those of the key."""
-        keys = self.table.key.columns if self.table.key else ()
-        pairs = self.columns if self.cuts_texts else ()
-        return [(theirs, ours) for theirs, ours in pairs if theirs.id not in keys and is_cut(theirs, ours)]
+        pairs = self._beside_the_key if self.policy is CoerceErrorPolicy.TRUNCATE else ()
+        return [(theirs, ours) for theirs, ours in pairs if is_cut(theirs, ours)]
+
+    @property
+    def unfit(self) -> Pairs:
+        """Return the columns whose values the target's may not hold, each with that, where the file says what then."""
+        pairs = self._beside_the_key if self.policy.replaces else ()
+        return [(theirs, ours) for theirs, ours in pairs if may_not_fit(theirs, ours)]
+
+    @property
+    def _beside_the_key(self) -> Pairs:
+        key = self.after.shape.key or self.table.key
+        keys = key.columns if key else ()
+        return [(theirs, ours) for theirs, ours in self.columns if theirs.id not in keys]
 
     @property
     def columns(self) -> Pairs:
@@ -172,7 +184,7 @@ class ShapesAtTarget:
         if partial is not None:
             condition = _both(partial.condition, condition)
             limit = row_limit(parse(partial.condition), table, after.shape)
-        return TableLoad(table, after, read, condition, transform, cuts_texts(after.properties), limit)
+        return TableLoad(table, after, read, condition, transform, coerce_error_policy(after.properties), limit)
 
 
 def _both(text: str, other: Part | None) -> Part:

@@ -20,7 +20,9 @@ from airflow_ddlrepl.flow.mapping.existing_tables import refuse_foreign
 from airflow_ddlrepl.flow.mapping.tables import same_name
 from airflow_ddlrepl.flow.refresh.load_values import (
     cutting,
+    fitting,
     with_load_values,
+    with_texts,
     with_whole_texts,
     without_load_values,
 )
@@ -144,9 +146,7 @@ class TableLoader:
                 statements = [one for one in self._renewed([load], shapes) if one not in done]
                 self.loader.renew_types(statements)
                 done |= set(statements)
-                self.loader.make_shadow(
-                    with_load_values(with_whole_texts(self.origin.shadow_shape(load), load.cut), at), self._shadow(load)
-                )
+                self.loader.make_shadow(with_load_values(self._shadow_shape(load), at), self._shadow(load))
                 found.append(load)
         return found
 
@@ -163,6 +163,9 @@ class TableLoader:
             known.table = known.table or str(table.name)
             log.warning("%s is not loaded: %s: %s", table.name, known.code, known.message)
             self.refused[table.id] = known
+
+    def _shadow_shape(self, load: TableLoad) -> Table:
+        return with_texts(with_whole_texts(self.origin.shadow_shape(load), load.cut), load)
 
     def _shadow(self, load: TableLoad) -> TableName:
         return self.loader.shadow(load.table.id)
@@ -220,7 +223,11 @@ class TableLoader:
     def _finishing(self, load: TableLoad) -> tuple[str, ...]:
         shadow, shape = self._shadow(load), load.after.shape
         render, types = self.context.target(self.into).renderer(), self.loader.facts.type_system
-        own = (*cutting(load.cut, shape, shadow, render, types), *without_load_values(shape, shadow, render))
+        own = (
+            *fitting(load, self._shadow_shape(load), shadow, self.loader, render),
+            *cutting(load.cut, shape, shadow, render, types),
+            *without_load_values(shape, shadow, render),
+        )
         return (*self.origin.finishing(load, shadow), *own, *self.loader.finishing(shape, shadow))
 
     def _place(self, loads: Sequence[TableLoad], counts: Mapping[int, int]) -> set[int]:

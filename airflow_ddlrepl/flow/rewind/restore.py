@@ -132,7 +132,7 @@ class ArchivedTables(RowOrigin):
         return self.loader.removing_unlike(shadow, load.condition, here)
 
     def _widened(self, load: TableLoad) -> Iterator[SchemaChange]:
-        cut = {ours.id for _, ours in load.cut}
+        cut = {ours.id for _, ours in (*load.cut, *load.unfit)}
         types = own_types(load.after.properties)
         own = {column.id for column in load.table.columns if column.name in types}
         for before in (one for one in self._narrow(load).values() if one.id not in cut):

@@ -346,6 +346,9 @@ class FileLoader(Loader):
     ) -> tuple[str, ...]:
         raise Unsupported("files take every row", code="ADP-148", table=shadow, hint="leave `restrict` out")
 
+    def coercing(self, shadow: TableName, columns: Sequence[Column]) -> tuple[str, ...]:
+        raise Unsupported("files have no such tables", code="ADP-164", table=shadow, hint="leave `target_tables` out")
+
     def sizes(self, names: Mapping[int, TableName]) -> dict[int, int]:
         return dict.fromkeys(names, 0)
 

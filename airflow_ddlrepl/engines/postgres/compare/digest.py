@@ -63,15 +63,23 @@ def _compared(
     found, rows = present.table(task.target), task.contents
     if found is None:
         report = _without_target(task, here)
-    elif here is not None and isinstance(rows, TableRows) and (rows.transform is None or task.source.is_partitioned):
+    elif here is not None and isinstance(rows, TableRows) and not _is_copied(task, rows):
         report = _Comparer(task, found, here, there, where(rows.condition)).report()
     else:
         report = _copied(task, found, there)
     return replace(report, seconds=round(time.monotonic() - started, 3))
 
 
+def _is_copied(task: CompareTask, rows: TableRows) -> bool:
+    """Are the source's rows copied to the target, because no server has them as the target is to have them?"""
+    return not task.source.is_partitioned and (rows.transform is not None or bool(task.unfit))
+
+
 def _copied(task: CompareTask, found: Table, there: Connection[Any]) -> TableReport:
-    """Compare rows that no server has as the target is to have them: a function computes values of them."""
+    """Compare rows that no server has as the target is to have them.
+
+    A function computes values of them, or some are replaced that the target's columns can't hold.
+    """
     with temporary_copy(task) as (here, copied):
         as_copied = replace(task, source=copied, wanted=task.wanted or task.source)
         return replace(_Comparer(as_copied, found, here, there).report(), table=task.source.name)

@@ -15,16 +15,19 @@ from airflow_ddlrepl.engines.postgres.connection.connect import session
 from airflow_ddlrepl.engines.postgres.connection.copy import SourceFailed, copy_in, feed
 from airflow_ddlrepl.engines.postgres.connection.copy_text import copy_text
 from airflow_ddlrepl.engines.postgres.connection.errors import passing
-from airflow_ddlrepl.engines.postgres.connection.quoting import qualified
+from airflow_ddlrepl.engines.postgres.connection.quoting import qualified, quote
 from airflow_ddlrepl.engines.postgres.connection.read_errors import unreadable
 from airflow_ddlrepl.engines.postgres.connection.settings import SPELLING
 from airflow_ddlrepl.engines.postgres.ddl.columns import define
 from airflow_ddlrepl.engines.postgres.load.statistics import gather_statistics
 from airflow_ddlrepl.engines.postgres.load.table_rows import TableRows, text_batches
+from airflow_ddlrepl.engines.postgres.types.as_written import read_as, written
+from airflow_ddlrepl.engines.postgres.types.misfits import functions, nulling
 from airflow_ddlrepl.errors import TargetError
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.ports.rows import RowSource
+from airflow_ddlrepl.transform.unfit_values import as_text
 
 if TYPE_CHECKING:
     from airflow_ddlrepl.engines.postgres.connection.connect import Connection
@@ -49,12 +52,27 @@ def temporary_copy(task: CompareTask) -> Iterator[tuple[Connection[Any], Table]]
     opened = session(task.target_dsn, autocommit=True, application_name="ddlrepl compare")
     with opened as connection, _refusals(source.name):
         connection.execute(f"{SPELLING}; SET work_mem = '128MB'".encode())
-        layout = ", ".join(define(column) for column in held.columns)
+        unfit = {column.id: column for column in held.columns if column.id in {one.id for one in task.unfit}}
+        layout = ", ".join(define(as_text(column) if column.id in unfit else column) for column in held.columns)
         connection.execute(f"CREATE TEMPORARY TABLE {qualified(NAME)} ({layout})".encode())
         texts = _texts(task.contents, [name for name, _ in pairs])
         feed(connection, copy_in(NAME, [name for _, name in pairs], binary=False), texts)
+        for statement in _fitting(list(unfit.values())):
+            connection.execute(statement.encode())
         gather_statistics(connection, NAME)
         yield connection, held.with_(columns=tuple(column for column in held.columns if column.id in theirs))
+
+
+def _fitting(unfit: Sequence[Column]) -> Iterator[str]:
+    """Yield the statements that replace the texts which these columns can't hold, and give the columns their types."""
+    yield from functions(unfit)
+    for column in unfit:
+        yield nulling(NAME, column)
+        using, collation = read_as(written(quote(column.name)), column.type), column.collation
+        collate = f" COLLATE {collation}" if collation else ""
+        yield (
+            f"ALTER TABLE {qualified(NAME)} ALTER {quote(column.name)} TYPE {column.type.text}{collate} USING {using}"
+        )
 
 
 def _texts(rows: RowSource, columns: Sequence[str]) -> Iterator[bytes]:

@@ -21,6 +21,7 @@ from airflow_ddlrepl.engines.postgres.load.statistics import gather_statistics
 from airflow_ddlrepl.engines.postgres.load.table_rows import BINARY, TEXT, sharing_sessions
 from airflow_ddlrepl.errors import TargetError
 from airflow_ddlrepl.failpoint import reach
+from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.ports.rows import RowSource
 
 REFUSED = "TGT-120"
@@ -101,14 +102,21 @@ def _load(target: Connection[Any], task: LoadTask) -> LoadedChunk:
         row = target.execute("SELECT rows FROM ddlrepl.chunks WHERE token = %s AND chunk = %s", mark).fetchone()
         return LoadedChunk(int(row[0]) if row else 0)
     count = _copy(target, task)
-    for statement in task.after:
-        target.execute(statement.encode())
-    warning = gather_statistics(target, task.shadow) if task.after else ""
+    warning = finish(target, task.after, task.shadow) if task.after else ""
     reach("refresh.copied")
     target.execute("UPDATE ddlrepl.chunks SET rows = %s WHERE token = %s AND chunk = %s", [count, *mark])
     target.commit()
     reach("refresh.chunk")
     return LoadedChunk(count, warning)
+
+
+def finish(target: Connection[Any], statements: Sequence[str], shadow: TableName) -> str:
+    """Run the statements that a loaded shadow table still needs, and gather its statistics; return the warnings."""
+    told: list[str] = []
+    for statement in statements:
+        found = target.execute(statement.encode())
+        told += [str(row[0]) for row in (found.fetchall() if found.description else ())]
+    return "; ".join(filter(None, (*told, gather_statistics(target, shadow))))
 
 
 def _copy(target: Connection[Any], task: LoadTask) -> int:

@@ -16,6 +16,7 @@ from airflow_ddlrepl.engines.postgres.connection.settings import SCHEMA, SPELLIN
 from airflow_ddlrepl.engines.postgres.load import swap
 from airflow_ddlrepl.engines.postgres.load.load_chunk import forget_marks
 from airflow_ddlrepl.engines.postgres.load.table_rows import TableRows, chunks, rows_of
+from airflow_ddlrepl.engines.postgres.types.misfits import functions, nulling
 from airflow_ddlrepl.engines.source import RowSelection
 from airflow_ddlrepl.engines.target import Loader
 from airflow_ddlrepl.engines.target_state import Fence, Placing
@@ -63,6 +64,9 @@ class PostgresLoader(Loader):
         self, shadow: TableName, condition: Part, here: Mapping[str, tuple[Column, Column]]
     ) -> tuple[str, ...]:
         return SPELLING, f"DELETE FROM {qualified(shadow)} WHERE {unlike(condition, here)}"
+
+    def coercing(self, shadow: TableName, columns: Sequence[Column]) -> tuple[str, ...]:
+        return SPELLING, *functions(columns), *(nulling(shadow, column) for column in columns)
 
     def sizes(self, names: Mapping[int, TableName]) -> dict[int, int]:
         found = {}

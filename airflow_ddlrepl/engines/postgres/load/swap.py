@@ -28,8 +28,8 @@ from airflow_ddlrepl.engines.postgres.connection.quoting import qualified, quote
 from airflow_ddlrepl.engines.postgres.ddl.keys import key_sql
 from airflow_ddlrepl.engines.postgres.ddl.render import PostgresDdl, attach, create_table
 from airflow_ddlrepl.engines.postgres.ddl.types import create_schema, create_types
+from airflow_ddlrepl.engines.postgres.load.load_chunk import finish
 from airflow_ddlrepl.engines.postgres.load.row_by_row import Exchange, NotByRow, Written, write_differences
-from airflow_ddlrepl.engines.postgres.load.statistics import gather_statistics
 from airflow_ddlrepl.engines.postgres.load.target_only_columns import (
     added_columns,
     carry_over,
@@ -102,10 +102,8 @@ def finish_shadow(task: FinishTask) -> LoadedChunk:
         shape = ServerFacts(connection).table(task.shadow)
         done = key_sql(shape) if shape else []
         try:
-            for statement in task.statements:
-                if statement not in done:
-                    connection.execute(statement.encode())
-            return LoadedChunk(warning=gather_statistics(connection, task.shadow))
+            missing = [statement for statement in task.statements if statement not in done]
+            return LoadedChunk(warning=finish(connection, missing, task.shadow))
         except psycopg.Error as error:
             if (trouble := passing(error, "the target")) is not None:
                 raise trouble from None

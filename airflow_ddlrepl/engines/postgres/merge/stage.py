@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from airflow_ddlrepl.config.condition.parser import condition
-from airflow_ddlrepl.config.sections.target_tables import cuts_texts, has_own_key, own_types
+from airflow_ddlrepl.config.sections.target_tables import CoerceErrorPolicy, coerce_error_policy, has_own_key, own_types
 from airflow_ddlrepl.engines.postgres.connection.quoting import literal
 from airflow_ddlrepl.engines.postgres.connection.session_names import session_name
 from airflow_ddlrepl.engines.postgres.merge.change_columns import (
@@ -37,10 +37,13 @@ from airflow_ddlrepl.engines.postgres.merge.staging_tables import (
     Stage,
     Staged,
     StagedColumn,
+    read_as_written,
     staged_columns,
+    unfit_columns,
     with_cut_texts,
     with_own_types,
 )
+from airflow_ddlrepl.engines.postgres.merge.unfit_values import with_nulls
 from airflow_ddlrepl.engines.postgres.merge.value_function import transformed
 from airflow_ddlrepl.engines.postgres.types.equality import equality
 from airflow_ddlrepl.engines.read_changes import StageReader
@@ -114,6 +117,9 @@ class _Stager:
         outside = read - changes.num_rows
         if changes.num_rows and plan.transform:
             changes = plan.transformed(changes, self.cursor)
+        nulled: Mapping[str, int] = {}
+        if changes.num_rows and plan.unfit:
+            changes, nulled = plan.fitting(changes, self.cursor)
         if not changes.num_rows:
             return replace(plan.staged({}, read), outside=outside)
         plan.require_key()
@@ -131,7 +137,7 @@ class _Stager:
         inline = self._inline(plan, rows)
         if inline is None:
             self._load(plan, rows)
-        return replace(plan.staged(rows, read, inline or {}), outside=outside)
+        return replace(plan.staged(rows, read, inline or {}), outside=outside, nulled=nulled)
 
     def _inline(self, plan: _Plan, rows: Mapping[Stage, pa.Table]) -> dict[Stage, InlineRows] | None:
         """Return all of the task's rows as inline rows, or None: either all fit or none is sent so."""
@@ -174,8 +180,11 @@ class _Plan:
             self.columns = staged_columns(task.table, task.target, {**self.encodings, **computed}, self._loose_keys())
         if types := own_types(task.settings):
             self.columns = with_own_types(self.columns, task.target, types)
-        if cuts_texts(task.settings):
+        policy = coerce_error_policy(task.settings)
+        if policy is CoerceErrorPolicy.TRUNCATE:
             self.columns = with_cut_texts(self.columns, task.table, task.target)
+        self.unfit = unfit_columns(self.columns, task.table, task.target) if policy.replaces else ()
+        self.columns = read_as_written(self.columns, task.target, {column.id for column, _ in self.unfit})
         self.columns += change_columns(task.target)
         self.deletion = deletion_column(task.target)
         self.is_history = history_columns(task.target) is not None
@@ -234,6 +243,11 @@ class _Plan:
         name, of = stage_table(self.task.stage_name, "q"), self.task.whole or self.task.table
         of = of.without_keys() if self._reads_old_rows else of
         return transformed(cursor, name, changes, self.transform, of, self.encodings)
+
+    def fitting(self, changes: pa.Table, cursor: Callable[[], Any]) -> tuple[pa.Table, Mapping[str, int]]:
+        """Return the changes with values that the target's columns hold, and how many others there were."""
+        found = with_nulls(cursor, stage_table(self.task.stage_name, "q"), changes, self.unfit, self.task.target_name)
+        return found.changes, found.counts
 
     def one_row_each(self, changes: pa.Table) -> pa.Table:
         """Return a row per change, with the values that a deleted row had."""

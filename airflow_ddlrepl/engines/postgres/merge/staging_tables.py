@@ -19,6 +19,7 @@ from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.model.types import DataType, TypeDefinition, TypeKind
 from airflow_ddlrepl.transform.cut_texts import is_cut
+from airflow_ddlrepl.transform.unfit_values import may_not_fit
 
 _CHARACTERS = {"text": "text", "varchar": "text", "bpchar": "bpchar", "name": "name", "char": '"char"'}
 _DOCUMENTS = frozenset({"json", "jsonb", "xml"})
@@ -74,6 +75,10 @@ class StagedColumn:
             plain = f"CAST({plain} AS bpchar)"
         return f"CAST({plain} AS {self.cast})" if self.cast else plain
 
+    def text(self, alias: str) -> str:
+        """Return SQL for the text that the source's type writes for the staged value; NULL for NULL."""
+        return written(replace(self, cast="", as_written=False).value(alias))
+
     def equals(self, one: str, other: str) -> str:
         """Return SQL that compares as the type does, whatever the search path."""
         return f"{one} OPERATOR({quote(self.operators)}.=) {other}" if self.operators else f"{one} = {other}"
@@ -93,6 +98,7 @@ class Staged:
     UPDATE can't set). changes: rows read from the trail. outside: how many of them are about rows that the target does
     not take (`restrict`). deletion: the target's column that says whether a row was deleted, where deleted rows stay;
     "": they don't. is_resilient: rows that it inserts may be there already, and rows that it changes may be missing.
+    nulled: how many values became NULL because the target's column can't hold them, by what to tell.
     """
 
     table_id: int
@@ -108,6 +114,7 @@ class Staged:
     outside: int = 0
     deletion: str = ""
     is_resilient: bool = False
+    nulled: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def keys(self) -> tuple[StagedColumn, ...]:
@@ -160,18 +167,33 @@ def with_cut_texts(columns: Sequence[StagedColumn], source: Table, target: Table
     )
 
 
-def with_own_types(columns: Sequence[StagedColumn], target: Table, names: Container[str]) -> tuple[StagedColumn, ...]:
-    """Return the columns so that those with these names at the source are read by the types of the target's own.
+def unfit_columns(
+    columns: Sequence[StagedColumn], source: Table, target: Table
+) -> tuple[tuple[StagedColumn, Column], ...]:
+    """Return the columns outside the key that may have values which the target's can't hold, each with the target's."""
+    theirs, ours = ({column.id: column for column in table.columns} for table in (source, target))
+    return tuple(
+        (one, ours[one.id]) for one in columns if not one.is_key and may_not_fit(theirs[one.id], ours[one.id])
+    )
 
-    A text that is too long is refused, not cut. Key columns are as they are: their types only become wider.
-    """
+
+def read_as_written(columns: Sequence[StagedColumn], target: Table, ids: Container[int]) -> tuple[StagedColumn, ...]:
+    """Return the columns so that those with these ids are read from the text of their values by the target's types."""
     ours = {column.id: column.type for column in target.columns}
 
     def read(one: StagedColumn) -> StagedColumn:
         cast = "" if is_characters(ours[one.id]) else one.target_type
         return replace(one, as_written=True, cast=cast, is_regclass=False)
 
-    return tuple(read(one) if one.source_name in names and not one.is_key else one for one in columns)
+    return tuple(read(one) if one.id in ids else one for one in columns)
+
+
+def with_own_types(columns: Sequence[StagedColumn], target: Table, names: Container[str]) -> tuple[StagedColumn, ...]:
+    """Return the columns so that those with these names at the source are read by the types of the target's own.
+
+    A text that is too long is refused, not cut. Key columns are as they are: their types only become wider.
+    """
+    return read_as_written(columns, target, {one.id for one in columns if one.source_name in names and not one.is_key})
 
 
 def _staged(

@@ -297,6 +297,8 @@ class _Run:
         for number in range(max(map(len, sections.values()), default=0)):
             buckets = [b for found in sections.values() if number < len(found) for b in found[number]]
             if buckets:
+                for bucket in buckets:
+                    self.applied.discarded.update({f"{bucket.target}:{why}": n for why, n in bucket.nulled.items()})
                 for counts in merge(self.cursor, buckets, self.session):
                     updated = counts.updated + counts.moved
                     self.applied.rows.update(

@@ -1,0 +1,60 @@
+"""This module finds, with the server's own types, the values that a column can't hold, and why.
+
+The server has no way before version 16 to try a value without an error. So each column gets a function of the session
+(`pg_temp`), which returns the error that a value would have, or NULL.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from airflow_ddlrepl.engines.postgres.connection.quoting import literal, qualified, quote
+from airflow_ddlrepl.engines.postgres.types.as_written import read_as, written
+from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.table import Column
+
+
+def misfit(column: Column, text: str) -> str:
+    """Return SQL for why a column can't hold the value with this text (SQL); NULL: it can. See `functions`."""
+    return f"{_name(column)}({text})"
+
+
+def functions(columns: Iterable[Column]) -> list[str]:
+    """Return the statements that create the functions of `misfit` in a session, for these columns of a target."""
+    return [
+        f"CREATE OR REPLACE FUNCTION {_name(column)}(v text) RETURNS text LANGUAGE plpgsql AS $ddlrepl$"
+        f" DECLARE x {column.type.text}; BEGIN x := {read_as('v', column.type)}; RETURN NULL;"
+        " EXCEPTION WHEN data_exception OR integrity_constraint_violation THEN RETURN SQLERRM; END $ddlrepl$"
+        for column in columns
+    ]
+
+
+def reason(columns: Sequence[Column], texts: Sequence[str]) -> str:
+    """Return SQL for why a row does not fit: each column with its error; an empty text: it fits. texts: SQL, of each.
+
+    An error with the value in it is cut, so that the reasons stay short.
+    """
+    told = (
+        f"{literal(column.name + ': ')} || left({misfit(column, text)}, 200)"
+        for column, text in zip(columns, texts, strict=True)
+    )
+    return f"concat_ws('; ', {', '.join(told)})"
+
+
+def nulling(table: TableName, column: Column) -> str:
+    """Return the statement that makes texts of a loaded table NULL that a column can't hold, and returns a warning."""
+    name = quote(column.name)
+    return (
+        f"WITH done AS (UPDATE {qualified(table)} SET {name} = NULL"
+        f" WHERE {misfit(column, written(name))} IS NOT NULL RETURNING 1)"
+        f" SELECT count(*) || {literal(told_null(column))} FROM done HAVING count(*) > 0"
+    )
+
+
+def told_null(column: Column) -> str:
+    """Return the end of a warning about values of a column that became NULL; their number comes before it."""
+    return f" values of column {column.name} do not fit {column.type.text} and are NULL (coerce_error_policy)"
+
+
+def _name(column: Column) -> str:
+    return f"pg_temp.{quote(f'ddlrepl misfit {column.id}')}"

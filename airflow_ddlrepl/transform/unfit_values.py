@@ -1,0 +1,35 @@
+"""A column of a target may not be able to hold each value of the source's column. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from airflow_ddlrepl.ddl.base.same_shape import same_type
+from airflow_ddlrepl.model.table import Column
+from airflow_ddlrepl.model.types import DataType, TypeKind
+
+_WIDER = {
+    ("int2", "int4"), ("int2", "int8"), ("int4", "int8"), ("int2", "numeric"), ("int4", "numeric"),
+    ("int8", "numeric"), ("float4", "float8"), ("date", "timestamp"),
+}  # fmt: skip
+"""Types of the source, and types that hold all their values where they have no size."""
+_TEXT = DataType("text", "pg_catalog", "text", oid=25)
+
+
+def may_not_fit(source: Column, target: Column) -> bool:
+    """May there be a value of the source's column that the target's can't hold?"""
+    theirs, ours = source.type, target.type
+    if target.generated or same_type(theirs, ours) or not ours.is_builtin or ours.kind is not TypeKind.BASE:
+        return False
+    if ours.name in ("text", "varchar") and ours.typmod < 0:
+        return False
+    if not theirs.is_builtin or theirs.kind is not TypeKind.BASE:
+        return True
+    if (theirs.name, ours.name) == ("varchar", "varchar"):
+        return not 0 <= theirs.typmod <= ours.typmod
+    return ours.typmod >= 0 or (theirs.name, ours.name) not in _WIDER
+
+
+def as_text(column: Column) -> Column:
+    """Return a column of the target that takes the text of any value, whether the target's type holds it or not."""
+    return replace(column, type=_TEXT, default=None, missing=None, collation=None, identity="")
