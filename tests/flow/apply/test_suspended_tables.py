@@ -80,6 +80,21 @@ def test_a_trigger_that_refuses_a_truncate(make: Make) -> None:
     made.settle()
 
 
+def test_one_of_several_tables_refuses_their_truncate(make: Make) -> None:
+    made = make(*START)
+    made.at_target(
+        "CREATE FUNCTION no() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'stays as it is'; END $$",
+        "CREATE TRIGGER no BEFORE TRUNCATE ON bad EXECUTE FUNCTION no()",
+        "ALTER TABLE bad ENABLE ALWAYS TRIGGER no",
+    )
+    made.at_source("TRUNCATE good, bad", "INSERT INTO bad VALUES (9, 9)", "INSERT INTO good VALUES (2, 2)")
+    assert "stays as it is" in cycle_fails(made).message
+    assert states(made) == {"bad": "suspended", "good": "live"}
+    assert made.rows("SELECT id FROM good") == [(2,)]
+    made.at_target("DROP TRIGGER no ON bad")
+    made.settle()
+
+
 def test_retry_refresh_and_until(replica: Replica) -> None:
     replica.at_source("INSERT INTO bad VALUES (3, 300)")
     cycle_fails(replica)

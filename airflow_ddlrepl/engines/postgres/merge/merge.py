@@ -81,17 +81,36 @@ def truncate(cursor: Any, names: Sequence[TableName], session: Session, *, resta
     """Truncate these tables together, in the cursor's open transaction. restart: their sequences, too.
 
     Where foreign keys of other tables refer to them TRUNCATE is refused: their rows are deleted instead.
-    Raises TargetError INT-104 (a foreign key), INT-105 (a trigger or a missing right).
+    Raises TargetError INT-104 (a foreign key), INT-105 (a trigger or a missing right), of the table that refuses it.
     """
     from psycopg.errors import FeatureNotSupported
 
     tables = ", ".join(map(qualified, names))
-    with _explained(names[0] if len(names) == 1 else None, cursor):
+    try:
+        with cursor.connection.transaction():
+            cursor.execute(f"TRUNCATE {tables}{' RESTART IDENTITY' if restart else ''}".encode())
+    except FeatureNotSupported:
+        delete_all(cursor, names, session)
+    except cursor.connection.Error as error:
+        raise _refused(_refusing_truncate(cursor, names), error) from error
+
+
+def _refusing_truncate(cursor: Any, names: Sequence[TableName]) -> TableName:
+    """Return the first of these tables that can't be truncated alone, which the server's error does not name.
+
+    One that another table refers to is not asked; where none is left it is the first one.
+    """
+    from psycopg.errors import FeatureNotSupported
+
+    for name in names:
         try:
-            with cursor.connection.transaction():
-                cursor.execute(f"TRUNCATE {tables}{' RESTART IDENTITY' if restart else ''}".encode())
+            with cursor.connection.transaction(force_rollback=True):
+                cursor.execute(f"TRUNCATE {qualified(name)}".encode())
         except FeatureNotSupported:
-            delete_all(cursor, names, session)
+            continue
+        except cursor.connection.Error:
+            return name
+    return names[0]
 
 
 def delete_all(cursor: Any, names: Sequence[TableName], session: Session, where: str = "true") -> None:
