@@ -99,7 +99,8 @@ class TablePlan:
     is_removed: the target table is dropped. is_orphaned: dropped at the source, left at the target. until_refresh: the
     shape that the table has until the refresh brings `shape`, when that is another one. properties: the channel file's
     settings for the table at the target (`Channel.properties_at`). expected: the source's text runs, and must lead to
-    this. left_at_source: those of the hazards that a run of the source's text would not have.
+    this. left_at_source: those of the hazards that a run of the source's text would not have. is_made_anew: the table
+    is a new one at the target under another name. orphan: the table that then stays there under the old name.
     """
 
     name: TableName
@@ -115,6 +116,8 @@ class TablePlan:
     properties: str = ""
     expected: Expected | None = None
     left_at_source: tuple[str, ...] = ()
+    is_made_anew: bool = False
+    orphan: Table | None = None
 
     @property
     def needs_refresh(self) -> bool:

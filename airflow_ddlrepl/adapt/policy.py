@@ -17,6 +17,7 @@ from airflow_ddlrepl.config.sections.policies import (
 )
 from airflow_ddlrepl.config.sections.refresh_options import BULK, Difference, Granularity, RefreshOptions, read_options
 from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.rules.client import client_at
 from airflow_ddlrepl.rules.decide import ChangeKind, decide
 
@@ -86,6 +87,17 @@ def policy_at(
     policy = REPLAYED if channel.replays_text(before or name) else policy
     why = ignored or decide(client_at(channel, target), before or name, ChangeKind.DDL).why
     return replace(policy, adapts=False, discarded=why) if why else policy
+
+
+def makes_two_of_rename(channel: Channel, before: Table, after: Table) -> bool:
+    """Is a table's new name a drop of the table and a new one of the other name, as with HVR's defaults?
+
+    before, after: the source's shapes. Partitioned tables and partitions are renamed: nothing else has their rows.
+    """
+    if channel.defaults is not Defaults.HVR or before.name == after.name or channel.replays_text(before.name):
+        return False
+    is_in_tree = any(table.is_partitioned or table.partition is not None for table in (before, after))
+    return not is_in_tree and any(action.is_for(before.name) for action in channel.source_actions())
 
 
 def policy_for(

@@ -8,11 +8,11 @@ could see; and the layout that each file of rows was decoded with, against the r
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from airflow_ddlrepl.capture.ambiguity import why_ambiguous
-from airflow_ddlrepl.capture.enroll import belongs, shape_of
+from airflow_ddlrepl.capture.enroll import Joins, belongs, shape_of
 from airflow_ddlrepl.capture.rename_order import in_rename_order
 from airflow_ddlrepl.capture.row_layouts import reshape_event, unreadable_event
 from airflow_ddlrepl.ddl.diff import diff
@@ -46,7 +46,7 @@ def unexplained(
     latest: Mapping[int, Revision],
     window_events: Iterable[Event],
     end: Position,
-    joins: Callable[[Table], bool],
+    joins: Joins,
     types: TypeSystem,
 ) -> list[Event]:
     """Return DDL records, placed at the window's end, for what the catalog shows and no revision has.
@@ -125,7 +125,7 @@ def _left(shape: Table, gone: Mapping[int, LogKey]) -> LogKey | None:
     return gone.get(shape.partition.of) if shape.partition else None
 
 
-def _is_news(table: Table, latest: Mapping[int, Revision], joins: Callable[[Table], bool], types: TypeSystem) -> bool:
+def _is_news(table: Table, latest: Mapping[int, Revision], joins: Joins, types: TypeSystem) -> bool:
     if not belongs(table, latest, joins):
         return False
     known = shape_of(latest, table.id)

@@ -20,16 +20,16 @@ from airflow_ddlrepl.model.types import TypeDefinition
 from airflow_ddlrepl.model.visibility import Visibility, parse_visibility
 from airflow_ddlrepl.ports.types import TypeSystem
 
-Joins = Callable[[Table], bool]
+Joins = Callable[[Table, Revision | None], bool]
 Past = Callable[[int], Sequence[Revision]]
 
 
 def enroll(events: Iterable[Event], known: Mapping[int, Revision], joins: Joins, past: Past) -> list[Revision]:
     """Return the revisions that these events add to the newest known ones, in log order.
 
-    joins: does a table that is new to the channel belong to it (by its patterns)? A table that is
-    already in the channel stays in it whatever it is renamed to. past: all known revisions of a table, in order;
-    asked only where a statement may not have seen the newest one.
+    joins: does a table belong to the channel (by its patterns, or because it is in it)? Asked with its newest revision,
+    None for a table that the channel never had. past: all known revisions of a table, in order; asked only where a
+    statement may not have seen the newest one.
     """
     book = _Book(known, past, joins)
     for event in events:
@@ -89,7 +89,10 @@ class _Book:
         if event.kind is not EventKind.DDL:
             return
         for table in _shapes(event, self):
-            if _is_news(table, self.latest, self._joins):
+            known = self.latest.get(table.id)
+            if known and known.table and not self._joins(table, known):
+                self._add(event, table.id, None)
+            elif _is_news(table, self.latest, self._joins):
                 self._add(event, table.id, table)
         for table_id, _ in event.dropped:
             before = self.latest.get(table_id)
@@ -231,7 +234,7 @@ def belongs(table: Table, latest: Mapping[int, Revision], joins: Joins) -> bool:
 
     It joins by its own name, or as a partition of a table that is in the channel.
     """
-    if shape_of(latest, table.id) is not None or joins(table):
+    if shape_of(latest, table.id) is not None or joins(table, latest.get(table.id)):
         return True
     return table.partition is not None and shape_of(latest, table.partition.of) is not None
 

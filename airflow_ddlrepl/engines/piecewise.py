@@ -18,7 +18,6 @@ from airflow_ddlrepl.engines.ledger import Ledger, LedgerEntry, run_entry
 from airflow_ddlrepl.engines.target_state import Applied, Capabilities, Fence, RecordAt, StagedSlice
 from airflow_ddlrepl.errors import AlterRefused, identified
 from airflow_ddlrepl.failpoint import reach
-from airflow_ddlrepl.model.change import EventKind
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.record import Record
@@ -144,7 +143,7 @@ def _statements(render: Renderer, steps: Sequence[ProgramStep]) -> Iterator[tupl
     """Yield the SQL to run, each with the step that it is of; what several tables share comes once."""
     shared: set[tuple[str, ...]] = set()
     for step in steps:
-        if step.event.kind is EventKind.TRUNCATE and step.before is not None:
+        if step.truncates and step.before is not None:
             restart = bool(step.event.settings.get("restart_identity"))
             for statement in render.sql(Truncate(restart), step.before.shape.with_(name=step.before.name)):
                 yield step, statement

@@ -165,7 +165,7 @@ class Applied:
         """Count what a finished step has changed, and add its notes and warnings."""
         if step.event.kind is EventKind.NO_TRUNCATE and step.before is not None:
             self.warnings.append(f"{step.before.name}: {TRUNCATED}")
-        if step.event.kind is EventKind.TRUNCATE and step.before is not None:
+        if step.truncates:
             self.changes["truncate"] += 1
         if step.plan is None:
             return

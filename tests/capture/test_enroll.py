@@ -36,7 +36,7 @@ def inspected(lsn: int, snapshot: str, *tables: Table) -> Event:
 
 def shapes(*events: Event, known: tuple[Revision, ...] = ()) -> list[Table | None]:
     newest = {revision.table_id: revision for revision in known}
-    found = enroll(events, newest, lambda _: True, lambda i: [r for r in known if r.table_id == i])
+    found = enroll(events, newest, lambda *_: True, lambda i: [r for r in known if r.table_id == i])
     return [revision.table for revision in found]
 
 
@@ -163,9 +163,9 @@ def after(earlier: Table, told: Event, snapshot: str) -> Event:
 
 def silent(*events: Event, known: tuple[Revision, ...] = ()) -> list[tuple[Table, Event]]:
     newest = {1: known[-1]} if known else {}
-    found, changes = enroll_with_silent(events, newest, lambda _: True, lambda _: known, POSTGRES_TYPES)
+    found, changes = enroll_with_silent(events, newest, lambda *_: True, lambda _: known, POSTGRES_TYPES)
     merged = sorted([*events, *(change for _, change in changes)], key=lambda event: event.key)
-    assert found == enroll(merged, newest, lambda _: True, lambda _: known)
+    assert found == enroll(merged, newest, lambda *_: True, lambda _: known)
     return changes
 
 

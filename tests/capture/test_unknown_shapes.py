@@ -38,7 +38,7 @@ FOUND = replace(ddl(90, 0, "110:110:", shape(1, 5)), is_inspected=True)
 
 
 def told(at: int, *events: Event) -> str:
-    revisions: list[Revision] = enroll(events, {}, lambda _: True, lambda _: [])
+    revisions: list[Revision] = enroll(events, {}, lambda *_: True, lambda _: [])
     return unknown_shapes(events, {1: revisions}, Position(at), END).get(1, "")
 
 

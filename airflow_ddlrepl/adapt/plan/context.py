@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from airflow_ddlrepl.adapt.plan.ddl_replay import Statement
 from airflow_ddlrepl.adapt.plan.settings import SettingsChange
+from airflow_ddlrepl.adapt.policy import Policy
 from airflow_ddlrepl.config.hvr.ddl_table import Ddl
 from airflow_ddlrepl.model.table import Table
 
@@ -18,6 +19,8 @@ class PlanContext:
     holds less or more than the source. needs: as in `Case`; a PostgreSQL source needs none. settings: the channel
     file's settings for the table; None: there is no file. text: the source's statement, if its text runs
     (`replay_ddl`). limit: a condition over the source's columns for the rows that a refresh replaces; empty: all.
+    former: the policy of the table's old name, where its new name makes another table of it (`makes_two_of_rename`).
+    reload: why the table is loaded again although its shape is as it was; empty: it is not.
     """
 
     source_before: Table | None = None
@@ -25,3 +28,5 @@ class PlanContext:
     settings: SettingsChange | None = None
     text: Statement | None = None
     limit: str = ""
+    former: Policy | None = None
+    reload: str = ""

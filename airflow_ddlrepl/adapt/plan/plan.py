@@ -11,6 +11,7 @@ from airflow_ddlrepl.adapt.plan.dropped_table import dropped
 from airflow_ddlrepl.adapt.plan.new_table import created
 from airflow_ddlrepl.adapt.plan.partial_refresh import beyond_limit, limited
 from airflow_ddlrepl.adapt.plan.refused_alter import answer_refusal, is_left, rendered
+from airflow_ddlrepl.adapt.plan.renamed_table import made_anew
 from airflow_ddlrepl.adapt.plan.responses import answer, respond, with_refresh
 from airflow_ddlrepl.adapt.plan.settings import SettingsChange
 from airflow_ddlrepl.adapt.plan.sql_steps import Rendering
@@ -18,6 +19,7 @@ from airflow_ddlrepl.adapt.plan.unmanaged_table import WHY, left_alone
 from airflow_ddlrepl.adapt.plan.verdicts import (
     REWRITTEN,
     Case,
+    Verdict,
     is_rewritten,
     judge,
     judge_columns,
@@ -104,6 +106,8 @@ def _by_shapes(
     if new is None:
         assert old is not None
         return dropped(old, evidence, policy, facts, render)
+    if old is not None and context.former is not None:
+        return made_anew(old, new, evidence, (context.former, policy), facts, render)
     if old is None or old.id != new.id:
         existing = facts.existing or (hold(old, facts.name_before, facts) if old else None)
         return created(new, evidence, policy, replace(facts, existing=existing), render)
@@ -142,7 +146,8 @@ def _altered(
     case = Case(new, held, evidence, policy, facts, context.needs)
     try:
         verdicts = [verdict for change in found for verdict in judge(change, case)]
-        missing = (*judge_late(case), *judge_columns(was, table_state), *judge_own_types(case))
+        asked = (Verdict(True, context.reload),) if context.reload else ()
+        missing = (*judge_late(case), *judge_columns(was, table_state), *judge_own_types(case), *asked)
         if not any(verdict.reload for verdict in (*verdicts, *missing)) and is_rewritten(case, found):
             verdicts.append(REWRITTEN)
         verdict_steps = (*answer(verdicts, case), *(step for one in missing for step in respond(one, policy)))

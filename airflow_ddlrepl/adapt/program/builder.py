@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Protocol
 
 from airflow_ddlrepl.adapt.plan_model import TablePlan
 from airflow_ddlrepl.adapt.program.draft import Draft, Read, ShapeAt, whole
-from airflow_ddlrepl.adapt.program.neighbours import moved_aside, orphans_called, with_changed_types
+from airflow_ddlrepl.adapt.program.neighbours import change_neighbours, orphan_of
 from airflow_ddlrepl.adapt.program.program import Program, ProgramStep
-from airflow_ddlrepl.adapt.program.suspend import CatchUp, Suspensions
+from airflow_ddlrepl.adapt.program.suspend import CatchUp, Suspensions, family
 from airflow_ddlrepl.config.condition.parser import condition
 from airflow_ddlrepl.config.condition.row_limit import RowLimit, row_limit
 from airflow_ddlrepl.config.sections.table_mapping import refreshed_in
@@ -22,7 +22,28 @@ from airflow_ddlrepl.model.table_state import PartialRefresh, TableState, TableS
 from airflow_ddlrepl.rules.client import Client
 from airflow_ddlrepl.rules.decide import ChangeKind, decide
 
-Planner = Callable[["TableState | None", "Table | None", Event, Mapping[int, "TableState"]], TablePlan]
+
+class Planner(Protocol):
+    """A planner decides what one table's change needs at the target."""
+
+    def __call__(
+        self,
+        before: TableState | None,
+        new: Table | None,
+        event: Event,
+        table_states: Mapping[int, TableState],
+        reload: str = "",
+    ) -> TablePlan:
+        """Return the plan. reload: why the table is loaded again although its shape is as it was; empty: it is not."""
+        ...
+
+
+Reloads = Callable[[Event, int, Mapping[int, TableState]], str]
+"""Returns why the partitioned table of a partition that an event is about is loaded again; empty: it is not."""
+
+
+def _never(event: Event, table_id: int, table_states: Mapping[int, TableState]) -> str:
+    return ""
 
 
 @dataclass
@@ -33,6 +54,7 @@ class ProgramBuilder:
     read: which part of a source's table is read for the target's. is_refreshed: tables that wait are loaded from the
     source. positions: by id, of tables to which more of the log is applied than the target's position says.
     suspensions: tables that the program suspends. catch_up: which suspended tables it is about; None: about the others.
+    reloads: after which statements a partitioned table is loaded again.
     """
 
     plan: Planner
@@ -44,6 +66,7 @@ class ProgramBuilder:
     positions: Mapping[int, LogKey] = field(default_factory=dict)
     suspensions: Suspensions = field(default_factory=Suspensions)
     catch_up: CatchUp | None = None
+    reloads: Reloads = _never
     _draft: Draft = field(init=False)
     _stopped_at: int = 0
 
@@ -93,8 +116,9 @@ class ProgramBuilder:
     def _visit(self, event: Event) -> TablePlan | None:
         if event.kind in (EventKind.TRUNCATE, EventKind.NO_TRUNCATE):
             for table_id, name in event.dropped:
-                if table_state := self._live(event, table_id):
-                    self._truncate(event, table_state, name)
+                table_state = self._live(event, table_id)
+                if table_state and (stop := self._truncate(event, table_state, name)):
+                    return stop
         elif event.kind is EventKind.IGNORED:
             self._draft.leave_out(event, [i for i, _ in event.dropped if self._live(event, i)])
         elif event.kind is EventKind.RELATION and event.layout:
@@ -108,7 +132,12 @@ class ProgramBuilder:
                     continue
                 enrolled = self.shape_at(table.id, event.key)  # not always what the statement saw
                 shape = table if enrolled == table else enrolled  # equal ones differ in storage: a rewrite shows in it
-                if shape is not None and (stop := self._change(event, table.id, shape)):
+                if (shape is not None or table.id in self._draft.present) and (
+                    stop := self._change(event, table.id, shape)
+                ):
+                    return stop
+                why = self.reloads(event, table.id, self._draft.states)
+                if why and (stop := self._reload_tree(event, table.id, why)):
                     return stop
         return None
 
@@ -122,11 +151,25 @@ class ProgramBuilder:
         """Did the target apply this event to the table already, or is the program not about the table?"""
         return not self._is_about(table_id) or event.key < self.positions.get(table_id, event.key)
 
-    def _truncate(self, event: Event, table_state: TableState, name: TableName) -> None:
+    def _truncate(self, event: Event, table_state: TableState, name: TableName) -> TablePlan | None:
+        table_id = table_state.table_id
         if why := why_ignored(event) or decide(self.client, name, ChangeKind.DDL).why:
-            self._draft.discard(event, table_state.table_id, name, why)
+            self._draft.discard(event, table_id, name, why)
+        elif why := self.reloads(event, table_id, self._draft.states):
+            return self._reload_tree(event, table_id, why)
         else:
-            self._draft.change(event, table_state, _limit(table_state, self.shape_at(table_state.table_id, event.key)))
+            self._draft.change(event, table_state, _limit(table_state, self.shape_at(table_id, event.key)))
+        return None
+
+    def _reload_tree(self, event: Event, table_id: int, why: str) -> TablePlan | None:
+        """Let all live partitions of a partition's table be loaded again; return the plan that stops the target."""
+        for each in sorted(family(self._draft.states.values(), [table_id])):
+            known, shape = self._live(event, each), self.shape_at(each, event.key)
+            if known is None or shape is None or shape.is_partitioned:
+                continue
+            if stop := self._change(event, each, shape, why):
+                return stop
+        return None
 
     def _await_reload(self, event: Event, layout: Mapping[str, Any]) -> None:
         """Let a table wait for a refresh whose rows no shape explains, unless a refresh has seen the last of them."""
@@ -139,7 +182,7 @@ class ProgramBuilder:
             return
         self._draft.change(event, replace(table_state, state=TableStatus.PENDING))
 
-    def _change(self, event: Event, table_id: int, new: Table | None) -> TablePlan | None:
+    def _change(self, event: Event, table_id: int, new: Table | None, reload: str = "") -> TablePlan | None:
         before = self._draft.states.get(table_id)
         if before is None or before.state is TableStatus.ORPHANED:
             if new is None or new.id not in self.enrolled:
@@ -150,9 +193,9 @@ class ProgramBuilder:
             return None
         if self._waits_for_catch_up(event, before, new):
             return None
-        plan = self.plan(before, new, event, self._draft.states)
+        plan = self.plan(before, new, event, self._draft.states, reload)
         if before is not None and before.state is TableStatus.NEW:
-            self._follow(event, before, plan)
+            self._draft.add(_followed(event, before, plan))
             return None
         if before is None and new is not None and (why := self.suspensions.refusal(table_id, plan, event)):
             joins = TableState(table_id, plan.target, plan.shape or new, TableStatus.NEW, suspension=why)
@@ -176,11 +219,11 @@ class ProgramBuilder:
             self._draft.close(table_id, event.key)
         after = _after(before, plan, table_id)
         self._draft.add(ProgramStep(event, table_id, plan, before, after))
+        if plan.orphan is not None:
+            left = orphan_of(plan.orphan, self._draft.states)
+            self._draft.add(ProgramStep(event, left.table_id, None, None, left))
         if after is not None and after.state is not TableStatus.ORPHANED:
-            self._respell_users(event, after)
-            for orphan in orphans_called(self._draft.states.values(), after.name):
-                self._draft.add(ProgramStep(event, orphan.table_id, None, orphan, None))
-            self._step_aside(event, after)
+            change_neighbours(self._draft, event, after, self.catch_up)
         self._draft.since[table_id] = event.key
         return None
 
@@ -205,26 +248,13 @@ class ProgramBuilder:
         parent = self._draft.states.get(new.partition.of) if new and new.partition and self.is_refreshed else None
         return parent is not None and (parent.state is not TableStatus.LIVE or parent.has(event.key.lsn, event.xid))
 
-    def _respell_users(self, event: Event, now: TableState) -> None:
-        """Change a type in the shapes of the other tables that use it; their rows before it go before it."""
-        for after in with_changed_types(list(self._draft.states.values()), event, now.shape.types):
-            if self.catch_up is not None:
-                self.catch_up.require_own(after, now)
-            self._draft.change(event, after)
 
-    def _follow(self, event: Event, before: TableState, plan: TablePlan) -> None:
-        """Record the new name of a table that was never loaded, or that it is gone; nothing else matters until then."""
-        gone = plan.is_removed or plan.is_orphaned
-        shape = plan.shape or before.shape
-        after = None if gone else replace(before, name=plan.target, shape=shape, properties=plan.properties)
-        self._draft.add(ProgramStep(event, before.table_id, None, before, after))
-
-    def _step_aside(self, event: Event, now: TableState) -> None:
-        """Rename a table whose name another one takes."""
-        for after in moved_aside(list(self._draft.states.values()), now):
-            if self.catch_up is not None:
-                self.catch_up.require_own(after, now)
-            self._draft.change(event, after)
+def _followed(event: Event, before: TableState, plan: TablePlan) -> ProgramStep:
+    """Return the step for a table that was never loaded: its new name, or that it is gone; nothing else matters yet."""
+    gone = plan.is_removed or plan.is_orphaned
+    shape = plan.shape or before.shape
+    after = None if gone else replace(before, name=plan.target, shape=shape, properties=plan.properties)
+    return ProgramStep(event, before.table_id, None, before, after)
 
 
 def _after(before: TableState | None, plan: TablePlan, table_id: int) -> TableState | None:
@@ -236,6 +266,8 @@ def _after(before: TableState | None, plan: TablePlan, table_id: int) -> TableSt
     state, shape = TableStatus.LIVE, plan.shape
     if plan.needs_refresh:
         state, shape = TableStatus.PENDING, plan.until_refresh or shape
+    if plan.is_made_anew:
+        return TableState(table_id, plan.target, shape, state, properties=plan.properties)
     partial = PartialRefresh(plan.refreshed_rows) if plan.refreshed_rows else before.partial if before else None
     snapshot = before.snapshot if before else None
     return TableState(table_id, plan.target, shape, state, snapshot, plan.properties, partial=partial)

@@ -43,6 +43,11 @@ class Draft:
     discarded: list[Discarded] = field(default_factory=list)
     ends_as: dict[int, TableState] = field(default_factory=dict)
 
+    @property
+    def present(self) -> set[int]:
+        """Return the ids of the target's tables that are the channel's: not those whose source was dropped."""
+        return {i for i, table_state in self.states.items() if table_state.state is not TableStatus.ORPHANED}
+
     def add(self, step: ProgramStep) -> None:
         """Append a step; its table is from there on as the step leaves it."""
         self.steps.append(step)

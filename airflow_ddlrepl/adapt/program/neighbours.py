@@ -2,19 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from airflow_ddlrepl.adapt.plan.dropped_table import aside_name
-from airflow_ddlrepl.adapt.program.suspend import family
+from airflow_ddlrepl.adapt.program.draft import Draft
+from airflow_ddlrepl.adapt.program.program import ProgramStep
+from airflow_ddlrepl.adapt.program.suspend import CatchUp, family
 from airflow_ddlrepl.ddl.sql.respell import moves, respelled
 from airflow_ddlrepl.model.change import Event
 from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.table_state import TableState, TableStatus
 from airflow_ddlrepl.model.types import TypeDefinition
 
 _THERE = (TableStatus.LIVE, TableStatus.PENDING, TableStatus.SUSPENDED)
 TYPE_MOVED_ON = "a type that it shares with other tables has changed while it was suspended"
+
+
+def change_neighbours(draft: Draft, event: Event, now: TableState, catch_up: CatchUp | None) -> None:
+    """Add the steps of other tables after a change of one: they share a type with it, or have the name that it takes.
+
+    The rows before it go before it. catch_up: see `builder.ProgramBuilder`.
+    """
+    for after in with_changed_types(list(draft.states.values()), event, now.shape.types):
+        if catch_up is not None:
+            catch_up.require_own(after, now)
+        draft.change(event, after)
+    for orphan in orphans_called(draft.states.values(), now.name):
+        draft.add(ProgramStep(event, orphan.table_id, None, orphan, None))
+    for after in moved_aside(list(draft.states.values()), now):
+        if catch_up is not None:
+            catch_up.require_own(after, now)
+        draft.change(event, after)
 
 
 def with_changed_types(
@@ -44,6 +64,15 @@ def with_changed_types(
 def orphans_called(table_states: Iterable[TableState], name: TableName) -> list[TableState]:
     """Return the orphaned tables of a name that a live table gets: it is that table, or the orphan was renamed."""
     return [s for s in table_states if s.state is TableStatus.ORPHANED and s.name == name]
+
+
+def orphan_of(shape: Table, table_states: Mapping[int, TableState]) -> TableState:
+    """Return the state of a table that stays at the target without one at the source: it was made anew elsewhere.
+
+    Its id is no source table's: they are positive.
+    """
+    table_id = min([0, *table_states]) - 1
+    return TableState(table_id, shape.name, shape.with_(id=table_id), TableStatus.ORPHANED)
 
 
 def moved_aside(table_states: Iterable[TableState], now: TableState) -> Iterator[TableState]:

@@ -12,7 +12,7 @@ from itertools import groupby
 
 from airflow_ddlrepl.adapt.plan_model import TablePlan
 from airflow_ddlrepl.config.condition.row_limit import RowLimit
-from airflow_ddlrepl.model.change import Event
+from airflow_ddlrepl.model.change import Event, EventKind
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import LogKey, Position
 from airflow_ddlrepl.model.table import Table
@@ -60,6 +60,11 @@ class ProgramStep:
     def key(self) -> LogKey:
         """Return the log position of the step's event."""
         return self.event.key
+
+    @property
+    def truncates(self) -> bool:
+        """Does the step empty the target's table, as a TRUNCATE did at the source?"""
+        return self.event.kind is EventKind.TRUNCATE and self.before is not None and self.plan is None
 
     @property
     def runs_text(self) -> bool:

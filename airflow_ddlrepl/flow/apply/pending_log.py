@@ -16,6 +16,7 @@ from airflow_ddlrepl.adapt.target_facts import Refusal
 from airflow_ddlrepl.capture.enroll import valid_at
 from airflow_ddlrepl.engines.target import ServerFacts
 from airflow_ddlrepl.engines.target_state import TargetState
+from airflow_ddlrepl.flow.apply.partition_reload import PartitionReloads
 from airflow_ddlrepl.flow.apply.table_planner import planner
 from airflow_ddlrepl.flow.mapping.tables import changed, read_for
 from airflow_ddlrepl.flow.run.context import RunContext
@@ -135,6 +136,7 @@ def pending_log_at(
         at.table_positions,
         suspensions=attempt.suspensions,
         catch_up=catch_up,
+        reloads=PartitionReloads(context.channel, target, history),
     )
     high = captured if until is None else max(low, min(captured, until))
     return PendingLog(target, low, high, table_states, events, timeline)

@@ -13,6 +13,7 @@ from airflow_ddlrepl.adapt.plan.settings import Reads, SettingsChange
 from airflow_ddlrepl.adapt.plan_model import TablePlan
 from airflow_ddlrepl.adapt.policy import Policy, policy_at
 from airflow_ddlrepl.adapt.program.builder import Planner
+from airflow_ddlrepl.adapt.program.draft import ShapeAt
 from airflow_ddlrepl.adapt.target_facts import Refusal, Renderer, TargetFacts
 from airflow_ddlrepl.config.sections.table_mapping import refreshed_in
 from airflow_ddlrepl.config.sections.target_tables import target_table_in
@@ -20,8 +21,8 @@ from airflow_ddlrepl.ddl.sql.statement import NOTHING_KNOWN, Evidence, evidence
 from airflow_ddlrepl.engines.target import ServerFacts
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.flow.apply.ddl_replay import Texts, arithmetic, require_one_way
+from airflow_ddlrepl.flow.apply.new_tables import former_policy, refuse_occupied, was_there
 from airflow_ddlrepl.flow.mapping.capabilities import require_capable
-from airflow_ddlrepl.flow.mapping.existing_tables import refuse_foreign
 from airflow_ddlrepl.flow.mapping.row_filters import condition_reads, require_lasting
 from airflow_ddlrepl.flow.mapping.tables import (
     called,
@@ -76,26 +77,39 @@ class _Planner:
     refused: Refusals
 
     def __call__(
-        self, before: TableState | None, new: Table | None, event: Event, table_states: Mapping[int, TableState]
+        self,
+        before: TableState | None,
+        new: Table | None,
+        event: Event,
+        table_states: Mapping[int, TableState],
+        reload: str = "",
     ) -> TablePlan:
         try:
-            return self._plan(before, new, event, table_states)
+            return self._plan(before, new, event, table_states, reload)
         except Unsupported as error:
             assert new is not None
             name = before.name if before else self.run.channel.target_name(self.target, new.name)
             return refused(new, name, before, error)
 
     def _plan(
-        self, before: TableState | None, new: Table | None, event: Event, table_states: Mapping[int, TableState]
+        self,
+        before: TableState | None,
+        new: Table | None,
+        event: Event,
+        table_states: Mapping[int, TableState],
+        reload: str,
     ) -> TablePlan:
         table_id = new.id if new else before.table_id if before else 0
-        name = new.name if new else self._source_name(table_id, event)
-        source_before = shape_before(self.shape_at, table_id, event)
+        name = new.name if new else _source_name(self.shape_at, table_id, event)
+        source_before = new if reload else shape_before(self.shape_at, table_id, event)
         is_seen = event.is_inspected or event.kind is EventKind.PROPERTIES
         known = _inspected(event, table_id) if is_seen and before else evidence(event, table_id)
-        if before is None and source_before is not None:  # it was there already, and the target had none of it
+        known = NOTHING_KNOWN if reload else known
+        if before is None and new is not None and was_there(self.run, source_before, table_id, event):
             known = replace(known, filled=True)
         policy = self._policy(name, source_before.name if source_before else name, event)
+        is_ours = before is not None and policy.adapts
+        former = former_policy(self.run, self.target, source_before, new, event) if is_ours else None
         properties_now = self.run.channel.properties_at(self.target, name)
         if new is not None:
             if before is not None or policy.adapts or new.partition:
@@ -105,19 +119,22 @@ class _Planner:
             require_capable(self.run.channel, self.target, [new], self.run.target(self.target).capabilities)
             if policy.adapts:
                 self._refuse_impossible(before, new, event, table_states)
-            if before is None and (policy.adapts or new.partition):
-                self._refuse_foreign(new, table_states)
+            if (before is None or former) and (policy.adapts or new.partition):
+                ours = (*self.now.values(), *table_states.values())
+                refuse_occupied(self.run, self.target, self.present, ours, new)
             known = called(with_new_types(known, before, properties_now), new, self.run.channel, self.target)
         if policy.replays:
             known = arithmetic(known, source_before, self.run.types)
         facts = replace(
-            self._facts(before, new, event, table_states), parent_before=self._parent_before(new, event, policy)
+            self._facts(None if former else before, new, event, table_states),
+            name_before=before.name if before else None,
+            parent_before=self._parent_before(new, event, policy),
         )
         refusal = self._refusal(table_id, event)
         later = names_later_columns(self.run.channel, self.target, event, self.shape_at(table_id, _NEWEST))
         seen = self._seen(new, policy, later) if new else None
         texts = Texts(self.run.channel, self.target, self.shape_at, table_states)
-        runs_text = self._runs_text(policy, before, event)
+        runs_text = _runs_text(policy, before, event)
         return plan(
             _under(before.shape, table_states) if before else None,
             seen,
@@ -130,17 +147,14 @@ class _Planner:
                 settings=_settings(before, source_before, new, event.kind, known, properties_now, self.run.types),
                 text=texts.statement(before, new, event, replace(facts, refusal=refusal)) if runs_text else None,
                 limit=_limit(before, event, properties_now),
+                former=former,
+                reload=reload,
             ),
         )
 
     @cached_property
     def renderer(self) -> Renderer:
         return self.run.target(self.target).renderer()
-
-    def _runs_text(self, policy: Policy, before: TableState | None, event: Event) -> bool:
-        """Does the statement's text run? Not on a table that waits for its first rows: a load gives it its shape."""
-        waits = before is not None and before.state is TableStatus.NEW
-        return policy.replays and policy.adapts and event.kind is EventKind.DDL and not waits
 
     def _seen(self, table: Table, policy: Policy, lenient: bool = False) -> Table:
         """Return the source's table as the target is to have it; what can't be is an error only where that follows."""
@@ -171,19 +185,7 @@ class _Planner:
         for other in table_states.values() if before is None else ():
             is_ours = other.name == name and other.table_id != new.id and other.state is not TableStatus.ORPHANED
             if is_ours and not self._is_renamed(other, new, key):
-                raise same_name(name, self._source_name(other.table_id, event), new.name)
-
-    def _refuse_foreign(self, new: Table, table_states: Mapping[int, TableState]) -> None:
-        """Raise Unsupported where a table with rows that the channel did not write has a new table's name."""
-        target = self.run.channel.target(self.target)
-        name = self.run.channel.target_name(self.target, new.name)
-        if all(ours.name != name for ours in (*self.now.values(), *table_states.values())):
-            refuse_foreign(target, self.present, name, new.name)
-
-    def _source_name(self, table_id: int, event: Event) -> TableName:
-        names = dict(event.dropped)
-        known = shape_before(self.shape_at, table_id, event)
-        return known.name if known else names.get(table_id, TableName("", ""))
+                raise same_name(name, _source_name(self.shape_at, other.table_id, event), new.name)
 
     def _policy(self, name: TableName, before: TableName, event: Event) -> Policy:
         policy = policy_at(self.run.channel, self.target, name, before, why_ignored(event))
@@ -264,6 +266,18 @@ class _Planner:
         ours = {table_state.name for table_state in self.now.values()}
         shape = None if name in ours else self.present.table(name)
         return TableState(shape.id, name, shape) if shape else None
+
+
+def _runs_text(policy: Policy, before: TableState | None, event: Event) -> bool:
+    """Does the statement's text run? Not on a table that waits for its first rows: a load gives it its shape."""
+    waits = before is not None and before.state is TableStatus.NEW
+    return policy.replays and policy.adapts and event.kind is EventKind.DDL and not waits
+
+
+def _source_name(shape_at: ShapeAt, table_id: int, event: Event) -> TableName:
+    names = dict(event.dropped)
+    known = shape_before(shape_at, table_id, event)
+    return known.name if known else names.get(table_id, TableName("", ""))
 
 
 def of_tree(

@@ -231,7 +231,10 @@ def reason(program: Program, table_id: int) -> str:
 def _how(program: Program, table_id: int) -> str:
     """Return how to load a table: one that came into the log late may hold rows that the target never had."""
     step = _asking(program, table_id)
-    return FIRST_LOAD if step is not None and (step.before is None or table_id in step.event.filled) else ""
+    if step is None:
+        return ""
+    is_anew = step.before is None or (step.plan is not None and step.plan.is_made_anew)
+    return FIRST_LOAD if is_anew or table_id in step.event.filled else ""
 
 
 def _asking(program: Program, table_id: int) -> ProgramStep | None:

@@ -54,13 +54,18 @@ def _missing(run: RunContext) -> set[TableName]:
     latest = run.repository.latest_revisions(run.channel.name)
     there = {revision.table.name for revision in latest.values() if revision.table}
     dropped = {name for table_id, name in _names(run).items() if table_id in latest and not latest[table_id].table}
-    gone = {name for name in dropped if _stays(run, name)} | {n for n in _former_names(run) if not _adapts(run, n)}
+    gone = {name for name in dropped | _former_names(run) if _stays(run, name)}
     return {name for name in gone - there if run.channel.source.wants(name)}
 
 
 def _former_names(run: RunContext) -> set[TableName]:
+    """Return the names that tables had before they got another one.
+
+    Partitioned tables and partitions are left out where an action is for them: they are renamed.
+    """
     histories = run.repository.histories(run.channel.name).values()
-    return {revision.table.name for known in histories for revision in known if revision.table}
+    found = [revision.table for known in histories for revision in known if revision.table]
+    return {t.name for t in found if not (t.is_partitioned or t.partition) or not _adapts(run, t.name)}
 
 
 def _names(run: RunContext) -> dict[int, TableName]:

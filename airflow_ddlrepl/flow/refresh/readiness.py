@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from airflow_ddlrepl.adapt.plan.dropped_table import aside_name, makes_way
+from airflow_ddlrepl.adapt.policy import makes_two_of_rename
 from airflow_ddlrepl.adapt.shape.partitions import has_other_columns
 from airflow_ddlrepl.adapt.shape.type_changes import has_other_types
 from airflow_ddlrepl.capture.enroll import valid_at
@@ -23,8 +24,8 @@ def in_step(
     """Yield the tables that can be loaded now: no later change of theirs is pending that other tables share with them.
 
     A partitioned table's columns and a type are changed by the log, at its place: until then the others wait. So does
-    a new table whose name another table of the target still has, and one of which some rows are to be replaced: the
-    others stay, and the log has its changes.
+    a new table whose name another table of the target still has, one of which some rows are to be replaced: the others
+    stay, and the log has its changes; and one whose new name makes another table of it.
     """
     there = (TableStatus.LIVE, TableStatus.PENDING, TableStatus.SUSPENDED)
     taken = {s.name: s for s in table_states.values() if s.state in there}
@@ -38,6 +39,7 @@ def in_step(
         is_taken = other is not None and other.table_id != table.id and not namesake(run, target, table, other)
         state = table_states.get(table.id)
         is_later = state is not None and state.awaits_rows and before != table
+        is_later = is_later or (before is not None and makes_two_of_rename(run.channel, before, table))
         is_shared = before and (has_other_types(before, table) or (shares and has_other_columns(before, table)))
         if is_taken or is_later or is_shared:
             log.warning("%s still waits at %s: the next cycle brings what has changed since", table.name, target)

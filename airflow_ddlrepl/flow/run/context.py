@@ -11,8 +11,10 @@ from functools import cached_property
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
+from airflow_ddlrepl.adapt.policy import makes_two_of_rename
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.config.sections.location import redact, resolve
+from airflow_ddlrepl.config.sections.policies import Defaults
 from airflow_ddlrepl.config.sections.scope import Scope
 from airflow_ddlrepl.engines import engine, reusing_sessions, source_engine
 from airflow_ddlrepl.engines.source import Source
@@ -22,6 +24,7 @@ from airflow_ddlrepl.errors import ConfigError, DdlReplError, Unreachable
 from airflow_ddlrepl.flow.run.targets import ChannelTargets
 from airflow_ddlrepl.model.lineage import Lineage
 from airflow_ddlrepl.model.position import Position
+from airflow_ddlrepl.model.revision import Revision
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.ports.positions import Positions
 from airflow_ddlrepl.ports.types import TypeSystem
@@ -102,10 +105,17 @@ class RunContext:
     def _members(self) -> set[int]:
         return self.source.membership.members()
 
-    def joins(self, table: Table) -> bool:
-        """Does a table that the channel does not know join it: by its name, or because it is no longer left out?"""
+    def joins(self, table: Table, before: Revision | None = None) -> bool:
+        """Does a table join the channel, or stay in it: by its name, or because it is no longer left out?
+
+        before: its newest revision. It stays under another name, but for HVR's defaults: that is a new table's then.
+        """
+        known = before.table if before is not None else None
+        if known is not None and not makes_two_of_rename(self.channel, known, table):
+            return True
         is_taken = decide(self.capture_client, table.name, ChangeKind.NEW_TABLE).is_taken
-        return is_taken or table.id in self._members
+        is_out = before is not None and self.channel.defaults is Defaults.HVR
+        return is_taken or (table.id in self._members and not is_out)
 
     def claim_source(self) -> None:
         """Raise RepositoryError REP-107 when our repository's channel of this name reads another database."""

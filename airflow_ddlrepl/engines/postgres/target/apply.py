@@ -34,7 +34,6 @@ from airflow_ddlrepl.engines.postgres.types.type_system import POSTGRES_TYPES
 from airflow_ddlrepl.engines.target_state import Applied, Fence, StagedSlice
 from airflow_ddlrepl.errors import AlterRefused, identified
 from airflow_ddlrepl.failpoint import reach
-from airflow_ddlrepl.model.change import EventKind
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import LogKey, Position
 from airflow_ddlrepl.model.record import Record
@@ -166,7 +165,7 @@ class _Run:
 
     def truncate(self, steps: Sequence[ProgramStep]) -> None:
         """Truncate the tables of one TRUNCATE together, so that foreign keys between them are no obstacle."""
-        found = [step for step in steps if step.event.kind is EventKind.TRUNCATE]
+        found = [step for step in steps if step.truncates]
         tables = [(step, step.before) for step in found if step.before is not None]
         names = [before.name for step, before in tables if not retains_rows(before.shape) and step.limit is None]
         for step, before in tables:

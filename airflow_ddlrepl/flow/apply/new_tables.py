@@ -1,0 +1,46 @@
+"""A table may be new to a target, or be made anew there under another name; these functions say what that needs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from airflow_ddlrepl.adapt.policy import Policy, makes_two_of_rename, policy_at
+from airflow_ddlrepl.engines.target import ServerFacts
+from airflow_ddlrepl.flow.mapping.existing_tables import refuse_foreign
+from airflow_ddlrepl.flow.run.context import RunContext
+from airflow_ddlrepl.model.change import Event, why_ignored
+from airflow_ddlrepl.model.table import Table
+from airflow_ddlrepl.model.table_state import TableState
+
+
+def former_policy(
+    run: RunContext, target: str, source_before: Table | None, new: Table | None, event: Event
+) -> Policy | None:
+    """Return the policy of the old name of a table whose new name makes another table of it; None: it does not.
+
+    source_before, new: the source's table before and after the statement.
+    """
+    if source_before is None or new is None or not makes_two_of_rename(run.channel, source_before, new):
+        return None
+    found = policy_at(run.channel, target, source_before.name, source_before.name, why_ignored(event))
+    return found if found.adapts else None
+
+
+def was_there(run: RunContext, source_before: Table | None, table_id: int, event: Event) -> bool:
+    """Return whether a table that is new to a target was at the source before: it may have rows from then.
+
+    source_before: the source's table before the statement; None: the channel did not have it then.
+    """
+    known = run.repository.revisions(run.channel.name, table_id) if source_before is None else []
+    return source_before is not None or any(one.table is not None and one.key < event.key for one in known)
+
+
+def refuse_occupied(run: RunContext, target: str, present: ServerFacts, ours: Iterable[TableState], new: Table) -> None:
+    """Raise Unsupported where a table with rows that the channel did not write has a new table's name.
+
+    present: what the server there has. ours: the channel's tables there.
+    """
+    place = run.channel.target(target)
+    name = run.channel.target_name(target, new.name)
+    if all(one.name != name for one in ours):
+        refuse_foreign(place, present, name, new.name)
