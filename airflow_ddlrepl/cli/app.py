@@ -250,7 +250,7 @@ def revisions(
 
 @_command(errors, "list")
 def list_errors(channel: ChannelFile) -> Result:
-    """List the errors that ended runs, newest first."""
+    """List the errors that ended runs, newest first, and the rows that targets discard."""
     return commands.errors(channel)
 
 

@@ -247,10 +247,13 @@ def _revision(found: Revision, name: str) -> dict[str, Any]:
 
 
 def errors(path: Path) -> Result:
-    """Return the errors that ended runs of the channel, newest first."""
+    """Return the errors that ended runs of the channel, newest first; before them the rows that targets discard."""
     with _repository(path) as (channel, repository):
-        rows = tuple(row.to_json() for row in repository.errors(channel.name))
-    return Table(("id", "created", "stage", "code", "table", "at", "message", "hint"), rows, "no errors")
+        rows = [row.to_json() for row in repository.errors(channel.name)]
+        discards = any(one.discards for one in channel.target_tables)
+    if discards:
+        rows = [*cast(Any, _with_flow(path, lambda flow, run: cast(Any, flow.discarded_rows(run)))), *rows]
+    return Table(("id", "created", "stage", "code", "table", "at", "message", "hint"), tuple(rows), "no errors")
 
 
 def retry(path: Path, tables: Sequence[str], spark: str = "") -> Result:

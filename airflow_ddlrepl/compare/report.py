@@ -43,7 +43,8 @@ class TableReport:
     structure: what differs in its shape. rows: the first differing rows, by key.
     missing, extra, different: how many rows; exact unless is_partial (then at least so many).
     columns: how many were compared. seconds: how long it took. waits: the next cycle brings the table.
-    may_differ: why rows may differ, because changes are left out on purpose.
+    may_differ: why rows may differ, because changes are left out on purpose. discarded: how many of the source's rows
+    do not fit the target's columns and are not to be there (`coerce_error_policy`); they are no differences.
     """
 
     table: TableName
@@ -60,6 +61,7 @@ class TableReport:
     seconds: float = 0.0
     waits: bool = False
     may_differ: tuple[str, ...] = ()
+    discarded: int = 0
 
     @property
     def differences(self) -> int:
@@ -73,6 +75,8 @@ class TableReport:
         rest = self.missing + self.extra + self.different - sum(r.copies for r in self.rows)
         if rest > 0 or self.is_partial:
             yield f"{self.table}: {'at least ' if self.is_partial else ''}{max(rest, 0)} rows more"
+        if self.discarded:
+            yield f"{self.table}: {self.discarded} rows of the source do not fit and are discarded: ddlrepl errors"
         for why in self.may_differ if self.differences else ():
             yield f"{self.table}: may differ {why}"
 
@@ -104,8 +108,13 @@ class Comparison:
 
     @property
     def is_equal(self) -> bool:
-        """Return whether all tables were compared and nothing differs."""
-        return not self.differences and not self.left_out
+        """Return whether all tables were compared, nothing differs, and no row is discarded."""
+        return not self.differences and not self.left_out and not self.discarded
+
+    @property
+    def discarded(self) -> int:
+        """Return how many rows of the source the targets do not have, because they do not fit the columns there."""
+        return sum(table.discarded for table in self.tables)
 
     def lines(self) -> list[str]:
         """Return every difference that the reports name, one a line."""
@@ -119,6 +128,7 @@ class Comparison:
             "rows": sum(table.source_rows for table in self.tables),
             "tables": [table.to_json() for table in self.tables],
             "left_out": dict(self.left_out),
+            "discarded": self.discarded,
             "repaired": list(self.repaired),
             "sequences": list(self.sequences),
             "seconds": self.seconds,
@@ -135,7 +145,8 @@ class Comparison:
         lines += [f"{name} was repaired" for name in self.repaired]
         rows = sum(t.source_rows for t in self.tables)
         total = f"{len(self.tables)} tables, {rows} rows, {self.differences} differences"
-        return "\n".join([*lines, total + (f", {len(self.left_out)} not compared" if self.left_out else "")])
+        total += f", {len(self.left_out)} not compared" if self.left_out else ""
+        return "\n".join([*lines, total + (f", {self.discarded} rows discarded" if self.discarded else "")])
 
 
 def _cells(table: TableReport) -> tuple[str, ...]:

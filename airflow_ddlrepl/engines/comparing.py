@@ -36,10 +36,15 @@ class CompareTask:
     policy: CoerceErrorPolicy = CoerceErrorPolicy.FAIL
 
     @property
+    def discards(self) -> bool:
+        """Does the target not have rows with a value that its columns can't hold?"""
+        return self.policy is CoerceErrorPolicy.DISCARD
+
+    @property
     def unfit(self) -> tuple[Column, ...]:
         """Return the target's columns that may not hold a value of the source's, where the file says what then."""
         theirs = {column.id: column for column in self.source.columns}
-        keys = self.source.key.columns if self.source.key else ()
+        keys = self.source.key.columns if self.source.key and not self.discards else ()
         pairs = ((theirs[c.id], c) for c in self.shape.columns if c.id in theirs and c.id not in keys)
         return tuple(ours for one, ours in pairs if may_not_fit(one, ours)) if self.policy.replaces else ()
 

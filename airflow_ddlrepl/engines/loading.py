@@ -44,7 +44,7 @@ class LoadTask:
 class LoadedChunk:
     """A loaded chunk is the result of a load task.
 
-    rows: how many were loaded. warning: empty, or why the table has no statistics.
+    rows: how many were loaded. warning: empty, or what is told: of values that do not fit, or of missing statistics.
     error: TGT-120, where the target refuses the chunk: none of its rows is loaded then.
     """
 
@@ -75,16 +75,19 @@ class Loads:
     """Loads are the results of loading tables, by table id.
 
     rows: how many, of tables that can be put in place. refused: why the target can't take a table; its rows are left.
+    warnings: what else is told of them.
     """
 
     rows: dict[int, int] = field(default_factory=dict)
     refused: dict[int, TargetError] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
 
     def add(self, table: Table, chunk: LoadedChunk) -> None:
         """Add the result of one chunk to its table's: count its rows, or note that the target refuses it."""
         self.rows[table.id] = self.rows.get(table.id, 0) + chunk.rows
         if chunk.warning:
-            log.warning("%s: %s", table.name, chunk.warning)
+            self.warnings.append(f"{table.name}: {chunk.warning}")
+            log.warning("%s", self.warnings[-1])
         if chunk.error is not None:
             self.refused.setdefault(table.id, chunk.error)
 

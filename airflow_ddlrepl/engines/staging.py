@@ -34,7 +34,7 @@ class StageTask:
     transform: what computes values of the rows, from those of `whole`. transactions: files of the trail that have the
     transactions of these rows, where a column of the target takes their values. settings: the channel file's for the
     table, as `Channel.properties_at` returns them. is_resilient: rows that it inserts may be there already, and rows
-    that it changes may be missing.
+    that it changes may be missing. discarded: keys of the rows that the target has discarded.
     """
 
     dsn: str = field(repr=False)
@@ -57,6 +57,7 @@ class StageTask:
     transactions: tuple[Blob, ...] = ()
     settings: str = ""
     is_resilient: bool = False
+    discarded: frozenset[tuple[str, ...]] = frozenset()
 
 
 def stage_all(tasks: Sequence[StageTask]) -> list[Any]:

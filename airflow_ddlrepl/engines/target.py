@@ -9,6 +9,7 @@ from typing import Protocol
 from airflow_ddlrepl.adapt.program.program import Program
 from airflow_ddlrepl.adapt.target_facts import Renderer
 from airflow_ddlrepl.config.condition.expression import Part
+from airflow_ddlrepl.engines.discarded_rows import DiscardedRows
 from airflow_ddlrepl.engines.sequences import TargetSequences
 from airflow_ddlrepl.engines.source import RowSelection, SourceSnapshot
 from airflow_ddlrepl.engines.target_state import (
@@ -127,6 +128,14 @@ class Loader(Protocol):
         """
         ...
 
+    def discarding(self, shadow: TableName, shape: Table, columns: Sequence[Column]) -> tuple[str, ...]:
+        """Return the statements that take rows out of a loaded shadow table that do not fit these columns.
+
+        shape: of the table that the shadow becomes; `put_in_place` stores the rows as discarded. A row that such a
+        statement returns is a warning.
+        """
+        ...
+
     def sizes(self, names: Mapping[int, TableName]) -> dict[int, int]:
         """Return how many bytes each of these tables takes, by the same key."""
         ...
@@ -228,6 +237,15 @@ class Target(Protocol):
             "this kind of target has no sequences",
             code="ADP-166",
             hint="take `db_sequence` out of the channel file",
+        )
+
+    @property
+    def discarded_rows(self) -> DiscardedRows:
+        """Return the rows that the target has discarded. Raises Unsupported ADP-164 for a kind that discards none."""
+        raise Unsupported(
+            "this kind of target discards no rows",
+            code="ADP-164",
+            hint="take the target out of `target_tables`",
         )
 
     @property

@@ -12,6 +12,7 @@ from airflow_ddlrepl.adapt.plan_model import Executed, StepKind
 from airflow_ddlrepl.adapt.program.program import ProgramStep, Slice
 from airflow_ddlrepl.config.condition.row_limit import RowLimit
 from airflow_ddlrepl.config.sections.refresh_options import RefreshOptions
+from airflow_ddlrepl.engines.discarded_rows import DiscardedRow
 from airflow_ddlrepl.errors import TargetError
 from airflow_ddlrepl.model.change import EventKind
 from airflow_ddlrepl.model.names import TableName
@@ -182,6 +183,7 @@ class Placing:
     state: the table's state afterwards. rows: how many were loaded. previous: the table's name at the target before,
     if it is there. keeps: columns that the source does not have: rows that stay, by key, keep their values there.
     at: the target's position. limit: the rows of the table that the shadow's replace; None: all.
+    discarded: rows of the source that the shadow does not have, besides those that its load has discarded.
     stood: the shape that the channel gave the table; columns that people added stay with their values, by key.
     """
 
@@ -194,6 +196,7 @@ class Placing:
     options: RefreshOptions
     at: Position | None = None
     limit: RowLimit | None = None
+    discarded: Sequence[DiscardedRow] = ()
 
 
 def forgotten(target: str, channel: str) -> TargetError:

@@ -18,6 +18,7 @@ from airflow_ddlrepl.flow.admin.activate import activate, deactivate
 from airflow_ddlrepl.flow.admin.asset_events import news
 from airflow_ddlrepl.flow.admin.compare import compare, repair
 from airflow_ddlrepl.flow.admin.controls import held_controls, remove_seen
+from airflow_ddlrepl.flow.admin.discarded import discarded_rows
 from airflow_ddlrepl.flow.admin.isolated_refresh import has_isolated, refresh_isolated
 from airflow_ddlrepl.flow.admin.plan import plan
 from airflow_ddlrepl.flow.admin.status import status
@@ -90,6 +91,7 @@ __all__ = [
     "compare",
     "cut_over",
     "deactivate",
+    "discarded_rows",
     "give_up",
     "has_isolated",
     "has_work",

@@ -63,7 +63,7 @@ class CompareOperator(DdlReplSparkOperator):
         goes_on = self.on_difference == "go_on" and any(
             one["differences"] and not one["waits"] for one in found["tables"]
         )
-        if (found["differences"] or found["left_out"]) and not goes_on:
+        if (found["differences"] or found["left_out"] or found.get("discarded")) and not goes_on:
             raise _unequal(channel, found)
         return _brief(found)
 
@@ -93,8 +93,9 @@ def _unequal(channel: Channel, found: Mapping[str, Any]) -> DdlReplError:
     named = [*found["found"], *(f"{table} was not compared: {why}" for table, why in found["left_out"].items())]
     more = f" and {len(named) - 10} lines more" if len(named) > 10 else ""
     return DdlReplError(
-        f"channel {channel.name}: {found['differences']} differences between source and targets, and"
-        f" {len(found['left_out'])} tables that were not compared: {'; '.join(named[:10])}{more}",
+        f"channel {channel.name}: {found['differences']} differences between source and targets,"
+        f" {found.get('discarded', 0)} rows that targets discard, and {len(found['left_out'])} tables that were not"
+        f" compared: {'; '.join(named[:10])}{more}",
         code="CMP-101",
         hint="rows that are not replicated yet count, too: let a run of the replicate DAG end first; then"
         " `ddlrepl compare FILE --repair`, or this DAG with `repair`, writes what differs",
@@ -103,6 +104,6 @@ def _unequal(channel: Channel, found: Mapping[str, Any]) -> DdlReplError:
 
 def _brief(found: Mapping[str, Any]) -> dict[str, Any]:
     """Return the result without the tables that are equal."""
-    unlike = [table for table in found["tables"] if table["differences"]]
+    unlike = [table for table in found["tables"] if table["differences"] or table.get("discarded")]
     lines = found["found"]
     return {**found, "compared": len(found["tables"]), "tables": unlike[:MOST_TABLES], "found": lines[:MOST_LINES]}

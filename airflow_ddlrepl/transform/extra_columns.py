@@ -56,11 +56,14 @@ def with_extra_columns(shape: Table, source: Table, entry: TargetTable, *, lenie
     ADP-162 for an expression that names a column which the target's table does not have, ADP-163 without a key, and
     what `with_own_types` raises.
     """
-    if not entry.shapes:
+    if not entry.shapes and not entry.discards:
         return shape
     if source.is_partitioned or source.partition is not None:
         raise _refused(source, "ADP-160", "`target_tables` has an entry for a partitioned table, or a partition",
                        "take it out of the patterns in `tables`")  # fmt: skip
+    if entry.discards and source.key is None:
+        raise _refused(source, "ADP-163", "`coerce_error_policy: discard` needs a key, by which a row is found",
+                       "add a primary key, or choose `null`")  # fmt: skip
     if entry.soft_delete is not None:
         shape = _nullable(shape, source)
     if entry.time_key:

@@ -38,6 +38,7 @@ def test_the_first_that_matches_a_table_decides_and_its_text_has_all() -> None:
         ({"types": {"a": "int(4)"}}, "a: 'int(4)': the type integer can't have that size"),
         ({"types": {"": "int"}}, "name: '' can be no name"),
         ({"coerce_error_policy": "warn"}, "coerce_error_policy"),
+        ({"coerce_error_policy": "discard", "soft_delete": "x"}, "says coerce_error_policy: discard and key, time_key"),
         ({"key": ["a", "a"]}, "key: names a column twice"),
         ({"key": "a", "soft_delete": "x"}, "says key and time_key or soft_delete"),
         ({"deleted_at": "x"}, "deleted_at is for soft_delete"),

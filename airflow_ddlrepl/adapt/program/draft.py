@@ -9,6 +9,7 @@ from airflow_ddlrepl.adapt.program.program import Discarded, Program, ProgramSte
 from airflow_ddlrepl.adapt.program.suspend import CatchUp
 from airflow_ddlrepl.config.condition.row_limit import RowLimit
 from airflow_ddlrepl.config.sections.table_mapping import changes_in, condition_in, values_in
+from airflow_ddlrepl.config.sections.target_tables import CoerceErrorPolicy, coerce_error_policy
 from airflow_ddlrepl.model.change import Event, why_ignored
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import LogKey, Position
@@ -128,5 +129,5 @@ def _slice(table_state: TableState, low: LogKey, high: LogKey, source: Table, wh
         whole,
         values_in(settings),
         settings,
-        is_resilient=is_loaded or bool(apart),
+        is_resilient=is_loaded or bool(apart) or coerce_error_policy(settings) is CoerceErrorPolicy.DISCARD,
     )

@@ -24,11 +24,12 @@ class CoerceErrorPolicy(StrEnum):
     FAIL = "fail"
     TRUNCATE = "truncate"
     NULL = "null"
+    DISCARD = "discard"
 
     @property
     def replaces(self) -> bool:
-        """Is every value that does not fit replaced, whatever its type?"""
-        return self is CoerceErrorPolicy.NULL
+        """Does another value or none arrive for each that does not fit, whatever its type?"""
+        return self in (CoerceErrorPolicy.NULL, CoerceErrorPolicy.DISCARD)
 
 
 def _spelled_null(value: Any) -> Any:
@@ -96,6 +97,8 @@ class TargetTable(Property):
             raise ValueError("says time_key and soft_delete: a deletion is a row of its own already")
         if self.time_key and (lacking := [one for one in _HISTORY if one not in self.extra.values()]):
             raise ValueError(f"time_key needs columns that tell changes apart: write extra, with {', '.join(lacking)}")
+        if self.discards and (self.key or self.time_key or self.soft_delete is not None):
+            raise ValueError("says coerce_error_policy: discard and key, time_key or soft_delete: choose null instead")
         if self.deleted_at is not None and self.soft_delete is None:
             raise ValueError("deleted_at is for soft_delete: write that, too")
         for name in self.columns:
@@ -113,7 +116,12 @@ class TargetTable(Property):
     @property
     def needs_old_rows(self) -> bool:
         """Must the log have the whole old row of each change?"""
-        return self.time_key or bool(self.key)
+        return self.time_key or bool(self.key) or self.discards
+
+    @property
+    def discards(self) -> bool:
+        """Are rows left out that have a value which the target's column can't hold?"""
+        return self.coerce_error_policy is CoerceErrorPolicy.DISCARD
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -19,6 +19,7 @@ from airflow_ddlrepl.engines.postgres.ddl.render import PostgresDdl
 from airflow_ddlrepl.engines.postgres.sequences.sequences import PostgresTargetSequences
 from airflow_ddlrepl.engines.postgres.target import cut_over, outbox, state
 from airflow_ddlrepl.engines.postgres.target.cleanup import sweep
+from airflow_ddlrepl.engines.postgres.target.discarded_rows import PostgresDiscardedRows
 from airflow_ddlrepl.engines.postgres.target.release_sequences import release_tables
 from airflow_ddlrepl.engines.postgres.target.rewind import PostgresRewindArea
 from airflow_ddlrepl.engines.target import Target
@@ -85,6 +86,10 @@ class PostgresTarget(Target):
     @property
     def sequences(self) -> PostgresTargetSequences:
         return PostgresTargetSequences(self.location, self.holder, self.lock_timeout, self.connection)
+
+    @property
+    def discarded_rows(self) -> PostgresDiscardedRows:
+        return PostgresDiscardedRows(self.connection, self.holder)
 
     @property
     def rewind_area(self) -> PostgresRewindArea:

@@ -65,6 +65,7 @@ def compare(run: RunContext, patterns: Sequence[str] = ()) -> Comparison:
     result = Comparison(tuple(reports), round(time.monotonic() - started, 2), aside, sequences=sequences)
     if not patterns and run.is_active():
         count = {"tables": len(result.tables), "differences": result.differences, "left_out": len(aside)}
+        count["discarded"] = result.discarded
         began = datetime.now(UTC) - timedelta(seconds=result.seconds)
         run.repository.record_comparison(run.channel.name, run.run_id, began, count)
     return result

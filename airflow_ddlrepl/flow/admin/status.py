@@ -14,6 +14,7 @@ from airflow_ddlrepl.config.sections.channel import Channel, Target
 from airflow_ddlrepl.engines.source import LeftOut
 from airflow_ddlrepl.engines.target_state import TargetState
 from airflow_ddlrepl.errors import ConfigError, TrailError, Unreachable
+from airflow_ddlrepl.flow.admin.discarded import discarded_counts
 from airflow_ddlrepl.flow.admin.may_differ import may_differ
 from airflow_ddlrepl.flow.capture.left_out import not_in_the_log
 from airflow_ddlrepl.flow.rewind.route import horizon
@@ -116,6 +117,8 @@ class Status:
             for table in found["tables"]:
                 lines.append(f"  {table['table']:<{width}}  revision {_number(table)}  {_state(table)}")
                 lines += [f"    may differ {why}" for why in table["may_differ"]]
+                if table["discarded"]:
+                    lines.append(f"    {table['discarded']} rows are discarded: ddlrepl errors")
         for run in self.runs:
             took = "" if run["seconds"] is None else f" in {run['seconds']} s"
             lines.append(f"last {run['stage']}: {run['status']}{took}, began {run['started']}, run {run['run']}")
@@ -231,21 +234,25 @@ def _target(
         "lag_bytes": context.positions.distance(found.lsn, end),
         "lag_seconds": lag(found.lsn),
         "tables": [
-            *_tables(found, latest, may_differ(context, target.name), aside),
+            *_tables(found, latest, (may_differ(context, target.name), discarded_counts(context, target.name)), aside),
             *_not_there(context.channel, target, found, aside),
         ],
     }
 
 
 def _tables(
-    found: TargetState, latest: dict[int, Revision], differs: Mapping[int, Sequence[str]], missing: Sequence[LeftOut]
+    found: TargetState,
+    latest: dict[int, Revision],
+    lacks: tuple[Mapping[int, Sequence[str]], Mapping[int, int]],
+    missing: Sequence[LeftOut],
 ) -> list[dict[str, Any]]:
     """Return the status of each table at a target.
 
-    differs: why rows may differ. missing: tables that are not in the stream; whatever the target has of them, they
-    are not live.
+    lacks: why rows may differ, and how many are discarded, by table. missing: tables that are not in the stream;
+    whatever the target has of them, they are not live.
     """
     aside = {one.table_id: _left_out(one) for one in missing}
+    differs, discarded = lacks
     return [
         {
             "table": str(table_state.name),
@@ -253,6 +260,7 @@ def _tables(
             "state": table_state.state.value,
             "revision": latest[number].number if number in latest else None,
             "may_differ": list(differs.get(number, ())),
+            "discarded": discarded.get(number, 0),
             **_reason(table_state),
             **aside.get(number, {}),
         }
@@ -276,6 +284,7 @@ def _not_there(
             "table_id": one.table_id,
             "revision": None,
             "may_differ": [],
+            "discarded": 0,
             **_left_out(one),
         }
         for one in missing

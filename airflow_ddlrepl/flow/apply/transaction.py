@@ -16,6 +16,7 @@ from airflow_ddlrepl.adapt.plan_model import Omission, StepKind, TablePlan
 from airflow_ddlrepl.adapt.program.program import Discarded, Program, ProgramStep, Slice
 from airflow_ddlrepl.capture.enroll import valid_at
 from airflow_ddlrepl.config.sections.location import redact
+from airflow_ddlrepl.config.sections.target_tables import CoerceErrorPolicy, coerce_error_policy
 from airflow_ddlrepl.engines import engine
 from airflow_ddlrepl.engines.staging import (
     StageTask,
@@ -118,6 +119,8 @@ def _tasks(
     types = engine(target.location).types
     buckets = most_buckets(piece.source, wanted, context.runner.parallelism, types) if wanted else 1
     transform = transform_of(piece.values, piece.whole or piece.source)
+    discards = coerce_error_policy(piece.settings) is CoerceErrorPolicy.DISCARD
+    discarded = target.discarded_rows.keys(piece.table_id) if discards and wanted else frozenset()
     for section, run in enumerate(sections(wanted, buckets)):
         name = f"{ahead.target}_{piece.table_id}_{ahead.low:x}_{number}_{section}"
         yield StageTask(
@@ -139,6 +142,7 @@ def _tasks(
             transactions=_transactions(context, ahead, piece),
             settings=piece.settings,
             is_resilient=piece.is_resilient,
+            discarded=discarded,
         )
 
 

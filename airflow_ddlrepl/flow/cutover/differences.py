@@ -20,14 +20,15 @@ def known_differences(run: RunContext) -> Condition:
     if last is None:
         return Condition(Code.DIFFERENCES, None, "differences", (NEVER,), hint)
     when = last.started.isoformat(sep=" ", timespec="seconds")
-    count = (last.result or {}).get("differences", 0)
-    found = (f"{count} when last compared, {when}",) if count else ()
+    count, discarded = ((last.result or {}).get(name, 0) for name in ("differences", "discarded"))
+    told = (f"{count}" if count else "", f"{discarded} discarded rows" if discarded else "")
+    found = tuple(f"{one} when last compared, {when}" for one in told if one)
     return Condition(Code.DIFFERENCES, None, f"differences, when last compared, {when}", found, hint)
 
 
 def compared(run: RunContext) -> Iterator[Condition]:
     """Compare all tables now, and look for rows that break the foreign keys of a target."""
-    differing = tuple(_shown(one) for one in compare(run).tables if one.differences)
+    differing = tuple(_shown(one) for one in compare(run).tables if one.differences or one.discarded)
     hint = "`ddlrepl compare CHANNEL.yaml` shows the rows, --repair writes them; what is not there yet differs, too"
     yield Condition(Code.DIFFERENCES, None, "tables that differ", differing, hint)
     hint = "find the rows that refer to nothing: the target did not check the key while they were written"
@@ -42,4 +43,5 @@ def _shown(one: TableReport) -> str:
     least = "at least " if one.is_partial else ""
     counts = {"missing": one.missing, "extra": one.extra, "different": one.different}
     parts = [*(f"{least}{n} {kind}" for kind, n in counts.items() if n), *one.structure]
+    parts += [f"{one.discarded} discarded"] if one.discarded else []
     return f"{one.target}: {', '.join(parts)}"

@@ -54,7 +54,7 @@ def conditions_at(channel: Channel, target: str, table: Table) -> list[Part]:
 def _require_source_rows(channel: Channel, target: str, table: Table) -> None:
     """Raise Unsupported ADP-178 where more than the source's rows decides what the target's are."""
     entry = channel.target_table_at(target, table.name)
-    if entry is not None and (entry.soft_delete or entry.time_key or entry.key):
+    if entry is not None and (entry.soft_delete or entry.time_key or entry.key or entry.discards):
         raise Unsupported(
             "`restrict` has a condition for refreshes or changes alone, and by `target_tables` the target's rows are"
             " others than the source's, or are found by another key",

@@ -15,11 +15,11 @@ from airflow_ddlrepl.model.table_state import TableState
 from airflow_ddlrepl.rules.client import client_at
 from airflow_ddlrepl.rules.decide import ChangeKind, decide
 
-_A_ROW_EACH = "a row per change, or a key of its own, and values of deleted or changed rows would be missing"
+_A_ROW_EACH = "a row per change, a key of its own or rows to discard, and values of changed rows would be missing"
 
 
 def require_old_rows(channel: Channel, target: str, tables: Iterable[Table]) -> None:
-    """Raise Unsupported ADP-154 where the log lacks whole old rows, which `time_key` and `key` need."""
+    """Raise Unsupported ADP-154 where the log lacks whole old rows, which `time_key`, `key` and `discard` need."""
     for table, entry in _with_entries(channel, target, tables):
         if entry.needs_old_rows:
             require_whole_rows(channel, table, "target_tables", _A_ROW_EACH)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from airflow_ddlrepl.adapt.target_facts import Renderer
+from airflow_ddlrepl.config.sections.target_tables import CoerceErrorPolicy
 from airflow_ddlrepl.ddl.columns.change_default import ChangeDefault
 from airflow_ddlrepl.ddl.columns.change_type import ChangeType, Using
 from airflow_ddlrepl.engines.target import Loader
@@ -77,7 +78,11 @@ def fitting(load: TableLoad, given: Table, shadow: TableName, loader: Loader, re
     if not load.unfit:
         return
     named = given.with_(name=shadow)
-    yield from loader.coercing(shadow, [ours for _, ours in load.unfit])
+    columns = [ours for _, ours in load.unfit]
+    if load.policy is CoerceErrorPolicy.DISCARD:
+        yield from loader.discarding(shadow, load.after.shape, columns)
+    else:
+        yield from loader.coercing(shadow, columns)
     for _, ours in load.unfit:
         change = ChangeType.between(named.column(ours.id), ours, loader.facts.type_system)
         yield from render.sql(replace(change, using=Using.AS_WRITTEN), named)

@@ -52,6 +52,7 @@ def refresh(context: RunContext, patterns: Sequence[str] = (), options: RefreshO
     started = time.monotonic()
     rows: dict[str, int] = {}
     reasons: dict[str, str] = {}
+    warnings: list[str] = []
     follow(context)
     asked: dict[str, dict[int, RefreshRow]] = {}
     isolation = FailureIsolation()
@@ -69,7 +70,8 @@ def refresh(context: RunContext, patterns: Sequence[str] = (), options: RefreshO
             isolate(context, target.name, context.target(target.name).state())
     for name, loaded in _each(context, asked):
         with isolation.one(name):
-            done, refused = loaded()
+            done, refused, told = loaded()
+            warnings += told
             for table_state, count in done:
                 rows[str(table_state.name)] = count
                 row = asked[name].get(table_state.table_id)
@@ -82,7 +84,7 @@ def refresh(context: RunContext, patterns: Sequence[str] = (), options: RefreshO
     if rows:
         bring_all(context, list(asked), isolation)
     isolation.end()
-    return Refreshed(rows, reasons, round(time.monotonic() - started, 2))
+    return Refreshed(rows, reasons, round(time.monotonic() - started, 2), tuple(warnings))
 
 
 def is_waiting(context: RunContext) -> bool:
@@ -102,8 +104,8 @@ def _pending(table_states: Mapping[int, TableState]) -> dict[int, TableState]:
     return {i: s for i, s in table_states.items() if s.waits_for_refresh}
 
 
-Done = tuple[list[tuple[TableState, int]], list[DdlReplError]]
-"""The tables that were loaded, each with its number of rows; and the errors of the others."""
+Done = tuple[list[tuple[TableState, int]], list[DdlReplError], list[str]]
+"""The tables that were loaded, each with its number of rows; the errors of the others; and warnings."""
 
 
 def _each(context: RunContext, asked: Mapping[str, Mapping[int, RefreshRow]]) -> list[tuple[str, Callable[[], Done]]]:
@@ -138,7 +140,7 @@ def _refresh_target(context: RunContext, target: str, saved: _Saved, asked: Mapp
     claim(context, target)
     place = context.target(target)
     if not place.is_waiting():
-        return [], []
+        return [], [], []
     with place.loading(context.token) as loader:
         now = place.state()
         with context.source.snapshot(list(_pending(now.table_states)), context.timeline) as source:
@@ -152,9 +154,10 @@ def _refresh_target(context: RunContext, target: str, saved: _Saved, asked: Mapp
             shapes = ShapesAtTarget(context, target, loader.facts, states, ready, source.snapshot)
             rows = SourceRows(source, shapes)
             refused: dict[int, DdlReplError] = {}
-            done = TableLoader(context, target, loader, rows, states, options=options, refused=refused).run()
+            tables = TableLoader(context, target, loader, rows, states, options=options, refused=refused)
+            done = tables.run()
             _store_reasons(context, target, now, refused)
-            return done, list(refused.values())
+            return done, list(refused.values()), tables.warnings
 
 
 def _store_reasons(context: RunContext, target: str, now: TargetState, refused: Mapping[int, DdlReplError]) -> None:

@@ -18,6 +18,7 @@ from airflow_ddlrepl.config.condition.parser import condition as parse
 from airflow_ddlrepl.config.condition.parser import spelled
 from airflow_ddlrepl.config.condition.row_limit import RowLimit, row_limit
 from airflow_ddlrepl.config.sections.target_tables import CoerceErrorPolicy, coerce_error_policy
+from airflow_ddlrepl.engines.discarded_rows import DiscardedRow
 from airflow_ddlrepl.engines.target import ServerFacts
 from airflow_ddlrepl.flow.mapping.row_filters import condition_at
 from airflow_ddlrepl.flow.mapping.tables import read_for, seen_at
@@ -43,7 +44,7 @@ class TableLoad:
     table: its shape at the source. after: the target's table after the load. read: `table` with those of its columns
     that have values for the target. condition: true for the rows that the target takes; None: all. transform: computes
     some of their values. policy: what happens to values that the target's columns can't hold. limit: the rows of the
-    target's table that these replace; None: all.
+    target's table that these replace; None: all. discarded: rows that the target discards and that are not among these.
     """
 
     table: Table
@@ -53,6 +54,7 @@ class TableLoad:
     transform: Transform | None = None
     policy: CoerceErrorPolicy = CoerceErrorPolicy.FAIL
     limit: RowLimit | None = None
+    discarded: Sequence[DiscardedRow] = ()
 
     @property
     def cut(self) -> Pairs:
@@ -63,8 +65,8 @@ class TableLoad:
     @property
     def unfit(self) -> Pairs:
         """Return the columns whose values the target's may not hold, each with that, where the file says what then."""
-        pairs = self._beside_the_key if self.policy.replaces else ()
-        return [(theirs, ours) for theirs, ours in pairs if may_not_fit(theirs, ours)]
+        pairs = self.columns if self.policy is CoerceErrorPolicy.DISCARD else self._beside_the_key
+        return [(theirs, ours) for theirs, ours in pairs if self.policy.replaces and may_not_fit(theirs, ours)]
 
     @property
     def _beside_the_key(self) -> Pairs:

@@ -81,7 +81,7 @@ class TableLoader:
 
     table_states: the channel's tables at the target now. options: by table; a bulk load where there are none.
     refused: takes by id the errors of tables that the target can't load, while the others go on; None: the first is
-    raised. isolation: None where this run holds the channel.
+    raised. isolation: None where this run holds the channel. warnings: told of the loads so far.
     """
 
     context: RunContext
@@ -92,6 +92,7 @@ class TableLoader:
     options: Mapping[int, RefreshOptions] = field(default_factory=dict, kw_only=True)
     refused: dict[int, DdlReplError] | None = field(default=None, kw_only=True)
     isolation: Isolation | None = field(default=None, kw_only=True)
+    warnings: list[str] = field(default_factory=list, init=False)
 
     def run(self) -> list[tuple[TableState, int]]:
         """Load all tables and put them in their places; return the state and the number of rows of each."""
@@ -214,6 +215,7 @@ class TableLoader:
             tasks = load_tasks(self.context, self.into, [(chunk, self._shadow(chunk.load)) for chunk in chunks], mark)
             work = [(chunk.load.table, task) for chunk, task in zip(chunks, tasks, strict=True)]
             found = load_tables(self.context.runner, work, finishing, size)
+        self.warnings += found.warnings
         if self.refused is None:
             found.raise_refused()
         else:
@@ -265,6 +267,7 @@ class TableLoader:
             options=self._options(load),
             at=self.context.target(self.into).state().lsn,
             limit=load.limit,
+            discarded=load.discarded,
         )
 
     def _options(self, load: TableLoad) -> RefreshOptions:

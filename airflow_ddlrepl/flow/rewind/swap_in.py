@@ -9,8 +9,10 @@ from dataclasses import dataclass, replace
 
 from airflow_ddlrepl.adapt.policy import policy_at
 from airflow_ddlrepl.adapt.shape.wanted_shape import want
+from airflow_ddlrepl.config.sections.target_tables import CoerceErrorPolicy, coerce_error_policy
+from airflow_ddlrepl.engines.discarded_rows import DiscardedRow
 from airflow_ddlrepl.engines.source import SourceSnapshot
-from airflow_ddlrepl.engines.target import ServerFacts
+from airflow_ddlrepl.engines.target import ServerFacts, Target
 from airflow_ddlrepl.errors import CannotAdapt, DdlReplError
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.refresh.row_origin import Chunk, RowOrigin, TableLoad
@@ -77,13 +79,20 @@ def reinstate(run: RunContext, target: str, replay: str, way: RewindRoute) -> di
         names = {i: table_state.name for i, table_state in wanted.items()}
         with built_at.snapshot(list(names.values()), run.token) as place:
             nothing = {i: replace(one, state=TableStatus.NEW) for i, one in after.items() if i not in before}
-            loads = {i: TableLoad(one.shape, after[i], read=one.shape) for i, one in come.items()}
+            left = {i: _discarded(built_at, one) for i, one in wanted.items()}
+            loads = {i: TableLoad(one.shape, after[i], one.shape, discarded=left[i]) for i, one in come.items()}
             origin = BuiltTables(place, names, loads, run.runner.parallelism)
             placed = TableLoader(run, target, loader, origin, {**nothing, **before}).run()
     reach("rewind.placed")
     record(run, target)
     _tell_differences(run, target, replay, [table_state.table_id for table_state, _ in placed])
     return {str(table_state.name): rows for table_state, rows in placed}
+
+
+def _discarded(built_at: Target, table_state: TableState) -> Sequence[DiscardedRow]:
+    """Return the rows that the replay has discarded of a table: the target does not have them either."""
+    discards = coerce_error_policy(table_state.properties) is CoerceErrorPolicy.DISCARD
+    return built_at.discarded_rows.all_of(table_state.table_id) if discards else ()
 
 
 def _tell_differences(run: RunContext, target: str, replay: str, table_ids: Container[int]) -> None:

@@ -82,16 +82,18 @@ class Adapted(Printable):
 
 @dataclass(frozen=True)
 class Refreshed(Printable):
-    """This is what a refresh did: rows by table that were loaded, and the reasons."""
+    """This is what a refresh did: rows by table that were loaded, the reasons, and what it warns of."""
 
     tables: dict[str, int] = field(default_factory=dict)
     reasons: dict[str, str] = field(default_factory=dict)
     seconds: float = 0.0
+    warnings: tuple[str, ...] = ()
 
     def and_then(self, more: Refreshed) -> Refreshed:
         """Return the sum of this result and a later one."""
         seconds = round(self.seconds + more.seconds, 2)
-        return Refreshed(self.tables | more.tables, self.reasons | more.reasons, seconds)
+        warnings = (*self.warnings, *more.warnings)
+        return Refreshed(self.tables | more.tables, self.reasons | more.reasons, seconds, warnings)
 
 
 @dataclass(frozen=True)
@@ -148,7 +150,7 @@ class Replicated(Printable):
         lines += [f"target {name}: {what}" for name, what in self.adapt.new_targets.items()]
         lines += [f"discarded: {n} x {why}" for why, n in self.discarded.items()]
         lines += [f"left out: {table}: {why}" for table, why in self.capture.left_out.items()]
-        return "\n".join(lines + [f"warning: {w}" for w in self.adapt.warnings])
+        return "\n".join(lines + [f"warning: {w}" for w in (*self.adapt.warnings, *self.refresh.warnings)])
 
     @property
     def discarded(self) -> Counter[str]:

@@ -141,7 +141,10 @@ class TargetColumns:
     def coerced(self, action: HvrAction, policy: str) -> None:
         """Take an action that says what becomes of values which a target's column can't hold."""
         if policy not in POLICIES:
-            why = f"there is no {policy}: a value that a target's column can't hold is cut (texts, SILENT), or refused"
+            why = (
+                f"there is no {policy}: choose what becomes of a value that a target's column can't hold,"
+                " `coerce_error_policy` of target_tables: fail, truncate, null or discard"
+            )
             self._find(action.line, Fate.REFUSED, "TableProperties CoerceErrorPolicy", why)
             return
         if policy == "SILENT":

@@ -349,6 +349,9 @@ class FileLoader(Loader):
     def coercing(self, shadow: TableName, columns: Sequence[Column]) -> tuple[str, ...]:
         raise Unsupported("files have no such tables", code="ADP-164", table=shadow, hint="leave `target_tables` out")
 
+    def discarding(self, shadow: TableName, shape: Table, columns: Sequence[Column]) -> tuple[str, ...]:
+        return self.coercing(shadow, columns)
+
     def sizes(self, names: Mapping[int, TableName]) -> dict[int, int]:
         return dict.fromkeys(names, 0)
 

@@ -7,8 +7,11 @@ from typing import Any
 
 import pytest
 
-from airflow_ddlrepl.errors import TargetError
+from airflow_ddlrepl import flow
+from airflow_ddlrepl.errors import DdlReplError, TargetError
+from airflow_ddlrepl.ports.work import InProcess
 from tests.support.replayable import HORIZON, captured, read
+from tests.support.replica import Replica, channel_file
 from tests.support.restricting import active, now
 
 TABLE = (
@@ -76,3 +79,133 @@ def test_a_table_that_follows_again_is_loaded_with_the_values_that_fit_now(datab
     told = replica.settle().adapt.refreshes["public.t"]
     assert "values that did not fit before may do so now (coerce_error_policy): v" in told
     assert replica.rows("SELECT * FROM t ORDER BY w") == [("one", 1), ("ten more", 4), ("a", 5)]
+
+
+def waiting(replica: Replica) -> list[tuple[Any, ...]]:
+    """The discarded rows: their keys, values of `code`, and whether the reason names the column."""
+    query = "SELECT key[1]::int, row ->> 'code', reason FROM ddlrepl.discarded_rows ORDER BY 1"
+    return replica.rows(query)
+
+
+NO_NUMBER = 'code: invalid input syntax for type integer: "{}"'
+
+
+@pytest.mark.req("HVR-D-39")
+def test_a_row_that_does_not_fit_waits_in_the_queue(databases: Any, tmp_path: Path, past: str) -> None:
+    entry = {"tables": "t", "types": {"code": "int"}, "coerce_error_policy": "discard"}
+    more: dict[str, Any] = {"replays": [{"name": "past", "location": past}], "rewind_horizon": HORIZON}
+    replica = active(databases, tmp_path, TABLE, target_tables=[entry], **more)
+    assert replica.rows("SELECT id, code FROM t ORDER BY id") == [(1, 1), (3, 3)]
+    assert waiting(replica) == [(2, "two", NO_NUMBER.format("two"))]
+    replica.at_source(
+        "INSERT INTO t VALUES (4, 'four', 4, 'four'), (5, 'five', 5, 'five'), (6, '6', 6, 'six'), (7, '7', 7, 'seven')",
+        "UPDATE t SET code = '22' WHERE id = 2",  # it comes
+        "UPDATE t SET code = 'one' WHERE id = 1",  # it goes
+        "UPDATE t SET note = 'drei' WHERE id = 3",
+        "DELETE FROM t WHERE id = 5",
+        "UPDATE t SET id = 40 WHERE id = 4",
+        "UPDATE t SET id = 60, code = 'six' WHERE id = 6",
+        "UPDATE t SET code = 'x' WHERE id = 7",
+        "DELETE FROM t WHERE id = 7",
+    )
+    told = replica.settle().discarded
+    assert told == {"public.t: rows do not fit the target's columns and are discarded (coerce_error_policy)": 3}
+    found = [(2, 22, "two"), (3, 3, "drei")]
+    query = "SELECT id, code, note FROM t ORDER BY id"
+    assert replica.rows(query) == found
+    queue = [(i, code, NO_NUMBER.format(code)) for i, code in ((1, "one"), (40, "four"), (60, "six"))]
+    assert waiting(replica) == queue
+    compared = replica.compare()
+    assert (compared.differences, compared.discarded, compared.is_equal) == (0, 3, False)
+    assert "public.t: 3 rows of the source do not fit and are discarded" in compared.text()
+    with flow.open_channel(replica.file, InProcess()) as run:
+        assert "    3 rows are discarded: ddlrepl errors" in flow.status(run).text().splitlines()
+        assert [(row["code"], row["table"]) for row in flow.discarded_rows(run)] == [("INT-134", "public.t")] * 3
+        assert "3 discarded rows when last compared" in str(flow.check_cut_over(run).conditions)
+    before = captured(replica)
+    replica.at_source(
+        "UPDATE t SET id = 41 WHERE id = 40",
+        "UPDATE t SET note = 'later' WHERE id = 1",
+        "DELETE FROM t WHERE id = 60",
+        "ALTER TABLE t ALTER code TYPE varchar(20)",
+        "UPDATE t SET code = '41' WHERE id = 41",
+        "INSERT INTO t VALUES (8, 'eight', 8, 'eight')",
+    )
+    replica.settle()
+    assert waiting(replica) == [(1, "one", NO_NUMBER.format("one")), (8, "eight", NO_NUMBER.format("eight"))]
+    assert replica.rows("SELECT row ->> 'note' FROM ddlrepl.discarded_rows WHERE key = '{1}'") == [("later",)]
+    replica.at_target("UPDATE t SET code = 5", "DELETE FROM ddlrepl.discarded_rows")
+    (told_of_load,) = replica.refresh("public.t", options="-gr").warnings
+    assert told_of_load == "public.t: 2 rows do not fit the target's columns and are discarded (coerce_error_policy)"
+    replica.check_equal()
+    assert [row[0] for row in waiting(replica)] == [1, 8]
+    replica.rewind(before)
+    assert read(past, query) == found
+    assert read(past, "SELECT key[1]::int FROM ddlrepl.discarded_rows ORDER BY 1") == [(1,), (40,), (60,)]
+    replica.rewind(before, into="warehouse")
+    replica.settle()
+    assert [row[0] for row in waiting(replica)] == [1, 8]
+    now(replica, target_tables=[{**entry, "coerce_error_policy": "null"}])
+    replica.settle()
+    assert waiting(replica) == [] and replica.rows("SELECT id FROM t WHERE code IS NULL ORDER BY 1") == [(1,), (8,)]
+    now(replica, target_tables=[entry])
+    replica.settle()
+    assert [row[0] for row in waiting(replica)] == [1, 8]
+    replica.at_source("TRUNCATE t", "INSERT INTO t VALUES (9, 'nine', 9, 'nine')")
+    replica.settle()
+    assert [row[0] for row in waiting(replica)] == [9]
+    replica.at_source("DROP TABLE t")
+    replica.settle()
+    assert waiting(replica) == []
+
+
+def test_a_key_that_does_not_fit_and_rows_that_a_condition_chooses(databases: Any, tmp_path: Path) -> None:
+    """The target does not follow a wider key; when it does again the table is loaded, and the queue is empty."""
+    replica = active(
+        databases,
+        tmp_path,
+        ("CREATE TABLE t (id int PRIMARY KEY, v varchar(5), w int)", "INSERT INTO t VALUES (1, 'one', 1)"),
+        defaults="hvr",
+        adapt_ddl=[],
+        target_tables=[{"tables": "t", "coerce_error_policy": "discard"}],
+        restrict=[{"tables": "t", "condition": "w < 10"}],
+    )
+    queue = "SELECT key, reason FROM ddlrepl.discarded_rows ORDER BY key[1]::bigint"
+    replica.at_source(
+        "ALTER TABLE t ALTER id TYPE bigint, ALTER v TYPE text",
+        "INSERT INTO t VALUES (2, 'longer than 5', 2), (3, 'longer than 5', 30), (3000000000, 'big', 3), (4, NULL, 4)",
+        "UPDATE t SET w = 5 WHERE id = 3000000000",
+        "UPDATE t SET w = 6 WHERE id = 3",
+        "UPDATE t SET w = 50 WHERE id = 2",
+    )
+    replica.replicate()
+    reasons = [
+        "v: value too long for type character varying(5)",
+        'id: value "3000000000" is out of range for type integer',
+    ]
+    assert replica.rows(queue) == [(["3"], reasons[0]), (["3000000000"], reasons[1])]
+    assert replica.rows("SELECT * FROM t ORDER BY id") == [(1, "one", 1), (4, None, 4)]
+    report = replica.compare()
+    assert (report.discarded, {table.different + table.missing + table.extra for table in report.tables}) == (2, {0})
+    replica.refresh("public.t")
+    assert replica.rows(queue) == [(["3"], reasons[0]), (["3000000000"], reasons[1])]
+    now(replica, adapt_ddl=[{"table": "*"}])
+    replica.at_source("ALTER TABLE t ALTER id TYPE numeric", "UPDATE t SET v = 'new' WHERE id = 3000000000")
+    replica.settle()
+    assert replica.rows(queue) == [] and replica.compare().is_equal
+
+
+@pytest.mark.parametrize(
+    ("table", "code"),
+    [
+        ("CREATE TABLE t (id int, v text)", "ADP-163"),
+        ("CREATE TABLE t (id int PRIMARY KEY, v text) PARTITION BY RANGE (id)", "ADP-160"),
+    ],
+)
+def test_tables_whose_rows_can_not_be_discarded(databases: Any, tmp_path: Path, table: str, code: str) -> None:
+    entry = {"tables": "t", "coerce_error_policy": "discard"}
+    file = channel_file(tmp_path, databases.source, databases.target, target_tables=[entry])
+    replica = Replica(databases.source, databases.target, file)
+    replica.at_source(table)
+    with pytest.raises(DdlReplError, match=code):
+        replica.activate()

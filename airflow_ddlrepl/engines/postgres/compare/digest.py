@@ -80,9 +80,10 @@ def _copied(task: CompareTask, found: Table, there: Connection[Any]) -> TableRep
 
     A function computes values of them, or some are replaced that the target's columns can't hold.
     """
-    with temporary_copy(task) as (here, copied):
+    with temporary_copy(task) as (here, copied, discarded):
         as_copied = replace(task, source=copied, wanted=task.wanted or task.source)
-        return replace(_Comparer(as_copied, found, here, there).report(), table=task.source.name)
+        report = _Comparer(as_copied, found, here, there).report()
+        return replace(report, table=task.source.name, discarded=discarded)
 
 
 @contextmanager

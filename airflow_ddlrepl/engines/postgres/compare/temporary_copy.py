@@ -22,7 +22,7 @@ from airflow_ddlrepl.engines.postgres.ddl.columns import define
 from airflow_ddlrepl.engines.postgres.load.statistics import gather_statistics
 from airflow_ddlrepl.engines.postgres.load.table_rows import TableRows, text_batches
 from airflow_ddlrepl.engines.postgres.types.as_written import read_as, written
-from airflow_ddlrepl.engines.postgres.types.misfits import functions, nulling
+from airflow_ddlrepl.engines.postgres.types.misfits import functions, nulling, removing
 from airflow_ddlrepl.errors import TargetError
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Table
@@ -36,10 +36,10 @@ NAME = TableName("pg_temp", "ddlrepl compare")
 
 
 @contextmanager
-def temporary_copy(task: CompareTask) -> Iterator[tuple[Connection[Any], Table]]:
+def temporary_copy(task: CompareTask) -> Iterator[tuple[Connection[Any], Table, int]]:
     """Open a session at the target, fill its table `NAME` with the source's rows.
 
-    Yield the session and the table's shape.
+    Yield the session, the table's shape, and how many rows were discarded, which are not in it.
     The shape is that of the target's table, without the columns that the source does not have.
     Raises SourceError SRC-180 or TargetError TGT-180 where a side can't be read or written, and what `values` raises.
     """
@@ -57,22 +57,28 @@ def temporary_copy(task: CompareTask) -> Iterator[tuple[Connection[Any], Table]]
         connection.execute(f"CREATE TEMPORARY TABLE {qualified(NAME)} ({layout})".encode())
         texts = _texts(task.contents, [name for name, _ in pairs])
         feed(connection, copy_in(NAME, [name for _, name in pairs], binary=False), texts)
-        for statement in _fitting(list(unfit.values())):
-            connection.execute(statement.encode())
+        discarded = _fit(connection, list(unfit.values()), discards=task.discards)
         gather_statistics(connection, NAME)
-        yield connection, held.with_(columns=tuple(column for column in held.columns if column.id in theirs))
+        shape = held.with_(columns=tuple(column for column in held.columns if column.id in theirs))
+        yield connection, shape, discarded
 
 
-def _fitting(unfit: Sequence[Column]) -> Iterator[str]:
-    """Yield the statements that replace the texts which these columns can't hold, and give the columns their types."""
-    yield from functions(unfit)
+def _fit(connection: Connection[Any], unfit: Sequence[Column], *, discards: bool) -> int:
+    """Replace the texts which these columns can't hold, or remove their rows; then give the columns their types.
+
+    Return how many rows were removed.
+    """
+    for statement in functions(unfit):
+        connection.execute(statement.encode())
+    removed = connection.execute(removing(NAME, unfit).encode()).rowcount if unfit and discards else 0
     for column in unfit:
-        yield nulling(NAME, column)
-        using, collation = read_as(written(quote(column.name)), column.type), column.collation
-        collate = f" COLLATE {collation}" if collation else ""
-        yield (
-            f"ALTER TABLE {qualified(NAME)} ALTER {quote(column.name)} TYPE {column.type.text}{collate} USING {using}"
-        )
+        if not discards:
+            connection.execute(nulling(NAME, column).encode())
+        name, collate = quote(column.name), f" COLLATE {column.collation}" if column.collation else ""
+        using = read_as(written(name), column.type)
+        retype = f"ALTER {name} TYPE {column.type.text}{collate} USING {using}"
+        connection.execute(f"ALTER TABLE {qualified(NAME)} {retype}".encode())
+    return removed
 
 
 def _texts(rows: RowSource, columns: Sequence[str]) -> Iterator[bytes]:

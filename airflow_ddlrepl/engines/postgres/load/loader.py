@@ -16,7 +16,8 @@ from airflow_ddlrepl.engines.postgres.connection.settings import SCHEMA, SPELLIN
 from airflow_ddlrepl.engines.postgres.load import swap
 from airflow_ddlrepl.engines.postgres.load.load_chunk import forget_marks
 from airflow_ddlrepl.engines.postgres.load.table_rows import TableRows, chunks, rows_of
-from airflow_ddlrepl.engines.postgres.types.misfits import functions, nulling
+from airflow_ddlrepl.engines.postgres.target.discarded_rows import found_by, making
+from airflow_ddlrepl.engines.postgres.types.misfits import discarding, functions, nulling
 from airflow_ddlrepl.engines.source import RowSelection
 from airflow_ddlrepl.engines.target import Loader
 from airflow_ddlrepl.engines.target_state import Fence, Placing
@@ -67,6 +68,10 @@ class PostgresLoader(Loader):
 
     def coercing(self, shadow: TableName, columns: Sequence[Column]) -> tuple[str, ...]:
         return SPELLING, *functions(columns), *(nulling(shadow, column) for column in columns)
+
+    def discarding(self, shadow: TableName, shape: Table, columns: Sequence[Column]) -> tuple[str, ...]:
+        move = discarding(shadow, found_by(shadow), shape, columns)
+        return SPELLING, making(shadow), *functions(columns), move
 
     def sizes(self, names: Mapping[int, TableName]) -> dict[int, int]:
         found = {}

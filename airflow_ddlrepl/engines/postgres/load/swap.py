@@ -47,6 +47,7 @@ from airflow_ddlrepl.engines.postgres.merge.constraints import (
 )
 from airflow_ddlrepl.engines.postgres.merge.statements import note_truncate
 from airflow_ddlrepl.engines.postgres.target import state
+from airflow_ddlrepl.engines.postgres.target.discarded_rows import found_by, placed
 from airflow_ddlrepl.engines.postgres.target.outbox import leave
 from airflow_ddlrepl.engines.postgres.target.release_sequences import release
 from airflow_ddlrepl.engines.postgres.types.type_system import POSTGRES_TYPES
@@ -81,7 +82,7 @@ def make_shadow(connection: Connection[Any], table: Table, shadow: TableName) ->
     with connection.transaction():
         for statement in create_types(table.types):
             connection.execute(statement.encode())
-        connection.execute(f"DROP TABLE IF EXISTS {qualified(shadow)}".encode())
+        connection.execute(f"DROP TABLE IF EXISTS {qualified(shadow)}, {qualified(found_by(shadow))}".encode())
         for statement in create_table(table, shadow, with_key=False):
             connection.execute(statement.encode())
 
@@ -148,6 +149,8 @@ def put_in_place(connection: Connection[Any], channel: str, placing: Placing, fe
             with _refusals(table_state.name, hanging):
                 written = Written(_in_bulk(cursor, found, placing, session, (hanging, added)), 0)
         state.write_table_states(cursor, channel, {table_state.table_id: table_state})
+        at = table_state.snapshot.high if table_state.snapshot else placing.at or Position(0)
+        placed(cursor, channel, table_state.table_id, shadow, at, placing.discarded)
         leave(cursor, channel, [RefreshDone(table_state.table_id, placing.rows)])
         if written.left and table_state.snapshot is not None:
             leave(cursor, channel, [RefreshDeclined(table_state.table_id, written.text, table_state.snapshot.high)])

@@ -30,6 +30,7 @@ from airflow_ddlrepl.engines.postgres.merge.change_columns import (
     with_change_values,
 )
 from airflow_ddlrepl.engines.postgres.merge.copy_arrow import all_names, drop_stages, load, loading, stage_table
+from airflow_ddlrepl.engines.postgres.merge.discard_rows import without_unfit
 from airflow_ddlrepl.engines.postgres.merge.inline_rows import MOST_TOGETHER, InlineRows, as_inline_rows
 from airflow_ddlrepl.engines.postgres.merge.key_numbers import numbered
 from airflow_ddlrepl.engines.postgres.merge.row_filter import restricted
@@ -117,11 +118,12 @@ class _Stager:
         outside = read - changes.num_rows
         if changes.num_rows and plan.transform:
             changes = plan.transformed(changes, self.cursor)
-        nulled: Mapping[str, int] = {}
+        told: dict[str, Any] = {"outside": outside}
         if changes.num_rows and plan.unfit:
-            changes, nulled = plan.fitting(changes, self.cursor)
+            changes, more = plan.fitting(changes, self.cursor)
+            told |= more
         if not changes.num_rows:
-            return replace(plan.staged({}, read), outside=outside)
+            return replace(plan.staged({}, read), **told)
         plan.require_key()
         plan.require_values()
         if has_own_key(task.settings):
@@ -137,7 +139,7 @@ class _Stager:
         inline = self._inline(plan, rows)
         if inline is None:
             self._load(plan, rows)
-        return replace(plan.staged(rows, read, inline or {}), outside=outside, nulled=nulled)
+        return replace(plan.staged(rows, read, inline or {}), **told)
 
     def _inline(self, plan: _Plan, rows: Mapping[Stage, pa.Table]) -> dict[Stage, InlineRows] | None:
         """Return all of the task's rows as inline rows, or None: either all fit or none is sent so."""
@@ -183,12 +185,14 @@ class _Plan:
         policy = coerce_error_policy(task.settings)
         if policy is CoerceErrorPolicy.TRUNCATE:
             self.columns = with_cut_texts(self.columns, task.table, task.target)
-        self.unfit = unfit_columns(self.columns, task.table, task.target) if policy.replaces else ()
-        self.columns = read_as_written(self.columns, task.target, {column.id for column, _ in self.unfit})
+        self.unfit = unfit_columns(self.columns, task.table, task.target, policy)
+        texts = {column.id for column, _ in self.unfit if not column.is_key}
+        self.columns = read_as_written(self.columns, task.target, texts)
+        self.discards = policy is CoerceErrorPolicy.DISCARD
         self.columns += change_columns(task.target)
         self.deletion = deletion_column(task.target)
         self.is_history = history_columns(task.target) is not None
-        self._reads_old_rows = self.is_history or has_own_key(task.settings)
+        self._reads_old_rows = self.is_history or has_own_key(task.settings) or self.discards
 
     def require_key(self) -> None:
         """Raise TargetError INT-103 when key columns are missing in the rows or the target.
@@ -244,10 +248,16 @@ class _Plan:
         of = of.without_keys() if self._reads_old_rows else of
         return transformed(cursor, name, changes, self.transform, of, self.encodings)
 
-    def fitting(self, changes: pa.Table, cursor: Callable[[], Any]) -> tuple[pa.Table, Mapping[str, int]]:
-        """Return the changes with values that the target's columns hold, and how many others there were."""
-        found = with_nulls(cursor, stage_table(self.task.stage_name, "q"), changes, self.unfit, self.task.target_name)
-        return found.changes, found.counts
+    def fitting(self, changes: pa.Table, cursor: Callable[[], Any]) -> tuple[pa.Table, dict[str, Any]]:
+        """Return the changes with values that the target's columns hold, and what `Staged` tells of the others."""
+        name, task = stage_table(self.task.stage_name, "q"), self.task
+        if not self.discards:
+            nulled = with_nulls(cursor, name, changes, self.unfit, task.target_name)
+            return nulled.changes, {"nulled": nulled.counts}
+        require_old_rows(changes, task.table, "whose rows are discarded (`coerce_error_policy`)", self.names)
+        columns = [column for column in self.columns if is_of_source(column)]
+        found = without_unfit(cursor, name, changes, task.table.id, columns, self.unfit, task.discarded)
+        return found.changes, {"settled": found.settled, "discarded": found.rows}
 
     def one_row_each(self, changes: pa.Table) -> pa.Table:
         """Return a row per change, with the values that a deleted row had."""

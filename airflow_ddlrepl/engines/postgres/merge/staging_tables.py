@@ -10,6 +10,8 @@ from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
+from airflow_ddlrepl.config.sections.target_tables import CoerceErrorPolicy
+from airflow_ddlrepl.engines.discarded_rows import DiscardedRow
 from airflow_ddlrepl.engines.postgres.connection.quoting import qualified, quote
 from airflow_ddlrepl.engines.postgres.connection.settings import SCHEMA
 from airflow_ddlrepl.engines.postgres.merge.inline_rows import InlineRows
@@ -99,6 +101,7 @@ class Staged:
     not take (`restrict`). deletion: the target's column that says whether a row was deleted, where deleted rows stay;
     "": they don't. is_resilient: rows that it inserts may be there already, and rows that it changes may be missing.
     nulled: how many values became NULL because the target's column can't hold them, by what to tell.
+    settled: keys of rows that are not discarded any more, but for `discarded`: rows that do not fit the columns.
     """
 
     table_id: int
@@ -115,6 +118,8 @@ class Staged:
     deletion: str = ""
     is_resilient: bool = False
     nulled: Mapping[str, int] = field(default_factory=dict)
+    settled: tuple[tuple[str, ...], ...] = ()
+    discarded: tuple[DiscardedRow, ...] = ()
 
     @property
     def keys(self) -> tuple[StagedColumn, ...]:
@@ -168,13 +173,16 @@ def with_cut_texts(columns: Sequence[StagedColumn], source: Table, target: Table
 
 
 def unfit_columns(
-    columns: Sequence[StagedColumn], source: Table, target: Table
+    columns: Sequence[StagedColumn], source: Table, target: Table, policy: CoerceErrorPolicy
 ) -> tuple[tuple[StagedColumn, Column], ...]:
-    """Return the columns outside the key that may have values which the target's can't hold, each with the target's."""
+    """Return the columns that may have values which the target's can't hold, each with the target's.
+
+    Values of a key can't become NULL; a row with such a key can be discarded.
+    """
     theirs, ours = ({column.id: column for column in table.columns} for table in (source, target))
-    return tuple(
-        (one, ours[one.id]) for one in columns if not one.is_key and may_not_fit(theirs[one.id], ours[one.id])
-    )
+    wanted = [one for one in columns if policy is CoerceErrorPolicy.DISCARD or not one.is_key]
+    found = [(one, ours[one.id]) for one in wanted if may_not_fit(theirs[one.id], ours[one.id])]
+    return tuple(found) if policy.replaces else ()
 
 
 def read_as_written(columns: Sequence[StagedColumn], target: Table, ids: Container[int]) -> tuple[StagedColumn, ...]:

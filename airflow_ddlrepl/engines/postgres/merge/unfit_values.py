@@ -36,9 +36,7 @@ class Nulled:
     counts: dict[str, int]
 
 
-def with_nulls(
-    cursor: Callable[[], Any], name: str, changes: pa.Table, unfit: Unfit, table: TableName
-) -> Nulled:
+def with_nulls(cursor: Callable[[], Any], name: str, changes: pa.Table, unfit: Unfit, table: TableName) -> Nulled:
     """Return the changes with NULL for each value that a column of the target can't hold, in old and new rows.
 
     cursor: opens one on the target. name: of a staging table to use. table: at the target.

@@ -25,11 +25,13 @@ from airflow_ddlrepl.engines.postgres.merge.copy_arrow import require_rows
 from airflow_ddlrepl.engines.postgres.merge.merge import Session, delete_all, merge, prepare_session, truncate
 from airflow_ddlrepl.engines.postgres.merge.staging_tables import Staged
 from airflow_ddlrepl.engines.postgres.merge.statements import mark_all_deleted, note_truncate
+from airflow_ddlrepl.engines.postgres.target.discarded_rows import clear, replace_rows
 from airflow_ddlrepl.engines.postgres.target.index_rebuild import index_again, own_indexes
 from airflow_ddlrepl.engines.postgres.target.outbox import leave
 from airflow_ddlrepl.engines.postgres.target.release_sequences import release
 from airflow_ddlrepl.engines.postgres.target.state import advance, write_table_states
 from airflow_ddlrepl.engines.postgres.target.tracked_sequences import has_any
+from airflow_ddlrepl.engines.postgres.types.misfits import TOLD_DISCARDED
 from airflow_ddlrepl.engines.postgres.types.type_system import POSTGRES_TYPES
 from airflow_ddlrepl.engines.target_state import Applied, Fence, StagedSlice
 from airflow_ddlrepl.errors import AlterRefused, identified
@@ -168,6 +170,7 @@ class _Run:
         found = [step for step in steps if step.truncates]
         tables = [(step, step.before) for step in found if step.before is not None]
         names = [before.name for step, before in tables if not retains_rows(before.shape) and step.limit is None]
+        clear(self.cursor, self.channel, [before.table_id for _, before in tables])
         for step, before in tables:
             if step.limit is not None:
                 with identified({str(before.name): step.table_id}):
@@ -285,6 +288,13 @@ class _Run:
             self._empty(spare, restart=False)
             self.cursor.execute(statement.encode(), binary=is_one)
 
+    def _discard(self, buckets: Sequence[Staged]) -> None:
+        """Store the rows that do not fit the target's columns, and tell of them and of values that became NULL."""
+        for one in buckets:
+            replace_rows(self.cursor, self.channel, one.table_id, one.settled, one.discarded)
+            told = {**one.nulled, **({TOLD_DISCARDED: len(one.discarded)} if one.discarded else {})}
+            self.applied.discarded.update({f"{one.target}:{why}": count for why, count in told.items()})
+
     def _merge(self, due: list[StagedSlice]) -> None:
         """Merge slices of all tables together, but the sections of one table one after the other, in log order."""
         taken = set(map(id, due))
@@ -296,8 +306,7 @@ class _Run:
         for number in range(max(map(len, sections.values()), default=0)):
             buckets = [b for found in sections.values() if number < len(found) for b in found[number]]
             if buckets:
-                for bucket in buckets:
-                    self.applied.discarded.update({f"{bucket.target}:{why}": n for why, n in bucket.nulled.items()})
+                self._discard(buckets)
                 for counts in merge(self.cursor, buckets, self.session):
                     updated = counts.updated + counts.moved
                     self.applied.rows.update(

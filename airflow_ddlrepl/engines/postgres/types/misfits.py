@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from airflow_ddlrepl.engines.postgres.connection.quoting import literal, qualified, quote
 from airflow_ddlrepl.engines.postgres.types.as_written import read_as, written
 from airflow_ddlrepl.model.names import TableName
-from airflow_ddlrepl.model.table import Column
+from airflow_ddlrepl.model.table import Column, Table
 
 
 def misfit(column: Column, text: str) -> str:
@@ -39,6 +39,47 @@ def reason(columns: Sequence[Column], texts: Sequence[str]) -> str:
         for column, text in zip(columns, texts, strict=True)
     )
     return f"concat_ws('; ', {', '.join(told)})"
+
+
+def texts_of_key(columns: Iterable[tuple[int, str]]) -> str:
+    """Return SQL for the texts of a key's values, by which a discarded row is found. columns: id, and SQL of its text.
+
+    Their order is that of the ids, so that loads and changes find the same key.
+    """
+    return f"ARRAY[{', '.join(text for _, text in sorted(columns))}]::text[]"
+
+
+def row_texts(columns: Sequence[tuple[str, str]]) -> str:
+    """Return SQL for a row as JSON: the text of each value by its column. columns: name, and SQL of its text."""
+    names, texts = ", ".join(literal(name) for name, _ in columns), ", ".join(text for _, text in columns)
+    return f"jsonb_object(ARRAY[{names}]::text[], ARRAY[{texts}]::text[])"
+
+
+def discarding(table: TableName, into: TableName, shape: Table, unfit: Sequence[Column]) -> str:
+    """Return the statement that moves the rows of a loaded table that do not fit into another, and returns a warning.
+
+    shape: the target's, with the source's ids. into: has the columns key, reason and row.
+    """
+    texts = {column.id: written(quote(column.name)) for column in shape.columns}
+    keys = shape.key.columns if shape.key else ()
+    why = reason(unfit, [texts[column.id] for column in unfit])
+    rows = row_texts([(c.name, texts[c.id]) for c in shape.columns if not c.generated and not c.extra])
+    return (
+        f"WITH gone AS (DELETE FROM {qualified(table)} WHERE {why} <> ''"
+        f' RETURNING {texts_of_key((i, texts[i]) for i in keys)} AS key, {why} AS reason, {rows} AS "row"),'
+        f' kept AS (INSERT INTO {qualified(into)} SELECT key, reason, "row" FROM gone)'
+        f" SELECT count(*) || {literal(TOLD_DISCARDED)} FROM gone HAVING count(*) > 0"
+    )
+
+
+def removing(table: TableName, columns: Sequence[Column]) -> str:
+    """Return the statement that removes rows with texts that these columns can't hold from a table."""
+    texts = [written(quote(column.name)) for column in columns]
+    return f"DELETE FROM {qualified(table)} WHERE {reason(columns, texts)} <> ''"
+
+
+TOLD_DISCARDED = " rows do not fit the target's columns and are discarded (coerce_error_policy)"
+"""The end of a warning about discarded rows; their number comes before it."""
 
 
 def nulling(table: TableName, column: Column) -> str:

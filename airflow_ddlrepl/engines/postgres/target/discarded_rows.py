@@ -1,0 +1,150 @@
+"""This module stores which rows of the source a target's tables do not have, because a column can't hold a value.
+
+A row is written and removed in the transaction that changes its table.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from airflow_ddlrepl.engines.discarded_rows import DiscardedRow, DiscardedRows
+from airflow_ddlrepl.engines.postgres.connection.quoting import literal, qualified
+from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.position import Position
+
+if TYPE_CHECKING:
+    from airflow_ddlrepl.engines.postgres.connection.connect import Connection
+
+TABLE = "discarded_rows"
+CREATE = """
+CREATE TABLE IF NOT EXISTS ddlrepl.discarded_rows (
+    channel text NOT NULL, table_id bigint NOT NULL, key text[] NOT NULL, lsn pg_lsn NOT NULL, reason text NOT NULL,
+    "row" jsonb NOT NULL, discarded_at timestamptz NOT NULL DEFAULT now());
+CREATE INDEX IF NOT EXISTS discarded_rows_of_table ON ddlrepl.discarded_rows (channel, table_id);
+"""
+_PUT = 'INSERT INTO ddlrepl.discarded_rows (channel, table_id, key, lsn, reason, "row") VALUES (%s, %s, %s, %s, %s, %s)'
+_REMOVE = "DELETE FROM ddlrepl.discarded_rows WHERE channel = %s AND table_id = %s AND key = %s"
+_FORGET_GONE = """
+DELETE FROM ddlrepl.discarded_rows d WHERE d.channel = %s AND NOT EXISTS (
+    SELECT FROM ddlrepl.tables t WHERE t.channel = d.channel AND t.table_id = d.table_id AND t.state <> 'kept')
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class PostgresDiscardedRows(DiscardedRows):
+    """These are the discarded rows of one channel in a PostgreSQL target. holder: the name that its state has there."""
+
+    connection: Connection[Any]
+    holder: str
+
+    def counts(self) -> Mapping[int, int]:
+        query = "SELECT table_id, count(*) FROM ddlrepl.discarded_rows WHERE channel = %s GROUP BY 1"
+        return {int(i): int(n) for i, n in self._ask(query, [self.holder])}
+
+    def keys(self, table_id: int) -> frozenset[tuple[str, ...]]:
+        query = "SELECT key FROM ddlrepl.discarded_rows WHERE channel = %s AND table_id = %s"
+        return frozenset(tuple(row[0]) for row in self._ask(query, [self.holder, table_id]))
+
+    def all_of(self, table_id: int) -> list[DiscardedRow]:
+        return self._rows("AND table_id = %s", [table_id])
+
+    def newest(self, most: int) -> list[DiscardedRow]:
+        return self._rows("ORDER BY discarded_at DESC, table_id, key LIMIT %s", [most])
+
+    def _rows(self, which: str, values: Sequence[Any]) -> list[DiscardedRow]:
+        columns = 'table_id, key, reason, "row", lsn::text, discarded_at'
+        query = f"SELECT {columns} FROM ddlrepl.discarded_rows WHERE channel = %s {which}"
+        return [
+            DiscardedRow(int(number), tuple(key), why, row, Position.parse(at), since)
+            for number, key, why, row, at, since in self._ask(query, [self.holder, *values])
+        ]
+
+    def _ask(self, query: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
+        return self.connection.execute(query.encode(), values).fetchall() if is_there(self.connection) else []
+
+
+def is_there(connection: Any) -> bool:
+    """Does the target have the table? One that was prepared by an older version of this package has not."""
+    row = connection.execute("SELECT to_regclass('ddlrepl.discarded_rows') IS NOT NULL").fetchone()
+    return row is not None and bool(row[0])
+
+
+def replace_rows(
+    cursor: Any, channel: str, table_id: int, keys: Collection[tuple[str, ...]], rows: Sequence[DiscardedRow]
+) -> None:
+    """Remove the rows of these keys of a table, and add others, in the open transaction."""
+    gone = {*keys, *(row.key for row in rows)}
+    if not gone:
+        return
+    _ensure(cursor)
+    cursor.executemany(_REMOVE, [(channel, table_id, list(key)) for key in gone])
+    _add(cursor, channel, rows)
+
+
+def clear(cursor: Any, channel: str, table_ids: Collection[int]) -> None:
+    """Remove all rows of these tables, in the open transaction."""
+    if table_ids and is_there(cursor.connection):
+        query = "DELETE FROM ddlrepl.discarded_rows WHERE channel = %s AND table_id = ANY (%s)"
+        cursor.execute(query, [channel, list(table_ids)])
+
+
+def found_by(shadow: TableName) -> TableName:
+    """Return the name of the table that takes the rows which a load discards, until its shadow is put in place."""
+    return shadow._replace(name=f"{shadow.name}d")
+
+
+def making(shadow: TableName) -> str:
+    """Return the statement that creates the table for the rows which a load discards."""
+    return f'CREATE TABLE IF NOT EXISTS {qualified(found_by(shadow))} (key text[], reason text, "row" jsonb)'
+
+
+def placed(
+    cursor: Any, channel: str, table_id: int, shadow: TableName, at: Position, rows: Sequence[DiscardedRow] = ()
+) -> None:
+    """Replace the rows of a table by those that its load has discarded, in the open transaction.
+
+    at: the position of the load. rows: more of them, which a rewind has found.
+    """
+    clear(cursor, channel, [table_id])
+    cursor.execute("SELECT to_regclass(%s) IS NOT NULL", [qualified(found_by(shadow))])
+    if cursor.fetchone()[0]:
+        _ensure(cursor)
+        found = f'SELECT {literal(channel)}, {table_id}, key, {literal(str(at))}::pg_lsn, reason, "row"'
+        cursor.execute(
+            'INSERT INTO ddlrepl.discarded_rows (channel, table_id, key, lsn, reason, "row")'
+            f" {found} FROM {qualified(found_by(shadow))}".encode()
+        )
+        cursor.execute(f"DROP TABLE {qualified(found_by(shadow))}".encode())
+    if rows:
+        _ensure(cursor)
+        _add(cursor, channel, rows)
+
+
+def forget_gone(cursor: Any, channel: str) -> None:
+    """Remove the rows of tables that the channel does not have here any more, in the open transaction."""
+    if is_there(cursor.connection):
+        cursor.execute(_FORGET_GONE, [channel])
+
+
+def forget_all(connection: Any, channel: str) -> None:
+    """Remove all rows of the channel."""
+    if is_there(connection):
+        connection.execute("DELETE FROM ddlrepl.discarded_rows WHERE channel = %s", [channel])
+
+
+def _ensure(cursor: Any) -> None:
+    """Create the table in the open transaction where an older version of this package has prepared the target."""
+    if not is_there(cursor.connection):
+        cursor.execute("SELECT pg_advisory_xact_lock(hashtext('ddlrepl.prepare'))")
+        cursor.execute(CREATE.encode())
+
+
+def _add(cursor: Any, channel: str, rows: Sequence[DiscardedRow]) -> None:
+    found = [
+        (channel, row.table_id, list(row.key), str(row.at), row.reason, json.dumps(dict(row.values))) for row in rows
+    ]
+    if found:
+        cursor.executemany(_PUT, found)

@@ -1,0 +1,44 @@
+"""The rows that targets discard are listed for people, who correct them at the source."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from airflow_ddlrepl.flow.run.context import RunContext
+from airflow_ddlrepl.flow.targets.readiness import ready_targets
+
+MOST = 1000
+"""So many rows of each target are listed, the newest."""
+CODE = "INT-134"
+"""The code of a discarded row among the errors of a channel."""
+
+
+def discarded_counts(run: RunContext, target: str) -> Mapping[int, int]:
+    """Return how many rows of each table a target discards, by the table's id."""
+    place = run.target(target)
+    return place.discarded_rows.counts() if place.capabilities.target_tables else {}
+
+
+def discarded_rows(run: RunContext) -> list[dict[str, Any]]:
+    """Return the newest discarded rows of every target, as the list of errors has them."""
+    found: list[dict[str, Any]] = []
+    for target in ready_targets(run):
+        place = run.target(target.name)
+        if not place.capabilities.target_tables:
+            continue
+        names = {i: str(one.name) for i, one in place.state().table_states.items()}
+        for row in place.discarded_rows.newest(MOST):
+            known = {"id": "", "stage": f"target {target.name}", "code": CODE, "at": str(row.at)}
+            values = json.dumps(dict(row.values), ensure_ascii=False)
+            found.append(
+                {
+                    **known,
+                    "created": row.since.isoformat(timespec="seconds") if row.since else "",
+                    "table": names.get(row.table_id, ""),
+                    "message": f"the row is discarded: {row.reason}: {values}",
+                    "hint": "correct it at the source: the next cycle brings it, or removes it here when it is deleted",
+                }
+            )
+    return found
