@@ -1,0 +1,1 @@
+"""The parameters of GoldenGate's Extract and Replicat that evaluate DDL, as sections of a channel file."""

@@ -1,0 +1,25 @@
+"""This module defines the parameters that Extract and Replicat share: DDL, DDLSUBST and REMOVECOMMENTS."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from pydantic import Field
+
+from airflow_ddlrepl.config.base.section import Section
+from airflow_ddlrepl.config.goldengate.clauses import Filters, Substitution
+
+
+class RemoveComments(StrEnum):
+    """When comments leave a statement: BEFORE the filters see it, or AFTER its text has been substituted."""
+
+    BEFORE = "before"
+    AFTER = "after"
+
+
+class DdlParameters(Section):
+    """The parameters of either side that filter and change DDL statements."""
+
+    ddl: Filters | None = Field(None, description="DDL: INCLUDE and EXCLUDE clauses; {}: every statement")
+    substitutions: tuple[Substitution, ...] = Field((), description="DDLSUBST, in the order of the file")
+    remove_comments: tuple[RemoveComments, ...] = Field((), description="DDLOPTIONS REMOVECOMMENTS before, after")

@@ -1,0 +1,84 @@
+"""This module defines the parameters of a Replicat: which DDL statements a target runs, with which names."""
+
+from __future__ import annotations
+
+from collections import Counter
+from enum import StrEnum
+from typing import Annotated
+
+from pydantic import BeforeValidator, Field, field_validator, model_validator
+
+from airflow_ddlrepl.config.base.name_pattern import split_name_pattern
+from airflow_ddlrepl.config.base.section import Seconds, Section, Whole, YesNo, any_case
+from airflow_ddlrepl.config.goldengate.clauses import Clause, NamePattern, UpperCase
+from airflow_ddlrepl.config.goldengate.options import DdlParameters
+
+DEFAULT = "DEFAULT"
+
+
+class ErrorAction(StrEnum):
+    """What becomes of a statement that the target refuses: the Replicat ends, or the statement is passed over.
+
+    ABEND: the run fails, and the statement is tried again by the next one. IGNORE: it is reported. DISCARD: it lies
+    among the discarded statements.
+    """
+
+    ABEND = "ABEND"
+    IGNORE = "IGNORE"
+    DISCARD = "DISCARD"
+
+
+Action = Annotated[
+    ErrorAction, BeforeValidator(lambda v: v.upper() if isinstance(v, str) else v), any_case(ErrorAction)
+]
+
+
+class ErrorRule(Section):
+    """A rule of DDLERROR: what becomes of statements that end with this error, where its clauses are true."""
+
+    error: UpperCase = Field(description="the error's code at the target (SQLSTATE), or DEFAULT: any that no rule has")
+    action: Action = Field(description="ABEND, IGNORE or DISCARD, when no further try succeeds")
+    max_retries: Whole = Field(0, ge=0, description="RETRYOP MAXRETRIES: so often the statement is tried again")
+    retry_delay: Seconds = Field(0, ge=0, description="RETRYDELAY: how long to wait before each try")
+    include: tuple[Clause, ...] = Field((), description="one of them has to be true, if there are any")
+    exclude: tuple[Clause, ...] = Field((), description="the rule is not for a statement that one of them is true for")
+
+
+class MapParameter(Section):
+    """A MAP parameter gives tables of the source their names at the target; `*` in a target is what `*` matched."""
+
+    source: NamePattern = Field(description='MAP: pattern "schema.name" with wildcards, as at the source')
+    target: NamePattern = Field(description='TARGET: "schema.name", each part with at most one *')
+
+    @model_validator(mode="after")
+    def _has_matching_wildcards(self) -> MapParameter:
+        source, target = split_name_pattern(self.source), split_name_pattern(self.target)
+        if len(source) != 2 or len(target) != 2:
+            raise ValueError("MAP and TARGET are both of the form schema.name")
+        for from_, to in zip(source, target, strict=True):
+            if "?" in to or to.count("*") > 1:
+                raise ValueError(f"TARGET {self.target}: only one * is allowed in each part")
+            if "*" in to and Counter(from_)["*"] != 1:
+                raise ValueError(f"TARGET {self.target}: {to} has a *, and {from_} of MAP has not exactly one")
+        return self
+
+
+class ReplicatParameters(DdlParameters):
+    """The parameters of a Replicat, as a parameter file has them.
+
+    maps: of MAP … TARGET. exclude: of MAPEXCLUDE. Without `ddl` every statement of the trail is
+    run; its clauses see names at the target.
+    """
+
+    maps: tuple[MapParameter, ...] = Field((), description="MAP … TARGET, in the order of the file")
+    exclude: tuple[NamePattern, ...] = Field((), description="MAPEXCLUDE: patterns of names that MAP leaves out")
+    map_derived: YesNo = Field(True, description="DDLOPTIONS MAPDERIVED: derived names are mapped, too")
+    errors: tuple[ErrorRule, ...] = Field((), description="DDLERROR, in the order of the file")
+
+    @field_validator("errors")
+    @classmethod
+    def _has_one_default(cls, value: tuple[ErrorRule, ...]) -> tuple[ErrorRule, ...]:
+        defaults = [rule for rule in value if rule.error == DEFAULT and not rule.include and not rule.exclude]
+        if len(defaults) > 1:
+            raise ValueError("has DEFAULT more than once: only the first would count")
+        return value

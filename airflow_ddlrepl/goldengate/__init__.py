@@ -1,0 +1,1 @@
+"""Evaluate DDL as Oracle GoldenGate does: the pipelines of Extract and Replicat, with the parameters of their files."""

@@ -1,0 +1,23 @@
+"""Stage 5: does the statement rename a table?"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from airflow_ddlrepl.config.goldengate.extract import ExtractParameters
+from airflow_ddlrepl.goldengate.record import Record, Verdict
+from airflow_ddlrepl.goldengate.statement.names import read
+from airflow_ddlrepl.goldengate.statement.scan import scan
+
+
+def detect_rename(record: Record, parameters: ExtractParameters) -> Verdict:
+    """Read what the statement does, and flag one that gives a table another name; of a column it is none."""
+    reading = read(scan(record.command, record.dialect), record.dialect)
+    record = replace(
+        record,
+        reading=reading,
+        operation=reading.operation,
+        object_type=reading.object_type,
+        is_rename=reading.is_rename,
+    )
+    return Verdict(record, "a rename" if reading.is_rename else "no rename")

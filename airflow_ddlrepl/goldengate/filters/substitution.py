@@ -1,0 +1,39 @@
+"""This module evaluates DDLSUBST parameters: all are decided first, then the true ones replace text, one by one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from airflow_ddlrepl.config.goldengate.clauses import Substitution
+from airflow_ddlrepl.goldengate.filters.clause import decide
+from airflow_ddlrepl.goldengate.record import Record
+from airflow_ddlrepl.goldengate.statement.comments import split_comments
+
+
+class Substituted(NamedTuple):
+    """A substituted record is what DDLSUBST parameters have made of it: how many were true, and how often they hit."""
+
+    record: Record
+    evaluated: int
+    true: int
+    replaced: int
+
+
+def substitute(record: Record, substitutions: Sequence[Substitution]) -> Substituted:
+    """Apply the substitutions that are true for a record, in their order, each to what the one before has made.
+
+    Whether one is true is decided by the statement as it was before any of them.
+    """
+    true = [one for one in substitutions if decide(one.include, one.exclude, record).is_included]
+    text, replaced = record.text, 0
+    for one in true:
+        new = one.replacement.replace("\\", r"\\")
+        text, count = re.subn(re.escape(one.search), new, text, flags=re.IGNORECASE)
+        replaced += count
+    if replaced:
+        command, comments = split_comments(text, record.dialect)
+        record = replace(record, text=text, command=command, comments=comments or record.comments)
+    return Substituted(record, len(substitutions), len(true), replaced)

@@ -1,0 +1,107 @@
+"""This module defines the DDL record that goes through a pipeline, and what each stage says about it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Generic, NamedTuple, TypeVar
+
+from airflow_ddlrepl.config.goldengate.clauses import DdlScope
+from airflow_ddlrepl.goldengate.statement.dialect import Dialect
+from airflow_ddlrepl.goldengate.statement.names import Reading
+from airflow_ddlrepl.model.names import TableName
+
+Parameters = TypeVar("Parameters")
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A record is a DDL statement on its way through Extract or Replicat.
+
+    raw: the text as it was captured. text: as it is now. command: without comments, as filters search it. comments:
+    their texts. schema: where names without a schema lie. base: the object that the statement is about. derived: the
+    index, trigger or synonym made from it; of a rename, the old name. known_base: the table of an index or trigger,
+    from the catalog, where the text does not name it. is_replicated: a Replicat has run the statement here. trandata:
+    the table whose logging of whole rows is to be switched on. target: what MAP calls the base object. session_schema:
+    the current schema in which the target runs the statement; empty: the one that it has.
+    """
+
+    raw: str
+    dialect: Dialect = Dialect.POSTGRES
+    schema: str = "public"
+    is_replicated: bool = False
+    tag: str = ""
+    known_base: TableName | None = None
+    text: str = ""
+    command: str = ""
+    comments: tuple[str, ...] = ()
+    reading: Reading = field(default_factory=Reading)
+    operation: str = ""
+    object_type: str = ""
+    is_rename: bool = False
+    base: TableName | None = None
+    derived: TableName | None = None
+    scope: DdlScope | None = None
+    trandata: TableName | None = None
+    target: TableName | None = None
+    session_schema: str = ""
+
+
+class Outcome(StrEnum):
+    """An outcome says how it goes on behind a stage: with the next one, or not at all."""
+
+    GOES_ON = "goes on"
+    DISCARDED = "discarded"
+    WRITTEN = "written"
+    RUNS = "runs"
+
+
+class Verdict(NamedTuple):
+    """A verdict is what a stage has made of a record, and why, in words."""
+
+    record: Record
+    why: str
+    outcome: Outcome = Outcome.GOES_ON
+
+
+class Stage(NamedTuple, Generic[Parameters]):
+    """A stage is one step of a pipeline: it looks at a record and the parameters, and gives a verdict."""
+
+    name: str
+    run: Callable[[Record, Parameters], Verdict]
+
+
+class Step(NamedTuple):
+    """A step is one stage's verdict about a record, with the statement's text behind it."""
+
+    number: int
+    stage: str
+    why: str
+    outcome: Outcome
+    text: str
+
+
+class Evaluation(NamedTuple):
+    """An evaluation is the way of one record through a pipeline: what became of it, and each step."""
+
+    record: Record
+    outcome: Outcome
+    steps: tuple[Step, ...]
+
+    @property
+    def why(self) -> str:
+        """Return the last verdict, which says why the record is discarded when it is."""
+        return self.steps[-1].why
+
+
+def evaluate(record: Record, parameters: Parameters, stages: tuple[Stage[Parameters], ...]) -> Evaluation:
+    """Send a record through the stages of a pipeline, up to the one that ends it."""
+    steps: list[Step] = []
+    outcome = Outcome.GOES_ON
+    for number, stage in enumerate(stages, 1):
+        record, why, outcome = stage.run(record, parameters)
+        steps.append(Step(number, stage.name, why, outcome, record.text))
+        if outcome is not Outcome.GOES_ON:
+            break
+    return Evaluation(record, outcome, tuple(steps))

@@ -1,0 +1,73 @@
+"""This module works out what each name in a statement becomes at the target, by MAP and MAPDERIVED."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from airflow_ddlrepl.config.goldengate.replicat import ReplicatParameters
+from airflow_ddlrepl.goldengate.filters.mapping import targets_of
+from airflow_ddlrepl.goldengate.record import Record
+from airflow_ddlrepl.goldengate.statement.dialect import Dialect
+from airflow_ddlrepl.goldengate.statement.mentions import mentioned
+from airflow_ddlrepl.goldengate.statement.names import WITH_BASE, read
+from airflow_ddlrepl.goldengate.statement.scan import scan
+from airflow_ddlrepl.goldengate.statement.spelling import Change, with_names
+from airflow_ddlrepl.goldengate.statement.words import Named
+from airflow_ddlrepl.model.names import TableName
+
+BARE_IN_POSTGRES = frozenset((("CREATE", "INDEX"), *((op, of) for op in ("CREATE", "ALTER", "DROP", "COMMENT")
+                                                     for of in ("TRIGGER", "RULE", "POLICY"))))  # fmt: skip
+"""Statements whose derived object PostgreSQL wants without a schema: it lies where its table lies."""
+
+
+def with_base(record: Record, target: TableName, parameters: ReplicatParameters) -> str:
+    """Return the text with the base object called as at the target, and the tables that it refers to, by their MAP."""
+    pieces = tuple(scan(record.text, record.dialect))
+    reading = read(pieces, record.dialect)
+    changes: list[Change] = []
+    if reading.is_rename:
+        is_bare = record.dialect is Dialect.POSTGRES or not _has_schema(record.text, reading.new_names[0])
+        changes.append(Change(reading.new_names[0], target, is_bare))
+    elif reading.object_type in WITH_BASE:
+        changes += [Change(reading.base, target)] if reading.base is not None else []
+    else:
+        changes += [Change(place, target) for place in reading.objects[:1]]
+    own = {(change.place.start, change.place.end) for change in changes}
+    others = (place for place in mentioned(pieces, record.dialect) if (place.start, place.end) not in own)
+    return with_names(record.text, [*changes, *_others(others, record, parameters)], record.dialect)
+
+
+def with_derived(record: Record, derived: TableName) -> str:
+    """Return the text with the derived object called so."""
+    reading = read(scan(record.text, record.dialect), record.dialect)
+    if not reading.objects:
+        return record.text
+    is_bare = record.dialect is Dialect.POSTGRES and (reading.operation, reading.object_type) in BARE_IN_POSTGRES
+    return with_names(record.text, [Change(reading.objects[0], derived, is_bare)], record.dialect)
+
+
+def derived_target(record: Record, parameters: ReplicatParameters) -> TableName | None:
+    """Return what the derived object is called at the target; None: as at the source.
+
+    By its own MAP; without one it goes along into the schema of the base object. Where the base object is not mapped
+    nothing is.
+    """
+    if record.derived is None or record.target is None:
+        return None
+    own = targets_of(record.derived, parameters)
+    if own:
+        return next((name for name in own if name.schema == record.target.schema), own[0])
+    return TableName(record.target.schema, record.derived.name)
+
+
+def _others(places: Iterator[Named], record: Record, parameters: ReplicatParameters) -> Iterator[Change]:
+    """Yield the changes of names that MAP lists; of several targets the one in the base object's schema."""
+    for place in places:
+        names = targets_of(TableName(place.schema or record.schema, place.name), parameters)
+        if names:
+            best = next((n for n in names if record.target and n.schema == record.target.schema), names[0])
+            yield Change(place, best)
+
+
+def _has_schema(text: str, place: Named) -> bool:
+    return "." in text[place.start : place.end]

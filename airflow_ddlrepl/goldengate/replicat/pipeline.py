@@ -1,0 +1,65 @@
+"""Replicat evaluates a DDL statement in 14 stages: ten before it runs, the run, and three that look at the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from airflow_ddlrepl.config.goldengate.replicat import ReplicatParameters
+from airflow_ddlrepl.goldengate.filters.mapping import targets_of
+from airflow_ddlrepl.goldengate.record import Evaluation, Outcome, Record, Stage, Step, evaluate
+from airflow_ddlrepl.goldengate.replicat.check_maps import check_maps
+from airflow_ddlrepl.goldengate.replicat.errors import Answer, Handling, answer
+from airflow_ddlrepl.goldengate.replicat.execute import execute
+from airflow_ddlrepl.goldengate.replicat.map_base_name import map_base_name
+from airflow_ddlrepl.goldengate.replicat.map_derived_name import map_derived_name
+from airflow_ddlrepl.goldengate.replicat.qualify import qualify
+from airflow_ddlrepl.goldengate.replicat.read_from_trail import read_from_trail
+from airflow_ddlrepl.goldengate.stages.filter_statement import filter_statement
+from airflow_ddlrepl.goldengate.stages.remove_comments_after import remove_comments_after
+from airflow_ddlrepl.goldengate.stages.remove_comments_before import remove_comments_before
+from airflow_ddlrepl.goldengate.stages.separate_comments import separate_comments
+from airflow_ddlrepl.goldengate.stages.substitute_text import substitute_text
+from airflow_ddlrepl.goldengate.statement.names import read
+from airflow_ddlrepl.goldengate.statement.objects import base_and_derived
+from airflow_ddlrepl.goldengate.statement.scan import scan
+
+STAGES: tuple[Stage[ReplicatParameters], ...] = (
+    Stage("read from trail", read_from_trail),
+    Stage("separate comments", separate_comments),
+    Stage("remove comments before", remove_comments_before),
+    Stage("qualify", qualify),
+    Stage("check maps", check_maps),
+    Stage("map base name", map_base_name),
+    Stage("map derived name", map_derived_name),
+    Stage("filter", filter_statement),
+    Stage("substitute", substitute_text),
+    Stage("remove comments after", remove_comments_after),
+    Stage("execute", execute),
+)
+CHECK_ERROR, FIND_RULE, HANDLE = "check for an error", "find DDLERROR rule", "handle"
+
+
+def replicate(record: Record, parameters: ReplicatParameters) -> Iterator[Evaluation]:
+    """Yield the evaluation of a statement of the trail for each target that MAP gives its base object; at least one."""
+    reading = read(scan(record.raw, record.dialect), record.dialect)
+    base, _ = base_and_derived(reading, record.schema, record.known_base)
+    targets = targets_of(base, parameters) if base is not None else ()
+    for target in targets or (None,):
+        yield evaluate(replace(record, target=target), parameters, STAGES)
+
+
+def answered(
+    evaluation: Evaluation, error: str | None, tries: int, parameters: ReplicatParameters
+) -> tuple[Evaluation, Answer]:
+    """Return the evaluation with the stages behind the run, and how to go on. error: the code that the target gave."""
+    found = answer(evaluation.record, error, tries, parameters)
+    text = evaluation.record.text
+    steps = [
+        Step(12, CHECK_ERROR, f"error {error}" if error else "no error: the next statement", Outcome.GOES_ON, text)
+    ]
+    if error:
+        steps.append(Step(13, FIND_RULE, found.why, Outcome.GOES_ON, text))
+        outcome = Outcome.DISCARDED if found.handling is Handling.DISCARD else Outcome.GOES_ON
+        steps.append(Step(14, HANDLE, found.handling.value, outcome, text))
+    return evaluation._replace(steps=(*evaluation.steps, *steps)), found

@@ -1,0 +1,1 @@
+"""The stages that Extract and Replicat have in common, one module each."""

@@ -1,0 +1,27 @@
+"""This module defines the SQL dialects whose DDL text can be read."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Dialect(StrEnum):
+    """A dialect says how text is written: its quotes, comments and what unquoted names become.
+
+    postgres: "names", dollar quotes, nested comments, lower case. mysql: `names`, # comments, backslashes in strings,
+    executable comments, names as written. oracle: "names", upper case.
+    """
+
+    POSTGRES = "postgres"
+    MYSQL = "mysql"
+    ORACLE = "oracle"
+
+    def fold(self, word: str) -> str:
+        """Return the name that a word without quotes stands for."""
+        match self:
+            case Dialect.POSTGRES:
+                return word.lower()
+            case Dialect.ORACLE:
+                return word.upper()
+            case _:
+                return word

@@ -1,0 +1,57 @@
+"""This module finds the other tables that a statement names: of foreign keys, queries, partitions and parents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from airflow_ddlrepl.goldengate.statement.dialect import Dialect
+from airflow_ddlrepl.goldengate.statement.scan import Kind, Piece
+from airflow_ddlrepl.goldengate.statement.words import Named, Words
+
+_BEFORE_A_TABLE = (
+    ("REFERENCES",), ("INHERITS", "("), ("PARTITION", "OF"), ("ATTACH", "PARTITION"), ("DETACH", "PARTITION"),
+    ("INHERIT",), ("JOIN",), ("EXCHANGE", "PARTITION"), ("OWNED", "BY"),
+)  # fmt: skip
+_LISTS = frozenset((("INHERITS", "("), ("FROM",)))
+
+
+def mentioned(pieces: Iterable[Piece], dialect: Dialect) -> Iterator[Named]:
+    """Yield the names of tables that stand behind REFERENCES, PARTITION OF, FROM of a query and the like.
+
+    A FROM or JOIN counts in a query only: not in EXTRACT(year FROM x), nor in FOR VALUES FROM (1).
+    """
+    pieces = [piece for piece in pieces if piece.kind is not Kind.COMMENT]
+    is_query = [False]
+    for at, piece in enumerate(pieces):
+        if piece.kind is Kind.SIGN and piece.value in "()":
+            is_query = [*is_query, False] if piece.value == "(" else is_query[:-1] or [False]
+        elif piece.kind is Kind.WORD and piece.value == "SELECT":
+            is_query[-1] = True
+        elif piece.kind is Kind.WORD:
+            yield from _behind(pieces, at, dialect, is_query=is_query[-1])
+
+
+def _behind(pieces: list[Piece], at: int, dialect: Dialect, *, is_query: bool) -> Iterator[Named]:
+    phrases = [*_BEFORE_A_TABLE, *((("FROM",),) if is_query else ())]
+    if pieces[at].value == "LIKE" and at and pieces[at - 1].value in ("(", ","):
+        phrases.append(("LIKE",))
+    for phrase in phrases:
+        if (phrase == ("JOIN",) and not is_query) or pieces[at].value != phrase[0]:
+            continue
+        words = Words(pieces[at : at + 40], dialect)
+        if not words.take(*phrase):
+            continue
+        words.skip((("ONLY",), ("LATERAL",), ("IF", "EXISTS")))
+        name = words.name(drop=1 if phrase == ("OWNED", "BY") else 0)
+        while name is not None:
+            yield name
+            name = _next_of_list(words) if phrase in _LISTS else None
+
+
+def _next_of_list(words: Words) -> Named | None:
+    """Read the next name of a list; of a query an alias may stand in front of the comma."""
+    if words.peek() not in (",", ")", "(", ";"):
+        words.take("AS")
+        if words.peek(1) == ",":
+            words.name()
+    return words.name() if words.take(",") else None

@@ -1,0 +1,123 @@
+"""This module reads what a DDL statement is about: operation, object type, base object and derived object."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from airflow_ddlrepl.goldengate.statement.dialect import Dialect
+from airflow_ddlrepl.goldengate.statement.operation import OPERATIONS, read_type
+from airflow_ddlrepl.goldengate.statement.scan import Piece
+from airflow_ddlrepl.goldengate.statement.words import Named, Words
+
+WITH_BASE = frozenset(("INDEX", "TRIGGER", "SYNONYM", "RULE", "POLICY"))
+"""Objects that are derived from a base object: an index from its table, a synonym from what it stands for."""
+
+_FOLLOWS_BASE = {"SYNONYM": ("FOR",), "RULE": ("TO", "ON")}
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A reading is what the text of a statement says that it is about.
+
+    objects: the names of that object type which the statement names, in order; several for DROP TABLE a, b. base: of
+    an index, trigger or synonym, the object that it is made from. new_names: what each object is renamed to.
+    """
+
+    operation: str = ""
+    object_type: str = ""
+    objects: tuple[Named, ...] = ()
+    base: Named | None = None
+    new_names: tuple[Named, ...] = ()
+
+    @property
+    def is_rename(self) -> bool:
+        """Does the statement give tables other names?"""
+        return bool(self.new_names)
+
+
+def read(pieces: Iterable[Piece], dialect: Dialect = Dialect.POSTGRES) -> Reading:
+    """Return what a statement is about. It never fails: what can't be read is left empty."""
+    words = Words(pieces, dialect)
+    operation = next((one for one in OPERATIONS if words.peek() == one), "")
+    if not operation or not words.take(operation):
+        return Reading(words.peek())
+    match operation:
+        case "RENAME":
+            return _read_rename(words)
+        case "GRANT" | "REVOKE":
+            return _read_privileges(operation, words)
+        case "COMMENT":
+            return _read_comment(words)
+        case "TRUNCATE" | "ANALYZE":
+            words.skip((("VERBOSE",),))
+            object_type = read_type(words) or "TABLE"
+            return Reading(operation, object_type, words.names())
+        case _:
+            return _read_object(operation, words)
+
+
+def _read_object(operation: str, words: Words) -> Reading:
+    object_type = read_type(words)
+    if object_type == "INDEX" and words.take("ON"):  # an index without a name
+        words.skip((("ONLY",),))
+        return Reading(operation, object_type, (), words.name())
+    objects = words.names() if object_type else ()
+    if object_type in WITH_BASE:
+        return Reading(operation, object_type, objects, _base(words, _FOLLOWS_BASE.get(object_type, ("ON",))))
+    if operation == "ALTER" and object_type == "TABLE" and len(objects) == 1:
+        return Reading(operation, object_type, objects, None, _new_name(words, objects[0]))
+    return Reading(operation, object_type, objects)
+
+
+def _base(words: Words, behind: tuple[str, ...]) -> Named | None:
+    """Read the base object, which stands behind one of these words."""
+    if not any(words.skip_to(one) for one in behind):
+        return None
+    words.take("ONLY")
+    return words.name()
+
+
+def _new_name(words: Words, old: Named) -> tuple[Named, ...]:
+    """Return the name of ALTER TABLE … RENAME TO, in the schema of the old one unless it says another."""
+    if not (words.take("RENAME", "TO") or words.take("RENAME", "AS")):
+        return ()
+    new = words.name()
+    return (_in_schema(new, old),) if new is not None else ()
+
+
+def _read_rename(words: Words) -> Reading:
+    """Read RENAME TABLE a TO b, c TO d, and RENAME a TO b."""
+    words.skip((("TABLE",), ("TABLES",)))
+    old, new = [], []
+    while (name := words.name()) is not None and words.take("TO") and (other := words.name()) is not None:
+        old.append(name)
+        new.append(_in_schema(other, name))
+        if not words.take(","):
+            break
+    return Reading("RENAME", "TABLE", tuple(old), None, tuple(new))
+
+
+def _in_schema(new: Named, old: Named) -> Named:
+    return new if new.schema else Named(old.schema, new.name, new.start, new.end)
+
+
+def _read_privileges(operation: str, words: Words) -> Reading:
+    if not words.skip_to("ON"):
+        return Reading(operation, "ROLE")
+    if words.take("ALL"):
+        return Reading(operation, "SCHEMA")
+    return Reading(operation, read_type(words) or "TABLE", words.names())
+
+
+def _read_comment(words: Words) -> Reading:
+    words.take("ON")
+    object_type = read_type(words)
+    if object_type == "COLUMN":
+        name = words.name(drop=1)
+        return Reading("COMMENT", "TABLE", (name,) if name else ())
+    name = words.name()
+    objects = (name,) if name else ()
+    if object_type in WITH_BASE:
+        return Reading("COMMENT", object_type, objects, words.name() if words.take("ON") else None)
+    return Reading("COMMENT", object_type, objects)

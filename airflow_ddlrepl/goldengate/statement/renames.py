@@ -1,0 +1,46 @@
+"""This module writes renames as ALTER TABLE … RENAME, one statement for each table."""
+
+from __future__ import annotations
+
+from airflow_ddlrepl.goldengate.statement.dialect import Dialect
+from airflow_ddlrepl.goldengate.statement.names import read
+from airflow_ddlrepl.goldengate.statement.scan import scan
+
+
+def split_pairs(text: str, dialect: Dialect) -> tuple[str, ...]:
+    """Return RENAME TABLE a TO b, c TO d as a statement for each pair, in their order; other texts as they are.
+
+    What stands in front of the first pair and behind the last one, such as comments, belongs to each statement.
+    """
+    if "," not in text:
+        return (text,)
+    reading = read(scan(text, dialect), dialect)
+    if reading.operation != "RENAME" or len(reading.objects) < 2:
+        return (text,)
+    head, tail = text[: reading.objects[0].start], text[reading.new_names[-1].end :]
+    return tuple(
+        f"{head}{text[old.start : new.end]}{tail}" for old, new in zip(reading.objects, reading.new_names, strict=True)
+    )
+
+
+def rewritten(text: str, dialect: Dialect) -> str:
+    """Return RENAME TABLE a.x TO a.y as ALTER TABLE a.x RENAME TO y, with the comments around it; of another, itself.
+
+    A new name in another schema keeps it.
+    """
+    pieces = tuple(scan(text, dialect))
+    reading = read(pieces, dialect)
+    if reading.operation != "RENAME" or len(reading.objects) != 1:
+        return text
+    (old,), (new,) = reading.objects, reading.new_names
+    start = next(piece.start for piece in pieces if piece.value == "RENAME")
+    spelled = text[new.start : new.end]
+    if new.schema == old.schema and "." in spelled:
+        spelled = text[last_part(new.start, new.end, text, dialect) : new.end]
+    return f"{text[:start]}ALTER TABLE {text[old.start : old.end]} RENAME TO {spelled}{text[new.end :]}"
+
+
+def last_part(start: int, end: int, text: str, dialect: Dialect) -> int:
+    """Return where the last part of a name begins, which stands between these places of the text."""
+    pieces = [piece for piece in scan(text[start:end], dialect) if piece.value != "."]
+    return start + pieces[-1].start
