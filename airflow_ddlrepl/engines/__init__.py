@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from airflow_ddlrepl.compare.report import TableReport
     from airflow_ddlrepl.config.sections.channel import Channel
     from airflow_ddlrepl.engines.comparing import CompareTask
+    from airflow_ddlrepl.engines.differing import Differing, DifferingTask
     from airflow_ddlrepl.engines.loading import FinishTask, LoadedChunk, LoadTask
     from airflow_ddlrepl.engines.source import Source
     from airflow_ddlrepl.engines.staging import StageTask
@@ -93,6 +94,10 @@ class Engine(Protocol):
     def compare(self, tasks: Sequence[CompareTask]) -> list[TableReport]:
         """Compare several tables in this process, as `comparing.compare_tables` documents."""
         ...
+
+    def find_differing(self, task: DifferingTask) -> Differing | None:
+        """Search a table for the rows that differ, as `differing.find_differing` documents."""
+        return None
 
     def reusing_sessions(self) -> AbstractContextManager[None]:
         """Reuse, inside the `with`, a session that this process has closed for the next one to the same location."""

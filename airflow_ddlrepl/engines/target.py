@@ -155,7 +155,8 @@ class Loader(Protocol):
         """Make a loaded shadow the table, or copy its rows into the table; return which of the two was done.
 
         All or nothing.
-        Raises CannotAdapt ADP-104, ADP-131 or ADP-140, Fenced LCK-102, TargetError TGT-110.
+        Raises CannotAdapt ADP-104, ADP-131 or ADP-140, Fenced LCK-102, TargetError TGT-110, and NotByRange where the
+        shadow has the rows of some ranges only, and all are needed.
         """
         ...
 

@@ -15,6 +15,7 @@ from airflow_ddlrepl.config.sections.refresh_options import RefreshOptions
 from airflow_ddlrepl.engines.discarded_rows import DiscardedRow
 from airflow_ddlrepl.errors import TargetError
 from airflow_ddlrepl.model.change import EventKind
+from airflow_ddlrepl.model.key_ranges import KeyRanges
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import LogKey, Position
 from airflow_ddlrepl.model.record import Record
@@ -185,6 +186,7 @@ class Placing:
     at: the target's position. limit: the rows of the table that the shadow's replace; None: all.
     discarded: rows of the source that the shadow does not have, besides those that its load has discarded.
     stood: the shape that the channel gave the table; columns that people added stay with their values, by key.
+    ranges: those of its key that the shadow's rows are of, in the others nothing differs; None: all.
     """
 
     state: TableState
@@ -197,6 +199,7 @@ class Placing:
     at: Position | None = None
     limit: RowLimit | None = None
     discarded: Sequence[DiscardedRow] = ()
+    ranges: KeyRanges | None = None
 
 
 def forgotten(target: str, channel: str) -> TargetError:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from airflow_ddlrepl.compare.report import TableReport
     from airflow_ddlrepl.config.sections.channel import Channel
     from airflow_ddlrepl.engines.comparing import CompareTask
+    from airflow_ddlrepl.engines.differing import Differing, DifferingTask
     from airflow_ddlrepl.engines.loading import FinishTask, LoadedChunk, LoadTask
     from airflow_ddlrepl.engines.postgres.log.positions import LsnPositions
     from airflow_ddlrepl.engines.postgres.merge.staging_tables import Staged
@@ -83,6 +84,11 @@ class PostgresEngine(Engine):
         from airflow_ddlrepl.engines.postgres.compare.digest import compare_tables
 
         return compare_tables(tasks)
+
+    def find_differing(self, task: DifferingTask) -> Differing | None:
+        from airflow_ddlrepl.engines.postgres.load.differing_ranges import find_differing
+
+        return find_differing(task)
 
     def reusing_sessions(self) -> AbstractContextManager[None]:
         from airflow_ddlrepl.engines.postgres.connection.pool import reusing

@@ -18,6 +18,7 @@ from airflow_ddlrepl.config.condition.parser import condition as parse
 from airflow_ddlrepl.config.condition.parser import spelled
 from airflow_ddlrepl.config.condition.row_limit import RowLimit, row_limit
 from airflow_ddlrepl.config.sections.target_tables import CoerceErrorPolicy, coerce_error_policy
+from airflow_ddlrepl.engines.differing import Differing
 from airflow_ddlrepl.engines.discarded_rows import DiscardedRow
 from airflow_ddlrepl.engines.target import ServerFacts
 from airflow_ddlrepl.flow.mapping.row_filters import condition_at
@@ -126,6 +127,13 @@ class RowOrigin(Protocol):
     def finishing(self, load: TableLoad, shadow: TableName) -> Sequence[str]:
         """Return the statements after which a loaded shadow has the rows and columns of the target's table."""
         return ()
+
+    def differing(self, load: TableLoad) -> Differing | None:
+        """Return the rows of a table at the source that the target's table may lack; None: all have to be compared.
+
+        Asked only of a table that is as the last load left it (`differing.is_as_loaded`).
+        """
+        return None
 
     def chunks(self, loads: Sequence[TableLoad]) -> AbstractContextManager[Sequence[Chunk]]:
         """Open the rows of all tables, the largest chunk first."""

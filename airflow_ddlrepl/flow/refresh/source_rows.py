@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 from airflow_ddlrepl.engines.chunks import chunk_bytes
+from airflow_ddlrepl.engines.differing import Differing, DifferingTask, find_differing
 from airflow_ddlrepl.engines.source import RowSelection, SourceSnapshot
 from airflow_ddlrepl.flow.mapping.capabilities import require_capable
 from airflow_ddlrepl.flow.mapping.row_filters import require_restrictable
@@ -38,6 +40,16 @@ class SourceRows(RowOrigin):
         require_transformable(context.channel, into, [table])
         require_old_rows(context.channel, into, [table])
         return self.shapes.load_of(table)
+
+    def differing(self, load: TableLoad) -> Differing | None:
+        context = self.shapes.context
+        selection = RowSelection(load.table, tuple(theirs.name for theirs, _ in load.columns))
+        (whole,) = self.source.chunks(selection, sys.maxsize)
+        key = load.table.key
+        (pair,) = (pair for pair in load.columns if key is not None and pair[0].id in key.columns)
+        most = chunk_bytes([self.source.sizes[load.table.id]], context.runner.parallelism)
+        place = context.target(self.shapes.into).location
+        return find_differing(DifferingTask(whole, place, load.after.name, load.columns, pair, most))
 
     @contextmanager
     def chunks(self, loads: Sequence[TableLoad]) -> Iterator[Sequence[Chunk]]:

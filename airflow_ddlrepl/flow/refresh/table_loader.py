@@ -11,6 +11,7 @@ from typing import Any
 from airflow_ddlrepl.adapt.shape.type_changes import renewed
 from airflow_ddlrepl.config.sections.refresh_options import BULK, Granularity, RefreshOptions
 from airflow_ddlrepl.engines import explained
+from airflow_ddlrepl.engines.differing import Differing, NotByRange
 from airflow_ddlrepl.engines.loading import FinishTask, LoadTask, load_tables
 from airflow_ddlrepl.engines.target import Loader
 from airflow_ddlrepl.engines.target_state import Placing
@@ -18,6 +19,7 @@ from airflow_ddlrepl.errors import CannotAdapt, DdlReplError, ServerRefusal, Tar
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.mapping.existing_tables import refuse_foreign
 from airflow_ddlrepl.flow.mapping.tables import same_name
+from airflow_ddlrepl.flow.refresh.differing_rows import differing, is_as_loaded
 from airflow_ddlrepl.flow.refresh.load_values import (
     cutting,
     fitting,
@@ -81,7 +83,8 @@ class TableLoader:
 
     table_states: the channel's tables at the target now. options: by table; a bulk load where there are none.
     refused: takes by id the errors of tables that the target can't load, while the others go on; None: the first is
-    raised. isolation: None where this run holds the channel. warnings: told of the loads so far.
+    raised. isolation: None where this run holds the channel. warnings: told of the loads so far. parts: by table, the
+    rows that are loaded where not all have to be. whole: tables that could not take these, and are loaded again.
     """
 
     context: RunContext
@@ -93,6 +96,8 @@ class TableLoader:
     refused: dict[int, DdlReplError] | None = field(default=None, kw_only=True)
     isolation: Isolation | None = field(default=None, kw_only=True)
     warnings: list[str] = field(default_factory=list, init=False)
+    parts: dict[int, Differing] = field(default_factory=dict, init=False)
+    whole: list[TableLoad] = field(default_factory=list, init=False)
 
     def run(self) -> list[tuple[TableState, int]]:
         """Load all tables and put them in their places; return the state and the number of rows of each."""
@@ -102,19 +107,25 @@ class TableLoader:
                 load = self.origin.load_of(table)
                 if self.isolation is not None:
                     load = replace(load, after=self.isolation.placed(load.after))
-                self._refuse_foreign(load)
+                _refuse_foreign(self, load)
                 loads[table.id] = load
         self.context.target(self.into).sweep(self.context.token)
         done = self._place_parents(loads)
         leaves = self._with_shadows([load for load in loads.values() if not load.table.is_partitioned], loads)
         reach("refresh.shadow")
+        alike = [load for load in leaves if is_as_loaded(load, self._before(load.table), _options(self, load))]
+        self.parts = dict(differing(self.origin, alike, self.context.runner.parallelism))
         counts = self._load(leaves)
         reach("refresh.loaded")
-        loaded = [load for load in leaves if load.table.id in counts]
         with self.isolation.placing() if self.isolation else nullcontext():
-            placed = self._place(loaded, counts)
+            placed = self._place([load for load in leaves if load.table.id in counts], counts)
+            whole, self.whole = self.whole, []
+            if whole:
+                again = self._with_shadows(whole, loads)
+                counts |= self._load(again)
+                placed |= self._place([load for load in again if load.table.id in counts], counts)
         self.loader.end()
-        return done + [(load.after, counts[load.table.id]) for load in loaded if load.table.id in placed]
+        return done + [(load.after, counts[load.table.id]) for load in leaves if load.table.id in placed]
 
     def _place_parents(self, loads: dict[int, TableLoad]) -> list[tuple[TableState, int]]:
         """Create or change the partitioned tables; those below one that the target refuses are left out of `loads`."""
@@ -176,19 +187,6 @@ class TableLoader:
         before = self.table_states[table.id]
         return None if before.state is TableStatus.NEW else before.shape
 
-    def _refuse_foreign(self, load: TableLoad) -> None:
-        """Raise where a new table would overwrite rows that the channel did not write, or another table of its own."""
-        table, name = load.table, load.after.name
-        if self.table_states[table.id].state is not TableStatus.NEW:
-            return
-        others = [other for other in self.table_states.values() if other.name == name and other.table_id != table.id]
-        if any(other.state is TableStatus.ORPHANED for other in others):  # it is used again
-            return
-        for other in others:
-            if known := namesake(self.context, self.into, table, other):
-                raise same_name(name, known, table.name)
-        refuse_foreign(self.context.channel.target(self.into), self.loader.facts, name, table.name)
-
     def _renewed(self, loads: Sequence[TableLoad], after: Sequence[Table]) -> list[str]:
         """Return the SQL that updates the types, each statement once. A new type comes with its tables."""
         shapes = [*(one.shape for one in self.table_states.values()), *after]
@@ -207,10 +205,12 @@ class TableLoader:
         finishing = {
             load.table.id: FinishTask(dsn, load.after.name, self._shadow(load), self._finishing(load)) for load in loads
         }
-        sizes = self.origin.sizes
-        size = sum(sizes[load.table.id] for load in loads)
+        sizes, parts = self.origin.sizes, [(load, self.parts.get(load.table.id)) for load in loads]
+        some = [Chunk(load, rows, load.columns) for load, part in parts if part for rows in part.rows]
+        size = sum(sizes[load.table.id] for load, part in parts if not part) + sum(one.rows.size for one in some)
         loading = needing(size, f"of the source's tables are loaded into target {self.into}")
-        with loading, self.origin.chunks(loads) as chunks:
+        with loading, self.origin.chunks([load for load, part in parts if not part]) as all_rows:
+            chunks = [*all_rows, *some]
             mark = f"i{self.isolation.mark}" if self.isolation else ""
             tasks = load_tasks(self.context, self.into, [(chunk, self._shadow(chunk.load)) for chunk in chunks], mark)
             work = [(chunk.load.table, task) for chunk, task in zip(chunks, tasks, strict=True)]
@@ -220,7 +220,7 @@ class TableLoader:
             found.raise_refused()
         else:
             self.refused |= found.refused
-        return found.rows
+        return {i: self.parts[i].count if i in self.parts else count for i, count in found.rows.items()}
 
     def _finishing(self, load: TableLoad) -> tuple[str, ...]:
         shadow, shape = self._shadow(load), load.after.shape
@@ -246,7 +246,12 @@ class TableLoader:
                 log.info("refreshed %s: %d rows, %s", table.name, rows, how)
             except CannotAdapt as error:
                 refused[table.id] = error
-        placed = {load.table.id for load in loads} - refused.keys()
+            except NotByRange as why:
+                log.info("%s: all rows are read: %s", table.name, why)
+                del self.parts[table.id]
+                self.whole.append(load)
+        whole = {load.table.id for load in self.whole}
+        placed = {load.table.id for load in loads} - refused.keys() - whole
         left = [load for load in loads if load.table.id in refused]
         if left and placed:
             return placed | self._place(left, counts)
@@ -264,16 +269,32 @@ class TableLoader:
             previous=load.after.name if before.state is TableStatus.NEW else before.name,
             keeps=load.kept_columns,
             stood=self._before(load.table),
-            options=self._options(load),
+            options=_options(self, load),
             at=self.context.target(self.into).state().lsn,
             limit=load.limit,
             discarded=load.discarded,
+            ranges=part.ranges if (part := self.parts.get(load.table.id)) else None,
         )
 
-    def _options(self, load: TableLoad) -> RefreshOptions:
-        """Return how a table is put in its place; some of its rows can only be replaced one by one."""
-        options = self.options.get(load.table.id, BULK)
-        return options if load.limit is None else replace(options, granularity=Granularity.ROW, isolates=False)
+
+def _options(loader: TableLoader, load: TableLoad) -> RefreshOptions:
+    """Return how a table is put in its place; some of its rows can only be replaced one by one."""
+    options = loader.options.get(load.table.id, BULK)
+    return options if load.limit is None else replace(options, granularity=Granularity.ROW, isolates=False)
+
+
+def _refuse_foreign(loader: TableLoader, load: TableLoad) -> None:
+    """Raise where a new table would overwrite rows that the channel did not write, or another table of its own."""
+    table, name = load.table, load.after.name
+    if loader.table_states[table.id].state is not TableStatus.NEW:
+        return
+    others = [other for other in loader.table_states.values() if other.name == name and other.table_id != table.id]
+    if any(other.state is TableStatus.ORPHANED for other in others):  # it is used again
+        return
+    for other in others:
+        if known := namesake(loader.context, loader.into, table, other):
+            raise same_name(name, known, table.name)
+    refuse_foreign(loader.context.channel.target(loader.into), loader.loader.facts, name, table.name)
 
 
 def _depth(table: Table, tables: Sequence[Table]) -> int:

@@ -27,6 +27,7 @@ from airflow_ddlrepl.engines.postgres.connection.quoting import literal, qualifi
 from airflow_ddlrepl.engines.postgres.connection.read_errors import unreadable
 from airflow_ddlrepl.engines.postgres.connection.settings import SPELLING
 from airflow_ddlrepl.engines.postgres.load.table_rows import TableRows
+from airflow_ddlrepl.engines.postgres.types.row_hash import row_hash
 from airflow_ddlrepl.engines.postgres.types.type_system import POSTGRES_TYPES
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Table
@@ -172,14 +173,14 @@ class _Comparer:
             _Side(there, task.target, tuple(other.values()), tuple(other[i] for i in key), "target", alive, relation),
         )
         self.is_alike = len({side.info.parameter_status("server_encoding") for side in (here, there)}) == 1
+        self.types = [source.type if same_type(source.type, target.type) else None for source, target in pairs]
 
     def report(self) -> TableReport:
         shape = structure(self.task.wanted or self.task.source, self.task.shape, self.found, POSTGRES_TYPES)
         base: dict[str, Any] = {"table": self.task.source.name, "target": self.task.target, "structure": shape}
         if self.task.source.is_partitioned or not self.names:
             return TableReport(**base, columns=len(self.names))
-        digest = f"count(*), sum({self._hash('t', 0)}::numeric)"
-        ours, theirs = self._both(lambda s: _from_text(s, digest))
+        ours, theirs = self._both(self._digest)
         base |= {"columns": len(self.names), "source_rows": int(ours[0][0]), "target_rows": int(theirs[0][0])}
         if ours == theirs:
             return TableReport(**base)
@@ -187,6 +188,13 @@ class _Comparer:
         counts: dict[str, Any] = {kind.value: sum(r.copies for r in rows if r.kind is kind) for kind in Kind}
         named = self._with_columns(rows[: self.task.limit])
         return TableReport(**base, **counts, rows=named, is_partial=is_partial)
+
+    def _digest(self, side: _Side) -> list[tuple[Any, ...]]:
+        """Return how many rows a side has, and the sum of their hashes."""
+        if not self.is_alike:
+            return _from_text(side, f"count(*), sum({self._hash('t', 0)})")
+        row = row_hash(list(zip(side.columns, self.types, strict=True)), side.connection.info.server_version)
+        return side.ask(f"SELECT count(*), sum({row}) FROM {side.rows}")
 
     def _both(self, ask: Any) -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]:
         """Return the answers of both servers to one question, asked at once."""
@@ -209,13 +217,13 @@ class _Comparer:
 
     def _buckets(self, mask: int) -> list[int]:
         """Return the buckets whose digests differ."""
-        select = f"{self._bucket(mask)} AS b, count(*), sum({self._hash('t', 0)}::numeric)"
+        select = f"{self._bucket(mask)} AS b, count(*), sum({self._hash('t', 0)})"
         ours, theirs = self._both(lambda s: _from_text(s, select, " GROUP BY 1"))
         return sorted({row[0] for row in set(ours) ^ set(theirs)})
 
     def _look(self, mask: int, buckets: Sequence[int]) -> Iterator[RowDifference]:
         wanted = ", ".join(str(int(b)) for b in buckets)
-        select = f"k, count(*), sum({self._hash('t', 0)}::numeric)"
+        select = f"k, count(*), sum({self._hash('t', 0)})"
         tail = f" WHERE {self._bucket(mask)} IN ({wanted}) GROUP BY 1"
         ours, theirs = self._both(lambda s: {r[0]: r[1:] for r in _from_text(s, select, tail)})
         return _unlike(dict(ours), dict(theirs))

@@ -7,9 +7,11 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.engines.postgres.connection.errors import errors
+from airflow_ddlrepl.engines.postgres.connection.key_range_sql import in_ranges, ranges_sql
 from airflow_ddlrepl.engines.postgres.connection.quoting import literal, qualified, quote
 from airflow_ddlrepl.engines.postgres.connection.settings import SPELLING
 from airflow_ddlrepl.errors import SourceError
+from airflow_ddlrepl.model.key_ranges import KeyRanges
 from airflow_ddlrepl.model.names import TableName
 
 if TYPE_CHECKING:
@@ -64,27 +66,41 @@ def open_snapshot(source: Connection[Any], snapshot: str) -> None:
 
 
 def copy_out(
-    table: TableName, columns: Iterable[str], low_page: int, high_page: int | None, *, binary: bool, wanted: str = ""
+    table: TableName,
+    columns: Iterable[str],
+    low_page: int,
+    high_page: int | None,
+    *,
+    binary: bool,
+    wanted: str = "",
+    ranges: KeyRanges | None = None,
 ) -> str:
     """Return the COPY statement that writes the rows in a range of pages.
 
-    wanted: SQL that is true for those that are read; empty: all.
+    wanted: SQL that is true for those that are read; empty: all. ranges: of their key; None: all.
     """
-    rows = select(table, map(quote, columns), low_page, high_page, wanted)
+    rows = select(table, map(quote, columns), low_page, high_page, wanted, ranges)
     return f"COPY ({rows}) TO STDOUT (FORMAT {_style(binary)})"
 
 
 def select(
-    table: TableName, values: Iterable[str], low_page: int = 0, high_page: int | None = None, wanted: str = ""
+    table: TableName,
+    values: Iterable[str],
+    low_page: int = 0,
+    high_page: int | None = None,
+    wanted: str = "",
+    ranges: KeyRanges | None = None,
 ) -> str:
     """Return a query for these values of the rows in a range of pages.
 
-    wanted: SQL that is true for those that are read; empty: all.
+    wanted: SQL that is true for those that are read; empty: all. ranges: of their key; None: all.
     """
     where = [wanted] if wanted else []
+    where += [in_ranges(ranges)] if ranges is not None else []
     where += [f"ctid >= '({low_page},0)'"] if low_page else []
     where += [f"ctid < '({high_page},0)'"] if high_page is not None else []
-    return f"SELECT {', '.join(values)} FROM ONLY {qualified(table)}" + (
+    beside = f", {ranges_sql(ranges)}" if ranges is not None else ""
+    return f"SELECT {', '.join(values)} FROM ONLY {qualified(table)}{beside}" + (
         f" WHERE {' AND '.join(where)}" if where else ""
     )
 

@@ -14,15 +14,17 @@ from typing import Any
 
 from airflow_ddlrepl.adapt.shape.alter_in_place import Sql, relayout
 from airflow_ddlrepl.config.condition.row_limit import RowLimit
-from airflow_ddlrepl.config.sections.refresh_options import Difference, RefreshOptions
+from airflow_ddlrepl.config.sections.refresh_options import BY_ROW, Difference, RefreshOptions
 from airflow_ddlrepl.engines.postgres.connection.conditions import within
 from airflow_ddlrepl.engines.postgres.connection.errors import CONTENTION, passing
+from airflow_ddlrepl.engines.postgres.connection.key_range_sql import in_ranges, ranges_sql
 from airflow_ddlrepl.engines.postgres.connection.quoting import literal, qualified, quote
 from airflow_ddlrepl.engines.postgres.connection.settings import SAFE_PATH
 from airflow_ddlrepl.engines.postgres.ddl.render import PostgresDdl
 from airflow_ddlrepl.engines.postgres.merge.constraints import Session, deferred, resting
 from airflow_ddlrepl.engines.postgres.types.type_system import POSTGRES_TYPES
-from airflow_ddlrepl.errors import Unsupported
+from airflow_ddlrepl.errors import CannotAdapt, Unsupported
+from airflow_ddlrepl.model.key_ranges import KeyRanges
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.transform.extra_columns import value_of
@@ -49,6 +51,7 @@ class Exchange:
     old: as it is, inspected and locked. stood: the same with the source's ids, where the channel knows it.
     wanted: its shape afterwards; whole: that with the columns that people added. shadow: holds the source's rows.
     kept: columns that the source doesn't have. limit: the rows of the table that the shadow's replace; None: all.
+    ranges: those of the key that the shadow's rows are of, the others are equal; None: all.
     """
 
     old: Table
@@ -58,6 +61,7 @@ class Exchange:
     shadow: TableName
     kept: Sequence[str] = ()
     limit: RowLimit | None = None
+    ranges: KeyRanges | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +95,43 @@ def write_differences(cursor: Any, exchange: Exchange, options: RefreshOptions, 
         raise NotByRow(" ".join(str(error).split())) from None
 
 
+def by_row(
+    cursor: Any, exchange: Exchange | None, options: RefreshOptions, session: Session
+) -> tuple[Written | None, str]:
+    """Write the differences row by row; return what was written, or why that is not possible.
+
+    Raises CannotAdapt ADP-140 where a bulk load would break an option.
+    """
+    if exchange is None:
+        return None, "the target had no such table"
+    limit, all_loaded = exchange.limit, exchange.ranges is None
+    if options == BY_ROW and limit is None and _is_empty(cursor, exchange.old.name):
+        return None, "the target's table was empty"
+    try:
+        return write_differences(cursor, exchange, options, session), ""
+    except NotByRow as refusal:
+        if (not options.mask and not options.fires and limit is None) or not all_loaded:
+            return None, str(refusal)
+        broken = "overwrite rows that the mask protects" if options.mask else "not fire the table's triggers"
+        if limit is not None:
+            broken = "delete rows that the condition leaves (`restrict`)"
+        raise CannotAdapt(
+            f"the table can't be refreshed row by row ({refusal}), and a bulk load would {broken}",
+            code="ADP-140",
+            table=exchange.wanted.name,
+            hint=_IN_BULK if limit is None else _LATER,
+        ) from None
+
+
+_IN_BULK = "nothing was changed; `ddlrepl refresh --table` with this table (of the source) loads it in bulk"
+_LATER = "nothing was changed; the next cycle tries again, after what the log brings until then"
+
+
+def _is_empty(cursor: Any, table: TableName) -> bool:
+    cursor.execute(f"SELECT NOT EXISTS (SELECT FROM ONLY {qualified(table)})".encode())
+    return bool(cursor.fetchone()[0])
+
+
 class _RowByRow:
     """This object refreshes one table row by row.
 
@@ -117,6 +158,8 @@ class _RowByRow:
         render = PostgresDdl(self.cursor.connection.info.server_version // 10000)
         whole, mask = self.exchange.whole, self.options.mask
         layout = relayout(self.exchange.old, self.exchange.stood, whole, render, POSTGRES_TYPES, mask)
+        if self.exchange.ranges is not None and (layout.before or layout.after):
+            raise NotByRow("its layout has changed since its rows were compared")
         for ways in layout.before:
             self._first_that_works(ways)
         found = self._find()
@@ -151,7 +194,7 @@ class _RowByRow:
         self._run(
             [
                 f"CREATE TEMPORARY TABLE {FOUND} ON COMMIT DROP AS SELECT t.ctid AS there, s.ctid AS here"
-                f" FROM ONLY {self.table} t FULL JOIN {self.shadow} s ON {same}"
+                f" FROM {self._rows()} t FULL JOIN {self.shadow} s ON {same}"
                 f" WHERE t.ctid IS NULL OR (s.ctid IS NULL AND {within(self.exchange.limit, 't')})"
                 f" OR (s.ctid IS NOT NULL AND {_unlike(self.columns)})",
                 f"ANALYZE {FOUND}",
@@ -159,6 +202,13 @@ class _RowByRow:
             ]
         )
         return dict(zip(Difference, self.cursor.fetchone(), strict=True))
+
+    def _rows(self) -> str:
+        """Return SQL for the table, or for its rows in the ranges that are loaded."""
+        ranges = self.exchange.ranges
+        if ranges is None:
+            return f"ONLY {self.table}"
+        return f"(SELECT t.ctid, t.* FROM {ranges_sql(ranges)}, ONLY {self.table} t WHERE {in_ranges(ranges, 't.')})"
 
     def _write(self, wanted: Mapping[Difference, int]) -> dict[Difference, int]:
         """Write the wanted kinds of differences; return how many rows, by kind.

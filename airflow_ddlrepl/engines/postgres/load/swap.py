@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 from airflow_ddlrepl.adapt.plan.dropped_table import aside_name
 from airflow_ddlrepl.adapt.plan.new_table import reshape
 from airflow_ddlrepl.adapt.shape.alter_in_place import relayout
-from airflow_ddlrepl.config.sections.refresh_options import BY_ROW
 from airflow_ddlrepl.ddl.base.same_shape import partitioned_alike
+from airflow_ddlrepl.engines.differing import NotByRange
 from airflow_ddlrepl.engines.loading import FinishTask, LoadedChunk
 from airflow_ddlrepl.engines.postgres.catalog.dependents import dependants, is_referenced
 from airflow_ddlrepl.engines.postgres.catalog.object_names import grant_defaults, name_parts
@@ -29,7 +29,7 @@ from airflow_ddlrepl.engines.postgres.ddl.keys import key_sql
 from airflow_ddlrepl.engines.postgres.ddl.render import PostgresDdl, attach, create_table
 from airflow_ddlrepl.engines.postgres.ddl.types import create_schema, create_types
 from airflow_ddlrepl.engines.postgres.load.load_chunk import finish
-from airflow_ddlrepl.engines.postgres.load.row_by_row import Exchange, NotByRow, Written, write_differences
+from airflow_ddlrepl.engines.postgres.load.row_by_row import Exchange, Written, by_row
 from airflow_ddlrepl.engines.postgres.load.target_only_columns import (
     added_columns,
     carry_over,
@@ -122,8 +122,8 @@ def put_in_place(connection: Connection[Any], channel: str, placing: Placing, fe
     """Make the shadow the table, or copy its rows into the table; return which of the two was done. All or nothing.
 
     Raises CannotAdapt ADP-104 (another table has the name), ADP-131 (what depends on the table does not let it
-    change) or ADP-140 (row by row can't be, in bulk an option would be broken), Fenced LCK-102; a lock that can't
-    be had passes as psycopg's error (`patiently`).
+    change) or ADP-140 (row by row can't be, in bulk an option would be broken), Fenced LCK-102, NotByRange where only
+    some rows were loaded and all are needed; a lock that can't be had passes as psycopg's error (`patiently`).
     """
     table_state, shadow, stood = placing.state, placing.shadow, placing.stood
     with connection.transaction(), connection.cursor() as cursor:
@@ -138,13 +138,17 @@ def put_in_place(connection: Connection[Any], channel: str, placing: Placing, fe
         hanging += [f"column {column.name}" for column in added]
         whole = _with(table_state.shape, added)
         exchange = (
-            Exchange(found, stood, table_state.shape, whole, shadow, placing.keeps, placing.limit) if found else None
+            Exchange(found, stood, table_state.shape, whole, shadow, placing.keeps, placing.limit, placing.ranges)
+            if found
+            else None
         )
         refuse_clash(found, table_state.shape, stood)
         if found is not None:
             with _refusals(table_state.name, hanging):
                 retain_deleted(cursor, found, table_state.shape, shadow, stood)
-        written, why = _by_row(cursor, exchange, placing, session) if placing.options.is_by_row else (None, "")
+        written, why = by_row(cursor, exchange, placing.options, session) if placing.options.is_by_row else (None, "")
+        if written is None and placing.ranges is not None:
+            raise NotByRange(why)
         if written is None:
             with _refusals(table_state.name, hanging):
                 written = Written(_in_bulk(cursor, found, placing, session, (hanging, added)), 0)
@@ -177,36 +181,6 @@ def _in_bulk(
     with own_columns(cursor, found, wanted, added, stood):
         _exchange(cursor, found, wanted, shadow, session, added)
     return f"contents exchanged, because of {', '.join(hanging)}"
-
-
-def _by_row(cursor: Any, exchange: Exchange | None, placing: Placing, session: Session) -> tuple[Written | None, str]:
-    """Write the differences row by row; return what was written, or why that is not possible.
-
-    Raises CannotAdapt ADP-140 where bulk would break an option.
-    """
-    options, limit = placing.options, placing.limit
-    if exchange is None:
-        return None, "the target had no such table"
-    if options == BY_ROW and limit is None and _is_empty(cursor, exchange.old.name):
-        return None, "the target's table was empty"
-    try:
-        return write_differences(cursor, exchange, options, session), ""
-    except NotByRow as refusal:
-        if not options.mask and not options.fires and limit is None:
-            return None, str(refusal)
-        broken = "overwrite rows that the mask protects" if options.mask else "not fire the table's triggers"
-        if limit is not None:
-            broken = "delete rows that the condition leaves (`restrict`)"
-        raise CannotAdapt(
-            f"the table can't be refreshed row by row ({refusal}), and a bulk load would {broken}",
-            code="ADP-140",
-            table=exchange.wanted.name,
-            hint=_IN_BULK if limit is None else _LATER,
-        ) from None
-
-
-_IN_BULK = "nothing was changed; `ddlrepl refresh --table` with this table (of the source) loads it in bulk"
-_LATER = "nothing was changed; the next cycle tries again, after what the log brings until then"
 
 
 def place_parent(
@@ -311,11 +285,6 @@ def _replace(cursor: Any, old: Table | None, wanted: Table, shadow: TableName) -
         grant_defaults(cursor, wanted.name)
     if wanted.partition is not None:
         cursor.execute(attach(wanted.name, wanted.partition).encode())
-
-
-def _is_empty(cursor: Any, table: TableName) -> bool:
-    cursor.execute(f"SELECT NOT EXISTS (SELECT FROM ONLY {qualified(table)})".encode())
-    return bool(cursor.fetchone()[0])
 
 
 def _with(wanted: Table, added: Sequence[Column]) -> Table:

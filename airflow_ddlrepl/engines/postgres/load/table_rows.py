@@ -34,6 +34,7 @@ from airflow_ddlrepl.engines.postgres.connection.settings import ROWS
 from airflow_ddlrepl.engines.postgres.pgoutput.binary_types import binary_safe
 from airflow_ddlrepl.engines.postgres.types.as_written import written
 from airflow_ddlrepl.engines.source import RowSelection
+from airflow_ddlrepl.model.key_ranges import KeyRanges
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.transform.values import Transform, batches, values
 
@@ -53,7 +54,7 @@ class TableRows:
 
     place: the table there. table: what the rows are of, for errors. columns: of `place`, in this order. snapshot:
     exported; empty: each reading has its own. is_binary: do its types mean the same in every server's binary format?
-    condition: true for the rows; None: all. transform: what computes values of them.
+    condition: true for the rows; None: all. transform: what computes values of them. ranges: of their key; None: all.
     """
 
     dsn: str = field(repr=False)
@@ -67,6 +68,7 @@ class TableRows:
     is_binary: bool = False
     condition: Part | None = None
     transform: Transform | None = None
+    ranges: KeyRanges | None = None
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Yield the rows as Arrow strings; no more than some thousand of them are in memory at a time."""
@@ -82,7 +84,8 @@ class TableRows:
     def copied(self, *, binary: bool) -> Generator[bytes, None, int]:
         """Yield the bytes of a COPY; return how many rows that were."""
         pages = (self.low_page, self.high_page)
-        out = copy_out(self.place, self.columns, *pages, binary=binary, wanted=where(self.condition))
+        wanted = where(self.condition)
+        out = copy_out(self.place, self.columns, *pages, binary=binary, wanted=wanted, ranges=self.ranges)
         with reading(self.table), _session(self) as connection:
             try:
                 return (yield from blocks_of(connection, out))
@@ -179,7 +182,8 @@ def text_batches(rows: TableRows) -> Iterator[pa.RecordBatch]:
         with connection.cursor() as cursor:
             _begin(connection, cursor, rows.snapshot)
             texts = [f"{written(quote(name))} AS {quote(name)}" for name in read] or ["NULL::text"]
-            cursor.execute(select(rows.place, texts, rows.low_page, rows.high_page, where(rows.condition)))
+            wanted = where(rows.condition)
+            cursor.execute(select(rows.place, texts, rows.low_page, rows.high_page, wanted, rows.ranges))
             for batch in cursor.fetch_record_batch():
                 for part in batches(pa.Table.from_batches([batch])):
                     yield _transformed(rows, part).select(list(rows.columns))
