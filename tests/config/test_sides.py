@@ -11,6 +11,7 @@ from airflow_ddlrepl.adapt.policy import Policy, policy_at
 from airflow_ddlrepl.config.file.load import read_channel
 from airflow_ddlrepl.config.file.warnings import warnings
 from airflow_ddlrepl.config.sections.channel import Channel
+from airflow_ddlrepl.config.sections.policies import Defaults
 from airflow_ddlrepl.config.sections.scope import Scope
 from airflow_ddlrepl.errors import ConfigError
 from airflow_ddlrepl.model.names import TableName
@@ -73,6 +74,30 @@ def test_what_an_action_lacks_to_do_anything() -> None:
         "adapt_ddl[0]: add_table_pattern belongs into an action for all tables: take `table` out",
         "adapt_ddl[1]: ignore_table_pattern does nothing without add_table_pattern in the same action",
     ]
+
+
+@pytest.mark.req("HVR-P-52")
+@pytest.mark.parametrize(
+    ("version", "lacking"),
+    [("6.2.5/2", []), ("6.10.0/0", []), ("6.2.5/1", ["on_add"]), ("6.2.0/9", ["on_add", "-inow in refresh_options"])],
+)
+def test_what_a_version_of_hvr_does_not_have_is_a_warning(version: str, lacking: list[str]) -> None:
+    action = {"on_add_column_with_default": "REFRESH", "refresh_options": "-inow"}
+    made = channel(target=[action]).model_copy(update={"defaults": Defaults.HVR, "hvr_version": version})
+    told = [one for one in warnings(made) if one.startswith(f"targets[0].adapt_ddl[0]: HVR {version} has no ")]
+    assert [why for why in lacking if not any(f" has no {why}" in one for one in told)] == []
+    assert len(told) == len(lacking)
+    own = made.model_copy(update={"defaults": Defaults.OWN})
+    assert "hvr_version does nothing without `defaults: hvr`" in warnings(own)
+
+
+def test_a_version_of_hvr_has_four_numbers() -> None:
+    data = {"channel": "shop", "source": {"location": "postgresql://localhost/shop", "tables": ["public.*"]}}
+    places = {"targets": [{"name": "warehouse", "location": "postgresql://localhost/dw"}]}
+    read = {**data, **places, "defaults": "hvr", "hvr_version": "6.2.5/2"}
+    assert read_channel(json.dumps(read)).hvr_version == "6.2.5/2"
+    with pytest.raises(ConfigError, match="hvr_version"):
+        read_channel(json.dumps({**read, "hvr_version": "six"}))
 
 
 @pytest.mark.req("XR-06")

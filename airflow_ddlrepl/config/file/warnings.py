@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from airflow_ddlrepl.config.hvr.version import ISOLATED_SINCE, SINCE, is_older
 from airflow_ddlrepl.config.sections.adapt_actions import AdaptAction
 from airflow_ddlrepl.config.sections.channel import Channel, Target
-from airflow_ddlrepl.config.sections.policies import OnEnrollBreak, OnPreserveAlterTableFail
+from airflow_ddlrepl.config.sections.policies import Defaults, OnEnrollBreak, OnPreserveAlterTableFail
 from airflow_ddlrepl.config.sections.refresh_options import read_options
 
 SOURCE_ONLY = (
@@ -29,7 +30,7 @@ TARGET_ONLY = (
 def warnings(channel: Channel) -> list[str]:
     """Return one sentence per setting without effect or with a loss; empty when there is none."""
     found = (*_sides(channel), *_actions(channel), *_schemas(channel), *_rules(channel), *_rewinds(channel))
-    return [*found, *_truncates(channel)]
+    return [*found, *_truncates(channel), *_versions(channel)]
 
 
 def _sides(channel: Channel) -> Iterator[str]:
@@ -46,11 +47,8 @@ def _sides(channel: Channel) -> Iterator[str]:
 
 
 def _actions(channel: Channel) -> Iterator[str]:
-    lists = [("adapt_ddl", channel.adapt_ddl), ("source.adapt_ddl", channel.source.adapt_ddl)]
-    lists += [(f"{where}.adapt_ddl", target.adapt_ddl) for where, target in _places(channel)]
-    for where, actions in lists:
-        for number, action in enumerate(actions):
-            yield from (f"{where}[{number}]: {text}" for text in _action(action))
+    for where, action in _placed(channel):
+        yield from (f"{where}: {text}" for text in _action(action))
     if any(target.adapt_ddl for target in channel.targets) and not channel.source_actions():
         yield "only targets have adapt_ddl: no new table joins, and `defaults` decide about tables that are dropped"
     if channel.source.adapt_ddl and not any(channel.target_actions(target.name) for target in channel.targets):
@@ -97,6 +95,30 @@ def _truncates(channel: Channel) -> Iterator[str]:
         )
     if channel.capture.ignore_sessions:
         yield "capture.ignore_sessions lets source and target differ; integrate stops at a later change of such a row"
+
+
+def _versions(channel: Channel) -> Iterator[str]:
+    """Yield a warning for each parameter that the HVR of the file's version does not have."""
+    version = channel.hvr_version
+    if version is None:
+        return
+    if channel.defaults is not Defaults.HVR:
+        yield "hvr_version does nothing without `defaults: hvr`"
+        return
+    for where, action in _placed(channel):
+        used = [(key, SINCE[key]) for key in _set(action, tuple(SINCE))]
+        if action.refresh_options and read_options(action.refresh_options).isolates:
+            used.append(("-inow in refresh_options", ISOLATED_SINCE))
+        for key, since in used:
+            if is_older(version, since):
+                yield f"{where}: HVR {version} has no {key}, it came with {since}; here it acts all the same"
+
+
+def _placed(channel: Channel) -> Iterator[tuple[str, AdaptAction]]:
+    """Yield the actions with their places in the file, such as `source.adapt_ddl[0]`."""
+    lists = [("adapt_ddl", channel.adapt_ddl), ("source.adapt_ddl", channel.source.adapt_ddl)]
+    lists += [(f"{where}.adapt_ddl", target.adapt_ddl) for where, target in _places(channel)]
+    yield from ((f"{where}[{number}]", action) for where, actions in lists for number, action in enumerate(actions))
 
 
 def _places(channel: Channel) -> Iterator[tuple[str, Target]]:

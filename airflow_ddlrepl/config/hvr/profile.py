@@ -12,6 +12,7 @@ from pydantic import Field, model_validator
 
 from airflow_ddlrepl.config.base.section import Section
 from airflow_ddlrepl.config.hvr.ddl_table import ROWS, Ddl
+from airflow_ddlrepl.config.hvr.version import SINCE, is_older
 from airflow_ddlrepl.errors import ConfigError
 
 FOLDER = Path(__file__).parents[1] / "profiles"
@@ -25,8 +26,6 @@ FACTS = {
 HVR_VERSION = "hvr_version"
 HVR_VERSIONS = ("6.2.5/2", "6.2.5/0", "6.2.0/0")
 """The versions of HVR that a decision can be for, newest first: AdaptDDL has changed with them."""
-SINCE = {"on_add_column_with_default": "6.2.5/2"}
-"""The version of HVR that a policy came with."""
 Text = Annotated[str, Field(min_length=1)]
 
 
@@ -114,7 +113,7 @@ class Profile(Section):
     def lacks(self, policy: str, known: Mapping[str, str]) -> bool:
         """Return whether HVR's version, one of the settings, is older than a policy."""
         version = known.get(HVR_VERSION, HVR_VERSIONS[0])
-        return policy in SINCE and HVR_VERSIONS.index(version) > HVR_VERSIONS.index(SINCE[policy])
+        return policy in SINCE and is_older(version, SINCE[policy])
 
     def refusal(self, known: Mapping[str, str]) -> Note | None:
         """Return the note why AdaptDDL can't be used at all with these settings; None: it can."""

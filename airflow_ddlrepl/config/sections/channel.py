@@ -14,6 +14,7 @@ from pydantic import AfterValidator, ConfigDict, Field, ValidationInfo, field_va
 from airflow_ddlrepl.config.base.name_pattern import any_matches
 from airflow_ddlrepl.config.base.section import Bytes, Seconds, Section, TablePattern
 from airflow_ddlrepl.config.hvr.transforms import refuse_hvr_transforms, split_transforms
+from airflow_ddlrepl.config.hvr.version import HvrVersion
 from airflow_ddlrepl.config.sections.adapt_actions import Action, AdaptAction
 from airflow_ddlrepl.config.sections.db_sequences import DbSequence
 from airflow_ddlrepl.config.sections.ddl_replay import ReplayEntry, require_no_overlap
@@ -150,6 +151,9 @@ class Channel(Section):
     )
     db_sequence: DbSequence = None
     defaults: Defaults = Field(Defaults.OWN, description="whose defaults apply where no action decides")
+    hvr_version: HvrVersion | None = Field(
+        None, description="with `defaults: hvr`, such as 6.2.5/2: `check` warns of what this version of HVR lacks"
+    )
     repository: str = Field(
         default_factory=default_repository, min_length=1, repr=False, description="URL; default: under $DDLREPL_HOME"
     )

@@ -17,7 +17,8 @@ from airflow_ddlrepl.adapt.plan_model import Step, StepKind, TablePlan
 from airflow_ddlrepl.adapt.policy import Policy
 from airflow_ddlrepl.adapt.target_facts import TargetFacts
 from airflow_ddlrepl.config.hvr.ddl_table import ROWS, Ddl, Outcome
-from airflow_ddlrepl.config.hvr.profile import HVR_VERSION, SINCE, Effect, Profile
+from airflow_ddlrepl.config.hvr.profile import HVR_VERSION, Effect, Profile
+from airflow_ddlrepl.config.hvr.version import SINCE
 from airflow_ddlrepl.config.sections.policies import OnAddColumnWithDefault
 from airflow_ddlrepl.ddl.diff import diff
 from airflow_ddlrepl.engines.postgres.types.type_system import POSTGRES_TYPES
