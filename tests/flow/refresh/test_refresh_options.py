@@ -119,6 +119,14 @@ FIRING = (
     "CREATE RULE r AS ON INSERT TO t DO ALSO INSERT INTO fired VALUES ('rule', new.id)",
     "CREATE RULE s AS ON DELETE TO t DO ALSO INSERT INTO fired VALUES ('rule', old.id)",
 )
+ALTERED = """
+CREATE SEQUENCE altered;
+GRANT ALL ON SEQUENCE altered TO public;
+CREATE FUNCTION altered() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN
+    IF (SELECT bool_or(tgenabled = 'D') FROM pg_trigger WHERE tgname = 'fires') THEN PERFORM nextval('public.altered'); END IF;
+END $$;
+CREATE EVENT TRIGGER altered ON ddl_command_end WHEN tag IN ('ALTER TABLE') EXECUTE FUNCTION public.altered()
+"""
 FIRED = [("DELETE", 5000), ("INSERT", 7), ("UPDATE", 8), ("rule", 7), ("rule", 5000)]
 
 
@@ -149,6 +157,32 @@ def test_triggers_rest_or_fire(databases: Any, tmp_path: Path, role: str) -> Non
         assert replica.rows("SELECT tgenabled FROM pg_trigger WHERE tgname = 'fires'") == [("O",)]
         assert replica.rows("SELECT ev_enabled FROM pg_rewrite WHERE rulename IN ('r', 's')") == [("O",)] * 2
         replica.at_target(SPOILT)
+
+
+@pytest.mark.req("HVR-P-68")
+@pytest.mark.parametrize("end", ["done", "refused", "killed"])
+def test_disabled_triggers_are_enabled_again(databases: Any, tmp_path: Path, end: str) -> None:
+    """A role without the right to let them rest disables them by ALTER TABLE; a refresh that fails leaves them enabled."""
+    replica = Replica(databases.source, databases.target, channel_file(tmp_path, databases.source, databases.target))
+    replica.at_source(*ROWS)
+    here = as_plain_owner(replica, databases, tmp_path)
+    replica.activate()
+    run(here, *FIRING[:3], "CREATE TABLE o (id int REFERENCES t)")
+    replica.at_target(SPOILT, ALTERED, "ALTER EVENT TRIGGER altered ENABLE ALWAYS")
+    if end == "refused":
+        run(here, "INSERT INTO o VALUES (5000)")
+        with pytest.raises(CannotAdapt) as caught:
+            replica.refresh("public.t", options="-gr")
+        assert caught.value.code == "ADP-131", caught.value
+    elif end == "killed":
+        die("refresh", replica.file, "refresh.transaction", ["public.t"], read_options("-gr"))
+    else:
+        replica.refresh("public.t", options="-gr")
+    assert replica.rows("SELECT is_called FROM altered") == [(True,)]  # a rollback leaves a sequence as it is
+    assert replica.rows("SELECT tgenabled FROM pg_trigger WHERE tgname = 'fires'") == [("O",)]
+    assert replica.rows("SELECT count(*) FROM fired") == [(0,)]
+    replica.at_target("UPDATE t SET v = 'late' WHERE id = 1")
+    assert replica.rows("SELECT * FROM fired") == [("UPDATE", 1)]
 
 
 def test_a_trigger_that_keeps_rows_away(databases: Any, tmp_path: Path, caplog: Any) -> None:
