@@ -34,7 +34,8 @@ class TargetFacts:
     parent: the target's name of the partitioned table this one is a partition of; has_parent: is it replicated
     at all. parent_shape: that table's shape after the change; parent_before: the source's before it.
     publishes_generated: the log carries values of generated columns. is_pending: the table waits for a refresh that
-    will bring any new shape. refusal: the target has refused this change.
+    will bring any new shape. refusal: the target has refused this change. renames_columns, alters_types: can a
+    column of a table there be renamed, and get another type?
     """
 
     type_system: TypeSystem
@@ -54,6 +55,8 @@ class TargetFacts:
     publishes_generated: bool = False
     is_pending: bool = False
     refusal: Refusal | None = None
+    renames_columns: bool = True
+    alters_types: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,7 +36,8 @@ class Capabilities:
     before each change that it is begun, and after it that it is done. position_scope: does one position hold for the
     whole target, or does each table have its own? target_tables: can a table have what `target_tables` in the channel
     file gives it? partial_refresh: can some rows of a table be replaced, and changes be applied to rows that may be
-    there already, or be missing? sequences: can it have sequences (`db_sequence`)?
+    there already, or be missing? sequences: can it have sequences (`db_sequence`)? renames_columns, alters_types: can a
+    column of a table be renamed, and get another type? Where not, a refresh creates the table again.
     """
 
     transactional_ddl: bool
@@ -44,6 +45,8 @@ class Capabilities:
     target_tables: bool = False
     partial_refresh: bool = False
     sequences: bool = False
+    renames_columns: bool = True
+    alters_types: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ from airflow_ddlrepl.adapt.shape.target_shape import hold
 from airflow_ddlrepl.adapt.target_facts import TargetFacts
 from airflow_ddlrepl.config.sections.adapt_actions import AdaptAction
 from airflow_ddlrepl.config.sections.policies import Defaults, OnAddColumnWithDefault, OnDropTable, OnEnrollBreak
+from airflow_ddlrepl.config.sections.refresh_options import read_options
 from airflow_ddlrepl.ddl.base.change import SchemaChange, TableChange
 from airflow_ddlrepl.ddl.base.edit import comparable
 from airflow_ddlrepl.ddl.columns.fill_column import FillColumn
@@ -155,6 +156,26 @@ def test_a_rename_onto_a_strangers_table_is_refused() -> None:
     facts = TargetFacts(POSTGRES_TYPES, occupant=occupant)
     made = plan(OLD, OLD.with_(name=occupant.name), render=PostgresDdl(), facts=facts)
     assert [s.code for s in made.steps] == ["ADP-104"] and made.shape == OLD
+
+
+@pytest.mark.parametrize(
+    ("policy", "limit"),
+    [
+        (Policy(refresh=read_options("-gr")), ""),
+        (Policy(refresh=read_options("-gr -md")), ""),
+        (Policy(), "id > 1"),
+    ],
+)
+def test_rows_that_have_to_stay_are_not_created_again(policy: Policy, limit: str) -> None:
+    """A target that can't rename a column replaces its table by a refresh; not where the refresh leaves rows."""
+    new = OLD.with_(columns=(replace(OLD.columns[0], name="other"),))
+    facts = TargetFacts(POSTGRES_TYPES, renames_columns=False)
+    context = PlanContext(limit=limit)
+    refused = plan(OLD, new, render=PostgresDdl(), facts=facts, policy=policy, context=context)
+    assert [step.code for step in refused.steps] == ["ADP-174"]
+    replaced = plan(OLD, new, render=PostgresDdl(), facts=facts)
+    assert [step.kind for step in replaced.steps] == [StepKind.REFRESH]
+    assert replaced.until_refresh is not None and replaced.until_refresh.columns == OLD.columns
 
 
 def test_a_column_of_the_targets_own_is_never_taken() -> None:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from airflow_ddlrepl import flow
+from airflow_ddlrepl.engines.postgres.target_port import PostgresTarget
 from airflow_ddlrepl.engines.target_state import Fence, StateChange
 from airflow_ddlrepl.errors import Fenced, TargetError
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.record import RefreshRequested
 from airflow_ddlrepl.ports.work import InProcess
 from tests.conformance.conftest import MakePlace
+from tests.conformance.file_engine.target import FileTarget
 from tests.conformance.work import Worker
 
 
@@ -62,6 +66,31 @@ def test_a_change_that_only_the_source_can_make_comes_by_a_refresh(make_place: M
     assert list(result.adapt.refreshes) == ["public.orders"]
     place.check()
     place.replica.at_source("update orders set note = 'and on it goes' where id = 1")
+    place.settle()
+
+
+@pytest.mark.req("HVR-D-47", "HVR-D-55")
+@pytest.mark.parametrize("able", [True, False])
+@pytest.mark.parametrize("change", ["rename note to remark", "alter id type bigint"])
+def test_a_column_that_a_target_can_not_alter_has_its_table_created_again(
+    make_place: MakePlace, monkeypatch: pytest.MonkeyPatch, able: bool, change: str
+) -> None:
+    place = make_place()
+    place.start()
+    if not able:
+        for kind in (PostgresTarget, FileTarget):
+            fixed = replace(kind.capabilities, renames_columns=False, alters_types=False)
+            monkeypatch.setattr(kind, "capabilities", fixed)
+    place.replica.at_source("insert into orders values (50, 'before')", f"alter table orders {change}")
+    place.replica.capture()
+    ((plan,),) = place.replica.plan().targets.values()
+    assert bool(plan.sql) is able and plan.needs_refresh is not able
+    if not able:
+        assert [step.why for step in plan.steps if "the table is created again" in step.why]
+    told = place.replica.replicate()
+    assert list(told.refresh.tables) == ([] if able else ["public.orders"])
+    place.check()
+    place.replica.at_source("insert into orders values (51, 'after')")
     place.settle()
 
 

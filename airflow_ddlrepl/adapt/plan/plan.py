@@ -8,6 +8,7 @@ from dataclasses import replace
 from airflow_ddlrepl.adapt.plan.context import PlanContext
 from airflow_ddlrepl.adapt.plan.ddl_replay import replayed
 from airflow_ddlrepl.adapt.plan.dropped_table import dropped
+from airflow_ddlrepl.adapt.plan.fixed_columns import judge_fixed
 from airflow_ddlrepl.adapt.plan.new_table import created
 from airflow_ddlrepl.adapt.plan.partial_refresh import beyond_limit, limited
 from airflow_ddlrepl.adapt.plan.refused_alter import answer_refusal, is_left, rendered
@@ -152,6 +153,8 @@ def _altered(
             verdicts.append(REWRITTEN)
         verdict_steps = (*answer(verdicts, case), *(step for one in missing for step in respond(one, policy)))
         verdict_steps = limited(verdict_steps, context.limit, before, new, evidence)
+        fixed = judge_fixed(diff(table_state, wanted, types), case, context.limit)
+        verdict_steps += tuple(step for one in fixed for step in respond(one, policy))
         answered = answer_refusal(case, _waits(verdict_steps))
         if context.limit and _waits(answered):
             raise beyond_limit(new, f"the target can't alter the rows that a refresh would leave: {answered[0].why}")

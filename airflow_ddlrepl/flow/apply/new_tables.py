@@ -10,7 +10,7 @@ from airflow_ddlrepl.flow.mapping.existing_tables import refuse_foreign
 from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.model.change import Event, why_ignored
 from airflow_ddlrepl.model.table import Table
-from airflow_ddlrepl.model.table_state import TableState
+from airflow_ddlrepl.model.table_state import TableState, TableStatus
 
 
 def former_policy(
@@ -33,6 +33,18 @@ def was_there(run: RunContext, source_before: Table | None, table_id: int, event
     """
     known = run.repository.revisions(run.channel.name, table_id) if source_before is None else []
     return source_before is not None or any(one.table is not None and one.key < event.key for one in known)
+
+
+def is_renamed(run: RunContext, target: str, other: TableState, new: Table, known: Table | None) -> bool:
+    """Return whether two tables have one name at the source: the log shows the other's new name later.
+
+    A transaction whose snapshot is older than a table does not record what it does to that. known: the other table at
+    the source, at the place of the new one.
+    """
+    if other.state is TableStatus.SUSPENDED:  # that it was renamed, or dropped, is not done here yet
+        name_of = run.channel.target_name
+        return known is None or name_of(target, known.name) != name_of(target, new.name)
+    return other.state in (TableStatus.LIVE, TableStatus.PENDING) and known is not None and known.name == new.name
 
 
 def refuse_occupied(run: RunContext, target: str, present: ServerFacts, ours: Iterable[TableState], new: Table) -> None:

@@ -21,7 +21,7 @@ from airflow_ddlrepl.ddl.sql.statement import NOTHING_KNOWN, Evidence, evidence
 from airflow_ddlrepl.engines.target import ServerFacts
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.flow.apply.ddl_replay import Texts, arithmetic, require_one_way
-from airflow_ddlrepl.flow.apply.new_tables import former_policy, refuse_occupied, was_there
+from airflow_ddlrepl.flow.apply.new_tables import former_policy, is_renamed, refuse_occupied, was_there
 from airflow_ddlrepl.flow.mapping.capabilities import require_capable
 from airflow_ddlrepl.flow.mapping.row_filters import condition_reads, require_lasting
 from airflow_ddlrepl.flow.mapping.tables import (
@@ -184,7 +184,7 @@ class _Planner:
         name = channel.target_name(self.target, new.name)
         for other in table_states.values() if before is None else ():
             is_ours = other.name == name and other.table_id != new.id and other.state is not TableStatus.ORPHANED
-            if is_ours and not self._is_renamed(other, new, key):
+            if is_ours and not is_renamed(self.run, self.target, other, new, self.shape_at(other.table_id, key)):
                 raise same_name(name, _source_name(self.shape_at, other.table_id, event), new.name)
 
     def _policy(self, name: TableName, before: TableName, event: Event) -> Policy:
@@ -219,8 +219,13 @@ class _Planner:
         name, key = self.run.channel.target_name(self.target, new.name) if new else None, event.key
         other = self._occupant(new.id, name, before, table_states) if new and name else None
         parent = table_states.get(new.partition.of) if new and new.partition else None
-        is_renamed = new is not None and other is not None and self._is_renamed(other, new, key)
-        fresh = other if before is None and not is_renamed else None
+        has_gone = (
+            new is not None
+            and other is not None
+            and is_renamed(self.run, self.target, other, new, self.shape_at(other.table_id, key))
+        )
+        fresh = other if before is None and not has_gone else None
+        able = self.run.target(self.target).capabilities
         return TargetFacts(
             self.present.type_system,
             name_before=before.name if before else None,
@@ -228,31 +233,22 @@ class _Planner:
             server_version=self.present.version,
             extensions=self.present.extensions,
             existing=fresh.shape if fresh else None,
-            occupant=other.shape if other and (before is not None or is_renamed) else None,
+            occupant=other.shape if other and (before is not None or has_gone) else None,
             is_orphaned=other is not None and other.state is TableStatus.ORPHANED,
-            is_renamed=is_renamed,
+            is_renamed=has_gone,
             types=_types_elsewhere(new.id if new else before.table_id if before else 0, table_states),
             parent=parent.name if parent else None,
             has_parent=parent is not None or new is None or new.partition is None,
             parent_shape=parent.shape if parent else None,
             publishes_generated=self._publishes_generated,
             is_pending=before is not None and before.state is TableStatus.PENDING,
+            renames_columns=able.renames_columns,
+            alters_types=able.alters_types,
         )
 
     def _parent_before(self, new: Table | None, event: Event, policy: Policy) -> Table | None:
         known = shape_before(self.shape_at, new.partition.of, event) if new and new.partition else None
         return self._seen(known, policy, True) if known else None
-
-    def _is_renamed(self, other: TableState, new: Table, key: LogKey) -> bool:
-        """Do two tables have one name at the source? The log shows the other's new name later.
-
-        A transaction whose snapshot is older than a table does not record what it does to that.
-        """
-        known = self.shape_at(other.table_id, key)
-        if other.state is TableStatus.SUSPENDED:  # that it was renamed, or dropped, is not done here yet
-            name_of = self.run.channel.target_name
-            return known is None or name_of(self.target, known.name) != name_of(self.target, new.name)
-        return other.state in (TableStatus.LIVE, TableStatus.PENDING) and known is not None and known.name == new.name
 
     def _occupant(
         self, table_id: int, name: TableName, before: TableState | None, table_states: Mapping[int, TableState]
