@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from airflow_ddlrepl import flow
+from airflow_ddlrepl.cli import commands
 from airflow_ddlrepl.errors import DdlReplError, TargetError
 from airflow_ddlrepl.ports.work import InProcess
 from tests.support.replayable import HORIZON, captured, read
 from tests.support.replica import Replica, channel_file
-from tests.support.restricting import active, now
+from tests.support.restricting import FULL, active, at_source, now
+from tests.support.transforming import MASKED
 
 TABLE = (
     "CREATE TABLE t (id int PRIMARY KEY, code text DEFAULT '7', n numeric, note text NOT NULL)",
@@ -209,3 +212,59 @@ def test_tables_whose_rows_can_not_be_discarded(databases: Any, tmp_path: Path, 
     replica.at_source(table)
     with pytest.raises(DdlReplError, match=code):
         replica.activate()
+
+
+@pytest.mark.parametrize("policy", ["null", "discard"])
+def test_a_suspended_table_goes_on_with_another_policy(databases: Any, tmp_path: Path, policy: str) -> None:
+    """The values that a function gives may not fit either: of a text of ten letters it gives four."""
+    entry, long = {"tables": "t", "types": {"note": "varchar(3)"}}, "more letters"
+    replica = active(
+        databases,
+        tmp_path,
+        ("CREATE TABLE t (id int PRIMARY KEY, note text)", "INSERT INTO t VALUES (1, 'a')", FULL),
+        target_tables=[entry],
+        transform=[MASKED],
+    )
+    replica.at_source(f"INSERT INTO t VALUES (2, '{long}'), (3, 'b')", f"UPDATE t SET note = '{long}' WHERE id = 1")
+    with pytest.raises(TargetError, match=r"INT-123: table public\.t is suspended"):
+        replica.replicate()
+    now(replica, target_tables=[{**entry, "coerce_error_policy": policy}])
+    replica.settle()
+    replica.at_source("UPDATE t SET note = 'cc' WHERE id = 2", f"UPDATE t SET note = '{long}' WHERE id = 3")
+    replica.settle()
+    missing = [(1, None), (2, "c*2"), (3, None)]
+    there = [row for row in missing if policy == "null" or row[1]]
+    assert replica.rows("SELECT id, note FROM t ORDER BY id") == there
+    listed = commands.errors(replica.file).to_json()
+    rows = [row["message"] for row in listed if row["code"] == "INT-134"]
+    assert len(rows) == len(missing) - len(there)
+    assert all("value too long for type character varying(3)" in row and '"note": "m*12"' in row for row in rows)
+
+
+FITS = "(code IS NULL OR code ~ '^ *[0-9]{1,9} *$') AND (n IS NULL OR abs(n) < 999)"
+CODES, NUMBERS = ("'1'", "'bad'", "NULL", "'99999999999'", "' 7 '"), ("1", "2.55", "99999", "NULL")
+
+
+def random_statement(draw: random.Random) -> str:
+    """A change of one row, or of all; each key may be used again."""
+    at, code, number = draw.randint(1, 12), draw.choice(CODES), draw.choice(NUMBERS)
+    insert = f"INSERT INTO t VALUES ({at}, {code}, {number}, 'new') ON CONFLICT (id) DO UPDATE SET code = excluded.code"
+    change = f"UPDATE t SET code = {code}, n = {number} WHERE id = {at}"
+    move = f"UPDATE t SET id = {draw.randint(100, 10**9)} WHERE id = {at}"
+    back = "UPDATE t SET id = 1 WHERE id = (SELECT max(id) FROM t) AND NOT EXISTS (SELECT FROM t WHERE id = 1)"
+    many = [insert] * 6 + [change] * 6 + [move] * 2 + [back] * 2 + [f"DELETE FROM t WHERE id = {at}"] * 3
+    return draw.choice([*many, "TRUNCATE t"])
+
+
+def test_random_changes_leave_each_row_in_the_table_or_in_the_queue(databases: Any, tmp_path: Path) -> None:
+    draw = random.Random(7)
+    entry = {"tables": "t", "types": {"code": "int", "n": "numeric(4,1)"}, "coerce_error_policy": "discard"}
+    replica = active(databases, tmp_path, TABLE, target_tables=[entry])
+    for _ in range(6):
+        replica.at_source(*(random_statement(draw) for _ in range(25)))
+        replica.settle()
+        whole = "SELECT id, code, n::text, note FROM t WHERE NOT ({}) ORDER BY id"
+        queue = "SELECT (row ->> 'id')::int, row ->> 'code', row ->> 'n', row ->> 'note' FROM ddlrepl.discarded_rows"
+        assert replica.rows(f"{queue} ORDER BY 1") == at_source(replica, whole.format(FITS))
+        ids = "SELECT id FROM t WHERE {} ORDER BY id"
+        assert replica.rows(ids.format("true")) == at_source(replica, ids.format(FITS))

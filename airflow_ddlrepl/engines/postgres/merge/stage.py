@@ -129,7 +129,7 @@ class _Stager:
         if has_own_key(task.settings):
             require_old_rows(changes, task.table, "with a key of its own (`key`)", plan.names)
         if task.is_resilient:
-            require_old_rows(changes, task.table, "with a condition for refreshes or changes alone", plan.names)
+            require_old_rows(changes, task.table, "some rows of which may be missing at the target", plan.names)
         if plan.is_history:
             changes = plan.one_row_each(changes)
         changes = with_change_values(changes, task.target, lambda: self._trail.transactions_in(task.transactions))

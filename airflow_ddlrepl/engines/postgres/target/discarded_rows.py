@@ -6,7 +6,7 @@ A row is written and removed in the transaction that changes its table.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -25,8 +25,17 @@ CREATE TABLE IF NOT EXISTS ddlrepl.discarded_rows (
     "row" jsonb NOT NULL, discarded_at timestamptz NOT NULL DEFAULT now());
 CREATE INDEX IF NOT EXISTS discarded_rows_of_table ON ddlrepl.discarded_rows (channel, table_id);
 """
-_PUT = 'INSERT INTO ddlrepl.discarded_rows (channel, table_id, key, lsn, reason, "row") VALUES (%s, %s, %s, %s, %s, %s)'
-_REMOVE = "DELETE FROM ddlrepl.discarded_rows WHERE channel = %s AND table_id = %s AND key = %s"
+_PUT = """
+INSERT INTO ddlrepl.discarded_rows (channel, table_id, key, lsn, reason, "row")
+SELECT %s, r.table_id, r.key, r.lsn, r.reason, r."row"
+FROM jsonb_to_recordset(%s::jsonb) AS r(table_id bigint, key text[], lsn pg_lsn, reason text, "row" jsonb)
+"""
+_REMOVE = """
+DELETE FROM ddlrepl.discarded_rows WHERE channel = %s AND table_id = %s AND key IN (
+    SELECT r.key FROM jsonb_to_recordset(%s::jsonb) AS r(key text[]))
+"""
+_AT_ONCE = 10_000
+"""So many rows are sent in one statement."""
 _FORGET_GONE = """
 DELETE FROM ddlrepl.discarded_rows d WHERE d.channel = %s AND NOT EXISTS (
     SELECT FROM ddlrepl.tables t WHERE t.channel = d.channel AND t.table_id = d.table_id AND t.state <> 'kept')
@@ -80,7 +89,8 @@ def replace_rows(
     if not gone:
         return
     _ensure(cursor)
-    cursor.executemany(_REMOVE, [(channel, table_id, list(key)) for key in gone])
+    for some in _batches([{"key": key} for key in sorted(gone)]):
+        cursor.execute(_REMOVE, [channel, table_id, json.dumps(some)])
     _add(cursor, channel, rows)
 
 
@@ -144,7 +154,12 @@ def _ensure(cursor: Any) -> None:
 
 def _add(cursor: Any, channel: str, rows: Sequence[DiscardedRow]) -> None:
     found = [
-        (channel, row.table_id, list(row.key), str(row.at), row.reason, json.dumps(dict(row.values))) for row in rows
+        {"table_id": row.table_id, "key": row.key, "lsn": str(row.at), "reason": row.reason, "row": dict(row.values)}
+        for row in rows
     ]
-    if found:
-        cursor.executemany(_PUT, found)
+    for some in _batches(found):
+        cursor.execute(_PUT, [channel, json.dumps(some)])
+
+
+def _batches(found: Sequence[Any]) -> Iterator[Sequence[Any]]:
+    return (found[at : at + _AT_ONCE] for at in range(0, len(found), _AT_ONCE))
