@@ -96,11 +96,12 @@ class TablePlan:
 
     name: at the source. target: name at the target afterwards. changes: what was found, as text. shape: of the
     target table afterwards, columns with the source's ids; None when the table is dropped there.
-    is_removed: the target table is dropped. is_orphaned: dropped at the source, left at the target. until_refresh: the
-    shape that the table has until the refresh brings `shape`, when that is another one. properties: the channel file's
-    settings for the table at the target (`Channel.properties_at`). expected: the source's text runs, and must lead to
-    this. left_at_source: those of the hazards that a run of the source's text would not have. is_made_anew: the table
-    is a new one at the target under another name. orphan: the table that then stays there under the old name.
+    is_removed: the channel has no such table at the target any more. is_orphaned: dropped at the source, left at the
+    target. until_refresh: the shape that the table has until the refresh brings `shape`, when that is another one.
+    properties: the channel file's settings for the table at the target (`Channel.properties_at`). expected: the
+    source's text runs, and must lead to this. left_at_source: those of the hazards that a run of the source's text
+    would not have. is_made_anew: the table is a new one at the target under another name. orphan: the table that stays
+    there although the source's table has another name now.
     """
 
     name: TableName
@@ -118,6 +119,11 @@ class TablePlan:
     left_at_source: tuple[str, ...] = ()
     is_made_anew: bool = False
     orphan: Table | None = None
+
+    @property
+    def drops_table(self) -> bool:
+        """Is the target's table dropped, with its rows?"""
+        return self.is_removed and self.orphan is None
 
     @property
     def needs_refresh(self) -> bool:

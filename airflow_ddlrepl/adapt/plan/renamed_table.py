@@ -36,3 +36,11 @@ def made_anew(
         is_made_anew=True,
         orphan=gone.shape if gone.is_orphaned and gone.target != here.target else None,
     )
+
+
+def left_behind(gone: TablePlan) -> TablePlan:
+    """Return the plan of a dropped table, for a table that the source still has under a name that is not the channel's.
+
+    The target's table is no longer that one's: it may join again, as a table of another name.
+    """
+    return replace(gone, is_orphaned=False, is_removed=True, orphan=gone.shape) if gone.is_orphaned else gone

@@ -234,7 +234,7 @@ class ProgramBuilder:
         """
         if before is not None and before.state is TableStatus.SUSPENDED:
             alone = before.shape.partition is None and not before.shape.is_partitioned
-            return new is not None or not alone or not self.plan(before, None, event, self._draft.states).is_removed
+            return new is not None or not alone or not self.plan(before, None, event, self._draft.states).drops_table
         parent = self._draft.states.get(new.partition.of) if new is not None and new.partition else None
         if parent is None or parent.state is not TableStatus.SUSPENDED or parent.suspension is None:
             return False

@@ -9,6 +9,7 @@ from functools import cached_property
 from airflow_ddlrepl.adapt.plan.context import PlanContext
 from airflow_ddlrepl.adapt.plan.plan import plan
 from airflow_ddlrepl.adapt.plan.refused_alter import POLICY
+from airflow_ddlrepl.adapt.plan.renamed_table import left_behind
 from airflow_ddlrepl.adapt.plan.settings import Reads, SettingsChange
 from airflow_ddlrepl.adapt.plan_model import TablePlan
 from airflow_ddlrepl.adapt.policy import Policy, policy_at
@@ -85,7 +86,9 @@ class _Planner:
         reload: str = "",
     ) -> TablePlan:
         try:
-            return self._plan(before, new, event, table_states, reload)
+            found = self._plan(before, new, event, table_states, reload)
+            is_there = new is None and before is not None and any(t.id == before.table_id for t in event.tables)
+            return left_behind(found) if is_there else found
         except Unsupported as error:
             assert new is not None
             name = before.name if before else self.run.channel.target_name(self.target, new.name)

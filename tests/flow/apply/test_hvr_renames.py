@@ -85,6 +85,16 @@ def test_a_name_that_no_pattern_has_takes_the_table_out_of_the_channel(begin: Be
     replica.at_source("ALTER TABLE other RENAME TO t3", "INSERT INTO t3 VALUES (6, 'f')")
     assert replica.settle().refresh.tables == {"public.t3": 5}
     assert names(replica) == {"t1", "t3", "u"}
+    replica.at_source("CREATE TABLE t1 (id int PRIMARY KEY)", "INSERT INTO t1 VALUES (7)")
+    replica.at_source("ALTER TABLE t3 RENAME TO other", "DELETE FROM other", "ALTER TABLE other RENAME TO t4")
+    assert replica.settle().refresh.tables == {"public.t4": 0}
+    assert replica.rows("SELECT id FROM t1") == [(7,)] and replica.rows("SELECT count(*) FROM t3") == [(5,)]
+    replica.at_source("ALTER TABLE t1 RENAME TO more", "ALTER TABLE t4 RENAME TO most", "ALTER TABLE u RENAME TO last")
+    for _ in range(2):
+        with pytest.raises(SourceError, match="SRC-182"):
+            replica.replicate()
+    replica.at_source("ALTER TABLE more RENAME TO t1")
+    assert replica.settle().refresh.tables == {"public.t1": 1}
 
 
 def test_names_that_are_exchanged_and_changed_columns(begin: Begin) -> None:
