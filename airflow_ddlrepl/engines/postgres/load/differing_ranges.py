@@ -35,6 +35,8 @@ MOST_SHARE = 0.2
 """Where more of the rows lie in ranges that differ, all rows are loaded: many tasks do that at once."""
 
 _BYTES_PER_ROW = 100
+# The planner takes each row for a range of its own, whose transport from a parallel worker would cost too much.
+_AT_ONCE = "SET LOCAL work_mem = '128MB'; SET LOCAL parallel_tuple_cost = 0"
 Bounds = tuple[tuple[int, int], ...]
 
 
@@ -149,7 +151,7 @@ class _Side:
 
     def digests(self, shift: int) -> set[bytes]:
         """Return for each range of 2^shift keys that has rows: its number, how many rows, and their digest."""
-        self.connection.execute("SET LOCAL work_mem = '128MB'")
+        self.connection.execute(_AT_ONCE.encode())
         columns = [(quote(column.name), column.type) for column in self.columns]
         row = row_hash(columns, self.connection.info.server_version)
         number = f"{quote(self.key.name)}::bigint >> {shift}"
