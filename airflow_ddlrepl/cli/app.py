@@ -13,11 +13,14 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from airflow_ddlrepl.cli import commands
+from airflow_ddlrepl.cli import commands, explain_ddl
+from airflow_ddlrepl.cli.explain_ddl import Files, Side
 from airflow_ddlrepl.cli.open_channel import Connections, connections_of, environment_alone
 from airflow_ddlrepl.cli.terminal import Result, always_done, perform, start_logging
 from airflow_ddlrepl.config.sections.policies import Enrollment, TrailChoice
 from airflow_ddlrepl.errors import ConfigError, Exit
+from airflow_ddlrepl.goldengate.record import Record
+from airflow_ddlrepl.goldengate.statement.dialect import Dialect
 
 
 class ListFirst(TyperGroup):
@@ -43,6 +46,8 @@ controls = typer.Typer(cls=ListFirst, help="Breakpoints that stop a target until
 app.add_typer(controls, name="controls")
 imports = typer.Typer(no_args_is_help=True, help="Make channel files from other systems' definitions.")
 app.add_typer(imports, name="import")
+ddl = typer.Typer(no_args_is_help=True, help="What GoldenGate's parameters decide about DDL statements.")
+app.add_typer(ddl, name="ddl")
 errors = typer.Typer(cls=ListFirst, help="Errors that ended runs, and tables that are suspended.")
 app.add_typer(errors, name="errors")
 
@@ -85,6 +90,8 @@ RefreshOptions = Annotated[
         " inserts; -p2 two targets at a time. Default: -gb, in bulk.",
     ),
 ]
+ExtractFile = Annotated[Path | None, typer.Option(metavar="FILE.prm", help="The parameter file of the Extract.")]
+ReplicatFile = Annotated[Path | None, typer.Option(metavar="FILE.prm", help="The parameter file of the Replicat.")]
 Spark = Annotated[
     str, typer.Option("--master", metavar="URL", help="Spark master, or sc://host:port of a Spark Connect server.")
 ]
@@ -328,3 +335,26 @@ def import_hvr(
 ) -> Result:
     """Compile an HVR channel into a channel file, and list what it does not take. Exit code 1 when some is refused."""
     return commands.import_hvr(file, output, channel)
+
+
+@_command(imports, "goldengate", judge=commands.judge_import)
+def import_goldengate(
+    files: Annotated[list[Path], typer.Argument(metavar="FILE.prm…", help="Of an Extract, a Replicat, or both.")],
+    check: Annotated[bool, typer.Option("--check", help="List what is not taken, and print no parameters.")] = False,
+) -> Result:
+    """Read GoldenGate's parameter files, and list what is not taken of them. Exit code 1 when some is refused."""
+    return commands.import_goldengate(files, has_yaml=not check)
+
+
+@_command(ddl, "explain")
+def explain(
+    statement: Annotated[str, typer.Argument(metavar="STATEMENT", help="The DDL statement, in quotes.")],
+    extract: ExtractFile = None,
+    replicat: ReplicatFile = None,
+    side: Annotated[Side | None, typer.Option(help="Only this side; without its file it takes everything.")] = None,
+    dialect: Annotated[Dialect, typer.Option(help="How the statement is written.")] = Dialect.POSTGRES,
+    schema: Annotated[str, typer.Option(metavar="NAME", help="Of names without a schema.")] = "public",
+    error: Annotated[str, typer.Option(metavar="CODE", help="What the target answers: 42P07, or Oracle's 955.")] = "",
+) -> Result:
+    """Show what each stage of GoldenGate's Extract and Replicat does with a DDL statement. Connects to nothing."""
+    return explain_ddl.explain(Record(statement, dialect, schema), Files(extract, replicat, side), error)

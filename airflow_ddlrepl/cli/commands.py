@@ -194,8 +194,15 @@ def import_hvr(path: Path, output: Path | None, channel: str) -> Result:
     return importing.import_hvr(path, output, channel)
 
 
+def import_goldengate(paths: Sequence[Path], *, has_yaml: bool) -> Result:
+    """Read parameter files of GoldenGate into the sections `extract` and `replicat`."""
+    from airflow_ddlrepl.frontends.goldengate import importing
+
+    return importing.import_goldengate(paths, has_yaml=has_yaml)
+
+
 def judge_import(result: Any) -> Exit:
-    """Return FAILED when a part of the imported channel was refused."""
+    """Return FAILED when a part of what is imported was refused."""
     return Exit.DONE if result.is_whole else Exit.FAILED
 
 

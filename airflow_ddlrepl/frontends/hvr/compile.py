@@ -12,26 +12,17 @@ from pydantic import ValidationError
 from airflow_ddlrepl.config.hvr.action_text import read_parameters
 from airflow_ddlrepl.config.sections.adapt_actions import AdaptAction
 from airflow_ddlrepl.config.sections.table_mapping import ColumnProperty, Restriction, TableProperty
-from airflow_ddlrepl.frontends.hvr.definition import ALL, HvrAction, HvrDefinition, Problems, message
+from airflow_ddlrepl.frontends.findings import Fate, Finding, message
+from airflow_ddlrepl.frontends.hvr.definition import ALL, HvrAction, HvrDefinition, Problems
 from airflow_ddlrepl.frontends.hvr.read_text import unknown_action, unknown_parameters
 from airflow_ddlrepl.frontends.hvr.restrict import restriction
 from airflow_ddlrepl.frontends.hvr.sequences import db_sequence
 from airflow_ddlrepl.frontends.hvr.sides import Sides, sides_of
 from airflow_ddlrepl.frontends.hvr.table_names import CURRENT_SCHEMA, TableNames, literal
 from airflow_ddlrepl.frontends.hvr.target_tables import TargetColumns
-from airflow_ddlrepl.frontends.hvr.vocabulary import ACTIONS, Fate, entry, without_parameters
+from airflow_ddlrepl.frontends.hvr.vocabulary import ACTIONS, entry, without_parameters
 
 _METHODS = ("BURST", "CONTINUOUS", "AUTO")
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """A finding is something of the HVR channel that the channel file does not have. line: of the imported file."""
-
-    line: int
-    fate: Fate
-    what: str
-    why: str
 
 
 @dataclass(slots=True)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from pydantic import ValidationError
-
 from airflow_ddlrepl.errors import ConfigError
 
 ALL = "*"
@@ -61,12 +59,3 @@ class Problems(Exception):
         lines = [f"{file}:{line}: {text}" for line, text in sorted(set(self.found))]
         head = "" if len(lines) == 1 else f"{len(lines)} problems\n"
         return ConfigError(head + "\n".join(lines), code="CFG-141", hint="docs/hvr.md, Importing, shows what is read")
-
-
-def message(error: ValueError) -> str:
-    """Return in one line what is wrong with a value of the channel file."""
-    if not isinstance(error, ValidationError):
-        return str(error)
-    details = error.errors(include_url=False, include_input=False)
-    texts = (f"{'.'.join(map(str, d['loc']))}: {d['msg'].removeprefix('Value error, ')}" for d in details)
-    return "; ".join(text.removeprefix(": ").replace("Input should be", "has to be") for text in texts)

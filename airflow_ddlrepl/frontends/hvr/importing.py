@@ -10,11 +10,11 @@ import yaml
 
 from airflow_ddlrepl.config.file.load import read_channel
 from airflow_ddlrepl.errors import ConfigError
-from airflow_ddlrepl.frontends.hvr.compile import Compiled, Finding, compile_channel
+from airflow_ddlrepl.frontends.findings import Fate, Finding, report_lines
+from airflow_ddlrepl.frontends.hvr.compile import Compiled, compile_channel
 from airflow_ddlrepl.frontends.hvr.definition import HvrDefinition, Problems
 from airflow_ddlrepl.frontends.hvr.read_json import read_json
 from airflow_ddlrepl.frontends.hvr.read_text import read_text
-from airflow_ddlrepl.frontends.hvr.vocabulary import Fate
 
 MAX_BYTES = 64 << 20
 
@@ -44,11 +44,7 @@ class Imported:
 
     def report(self) -> str:
         """Return the findings as lines for a person, by class."""
-        lines = [f"channel {self.channel['channel']} from {self.file}"]
-        for fate in Fate:
-            found = [one for one in self.findings if one.fate is fate]
-            lines += [f"{fate}: {len(found) or 'nothing'}"]
-            lines += [f"  {self.file}:{one.line}: {one.what}: {one.why}" for one in found]
+        lines = [f"channel {self.channel['channel']} from {self.file}", *report_lines(self.findings, self.file)]
         return "\n".join(lines).encode(errors="backslashreplace").decode()
 
     def yaml(self) -> str:

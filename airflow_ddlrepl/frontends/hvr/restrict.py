@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from airflow_ddlrepl.frontends.findings import Fate
 from airflow_ddlrepl.frontends.hvr.definition import HvrAction
 from airflow_ddlrepl.frontends.hvr.sides import Sides
 from airflow_ddlrepl.frontends.hvr.table_names import TableNames
-from airflow_ddlrepl.frontends.hvr.vocabulary import Fate
 
 _CONDITIONS = {"CaptureCondition": "capture", "IntegrateCondition": "integrate", "RefreshCondition": "refresh"}
 Findings = list[tuple[Fate, str, str]]

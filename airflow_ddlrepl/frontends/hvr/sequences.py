@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from airflow_ddlrepl.frontends.findings import Fate
 from airflow_ddlrepl.frontends.hvr.definition import HvrAction, HvrDefinition
 from airflow_ddlrepl.frontends.hvr.sides import Sides
 from airflow_ddlrepl.frontends.hvr.table_names import CURRENT_SCHEMA, literal
-from airflow_ddlrepl.frontends.hvr.vocabulary import Fate, entry
+from airflow_ddlrepl.frontends.hvr.vocabulary import entry
 
 
 def db_sequence(definition: HvrDefinition, sides: Sides) -> dict[str, Any]:

@@ -8,10 +8,10 @@ from typing import Any
 from pydantic import ValidationError
 
 from airflow_ddlrepl.config.sections.target_tables import TargetTable
-from airflow_ddlrepl.frontends.hvr.definition import ALL, HvrAction, message
+from airflow_ddlrepl.frontends.findings import Fate, message
+from airflow_ddlrepl.frontends.hvr.definition import ALL, HvrAction
 from airflow_ddlrepl.frontends.hvr.sides import Sides
 from airflow_ddlrepl.frontends.hvr.table_names import TableNames
-from airflow_ddlrepl.frontends.hvr.vocabulary import Fate
 
 _EXPRESSIONS = {
     "{hvr_integ_tstamp}": "{commit_time}",

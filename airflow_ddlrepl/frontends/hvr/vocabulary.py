@@ -3,55 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from enum import StrEnum
 
 from airflow_ddlrepl.config.hvr.action_text import PARAMETERS
+from airflow_ddlrepl.frontends.findings import TAKEN, Entry, Fate, entries, taken
 from airflow_ddlrepl.frontends.hvr.definition import ALL
 
-
-class Fate(StrEnum):
-    """A fate says what becomes of a parameter that the channel file has nothing for.
-
-    SAFE: nothing is lost without it. ATTENTION: the channel works, and somebody has to decide or set something.
-    REFUSED: without it other rows or values would arrive, so what it belongs to is left out.
-    """
-
-    SAFE = "ignored safely"
-    ATTENTION = "needs attention"
-    REFUSED = "refused"
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """An entry is what becomes of a parameter, and why. fate None: it is compiled into the channel file."""
-
-    fate: Fate | None
-    why: str = ""
-
-
-COMPILED = Entry(None)
 _CONTEXT = {"Context": Entry(Fate.REFUSED, "an action that holds in some contexts only would hold always here")}
 
 
-def _all(fate: Fate, why: str, *names: str) -> dict[str, Entry]:
-    return {name: Entry(fate, why) for text in names for name in text.split()}
-
-
 def _safe(why: str, *names: str) -> dict[str, Entry]:
-    return _all(Fate.SAFE, why, *names)
+    return entries(Fate.SAFE, why, *names)
 
 
 def _attention(why: str, *names: str) -> dict[str, Entry]:
-    return _all(Fate.ATTENTION, why, *names)
+    return entries(Fate.ATTENTION, why, *names)
 
 
 def _refused(why: str, *names: str) -> dict[str, Entry]:
-    return _all(Fate.REFUSED, why, *names)
-
-
-def _compiled(*names: str) -> dict[str, Entry]:
-    return dict.fromkeys((name for text in names for name in text.split()), COMPILED)
+    return entries(Fate.REFUSED, why, *names)
 
 
 _FILES = "files are no source and no target here"
@@ -59,7 +28,7 @@ _LOG = "PostgreSQL's log is read through a replication slot: nothing is to be se
 _ROWS = "the targets would get rows or values that HVR leaves out or changes"
 
 _CAPTURE = {
-    **_compiled("NoTruncate"),
+    **taken("NoTruncate"),
     **_safe("changes of a row are always netted per cycle", "Coalesce"),
     **_safe("the log's old values are used where a target needs them", "NoBeforeUpdate"),
     **_safe("a value that the log lacks is kept at the target, or the row is read again", "AugmentIncomplete"),
@@ -68,13 +37,13 @@ _CAPTURE = {
         _LOG, "XLogDirectory LogJournal LogJournalSysDir CheckpointFrequency CheckpointStorage HashBuckets HashKey"
     ),
     **_safe(_LOG, "TriggerBased QuickToggle ToggleFrequency KeyOnlyCaptureTable"),
-    **_compiled("IgnoreSessionName"),
+    **taken("IgnoreSessionName"),
     **_refused(_ROWS, "IgnoreCondition IgnoreUpdateCondition"),
     **_refused(_FILES, "DeleteAfterCapture Pattern IgnorePattern IgnoreUnterminated IgnoreSizeChanges AccessDelay"),
     **_refused(_FILES, "UseDirectoryTime"),
 }
 _INTEGRATE = {
-    **_compiled("Method"),
+    **taken("Method"),
     **_safe("changes are always merged set by set, in one transaction per cycle", "Burst BurstCommitFrequency"),
     **_safe("changes are always merged set by set, in one transaction per cycle", "Coalesce TxBundleSize TxSplitLimit"),
     **_safe("a cycle is as long as capture.window_bytes says", "CycleByteLimit JournalRouterFiles JournalBurstTable"),
@@ -95,7 +64,7 @@ _INTEGRATE = {
     **_CONTEXT,
 }
 _COLUMNS = {
-    **_compiled("Name BaseName Absent Key Extra SoftDelete IntegrateExpression Datatype Length Precision Scale"),
+    **taken("Name BaseName Absent Key Extra SoftDelete IntegrateExpression Datatype Length Precision Scale"),
     **_safe("PostgreSQL distributes no rows", "DistributionKey"),
     **_refused("a column of a name is meant, not of a type", "DatatypeMatch"),
     **_refused("write it as `target_tables` (docs/target_tables.md)", "TimeKey"),
@@ -108,7 +77,7 @@ _COLUMNS = {
     **_CONTEXT,
 }
 _TABLES = {
-    **_compiled("BaseName Schema CoerceErrorPolicy"),
+    **taken("BaseName Schema CoerceErrorPolicy"),
     **_safe("nothing of the kind is needed between PostgreSQL servers", "NoDuplicateRows CreateUnicodeDatatypes"),
     **_safe("nothing of the kind is needed between PostgreSQL servers", "DistributionKeyLimit PartitionByDate"),
     **_safe("nothing of the kind is needed between PostgreSQL servers", "DistributionKeyAvoidPattern BQClusterKeys"),
@@ -121,11 +90,11 @@ _TABLES = {
     **_CONTEXT,
 }
 _RESTRICT = {
-    **_compiled("CaptureCondition IntegrateCondition RefreshCondition"),
+    **taken("CaptureCondition IntegrateCondition RefreshCondition"),
     **_safe("a table is read in chunks that need no condition", "SliceCountCondition SliceSeriesCondition"),
     **_refused(_ROWS, "CompareCondition RefreshJoinCondition CompareJoinCondition HorizColumn HorizLookupTable"),
     **_refused(_ROWS, "DynamicHorizLookup AddressTo AddressSubscribe SelectDistinct"),
-    **_compiled("Context"),
+    **taken("Context"),
 }
 _SCHEDULING = {
     **_attention(
@@ -145,7 +114,7 @@ _OBJECTS = {
 }
 
 ACTIONS: Mapping[str, Mapping[str, Entry]] = {
-    "AdaptDDL": dict.fromkeys((name for name in PARAMETERS if name != "Table"), COMPILED),
+    "AdaptDDL": dict.fromkeys((name for name in PARAMETERS if name != "Table"), TAKEN),
     "Capture": _CAPTURE,
     "Integrate": _INTEGRATE,
     "ColumnProperties": _COLUMNS,
@@ -160,7 +129,7 @@ ACTIONS: Mapping[str, Mapping[str, Entry]] = {
         "TreatCollisionAsError TimestampColumn AutoHistoryPurge DetectDuringRefresh Context",
     ),
     "DbSequence": {
-        **_compiled("Name Schema"),
+        **taken("Name Schema"),
         **_refused(
             "sequences go from the source to every target, under the source's name", "CaptureOnly IntegrateOnly"
         ),
@@ -187,4 +156,4 @@ def entry(action: str, parameter: str) -> Entry:
 def without_parameters(action: str) -> Entry:
     """Return what becomes of an action that is given without parameters."""
     entries = list(ACTIONS[action].values())
-    return COMPILED if COMPILED in entries else entries[-1]
+    return TAKEN if TAKEN in entries else entries[-1]

@@ -16,4 +16,4 @@ def separate_comments(record: Record, parameters: DdlParameters) -> Verdict:
     comments = comments_of(pieces)
     command = without_comments(record.raw, pieces).strip()
     found = f"{len(comments)} comments" if comments else "no comments"
-    return Verdict(replace(record, text=record.raw, command=command, comments=comments), found)
+    return Verdict(replace(record, command=command, comments=comments), found)

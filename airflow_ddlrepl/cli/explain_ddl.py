@@ -1,0 +1,153 @@
+"""Explain what an Extract and a Replicat do with a DDL statement, stage by stage."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from airflow_ddlrepl.config.goldengate.clauses import Filters
+from airflow_ddlrepl.config.goldengate.extract import ExtractParameters
+from airflow_ddlrepl.config.goldengate.replicat import ReplicatParameters
+from airflow_ddlrepl.errors import ConfigError
+from airflow_ddlrepl.frontends.goldengate.error_numbers import sqlstate
+from airflow_ddlrepl.frontends.goldengate.importing import read_extract, read_replicat
+from airflow_ddlrepl.goldengate.extract.pipeline import extract
+from airflow_ddlrepl.goldengate.record import Evaluation, Outcome, Record, Step
+from airflow_ddlrepl.goldengate.replicat.errors import Handling
+from airflow_ddlrepl.goldengate.replicat.pipeline import answered, replicate
+
+
+class Side(StrEnum):
+    """A side is the process that evaluates a statement: at the source, or at a target."""
+
+    EXTRACT = "extract"
+    REPLICAT = "replicat"
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """An explained statement is its evaluation by one side. number: of several, from 1 on; of: how many."""
+
+    side: Side
+    number: int
+    of: int
+    evaluation: Evaluation
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the evaluation as JSON values."""
+        record, outcome, steps = self.evaluation
+        return {
+            "side": self.side,
+            "statement": record.raw,
+            "outcome": outcome,
+            "why": self.evaluation.why,
+            "scope": record.scope,
+            "operation": record.operation,
+            "object_type": record.object_type,
+            "base": None if record.base is None else str(record.base),
+            "derived": None if record.derived is None else str(record.derived),
+            "comments": list(record.comments),
+            "text": record.text,
+            "steps": [step._asdict() for step in steps],
+        }
+
+    def lines(self) -> Iterator[str]:
+        """Yield the evaluation as lines for a person; a stage's text is shown where it has changed it."""
+        of = f" ({self.number} of {self.of})" if self.of > 1 else ""
+        yield f"{self.side.capitalize()}{of}: {_one_line(self.evaluation.record.raw)}"
+        text = self.evaluation.record.raw
+        for step in self.evaluation.steps:
+            yield f"  {step.number:2} {step.stage:<23}{step.why}{_ending(step)}"
+            if step.text != text:
+                yield f"     {'':<23}> {_one_line(step.text)}"
+            text = step.text or text
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """An explanation is each evaluation of a statement, Extract's before those of the Replicat."""
+
+    evaluations: tuple[Explained, ...]
+
+    def to_json(self) -> list[dict[str, Any]]:
+        """Return the evaluations as JSON values."""
+        return [one.to_json() for one in self.evaluations]
+
+    def text(self) -> str:
+        """Return the evaluations as text for a person."""
+        return "\n".join(line for one in self.evaluations for line in one.lines())
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """The files of a question are the parameter files of the sides; a side without a file takes every statement."""
+
+    extract: Path | None
+    replicat: Path | None
+    side: Side | None
+
+    def parameters(self) -> tuple[ExtractParameters | None, ReplicatParameters | None]:
+        """Return the parameters of both sides, None for one that isn't asked.
+
+        Raises ConfigError DDL-101 when no side is named, and as the reader of the files does.
+        """
+        if self.side is None and self.extract is None and self.replicat is None:
+            hint = "give --extract FILE.prm, --replicat FILE.prm or both; or --side for parameters that take everything"
+            raise ConfigError("there is nothing to evaluate the statement by", code="DDL-101", hint=hint)
+        source = read_extract(self.extract) if self.extract else None
+        target = read_replicat(self.replicat) if self.replicat else None
+        if self.side is Side.EXTRACT:
+            return source or ExtractParameters(ddl=Filters(), tables=("*",)), None
+        if self.side is Side.REPLICAT:
+            return None, target or ReplicatParameters()
+        return source, target
+
+
+def explain(record: Record, files: Files, error: str = "") -> Explanation:
+    """Evaluate a statement by the parameters of the sides; what Extract writes goes into Replicat.
+
+    error: the code with which the target answers; empty: it runs the statement. Raises ConfigError DDL-102 for a
+    text that is no statement.
+    """
+    if not record.raw.strip():
+        raise ConfigError("the statement is empty", code="DDL-102", hint='write it in quotes: "ALTER TABLE hr.t …"')
+    source, target = files.parameters()
+    found: list[Explained] = []
+    records = [record]
+    if source is not None:
+        found += _numbered(Side.EXTRACT, list(extract(record, source)))
+        written = [one.evaluation for one in found if one.evaluation.outcome is Outcome.WRITTEN]
+        records = [Record(one.record.text, record.dialect, record.schema, known_base=None) for one in written]
+    if target is not None:
+        runs = [one for each in records for one in replicate(each, target)]
+        found += _numbered(Side.REPLICAT, [_with_answers(one, error, target) for one in runs])
+    return Explanation(tuple(found))
+
+
+def _numbered(side: Side, evaluations: list[Evaluation]) -> Iterator[Explained]:
+    for number, evaluation in enumerate(evaluations, 1):
+        yield Explained(side, number, len(evaluations), evaluation)
+
+
+def _with_answers(evaluation: Evaluation, error: str, parameters: ReplicatParameters) -> Evaluation:
+    """Return the evaluation with what becomes of the target's answer: its first, and the last when it is retried."""
+    if evaluation.outcome is not Outcome.RUNS:
+        return evaluation
+    code = (sqlstate(int(error)) or error) if error.isdecimal() and len(error) < 6 else error
+    after, answer = answered(evaluation, code or None, 1, parameters)
+    if answer.handling is Handling.RETRY:
+        last = 1 + max(rule.max_retries for rule in parameters.errors)
+        final, _ = answered(evaluation, code, last, parameters)
+        after = after._replace(steps=(*after.steps, *final.steps[len(evaluation.steps) :]))
+    return after
+
+
+def _ending(step: Step) -> str:
+    return "" if step.outcome is Outcome.GOES_ON else f" -> {step.outcome}"
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())

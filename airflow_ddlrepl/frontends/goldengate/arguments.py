@@ -1,0 +1,86 @@
+"""Parse the arguments of a parameter by the grammar in arguments.lark, and say in words what is wrong with them."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from pathlib import Path
+
+from lark import Lark, Token, Tree
+from lark.exceptions import UnexpectedInput, UnexpectedToken
+
+from airflow_ddlrepl.config.base.suggestion import nearest
+from airflow_ddlrepl.frontends.goldengate import vocabulary
+from airflow_ddlrepl.frontends.goldengate.problems import Problem
+from airflow_ddlrepl.frontends.goldengate.statements import Statement
+
+Parsed = Tree[Token]
+RULES = {"TABLEEXCLUDE": "exclude", "MAPEXCLUDE": "exclude"}
+_GRAMMAR = Path(__file__).with_name("arguments.lark")
+_STARTS = ["ddl", "ddlsubst", "ddlerror", "ddloptions", "table", "map", "exclude"]
+_WANTED = {
+    "NAME": "a name", "STRING": "a text in quotes", "NUMBER": "a number", "ACTION": "ABEND, IGNORE or DISCARD",
+    "OPTION": "an option", "PLAIN_OPTION": "an option", "VALUE_OPTION": "an option", "INCLUDE": "INCLUDE",
+    "EXCLUDE": "EXCLUDE", "SCOPE": "MAPPED, UNMAPPED, OTHER or ALL", "VALUED": "OPTYPE, OBJTYPE, OBJNAME, INSTR …",
+    "WHEN": "BEFORE or AFTER", "TARGET": "TARGET", "WITH": "WITH", "LPAR": "(", "RPAR": ")", "COMMA": "a comma",
+    "DEFAULT": "DEFAULT",
+}  # fmt: skip
+_KNOWN = {
+    "ddloptions": [*vocabulary.DDL_OPTIONS, *vocabulary.DDL_OPTIONS_WITH_VALUES, "ADDTRANDATA", "REMOVECOMMENTS"],
+    "table": [*vocabulary.MAP_OPTIONS, "TARGET"],
+    "map": [*vocabulary.MAP_OPTIONS, "TARGET"],
+    "ddl": [*vocabulary.CLAUSE_WORDS, "INCLUDE", "EXCLUDE"],
+    "ddlsubst": [*vocabulary.CLAUSE_WORDS, "INCLUDE", "EXCLUDE", "WITH"],
+    "ddlerror": sorted(vocabulary.CONTINUING | {"DEFAULT"}),
+}
+_TRAPS = (
+    (r"\bOPTYPE\s+\w+\s*$", r",", "OPTYPE takes one operation, and no list: write an INCLUDE for each"),
+    (r"\bOPTYPE\s*$", r"\(", "OPTYPE takes one operation, and no list: write an INCLUDE for each"),
+    (r"\bOBJTYPE\s+\S+\s*$", r",", "OBJTYPE takes one type, and no list: write an INCLUDE for each"),
+    (r"\bOBJTYPE\s*$", r"\(", "OBJTYPE takes one type, and no list: write an INCLUDE for each"),
+    (r"\bOBJTYPE\s+\w+\s*$", r"\w", "a type of several words stands in quotes: OBJTYPE 'MATERIALIZED VIEW'"),
+)
+"""What stands before and at the place of an error, and what its usual reason is."""
+
+
+def parse(statement: Statement) -> Parsed:
+    """Return the parsed arguments of a parameter; its tokens count characters from the statement's `start`.
+
+    Raises Problem at the first thing that the parameter can't have there.
+    """
+    rule = RULES.get(statement.name, statement.name.lower())
+    try:
+        return _parser().parse(statement.text, start=rule)
+    except UnexpectedInput as error:
+        at = error.pos_in_stream if error.pos_in_stream is not None else len(statement.text)
+        if isinstance(error, UnexpectedToken) and error.token.type == "$END":
+            at = len(statement.text.rstrip())
+        raise Problem(statement.start + at, _explained(statement, rule, at, error)) from None
+
+
+@lru_cache(1)
+def _parser() -> Lark:
+    text = _GRAMMAR.read_text(encoding="utf-8")
+    for name in ("SCOPES", "CLAUSE_WORDS", "DDL_OPTIONS", "DDL_OPTIONS_WITH_VALUES", "MAP_OPTIONS"):
+        text = text.replace(f"@{name}@", "|".join(sorted(getattr(vocabulary, name), key=len, reverse=True)))
+    return Lark(text, parser="lalr", start=_STARTS, maybe_placeholders=False)
+
+
+def _explained(statement: Statement, rule: str, at: int, error: UnexpectedInput) -> str:
+    before, behind = statement.text[:at], statement.text[at:]
+    if rule == "exclude":
+        return f"{statement.name} has one name: repeat the parameter for another"
+    if rule.startswith("ddl"):
+        for pattern, sign, why in _TRAPS:
+            if re.search(pattern, before, re.IGNORECASE) and re.match(sign, behind):
+                return why
+    word = re.match(r"[^\s,;()]+|.", behind)
+    accepted = next((found for name in ("accepts", "expected", "allowed") if (found := getattr(error, name, None))), ())
+    wanted = [text for name, text in _WANTED.items() if name in accepted]
+    expected = f"it expects {' or '.join(dict.fromkeys(wanted))}" if wanted else "it expects nothing more"
+    if word is None:
+        return f"{statement.name} ends here: {expected}"
+    guess = nearest(word[0].upper(), _KNOWN[rule])
+    shown = "this" if re.search(r"PASSWORD", before, re.IGNORECASE) else word[0]
+    hint = guess if guess and f" {word[0].upper()}?" not in guess else expected
+    return f"{statement.name} can't have {shown} here: {hint}"

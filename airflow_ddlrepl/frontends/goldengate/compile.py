@@ -1,0 +1,250 @@
+"""Compile the parameters of a parameter file into those of an Extract or a Replicat, and list what is not taken."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from lark import Token, Tree
+from pydantic import ValidationError
+
+from airflow_ddlrepl.config.base.suggestion import nearest
+from airflow_ddlrepl.config.goldengate.clauses import Filters
+from airflow_ddlrepl.config.goldengate.extract import ExtractParameters
+from airflow_ddlrepl.config.goldengate.options import RemoveComments
+from airflow_ddlrepl.config.goldengate.replicat import MapParameter, ReplicatParameters
+from airflow_ddlrepl.frontends.findings import Entry, Fate, message
+from airflow_ddlrepl.frontends.goldengate.arguments import Parsed, parse
+from airflow_ddlrepl.frontends.goldengate.clauses import read_clauses, read_error_rules, read_substitution
+from airflow_ddlrepl.frontends.goldengate.names import read_name
+from airflow_ddlrepl.frontends.goldengate.problems import ParameterFinding, Place, Problem
+from airflow_ddlrepl.frontends.goldengate.source_text import SourceText
+from airflow_ddlrepl.frontends.goldengate.statements import Statement, split
+from airflow_ddlrepl.frontends.goldengate.vocabulary import (
+    DDL_OPTIONS,
+    DDL_OPTIONS_WITH_VALUES,
+    MAP_OPTIONS,
+    PARAMETERS,
+)
+
+_OF_ONE_SIDE = {"TABLE": "EXTRACT", "TABLEEXCLUDE": "EXTRACT", "MAP": "REPLICAT", "MAPEXCLUDE": "REPLICAT"}
+_DROPPED = "the catalog {} is dropped: a channel replicates one database"
+
+
+@dataclass(slots=True)
+class Compiled:
+    """A compiled parameter file is the values of its side's parameters, with findings. side: EXTRACT or REPLICAT."""
+
+    side: str = ""
+    values: dict[str, Any] = field(default_factory=dict)
+    findings: list[ParameterFinding] = field(default_factory=list)
+    problems: list[tuple[Place, str]] = field(default_factory=list)
+
+    def parameters(self) -> ExtractParameters | ReplicatParameters:
+        """Return the parameters. Raises pydantic's ValidationError for what is wrong between them."""
+        kind = ExtractParameters if self.side == "EXTRACT" else ReplicatParameters
+        return kind.model_validate(self.values)
+
+
+def compile_file(source: SourceText) -> Compiled:
+    """Return what a parameter file means here, with everything that is wrong with it."""
+    statements, compiled = [], Compiled()
+    for one in split(source.text):
+        if isinstance(one, Problem):
+            compiled.problems.append(one.located(source.locate))
+        else:
+            statements.append(one)
+    sides = [one for one in statements if one.name in ("EXTRACT", "REPLICAT")]
+    if len({one.name for one in sides}) != 1:
+        what = "both EXTRACT and REPLICAT" if sides else "neither EXTRACT nor REPLICAT"
+        at = sides[-1].at if sides else 0
+        compiled.problems.append((source.locate(at), f"the file has {what}: it has to be of one process"))
+        return compiled
+    compiled.side = sides[0].name
+    compiler = _Compiler(source, compiled)
+    for statement in statements:
+        compiler.read(statement)
+    compiler.check(statements, sides[0])
+    return compiled
+
+
+class _Compiler:
+    """The compiler reads one parameter after the other into the values of a side's parameters."""
+
+    def __init__(self, source: SourceText, compiled: Compiled) -> None:
+        self._source = source
+        self._compiled = compiled
+        self._values = compiled.values
+        self._readers: dict[str, Callable[[Statement, Parsed], None]] = {
+            "DDL": self._read_ddl, "DDLOPTIONS": self._read_ddl_options, "DDLSUBST": self._read_ddl_subst,
+            "DDLERROR": self._read_ddl_error, "TABLE": self._read_table, "MAP": self._read_map,
+            "TABLEEXCLUDE": self._read_exclude, "MAPEXCLUDE": self._read_exclude,
+        }  # fmt: skip
+
+    def read(self, statement: Statement) -> None:
+        """Read one parameter; what is wrong with it joins the problems."""
+        try:
+            if statement.name in self._readers:
+                self._read_taken(statement)
+            else:
+                self._read_other(statement)
+        except Problem as problem:
+            self._compiled.problems.append(problem.located(self._source.locate))
+
+    def check(self, statements: list[Statement], side: Statement) -> None:
+        """Look at parameters that depend on each other."""
+        first = {one.name: one for one in reversed(statements)}
+        ddl = first.get("DDL")
+        if side.name == "EXTRACT" and ddl is None:
+            self._find(side.at, Fate.ATTENTION, "EXTRACT", "there is no DDL parameter: no DDL statement is captured")
+        if side.name == "EXTRACT" and ddl is not None and "PASSTHRU" in first:
+            why = "DDL in a data pump (PASSTHRU): a pump passes all DDL on, and GoldenGate ends with OGG-00528"
+            self._compiled.problems.append((self._source.locate(ddl.at), why))
+        if side.name == "REPLICAT" and "SOURCEDEFS" in first and ddl is not None:
+            self._find(first["SOURCEDEFS"].at, Fate.ATTENTION, "SOURCEDEFS", "with DDL a Replicat abends on it")
+        trails = [one for one in statements if one.name in ("EXTTRAIL", "RMTTRAIL")]
+        if len(trails) > 1:
+            why = "TABLE and TABLEEXCLUDE of all trails are taken together: a channel has one trail"
+            self._find(trails[1].at, Fate.ATTENTION, trails[1].name, why)
+        try:
+            if not self._compiled.problems:
+                self._compiled.parameters()
+        except ValidationError as error:
+            at = (ddl or side).at
+            self._compiled.problems.append((self._source.locate(at), message(error)))
+
+    def _find(self, at: int, fate: Fate, what: str, why: str) -> None:
+        place = self._source.locate(at)
+        self._compiled.findings.append(ParameterFinding(place.line, fate, what, why, place.file, place.column))
+
+    def _read_taken(self, statement: Statement) -> None:
+        side = _OF_ONE_SIDE.get(statement.name, self._compiled.side)
+        if side != self._compiled.side:
+            why = f"belongs into the file of {'an Extract' if side == 'EXTRACT' else 'a Replicat'}"
+            self._find(statement.at, Fate.REFUSED, statement.name, why)
+            return
+        self._readers[statement.name](statement, parse(statement))
+
+    def _read_other(self, statement: Statement) -> None:
+        name = statement.name
+        entry = PARAMETERS.get(name)
+        if not name:
+            self._find(statement.at, Fate.REFUSED, "…", "is no parameter; it is not shown, as a login stands before it")
+        elif entry is None:
+            guess = nearest(name, PARAMETERS) or f"is no parameter that is known; {_cause(name)}"
+            self._find(statement.at, Fate.REFUSED, name[:60], guess)
+        elif name == "TRANLOGOPTIONS" and re.search(r"EXCLUDEUSER|EXCLUDETAG|_FILTER", statement.text, re.IGNORECASE):
+            why = "changes of a user or tag are not left out; DDL that a Replicat has run is, by IGNOREREPLICATES"
+            self._find(statement.at, Fate.ATTENTION, name, why)
+        elif entry.fate is not None:
+            self._find(statement.at, entry.fate, name, entry.why)
+
+    def _read_ddl(self, statement: Statement, parsed: Parsed) -> None:
+        clauses = read_clauses(statement, parsed.children, self._find)
+        before = self._values.get("ddl")
+        if before is not None:
+            why = "there are several DDL parameters, and GoldenGate takes one: their clauses are taken together"
+            self._find(statement.at, Fate.ATTENTION, "DDL", why)
+            clauses = {key: [*getattr(before, key), *found] for key, found in clauses.items()}
+        try:
+            self._values["ddl"] = Filters.model_validate(clauses)
+        except ValidationError as error:
+            raise Problem(statement.at, f"DDL {message(error)}") from None
+
+    def _read_ddl_options(self, statement: Statement, parsed: Parsed) -> None:
+        for option in parsed.children:
+            if not isinstance(option, Tree):
+                continue
+            token = next(iter(option.scan_values(lambda _: True)), None)
+            at = statement.start + (token.start_pos or 0) if isinstance(token, Token) else statement.at
+            if option.data == "remove_comments":
+                found = (*self._values.get("remove_comments", ()), RemoveComments(str(token).lower()))
+                self._values["remove_comments"] = tuple(dict.fromkeys(found))
+            elif option.data == "add_trandata":
+                self._read_add_trandata(at)
+            else:
+                self._read_plain_option(str(token).upper(), at)
+
+    def _read_add_trandata(self, at: int) -> None:
+        if self._compiled.side == "EXTRACT":
+            self._values["add_trandata"] = True
+        why = "new tables log whole rows (REPLICA IDENTITY FULL), and no supplemental log group is made"
+        self._find(at, Fate.ATTENTION, "DDLOPTIONS ADDTRANDATA", why)
+
+    def _read_plain_option(self, name: str, at: int) -> None:
+        entry = {**DDL_OPTIONS, **DDL_OPTIONS_WITH_VALUES}[name]
+        key = "ignore_replicates" if name.endswith("REPLICATES") else "map_derived"
+        if entry.fate is not None:
+            self._find(at, entry.fate, f"DDLOPTIONS {name}", entry.why)
+        elif (key == "map_derived") is (self._compiled.side == "REPLICAT"):
+            self._values[key] = name in ("IGNOREREPLICATES", "MAPDERIVED")
+        else:
+            other = "Extract" if self._compiled.side == "REPLICAT" else "Replicat"
+            self._find(at, Fate.ATTENTION, f"DDLOPTIONS {name}", f"is an option of {other}: it does nothing here")
+
+    def _read_ddl_subst(self, statement: Statement, parsed: Parsed) -> None:
+        found = read_substitution(statement, parsed, self._find)
+        self._values["substitutions"] = (*self._values.get("substitutions", ()), found)
+
+    def _read_ddl_error(self, statement: Statement, parsed: Parsed) -> None:
+        if self._compiled.side == "EXTRACT":
+            self._find(statement.at, Fate.ATTENTION, "DDLERROR", "is for a Replicat: an Extract runs no DDL")
+            return
+        rules = read_error_rules(statement, parsed, self._find)
+        self._values["errors"] = (*self._values.get("errors", ()), *rules)
+
+    def _read_table(self, statement: Statement, parsed: Parsed) -> None:
+        self._values.setdefault("tables", []).append(self._pattern(statement, parsed.children[0]))
+        self._read_options(statement, parsed)
+
+    def _read_map(self, statement: Statement, parsed: Parsed) -> None:
+        source, target = (one for one in parsed.children[:2] if isinstance(one, Tree))
+        names = [self._pattern(statement, one) for one in (source, target.children[0])]
+        try:
+            found = MapParameter(source=names[0], target=names[1])
+        except ValidationError as error:
+            raise Problem(statement.at, f"MAP: {message(error)}") from None
+        self._values.setdefault("maps", []).append(found)
+        self._read_options(statement, parsed)
+
+    def _read_exclude(self, statement: Statement, parsed: Parsed) -> None:
+        self._values.setdefault("exclude", []).append(self._pattern(statement, parsed.children[0]))
+        self._read_options(statement, parsed)
+
+    def _read_options(self, statement: Statement, parsed: Parsed) -> None:
+        """List the options of a TABLE or MAP, none of which is taken."""
+        for option in parsed.children[1:]:
+            if isinstance(option, Tree) and option.data == "option":
+                token = option.children[0]
+                entry = MAP_OPTIONS[str(token).upper()]
+                self._find_option(statement, token, entry)
+            elif isinstance(option, Tree) and option.data == "target" and statement.name == "TABLE":
+                why = "names become those of a target by the MAP of a Replicat alone"
+                self._find(statement.at, Fate.ATTENTION, "TABLE … TARGET", why)
+
+    def _find_option(self, statement: Statement, token: Parsed | Token, entry: Entry) -> None:
+        if entry.fate is not None and isinstance(token, Token):
+            at = statement.start + (token.start_pos or 0)
+            self._find(at, entry.fate, f"{statement.name} … {token.upper()}", entry.why)
+
+    def _pattern(self, statement: Statement, name: Parsed | Token) -> str:
+        """Return the pattern of a name, listing what it had that patterns here don't have."""
+        token = name.children[0] if isinstance(name, Tree) else name
+        at = statement.start + (token.start_pos or 0) if isinstance(token, Token) else statement.at
+        try:
+            found = read_name(str(token))
+        except ValueError as error:
+            raise Problem(at, str(error)) from None
+        if found.catalog:
+            self._find(at, Fate.ATTENTION, f"{statement.name} {token}", _DROPPED.format(found.catalog))
+        if found.parts == 1 and statement.name != "MAP":
+            self._find(at, Fate.ATTENTION, f"{statement.name} {token}", "has no schema: it is taken for any schema")
+        return found.pattern
+
+
+def _cause(name: str) -> str:
+    if re.search(r"[<>%]", name):
+        return "a placeholder has to be filled in"
+    return "look whether the line before goes on here, which an & or a comma at its end says"
