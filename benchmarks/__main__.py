@@ -15,7 +15,20 @@ from pathlib import Path
 
 from airflow_ddlrepl.demo.servers import PrivateServer
 from airflow_ddlrepl.spark.execute.runner import SparkRunner
-from benchmarks import comparisons, cycles, keys, long_trail, many, memory, ours, ratios, replays, scheduled, suspended
+from benchmarks import (
+    comparisons,
+    cycles,
+    evaluations,
+    keys,
+    long_trail,
+    many,
+    memory,
+    ours,
+    ratios,
+    replays,
+    scheduled,
+    suspended,
+)
 from benchmarks.pairs import show, show_peaks, show_seconds
 from benchmarks.workload import KINDS, NARROW, Kind
 
@@ -30,6 +43,7 @@ COLD, WARM = 5_000_000, 1_000_000
 REPLAY, SEGMENTS = 5_000_000, 100_000
 TABLES = 500
 MEMORY = (1_000_000, 20_000_000)
+STATEMENTS = 100_000
 MEASURES: dict[str, Callable[[ratios.Bench, Kind, argparse.Namespace], None]] = {
     "changes": lambda bench, kind, given: show(ratios.changes(bench, kind, scaled(CHANGES, given))),
     "keys": lambda bench, kind, given: show(keys.integrates(bench, kind, scaled(KEYS, given))),
@@ -44,7 +58,7 @@ MEASURES: dict[str, Callable[[ratios.Bench, Kind, argparse.Namespace], None]] = 
     "plan": lambda bench, kind, given: show_seconds(long_trail.plans(bench, kind, scaled(SEGMENTS, given))),
 }
 OF_EACH_KIND = ("changes", "keys", "refresh", "compare")
-PARTS = (*MEASURES, "memory")
+PARTS = (*MEASURES, "memory", "ddl")
 
 
 def scaled(amount: int, given: argparse.Namespace) -> int:
@@ -58,6 +72,10 @@ def main(arguments: list[str] | None = None) -> int:
     def say(text: str) -> None:
         print(f"[{time.monotonic() - started:5.0f} s] {text}", file=sys.stderr, flush=True)
 
+    if "ddl" in given.parts:
+        evaluations.measure(scaled(STATEMENTS, given))
+    if set(given.parts) <= {"ddl"}:
+        return 0
     with (
         tempfile.TemporaryDirectory(prefix="ddlrepl-bench-") as name,
         PrivateServer("source", settings=SETTINGS) as source,

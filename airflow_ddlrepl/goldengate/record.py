@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Generic, NamedTuple, TypeVar
 
@@ -15,8 +14,7 @@ from airflow_ddlrepl.model.names import TableName
 Parameters = TypeVar("Parameters")
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+class Record(NamedTuple):
     """A record is a DDL statement on its way through Extract or Replicat.
 
     raw: the text as it was captured. text: as it is now. command: without comments, as filters search it. comments:
@@ -36,7 +34,7 @@ class Record:
     text: str = ""
     command: str = ""
     comments: tuple[str, ...] = ()
-    reading: Reading = field(default_factory=Reading)
+    reading: Reading = Reading()
     operation: str = ""
     object_type: str = ""
     is_rename: bool = False
@@ -99,9 +97,9 @@ def evaluate(record: Record, parameters: Parameters, stages: tuple[Stage[Paramet
     """Send a record through the stages of a pipeline, up to the one that ends it."""
     steps: list[Step] = []
     outcome = Outcome.GOES_ON
-    for number, stage in enumerate(stages, 1):
-        record, why, outcome = stage.run(record, parameters)
-        steps.append(Step(number, stage.name, why, outcome, record.text))
+    for number, (name, run) in enumerate(stages, 1):
+        record, why, outcome = run(record, parameters)
+        steps.append(Step(number, name, why, outcome, record.text))
         if outcome is not Outcome.GOES_ON:
             break
     return Evaluation(record, outcome, tuple(steps))

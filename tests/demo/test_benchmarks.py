@@ -9,7 +9,7 @@ import pytest
 from airflow_ddlrepl.demo.servers import PrivateServer
 from airflow_ddlrepl.engines.postgres.connection.connect import connect
 from airflow_ddlrepl.ports.work import InProcess
-from benchmarks.__main__ import SETTINGS, options, run_parts
+from benchmarks.__main__ import SETTINGS, main, options, run_parts
 from benchmarks.ratios import Bench
 
 FEW = {**SETTINGS, "max_replication_slots": "5", "shared_buffers": "32MB"}
@@ -35,3 +35,12 @@ def test_each_part_measures_and_clears_away_what_it_made(
     shown = capsys.readouterr().out
     assert [what for what in COPIED if what not in shown] == []
     assert len(said) == sum(SAID.values()), said
+
+
+def test_statements_that_are_evaluated_get_to_the_target(capsys: pytest.CaptureFixture[str]) -> None:
+    """Of eight kinds all but a DROP that a clause excludes; with ten times the entries the same ones."""
+    assert main(["--parts", "ddl", "--scale", "0.0008"]) == 0
+    few, many, loaded = capsys.readouterr().out.splitlines()
+    assert [line.split(", ")[-1] for line in (few, many)] == ["70 run", "70 run"]
+    assert (few.split(" clauses")[0], many.split(" clauses")[0]) == ("100", "1000")
+    assert loaded.startswith("a parameter file of 10,000 lines: ")

@@ -22,7 +22,7 @@ TOKEN = re.compile(r'"((?:[^"]|"")+)"|\[([!^]?)([^\]]+)\]|(\*)|(\?)|(\|)|(.)', r
 
 def matches(pattern: str, name: str) -> bool:
     """Return whether the name matches one of the pattern's alternatives."""
-    return _compiled(pattern).fullmatch(name) is not None
+    return compiled(pattern).fullmatch(name) is not None
 
 
 def is_pattern(text: str) -> bool:
@@ -109,7 +109,8 @@ def is_selected(name: TableName, patterns: Collection[str]) -> bool:
 
 
 @lru_cache(maxsize=1024)
-def _compiled(pattern: str) -> re.Pattern[str]:
+def compiled(pattern: str) -> re.Pattern[str]:
+    """Return the regular expression of a pattern, for a caller that keeps it."""
     return re.compile("".join(as_regex(m) for m in TOKEN.finditer(pattern)), re.DOTALL)
 
 

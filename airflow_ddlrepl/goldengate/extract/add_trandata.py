@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from airflow_ddlrepl.config.goldengate.extract import ExtractParameters
 from airflow_ddlrepl.goldengate.record import Record, Verdict
 
@@ -14,4 +12,4 @@ def add_trandata(record: Record, parameters: ExtractParameters) -> Verdict:
         return Verdict(record, "not asked for")
     if (record.operation, record.object_type) != ("CREATE", "TABLE") or record.base is None:
         return Verdict(record, "no CREATE TABLE")
-    return Verdict(replace(record, trandata=record.base), f"{record.base} logs whole rows from here on")
+    return Verdict(record._replace(trandata=record.base), f"{record.base} logs whole rows from here on")

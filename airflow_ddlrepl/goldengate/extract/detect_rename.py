@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from airflow_ddlrepl.config.goldengate.extract import ExtractParameters
 from airflow_ddlrepl.goldengate.record import Record, Verdict
 from airflow_ddlrepl.goldengate.statement.names import read
-from airflow_ddlrepl.goldengate.statement.scan import scan
 
 
 def detect_rename(record: Record, parameters: ExtractParameters) -> Verdict:
     """Read what the statement does, and flag one that gives a table another name; of a column it is none."""
-    reading = read(scan(record.command, record.dialect), record.dialect)
-    record = replace(
-        record,
+    reading = read(record.text, record.dialect)
+    record = record._replace(
         reading=reading,
         operation=reading.operation,
         object_type=reading.object_type,

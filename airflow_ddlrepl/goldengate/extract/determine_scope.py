@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from airflow_ddlrepl.config.goldengate.clauses import DdlScope
 from airflow_ddlrepl.config.goldengate.extract import ExtractParameters, ScopeSemantics
 from airflow_ddlrepl.goldengate.filters.names import any_matches
@@ -18,7 +16,7 @@ def determine_scope(record: Record, parameters: ExtractParameters) -> Verdict:
     scope = scope_of(can_be_mapped, is_listed, parameters.scope_semantics)
     listed = "listed" if is_listed else "not listed"
     why = f"{record.operation} {record.object_type} {'can' if can_be_mapped else 'can not'} be mapped, {listed}"
-    return Verdict(replace(record, scope=scope), f"{scope}: {why}")
+    return Verdict(record._replace(scope=scope), f"{scope}: {why}")
 
 
 def scope_of(can_be_mapped: bool, is_listed: bool, semantics: ScopeSemantics) -> DdlScope:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from airflow_ddlrepl.config.goldengate.extract import ExtractParameters
 from airflow_ddlrepl.goldengate.record import Record, Verdict
 from airflow_ddlrepl.goldengate.statement.objects import base_and_derived
@@ -13,4 +11,4 @@ def get_names(record: Record, parameters: ExtractParameters) -> Verdict:
     """Get the names of what the statement is about; of a rename the new name is the base, the old one is derived."""
     base, derived = base_and_derived(record.reading, record.schema, record.known_base)
     found = ", ".join(f"{what} {name}" for what, name in (("base", base), ("derived", derived)) if name is not None)
-    return Verdict(replace(record, base=base, derived=derived), found or "no name")
+    return Verdict(record._replace(base=base, derived=derived), found or "no name")

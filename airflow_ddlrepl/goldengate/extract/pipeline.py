@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from airflow_ddlrepl.config.goldengate.extract import ExtractParameters
 from airflow_ddlrepl.goldengate.extract.add_trandata import add_trandata
@@ -44,4 +43,4 @@ STAGES: tuple[Stage[ExtractParameters], ...] = (
 def extract(record: Record, parameters: ExtractParameters) -> Iterator[Evaluation]:
     """Yield the evaluation of a captured statement; of a rename of several tables, one of each pair."""
     for raw in split_pairs(record.raw, record.dialect):
-        yield evaluate(replace(record, raw=raw), parameters, STAGES)
+        yield evaluate(record._replace(raw=raw), parameters, STAGES)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from airflow_ddlrepl.config.goldengate.extract import ExtractParameters
 from airflow_ddlrepl.goldengate.record import Record, Verdict
 from airflow_ddlrepl.goldengate.statement.renames import rewritten
@@ -14,4 +12,4 @@ def rewrite_rename(record: Record, parameters: ExtractParameters) -> Verdict:
     if not record.is_rename or record.operation != "RENAME":
         return Verdict(record, "written as it is")
     text, command = (rewritten(text, record.dialect) for text in (record.text, record.command))
-    return Verdict(replace(record, text=text, command=command, operation="ALTER"), "written as ALTER TABLE … RENAME")
+    return Verdict(record._replace(text=text, command=command, operation="ALTER"), "written as ALTER TABLE … RENAME")

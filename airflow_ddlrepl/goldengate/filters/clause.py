@@ -7,8 +7,9 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from airflow_ddlrepl.config.base.name_pattern import matches, split_name_pattern
 from airflow_ddlrepl.config.goldengate.clauses import Clause, DdlScope
+from airflow_ddlrepl.goldengate.filters.names import NameIndex
+from airflow_ddlrepl.goldengate.filters.prepared import prepared_once
 from airflow_ddlrepl.goldengate.record import Record
 
 
@@ -19,37 +20,73 @@ class Decision(NamedTuple):
     why: str
 
 
-OPTIONS: tuple[tuple[str, Callable[[Clause], object], Callable[[Clause, Record], bool]], ...] = (
-    ("scope", lambda c: c.scope is not DdlScope.ALL, lambda c, r: c.scope is r.scope),
-    ("OPTYPE", lambda c: c.optype, lambda c, r: c.optype == r.operation or (c.optype == "RENAME" and r.is_rename)),
-    ("OBJTYPE", lambda c: c.objtype, lambda c, r: c.objtype == r.object_type),
-    ("OBJNAME", lambda c: c.objname, lambda c, r: _is_named(str(c.objname), r)),
-    ("INSTR", lambda c: c.instr, lambda c, r: str(c.instr).lower() in r.command.lower()),
-    ("INSTRWORDS", lambda c: c.instr_words, lambda c, r: _has_words(c.instr_words or (), r.command)),
-    ("INSTRCOMMENTS", lambda c: c.instr_comments, lambda c, r: _in_any(str(c.instr_comments), r.comments)),
+OPTIONS: tuple[tuple[Callable[[Clause], object], Callable[[Clause, Record], bool]], ...] = (
+    (lambda c: c.scope is not DdlScope.ALL, lambda c, r: c.scope is r.scope),
+    (lambda c: c.optype, lambda c, r: c.optype == r.operation or (c.optype == "RENAME" and r.is_rename)),
+    (lambda c: c.objtype, lambda c, r: c.objtype == r.object_type),
+    (lambda c: c.instr, lambda c, r: str(c.instr).lower() in r.command.lower()),
+    (lambda c: c.instr_words, lambda c, r: _has_words(c.instr_words or (), r.command)),
+    (lambda c: c.instr_comments, lambda c, r: _in_any(str(c.instr_comments), r.comments)),
     (
-        "INSTRCOMMENTSWORDS",
         lambda c: c.instr_comments_words,
         lambda c, r: _has_words(c.instr_comments_words or (), " ".join(r.comments)),
     ),
 )
-"""The options of a clause: its name, whether a clause has it, and whether it is true for a record."""
+"""The options of a clause, but for OBJNAME: whether a clause has it, and whether it is true for a record."""
 
 
-def is_true(clause: Clause, record: Record) -> bool:
-    """Is each option of the clause true for the statement?"""
-    return all(test(clause, record) for _, is_there, test in OPTIONS if is_there(clause))
+class PreparedClause(NamedTuple):
+    """A prepared clause is the tests of its options, but for its name, and how a parameter file writes it."""
+
+    clause: Clause
+    tests: tuple[Callable[[Clause, Record], bool], ...]
+    description: str
+
+
+class ClauseIndex:
+    """A clause index finds the first clause that is true: by the statement's names, then by the other options."""
+
+    def __init__(self, clauses: Sequence[Clause]) -> None:
+        self._clauses = [
+            PreparedClause(one, tuple(test for is_there, test in OPTIONS if is_there(one)), described(one))
+            for one in clauses
+        ]
+        self._of_any_name = [number for number, one in enumerate(clauses) if not one.objname]
+        self._named = [number for number, one in enumerate(clauses) if one.objname]
+        self._names = NameIndex([str(clauses[number].objname) for number in self._named])
+
+    def first_true(self, record: Record) -> tuple[int, str] | None:
+        """Return the number and the description of the first clause whose options are all true; None: none is."""
+        for number in self._candidates(record):
+            clause, tests, description = self._clauses[number]
+            if all(test(clause, record) for test in tests):
+                return number, description
+        return None
+
+    def _candidates(self, record: Record) -> list[int]:
+        if not self._named or record.base is None:
+            return self._of_any_name
+        found = self._names.matching(record.base)
+        if record.is_rename and record.derived is not None:
+            found += self._names.matching(record.derived)
+        return sorted({*self._of_any_name, *(self._named[number] for number in found)}) if found else self._of_any_name
+
+
+_index = prepared_once(ClauseIndex)
 
 
 def decide(include: Sequence[Clause], exclude: Sequence[Clause], record: Record) -> Decision:
     """Decide by all clauses: a true EXCLUDE discards; else one INCLUDE has to be true, if there are any."""
-    for number, clause in enumerate(exclude):
-        if is_true(clause, record):
-            return Decision(False, f"exclude[{number}] is true: {described(clause)}")
-    for number, clause in enumerate(include):
-        if is_true(clause, record):
-            return Decision(True, f"include[{number}] is true: {described(clause)}")
-    return Decision(False, "no include clause is true") if include else Decision(True, "there is no include clause")
+    if exclude and (found := _index(exclude).first_true(record)) is not None:
+        return Decision(False, f"exclude[{found[0]}] is true: {found[1]}")
+    if not include:
+        return Decision(True, "there is no include clause")
+    found = _index(include).first_true(record)
+    return (
+        Decision(False, "no include clause is true")
+        if found is None
+        else Decision(True, f"include[{found[0]}] is true: {found[1]}")
+    )
 
 
 def described(clause: Clause) -> str:
@@ -62,15 +99,6 @@ def described(clause: Clause) -> str:
     for name, words in (("INSTRWORDS", clause.instr_words), ("INSTRCOMMENTSWORDS", clause.instr_comments_words)):
         found += [f"{name} '{' '.join(words)}'"] if words else []
     return " ".join(found) or "ALL"
-
-
-def _is_named(pattern: str, record: Record) -> bool:
-    names = (record.base, record.derived if record.is_rename else None)
-    *schema, own = split_name_pattern(pattern)
-    return any(
-        name is not None and matches(own, name.name) and all(matches(one, name.schema) for one in schema)
-        for name in names
-    )
 
 
 def _in_any(text: str, comments: Sequence[str]) -> bool:

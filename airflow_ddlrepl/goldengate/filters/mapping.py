@@ -8,43 +8,58 @@ from functools import lru_cache
 
 from airflow_ddlrepl.config.base.name_pattern import TOKEN, split_table_pattern
 from airflow_ddlrepl.config.goldengate.replicat import MapParameter, ReplicatParameters
-from airflow_ddlrepl.goldengate.filters.names import any_matches, index_of
+from airflow_ddlrepl.goldengate.filters.names import NameIndex, any_matches
+from airflow_ddlrepl.goldengate.filters.prepared import prepared_once
+from airflow_ddlrepl.goldengate.statement.dialect import Dialect
 from airflow_ddlrepl.model.names import TableName
 
 
-def targets_of(name: TableName, parameters: ReplicatParameters) -> tuple[TableName, ...]:
-    """Return the names that MAP parameters give an object at the target, in the order of the file, each once."""
+def targets_of(name: TableName, parameters: ReplicatParameters, dialect: Dialect) -> tuple[TableName, ...]:
+    """Return the names that MAP parameters give an object at the target, in the order of the file, each once.
+
+    dialect: what the text of a target means that is in no quotes.
+    """
     if any_matches(parameters.exclude, name):
         return ()
-    return tuple(dict.fromkeys(_targets(name, parameters)))
+    return tuple(dict.fromkeys(_targets(name, parameters, dialect)))
 
 
-def _targets(name: TableName, parameters: ReplicatParameters) -> Iterator[TableName]:
-    sources = _sources(parameters.maps)
-    for number in index_of(sources).matching(name):
-        yield mapped(name, parameters.maps[number])
+def _targets(name: TableName, parameters: ReplicatParameters, dialect: Dialect) -> Iterator[TableName]:
+    for number in _index(parameters.maps).matching(name):
+        yield mapped(name, parameters.maps[number], dialect)
 
 
-def mapped(name: TableName, by: MapParameter) -> TableName:
+def mapped(name: TableName, by: MapParameter, dialect: Dialect) -> TableName:
     """Return the name that one MAP parameter, whose source matches the name, gives it."""
-    pairs = zip(name, split_table_pattern(by.source), split_table_pattern(by.target), strict=True)
-    return TableName(*(_part(part, source, target) for part, source, target in pairs))
+    (from_schema, from_name), (schema, own) = _parts(by.source), _parts(by.target)
+    return TableName(_part(name.schema, from_schema, schema, dialect), _part(name.name, from_name, own, dialect))
 
 
-@lru_cache(64)
-def _sources(maps: tuple[MapParameter, ...]) -> tuple[str, ...]:
-    return tuple(one.source for one in maps)
+@prepared_once
+def _index(maps: tuple[MapParameter, ...]) -> NameIndex:
+    return NameIndex([one.source for one in maps])
 
 
-def _part(part: str, source: str, target: str) -> str:
+_parts = lru_cache(8192)(split_table_pattern)
+
+
+def _part(part: str, source: str, target: str, dialect: Dialect) -> str:
+    if target == source == "*":
+        return part
     middle = ""
     if "*" in target:
         found = _capturing(source).fullmatch(part)
         middle = found.group(1) if found is not None else part
-    text = []
-    for quoted, _, _, star, _, _, char in TOKEN.findall(target):
-        text.append(middle if star else quoted.replace('""', '"') or char)
-    return "".join(text)
+    return "".join(middle if text is None else text for text in _literals(target, dialect))
+
+
+@lru_cache(8192)
+def _literals(target: str, dialect: Dialect) -> tuple[str | None, ...]:
+    """Return the texts of a target's part, None for its star; what is in no quotes is as the dialect folds it."""
+    found = TOKEN.findall(target)
+    return tuple(
+        None if star else quoted.replace('""', '"') or dialect.fold(char) for quoted, _, _, star, _, _, char in found
+    )
 
 
 @lru_cache(1024)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Sequence
 
-from airflow_ddlrepl.config.base.name_pattern import is_pattern, matches_name, split_name_pattern
+from airflow_ddlrepl.config.base.name_pattern import compiled, is_pattern, split_name_pattern
+from airflow_ddlrepl.goldengate.filters.prepared import prepared_once
 from airflow_ddlrepl.model.names import TableName
+
+Part = Callable[[str], object] | None
+"""Matches one part of a name; None: any name."""
 
 
 class NameIndex:
@@ -17,34 +20,40 @@ class NameIndex:
     """
 
     def __init__(self, patterns: Sequence[str]) -> None:
-        self._patterns = patterns
         self._plain: dict[tuple[str, str], list[int]] = {}
-        self._by_schema: dict[str | None, list[int]] = {}
+        self._by_schema: dict[str | None, list[tuple[int, Part, Part]]] = {}
         for number, pattern in enumerate(patterns):
             *schema, name = split_name_pattern(pattern)
             if schema and not _is_open(name) and not _is_open(schema[0]):
                 self._plain.setdefault((schema[0].lower(), name.lower()), []).append(number)
+            elif schema and not _is_open(schema[0]):
+                self._by_schema.setdefault(schema[0].lower(), []).append((number, None, _part(name)))
             else:
-                own = schema[0].lower() if schema and not _is_open(schema[0]) else None
-                self._by_schema.setdefault(own, []).append(number)
+                self._by_schema.setdefault(None, []).append((number, _part(schema[0] if schema else "*"), _part(name)))
 
-    def matching(self, name: TableName) -> Iterator[int]:
-        """Yield the numbers of the patterns that match the name, in their order."""
-        found = list(self._plain.get((name.schema.lower(), name.name.lower()), ()))
-        for schema in (name.schema.lower(), None):
-            found += [n for n in self._by_schema.get(schema, ()) if matches_name(self._patterns[n], name)]
-        yield from sorted(found)
+    def matching(self, name: TableName) -> list[int]:
+        """Return the numbers of the patterns that match the name, in their order."""
+        own = name.schema.lower()
+        found = list(self._plain.get((own, name.name.lower()), ())) if self._plain else []
+        for key in (own, None):
+            for number, schema, pattern in self._by_schema.get(key, ()):
+                if (schema is None or schema(name.schema)) and (pattern is None or pattern(name.name)):
+                    found.append(number)
+        found.sort()
+        return found
 
 
-@lru_cache(256)
-def index_of(patterns: tuple[str, ...]) -> NameIndex:
-    """Return the index of these patterns; parameters are read once and asked for each statement."""
-    return NameIndex(patterns)
+index_of = prepared_once(NameIndex)
+"""Return the index of these patterns, made once for the parameters that hold them."""
 
 
 def any_matches(patterns: tuple[str, ...], name: TableName) -> bool:
     """Does one of the patterns match the name?"""
-    return bool(patterns) and next(index_of(patterns).matching(name), None) is not None
+    return bool(patterns) and bool(index_of(patterns).matching(name))
+
+
+def _part(pattern: str) -> Part:
+    return None if pattern == "*" else compiled(pattern).fullmatch
 
 
 def _is_open(part: str) -> bool:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 from airflow_ddlrepl.config.goldengate.clauses import Substitution
 from airflow_ddlrepl.goldengate.filters.clause import decide
+from airflow_ddlrepl.goldengate.filters.prepared import prepared_once
 from airflow_ddlrepl.goldengate.record import Record
 from airflow_ddlrepl.goldengate.statement.comments import split_comments
 
@@ -30,10 +30,16 @@ def substitute(record: Record, substitutions: Sequence[Substitution]) -> Substit
     true = [one for one in substitutions if decide(one.include, one.exclude, record).is_included]
     text, replaced = record.text, 0
     for one in true:
-        new = one.replacement.replace("\\", r"\\")
-        text, count = re.subn(re.escape(one.search), new, text, flags=re.IGNORECASE)
+        pattern, new = _prepared(one)
+        text, count = pattern.subn(new, text)
         replaced += count
     if replaced:
         command, comments = split_comments(text, record.dialect)
-        record = replace(record, text=text, command=command, comments=comments or record.comments)
+        record = record._replace(text=text, command=command, comments=comments or record.comments)
     return Substituted(record, len(substitutions), len(true), replaced)
+
+
+@prepared_once
+def _prepared(substitution: Substitution) -> tuple[re.Pattern[str], str]:
+    """Return the expression of what is searched, and the replacement as its template."""
+    return re.compile(re.escape(substitution.search), re.IGNORECASE), substitution.replacement.replace("\\", r"\\")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from airflow_ddlrepl.config.goldengate.clauses import DdlScope
 from airflow_ddlrepl.config.goldengate.replicat import ReplicatParameters
 from airflow_ddlrepl.goldengate.filters.mapping import targets_of
@@ -17,8 +15,9 @@ def check_maps(record: Record, parameters: ReplicatParameters) -> Verdict:
     """
     if record.scope is DdlScope.OTHER:
         return Verdict(record, "OTHER: names stay as they are")
-    targets = targets_of(record.base, parameters) if record.base is not None else ()
-    if not targets:
-        return Verdict(replace(record, scope=DdlScope.UNMAPPED, target=None), f"UNMAPPED: no MAP lists {record.base}")
-    target = record.target or targets[0]
-    return Verdict(replace(record, scope=DdlScope.MAPPED, target=target), f"MAPPED: {record.base} to {target}")
+    target = record.target
+    if target is None and record.base is not None:
+        target = next(iter(targets_of(record.base, parameters, record.dialect)), None)
+    if target is None:
+        return Verdict(record._replace(scope=DdlScope.UNMAPPED), f"UNMAPPED: no MAP lists {record.base}")
+    return Verdict(record._replace(scope=DdlScope.MAPPED, target=target), f"MAPPED: {record.base} to {target}")

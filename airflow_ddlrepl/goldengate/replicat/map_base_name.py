@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from airflow_ddlrepl.config.goldengate.clauses import DdlScope
 from airflow_ddlrepl.config.goldengate.replicat import ReplicatParameters
 from airflow_ddlrepl.goldengate.record import Record, Verdict
@@ -15,6 +13,6 @@ def map_base_name(record: Record, parameters: ReplicatParameters) -> Verdict:
     if record.scope is not DdlScope.MAPPED or record.target is None:
         schema = record.base.schema if record.scope is DdlScope.UNMAPPED and record.base is not None else ""
         where = f", runs with the current schema {schema}" if schema else ""
-        return Verdict(replace(record, session_schema=schema), f"names stay{where}")
+        return Verdict(record._replace(session_schema=schema), f"names stay{where}")
     text = with_base(record, record.target, parameters)
-    return Verdict(replace(record, text=text), f"{record.base} is {record.target}")
+    return Verdict(record._replace(text=text), f"{record.base} is {record.target}")

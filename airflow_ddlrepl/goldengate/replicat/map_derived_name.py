@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from airflow_ddlrepl.config.goldengate.replicat import ReplicatParameters
 from airflow_ddlrepl.goldengate.record import Record, Verdict
 from airflow_ddlrepl.goldengate.replicat.names import derived_target, with_derived
@@ -17,9 +15,15 @@ def map_derived_name(record: Record, parameters: ReplicatParameters) -> Verdict:
     if derived is not None and record.target is not None:
         why = "NOMAPDERIVED: it stays"
         if parameters.map_derived and (name := derived_target(record, parameters)) is not None:
-            record = replace(record, text=with_derived(record, name), derived=name)
+            record = record._replace(text=with_derived(record, name), derived=name)
             why = f"{derived} is {name}"
     elif derived is not None:
         why = "the base object is not mapped: it stays"
-    command, _ = split_comments(record.text, record.dialect)
-    return Verdict(replace(record, command=command, base=record.target or record.base), why)
+    if record.target is not None:
+        record = record._replace(command=_command(record), base=record.target)
+    return Verdict(record, why)
+
+
+def _command(record: Record) -> str:
+    """Return the text without comments; a statement that had none gets none from a name."""
+    return split_comments(record.text, record.dialect)[0] if record.comments else record.text.strip()

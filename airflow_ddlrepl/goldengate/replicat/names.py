@@ -22,8 +22,8 @@ BARE_IN_POSTGRES = frozenset((("CREATE", "INDEX"), *((op, of) for op in ("CREATE
 
 def with_base(record: Record, target: TableName, parameters: ReplicatParameters) -> str:
     """Return the text with the base object called as at the target, and the tables that it refers to, by their MAP."""
-    pieces = tuple(scan(record.text, record.dialect))
-    reading = read(pieces, record.dialect)
+    pieces = scan(record.text, record.dialect)
+    reading = read(record.text, record.dialect)
     changes: list[Change] = []
     if reading.is_rename:
         is_bare = record.dialect is Dialect.POSTGRES or not _has_schema(record.text, reading.new_names[0])
@@ -39,7 +39,7 @@ def with_base(record: Record, target: TableName, parameters: ReplicatParameters)
 
 def with_derived(record: Record, derived: TableName) -> str:
     """Return the text with the derived object called so."""
-    reading = read(scan(record.text, record.dialect), record.dialect)
+    reading = read(record.text, record.dialect)
     if not reading.objects:
         return record.text
     is_bare = record.dialect is Dialect.POSTGRES and (reading.operation, reading.object_type) in BARE_IN_POSTGRES
@@ -54,7 +54,7 @@ def derived_target(record: Record, parameters: ReplicatParameters) -> TableName 
     """
     if record.derived is None or record.target is None:
         return None
-    own = targets_of(record.derived, parameters)
+    own = targets_of(record.derived, parameters, record.dialect)
     if own:
         return next((name for name in own if name.schema == record.target.schema), own[0])
     return TableName(record.target.schema, record.derived.name)
@@ -63,7 +63,7 @@ def derived_target(record: Record, parameters: ReplicatParameters) -> TableName 
 def _others(places: Iterator[Named], record: Record, parameters: ReplicatParameters) -> Iterator[Change]:
     """Yield the changes of names that MAP lists; of several targets the one in the base object's schema."""
     for place in places:
-        names = targets_of(TableName(place.schema or record.schema, place.name), parameters)
+        names = targets_of(TableName(place.schema or record.schema, place.name), parameters, record.dialect)
         if names:
             best = next((n for n in names if record.target and n.schema == record.target.schema), names[0])
             yield Change(place, best)

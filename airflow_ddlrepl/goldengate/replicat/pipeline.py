@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from airflow_ddlrepl.config.goldengate.replicat import ReplicatParameters
 from airflow_ddlrepl.goldengate.filters.mapping import targets_of
@@ -22,7 +21,6 @@ from airflow_ddlrepl.goldengate.stages.separate_comments import separate_comment
 from airflow_ddlrepl.goldengate.stages.substitute_text import substitute_text
 from airflow_ddlrepl.goldengate.statement.names import read
 from airflow_ddlrepl.goldengate.statement.objects import base_and_derived
-from airflow_ddlrepl.goldengate.statement.scan import scan
 
 STAGES: tuple[Stage[ReplicatParameters], ...] = (
     Stage("read from trail", read_from_trail),
@@ -42,11 +40,11 @@ CHECK_ERROR, FIND_RULE, HANDLE = "check for an error", "find DDLERROR rule", "ha
 
 def replicate(record: Record, parameters: ReplicatParameters) -> Iterator[Evaluation]:
     """Yield the evaluation of a statement of the trail for each target that MAP gives its base object; at least one."""
-    reading = read(scan(record.raw, record.dialect), record.dialect)
+    reading = read(record.raw, record.dialect)
     base, _ = base_and_derived(reading, record.schema, record.known_base)
-    targets = targets_of(base, parameters) if base is not None else ()
+    targets = targets_of(base, parameters, record.dialect) if base is not None else ()
     for target in targets or (None,):
-        yield evaluate(replace(record, target=target), parameters, STAGES)
+        yield evaluate(record._replace(target=target), parameters, STAGES)
 
 
 def answered(

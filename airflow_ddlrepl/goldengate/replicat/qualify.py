@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from airflow_ddlrepl.config.goldengate.clauses import DdlScope
 from airflow_ddlrepl.config.goldengate.replicat import ReplicatParameters
 from airflow_ddlrepl.goldengate.record import Record, Verdict
 from airflow_ddlrepl.goldengate.statement.names import read
 from airflow_ddlrepl.goldengate.statement.objects import base_and_derived
 from airflow_ddlrepl.goldengate.statement.operation import is_mappable
-from airflow_ddlrepl.goldengate.statement.scan import scan
 
 
 def qualify(record: Record, parameters: ReplicatParameters) -> Verdict:
     """Read what the statement is about, whatever Extract has found, and whether such a statement can be mapped."""
-    reading = read(scan(record.text, record.dialect), record.dialect)
+    reading = read(record.text, record.dialect)
     base, derived = base_and_derived(reading, record.schema, record.known_base)
-    record = replace(
-        record,
+    record = record._replace(
         reading=reading,
         operation=reading.operation,
         object_type=reading.object_type,
@@ -28,4 +24,4 @@ def qualify(record: Record, parameters: ReplicatParameters) -> Verdict:
     )
     if is_mappable(record.operation, record.object_type):
         return Verdict(record, f"{record.operation} {record.object_type} can be mapped")
-    return Verdict(replace(record, scope=DdlScope.OTHER), f"OTHER: {record.operation} {record.object_type}".rstrip())
+    return Verdict(record._replace(scope=DdlScope.OTHER), f"OTHER: {record.operation} {record.object_type}".rstrip())

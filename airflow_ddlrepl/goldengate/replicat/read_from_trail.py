@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from airflow_ddlrepl.config.goldengate.replicat import ReplicatParameters
 from airflow_ddlrepl.goldengate.record import Record, Verdict
 
 
 def read_from_trail(record: Record, parameters: ReplicatParameters) -> Verdict:
     """Take the statement at its place among the rows of the trail."""
-    return Verdict(replace(record, text=record.raw), f"{len(record.raw)} characters of {record.dialect} text")
+    return Verdict(record._replace(text=record.raw), f"{len(record.raw)} characters of {record.dialect} text")

@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 
 from airflow_ddlrepl.goldengate.statement.dialect import Dialect
 from airflow_ddlrepl.goldengate.statement.scan import Kind, Piece
-from airflow_ddlrepl.goldengate.statement.words import Named, Words
+from airflow_ddlrepl.goldengate.statement.words import Named, Words, by_first_word
 
-_BEFORE_A_TABLE = (
+_BEFORE_A_TABLE = by_first_word(
     ("REFERENCES",), ("INHERITS", "("), ("PARTITION", "OF"), ("ATTACH", "PARTITION"), ("DETACH", "PARTITION"),
     ("INHERIT",), ("JOIN",), ("EXCHANGE", "PARTITION"), ("OWNED", "BY"),
+    ("FROM",), ("LIKE",),
 )  # fmt: skip
+_BEFORE_A_NAME = by_first_word(("ONLY",), ("LATERAL",), ("IF", "EXISTS"))
+_IN_QUERIES = frozenset((("FROM",), ("JOIN",)))
 _LISTS = frozenset((("INHERITS", "("), ("FROM",)))
 
 
-def mentioned(pieces: Iterable[Piece], dialect: Dialect) -> Iterator[Named]:
+def mentioned(pieces: Sequence[Piece], dialect: Dialect) -> Iterator[Named]:
     """Yield the names of tables that stand behind REFERENCES, PARTITION OF, FROM of a query and the like.
 
     A FROM or JOIN counts in a query only: not in EXTRACT(year FROM x), nor in FOR VALUES FROM (1).
     """
+    if _BEFORE_A_TABLE.keys().isdisjoint([piece.value for piece in pieces]):
+        return
     pieces = [piece for piece in pieces if piece.kind is not Kind.COMMENT]
     is_query = [False]
     for at, piece in enumerate(pieces):
@@ -27,25 +32,22 @@ def mentioned(pieces: Iterable[Piece], dialect: Dialect) -> Iterator[Named]:
             is_query = [*is_query, False] if piece.value == "(" else is_query[:-1] or [False]
         elif piece.kind is Kind.WORD and piece.value == "SELECT":
             is_query[-1] = True
-        elif piece.kind is Kind.WORD:
+        elif piece.kind is Kind.WORD and piece.value in _BEFORE_A_TABLE:
             yield from _behind(pieces, at, dialect, is_query=is_query[-1])
 
 
 def _behind(pieces: list[Piece], at: int, dialect: Dialect, *, is_query: bool) -> Iterator[Named]:
-    phrases = [*_BEFORE_A_TABLE, *((("FROM",),) if is_query else ())]
-    if pieces[at].value == "LIKE" and at and pieces[at - 1].value in ("(", ","):
-        phrases.append(("LIKE",))
-    for phrase in phrases:
-        if (phrase == ("JOIN",) and not is_query) or pieces[at].value != phrase[0]:
-            continue
-        words = Words(pieces[at : at + 40], dialect)
-        if not words.take(*phrase):
-            continue
-        words.skip((("ONLY",), ("LATERAL",), ("IF", "EXISTS")))
-        name = words.name(drop=1 if phrase == ("OWNED", "BY") else 0)
-        while name is not None:
-            yield name
-            name = _next_of_list(words) if phrase in _LISTS else None
+    if pieces[at].value == "LIKE" and not (at and pieces[at - 1].value in ("(", ",")):
+        return
+    words = Words(pieces[at : at + 40], dialect)
+    phrase = words.take_any(_BEFORE_A_TABLE)
+    if not phrase or (phrase in _IN_QUERIES and not is_query):
+        return
+    words.skip(_BEFORE_A_NAME)
+    name = words.name(drop=1 if phrase == ("OWNED", "BY") else 0)
+    while name is not None:
+        yield name
+        name = _next_of_list(words) if phrase in _LISTS else None
 
 
 def _next_of_list(words: Words) -> Named | None:

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
 
 from airflow_ddlrepl.goldengate.statement.dialect import Dialect
 from airflow_ddlrepl.goldengate.statement.operation import OPERATIONS, read_type
-from airflow_ddlrepl.goldengate.statement.scan import Piece
-from airflow_ddlrepl.goldengate.statement.words import Named, Words
+from airflow_ddlrepl.goldengate.statement.scan import scan
+from airflow_ddlrepl.goldengate.statement.words import Named, Words, by_first_word
 
 WITH_BASE = frozenset(("INDEX", "TRIGGER", "SYNONYM", "RULE", "POLICY"))
 """Objects that are derived from a base object: an index from its table, a synonym from what it stands for."""
 
+_VERBOSE, _TABLES = by_first_word(("VERBOSE",)), by_first_word(("TABLE",), ("TABLES",))
 _FOLLOWS_BASE = {"SYNONYM": ("FOR",), "RULE": ("TO", "ON")}
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
+class Reading(NamedTuple):
     """A reading is what the text of a statement says that it is about.
 
     objects: the names of that object type which the statement names, in order; several for DROP TABLE a, b. base: of
@@ -36,12 +36,13 @@ class Reading:
         return bool(self.new_names)
 
 
-def read(pieces: Iterable[Piece], dialect: Dialect = Dialect.POSTGRES) -> Reading:
+@lru_cache(32)
+def read(text: str, dialect: Dialect = Dialect.POSTGRES) -> Reading:
     """Return what a statement is about. It never fails: what can't be read is left empty."""
-    words = Words(pieces, dialect)
-    operation = next((one for one in OPERATIONS if words.peek() == one), "")
-    if not operation or not words.take(operation):
-        return Reading(words.peek())
+    words = Words(scan(text, dialect), dialect)
+    operation = words.peek()
+    if operation not in OPERATIONS or not words.take(operation):
+        return Reading(operation)
     match operation:
         case "RENAME":
             return _read_rename(words)
@@ -50,7 +51,7 @@ def read(pieces: Iterable[Piece], dialect: Dialect = Dialect.POSTGRES) -> Readin
         case "COMMENT":
             return _read_comment(words)
         case "TRUNCATE" | "ANALYZE":
-            words.skip((("VERBOSE",),))
+            words.skip(_VERBOSE)
             object_type = read_type(words) or "TABLE"
             return Reading(operation, object_type, words.names())
         case _:
@@ -60,7 +61,7 @@ def read(pieces: Iterable[Piece], dialect: Dialect = Dialect.POSTGRES) -> Readin
 def _read_object(operation: str, words: Words) -> Reading:
     object_type = read_type(words)
     if object_type == "INDEX" and words.take("ON"):  # an index without a name
-        words.skip((("ONLY",),))
+        words.take("ONLY")
         return Reading(operation, object_type, (), words.name())
     objects = words.names() if object_type else ()
     if object_type in WITH_BASE:
@@ -88,7 +89,7 @@ def _new_name(words: Words, old: Named) -> tuple[Named, ...]:
 
 def _read_rename(words: Words) -> Reading:
     """Read RENAME TABLE a TO b, c TO d, and RENAME a TO b."""
-    words.skip((("TABLE",), ("TABLES",)))
+    words.skip(_TABLES)
     old, new = [], []
     while (name := words.name()) is not None and words.take("TO") and (other := words.name()) is not None:
         old.append(name)

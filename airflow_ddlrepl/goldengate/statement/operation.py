@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from airflow_ddlrepl.goldengate.statement.words import Words
+from airflow_ddlrepl.goldengate.statement.words import Words, by_first_word
 
-MODIFIERS = (
+MODIFIERS = by_first_word(
     ("OR", "REPLACE"), ("IF", "NOT", "EXISTS"), ("IF", "EXISTS"), ("GLOBAL",), ("LOCAL",), ("PRIVATE",), ("TEMPORARY",),
     ("TEMP",), ("UNLOGGED",), ("UNIQUE",), ("BITMAP",), ("FULLTEXT",), ("SPATIAL",), ("EDITIONABLE",), ("RECURSIVE",),
     ("NONEDITIONABLE",), ("NO", "FORCE"), ("FORCE",), ("NOFORCE",), ("PUBLIC",), ("CONSTRAINT",), ("TRUSTED",),
     ("PROCEDURAL",), ("ONLINE",), ("OFFLINE",),
 )  # fmt: skip
 """What may stand between the operation and the object type, or behind the object type, without changing either."""
+_BEHIND_TYPE = {**MODIFIERS, "CONCURRENTLY": [("CONCURRENTLY",)]}
 
-TYPES = (
+TYPES = by_first_word(
     ("MATERIALIZED", "VIEW", "LOG"), ("MATERIALIZED", "VIEW"), ("FOREIGN", "DATA", "WRAPPER"), ("FOREIGN", "TABLE"),
     ("EVENT", "TRIGGER"), ("PACKAGE", "BODY"), ("TYPE", "BODY"), ("TEXT", "SEARCH"), ("ACCESS", "METHOD"),
     ("OPERATOR", "CLASS"), ("OPERATOR", "FAMILY"), ("DATABASE", "LINK"), ("USER", "MAPPING"), ("LARGE", "OBJECT"),
@@ -47,12 +48,10 @@ MAPPABLE = frozenset((
 def read_type(words: Words) -> str:
     """Read the object type that comes next, with the words around it; empty: none that is known comes."""
     words.skip(MODIFIERS)
-    for phrase in TYPES:
-        if words.take(*phrase):
-            words.skip(MODIFIERS)
-            words.skip((("CONCURRENTLY",), *MODIFIERS))
-            return " ".join(phrase)
-    return ""
+    phrase = words.take_any(TYPES)
+    if phrase:
+        words.skip(_BEHIND_TYPE)
+    return " ".join(phrase)
 
 
 def is_mappable(operation: str, object_type: str) -> bool:

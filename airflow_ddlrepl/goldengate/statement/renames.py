@@ -14,7 +14,7 @@ def split_pairs(text: str, dialect: Dialect) -> tuple[str, ...]:
     """
     if "," not in text:
         return (text,)
-    reading = read(scan(text, dialect), dialect)
+    reading = read(text, dialect)
     if reading.operation != "RENAME" or len(reading.objects) < 2:
         return (text,)
     head, tail = text[: reading.objects[0].start], text[reading.new_names[-1].end :]
@@ -28,8 +28,8 @@ def rewritten(text: str, dialect: Dialect) -> str:
 
     A new name in another schema keeps it.
     """
-    pieces = tuple(scan(text, dialect))
-    reading = read(pieces, dialect)
+    pieces = scan(text, dialect)
+    reading = read(text, dialect)
     if reading.operation != "RENAME" or len(reading.objects) != 1:
         return text
     (old,), (new,) = reading.objects, reading.new_names

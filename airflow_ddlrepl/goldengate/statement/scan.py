@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from enum import Enum
+from functools import lru_cache
 from typing import NamedTuple
 
 from airflow_ddlrepl.goldengate.statement.dialect import Dialect
@@ -34,7 +35,6 @@ class Piece(NamedTuple):
     end: int
 
 
-_SPACE = r"\s+"
 _WORD = r"[^\W\d][\w$#]*"
 _NUMBER = r"\d[\w.]*"
 _DOUBLE = r'"(?:[^"]|"")*(?:"|\Z)'
@@ -42,19 +42,19 @@ _SINGLE = r"'(?:[^']|'')*(?:'|\Z)"
 _BACKSLASHED = r"'(?:[^'\\]|\\.|'')*(?:'|\Z)"
 _LINE = r"--[^\n\r]*"
 _POSTGRES = (
-    ("space", _SPACE), ("comment", _LINE), ("block", r"/\*"), ("dollar", r"\$(?:[^\W\d]\w*)?\$"),
+    ("comment", _LINE), ("block", r"/\*"), ("dollar", r"\$(?:[^\W\d]\w*)?\$"),
     ("string", rf"[eE]{_BACKSLASHED}|(?:[bBxXnN]|[uU]&)?{_SINGLE}"), ("name", rf"(?:[uU]&)?{_DOUBLE}"),
-    ("word", _WORD), ("number", _NUMBER), ("sign", r"::|."),
+    ("word", _WORD), ("number", _NUMBER), ("sign", r"::|\S"),
 )  # fmt: skip
 _MYSQL = (
-    ("space", _SPACE), ("comment", r"--(?=\s|\Z)[^\n\r]*|#[^\n\r]*"), ("code", r"/\*M?!"), ("block", r"/\*"),
+    ("comment", r"--(?=\s|\Z)[^\n\r]*|#[^\n\r]*"), ("code", r"/\*M?!"), ("block", r"/\*"),
     ("string", rf'(?:[bBxXnN]|_\w+)?{_BACKSLASHED}|"(?:[^"\\]|\\.|"")*(?:"|\Z)'), ("name", r"`(?:[^`]|``)*(?:`|\Z)"),
-    ("word", r"[^\W\d][\w$]*"), ("number", _NUMBER), ("sign", r"."),
+    ("word", r"[^\W\d][\w$]*"), ("number", _NUMBER), ("sign", r"\S"),
 )  # fmt: skip
 _ORACLE = (
-    ("space", _SPACE), ("comment", _LINE), ("block", r"/\*"),
+    ("comment", _LINE), ("block", r"/\*"),
     ("string", rf"[nN]?[qQ]'(?:\[.*?\]|\{{.*?\}}|\(.*?\)|<.*?>|(?P<q>\S).*?(?P=q))'|[nN]?{_SINGLE}"),
-    ("name", _DOUBLE), ("word", _WORD), ("number", _NUMBER), ("sign", r"."),
+    ("name", _DOUBLE), ("word", _WORD), ("number", _NUMBER), ("sign", r"\S"),
 )  # fmt: skip
 _PATTERNS = {
     dialect: re.compile("|".join(f"(?P<{kind}>{pattern})" for kind, pattern in pieces), re.DOTALL)
@@ -63,45 +63,53 @@ _PATTERNS = {
 _KINDS = {
     "comment": Kind.COMMENT,
     "string": Kind.STRING,
-    "name": Kind.NAME,
-    "word": Kind.WORD,
+    "q": Kind.STRING,
     "number": Kind.NUMBER,
     "sign": Kind.SIGN,
+    "code": Kind.SIGN,
 }
+_NEW = tuple.__new__
+"""Makes a piece in half the time of a call, for words and signs, which are most of a text."""
 _NESTING = re.compile(r"/\*|\*/")
 
 
-def scan(text: str, dialect: Dialect = Dialect.POSTGRES) -> Iterator[Piece]:
-    """Yield the pieces of a text in order, without white space.
+@lru_cache(32)
+def scan(text: str, dialect: Dialect = Dialect.POSTGRES) -> tuple[Piece, ...]:
+    """Return the pieces of a text in order, without white space; stages that ask for the same text get the same ones.
 
     It never fails: a string, name or comment that isn't closed runs to the end. MySQL's executable comments are code:
     only the marks around them are left out.
     """
-    match_at = _PATTERNS[dialect].match
-    at = 0
-    while (match := match_at(text, at)) is not None:
-        group, end = str(match.lastgroup if match.lastgroup != "q" else "string"), match.end()
-        if (kind := _KINDS.get(group)) is not None:
-            yield Piece(kind, _value(kind, match.group()), match.group(), at, end)
-        elif group == "block":
-            end = _end_of_block(text, at, nests=dialect is Dialect.POSTGRES)
-            yield Piece(Kind.COMMENT, text[at:end], text[at:end], at, end)
-        elif group == "dollar":
-            closing = text.find(match.group(), end)
-            end = len(text) if closing < 0 else closing + len(match.group())
-            yield Piece(Kind.STRING, text[at:end], text[at:end], at, end)
-        elif group == "code":
-            yield Piece(Kind.SIGN, match.group(), match.group(), at, end)
-        at = end
+    pattern, found = _PATTERNS[dialect], list[Piece]()
+    at: int | None = 0
+    while at is not None:
+        at = _scan_on(text, at, pattern.finditer(text, at), found, nests=dialect is Dialect.POSTGRES)
+    return tuple(found)
 
 
-def _value(kind: Kind, text: str) -> str:
-    if kind is Kind.WORD:
-        return text.upper()
-    if kind is Kind.NAME:
-        quote = text[-1]
-        return text[text.index(quote) + 1 : -1].replace(quote * 2, quote)
-    return text
+def _scan_on(text: str, at: int, matches: Iterator[re.Match[str]], found: list[Piece], *, nests: bool) -> int | None:
+    """Add pieces up to one whose end no pattern finds; return where it ends, None at the end of the text."""
+    for match in matches:
+        group, part, at, end = match.lastgroup, match.group(), match.start(), match.end()
+        if group == "word":
+            found.append(_NEW(Piece, (Kind.WORD, part.upper(), part, at, end)))
+        elif group == "name":
+            quote = part[-1]
+            value = part[part.index(quote) + 1 : -1].replace(quote * 2, quote)
+            found.append(Piece(Kind.NAME, value, part, at, end))
+        elif group in ("block", "dollar"):
+            end = _end_of_block(text, at, nests=nests) if group == "block" else _end_of_dollars(text, part, end)
+            kind = Kind.COMMENT if group == "block" else Kind.STRING
+            found.append(Piece(kind, text[at:end], text[at:end], at, end))
+            return end
+        else:
+            found.append(_NEW(Piece, (_KINDS[group or ""], part, part, at, end)))
+    return None
+
+
+def _end_of_dollars(text: str, quote: str, at: int) -> int:
+    closing = text.find(quote, at)
+    return len(text) if closing < 0 else closing + len(quote)
 
 
 def _end_of_block(text: str, at: int, *, nests: bool) -> int:

@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 from airflow_ddlrepl.goldengate.statement.dialect import Dialect
 from airflow_ddlrepl.goldengate.statement.scan import Kind, Piece
 
+Phrases = Mapping[str, Sequence[tuple[str, ...]]]
+"""Phrases of one or more words, by their first word."""
 
-@dataclass(frozen=True, slots=True)
-class Named:
+
+def by_first_word(*phrases: tuple[str, ...]) -> Phrases:
+    """Return these phrases by their first word, each of these in their order."""
+    found: dict[str, list[tuple[str, ...]]] = {}
+    for phrase in phrases:
+        found.setdefault(phrase[0], []).append(phrase)
+    return found
+
+
+_ONLY = by_first_word(("ONLY",))
+
+
+class Named(NamedTuple):
     """A named object is an object's name as a statement writes it, with its place in the text.
 
     schema: empty where the text has none. start, end: of the whole name. A catalog in front of it is not part of it.
@@ -27,27 +40,32 @@ class Words:
 
     def __init__(self, pieces: Iterable[Piece], dialect: Dialect) -> None:
         self._pieces = [piece for piece in pieces if piece.kind is not Kind.COMMENT]
+        self._words = [p.value if p.kind is Kind.WORD or p.kind is Kind.SIGN else "" for p in self._pieces]
+        self._words.append("")
         self._dialect = dialect
         self._at = 0
 
     def peek(self, ahead: int = 0) -> str:
         """Return the word that comes next, in upper case; of a name in quotes or a constant, nothing."""
-        place = self._at + ahead
-        if place >= len(self._pieces):
-            return ""
-        piece = self._pieces[place]
-        return piece.value if piece.kind in (Kind.WORD, Kind.SIGN) else ""
+        return self._words[min(self._at + ahead, len(self._pieces))]
 
     def take(self, *words: str) -> bool:
         """Read these words if they come next."""
-        if all(self.peek(n) == word for n, word in enumerate(words)):
+        if tuple(self._words[self._at : self._at + len(words)]) == words:
             self._at += len(words)
             return True
         return False
 
-    def skip(self, phrases: Collection[tuple[str, ...]]) -> None:
+    def take_any(self, phrases: Phrases) -> tuple[str, ...]:
+        """Read the first of these phrases that comes next, and return it; empty: none comes."""
+        for phrase in phrases.get(self._words[self._at], ()):
+            if self.take(*phrase):
+                return phrase
+        return ()
+
+    def skip(self, phrases: Phrases) -> None:
         """Read any of these phrases, as often as they come."""
-        while any(self.take(*phrase) for phrase in phrases):
+        while self.take_any(phrases):
             pass
 
     def skip_to(self, *words: str) -> bool:
@@ -81,7 +99,7 @@ class Words:
         """Read names with commas between them; arguments in parentheses behind a name are passed over."""
         found: list[Named] = []
         while True:
-            self.skip((("ONLY",),))
+            self.skip(_ONLY)
             name = self.name()
             if name is None:
                 return tuple(found)
