@@ -12,7 +12,7 @@ import pytest
 from airflow_ddlrepl.engines import reusing_sessions
 from airflow_ddlrepl.repository.repository import Repository
 from tests.conftest import Databases
-from tests.support.replica import Make, Replica, channel_file
+from tests.support.replica import APPLICATION, Make, Replica, channel_file
 from tests.support.small_roles import small_replica
 
 
@@ -31,7 +31,7 @@ def reused_sessions(request: pytest.FixtureRequest) -> Iterator[None]:
     if not isinstance(databases, Databases) or databases.server.version != 18:
         yield
         return
-    with reusing_sessions():
+    with reusing_sessions(), APPLICATION.reused():
         yield
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -100,10 +101,45 @@ def may_differ(replica: Replica) -> list[str]:
     return told
 
 
+class Sessions:
+    """Sessions of an application: `run` uses one again while `reused` is true, as a connection pool does."""
+
+    def __init__(self) -> None:
+        self.is_on = False
+        self._open: dict[str, psycopg.Connection[Any]] = {}
+
+    @contextmanager
+    def reused(self) -> Iterator[None]:
+        """Inside the `with` a session to a database is used again; the last statement closes them."""
+        self.is_on = True
+        try:
+            yield
+        finally:
+            self.is_on = False
+            while self._open:
+                self._open.popitem()[1].close()
+
+    def run(self, dsn: str, *statements: str) -> None:
+        """Run each statement in a transaction of its own, in a session as new."""
+        session = self._open.pop(dsn, None) or psycopg.connect(dsn, autocommit=True)
+        with ExitStack() as closing:
+            closing.callback(session.close)
+            for statement in statements:
+                session.execute(statement)
+            if self.is_on and not _NEEDS_NEW_SESSIONS.search(" ".join(statements)):
+                session.execute(_AS_NEW)
+                closing.pop_all()
+                self._open[dsn] = session
+
+
+_NEEDS_NEW_SESSIONS = re.compile(r"ALTER (DATABASE|ROLE|USER|SYSTEM)|DROP DATABASE", re.IGNORECASE)
+_AS_NEW = b"RESET SESSION AUTHORIZATION; RESET ALL; SELECT pg_advisory_unlock_all(); DISCARD TEMP; DISCARD SEQUENCES"
+APPLICATION = Sessions()
+
+
 def run(dsn: str, *statements: str) -> None:
-    with psycopg.connect(dsn, autocommit=True) as connection:
-        for statement in statements:
-            connection.execute(statement)
+    """Each statement in its own transaction."""
+    APPLICATION.run(dsn, *statements)
 
 
 def channel_file(folder: Path, source: str, target: str, on_error: str = "", /, **more: Any) -> Path:

@@ -88,7 +88,7 @@ def inspect(
     if not wanted:
         return []
     with spelling(connection):
-        rows = connection.execute(_SHAPES_SQL.encode(), [wanted]).fetchall()
+        rows = connection.execute(_SHAPES_SQL.encode(), [wanted], prepare=True).fetchall()
     return [Table.from_json(shape) for (shape,) in rows if shape is not None]
 
 

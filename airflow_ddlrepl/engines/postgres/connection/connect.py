@@ -6,6 +6,7 @@ It is the only place that imports drivers. A failure becomes an error with a hin
 from __future__ import annotations
 
 import re
+import sys
 from typing import TYPE_CHECKING, Any, cast
 
 from airflow_ddlrepl.engines.postgres.connection import pool
@@ -89,6 +90,7 @@ def session(
     else:
         opened = _connected(pool.kind(), dsn, True, "ddlrepl", limit)
         opened.location = dsn
+        opened.prepare_threshold = sys.maxsize
         _settle(opened, application_name)
     opened.set_autocommit(autocommit)
     return cast("Connection[tuple[Any, ...]]", opened)

@@ -20,6 +20,12 @@ if TYPE_CHECKING:
 
     from psycopg import Connection
 
+_AS_NEW = (
+    b"RESET SESSION AUTHORIZATION; RESET ALL; CLOSE ALL; SELECT pg_catalog.pg_advisory_unlock_all();"
+    b" DISCARD TEMP; DISCARD SEQUENCES"
+)
+"""DISCARD ALL, but for prepared statements and plans."""
+
 MOST_IDLE = 8
 """This many idle sessions of one location are in the pool at most; more are closed."""
 
@@ -99,7 +105,8 @@ _kept = _Kept()
 def kind() -> type[Connection[tuple[Any, ...]]]:
     """Return the class of sessions, which go into the pool when they are closed.
 
-    Set the `location` of each: the pool finds it under that.
+    Set the `location` of each: the pool finds it under that. Only statements that say so (`prepare=True`) are prepared:
+    one about a user's table would fail once its columns have other types.
     """
     import psycopg
 
@@ -111,7 +118,6 @@ def kind() -> type[Connection[tuple[Any, ...]]]:
 
         location = ""
         is_idle = False
-        uses = 0
 
         @property
         def closed(self) -> bool:
@@ -128,17 +134,15 @@ def kind() -> type[Connection[tuple[Any, ...]]]:
             super().close()
 
         def _is_clean(self) -> bool:
-            """Remove what was done with the session: settings, locks, prepared statements, temporary tables.
+            """Remove what was done with the session: settings, its role, locks, cursors, temporary tables.
 
-            Return whether it is.
+            Return whether it is. Prepared statements stay: to plan one costs more than to run it.
             """
             if not _kept.is_wanted or self.info.transaction_status is not psycopg.pq.TransactionStatus.IDLE:
                 return False
-            self.uses += 1
             try:
                 self.set_autocommit(True)
-                # The driver forgets what it has prepared when it sees that; it looks at statements that are new to it.
-                self.execute(f"DISCARD ALL -- {self.uses}".encode())
+                self.execute(_AS_NEW)
             except psycopg.Error:
                 return False
             return True

@@ -38,7 +38,7 @@ ORDER BY o.place LIKE 'schema %%' DESC, o.place LIMIT 1
 
 def require_trusted(connection: Connection[Any], tables: tuple[str, ...], kind: type[DdlReplError], code: str) -> None:
     """Raise an error of this kind when the schema, one of these tables or a function in it belongs to a lesser role."""
-    row = connection.execute(_OWNERS_SQL, [list(tables)]).fetchone()
+    row = connection.execute(_OWNERS_SQL, [list(tables)], prepare=True).fetchone()
     if row is None:
         return
     place, owner, me = row

@@ -67,6 +67,7 @@ SHAPES: Mapping[str, str] = {
     "bytea_output": VALUES["bytea_output"],
     "quote_all_identifiers": "off",
     "jit": "off",
+    "plan_cache_mode": "force_generic_plan",
 }
 """These settings are for the functions that write a table's shape: a helper schema has them letter by letter."""
 

@@ -44,11 +44,11 @@ def left_out(connection: Connection[Any], channel: str, scope: Scope) -> list[Le
         LeftOut(
             int(i), TableName(schema, name), why, Position.parse(since) if since else None, cause == Cause.GENERATED
         )
-        for i, schema, name, why, since, cause in connection.execute(_LEFT_OUT.encode(), [channel])
+        for i, schema, name, why, since, cause in connection.execute(_LEFT_OUT.encode(), [channel], prepare=True)
     ]
     new = [
         LeftOut(int(i), TableName(schema, table), UNLOGGED)
-        for i, schema, table, has_parent in connection.execute(_UNLOGGED, [channel, channel])
+        for i, schema, table, has_parent in connection.execute(_UNLOGGED, [channel, channel], prepare=True)
         if _belongs(scope, TableName(schema, table), is_partition=has_parent)
     ]
     return sorted([*known, *new], key=lambda one: one.name)
