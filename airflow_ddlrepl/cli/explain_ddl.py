@@ -13,7 +13,6 @@ from airflow_ddlrepl.config.goldengate.extract import ExtractParameters
 from airflow_ddlrepl.config.goldengate.replicat import ReplicatParameters
 from airflow_ddlrepl.errors import ConfigError
 from airflow_ddlrepl.frontends.goldengate.error_numbers import sqlstate
-from airflow_ddlrepl.frontends.goldengate.importing import read_extract, read_replicat
 from airflow_ddlrepl.goldengate.extract.pipeline import extract
 from airflow_ddlrepl.goldengate.record import Evaluation, Outcome, Record, Step
 from airflow_ddlrepl.goldengate.replicat.errors import Handling
@@ -97,6 +96,8 @@ class Files:
         if self.side is None and self.extract is None and self.replicat is None:
             hint = "give --extract FILE.prm, --replicat FILE.prm or both; or --side for parameters that take everything"
             raise ConfigError("there is nothing to evaluate the statement by", code="DDL-101", hint=hint)
+        from airflow_ddlrepl.frontends.goldengate.importing import read_extract, read_replicat  # loads lark
+
         source = read_extract(self.extract) if self.extract else None
         target = read_replicat(self.replicat) if self.replicat else None
         if self.side is Side.EXTRACT:

@@ -13,8 +13,9 @@ QUOTES = "“”„‟‘’‚‛«»"
 """Typographic quotes, which an editor has put in place of ' and "."""
 _BLANK = re.compile(r"[\s;&]*")
 _NAME = re.compile(r"[^\s,;()&]+")
-_WORD = re.compile(r"[ \t]*([A-Za-z_]\w*)")
-_NEXT_LINE = re.compile(r"\s*([A-Za-z_]\w*)?")
+_PROCESS = re.compile(r"[ \t]*[^\s,;()&]+")
+_NAME_BEHIND = re.compile(r"\s*\w+[ \t]+[\w\"*]")
+_NEXT_LINE = re.compile(r"\s*([A-Za-z_]\w*|,)?")
 _TOKEN = re.compile(
     rf"""(?P<string>'(?:[^'\n&]|''|&[ \t]*\n|&)*'|"[^"\n]*")|(?P<line>\n)|(?P<more>&[ \t]*(?=\n))|(?P<sign>[;(),'"])
     |(?P<typographic>[{QUOTES}])|(?P<word>[^\s;(),&'"{QUOTES}]+)|(?P<other>[^\S\n]+|&)""",
@@ -23,6 +24,18 @@ _TOKEN = re.compile(
 _PARENTHESES = re.compile(r"""'[^'\n]*'|"[^"\n]*"|[()]""")
 _SPLIT = re.compile(r";[ \t]*(?=([A-Za-z_]\w*))")
 _AMPERSAND = re.compile(r"&(?=[ \t]*(?:\n|\Z))")
+
+
+_NEVER_A_VALUE = frozenset(("DDL", "DDLOPTIONS", "DDLSUBST", "DDLERROR"))
+"""Parameters whose names are no values of clauses: they begin another parameter, wherever they stand."""
+_BEGINNING = frozenset(("TABLE", "MAP", "TABLEEXCLUDE", "MAPEXCLUDE", *_NEVER_A_VALUE))
+_ONLY_PARAMETERS = PARAMETERS.keys() - {
+    "SQLEXEC", "EVENTACTIONS", "REPERROR", "HANDLECOLLISIONS", "NOHANDLECOLLISIONS", "INSERTALLRECORDS", "COLMATCH",
+    "NOINSERTALLRECORDS", "INSERTAPPEND", "NOINSERTAPPEND", "TRIMSPACES", "NOTRIMSPACES", "TRIMVARSPACES",
+    "NOTRIMVARSPACES", "COMPARECOLS", "GETBEFORECOLS", "MAPEXCEPTION", "MAPINVISIBLECOLUMNS", "NOMAPINVISIBLECOLUMNS",
+    "MAPALLCOLUMNS", "NOMAPALLCOLUMNS", "ALLOWDUPTARGETMAP", "NOALLOWDUPTARGETMAP", "OVERRIDE", "CHARSET",
+}  # fmt: skip
+"""Parameters that are no options of TABLE or MAP, too: one that begins a line begins a parameter."""
 
 
 class Statement(NamedTuple):
@@ -75,15 +88,12 @@ def _name(text: str, at: int, *, is_secret: bool) -> tuple[str, int]:
 def _end(text: str, name: str, at: int, start: int) -> tuple[int, int]:
     """Return where the parameter's text ends, and where the next parameter may begin."""
     if name in ("EXTRACT", "REPLICAT"):
-        found = _NAME.match(text, _WORD_GAP.match(text, start).end())  # type: ignore[union-attr]
+        found = _PROCESS.match(text, start)
         end = found.end() if found else start
         return end, end
     if name in TERMINATED or name in BY_CLAUSES:
         return _end_by_tokens(text, name, at, start)
     return _end_by_lines(text, name, start)
-
-
-_WORD_GAP = re.compile(r"[ \t]*")
 
 
 def _end_by_tokens(text: str, name: str, at: int, start: int) -> tuple[int, int]:
@@ -96,7 +106,7 @@ def _end_by_tokens(text: str, name: str, at: int, start: int) -> tuple[int, int]
             word = _next_word(text, token.end())
             if name in TERMINATED or opened:
                 _check_lost(text, name, word, (at, opened, token.start()))
-            elif before != "," and word not in CONTINUING:
+            elif before != "," and word != "," and word not in CONTINUING:
                 return token.start(), token.end()
         elif kind == "typographic":
             raise Problem(token.start(), f"{value} is a typographic quote: write ' or \"")
@@ -115,18 +125,14 @@ def _end_by_tokens(text: str, name: str, at: int, start: int) -> tuple[int, int]
         elif kind == "word" and name in BY_CLAUSES and value.upper() in _NEVER_A_VALUE:
             return token.start(), token.start()
         if kind != "other":
-            before = "&" if kind == "more" else value if kind != "line" else before if before == "," else ""
+            before = "&" if kind == "more" else value if kind != "line" else before if before in ("&", ",") else ""
     if name in TERMINATED or opened:
         _check_lost(text, name, None, (at, opened, len(text)))
     return len(text), len(text)
 
 
-_NEVER_A_VALUE = frozenset(("DDL", "DDLOPTIONS", "DDLSUBST", "DDLERROR"))
-_BEGINNING = frozenset(("TABLE", "MAP", "TABLEEXCLUDE", "MAPEXCLUDE", *_NEVER_A_VALUE))
-
-
 def _next_word(text: str, at: int) -> str | None:
-    """Return the word that begins the next line with text, in upper case; None where the text ends."""
+    """Return the word, or comma, that begins the next line with text, in upper case; None where the text ends."""
     found = _NEXT_LINE.match(text, at)
     if found is None or found.end() == len(text):
         return None if found is None or not found[1] else found[1].upper()
@@ -147,12 +153,12 @@ def _check_lost(text: str, name: str, word: str | None, where: tuple[int, list[i
 
 def _is_followed_by_name(text: str, at: int) -> bool:
     """Does a name, and no sign, follow the word that begins the next line?"""
-    return re.compile(r"\s*\w+[ \t]+[\w\"*]").match(text, at) is not None
+    return _NAME_BEHIND.match(text, at) is not None
 
 
 def _end_by_lines(text: str, name: str, start: int) -> tuple[int, int]:
     """Return the end of a parameter whose arguments are not read: where its last line ends."""
-    depth, at, opened = 0, start, start
+    depth, at, opened, goes_on = 0, start, start, False
     while True:
         end = _line_end(text, at)
         line = text[at:end]
@@ -163,9 +169,9 @@ def _end_by_lines(text: str, name: str, start: int) -> tuple[int, int]:
             for sign in _PARENTHESES.finditer(line):
                 depth += (sign[0] == "(") - (sign[0] == ")")
                 opened = at + sign.start() if sign[0] == "(" else opened
-        goes_on = line.rstrip().endswith(("&", ","))
+        goes_on = line.rstrip().endswith(("&", ",")) or (goes_on and not line.strip())
         word = _next_word(text, end + 1) if end < len(text) else None
-        if word is None or word in PARAMETERS or not (goes_on or depth > 0):
+        if word is None or word in PARAMETERS or not (goes_on or depth > 0 or word == ","):
             if depth > 0 and name in PARAMETERS:
                 raise Problem(opened, f"this ( of {name} is not closed")
             return end, end
@@ -175,12 +181,3 @@ def _end_by_lines(text: str, name: str, start: int) -> tuple[int, int]:
 def _line_end(text: str, at: int) -> int:
     end = text.find("\n", at)
     return len(text) if end < 0 else end
-
-
-_ONLY_PARAMETERS = PARAMETERS.keys() - {
-    "SQLEXEC", "EVENTACTIONS", "REPERROR", "HANDLECOLLISIONS", "NOHANDLECOLLISIONS", "INSERTALLRECORDS", "COLMATCH",
-    "NOINSERTALLRECORDS", "INSERTAPPEND", "NOINSERTAPPEND", "TRIMSPACES", "NOTRIMSPACES", "TRIMVARSPACES",
-    "NOTRIMVARSPACES", "COMPARECOLS", "GETBEFORECOLS", "MAPEXCEPTION", "MAPINVISIBLECOLUMNS", "NOMAPINVISIBLECOLUMNS",
-    "MAPALLCOLUMNS", "NOMAPALLCOLUMNS", "ALLOWDUPTARGETMAP", "NOALLOWDUPTARGETMAP", "OVERRIDE", "CHARSET",
-}  # fmt: skip
-"""Parameters that are no options of TABLE or MAP, too: one that begins a line begins a parameter."""
