@@ -30,7 +30,8 @@ _KEYS = {
 
 
 def unquoted(token: Token | str) -> str:
-    """Return a text without the quotes around it; two quotes in it are one."""
+    """Return a text without the quotes around it; two quotes in it are one, and where a line goes on is a blank."""
+    token = re.sub(r"\s*\n\s*", " ", token)
     quote = token[:1]
     if len(token) > 1 and quote in ("'", '"') and token[-1] == quote:
         return str(token[1:-1]).replace(quote * 2, quote)
