@@ -65,7 +65,7 @@ def placed_tokens(text: str) -> Iterator[tuple[Token, int, int]]:
         if match := _SPACE.match(text, at):
             at = match.end()
         elif text.startswith("/*", at):
-            at = _end_of_comment(text, at)
+            at = end_of_comment(text, at)
         elif match := _DOLLAR.match(text, at):
             end = text.find(match.group(), match.end())
             end = len(text) if end < 0 else end + len(match.group())
@@ -92,7 +92,7 @@ def _next(text: str, at: int) -> tuple[Token, int]:
     return Token(Kind.SIGN, text[at]), at + 1
 
 
-def _end_of_comment(text: str, at: int) -> int:
+def end_of_comment(text: str, at: int) -> int:
     """Return where the comment that begins here ends; comments nest in PostgreSQL."""
     depth = 0
     for match in _COMMENT.finditer(text, at):
