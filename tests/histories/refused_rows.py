@@ -170,8 +170,10 @@ class Refusing(Player):
         for number, (target, tables) in enumerate(zip(self.targets, told.values(), strict=True)):
             why = {table["table_id"]: table["why"] for table in tables["tables"]}
             late = [one for one in states[number].values() if one.state in LATE]
-            for one in [state for state in late if state.state is TableStatus.SUSPENDED]:
-                assert self._is_refused(number, one.name, why[one.table_id]), one
+            suspended = [state for state in late if state.state is TableStatus.SUSPENDED]
+            refused = {one.table_id for one in suspended if self._is_refused(number, one.name, why[one.table_id])}
+            joined = self._trees(refused)  # a table that has become a partition waits for its partitioned table
+            assert all(one.table_id in refused | joined for one in suspended), (suspended, refused)
             but = left_out | self._trees([one.table_id for one in late]) | self._narrowed(number)
             if differs := difference(self.source, target, but, self.called, self.wanted()):
                 raise AssertionError(f"target {number} differs beside its suspended tables: {differs}")

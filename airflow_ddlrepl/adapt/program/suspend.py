@@ -88,7 +88,9 @@ class CatchUp:
         suspension = known.suspension
         if high >= self.to or suspension is None:
             return after
-        here = replace(suspension, at=LogKey(high, START_OF_TRANSACTION), status=after.state)
+        # A partition that joined a suspended tree has what its transaction did to it before.
+        at = max(suspension.at, LogKey(high, START_OF_TRANSACTION))
+        here = replace(suspension, at=at, status=after.state)
         return replace(after, state=TableStatus.SUSPENDED, suspension=here)
 
     def suspension(self, before: Mapping[int, TableState]) -> Suspension | None:

@@ -171,6 +171,30 @@ def test_a_partition_suspends_its_whole_table_with_partitions_that_come_later(ma
     assert made.rows("SELECT sum(v), sum(w) FROM p") == [(500 + 21 + 31 + 32 + 33, 7 + 21 + 7 + 7 + 33)]
 
 
+def test_a_table_becomes_a_partition_of_a_suspended_one_in_the_transaction_that_creates_it(make: Make) -> None:
+    """What the transaction did to it before is applied, and not a second time when the partitioned table comes."""
+    made = make(
+        "CREATE TABLE p (id int PRIMARY KEY, v int) PARTITION BY RANGE (id)",
+        "CREATE TABLE p1 PARTITION OF p FOR VALUES FROM (0) TO (10)",
+        "CREATE TABLE good (id int PRIMARY KEY)",
+        "INSERT INTO p VALUES (1, 1)",
+    )
+    made.at_target("ALTER TABLE p1 ADD CONSTRAINT small CHECK (v < 100)")
+    made.at_source("UPDATE p SET v = 500 WHERE id = 1")
+    cycle_fails(made)
+    made.at_source(
+        "BEGIN; CREATE TABLE joins (id int PRIMARY KEY, v int); INSERT INTO joins VALUES (31, 31);"
+        " ALTER TABLE p ATTACH PARTITION joins FOR VALUES FROM (30) TO (40); INSERT INTO p VALUES (32, 32); COMMIT",
+        "INSERT INTO good VALUES (2)",
+    )
+    for _ in range(2):
+        assert cycle_fails(made).code == "INT-123"
+        assert made.rows("SELECT id FROM good") == [(2,)]
+    made.at_target("ALTER TABLE p1 DROP CONSTRAINT small")
+    made.settle()
+    assert made.rows("SELECT sum(v) FROM p") == [(500 + 31 + 32,)]
+
+
 def test_a_table_that_would_hold_too_much_of_the_trail_is_loaded_again(make: Make) -> None:
     made = make(*START)
     set_at_target(made, "suspended_log: 0")
