@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Protocol
 
 from airflow_ddlrepl.config.condition.expression import Part as Condition
+from airflow_ddlrepl.config.goldengate.extract import ExtractParameters
 from airflow_ddlrepl.config.sections.ignored_sessions import NO_SESSIONS, IgnoredSessions
 from airflow_ddlrepl.engines.sequences import Sequences
 from airflow_ddlrepl.engines.source_catalog import SourceCatalog
@@ -92,7 +93,7 @@ class LogWindow:
     trail_url, channel, epoch, token: whose files. tables: their shapes as far as they are known. timeline: of the log,
     as the run began with; 0: any. is_retained: read the log that is retained, not what capture has yet to acknowledge.
     as_text: do not ask for binary values. no_truncate: a TRUNCATE makes no change, only a note. ignored: sessions whose
-    changes are left out.
+    changes are left out. extract: which DDL statements are captured; None: all.
     """
 
     low: Position
@@ -108,6 +109,7 @@ class LogWindow:
     as_text: bool = False
     no_truncate: bool = False
     ignored: IgnoredSessions = NO_SESSIONS
+    extract: ExtractParameters | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,6 +41,8 @@ def counted(text: str | None) -> int:
 
 def why_ignored(event: Event) -> str:
     """Return why targets don't get what the event, or the rows that it counts, did; empty when they do."""
+    if event.discarded:
+        return event.discarded
     label = event.tag if event.kind is EventKind.IGNORED else event.ignored
     return session_ignored(label) if label else ""
 
@@ -71,6 +73,7 @@ class Event:
     IGNORED: row changes of one table that are not captured, because their sessions are ignored (`tag` says by which
     setting): `dropped` names the table, if there is one, `statement` counts them, and `key` is behind the last of them.
     ignored: the setting that ignores the transaction's session, `name purge*`; targets discard what the event did.
+    discarded: why an Extract discards the statement, in words; targets discard what it did, too.
     is_inspected: not from the log; an inspection of the catalog found the shape (D3b), so the
     statements between are unknown.
     """
@@ -94,6 +97,7 @@ class Event:
     layout: dict[str, Any] | None = None
     is_inspected: bool = False
     ignored: str = ""
+    discarded: str = ""
 
     @property
     def end(self) -> Position:
@@ -122,6 +126,7 @@ class Event:
             "layout": self.layout,
             "is_inspected": self.is_inspected,
             "ignored": self.ignored,
+            "discarded": self.discarded,
         }
 
     @classmethod

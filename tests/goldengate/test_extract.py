@@ -312,6 +312,16 @@ def test_what_substitutions_do_to_comments(when: str, places: int) -> None:
     assert found.record.text == "ALTER TABLE hr.t ADD x int"
 
 
+@pytest.mark.req("GG-E-43")
+def test_before_and_after_together_are_as_before() -> None:
+    entry = {"search": "logfile", "replacement": "file"}
+    both, before = (
+        at_extract(COMMENTED, substitutions=[entry], remove_comments=when) for when in (["before", "after"], ["before"])
+    )
+    assert both.record.text == before.record.text
+    assert why(both, "substitute") == why(before, "substitute")
+
+
 @pytest.mark.req("GG-E-45", "GG-E-46", "GG-E-50")
 @pytest.mark.parametrize(
     ("text", "table"),

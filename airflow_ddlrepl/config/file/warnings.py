@@ -30,7 +30,7 @@ TARGET_ONLY = (
 def warnings(channel: Channel) -> list[str]:
     """Return one sentence per setting without effect or with a loss; empty when there is none."""
     found = (*_sides(channel), *_actions(channel), *_schemas(channel), *_rules(channel), *_rewinds(channel))
-    return [*found, *_truncates(channel), *_versions(channel)]
+    return [*found, *_truncates(channel), *_extract(channel), *_versions(channel)]
 
 
 def _sides(channel: Channel) -> Iterator[str]:
@@ -95,6 +95,19 @@ def _truncates(channel: Channel) -> Iterator[str]:
         )
     if channel.capture.ignore_sessions:
         yield "capture.ignore_sessions lets source and target differ; integrate stops at a later change of such a row"
+
+
+def _extract(channel: Channel) -> Iterator[str]:
+    extract = channel.source.extract
+    if extract is None:
+        return
+    yield "source.extract lets source and target differ where it discards a schema change"
+    if extract.ddl is None:
+        yield "source.extract has no `ddl`: no schema change is captured; `ddl: {}` captures all"
+    if len(set(extract.remove_comments)) > 1:
+        yield "source.extract.remove_comments: `after` is redundant, `before` removes all comments"
+    if extract.substitutions and not channel.replay_ddl:
+        yield "source.extract.substitutions do nothing without replay_ddl: no target runs the source's text"
 
 
 def _versions(channel: Channel) -> Iterator[str]:

@@ -13,6 +13,7 @@ from pydantic import AfterValidator, ConfigDict, Field, ValidationInfo, field_va
 
 from airflow_ddlrepl.config.base.name_pattern import any_matches
 from airflow_ddlrepl.config.base.section import Bytes, Seconds, Section, TablePattern
+from airflow_ddlrepl.config.goldengate.extract import ExtractParameters
 from airflow_ddlrepl.config.hvr.transforms import refuse_hvr_transforms, split_transforms
 from airflow_ddlrepl.config.hvr.version import HvrVersion
 from airflow_ddlrepl.config.sections.adapt_actions import Action, AdaptAction
@@ -81,6 +82,16 @@ class Source(Section):
     )
     ddl: DdlCapture = Field(DdlCapture.AUTO, description="how schema changes are detected")
     adapt_ddl: tuple[Action, ...] = Field((), description="actions for the source only; they come before the channel's")
+    extract: ExtractParameters | None = Field(
+        None, description="GoldenGate's Extract: which DDL statements are captured, and how their text changes"
+    )
+
+    @field_validator("extract")
+    @classmethod
+    def _needs_no_logging_command(cls, value: ExtractParameters | None) -> ExtractParameters | None:
+        if value is not None and value.add_trandata:
+            raise ValueError("add_trandata is not for a channel: activation has tables log what their targets need")
+        return value
 
     def wants(self, name: TableName) -> bool:
         """Return whether `tables` matches the table and `exclude` does not."""

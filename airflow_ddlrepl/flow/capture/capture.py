@@ -119,7 +119,7 @@ class _Tally:
             if event.kind is EventKind.IGNORED:
                 for _, name in event.dropped:
                     self.discarded[f"{name}: {why_ignored(event)}"] += counted(event.statement)
-            elif event.ignored:
+            elif why_ignored(event):
                 self.discarded[f"{event.tag}: {why_ignored(event)}"] += 1
             elif event.kind is EventKind.TRUNCATE:
                 self.ddl["TRUNCATE"] += 1

@@ -125,6 +125,7 @@ def window_of(run: RunContext, low: Position, high: Position, trail_url: str) ->
         as_text=run.channel.capture.format is CaptureFormat.TEXT,
         no_truncate=run.channel.capture.no_truncate,
         ignored=run.channel.capture.ignore_sessions,
+        extract=run.channel.source.extract,
     )
 
 

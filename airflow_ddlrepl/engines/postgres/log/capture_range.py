@@ -17,6 +17,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from airflow_ddlrepl.config.goldengate.extract import ExtractParameters
 from airflow_ddlrepl.config.sections.ignored_sessions import NO_SESSIONS, IgnoredSessions
 from airflow_ddlrepl.ddl.sql.query_string import ByTransaction
 from airflow_ddlrepl.engines.postgres.connection import settings
@@ -34,6 +35,7 @@ from airflow_ddlrepl.engines.postgres.pgoutput.message_signature import read_key
 from airflow_ddlrepl.engines.postgres.pgoutput.relation_layout import NeedsText
 from airflow_ddlrepl.errors import SourceError
 from airflow_ddlrepl.failpoint import reach
+from airflow_ddlrepl.goldengate.extract.events import extracted
 from airflow_ddlrepl.model.change import Event, EventKind
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.trail.manifest import Part
@@ -61,6 +63,7 @@ class RangeTask:
     timeline: that the run began with; 0: any. is_behind: the slot is far before `low`, a copy is moved up.
     types: (oid, built-in oid) of enums and domains that may come in binary format: `wire_types`.
     no_truncate: a TRUNCATE makes no change, only a note. ignored: sessions whose changes are left out.
+    extract: which DDL statements are captured; None: all.
     """
 
     dsn: str = field(repr=False)
@@ -82,6 +85,7 @@ class RangeTask:
     is_behind: bool = False
     no_truncate: bool = False
     ignored: IgnoredSessions = NO_SESSIONS
+    extract: ExtractParameters | None = None
 
 
 def ranges(low: Position, high: Position, parallel: int, minimum_bytes: int) -> list[tuple[Position, Position]]:
@@ -153,6 +157,7 @@ def _capture(task: RangeTask, writer: PartWriter, ignored: IgnoredTransactions) 
 
 def _write(event: Event, task: RangeTask, writer: PartWriter) -> None:
     is_left = task.no_truncate and event.kind is EventKind.TRUNCATE
+    event = event if task.extract is None else extracted(event, task.extract)
     writer.event(replace(event, kind=EventKind.NO_TRUNCATE) if is_left else event)
 
 

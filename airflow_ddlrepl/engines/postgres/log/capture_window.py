@@ -75,6 +75,7 @@ def _captured(by: LogReader, window: LogWindow, runner: Runner, *, is_binary: bo
             timeline=window.timeline,
             no_truncate=window.no_truncate,
             ignored=window.ignored,
+            extract=window.extract,
         )
         for index, (low, high) in enumerate(cuts)
     ]
