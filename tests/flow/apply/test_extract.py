@@ -57,6 +57,12 @@ def test_an_excluded_statement_is_discarded_and_told(make: Make) -> None:
     made.replicate()
     assert made.rows("SELECT id FROM tmp") == [(1,)]
     assert made.rows("SELECT id, v, x FROM t ORDER BY 1") == [(1, 1, 3), (2, 2, 3)]
+    made.at_source("ALTER TABLE tmp ADD y int")
+    made.replicate()
+    assert columns(made, "tmp") == "id"
+    made.refresh("public.tmp")
+    made.check_equal()
+    assert columns(made, "tmp") == "id x y"
 
 
 @pytest.mark.req("GG-E-05")
