@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from math import log2
 from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.engines.differing import Differing, DifferingTask
@@ -105,7 +106,7 @@ def key_shift(keys: Sequence[int], rows: int) -> int:
     gaps = [high - low for low, high in pairwise(keys)] or [1]
     between = max(1, rows // len(gaps))
     dense = sorted(gaps)[len(gaps) // 4]
-    shift = max(0, (dense * ROWS_PER_RANGE // between).bit_length() - 1)
+    shift = max(0, round(log2(max(1.0, dense * ROWS_PER_RANGE / between))))
     while shift < 62 and sum(min(between, 1 + (gap >> shift)) for gap in gaps) > MOST_RANGES:
         shift += 1
     return min(shift, 62)
