@@ -90,7 +90,7 @@ def session(
     else:
         opened = _connected(pool.kind(), dsn, True, "ddlrepl", limit)
         opened.location = dsn
-        opened.prepare_threshold = sys.maxsize
+        opened.prepare_threshold = sys.maxsize  # what asks for it, and nothing else
         _settle(opened, application_name)
     opened.set_autocommit(autocommit)
     return cast("Connection[tuple[Any, ...]]", opened)
