@@ -82,3 +82,11 @@ def test_a_rename_of_several_tables_is_one_for_each() -> None:
         "ALTER TABLE ex RENAME TO ex3 -- both",
     ]
     assert [one.record.scope for one in found] == [DdlScope.UNMAPPED, DdlScope.MAPPED]
+
+
+def test_a_drop_of_several_tables_is_one_for_each() -> None:
+    found = all_at_extract("DROP TABLE IF EXISTS hr.a, oe.b /* both */", tables=["hr.*"])
+    assert [(one.record.command, one.record.scope) for one in found] == [
+        ("DROP TABLE IF EXISTS hr.a", DdlScope.MAPPED),
+        ("DROP TABLE IF EXISTS oe.b", DdlScope.UNMAPPED),
+    ]

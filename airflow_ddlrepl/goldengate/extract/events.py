@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from airflow_ddlrepl.config.goldengate.extract import ExtractParameters
-from airflow_ddlrepl.goldengate.extract.pipeline import extract
-from airflow_ddlrepl.goldengate.record import Outcome, Record
+from airflow_ddlrepl.goldengate.extract.pipeline import STAGES, extract
+from airflow_ddlrepl.goldengate.record import Outcome, Record, evaluate
 from airflow_ddlrepl.goldengate.statement.dialect import Dialect
 from airflow_ddlrepl.goldengate.statement.scan import Kind, scan
 from airflow_ddlrepl.goldengate.statement.spelling import spell
@@ -20,16 +20,19 @@ def extracted(event: Event, parameters: ExtractParameters) -> Event:
 
     Other events stay as they are, and so does what an inspection has found: no statement is known of it. Of a
     statement whose text is not known, such as one inside a function, the command and the table's name are evaluated.
+    One that drops several tables is discarded as soon as one of them is to stay.
     """
     if event.kind is not EventKind.DDL or event.is_inspected:
         return event
-    evaluations = list(extract(_record(event), parameters))
+    record = _record(event)
+    evaluations = list(extract(record, parameters))
     if any(one.outcome is Outcome.DISCARDED for one in evaluations):
         why = next(one.why for one in evaluations if one.outcome is Outcome.DISCARDED)
         return replace(event, discarded=f"Extract discards it: {why}")
     if event.statement is None:
         return event
-    return replace(event, statement=evaluations[0].record.text)
+    whole = evaluations[0] if len(evaluations) == 1 else evaluate(record, parameters, STAGES)
+    return replace(event, statement=whole.record.text)
 
 
 def _record(event: Event) -> Record:

@@ -20,7 +20,7 @@ from airflow_ddlrepl.goldengate.stages.remove_comments_after import remove_comme
 from airflow_ddlrepl.goldengate.stages.remove_comments_before import remove_comments_before
 from airflow_ddlrepl.goldengate.stages.separate_comments import separate_comments
 from airflow_ddlrepl.goldengate.stages.substitute_text import substitute_text
-from airflow_ddlrepl.goldengate.statement.renames import split_pairs
+from airflow_ddlrepl.goldengate.statement.renames import split_objects
 
 STAGES: tuple[Stage[ExtractParameters], ...] = (
     Stage("capture", capture),
@@ -41,6 +41,6 @@ STAGES: tuple[Stage[ExtractParameters], ...] = (
 
 
 def extract(record: Record, parameters: ExtractParameters) -> Iterator[Evaluation]:
-    """Yield the evaluation of a captured statement; of a rename of several tables, one of each pair."""
-    for raw in split_pairs(record.raw, record.dialect):
+    """Yield the evaluation of a captured statement; of one that renames or drops several objects, one of each."""
+    for raw in split_objects(record.raw, record.dialect):
         yield evaluate(record._replace(raw=raw), parameters, STAGES)

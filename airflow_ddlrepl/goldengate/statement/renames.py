@@ -1,4 +1,4 @@
-"""This module writes renames as ALTER TABLE … RENAME, one statement for each table."""
+"""This module makes one statement for each object of a list, and writes renames as ALTER TABLE … RENAME."""
 
 from __future__ import annotations
 
@@ -7,20 +7,19 @@ from airflow_ddlrepl.goldengate.statement.names import read
 from airflow_ddlrepl.goldengate.statement.scan import scan
 
 
-def split_pairs(text: str, dialect: Dialect) -> tuple[str, ...]:
-    """Return RENAME TABLE a TO b, c TO d as a statement for each pair, in their order; other texts as they are.
+def split_objects(text: str, dialect: Dialect) -> tuple[str, ...]:
+    """Return RENAME TABLE a TO b, c TO d and DROP TABLE a, b as a statement for each object; other texts as they are.
 
-    What stands in front of the first pair and behind the last one, such as comments, belongs to each statement.
+    What stands in front of the first object and behind the last one, such as comments, belongs to each statement.
     """
     if "," not in text:
         return (text,)
     reading = read(text, dialect)
-    if reading.operation != "RENAME" or len(reading.objects) < 2:
+    if reading.operation not in ("RENAME", "DROP") or len(reading.objects) < 2:
         return (text,)
-    head, tail = text[: reading.objects[0].start], text[reading.new_names[-1].end :]
-    return tuple(
-        f"{head}{text[old.start : new.end]}{tail}" for old, new in zip(reading.objects, reading.new_names, strict=True)
-    )
+    ends = [one.end for one in reading.new_names or reading.objects]
+    head, tail = text[: reading.objects[0].start], text[ends[-1] :]
+    return tuple(f"{head}{text[one.start : end]}{tail}" for one, end in zip(reading.objects, ends, strict=True))
 
 
 def rewritten(text: str, dialect: Dialect) -> str:

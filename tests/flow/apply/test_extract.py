@@ -65,6 +65,14 @@ def test_an_excluded_statement_is_discarded_and_told(make: Make) -> None:
     assert columns(made, "tmp") == "id x y"
 
 
+def test_a_drop_of_several_tables_of_which_one_is_excluded_drops_none(make: Make) -> None:
+    made = replaying(make, **MAPPED)
+    made.at_source("DROP TABLE t, tmp")
+    (why,) = made.replicate().capture.discarded
+    assert why == "DROP TABLE: Extract discards it: exclude[0] is true: OBJNAME public.tmp"
+    assert made.rows("SELECT id FROM t") == [(1,)]
+
+
 @pytest.mark.req("GG-E-05")
 def test_without_a_ddl_parameter_no_ddl_is_captured_and_rows_go_on(make: Make) -> None:
     made = replaying(make, tables=["*.*"])
