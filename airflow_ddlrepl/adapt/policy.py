@@ -139,6 +139,20 @@ def _first(actions: Iterable[AdaptAction], name: TableName, parameter: str, defa
     return next((value for value in values if value is not None), default)
 
 
+_STOPS = {
+    OnEnrollBreak.FAIL_INTEG_JOB,
+    OnAddColumnWithDefault.FAIL_INTEG_JOB,
+    OnPreserveAlterTableFail.FAIL_INTEG_JOB,
+}
+
+
+def can_stop(channel: Channel) -> bool:
+    """Does any policy of the channel let a target wait for a person (a control)?"""
+    actions = (action for place in channel.targets_and_replays for action in channel.target_actions(place.name))
+    chosen = ((a.on_enroll_break, a.on_add_column_with_default, a.on_preserve_alter_table_fail) for a in actions)
+    return any(policy in _STOPS for policies in chosen for policy in policies)
+
+
 def isolates(channel: Channel) -> bool:
     """Does an action isolate the tables that a schema change lets wait for a refresh?"""
     actions = [*channel.adapt_ddl, *(action for target in channel.targets for action in target.adapt_ddl)]

@@ -8,7 +8,7 @@ from typing import Any
 
 from airflow.sdk import DAG, get_parsing_context
 
-from airflow_ddlrepl.adapt.policy import isolates
+from airflow_ddlrepl.adapt.policy import can_stop, isolates
 from airflow_ddlrepl.channel_dags.compare import compare_dag
 from airflow_ddlrepl.channel_dags.controls import controls_dag
 from airflow_ddlrepl.channel_dags.cutover import cutover_dag
@@ -116,5 +116,5 @@ def _dags(channel: Channel, file: Path, defaults: Mapping[str, Any]) -> Iterator
         yield rewind_dag(channel, file, **defaults)
     if channel.replays and channel.schedule:
         yield replay_dag(channel, file, **defaults)
-    if channel.can_stop:
+    if can_stop(channel):
         yield controls_dag(channel, file, **defaults)

@@ -17,10 +17,10 @@ from airflow_ddlrepl.cli import commands, explain_ddl
 from airflow_ddlrepl.cli.explain_ddl import Files, Side
 from airflow_ddlrepl.cli.open_channel import Connections, connections_of, environment_alone
 from airflow_ddlrepl.cli.terminal import Result, always_done, perform, start_logging
+from airflow_ddlrepl.config.goldengate.dialect import Dialect
 from airflow_ddlrepl.config.sections.policies import Enrollment, TrailChoice
 from airflow_ddlrepl.errors import ConfigError, Exit
 from airflow_ddlrepl.goldengate.record import Record
-from airflow_ddlrepl.goldengate.statement.dialect import Dialect
 
 
 class ListFirst(TyperGroup):

@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Generic, NamedTuple, TypeVar
 
 from airflow_ddlrepl.config.goldengate.clauses import DdlScope
-from airflow_ddlrepl.goldengate.statement.dialect import Dialect
+from airflow_ddlrepl.config.goldengate.dialect import Dialect
 from airflow_ddlrepl.goldengate.statement.names import Reading
 from airflow_ddlrepl.model.names import TableName
 

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from airflow_ddlrepl.config.hvr.version import ISOLATED_SINCE, SINCE, is_older
 from airflow_ddlrepl.config.sections.adapt_actions import AdaptAction
-from airflow_ddlrepl.config.sections.channel import Channel, Target
+from airflow_ddlrepl.config.sections.channel import Channel
+from airflow_ddlrepl.config.sections.places import Target
 from airflow_ddlrepl.config.sections.policies import Defaults, OnEnrollBreak, OnPreserveAlterTableFail
 from airflow_ddlrepl.config.sections.refresh_options import read_options
 

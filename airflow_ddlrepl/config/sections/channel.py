@@ -11,28 +11,21 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
-from airflow_ddlrepl.config.base.name_pattern import any_matches
-from airflow_ddlrepl.config.base.section import Bytes, Seconds, Section, TablePattern
-from airflow_ddlrepl.config.goldengate.extract import ExtractParameters
+from airflow_ddlrepl.config.base.section import Section
+from airflow_ddlrepl.config.goldengate.mapping import mapped_name, target_of
 from airflow_ddlrepl.config.hvr.transforms import refuse_hvr_transforms, split_transforms
 from airflow_ddlrepl.config.hvr.version import HvrVersion
 from airflow_ddlrepl.config.sections.adapt_actions import Action, AdaptAction
 from airflow_ddlrepl.config.sections.db_sequences import DbSequence
 from airflow_ddlrepl.config.sections.ddl_replay import ReplayEntry, require_no_overlap
 from airflow_ddlrepl.config.sections.location import default_repository, default_trail, redact
+from airflow_ddlrepl.config.sections.places import Source, Target
 from airflow_ddlrepl.config.sections.policies import (
     DdlCapture,
     Defaults,
-    ExistingTables,
     NewTargets,
-    OnAddColumnWithDefault,
-    OnEnrollBreak,
-    OnError,
-    OnPreserveAlterTableFail,
-    ReplicaIdentity,
 )
 from airflow_ddlrepl.config.sections.retention import HoldLog, Retention, RewindHorizon
-from airflow_ddlrepl.config.sections.rule_sets import RuleSets
 from airflow_ddlrepl.config.sections.run_settings import Capture, Lock, Spark
 from airflow_ddlrepl.config.sections.table_mapping import (
     ADAPTDDL,
@@ -50,93 +43,12 @@ from airflow_ddlrepl.config.sections.target_tables import TargetTable
 from airflow_ddlrepl.model.names import TableName
 
 
-def _without_spaces(location: str) -> str:
-    if "://" in location and re.search(r"\s", location.strip()):
-        raise ValueError("a URL can't contain spaces: write %20 for each")  # a password with one would show
-    return location
-
-
-Location = Annotated[
-    str,
-    Field(min_length=1, repr=False, description="an Airflow connection id or a URL; may contain ${VAR}"),
-    AfterValidator(_without_spaces),
-]
-ServerName = Annotated[str, Field(pattern=r"^[a-z0-9_]{1,63}$")]
-
-
-class Source(Section):
-    """This section names the database that changes come from, and its tables."""
-
-    location: Location
-    tables: tuple[TablePattern, ...] = Field(min_length=1, description='patterns "schema.table"; "*.*" is every schema')
-    exclude: tuple[TablePattern, ...] = Field(
-        (), description="tables that are not replicated although `tables` matches them"
-    )
-    publication: ServerName | None = Field(None, description="default: ddlrepl_<channel>")
-    slot: ServerName | None = Field(None, description="default: ddlrepl_<channel>")
-    replica_identity: ReplicaIdentity = Field(
-        ReplicaIdentity.FULL, description="for tables without a usable key, or whose old rows are needed"
-    )
-    reload_every: Seconds = Field(
-        0, ge=0, description="how often a table that the log does not carry is loaded in full; 0: in every cycle"
-    )
-    ddl: DdlCapture = Field(DdlCapture.AUTO, description="how schema changes are detected")
-    adapt_ddl: tuple[Action, ...] = Field((), description="actions for the source only; they come before the channel's")
-    extract: ExtractParameters | None = Field(
-        None, description="GoldenGate's Extract: which DDL statements are captured, and how their text changes"
-    )
-
-    @field_validator("extract")
-    @classmethod
-    def _needs_no_logging_command(cls, value: ExtractParameters | None) -> ExtractParameters | None:
-        if value is not None and value.add_trandata:
-            raise ValueError("add_trandata is not for a channel: activation has tables log what their targets need")
-        return value
-
-    def wants(self, name: TableName) -> bool:
-        """Return whether `tables` matches the table and `exclude` does not."""
-        return any_matches(self.tables, name) and not any_matches(self.exclude, name)
-
-
-class Target(Section):
-    """This section names a database that changes go to."""
-
-    name: str = Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]{0,39}$", description="unique in the channel, never changed")
-    location: Location
-    schemas: dict[str, str] = Field({}, description="source schema: target schema; others have the same name")
-    existing_tables: ExistingTables = Field(
-        ExistingTables.REFUSE, description="what to do when the target already has a table of that name with rows"
-    )
-    lock_timeout: Seconds = Field(
-        5, ge=1, le=3600, description="how long a statement waits for a lock; it is tried again, then reported"
-    )
-    on_error: OnError = Field(
-        OnError.SUSPEND_TABLE, description="what happens when the target refuses a change of one table"
-    )
-    suspended_log: Bytes = Field(
-        20_000_000_000,
-        ge=0,
-        description="bytes of the trail, or 20GB, that a suspended table needs at most; beyond it waits for a refresh",
-    )
-    adapt_ddl: tuple[Action, ...] = Field(
-        (), description="actions for this target only; they come before the channel's"
-    )
-    rules: RuleSets = Field(RuleSets(), description="which changes this target takes; they come before all policies")
-
-
 def _cron(value: str | None) -> str | None:
     from croniter import croniter
 
     if value not in (None, "@quarterly") and not croniter.is_valid(value):  # Airflow's own word
         raise ValueError('is no cron expression: write for example "*/5 * * * *" or "@hourly"')
     return value
-
-
-_STOPS = {
-    OnEnrollBreak.FAIL_INTEG_JOB,
-    OnAddColumnWithDefault.FAIL_INTEG_JOB,
-    OnPreserveAlterTableFail.FAIL_INTEG_JOB,
-}
 
 
 class Channel(Section):
@@ -207,15 +119,8 @@ class Channel(Section):
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
             raise ValueError(f"two targets are called {', '.join(twice)}: a target's name is its identity")
-        return self
-
-    @model_validator(mode="after")
-    def _properties_name_targets(self) -> Channel:
-        known = [place.name for place in self.targets_and_replays]
-        for key in PROPERTIES:
-            for number, one in enumerate(getattr(self, key)):
-                if unknown := [name for name in one.targets if name not in known]:
-                    raise ValueError(f"{key}[{number}].targets: there is no target or replay {', '.join(unknown)}")
+        _require_known_targets(self)
+        _require_names_by_map(self)
         return self
 
     @property
@@ -245,8 +150,12 @@ class Channel(Section):
     def target_name(self, target: str, name: TableName) -> TableName:
         """Return the name that a source's table has at a target or replay.
 
-        Its schema: the target's `schemas` come before integrate_schema. Its name: as table_properties say.
+        Its schema: the target's `schemas` come before integrate_schema. Its name: as table_properties say. At a target
+        with a Replicat MAP says both; a table that no MAP lists is not there, and has its own name here.
         """
+        replicat = self.target(target).replicat
+        if replicat is not None:
+            return target_of(name, replicat) or name
         schema = self.target(target).schemas.get(name.schema)
         if schema is None:
             actions = (a for a in self.source_actions() if a.integrate_schema is not None and a.adds(name))
@@ -257,7 +166,8 @@ class Channel(Section):
     @property
     def has_properties(self) -> bool:
         """Return whether the file renames, filters or transforms anything at a target."""
-        return any(getattr(self, key) for key in PROPERTIES)
+        mapped = any(place.replicat is not None for place in self.targets_and_replays)
+        return mapped or any(getattr(self, key) for key in PROPERTIES)
 
     def columns_at(self, target: str, table: TableName) -> tuple[ColumnProperty, ...]:
         """Return the column_properties of a table, by its name at the source, at a target or replay."""
@@ -271,7 +181,9 @@ class Channel(Section):
         of_table = (p for p in self.table_properties if p.applies_to(target, table))
         rows, limit = self.restriction_at(target, table), self.refresh_limit_at(target, table, ADAPTDDL)
         restricted = (rows and rows.for_changes(), limit and limit.for_refreshes())
-        others = (*restricted, self.transformation_at(target, table), self.target_table_at(target, table))
+        replicat = self.target(target).replicat
+        mapped = mapped_name(table, replicat) if replicat is not None else None
+        others = (*restricted, self.transformation_at(target, table), self.target_table_at(target, table), mapped)
         return digest((*self.columns_at(target, table), *islice(of_table, 1), *filter(None, others)))
 
     def restriction_at(self, target: str, table: TableName) -> Restriction | None:
@@ -304,7 +216,7 @@ class Channel(Section):
     def with_replay_like(self, target: str) -> Channel:
         """Return this channel, its first replay with the actions, rules and properties of a target."""
         (first, *others), live = self.replays, self.target(target)
-        like_it = first.model_copy(update={"adapt_ddl": live.adapt_ddl, "rules": live.rules})
+        like_it = first.model_copy(update={"adapt_ddl": live.adapt_ddl, "rules": live.rules, "replicat": live.replicat})
         names = (target, first.name)
         return self.model_copy(
             update={
@@ -329,13 +241,6 @@ class Channel(Section):
         """Return the actions at a target, those of the target before those of the channel."""
         return self.target(name).adapt_ddl + self.adapt_ddl
 
-    @property
-    def can_stop(self) -> bool:
-        """Return whether any policy lets a target wait for a person (a control)."""
-        actions = (action for place in self.targets_and_replays for action in self.target_actions(place.name))
-        chosen = ((a.on_enroll_break, a.on_add_column_with_default, a.on_preserve_alter_table_fail) for a in actions)
-        return any(policy in _STOPS for policies in chosen for policy in policies)
-
     def fingerprint(self) -> str:
         """Return 32 hex digits that change when the file's settings change; its layout and passwords don't count."""
         return _fingerprint(self)
@@ -347,16 +252,41 @@ def _server_name(channel: str) -> str:
     return folded if plain else f"{folded}_{hashlib.sha256(channel.encode()).hexdigest()[:8]}"
 
 
+_NO_TEXT = "without event triggers (source.ddl: relations) the text of statements is not known"
+
+
 def _require_no_table_twice(entries: tuple[ReplayEntry, ...], data: dict[str, Any]) -> None:
     """Raise ValueError when a replayed table may also be adapted or renamed. data: the fields read so far."""
     source: Source | None = data.get("source")
     if entries and source is not None and source.ddl is DdlCapture.RELATIONS:
-        raise ValueError("without event triggers (source.ddl: relations) the text of statements is not known")
+        raise ValueError(_NO_TEXT)
     lists = {"adapt_ddl": data.get("adapt_ddl", ()), "source.adapt_ddl": source.adapt_ddl if source else ()}
     lists |= {f"{place}.adapt_ddl": target.adapt_ddl for place, target in _numbered(data)}
     named = {key: data.get(key, ()) for key in PROPERTIES}
     properties = {f"{key}[{i}]": one.tables for key, listed in named.items() for i, one in enumerate(listed)}
     require_no_overlap(entries, lists, properties, {place: target.schemas for place, target in _numbered(data)})
+
+
+def _require_known_targets(channel: Channel) -> None:
+    """Raise ValueError for a setting of a table that is for a target which does not exist."""
+    known = [place.name for place in channel.targets_and_replays]
+    for key in PROPERTIES:
+        for number, one in enumerate(getattr(channel, key)):
+            if unknown := [name for name in one.targets if name not in known]:
+                raise ValueError(f"{key}[{number}].targets: there is no target or replay {', '.join(unknown)}")
+
+
+def _require_names_by_map(channel: Channel) -> None:
+    """Raise ValueError where a target with a Replicat can't run texts, or gets names by something else than MAP."""
+    mapped = [place.name for place in channel.targets_and_replays if place.replicat is not None]
+    if mapped and channel.source.ddl is DdlCapture.RELATIONS:
+        raise ValueError(f"target {mapped[0]} has replicat, and {_NO_TEXT}")
+    for number, one in enumerate(channel.table_properties):
+        if also := [name for name in mapped if not one.targets or name in one.targets]:
+            raise ValueError(
+                f"table_properties[{number}] is for target {also[0]}, too, whose replicat gives tables their names:"
+                " write a MAP there, and `targets` without it here"
+            )
 
 
 def _fingerprint(channel: Channel) -> str:

@@ -38,8 +38,9 @@ class Whole:
 class Scope:
     """A scope says by name which tables a channel has; `rules.decide` evaluates it.
 
-    tables, exclude: `schema.table` patterns. joining: what admits new tables later. replayed: patterns of `replay_ddl`:
-    of the tables that `tables` match, these join, too. whole: tables whose old rows must be in the log as a whole.
+    tables, exclude: `schema.table` patterns. joining: what admits new tables later. replayed: patterns of `replay_ddl`
+    and of MAP: of the tables that `tables` match, these join, too. whole: tables whose old rows must be in the
+    log as a whole.
     """
 
     tables: tuple[str, ...] = ("*.*",)
@@ -61,6 +62,9 @@ class Scope:
             channel.source.tables,
             channel.source.exclude,
             tuple(Joining(str(a.add_table_pattern), a.ignore_table_pattern, a.capture_schema) for a in actions),
-            tuple(pattern for entry in channel.replay_ddl for pattern in entry.tables),
+            (
+                *(pattern for entry in channel.replay_ddl for pattern in entry.tables),
+                *(one.source for place in channel.targets if place.replicat for one in place.replicat.maps),
+            ),
             (*restricted, *transformed, *histories),
         )

@@ -235,7 +235,7 @@ Restrict = Annotated[Restriction, _from_text(RESTRICT_PARAMETERS, Restriction | 
 One = TypeVar("One", bound=Property)
 
 
-def digest(properties: tuple[Property, ...]) -> str:
+def digest(properties: tuple[Section, ...]) -> str:
     """Return the settings as one JSON text that changes when they do; empty when there are none.
 
     The tables and targets that they are for are left out.

@@ -10,7 +10,8 @@ from typing import Any, TypeVar
 
 import pyarrow.compute as pc
 
-from airflow_ddlrepl.config.sections.channel import Channel, Target
+from airflow_ddlrepl.config.sections.channel import Channel
+from airflow_ddlrepl.config.sections.places import Target
 from airflow_ddlrepl.engines.source import LeftOut
 from airflow_ddlrepl.engines.target_state import TargetState
 from airflow_ddlrepl.errors import ConfigError, TrailError, Unreachable

@@ -30,6 +30,7 @@ from airflow_ddlrepl.flow.mapping.tables import (
     names_later_columns,
     refused,
     require_like_parent,
+    require_one_target,
     same_name,
     seen_at,
     shape_before,
@@ -184,6 +185,7 @@ class _Planner:
         for table, parent in family:
             require_like_parent(channel, self.target, table, parent)
             require_one_way(channel, (table, *((parent,) if parent else ())))
+        require_one_target(channel, self.target, new.name)
         name = channel.target_name(self.target, new.name)
         for other in table_states.values() if before is None else ():
             is_ours = other.name == name and other.table_id != new.id and other.state is not TableStatus.ORPHANED

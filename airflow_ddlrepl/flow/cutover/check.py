@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow.compute as pc
 
 from airflow_ddlrepl.adapt.program.suspend import isolated, suspended
-from airflow_ddlrepl.config.sections.channel import Target
+from airflow_ddlrepl.config.sections.places import Target
 from airflow_ddlrepl.engines.source import Writer
 from airflow_ddlrepl.engines.target_state import CutOver, TargetState
 from airflow_ddlrepl.errors import ConfigError, Unreachable

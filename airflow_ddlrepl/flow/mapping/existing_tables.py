@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from airflow_ddlrepl.config.sections.channel import Target
+from airflow_ddlrepl.config.sections.places import Target
 from airflow_ddlrepl.config.sections.policies import ExistingTables
 from airflow_ddlrepl.engines.target import ServerFacts
 from airflow_ddlrepl.errors import Unsupported

@@ -8,6 +8,8 @@ from typing import Protocol
 
 from airflow_ddlrepl.adapt.plan_model import Step, StepKind, TablePlan
 from airflow_ddlrepl.adapt.policy import policy_at
+from airflow_ddlrepl.config.goldengate.dialect import Dialect
+from airflow_ddlrepl.config.goldengate.mapping import targets_of
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.config.sections.target_tables import target_table_in
 from airflow_ddlrepl.ddl.sql.statement import Evidence
@@ -142,13 +144,14 @@ def require_like_parent(channel: Channel, target: str, table: Table, parent: Tab
 def require_possible(channel: Channel, target: str, tables: Iterable[Table]) -> None:
     """Raise unless the target can have these tables as the file says.
      Raises what `transform.columns.target_shape`, `conditions_at` and `transform_at` raise, Unsupported ADP-145 and
-    ADP-149 for a partition that would be unlike its partitioned table, ADP-146 for two tables of one name. Tables of
-    which the target takes nothing may be anything.
+    ADP-149 for a partition that would be unlike its partitioned table, ADP-146 for two tables of one name, and what
+    `require_one_target` raises. Tables of which the target takes nothing may be anything.
     """
     client = client_at(channel, target)
     by_id = {table.id: table for table in tables if decide(client, table.name, ChangeKind.TABLE).is_taken}
     known: dict[TableName, TableName] = {}
     for table in by_id.values():
+        require_one_target(channel, target, table.name)
         seen_at(channel, target, table)
         conditions_at(channel, target, table)
         transform_at(channel, target, table)
@@ -157,6 +160,20 @@ def require_possible(channel: Channel, target: str, tables: Iterable[Table]) -> 
         if name in known:
             raise same_name(name, known[name], table.name)
         known[name] = table.name
+
+
+def require_one_target(channel: Channel, target: str, name: TableName) -> None:
+    """Raise Unsupported ADP-180 for a table that MAP parameters of a target's Replicat give several names there."""
+    replicat = channel.target(target).replicat
+    names = targets_of(name, replicat, Dialect.POSTGRES) if replicat is not None else ()
+    if len(names) > 1:
+        raise Unsupported(
+            f"at target {target} MAP makes several tables of {name}: {', '.join(map(str, names))}",
+            code="ADP-180",
+            table=name,
+            hint="write one MAP for it, or name it in `exclude` (MAPEXCLUDE) of replicat; another target in the channel"
+            " file, with another database, may have the other MAP",
+        )
 
 
 def same_name(at_target: TableName, one: TableName, other: TableName) -> Unsupported:

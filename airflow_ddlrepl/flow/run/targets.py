@@ -6,8 +6,9 @@ import logging
 from collections.abc import Callable, Iterator
 from functools import cached_property
 
-from airflow_ddlrepl.config.sections.channel import Channel, Target
+from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.config.sections.location import resolve
+from airflow_ddlrepl.config.sections.places import Target
 from airflow_ddlrepl.engines import engine
 from airflow_ddlrepl.engines.target import Target as TargetPort
 from airflow_ddlrepl.errors import ConfigError, DdlReplError, TargetError, Unreachable

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from enum import Enum
 
-from airflow_ddlrepl.config.sections.channel import Target
+from airflow_ddlrepl.config.sections.places import Target
 from airflow_ddlrepl.config.sections.policies import ExistingTables, NewTargets
 from airflow_ddlrepl.engines.target_state import forgotten
 from airflow_ddlrepl.errors import DdlReplError, TargetError

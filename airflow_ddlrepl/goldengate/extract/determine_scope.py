@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from airflow_ddlrepl.config.goldengate.clauses import DdlScope
 from airflow_ddlrepl.config.goldengate.extract import ExtractParameters, ScopeSemantics
-from airflow_ddlrepl.goldengate.filters.names import any_matches
+from airflow_ddlrepl.config.goldengate.names import any_matches
 from airflow_ddlrepl.goldengate.record import Record, Verdict
 from airflow_ddlrepl.goldengate.statement.operation import is_mappable
 

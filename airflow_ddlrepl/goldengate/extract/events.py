@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from airflow_ddlrepl.config.goldengate.dialect import Dialect
 from airflow_ddlrepl.config.goldengate.extract import ExtractParameters
 from airflow_ddlrepl.goldengate.extract.pipeline import STAGES, extract
 from airflow_ddlrepl.goldengate.record import Outcome, Record, evaluate
-from airflow_ddlrepl.goldengate.statement.dialect import Dialect
 from airflow_ddlrepl.goldengate.statement.scan import Kind, scan
 from airflow_ddlrepl.goldengate.statement.spelling import spell
 from airflow_ddlrepl.model.change import Event, EventKind

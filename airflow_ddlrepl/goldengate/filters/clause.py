@@ -8,8 +8,8 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from airflow_ddlrepl.config.goldengate.clauses import Clause, DdlScope
-from airflow_ddlrepl.goldengate.filters.names import NameIndex
-from airflow_ddlrepl.goldengate.filters.prepared import prepared_once
+from airflow_ddlrepl.config.goldengate.names import NameIndex
+from airflow_ddlrepl.config.goldengate.prepared import prepared_once
 from airflow_ddlrepl.goldengate.record import Record
 
 

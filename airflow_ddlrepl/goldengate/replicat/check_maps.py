@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from airflow_ddlrepl.config.goldengate.clauses import DdlScope
+from airflow_ddlrepl.config.goldengate.mapping import targets_of
 from airflow_ddlrepl.config.goldengate.replicat import ReplicatParameters
-from airflow_ddlrepl.goldengate.filters.mapping import targets_of
 from airflow_ddlrepl.goldengate.record import Record, Verdict
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from airflow_ddlrepl.config.goldengate.dialect import Dialect
+from airflow_ddlrepl.config.goldengate.mapping import targets_of
 from airflow_ddlrepl.config.goldengate.replicat import ReplicatParameters
-from airflow_ddlrepl.goldengate.filters.mapping import targets_of
 from airflow_ddlrepl.goldengate.record import Record
-from airflow_ddlrepl.goldengate.statement.dialect import Dialect
 from airflow_ddlrepl.goldengate.statement.mentions import mentioned
 from airflow_ddlrepl.goldengate.statement.names import WITH_BASE, read
 from airflow_ddlrepl.goldengate.statement.scan import scan

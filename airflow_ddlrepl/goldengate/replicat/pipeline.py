@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from airflow_ddlrepl.config.goldengate.mapping import targets_of
 from airflow_ddlrepl.config.goldengate.replicat import ReplicatParameters
-from airflow_ddlrepl.goldengate.filters.mapping import targets_of
 from airflow_ddlrepl.goldengate.record import Evaluation, Outcome, Record, Stage, Step, evaluate
 from airflow_ddlrepl.goldengate.replicat.check_maps import check_maps
 from airflow_ddlrepl.goldengate.replicat.errors import Answer, Handling, answer

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from airflow_ddlrepl.goldengate.statement.dialect import Dialect
+from airflow_ddlrepl.config.goldengate.dialect import Dialect
 from airflow_ddlrepl.goldengate.statement.scan import Kind, Piece, scan
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import NamedTuple
 
-from airflow_ddlrepl.goldengate.statement.dialect import Dialect
+from airflow_ddlrepl.config.goldengate.dialect import Dialect
 from airflow_ddlrepl.goldengate.statement.operation import OPERATIONS, read_type
 from airflow_ddlrepl.goldengate.statement.scan import scan
 from airflow_ddlrepl.goldengate.statement.words import Named, Words, by_first_word

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from airflow_ddlrepl.goldengate.statement.dialect import Dialect
+from airflow_ddlrepl.config.goldengate.dialect import Dialect
 from airflow_ddlrepl.goldengate.statement.names import read
 from airflow_ddlrepl.goldengate.statement.scan import scan
 

@@ -8,8 +8,8 @@ from enum import Enum
 from functools import lru_cache
 from typing import NamedTuple
 
+from airflow_ddlrepl.config.goldengate.dialect import Dialect
 from airflow_ddlrepl.ddl.sql.lexer import end_of_comment
-from airflow_ddlrepl.goldengate.statement.dialect import Dialect
 
 
 class Kind(Enum):

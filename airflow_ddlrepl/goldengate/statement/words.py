@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from airflow_ddlrepl.goldengate.statement.dialect import Dialect
+from airflow_ddlrepl.config.goldengate.dialect import Dialect
 from airflow_ddlrepl.goldengate.statement.scan import Kind, Piece
 
 Phrases = Mapping[str, Sequence[tuple[str, ...]]]

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 
 from airflow_ddlrepl.config.base.name_pattern import compiled, is_pattern, split_name_pattern
-from airflow_ddlrepl.goldengate.filters.prepared import prepared_once
+from airflow_ddlrepl.config.goldengate.prepared import prepared_once
 from airflow_ddlrepl.model.names import TableName
 
 Part = Callable[[str], object] | None

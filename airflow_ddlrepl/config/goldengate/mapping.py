@@ -6,11 +6,12 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
-from airflow_ddlrepl.config.base.name_pattern import TOKEN, split_table_pattern
+from airflow_ddlrepl.config.base.name_pattern import TOKEN, exact_pattern, split_table_pattern
+from airflow_ddlrepl.config.base.section import Section
+from airflow_ddlrepl.config.goldengate.dialect import Dialect
+from airflow_ddlrepl.config.goldengate.names import NameIndex, any_matches
+from airflow_ddlrepl.config.goldengate.prepared import prepared_once
 from airflow_ddlrepl.config.goldengate.replicat import MapParameter, ReplicatParameters
-from airflow_ddlrepl.goldengate.filters.names import NameIndex, any_matches
-from airflow_ddlrepl.goldengate.filters.prepared import prepared_once
-from airflow_ddlrepl.goldengate.statement.dialect import Dialect
 from airflow_ddlrepl.model.names import TableName
 
 
@@ -22,6 +23,23 @@ def targets_of(name: TableName, parameters: ReplicatParameters, dialect: Dialect
     if any_matches(parameters.exclude, name):
         return ()
     return tuple(dict.fromkeys(_targets(name, parameters, dialect)))
+
+
+def target_of(name: TableName, parameters: ReplicatParameters) -> TableName | None:
+    """Return the name of a table at a target of a channel, by the first MAP that lists it; None: no MAP does."""
+    return next(iter(targets_of(name, parameters, Dialect.POSTGRES)), None)
+
+
+class MappedName(Section):
+    """A mapped name is what MAP parameters call one table at a target, among the table's settings there."""
+
+    at_target: str
+
+
+def mapped_name(name: TableName, parameters: ReplicatParameters) -> MappedName | None:
+    """Return the name that MAP parameters give a table where it is another one than at the source; None: they don't."""
+    found = target_of(name, parameters)
+    return None if found in (None, name) else MappedName(at_target=exact_pattern(found))
 
 
 def _targets(name: TableName, parameters: ReplicatParameters, dialect: Dialect) -> Iterator[TableName]:

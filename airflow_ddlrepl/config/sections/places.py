@@ -1,0 +1,110 @@
+"""This module defines where changes come from and go to: the sections `source` and `targets` of a channel file."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated
+
+from pydantic import AfterValidator, Field, field_validator, model_validator
+
+from airflow_ddlrepl.config.base.name_pattern import any_matches
+from airflow_ddlrepl.config.base.section import Bytes, Seconds, Section, TablePattern
+from airflow_ddlrepl.config.goldengate.extract import ExtractParameters
+from airflow_ddlrepl.config.goldengate.replicat import ReplicatParameters
+from airflow_ddlrepl.config.sections.adapt_actions import Action
+from airflow_ddlrepl.config.sections.policies import DdlCapture, ExistingTables, OnError, ReplicaIdentity
+from airflow_ddlrepl.config.sections.rule_sets import RuleSets
+from airflow_ddlrepl.model.names import TableName
+
+
+def _without_spaces(location: str) -> str:
+    if "://" in location and re.search(r"\s", location.strip()):
+        raise ValueError("a URL can't contain spaces: write %20 for each")  # a password with one would show
+    return location
+
+
+Location = Annotated[
+    str,
+    Field(min_length=1, repr=False, description="an Airflow connection id or a URL; may contain ${VAR}"),
+    AfterValidator(_without_spaces),
+]
+ServerName = Annotated[str, Field(pattern=r"^[a-z0-9_]{1,63}$")]
+
+
+class Source(Section):
+    """This section names the database that changes come from, and its tables."""
+
+    location: Location
+    tables: tuple[TablePattern, ...] = Field(min_length=1, description='patterns "schema.table"; "*.*" is every schema')
+    exclude: tuple[TablePattern, ...] = Field(
+        (), description="tables that are not replicated although `tables` matches them"
+    )
+    publication: ServerName | None = Field(None, description="default: ddlrepl_<channel>")
+    slot: ServerName | None = Field(None, description="default: ddlrepl_<channel>")
+    replica_identity: ReplicaIdentity = Field(
+        ReplicaIdentity.FULL, description="for tables without a usable key, or whose old rows are needed"
+    )
+    reload_every: Seconds = Field(
+        0, ge=0, description="how often a table that the log does not carry is loaded in full; 0: in every cycle"
+    )
+    ddl: DdlCapture = Field(DdlCapture.AUTO, description="how schema changes are detected")
+    adapt_ddl: tuple[Action, ...] = Field((), description="actions for the source only; they come before the channel's")
+    extract: ExtractParameters | None = Field(
+        None, description="GoldenGate's Extract: which DDL statements are captured, and how their text changes"
+    )
+
+    @field_validator("extract")
+    @classmethod
+    def _needs_no_logging_command(cls, value: ExtractParameters | None) -> ExtractParameters | None:
+        if value is not None and value.add_trandata:
+            raise ValueError("add_trandata is not for a channel: activation has tables log what their targets need")
+        return value
+
+    def wants(self, name: TableName) -> bool:
+        """Return whether `tables` matches the table and `exclude` does not."""
+        return any_matches(self.tables, name) and not any_matches(self.exclude, name)
+
+
+class Target(Section):
+    """This section names a database that changes go to."""
+
+    name: str = Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]{0,39}$", description="unique in the channel, never changed")
+    location: Location
+    schemas: dict[str, str] = Field({}, description="source schema: target schema; others have the same name")
+    existing_tables: ExistingTables = Field(
+        ExistingTables.REFUSE, description="what to do when the target already has a table of that name with rows"
+    )
+    lock_timeout: Seconds = Field(
+        5, ge=1, le=3600, description="how long a statement waits for a lock; it is tried again, then reported"
+    )
+    on_error: OnError = Field(
+        OnError.SUSPEND_TABLE, description="what happens when the target refuses a change of one table"
+    )
+    suspended_log: Bytes = Field(
+        20_000_000_000,
+        ge=0,
+        description="bytes of the trail, or 20GB, that a suspended table needs at most; beyond it waits for a refresh",
+    )
+    adapt_ddl: tuple[Action, ...] = Field(
+        (), description="actions for this target only; they come before the channel's"
+    )
+    rules: RuleSets = Field(RuleSets(), description="which changes this target takes; they come before all policies")
+    replicat: ReplicatParameters | None = Field(
+        None, description="GoldenGate's Replicat: which tables go there by MAP, and the DDL statements that it runs"
+    )
+
+    @model_validator(mode="after")
+    def _replicat_names_tables_alone(self) -> Target:
+        if self.replicat is not None:
+            if not self.replicat.maps:
+                raise ValueError("replicat has no `maps`: no table would be at the target; write a MAP of each")
+            for key in ("schemas", "adapt_ddl"):
+                if getattr(self, key):
+                    raise ValueError(f"{key} is not for a target with replicat: {_BY_REPLICAT[key]}")
+        return self
+
+
+_BY_REPLICAT = {
+    "schemas": "its `maps` give tables their names",
+    "adapt_ddl": "it runs the source's statements; `ddl` and `errors` of replicat say what becomes of them",
+}

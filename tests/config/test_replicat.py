@@ -1,0 +1,77 @@
+"""`replicat` at a target in a channel file: what tables are called there, and what is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import yaml
+
+from airflow_ddlrepl.config.file.load import read_channel
+from airflow_ddlrepl.config.sections.channel import Channel
+from airflow_ddlrepl.errors import ConfigError
+from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.rules.client import client_at
+from airflow_ddlrepl.rules.decide import ChangeKind, decide
+
+MAPS = [{"source": "hr.tab*", "target": "bk.Bak_*"}, {"source": "hr.*", "target": "bk.*"}]
+
+
+def read(replicat: dict[str, Any], target: dict[str, Any] | None = None, **more: Any) -> Channel:
+    source = {"location": "postgresql://a/b", "tables": ["*.*"], **more.pop("source", {})}
+    targets = [
+        {"name": "w", "location": "postgresql://c/d", "replicat": replicat, **(target or {})},
+        {"name": "plain", "location": "postgresql://e/f"},
+    ]
+    return read_channel(yaml.safe_dump({"channel": "shop", "source": source, "targets": targets, **more}))
+
+
+@pytest.mark.parametrize(
+    ("name", "there", "is_there"),
+    [
+        ("hr.tabPay", "bk.bak_Pay", True),
+        ("hr.pay", "bk.pay", True),
+        ("hr.tmp", "hr.tmp", False),
+        ("oe.pay", "oe.pay", False),
+    ],
+)
+def test_maps_say_which_tables_are_at_the_target_and_how_they_are_called(name: str, there: str, is_there: bool) -> None:
+    channel = read({"maps": MAPS, "exclude": ["hr.tmp"]})
+    table = TableName(*name.split("."))
+    assert str(channel.target_name("w", table)) == there
+    assert channel.target_name("plain", table) == table
+    for kind in ChangeKind:
+        decided = decide(client_at(channel, "w"), table, kind)
+        assert (decided.is_taken, decided.why) == (
+            (True, "") if is_there else (False, "no MAP of the target's replicat lists the table")
+        )
+        assert decide(client_at(channel, "plain"), table, kind).is_taken
+
+
+def test_another_name_is_another_setting_of_the_table() -> None:
+    table = TableName("hr", "pay")
+    same, other = ([{"source": "hr.*", "target": target}] for target in ("hr.*", "bk.*"))
+    assert read({"maps": same}).properties_at("w", table) == ""
+    assert '\\"bk\\".\\"pay\\"' in read({"maps": other}).properties_at("w", table)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "more", "problem"),
+    [
+        ({}, {}, r"channel:\d+: targets\[0\].*replicat has no `maps`"),
+        ({"maps": [{"source": "hr.*", "target": "bk"}]}, {}, "MAP and TARGET are both of the form schema.name"),
+        ({"maps": MAPS}, {"target": {"schemas": {"a": "b"}}}, "schemas is not for a target with replicat"),
+        ({"maps": MAPS}, {"target": {"adapt_ddl": [{}]}}, "adapt_ddl is not for a target with replicat"),
+        ({"maps": MAPS}, {"table_properties": [{"name": "x"}]}, r"table_properties\[0\] is for target w, too"),
+        ({"maps": MAPS}, {"source": {"ddl": "relations"}}, "target w has replicat, and without event triggers"),
+        ({"map": MAPS}, {}, r"unknown key targets\[0\].replicat.map"),
+    ],
+)
+def test_what_is_refused(parameters: dict[str, Any], more: dict[str, Any], problem: str) -> None:
+    with pytest.raises(ConfigError, match=problem):
+        read(parameters, **more)
+
+
+def test_names_of_other_targets_are_given_by_table_properties() -> None:
+    channel = read({"maps": MAPS}, table_properties=[{"targets": ["plain"], "name": "x"}])
+    assert str(channel.target_name("plain", TableName("hr", "pay"))) == "hr.x"
