@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from zlib import crc32
 
+from airflow_ddlrepl.config.base.column_types import BUILTIN_TYPES
 from airflow_ddlrepl.config.condition.expression import (
     Arithmetic,
     Cast,
@@ -22,7 +23,6 @@ from airflow_ddlrepl.config.condition.expression import (
     Text,
 )
 from airflow_ddlrepl.config.condition.parser import change_value, expression, spelled
-from airflow_ddlrepl.config.sections.column_types import BUILTIN_TYPES
 from airflow_ddlrepl.config.sections.target_tables import TargetTable
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.model.table import Column, Key, Table

@@ -81,7 +81,7 @@ def test_a_replay_for_a_target_has_the_targets_conditions() -> None:
 @pytest.mark.parametrize(
     ("restrict", "told"),
     [
-        ({"tables": "t"}, "restrict[0]: says none of `condition`, `refresh`, `integrate` and `capture`"),
+        ({"tables": "t"}, "restrict[0]: says none of `condition`, `refresh`, `integrate`, `capture` and"),
         ({"condition": ""}, "restrict[0].condition: "),
         ({"condition": "now() > a"}, "restrict[0].condition: now(…): there are no functions"),
         ({"condition": "a = 1; b"}, "restrict[0].condition: ; b can not be there"),

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from airflow_ddlrepl.config.base.column_types import column_type
 from airflow_ddlrepl.config.file.load import read_channel
-from airflow_ddlrepl.config.sections.column_types import column_type
 from airflow_ddlrepl.config.sections.target_tables import target_table_in
 from airflow_ddlrepl.errors import ConfigError
 from tests.config.test_restrict import FILE, JOBS, ORDERS, channel

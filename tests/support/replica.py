@@ -164,7 +164,8 @@ def lasting(server: PrivateServer, folder: Path, name: str, start: Sequence[str]
     """One active channel for all tests of a file. name: of its databases and its slot, which are the server's."""
     names = [f"{name}_source", f"{name}_target"]
     source, target = (server.create_database(each) for each in names)
-    found = Replica(source, target, channel_file(folder, source, target, source={"slot": name}, **sections))
+    sections["source"] = {"slot": name, **sections.get("source", {})}
+    found = Replica(source, target, channel_file(folder, source, target, **sections))
     found.at_source(*start)
     found.activate()
     yield found

@@ -11,9 +11,10 @@ from airflow_ddlrepl.adapt.program.draft import Draft, Read, ShapeAt, whole
 from airflow_ddlrepl.adapt.program.neighbours import change_neighbours, orphan_of
 from airflow_ddlrepl.adapt.program.program import Program, ProgramStep
 from airflow_ddlrepl.adapt.program.suspend import CatchUp, Suspensions, family
+from airflow_ddlrepl.config.base.row_kind import IGNORED, RowKind
 from airflow_ddlrepl.config.condition.parser import condition
 from airflow_ddlrepl.config.condition.row_limit import RowLimit, row_limit
-from airflow_ddlrepl.config.sections.table_mapping import refreshed_in
+from airflow_ddlrepl.config.sections.table_mapping import ignored_in, refreshed_in
 from airflow_ddlrepl.model.change import Event, EventKind, why_ignored
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import START_OF_TRANSACTION, LogKey, Position
@@ -153,7 +154,7 @@ class ProgramBuilder:
 
     def _truncate(self, event: Event, table_state: TableState, name: TableName) -> TablePlan | None:
         table_id = table_state.table_id
-        if why := why_ignored(event) or decide(self.client, name, ChangeKind.DDL).why:
+        if why := why_ignored(event) or decide(self.client, name, ChangeKind.DDL).why or _why_kept(table_state):
             self._draft.discard(event, table_id, name, why)
         elif why := self.reloads(event, table_id, self._draft.states):
             return self._reload_tree(event, table_id, why)
@@ -247,6 +248,11 @@ class ProgramBuilder:
         """Is the table a new partition of one that the target does not have yet, or has from a later refresh?"""
         parent = self._draft.states.get(new.partition.of) if new and new.partition and self.is_refreshed else None
         return parent is not None and (parent.state is not TableStatus.LIVE or parent.has(event.key.lsn, event.xid))
+
+
+def _why_kept(table_state: TableState) -> str:
+    """Return why a TRUNCATE leaves the rows of the target's table; empty: it empties it."""
+    return IGNORED.format(RowKind.TRUNCATE) if RowKind.TRUNCATE in ignored_in(table_state.properties) else ""
 
 
 def _followed(event: Event, before: TableState, plan: TablePlan) -> ProgramStep:

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from airflow_ddlrepl.adapt.program.program import Discarded, Program, ProgramStep, Slice
 from airflow_ddlrepl.adapt.program.suspend import CatchUp
 from airflow_ddlrepl.config.condition.row_limit import RowLimit
-from airflow_ddlrepl.config.sections.table_mapping import changes_in, condition_in, values_in
-from airflow_ddlrepl.config.sections.target_tables import CoerceErrorPolicy, coerce_error_policy
+from airflow_ddlrepl.config.sections.table_mapping import changes_in, condition_in, ignored_in, values_in
+from airflow_ddlrepl.config.sections.target_tables import CoerceErrorPolicy, coerce_error_policy, has_time_key
 from airflow_ddlrepl.model.change import Event, why_ignored
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import LogKey, Position
@@ -117,6 +117,7 @@ def _slice(table_state: TableState, low: LogKey, high: LogKey, source: Table, wh
     """Return the slice of a table's rows in [low, high). source: their shape, as it is read; whole: all of it."""
     settings, partial = table_state.properties, table_state.partial
     apart = changes_in(settings)
+    ignores = bool(ignored_in(settings)) and not has_time_key(settings)
     is_loaded = partial is not None and partial.until is not None and low.lsn < partial.until
     return Slice(
         table_state.table_id,
@@ -129,5 +130,5 @@ def _slice(table_state: TableState, low: LogKey, high: LogKey, source: Table, wh
         whole,
         values_in(settings),
         settings,
-        is_resilient=is_loaded or bool(apart) or coerce_error_policy(settings) is CoerceErrorPolicy.DISCARD,
+        is_resilient=is_loaded or bool(apart) or ignores or coerce_error_policy(settings) is CoerceErrorPolicy.DISCARD,
     )

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
-from airflow_ddlrepl.config.base.section import YesNo
+from airflow_ddlrepl.config.base.section import Section, YesNo
 from airflow_ddlrepl.config.goldengate.clauses import NamePattern
 from airflow_ddlrepl.config.goldengate.options import DdlParameters
+from airflow_ddlrepl.config.goldengate.rows import ColumnName, RowOptions
 
 
 class ScopeSemantics(StrEnum):
@@ -22,13 +24,56 @@ class ScopeSemantics(StrEnum):
     LITERAL = "literal"
 
 
+class _TableName(Section):
+    table: NamePattern = Field(description='TABLE: pattern "schema.name" with wildcards')
+
+
+class TableParameter(RowOptions, _TableName):
+    """A TABLE parameter lists tables of the source; of those that list a table, the first decides about its rows.
+
+    Without options it may also be written as its pattern alone.
+    """
+
+    cols: tuple[ColumnName, ...] = Field((), description="COLS: the columns that go on; default: all")
+    cols_except: tuple[ColumnName, ...] = Field((), description="COLSEXCEPT: columns that no target has")
+
+    @model_validator(mode="after")
+    def _lists_columns_once(self) -> TableParameter:
+        if self.cols and self.cols_except:
+            raise ValueError("has COLS and COLSEXCEPT: write one of them")
+        return self
+
+    @property
+    def label(self) -> str:
+        """Return what the parameter is called in a message."""
+        return f"TABLE {self.table}"
+
+    @property
+    def has_options(self) -> bool:
+        """Does the parameter say more than which tables it lists?"""
+        return bool(self.condition or self.ignore or self.cols or self.cols_except)
+
+    @model_serializer(mode="wrap")
+    def _as_pattern(self, as_keys: SerializerFunctionWrapHandler) -> Any:
+        return as_keys(self) if self.has_options else self.table
+
+
+ListedTable = Annotated[
+    TableParameter,
+    BeforeValidator(
+        lambda value: {"table": value} if isinstance(value, str) else value,
+        json_schema_input_type=TableParameter | str,
+    ),
+]
+
+
 class ExtractParameters(DdlParameters):
     """The parameters of an Extract, as a parameter file has them.
 
     tables: of TABLE parameters. exclude: of TABLEEXCLUDE. Without `ddl` no DDL statement is captured.
     """
 
-    tables: tuple[NamePattern, ...] = Field((), description='TABLE: patterns "schema.name" with wildcards')
+    tables: tuple[ListedTable, ...] = Field((), description="TABLE, in the order of the file")
     exclude: tuple[NamePattern, ...] = Field((), description="TABLEEXCLUDE: patterns of names that TABLE leaves out")
     ignore_replicates: YesNo = Field(True, description="IGNOREREPLICATES: leave out DDL that a Replicat has run here")
     add_trandata: YesNo = Field(False, description="DDLOPTIONS ADDTRANDATA: new tables log whole rows")

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from functools import lru_cache
 
 from airflow_ddlrepl.config.base.name_pattern import TOKEN, exact_pattern, split_table_pattern
 from airflow_ddlrepl.config.base.section import Section
 from airflow_ddlrepl.config.goldengate.dialect import Dialect
-from airflow_ddlrepl.config.goldengate.names import NameIndex, any_matches
+from airflow_ddlrepl.config.goldengate.listing import is_excluded
+from airflow_ddlrepl.config.goldengate.names import NameIndex
 from airflow_ddlrepl.config.goldengate.prepared import prepared_once
 from airflow_ddlrepl.config.goldengate.replicat import MapParameter, ReplicatParameters
 from airflow_ddlrepl.model.names import TableName
@@ -20,14 +20,17 @@ def targets_of(name: TableName, parameters: ReplicatParameters, dialect: Dialect
 
     dialect: what the text of a target means that is in no quotes.
     """
-    if any_matches(parameters.exclude, name):
-        return ()
-    return tuple(dict.fromkeys(_targets(name, parameters, dialect)))
+    return tuple(dict.fromkeys(mapped(name, one, dialect) for one in _maps_of(name, parameters)))
 
 
 def target_of(name: TableName, parameters: ReplicatParameters) -> TableName | None:
     """Return the name of a table at a target of a channel, by the first MAP that lists it; None: no MAP does."""
     return next(iter(targets_of(name, parameters, Dialect.POSTGRES)), None)
+
+
+def map_of(name: TableName, parameters: ReplicatParameters) -> MapParameter | None:
+    """Return the first MAP that lists a table, which decides about its rows at the target; None: no MAP does."""
+    return next(iter(_maps_of(name, parameters)), None)
 
 
 class MappedName(Section):
@@ -42,9 +45,9 @@ def mapped_name(name: TableName, parameters: ReplicatParameters) -> MappedName |
     return None if found in (None, name) else MappedName(at_target=exact_pattern(found))
 
 
-def _targets(name: TableName, parameters: ReplicatParameters, dialect: Dialect) -> Iterator[TableName]:
-    for number in _index(parameters.maps).matching(name):
-        yield mapped(name, parameters.maps[number], dialect)
+def _maps_of(name: TableName, parameters: ReplicatParameters) -> list[MapParameter]:
+    found = [parameters.maps[number] for number in _index(parameters.maps).matching(name)]
+    return [] if is_excluded(name, parameters, [one.source for one in found]) else found
 
 
 def mapped(name: TableName, by: MapParameter, dialect: Dialect) -> TableName:

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from pydantic import Field
 
-from airflow_ddlrepl.config.base.section import Section
+from airflow_ddlrepl.config.base.section import Section, YesNo
 from airflow_ddlrepl.config.goldengate.clauses import Filters, Substitution
 
 
@@ -18,8 +18,12 @@ class RemoveComments(StrEnum):
 
 
 class DdlParameters(Section):
-    """The parameters of either side that filter and change DDL statements."""
+    """The parameters that both sides have."""
 
     ddl: Filters | None = Field(None, description="DDL: INCLUDE and EXCLUDE clauses; {}: every statement")
     substitutions: tuple[Substitution, ...] = Field((), description="DDLSUBST, in the order of the file")
     remove_comments: tuple[RemoveComments, ...] = Field((), description="DDLOPTIONS REMOVECOMMENTS before, after")
+    exclude_wildcard_objects_only: YesNo = Field(
+        False,
+        description="EXCLUDEWILDCARDOBJECTSONLY: patterns of `exclude` leave out no table named in full",
+    )

@@ -12,6 +12,7 @@ from airflow_ddlrepl.config.base.name_pattern import split_name_pattern
 from airflow_ddlrepl.config.base.section import Seconds, Section, Whole, YesNo, any_case
 from airflow_ddlrepl.config.goldengate.clauses import Clause, NamePattern, UpperCase
 from airflow_ddlrepl.config.goldengate.options import DdlParameters
+from airflow_ddlrepl.config.goldengate.rows import ColumnMap, ColumnName, RowOptions
 
 DEFAULT = "DEFAULT"
 
@@ -44,11 +45,20 @@ class ErrorRule(Section):
     exclude: tuple[Clause, ...] = Field((), description="the rule is not for a statement that one of them is true for")
 
 
-class MapParameter(Section):
-    """A MAP parameter gives tables of the source their names at the target; `*` in a target is what `*` matched."""
-
+class _MapNames(Section):
     source: NamePattern = Field(description='MAP: pattern "schema.name" with wildcards, as at the source')
     target: NamePattern = Field(description='TARGET: "schema.name", each part with at most one *')
+
+
+class MapParameter(RowOptions, _MapNames):
+    """A MAP parameter gives tables of the source their names at the target; `*` in a target is what `*` matched.
+
+    Of those that list a table, the first decides about its rows.
+    """
+
+    colmap: ColumnMap | None = Field(None, description="COLMAP: which columns the target has, and their values")
+    keycols: tuple[ColumnName, ...] = Field((), description="KEYCOLS: columns of the target that identify a row")
+    insert_all_records: YesNo = Field(False, description="INSERTALLRECORDS: every change is a row of its own")
 
     @model_validator(mode="after")
     def _has_matching_wildcards(self) -> MapParameter:
@@ -61,6 +71,11 @@ class MapParameter(Section):
             if "*" in to and Counter(from_)["*"] != 1:
                 raise ValueError(f"TARGET {self.target}: {to} has a *, and {from_} of MAP has not exactly one")
         return self
+
+    @property
+    def label(self) -> str:
+        """Return what the parameter is called in a message."""
+        return f"MAP {self.source}"
 
 
 class ReplicatParameters(DdlParameters):

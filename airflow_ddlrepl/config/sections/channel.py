@@ -12,9 +12,12 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
 from airflow_ddlrepl.config.base.section import Section
+from airflow_ddlrepl.config.goldengate.extract import TableParameter
 from airflow_ddlrepl.config.goldengate.mapping import mapped_name, target_of
+from airflow_ddlrepl.config.goldengate.replicat import MapParameter
 from airflow_ddlrepl.config.hvr.transforms import refuse_hvr_transforms, split_transforms
 from airflow_ddlrepl.config.hvr.version import HvrVersion
+from airflow_ddlrepl.config.sections import mapped_rows
 from airflow_ddlrepl.config.sections.adapt_actions import Action, AdaptAction
 from airflow_ddlrepl.config.sections.db_sequences import DbSequence
 from airflow_ddlrepl.config.sections.ddl_replay import ReplayEntry, require_no_overlap
@@ -121,6 +124,7 @@ class Channel(Section):
             raise ValueError(f"two targets are called {', '.join(twice)}: a target's name is its identity")
         _require_known_targets(self)
         _require_names_by_map(self)
+        _require_no_option_twice(self)
         return self
 
     @property
@@ -166,12 +170,13 @@ class Channel(Section):
     @property
     def has_properties(self) -> bool:
         """Return whether the file renames, filters or transforms anything at a target."""
-        mapped = any(place.replicat is not None for place in self.targets_and_replays)
-        return mapped or any(getattr(self, key) for key in PROPERTIES)
+        mapped = self.source.extract or any(place.replicat is not None for place in self.targets_and_replays)
+        return bool(mapped) or any(getattr(self, key) for key in PROPERTIES)
 
     def columns_at(self, target: str, table: TableName) -> tuple[ColumnProperty, ...]:
         """Return the column_properties of a table, by its name at the source, at a target or replay."""
-        return tuple(p for p in self.column_properties if p.applies_to(target, table))
+        others = (p for p in self.column_properties if p.applies_to(target, table))
+        return (*mapped_rows.columns(self._parameters_at(target, table)), *others)
 
     def properties_at(self, target: str, table: TableName) -> str:
         """Return the table's settings at a target (names, rows, values) as one JSON text; empty when it has none.
@@ -188,7 +193,8 @@ class Channel(Section):
 
     def restriction_at(self, target: str, table: TableName) -> Restriction | None:
         """Return the condition for the rows of a table, by its name at the source, that a target takes; None: all."""
-        return next((p for p in self.restrict if p.of_changes and p.applies_to(target, table)), None)
+        found = next((p for p in self.restrict if p.is_of_changes and p.applies_to(target, table)), None)
+        return found or mapped_rows.restriction(self._parameters_at(target, table))
 
     def refresh_limit_at(self, target: str, table: TableName, context: str) -> Restriction | None:
         """Return which rows a refresh in this context replaces of a table that has rows at a target; None: all.
@@ -204,7 +210,11 @@ class Channel(Section):
 
     def target_table_at(self, target: str, table: TableName) -> TargetTable | None:
         """Return what a table, by its name at the source, has only at a target or replay; None when that is nothing."""
-        return next((p for p in self.target_tables if p.applies_to(target, table)), None)
+        found = next((p for p in self.target_tables if p.applies_to(target, table)), None)
+        return found or mapped_rows.target_table(self._parameters_at(target, table))
+
+    def _parameters_at(self, target: str, table: TableName) -> mapped_rows.Parameters:
+        return mapped_rows.parameters_of(table, self.source.extract, self.target(target).replicat)
 
     def holder(self, name: str) -> str:
         """Return the name under which a target's database stores its position; a replay has one of its own.
@@ -287,6 +297,30 @@ def _require_names_by_map(channel: Channel) -> None:
                 f"table_properties[{number}] is for target {also[0]}, too, whose replicat gives tables their names:"
                 " write a MAP there, and `targets` without it here"
             )
+
+
+def _require_no_option_twice(channel: Channel) -> None:
+    """Raise ValueError where the parameters of an Extract or a Replicat say what a section of the file says, too."""
+    tables = channel.source.extract.tables if channel.source.extract else ()
+    for place in channel.targets_and_replays:
+        maps = place.replicat.maps if place.replicat else ()
+        mapped_rows.require_known_columns(tables, maps)
+        every: list[TableParameter | MapParameter] = [*tables, *maps]
+        says: dict[str, list[TableParameter | MapParameter]] = {
+            "restrict": [one for one in every if one.condition or one.ignore],
+            "column_properties": [
+                *(one for one in tables if mapped_rows.columns_by_table(one)),
+                *(one for one in maps if mapped_rows.columns_by_map(one)),
+            ],
+            "target_tables": [one for one in maps if mapped_rows.target_table_by_map(one)],
+        }
+        for key, found in says.items():
+            for number, one in enumerate(getattr(channel, key)):
+                if found and (not one.targets or place.name in one.targets):
+                    raise ValueError(
+                        f"{key}[{number}] is for target {place.name}, and so are options of {found[0].label}: say it in"
+                        " one place, as an option of TABLE or MAP"
+                    )
 
 
 def _fingerprint(channel: Channel) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from airflow_ddlrepl.config.sections.channel import Channel
+from airflow_ddlrepl.config.sections.mapped_rows import needs_old_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +58,10 @@ class Scope:
         transformed = [
             Whole(table, column) for one in channel.transform for table in one.tables for column in one.columns
         ]
+        tables = channel.source.extract.tables if channel.source.extract else ()
+        maps = [one for place in channel.targets if place.replicat for one in place.replicat.maps]
+        listed = [Whole(one.table) for one in tables if needs_old_rows(one)]
+        listed += [Whole(one.source) for one in maps if needs_old_rows(one)]
         histories = [Whole(table) for one in channel.target_tables if one.needs_old_rows for table in one.tables]
         return cls(
             channel.source.tables,
@@ -64,7 +69,7 @@ class Scope:
             tuple(Joining(str(a.add_table_pattern), a.ignore_table_pattern, a.capture_schema) for a in actions),
             (
                 *(pattern for entry in channel.replay_ddl for pattern in entry.tables),
-                *(one.source for place in channel.targets if place.replicat for one in place.replicat.maps),
+                *(one.source for one in maps),
             ),
-            (*restricted, *transformed, *histories),
+            (*restricted, *transformed, *histories, *listed),
         )

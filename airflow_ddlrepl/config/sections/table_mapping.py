@@ -20,6 +20,7 @@ from airflow_ddlrepl.config.base.name_pattern import (
     matches_no_name,
     split_name_pattern,
 )
+from airflow_ddlrepl.config.base.row_kind import AnyRowKind, RowKind
 from airflow_ddlrepl.config.base.section import Section, YesNo
 from airflow_ddlrepl.config.condition.parser import condition, spelled
 from airflow_ddlrepl.config.hvr.action_text import (
@@ -138,6 +139,9 @@ class Restriction(Property):
     )
     integrate: str = Field("", min_length=1, description="of which rows the targets take the changes")
     capture: str = Field("", min_length=1, description="of which rows any target takes the changes")
+    ignore: tuple[AnyRowKind, ...] = Field(
+        (), description="changes that the targets do not take: INSERT, UPDATE, DELETE, TRUNCATE"
+    )
     context: str = Field("", description="`refresh` is for refreshes in this context only; `adaptddl`: schema changes'")
 
     @field_validator("condition", "refresh", "integrate", "capture")
@@ -148,12 +152,12 @@ class Restriction(Property):
     @model_validator(mode="after")
     def _conditions_fit_together(self) -> Restriction:
         apart = [name for name in ("refresh", "integrate", "capture") if getattr(self, name)]
-        if not self.condition and not apart:
-            raise ValueError("says none of `condition`, `refresh`, `integrate` and `capture`")
+        if not self.condition and not apart and not self.ignore:
+            raise ValueError("says none of `condition`, `refresh`, `integrate`, `capture` and `ignore`")
         if self.condition and apart:
             raise ValueError(f"`condition` is for all that is taken: write it, or `{apart[0]}`")
-        if self.context and apart != ["refresh"]:
-            raise ValueError("`context` is for `refresh` alone: write the other conditions in another entry")
+        if self.context and (apart != ["refresh"] or self.ignore):
+            raise ValueError("`context` is for `refresh` alone: write the other settings in another entry")
         if self.context and not re.fullmatch(r"[a-z][a-z0-9_]{0,62}", self.context):
             raise ValueError(f"context: {self.context!r} is not of lower-case letters, digits and _")
         if self.capture and self.targets:
@@ -165,13 +169,18 @@ class Restriction(Property):
         """Return the conditions for the changes that a target takes, which must all be true."""
         return tuple(filter(None, (self.condition, self.capture, self.integrate)))
 
+    @property
+    def is_of_changes(self) -> bool:
+        """Return whether the entry says which changes a target takes."""
+        return bool(self.of_changes or self.ignore)
+
     def for_changes(self) -> Restriction:
         """Return the entry without what it has for refreshes alone."""
         return self.model_copy(update={"refresh": "", "context": ""})
 
     def for_refreshes(self) -> Restriction:
         """Return the entry without what it has for changes alone."""
-        return self.model_copy(update={"integrate": "", "capture": ""})
+        return self.model_copy(update={"integrate": "", "capture": "", "ignore": ()})
 
 
 def _as_text(value: Any) -> Any:
@@ -260,6 +269,13 @@ def changes_in(properties: str) -> str:
 
 
 @lru_cache(maxsize=4096)
+def ignored_in(properties: str) -> frozenset[RowKind]:
+    """Return the kinds of changes that the target does not take, in a text made by `digest`."""
+    found = (one["ignore"] for one in json.loads(properties or "[]") if "ignore" in one)
+    return frozenset(RowKind(kind) for kind in next(found, ()))
+
+
+@lru_cache(maxsize=4096)
 def refreshed_in(properties: str) -> str:
     """Return the condition in a text made by `digest` for the rows that a schema change's refresh replaces."""
     found = (one["refresh"] for one in json.loads(properties or "[]") if "refresh" in one)
@@ -273,7 +289,7 @@ def values_in(properties: str) -> str:
     return next(found, "")
 
 
-_ROWS_AND_VALUES = {"condition", "refresh", "integrate", "capture", "function"}
+_ROWS_AND_VALUES = {"condition", "refresh", "integrate", "capture", "ignore", "function"}
 
 
 @lru_cache(maxsize=4096)

@@ -9,9 +9,9 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
+from airflow_ddlrepl.config.base.column_types import column_type
 from airflow_ddlrepl.config.base.section import YesNo
 from airflow_ddlrepl.config.condition.parser import expression, spelled
-from airflow_ddlrepl.config.sections.column_types import column_type
 from airflow_ddlrepl.config.sections.table_mapping import SYSTEM_COLUMNS, Patterns, Property, possible_name
 
 FIELDS = frozenset({"soft_delete", "deleted_at", "extra", "time_key", "coerce_error_policy", "key", "types"})
@@ -147,6 +147,12 @@ def has_own_key(properties: str) -> bool:
     """Has the target's table another key than the source's? properties: a text made by `table_mapping.digest`."""
     entry = target_table_in(properties)
     return entry is not None and bool(entry.key)
+
+
+def has_time_key(properties: str) -> bool:
+    """Is each change a row of its own? properties: a text made by `table_mapping.digest`."""
+    entry = target_table_in(properties)
+    return entry is not None and entry.time_key
 
 
 def own_types(properties: str) -> dict[str, str]:

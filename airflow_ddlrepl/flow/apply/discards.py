@@ -11,6 +11,8 @@ import pyarrow.compute as pc
 
 from airflow_ddlrepl.adapt.plan_model import Omission
 from airflow_ddlrepl.adapt.program.program import Discarded, Program
+from airflow_ddlrepl.config.base.row_kind import IGNORED, RowKind
+from airflow_ddlrepl.config.sections.table_mapping import ignored_in
 from airflow_ddlrepl.engines.target_state import RecordAt, StagedSlice
 from airflow_ddlrepl.flow.apply.pending_log import PendingLog
 from airflow_ddlrepl.flow.run.context import RunContext
@@ -86,6 +88,21 @@ def outside(staged: Sequence[StagedSlice]) -> Counter[str]:
             count = sum(part.outside for parts in one.sections.values() for part in parts)
             found[f"{one.piece.source.name}: {OUTSIDE}"] += count
     return +found
+
+
+def ignored(staged: Sequence[StagedSlice]) -> Found:
+    """Return how many changes were left out because of their kind (`ignore`), by table and reason."""
+    found = Found()
+    for one in staged:
+        counts: Counter[RowKind] = Counter()
+        for parts in one.sections.values() if ignored_in(one.piece.settings) else ():
+            for part in parts:
+                counts.update(part.ignored)
+        for kind, count in counts.items():
+            piece = one.piece
+            place = (piece.table_id, ChangeKind.DML, piece.source.name, piece.low, piece.high)
+            found.add(Discarded(*place, IGNORED.format(kind)), count)
+    return found
 
 
 def _nowhere(

@@ -30,7 +30,7 @@ from airflow_ddlrepl.engines.staging import (
 from airflow_ddlrepl.engines.target_state import TRUNCATED, Applied, RecordAt, StagedSlice
 from airflow_ddlrepl.errors import ControlStop
 from airflow_ddlrepl.failpoint import reach
-from airflow_ddlrepl.flow.apply.discards import discarded, outside
+from airflow_ddlrepl.flow.apply.discards import discarded, ignored, outside
 from airflow_ddlrepl.flow.apply.pending_log import PendingLog
 from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.run.disk_space import needing
@@ -52,10 +52,12 @@ def apply(context: RunContext, ahead: PendingLog, program: Program) -> Applied:
     files = _files_by_table(context, ahead, program)
     staged = _stage(context, ahead, program, files)
     left = discarded(context, ahead, program, files, partial(_skipped, context, ahead))
+    kinds = ignored(staged)
     reach("integrate.staged")
     context.check_lock()
-    applied = target.apply(program, staged, [*_records(context, program), *left.records], context.fence)
-    applied.discarded += left.counts + outside(staged)
+    records = [*_records(context, program), *left.records, *kinds.records]
+    applied = target.apply(program, staged, records, context.fence)
+    applied.discarded += left.counts + kinds.counts + outside(staged)
     applied.executed = [replace(one, target=ahead.target) for one in applied.executed]
     reach("integrate.committed")
     for one in applied.executed:

@@ -31,13 +31,15 @@ def require_capable(channel: Channel, target: str, tables: Iterable[Table], able
             )
         if not able.partial_refresh and _has_conditions_apart(channel, target, table.name):
             raise Unsupported(
-                f"target {target} is of a kind that can't replace some rows of a table",
+                f"target {target} is of a kind that can't replace some rows of a table, or leave out some changes",
                 code="ADP-178",
                 table=table.name,
-                hint="write `condition` in `restrict`, which is for all that is taken",
+                hint="write `condition` in `restrict`, which is for all that is taken, without `ignore`",
             )
 
 
 def _has_conditions_apart(channel: Channel, target: str, table: TableName) -> bool:
     entries = (one for one in channel.restrict if one.applies_to(target, table))
-    return any(one.refresh or one.integrate or one.capture for one in entries)
+    changes = channel.restriction_at(target, table)
+    ignores = changes is not None and bool(changes.ignore)
+    return ignores or any(one.refresh or one.integrate or one.capture for one in entries)

@@ -7,7 +7,14 @@ from collections.abc import Callable, Iterable, Sequence
 from airflow_ddlrepl.config.condition.expression import Part
 from airflow_ddlrepl.config.condition.parser import condition
 from airflow_ddlrepl.config.sections.channel import Channel
-from airflow_ddlrepl.config.sections.table_mapping import changes_in, condition_in, refreshed_in
+from airflow_ddlrepl.config.sections.table_mapping import (
+    Restriction,
+    changes_in,
+    condition_in,
+    ignored_in,
+    refreshed_in,
+)
+from airflow_ddlrepl.config.sections.target_tables import TargetTable, has_time_key
 from airflow_ddlrepl.engines import source_engine
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.model.table import Column, Identity, Table
@@ -43,24 +50,26 @@ def conditions_at(channel: Channel, target: str, table: Table) -> list[Part]:
     found = [condition(text) for text in dict.fromkeys(texts)]
     for one in found:
         condition_columns(one, table)
-    if limits or (changes and not changes.condition):
+    entry = channel.target_table_at(target, table.name)
+    is_history = entry is not None and entry.time_key
+    ignores = changes is not None and bool(changes.ignore) and not is_history
+    if limits or ignores or (changes and changes.of_changes and not changes.condition):
         require_key(table)
-        _require_source_rows(channel, target, table)
+        _require_source_rows(table, entry)
     for text in limits:
         _require_present(channel, target, table, condition(text))
     return found
 
 
-def _require_source_rows(channel: Channel, target: str, table: Table) -> None:
+def _require_source_rows(table: Table, entry: TargetTable | None) -> None:
     """Raise Unsupported ADP-178 where more than the source's rows decides what the target's are."""
-    entry = channel.target_table_at(target, table.name)
     if entry is not None and (entry.soft_delete or entry.time_key or entry.key or entry.discards):
         raise Unsupported(
-            "`restrict` has a condition for refreshes or changes alone, and by `target_tables` the target's rows are"
-            " others than the source's, or are found by another key",
+            "`restrict` ignores changes, or has a condition for refreshes or changes alone, and by `target_tables` the"
+            " target's rows are others than the source's, or are found by another key",
             code="ADP-178",
             table=table.name,
-            hint="write `condition`, which is for all that is taken, or take the table out of `target_tables`",
+            hint="write `condition`, which is for all that is taken, or take it out of `target_tables` (KEYCOLS)",
         )
 
 
@@ -80,7 +89,8 @@ def require_key(table: Table) -> None:
     """Raise Unsupported ADP-178 where a table has no key, by which rows that may be there already are found."""
     if table.key is None and not table.is_partitioned:
         raise Unsupported(
-            "`restrict` has a condition for refreshes or changes alone, and the table has no key to find its rows by",
+            "`restrict` ignores changes, or has a condition for refreshes or changes alone, and the table has no key to"
+            " find its rows by",
             code="ADP-178",
             table=table.name,
             hint="give the table a primary key at the source, or write `condition`, which is for all that is taken",
@@ -112,9 +122,13 @@ def require_restrictable(channel: Channel, target: str, tables: Iterable[Table],
     """
     client = client_at(channel, target)
     for table in tables:
-        is_taken = decide(client, table.name, ChangeKind.TABLE).is_taken
-        for found in conditions_at(channel, target, table) if is_taken else ():
+        if not decide(client, table.name, ChangeKind.TABLE).is_taken:
+            continue
+        conditions = conditions_at(channel, target, table)
+        changes = channel.restriction_at(target, table.name)
+        if conditions or (changes is not None and changes.ignore):
             require_whole_rows(channel, table, "restrict", _IN_OR_OUT)
+        for found in conditions:
             check(found, table, condition_columns(found, table))
 
 
@@ -123,13 +137,17 @@ def require_one_condition(channel: Channel, target: str, table: Table, parent: T
     if parent is None:
         return
     ours, theirs = (channel.restriction_at(target, one.name) for one in (table, parent))
-    if (ours and ours.of_changes) != (theirs and theirs.of_changes):
+    if _of_changes(ours) != _of_changes(theirs):
         raise Unsupported(
             f"by `restrict` the partition {table.name} would have rows by another condition than {parent.name}",
             code="ADP-149",
             table=table.name,
             hint="write a pattern in `tables` that matches the partitioned table and its partitions alike",
         )
+
+
+def _of_changes(entry: Restriction | None) -> tuple[object, ...]:
+    return (entry.of_changes, entry.ignore) if entry is not None else ((), ())
 
 
 def require_lasting(before: TableState | None, new: Table, properties: str) -> None:
@@ -142,7 +160,8 @@ def require_lasting(before: TableState | None, new: Table, properties: str) -> N
             text = text_in(before.properties if before else properties)
             if text and text == text_in(properties):
                 condition_columns(condition(text), new)
-        if changes_in(properties) or refreshed_in(properties):
+        ignores = ignored_in(properties) and not has_time_key(properties)
+        if changes_in(properties) or refreshed_in(properties) or ignores:
             require_key(new)
 
 

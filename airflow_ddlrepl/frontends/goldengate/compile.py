@@ -5,31 +5,33 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from lark import Token, Tree
 from pydantic import ValidationError
 
+from airflow_ddlrepl.config.base.section import Section
 from airflow_ddlrepl.config.base.suggestion import nearest
 from airflow_ddlrepl.config.goldengate.clauses import Filters
-from airflow_ddlrepl.config.goldengate.extract import ExtractParameters
+from airflow_ddlrepl.config.goldengate.extract import ExtractParameters, TableParameter
 from airflow_ddlrepl.config.goldengate.options import RemoveComments
 from airflow_ddlrepl.config.goldengate.replicat import MapParameter, ReplicatParameters
-from airflow_ddlrepl.frontends.findings import Entry, Fate, message
+from airflow_ddlrepl.frontends.findings import Fate, message
 from airflow_ddlrepl.frontends.goldengate.arguments import Parsed, parse
 from airflow_ddlrepl.frontends.goldengate.clauses import read_clauses, read_error_rules, read_substitution
 from airflow_ddlrepl.frontends.goldengate.names import read_name
 from airflow_ddlrepl.frontends.goldengate.problems import ParameterFinding, Place, Problem
+from airflow_ddlrepl.frontends.goldengate.rows import Switches, Values, read_rows
 from airflow_ddlrepl.frontends.goldengate.source_text import SourceText
 from airflow_ddlrepl.frontends.goldengate.statements import Statement, split
 from airflow_ddlrepl.frontends.goldengate.vocabulary import (
     DDL_OPTIONS,
     DDL_OPTIONS_WITH_VALUES,
-    MAP_OPTIONS,
     PARAMETERS,
 )
 
 _OF_ONE_SIDE = {"TABLE": "EXTRACT", "TABLEEXCLUDE": "EXTRACT", "MAP": "REPLICAT", "MAPEXCLUDE": "REPLICAT"}
+Entry = TypeVar("Entry", bound=Section)
 _DROPPED = "the catalog {} is dropped: a channel replicates one database"
 
 
@@ -63,7 +65,7 @@ def compile_file(source: SourceText) -> Compiled:
         compiled.problems.append((source.locate(at), f"the file has {what}: it has to be of one process"))
         return compiled
     compiled.side = sides[0].name
-    compiler = _Compiler(source, compiled)
+    compiler = _Compiler(source, compiled, {one.name for one in statements})
     for statement in statements:
         compiler.read(statement)
     compiler.check(statements, sides[0])
@@ -73,10 +75,14 @@ def compile_file(source: SourceText) -> Compiled:
 class _Compiler:
     """The compiler reads one parameter after the other into the values of a side's parameters."""
 
-    def __init__(self, source: SourceText, compiled: Compiled) -> None:
+    def __init__(self, source: SourceText, compiled: Compiled, names: set[str]) -> None:
         self._source = source
         self._compiled = compiled
         self._values = compiled.values
+        quotes = [one for one in ("NOUSEANSISQLQUOTES", "USEANSISQLQUOTES") if one in names]
+        self._switches = Switches(is_ansi=quotes[-1] == "USEANSISQLQUOTES" if quotes else None)
+        if "EXCLUDEWILDCARDOBJECTSONLY" in names:
+            self._values["exclude_wildcard_objects_only"] = True
         self._readers: dict[str, Callable[[Statement, Parsed], None]] = {
             "DDL": self._read_ddl, "DDLOPTIONS": self._read_ddl_options, "DDLSUBST": self._read_ddl_subst,
             "DDLERROR": self._read_ddl_error, "TABLE": self._read_table, "MAP": self._read_map,
@@ -130,6 +136,8 @@ class _Compiler:
     def _read_other(self, statement: Statement) -> None:
         name = statement.name
         entry = PARAMETERS.get(name)
+        if self._switches.read(name):
+            return
         if not name:
             self._find(statement.at, Fate.REFUSED, "…", "is no parameter; it is not shown, as a login stands before it")
         elif entry is None:
@@ -196,38 +204,33 @@ class _Compiler:
         self._values["errors"] = (*self._values.get("errors", ()), *rules)
 
     def _read_table(self, statement: Statement, parsed: Parsed) -> None:
-        self._values.setdefault("tables", []).append(self._pattern(statement, parsed.children[0]))
-        self._read_options(statement, parsed)
+        entry = {"table": self._pattern(statement, parsed.children[0]), **self._rows(statement, parsed)}
+        self._values.setdefault("tables", []).append(self._valid(TableParameter, entry, statement))
 
     def _read_map(self, statement: Statement, parsed: Parsed) -> None:
         source, target = (one for one in parsed.children[:2] if isinstance(one, Tree))
         names = [self._pattern(statement, one) for one in (source, target.children[0])]
-        try:
-            found = MapParameter(source=names[0], target=names[1])
-        except ValidationError as error:
-            raise Problem(statement.at, f"MAP: {message(error)}") from None
+        entry = {"source": names[0], "target": names[1], **self._rows(statement, parsed)}
+        found = self._valid(MapParameter, entry, statement)
+        if any(_is_option(one, "EXCEPTIONSONLY") for one in parsed.children):
+            return
         self._values.setdefault("maps", []).append(found)
-        self._read_options(statement, parsed)
 
     def _read_exclude(self, statement: Statement, parsed: Parsed) -> None:
         self._values.setdefault("exclude", []).append(self._pattern(statement, parsed.children[0]))
-        self._read_options(statement, parsed)
 
-    def _read_options(self, statement: Statement, parsed: Parsed) -> None:
-        """List the options of a TABLE or MAP, none of which is taken."""
-        for option in parsed.children[1:]:
-            if isinstance(option, Tree) and option.data == "option":
-                token = option.children[0]
-                entry = MAP_OPTIONS[str(token).upper()]
-                self._find_option(statement, token, entry)
-            elif isinstance(option, Tree) and option.data == "target" and statement.name == "TABLE":
-                why = "names become those of a target by the MAP of a Replicat alone"
-                self._find(statement.at, Fate.ATTENTION, "TABLE … TARGET", why)
+    def _rows(self, statement: Statement, parsed: Parsed) -> Values:
+        """Return what the options of a TABLE or MAP say of rows."""
+        if statement.name == "TABLE" and any(isinstance(o, Tree) and o.data == "target" for o in parsed.children[1:]):
+            why = "names become those of a target by the MAP of a Replicat alone"
+            self._find(statement.at, Fate.ATTENTION, "TABLE … TARGET", why)
+        return read_rows(statement, parsed, self._switches, self._find)
 
-    def _find_option(self, statement: Statement, token: Parsed | Token, entry: Entry) -> None:
-        if entry.fate is not None and isinstance(token, Token):
-            at = statement.start + (token.start_pos or 0)
-            self._find(at, entry.fate, f"{statement.name} … {token.upper()}", entry.why)
+    def _valid(self, kind: type[Entry], entry: Values, statement: Statement) -> Entry:
+        try:
+            return kind.model_validate(entry)
+        except ValidationError as error:
+            raise Problem(statement.at, f"{statement.name}: {message(error)}") from None
 
     def _pattern(self, statement: Statement, name: Parsed | Token) -> str:
         """Return the pattern of a name, listing what it had that patterns here don't have."""
@@ -242,6 +245,10 @@ class _Compiler:
         if found.parts == 1 and statement.name != "MAP":
             self._find(at, Fate.ATTENTION, f"{statement.name} {token}", "has no schema: it is taken for any schema")
         return found.pattern
+
+
+def _is_option(part: Parsed | Token, name: str) -> bool:
+    return isinstance(part, Tree) and part.data == "option" and str(part.children[0]).upper() == name
 
 
 def _cause(name: str) -> str:

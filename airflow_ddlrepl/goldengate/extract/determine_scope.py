@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from airflow_ddlrepl.config.goldengate.clauses import DdlScope
 from airflow_ddlrepl.config.goldengate.extract import ExtractParameters, ScopeSemantics
-from airflow_ddlrepl.config.goldengate.names import any_matches
+from airflow_ddlrepl.config.goldengate.listing import table_of
 from airflow_ddlrepl.goldengate.record import Record, Verdict
 from airflow_ddlrepl.goldengate.statement.operation import is_mappable
 
@@ -30,7 +30,4 @@ def scope_of(can_be_mapped: bool, is_listed: bool, semantics: ScopeSemantics) ->
 
 def _is_listed(record: Record, parameters: ExtractParameters) -> bool:
     names = [record.base, record.derived if record.is_rename else None]
-    return any(
-        name is not None and any_matches(parameters.tables, name) and not any_matches(parameters.exclude, name)
-        for name in names
-    )
+    return any(name is not None and table_of(name, parameters) is not None for name in names)

@@ -17,7 +17,9 @@ from typing import Any, Self
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from airflow_ddlrepl.config.base.row_kind import RowKind
 from airflow_ddlrepl.config.condition.parser import condition
+from airflow_ddlrepl.config.sections.table_mapping import ignored_in
 from airflow_ddlrepl.config.sections.target_tables import CoerceErrorPolicy, coerce_error_policy, has_own_key, own_types
 from airflow_ddlrepl.engines.postgres.connection.quoting import literal
 from airflow_ddlrepl.engines.postgres.connection.session_names import session_name
@@ -52,6 +54,7 @@ from airflow_ddlrepl.engines.staging import StageTask, bucket_count, buckets_of,
 from airflow_ddlrepl.errors import TargetError, UnreadableRows, identified
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.integrate.equality import KeyColumn
+from airflow_ddlrepl.integrate.ignored_kinds import without_ignored
 from airflow_ddlrepl.integrate.images import SameKey, net_images
 from airflow_ddlrepl.integrate.net_changes import NetRows, net
 from airflow_ddlrepl.model.table import Column, Table
@@ -113,12 +116,15 @@ class _Stager:
         plan = _Plan(task)
         changes = plan.reader().read(self._trail)
         read = changes.num_rows
-        if read and task.condition:
+        ignored = ignored_in(task.settings)
+        changes, left_out = without_ignored(changes, ignored)
+        if changes.num_rows and task.condition:
             changes = plan.restricted(changes, self.cursor())
-        outside = read - changes.num_rows
+            changes, _ = without_ignored(changes, ignored & {RowKind.DELETE})
+        outside = read - changes.num_rows - sum(left_out.values())
         if changes.num_rows and plan.transform:
             changes = plan.transformed(changes, self.cursor)
-        told: dict[str, Any] = {"outside": outside}
+        told: dict[str, Any] = {"outside": outside, "ignored": left_out}
         if changes.num_rows and plan.unfit:
             changes, more = plan.fitting(changes, self.cursor)
             told |= more

@@ -10,6 +10,7 @@ from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
+from airflow_ddlrepl.config.base.row_kind import RowKind
 from airflow_ddlrepl.config.sections.target_tables import CoerceErrorPolicy
 from airflow_ddlrepl.engines.discarded_rows import DiscardedRow
 from airflow_ddlrepl.engines.postgres.connection.quoting import qualified, quote
@@ -98,8 +99,9 @@ class Staged:
     here, and no such table was made. held: ids of the columns that have an `h` flag, per kind. fills: SQL of target
     columns that the rows do not know, for inserts. replaces: updates must delete and insert (they set a column that
     UPDATE can't set). changes: rows read from the trail. outside: how many of them are about rows that the target does
-    not take (`restrict`). deletion: the target's column that says whether a row was deleted, where deleted rows stay;
-    "": they don't. is_resilient: rows that it inserts may be there already, and rows that it changes may be missing.
+    not take (`restrict`). ignored: how many their kind has left out. deletion: the target's column that says
+    whether a row was deleted, where deleted rows stay; "": they don't. is_resilient: rows that it inserts may be there
+    already, and rows that it changes may be missing.
     nulled: how many values became NULL because the target's column can't hold them, by what to tell.
     settled: keys of rows that are not discarded any more, but for `discarded`: rows that do not fit the columns.
     """
@@ -115,6 +117,7 @@ class Staged:
     replaces: bool = False
     changes: int = 0
     outside: int = 0
+    ignored: Mapping[RowKind, int] = field(default_factory=dict)
     deletion: str = ""
     is_resilient: bool = False
     nulled: Mapping[str, int] = field(default_factory=dict)
