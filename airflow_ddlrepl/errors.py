@@ -155,11 +155,13 @@ class AlterRefused(CannotAdapt):
 
     on: the table's id, and where in the log the change is. by_rows: rows of the target's table violate the new shape.
     is_text: the statement was a source's text (`replay_ddl`), or what it made of the table is not as planned.
+    sqlstate: the server's code for the error; empty: it is ours.
     """
 
     on: tuple[int, Any]
     by_rows: bool = False
     is_text: bool = False
+    sqlstate: str = ""
 
 
 class Unsupported(CannotAdapt):

@@ -69,7 +69,7 @@ class Policy:
 
 
 REPLAYED = Policy(on_drop_table=OnDropTable.DROP_FROM_CHANNEL_AND_TARGET, replays=True)
-"""The policy of the tables in `replay_ddl`."""
+"""The policy of the tables in `replay_ddl`, and of all at a target with `replicat`."""
 
 
 def policy_at(
@@ -84,7 +84,7 @@ def policy_at(
     entry = channel.target_table_at(target, before or name)
     if entry is not None and entry.time_key:
         policy = replace(policy, keep_existing_structure=True)
-    policy = REPLAYED if channel.replays_text(before or name) else policy
+    policy = REPLAYED if channel.replays_at(target, before or name) else policy
     why = ignored or decide(client_at(channel, target), before or name, ChangeKind.DDL).why
     return replace(policy, adapts=False, discarded=why) if why else policy
 

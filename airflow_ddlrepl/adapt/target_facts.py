@@ -14,10 +14,14 @@ from airflow_ddlrepl.ports.types import TypeSystem
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A refusal is the target server's error for an ALTER that was tried. by_rows: rows in the table caused it."""
+    """A refusal is the target server's error for an ALTER that was tried. by_rows: rows in the table caused it.
+
+    code: the server's, or ours where the server has no error; empty: it is not known any more.
+    """
 
     why: str
     by_rows: bool
+    code: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,7 +70,21 @@ class RefreshDeclined:
     at: Position
 
 
-Record = StepApplied | RefreshRequested | RefreshDone | RefreshDeclined
+@dataclass(frozen=True, slots=True)
+class StatementDiscarded:
+    """This record says that a target's Replicat has put a DDL statement aside, after an error with this code.
+
+    table: at the source. text: as the target was to run it. at: where in the log.
+    """
+
+    table: str
+    text: str
+    error: str
+    why: str
+    at: Position
+
+
+Record = StepApplied | RefreshRequested | RefreshDone | RefreshDeclined | StatementDiscarded
 
 
 def to_json(record: Record) -> dict[str, Any]:
@@ -92,4 +106,5 @@ _KINDS: dict[str, type[Record]] = {
     "refresh asked": RefreshRequested,
     "refresh done": RefreshDone,
     "refresh declined": RefreshDeclined,
+    "statement discarded": StatementDiscarded,
 }

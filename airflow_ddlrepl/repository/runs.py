@@ -46,11 +46,18 @@ class Runs(Base):
 
     def record_error(self, channel: str, run_id: str, stage: str, error: DdlReplError) -> None:
         """Store an error for `ddlrepl errors`; needs no lock, because a run that lost its lock has errors, too."""
-        values = {"channel": channel, "run_id": run_id, "stage": stage, "code": error.code}
-        text = {"message": redact(error.message_with_target), "hint": redact(error.hint)}
-        where = {"target": error.target, "table_name": error.table, "at": error.at}
         with self._database.write() as connection:
-            connection.execute(insert(errors).values(**values, **text, **where, created=self._database.now(connection)))
+            now = self._database.now(connection)
+            connection.execute(insert(errors).values(**_values(channel, stage, error), run_id=run_id, created=now))
+
+    def record_error_once(self, channel: str, run_id: str, stage: str, error: DdlReplError) -> None:
+        """Store an error as `record_error` does, unless it is stored already, whichever run it was of."""
+        values = _values(channel, stage, error)
+        is_known = select(errors.c.id).where(*(errors.c[name] == value for name, value in values.items()))
+        with self._database.write() as connection:
+            if connection.execute(is_known).first() is None:
+                now = self._database.now(connection)
+                connection.execute(insert(errors).values(**values, run_id=run_id, created=now))
 
     def record_comparison(self, channel: str, run_id: str, started: datetime, result: dict[str, Any]) -> None:
         """Store that all tables of the channel were compared; needs no lock, for a comparison changes nothing."""
@@ -101,3 +108,16 @@ def _run(row: Any) -> RunRow:
 def _error(row: Any) -> ErrorRow:
     what = (row.code, row.message, row.hint, row.table_name, row.at, row.created, row.target)
     return ErrorRow(row.id, row.run_id, row.stage, *what)
+
+
+def _values(channel: str, stage: str, error: DdlReplError) -> dict[str, str | None]:
+    return {
+        "channel": channel,
+        "stage": stage,
+        "code": error.code,
+        "message": redact(error.message_with_target),
+        "hint": redact(error.hint),
+        "target": error.target,
+        "table_name": error.table,
+        "at": error.at,
+    }

@@ -32,10 +32,28 @@ from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.types import TypeDefinition
 from airflow_ddlrepl.ports.types import TypeSystem
 
-BY = "replay_ddl"
+BY, BY_REPLICAT = "replay_ddl", "replicat"
 NEW = "CREATE TABLE"
 HINT = "everything before the change is applied; name %s in `exclude` of replay_ddl: then the next run adapts it"
+REPLICAT_HINT = (
+    "everything before the change is applied. Mend the target and run again; or let a rule of DDLERROR (`errors` of"
+    " replicat) pass the statement over; or load the table: `ddlrepl refresh CHANNEL.yaml --table %s`"
+)
 _ALL_OR_NONE = "a statement is replayed for all its tables or for none"
+
+
+@dataclass(frozen=True, slots=True)
+class Mapped:
+    """A mapped statement is one as a Replicat has made it for a target.
+
+    text: what runs. names: what the tables that it is about are called at the target before it; schemas: where those
+    lie that it makes. path: the schemas that names without one are looked for in, as a search_path.
+    """
+
+    text: str
+    names: frozenset[TableName]
+    schemas: tuple[str, ...]
+    path: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +63,8 @@ class Statement:
     before, after: the source's shapes around it. table_state: the target's table;
     was: what it would be, made from `before`. names: the names of the statement's tables at the source before it,
     by id. adapted: those of them that are not replayed at this target. loaded: those that a refresh has loaded since
-    the statement. refusal: the target's error for the text. in_the_way: another table has the new name there.
+    the statement. refusal: the target's error for the text. in_the_way: another table has the new name there. mapped:
+    the statement with the target's names; None: it runs as the source has run it.
     """
 
     event: Event
@@ -58,6 +77,22 @@ class Statement:
     loaded: tuple[TableName, ...] = ()
     refusal: Refusal | None = None
     in_the_way: bool = False
+    mapped: Mapped | None = None
+
+    @property
+    def text(self) -> str:
+        """Return the text that the target is to run; empty: it is not known."""
+        return self.mapped.text if self.mapped is not None else self.event.statement or ""
+
+    @property
+    def known(self) -> set[TableName]:
+        """Return what the tables of the statement are called at the target before it."""
+        return set(self.names.values()) if self.mapped is None else set(self.mapped.names)
+
+    @property
+    def decided_by(self) -> str:
+        """Return the section of the channel file that has the text run."""
+        return BY if self.mapped is None else BY_REPLICAT
 
     @property
     def joins(self) -> bool:
@@ -79,16 +114,17 @@ def replayed(found: TablePlan, of: Statement, render: Renderer, types: TypeSyste
     """
     if of.joins or of.is_none(found) or any(step.kind is StepKind.REFUSE for step in found.steps):
         return found
-    reading = read(of.event.statement or "", of.event.tag)
+    reading = read(of.text if of.event.statement is not None else "", of.event.tag)
     code, why = _refused(found, of, reading)
     if why:
         ours = sorted(set(map(str, of.names.values())) - set(map(str, of.adapted)))
-        step = Step(StepKind.REFUSE, why, policy=BY, code=code, hint=HINT % ", ".join(ours))
+        hint = HINT % ", ".join(ours) if of.mapped is None else REPLICAT_HINT % str(found.name)
+        step = Step(StepKind.REFUSE, why, policy=of.decided_by, code=code, hint=hint)
         return replace(found, steps=(step,), shape=of.table_state, is_removed=False, until_refresh=None)
     warnings = tuple(step for step in found.steps if step.kind is StepKind.WARN)
     refresh = tuple(step for step in found.steps if step.kind is StepKind.REFRESH)
     if reading.local:
-        left = Step(StepKind.WARN, f"not replayed: `{_line(of.event)}`: {reading.local}", policy=BY)
+        left = Step(StepKind.WARN, f"not replayed: `{_line(of.event)}`: {reading.local}", policy=of.decided_by)
         return replace(found, steps=(*warnings, left, *refresh), until_refresh=None)
     shared = tuple(s for s in found.steps if s.kind is StepKind.SQL and s.shared and reading.type is None)
     steps = (*warnings, *shared, _text(found, of, reading, render), *_afterwards(of, found, render, types), *refresh)
@@ -132,9 +168,9 @@ def _refused(found: TablePlan, of: Statement, reading: Reading) -> tuple[str, st
         return ("ADP-151", f"`{_line(event)}` changes the table's shape, but: {reading.local}") if counts else ("", "")
     if strange := _strange(of, reading):
         return "ADP-151", f"`{_line(event)}` can't be replayed: it names {strange}, no table or type of this change"
-    if of.after is not None and found.target != of.after.name:
+    if of.mapped is None and of.after is not None and found.target != of.after.name:
         return "ADP-151", f"{of.after.name} is called {found.target} at the target: a text can't be renamed"
-    if of.in_the_way:
+    if of.mapped is None and of.in_the_way:
         return "ADP-153", f"another table has the name {found.target} at the target"
     if of.table_state is not None and of.was is not None and (other := ", ".join(_other(of.table_state, of.was))):
         return "ADP-153", f"before `{_line(event)}` the target's table differed from the source's: {other}"
@@ -148,7 +184,7 @@ def _line(event: Event) -> str:
 def _strange(of: Statement, reading: Reading) -> str:
     """Return a name in the text that is none of the tables that the server says it was about; empty: there is none."""
     for named in reading.tables:
-        if len(_meant(named, set(of.names.values()))) != 1:
+        if len(_meant(named, of.known)) != 1:
             return named.name
     if reading.type is not None and len(_meant(reading.type, _types(of))) != 1:
         return reading.type.name
@@ -175,18 +211,20 @@ def _other(table_state: Table, was: Table) -> Iterator[str]:
 
 def _text(found: TablePlan, of: Statement, reading: Reading, render: Renderer) -> Step:
     """Return the step that runs the text; every table of the statement gets an equal one."""
-    known = set(of.names.values())
+    known, mapped = of.known, of.mapped
     about = About(
         tuple((named.name, _meant(named, known)[0]) for named in reading.tables if named.schema is None),
         tuple((named.name, _meant(named, _types(of))[0]) for named in (reading.type,) if named and not named.schema),
-        tuple(sorted({table.name.schema for table in of.event.tables})),
+        tuple(sorted({table.name.schema for table in of.event.tables})) if mapped is None else mapped.schemas,
     )
     event = of.event
-    text = (event.statement or "").strip().rstrip("; \n\r\t")
-    path, zone = str(event.settings.get("search_path") or ""), event.settings.get("timezone")
+    text = of.text.strip().rstrip("; \n\r\t")
+    path = str(event.settings.get("search_path") or "") if mapped is None else mapped.path
+    zone = event.settings.get("timezone")
     sql = render.replayed_text(text, path, zone, about)
     own = any(step.own_transaction for step in found.steps)
-    return Step(StepKind.SQL, f"{event.tag} as the source has run it", sql, BY, own_transaction=own, shared=True)
+    why = f"{event.tag} as the source has run it" if mapped is None else f"{event.tag} as Replicat has mapped it"
+    return Step(StepKind.SQL, why, sql, of.decided_by, own_transaction=own, shared=True)
 
 
 def _afterwards(of: Statement, found: TablePlan, render: Renderer, types: TypeSystem) -> Iterator[Step]:

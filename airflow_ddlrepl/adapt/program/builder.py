@@ -47,6 +47,15 @@ def _never(event: Event, table_id: int, table_states: Mapping[int, TableState]) 
     return ""
 
 
+PassedOver = Callable[[Event, TablePlan], "Event | None"]
+"""Returns an event whose plan is refused as one that the target discards; None: the refusal counts."""
+
+
+def never_passed(event: Event, stop: TablePlan) -> Event | None:
+    """Pass over no refused change."""
+    return None
+
+
 @dataclass
 class ProgramBuilder:
     """A builder makes the program of one target. plan: decides one table's schema change. shape_at: its revision.
@@ -55,7 +64,8 @@ class ProgramBuilder:
     read: which part of a source's table is read for the target's. is_refreshed: tables that wait are loaded from the
     source. positions: by id, of tables to which more of the log is applied than the target's position says.
     suspensions: tables that the program suspends. catch_up: which suspended tables it is about; None: about the others.
-    reloads: after which statements a partitioned table is loaded again.
+    reloads: after which statements a partitioned table is loaded again. passed_over: which refused changes are left
+    out.
     """
 
     plan: Planner
@@ -68,6 +78,7 @@ class ProgramBuilder:
     suspensions: Suspensions = field(default_factory=Suspensions)
     catch_up: CatchUp | None = None
     reloads: Reloads = _never
+    passed_over: PassedOver = never_passed
     _draft: Draft = field(init=False)
     _stopped_at: int = 0
 
@@ -87,6 +98,8 @@ class ProgramBuilder:
                 continue
             self._suspend_due(event.key)
             stop = self._visit(event)
+            if stop is not None and (marked := self.passed_over(event, stop)) is not None:
+                return self.build(table_states, [marked if one is event else one for one in events], low, high)
             if stop is not None and self._is_to_suspend(stop, event):
                 return self.build(table_states, events, low, high)
             if stop is not None:
@@ -212,7 +225,8 @@ class ProgramBuilder:
             if plan.properties != before.properties:
                 self._draft.add(ProgramStep(event, table_id, None, before, replace(before, properties=plan.properties)))
             return None
-        if before is None and plan.shape is not None and self._joins_later(event, new):
+        joins_later = self.is_refreshed and _joins_later(event, new, self._draft.states)
+        if before is None and plan.shape is not None and joins_later:
             joins = TableState(table_id, plan.target, plan.shape, TableStatus.NEW, properties=plan.properties)
             self._draft.add(ProgramStep(event, table_id, None, None, joins))
             return None
@@ -244,10 +258,11 @@ class ProgramBuilder:
             self._draft.suspend(replace(before, state=TableStatus.SUSPENDED, suspension=joined), event.key)
         return True
 
-    def _joins_later(self, event: Event, new: Table | None) -> bool:
-        """Is the table a new partition of one that the target does not have yet, or has from a later refresh?"""
-        parent = self._draft.states.get(new.partition.of) if new and new.partition and self.is_refreshed else None
-        return parent is not None and (parent.state is not TableStatus.LIVE or parent.has(event.key.lsn, event.xid))
+
+def _joins_later(event: Event, new: Table | None, states: Mapping[int, TableState]) -> bool:
+    """Is the table a new partition of one that the target does not have yet, or has from a later refresh?"""
+    parent = states.get(new.partition.of) if new and new.partition else None
+    return parent is not None and (parent.state is not TableStatus.LIVE or parent.has(event.key.lsn, event.xid))
 
 
 def _why_kept(table_state: TableState) -> str:

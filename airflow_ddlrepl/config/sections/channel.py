@@ -243,6 +243,10 @@ class Channel(Section):
         """Return whether `replay_ddl` is for this table: the targets run the text of the source's DDL statements."""
         return any(entry.covers(name) for entry in self.replay_ddl)
 
+    def replays_at(self, target: str, name: TableName) -> bool:
+        """Return whether a target runs the text of the statements on a table, named as at the source."""
+        return self.target(target).replicat is not None or self.replays_text(name)
+
     def source_actions(self) -> tuple[AdaptAction, ...]:
         """Return the actions at the source, those of the source before those of the channel."""
         return self.source.adapt_ddl + self.adapt_ddl
@@ -291,6 +295,8 @@ def _require_names_by_map(channel: Channel) -> None:
     mapped = [place.name for place in channel.targets_and_replays if place.replicat is not None]
     if mapped and channel.source.ddl is DdlCapture.RELATIONS:
         raise ValueError(f"target {mapped[0]} has replicat, and {_NO_TEXT}")
+    if mapped and channel.defaults is Defaults.HVR:
+        raise ValueError(f"target {mapped[0]} has replicat, which is not for `defaults: hvr`: HVR runs no text")
     for number, one in enumerate(channel.table_properties):
         if also := [name for name in mapped if not one.targets or name in one.targets]:
             raise ValueError(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
@@ -78,7 +78,8 @@ class Target(Section):
         5, ge=1, le=3600, description="how long a statement waits for a lock; it is tried again, then reported"
     )
     on_error: OnError = Field(
-        OnError.SUSPEND_TABLE, description="what happens when the target refuses a change of one table"
+        OnError.SUSPEND_TABLE,
+        description="what happens when the target refuses a change of one table; with `replicat`: stop",
     )
     suspended_log: Bytes = Field(
         20_000_000_000,
@@ -92,6 +93,14 @@ class Target(Section):
     replicat: ReplicatParameters | None = Field(
         None, description="GoldenGate's Replicat: which tables go there by MAP, and the DDL statements that it runs"
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _replicat_abends(cls, value: Any) -> Any:
+        """Stop at a refused statement unless the file says otherwise: nothing of the log overtakes it."""
+        if isinstance(value, dict) and value.get("replicat") is not None and "on_error" not in value:
+            return {**value, "on_error": OnError.STOP}
+        return value
 
     @model_validator(mode="after")
     def _replicat_names_tables_alone(self) -> Target:

@@ -23,6 +23,7 @@ from airflow_ddlrepl.errors import (
 )
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.apply.pending_log import Attempt, PendingLog, pending_log
+from airflow_ddlrepl.flow.apply.replicat import code_of, wait
 from airflow_ddlrepl.flow.apply.suspension import suspend_for, suspends
 from airflow_ddlrepl.flow.apply.transaction import apply, raise_stop, reason
 from airflow_ddlrepl.flow.capture.recapture import reread_where_lost
@@ -35,6 +36,7 @@ from airflow_ddlrepl.flow.run.remedies import remedy_for
 from airflow_ddlrepl.flow.run.results import Adapted
 from airflow_ddlrepl.flow.run.stage import stage
 from airflow_ddlrepl.flow.targets.readiness import has_new_target, prepared_targets, ready_targets
+from airflow_ddlrepl.goldengate.replicat.errors import Handling
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.table_state import TableStatus
 
@@ -166,8 +168,15 @@ def _is_worth_another_try(
             attempt.nearest = at
             return True
         log.warning("%s: %s", error.table, error.message)
+        why = error.message
+        if ahead.replicat is not None and error.is_text:
+            found = ahead.replicat.answer(error.on[1], code_of(error), attempt.tried(error.on[1]))
+            if found is not None and found.handling is Handling.RETRY:
+                wait(run, found)
+                return True
+            why = f"{why}; {found.why}" if found is not None else why
         attempt.suspensions.help(error.on[0], remedy_for(run, error))
-        attempt.refused[error.on] = Refusal(error.message, error.by_rows)
+        attempt.refused[error.on] = Refusal(why, error.by_rows, code_of(error))
         return True
     if isinstance(error, UnreadableRows) and reload_unreadable(run, ahead.target, error):
         log.warning("%s waits to be loaded again: %s: %s", error.table, error.code, error.message)

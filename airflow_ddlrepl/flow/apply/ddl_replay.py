@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from airflow_ddlrepl.adapt.plan.ddl_replay import Statement
+from airflow_ddlrepl.adapt.plan.ddl_replay import Mapped, Statement
 from airflow_ddlrepl.adapt.plan.plan import target_shape
 from airflow_ddlrepl.adapt.policy import policy_at
-from airflow_ddlrepl.adapt.target_facts import TargetFacts
+from airflow_ddlrepl.adapt.target_facts import Refusal, TargetFacts
+from airflow_ddlrepl.config.goldengate.dialect import Dialect
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.ddl.sql.conversion import Conversion, computed
 from airflow_ddlrepl.ddl.sql.lexer import tokens
 from airflow_ddlrepl.ddl.sql.statement import Evidence
 from airflow_ddlrepl.errors import Unsupported
-from airflow_ddlrepl.flow.mapping.tables import ShapeAt, shape_before
+from airflow_ddlrepl.flow.apply.replicat import TargetReplicat
+from airflow_ddlrepl.flow.mapping.tables import ShapeAt, seen_at, shape_before
+from airflow_ddlrepl.goldengate.statement.spelling import spell
 from airflow_ddlrepl.model.change import Event, why_ignored
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Table
@@ -26,16 +29,20 @@ from airflow_ddlrepl.ports.types import TypeSystem
 class Texts:
     """`Texts` makes the statements of one target whose text is to run.
 
-    table_states: the channel's tables there, as they are before the statement.
+    table_states: the channel's tables there, as they are before the statement. replicat: what maps the statements;
+    None: they run as they are.
     """
 
     channel: Channel
     target: str
     shape_at: ShapeAt
     table_states: Mapping[int, TableState]
+    replicat: TargetReplicat | None = None
 
-    def statement(self, before: TableState | None, new: Table | None, event: Event, facts: TargetFacts) -> Statement:
-        """Return one table's part of a statement whose text is to run. facts: with what the target has refused."""
+    def statement(
+        self, before: TableState | None, new: Table | None, event: Event, facts: TargetFacts, refusal: Refusal | None
+    ) -> Statement:
+        """Return one table's part of a statement whose text is to run. refusal: the target has refused it."""
         names = self._names(event)
         table_id = new.id if new else before.table_id if before else 0
         source_before = shape_before(self.shape_at, table_id, event)
@@ -45,12 +52,29 @@ class Texts:
             source_before,
             new,
             before.shape if before else None,
-            target_shape(source_before, facts=was) if source_before else None,
+            target_shape(seen_at(self.channel, self.target, source_before, lenient=True), facts=was)
+            if source_before
+            else None,
             names,
             tuple(name for i, name in names.items() if not self._is_replayed(i, event)),
             tuple(name for i, name in names.items() if self._is_loaded(i, event)),
-            facts.refusal,
+            refusal,
             facts.existing is not None or facts.occupant is not None,
+            self._mapped(event, names),
+        )
+
+    def _mapped(self, event: Event, names: Mapping[int, TableName]) -> Mapped | None:
+        """Return the statement as Replicat has made it. names: at the source, before it."""
+        found = self.replicat.statement(event) if self.replicat is not None else None
+        if found is None:
+            return None
+        there = [self.table_states[i].name for i in names if i in self.table_states]
+        new = [self.channel.target_name(self.target, name) for i, name in names.items() if i not in self.table_states]
+        after = {self.channel.target_name(self.target, table.name).schema for table in event.tables}
+        own, path = found.record.session_schema, str(event.settings.get("search_path") or "")
+        first = spell(own, Dialect.POSTGRES) if own else ""
+        return Mapped(
+            found.record.text, frozenset([*there, *new]), tuple(sorted(after)), ", ".join(filter(None, (first, path)))
         )
 
     def _names(self, event: Event) -> Mapping[int, TableName]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from types import MappingProxyType
 from typing import NamedTuple
 
-from airflow_ddlrepl.adapt.program.builder import ProgramBuilder
+from airflow_ddlrepl.adapt.program.builder import ProgramBuilder, never_passed
 from airflow_ddlrepl.adapt.program.draft import whole
 from airflow_ddlrepl.adapt.program.program import Program
 from airflow_ddlrepl.adapt.program.suspend import CatchUp, Suspensions
@@ -17,6 +18,7 @@ from airflow_ddlrepl.capture.enroll import valid_at
 from airflow_ddlrepl.engines.target import ServerFacts
 from airflow_ddlrepl.engines.target_state import TargetState
 from airflow_ddlrepl.flow.apply.partition_reload import PartitionReloads
+from airflow_ddlrepl.flow.apply.replicat import TargetReplicat
 from airflow_ddlrepl.flow.apply.table_planner import planner
 from airflow_ddlrepl.flow.mapping.tables import changed, read_for
 from airflow_ddlrepl.flow.run.context import RunContext
@@ -34,7 +36,8 @@ class Attempt:
 
     until: not beyond it. only: ids of the tables that the program is about; None: all of the channel.
     refused: changes that the target has refused so far. suspensions: tables to suspend. catch_up: the suspended tables
-    that the program is about; None: it is about the others. nearest: the position to stop at first.
+    that the program is about; None: it is about the others. nearest: the position to stop at first. tries: how often
+    the source's statements were run, by their places in the log.
     """
 
     until: Position | None = None
@@ -43,6 +46,12 @@ class Attempt:
     suspensions: Suspensions = field(default_factory=Suspensions)
     catch_up: CatchUp | None = None
     nearest: Position | None = None
+    tries: Counter[LogKey] = field(default_factory=Counter)
+
+    def tried(self, statement: LogKey) -> int:
+        """Count a try of a statement of the source, which the target has refused; return how many there were."""
+        self.tries[statement] += 1
+        return self.tries[statement]
 
 
 @dataclass
@@ -56,6 +65,7 @@ class PendingLog:
     events: Sequence[Event]
     timeline: ProgramBuilder
     skipped: dict[int, frozenset[int]] = field(default_factory=dict)
+    replicat: TargetReplicat | None = None
 
     def program(self, until: Position) -> Program:
         """Return the program that brings the target up to a position."""
@@ -120,7 +130,10 @@ def pending_log_at(
     about = table_states if catch_up is None else catch_up.own(table_states)
     settings = changed(context.channel, target, low, about, shape_at)
     events = sorted((e for e in [*events, *([settings] if settings else [])] if e.key.lsn >= low), key=_by_key)
-    plan = planner(context, target, at.facts, shape_at, table_states, attempt.refused)
+    replicat = TargetReplicat.of(context.channel, target)
+    if replicat is not None:
+        events = replicat.evaluated(events)
+    plan = planner(context, target, at.facts, shape_at, table_states, attempt.refused, replicat)
     only = attempt.only if catch_up is None else catch_up.only
     enrolled = frozenset(table_id for table_id in history if only is None or table_id in only)
     client = client_at(context.channel, target)
@@ -137,9 +150,10 @@ def pending_log_at(
         suspensions=attempt.suspensions,
         catch_up=catch_up,
         reloads=PartitionReloads(context.channel, target, history),
+        passed_over=partial(replicat.passed_over, refused=attempt.refused) if replicat is not None else never_passed,
     )
     high = captured if until is None else max(low, min(captured, until))
-    return PendingLog(target, low, high, table_states, events, timeline)
+    return PendingLog(target, low, high, table_states, events, timeline, replicat=replicat)
 
 
 def starting_points(now: TargetState, catch_up: CatchUp) -> dict[int, LogKey]:

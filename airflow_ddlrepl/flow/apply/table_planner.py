@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from airflow_ddlrepl.adapt.plan.context import PlanContext
+from airflow_ddlrepl.adapt.plan.ddl_replay import NEW
 from airflow_ddlrepl.adapt.plan.plan import plan
 from airflow_ddlrepl.adapt.plan.refused_alter import POLICY
 from airflow_ddlrepl.adapt.plan.renamed_table import left_behind
@@ -23,6 +24,7 @@ from airflow_ddlrepl.engines.target import ServerFacts
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.flow.apply.ddl_replay import Texts, arithmetic, require_one_way
 from airflow_ddlrepl.flow.apply.new_tables import former_policy, is_renamed, refuse_occupied, was_there
+from airflow_ddlrepl.flow.apply.replicat import TargetReplicat, with_discard
 from airflow_ddlrepl.flow.mapping.capabilities import require_capable
 from airflow_ddlrepl.flow.mapping.row_filters import condition_reads, require_lasting
 from airflow_ddlrepl.flow.mapping.tables import (
@@ -61,12 +63,14 @@ def planner(
     shape_at: Callable[[int, LogKey], Table | None],
     table_states: Mapping[int, TableState],
     refused: Refusals,
+    replicat: TargetReplicat | None = None,
 ) -> Planner:
     """Return the function that plans one table's change at this target.
 
-    present: what the server there has. table_states: the channel's tables there.
+    present: what the server there has. table_states: the channel's tables there. replicat: what has evaluated the
+    statements; None: the target has none.
     """
-    return _Planner(run, target, present, shape_at, table_states, refused)
+    return _Planner(run, target, present, shape_at, table_states, refused, replicat)
 
 
 @dataclass
@@ -77,6 +81,7 @@ class _Planner:
     shape_at: Callable[[int, LogKey], Table | None]
     now: Mapping[int, TableState]
     refused: Refusals
+    replicat: TargetReplicat | None
 
     def __call__(
         self,
@@ -88,6 +93,7 @@ class _Planner:
     ) -> TablePlan:
         try:
             found = self._plan(before, new, event, table_states, reload)
+            found = with_discard(found, event, self.replicat) if self.replicat else found
             is_there = new is None and before is not None and any(t.id == before.table_id for t in event.tables)
             return left_behind(found) if is_there else found
         except Unsupported as error:
@@ -106,9 +112,7 @@ class _Planner:
         table_id = new.id if new else before.table_id if before else 0
         name = new.name if new else _source_name(self.shape_at, table_id, event)
         source_before = new if reload else shape_before(self.shape_at, table_id, event)
-        is_seen = event.is_inspected or event.kind is EventKind.PROPERTIES
-        known = _inspected(event, table_id) if is_seen and before else evidence(event, table_id)
-        known = NOTHING_KNOWN if reload else known
+        known = NOTHING_KNOWN if reload else _known(event, table_id, before)
         if before is None and new is not None and was_there(self.run, source_before, table_id, event):
             known = replace(known, filled=True)
         policy = self._policy(name, source_before.name if source_before else name, event)
@@ -123,22 +127,23 @@ class _Planner:
             require_capable(self.run.channel, self.target, [new], self.run.target(self.target).capabilities)
             if policy.adapts:
                 self._refuse_impossible(before, new, event, table_states)
-            if (before is None or former) and (policy.adapts or new.partition):
+            if (before is None or former) and (policy.adapts or new.partition) and not self._runs_creation(event):
                 ours = (*self.now.values(), *table_states.values())
                 refuse_occupied(self.run, self.target, self.present, ours, new)
             known = called(with_new_types(known, before, properties_now), new, self.run.channel, self.target)
-        if policy.replays:
-            known = arithmetic(known, source_before, self.run.types)
+        known = arithmetic(known, source_before, self.run.types) if policy.replays else known
+        parent = shape_before(self.shape_at, new.partition.of, event) if new and new.partition else None
         facts = replace(
             self._facts(None if former else before, new, event, table_states),
             name_before=before.name if before else None,
-            parent_before=self._parent_before(new, event, policy),
+            parent_before=self._seen(parent, policy, True) if parent else None,
         )
+        facts = replace(facts, existing=None) if self._runs_creation(event) else facts
         refusal = self._refusal(table_id, event)
         later = names_later_columns(self.run.channel, self.target, event, self.shape_at(table_id, _NEWEST))
         seen = self._seen(new, policy, later) if new else None
-        texts = Texts(self.run.channel, self.target, self.shape_at, table_states)
         runs_text = _runs_text(policy, before, event)
+        texts = Texts(self.run.channel, self.target, self.shape_at, table_states, self.replicat)
         return plan(
             _under(before.shape, table_states) if before else None,
             seen,
@@ -149,7 +154,7 @@ class _Planner:
             context=PlanContext(
                 source_before=self._seen_before(source_before, seen, policy) if before and source_before else None,
                 settings=_settings(before, source_before, new, event.kind, known, properties_now, self.run.types),
-                text=texts.statement(before, new, event, replace(facts, refusal=refusal)) if runs_text else None,
+                text=texts.statement(before, new, event, facts, refusal) if runs_text else None,
                 limit=_limit(before, event, properties_now),
                 former=former,
                 reload=reload,
@@ -251,9 +256,9 @@ class _Planner:
             alters_types=able.alters_types,
         )
 
-    def _parent_before(self, new: Table | None, event: Event, policy: Policy) -> Table | None:
-        known = shape_before(self.shape_at, new.partition.of, event) if new and new.partition else None
-        return self._seen(known, policy, True) if known else None
+    def _runs_creation(self, event: Event) -> bool:
+        """Does the source's CREATE TABLE run? Then the target itself says what is in its way."""
+        return event.tag == NEW and self.replicat is not None and self.replicat.statement(event) is not None
 
     def _occupant(
         self, table_id: int, name: TableName, before: TableState | None, table_states: Mapping[int, TableState]
@@ -267,6 +272,12 @@ class _Planner:
         ours = {table_state.name for table_state in self.now.values()}
         shape = None if name in ours else self.present.table(name)
         return TableState(shape.id, name, shape) if shape else None
+
+
+def _known(event: Event, table_id: int, before: TableState | None) -> Evidence:
+    """Return what is known of an event: its statement, or what an inspection or the file's settings show."""
+    is_seen = event.is_inspected or event.kind is EventKind.PROPERTIES
+    return _inspected(event, table_id) if is_seen and before else evidence(event, table_id)
 
 
 def _runs_text(policy: Policy, before: TableState | None, event: Event) -> bool:

@@ -55,7 +55,7 @@ def apply(context: RunContext, ahead: PendingLog, program: Program) -> Applied:
     kinds = ignored(staged)
     reach("integrate.staged")
     context.check_lock()
-    records = [*_records(context, program), *left.records, *kinds.records]
+    records = [*_records(context, program), *left.records, *kinds.records, *_put_aside(ahead, program)]
     applied = target.apply(program, staged, records, context.fence)
     applied.discarded += left.counts + kinds.counts + outside(staged)
     applied.executed = [replace(one, target=ahead.target) for one in applied.executed]
@@ -209,6 +209,13 @@ def _records(context: RunContext, program: Program) -> list[RecordAt]:
             key = asking.key if asking else LogKey(program.high, START_OF_TRANSACTION)
             found.append(RecordAt(key, RefreshRequested(i, reason(program, i), program.high, how=_how(program, i))))
     return found
+
+
+def _put_aside(ahead: PendingLog, program: Program) -> Iterator[RecordAt]:
+    """Yield records of the statements that DDLERROR has discarded in the program."""
+    places = {step.key for step in program.steps}
+    known = ahead.replicat.put_aside if ahead.replicat is not None else {}
+    yield from (RecordAt(key, one) for key, one in known.items() if key in places)
 
 
 def _declined(program: Program) -> Iterator[RecordAt]:

@@ -6,10 +6,10 @@ to record it twice changes nothing.
 
 from __future__ import annotations
 
-from airflow_ddlrepl.errors import RepositoryError
+from airflow_ddlrepl.errors import CannotAdapt, RepositoryError
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.run.context import RunContext
-from airflow_ddlrepl.model.record import Record, RefreshDeclined, RefreshRequested, StepApplied
+from airflow_ddlrepl.model.record import Record, RefreshDeclined, RefreshRequested, StatementDiscarded, StepApplied
 from airflow_ddlrepl.repository.rows import StepState
 
 
@@ -45,5 +45,20 @@ def _write(run: RunContext, target: str, record: Record) -> None:
         repository.request_refresh(*place, target, record)
     elif isinstance(record, RefreshDeclined):
         repository.decline_refresh(*place, target, record.table_id, record.reason, record.at)
+    elif isinstance(record, StatementDiscarded):
+        repository.record_error_once(run.channel.name, run.run_id, f"target {target}", _discarded(record, target))
     else:
         repository.finish_refresh(*place, target, record.table_id, record.rows)
+
+
+def _discarded(record: StatementDiscarded, target: str) -> CannotAdapt:
+    """Return a statement that a Replicat has put aside as the list of errors has it."""
+    return CannotAdapt(
+        f"DDLERROR {record.error}: the statement is discarded: `{record.text}`: {record.why}",
+        code="DDL-103",
+        target=target,
+        table=record.table,
+        at=record.at,
+        hint="run it at the target by hand, as far as it is needed there; then load the table:"
+        f" `ddlrepl refresh CHANNEL.yaml --table {record.table}`",
+    )

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from airflow_ddlrepl.config.goldengate.dialect import Dialect
 from airflow_ddlrepl.config.goldengate.extract import ExtractParameters
+from airflow_ddlrepl.goldengate.event_record import record_of
 from airflow_ddlrepl.goldengate.extract.pipeline import STAGES, extract
-from airflow_ddlrepl.goldengate.record import Outcome, Record, evaluate
-from airflow_ddlrepl.goldengate.statement.scan import Kind, scan
-from airflow_ddlrepl.goldengate.statement.spelling import spell
+from airflow_ddlrepl.goldengate.record import Outcome, evaluate
 from airflow_ddlrepl.model.change import Event, EventKind
-
-_ROLE = "$user"
 
 
 def extracted(event: Event, parameters: ExtractParameters) -> Event:
@@ -24,7 +20,7 @@ def extracted(event: Event, parameters: ExtractParameters) -> Event:
     """
     if event.kind is not EventKind.DDL or event.is_inspected:
         return event
-    record = _record(event)
+    record = record_of(event)
     evaluations = list(extract(record, parameters))
     if any(one.outcome is Outcome.DISCARDED for one in evaluations):
         why = next(one.why for one in evaluations if one.outcome is Outcome.DISCARDED)
@@ -33,20 +29,3 @@ def extracted(event: Event, parameters: ExtractParameters) -> Event:
         return event
     whole = evaluations[0] if len(evaluations) == 1 else evaluate(record, parameters, STAGES)
     return replace(event, statement=whole.record.text)
-
-
-def _record(event: Event) -> Record:
-    names = [*(table.name for table in event.tables), *(name for _, name in event.dropped)]
-    table = names[0] if len(names) == 1 else None
-    path = scan(str(event.settings.get("search_path") or ""))
-    schemas = [piece.text.lower() if piece.kind is Kind.WORD else piece.value for piece in path if piece.value != ","]
-    text = event.statement
-    if text is None:
-        spelled = ".".join(spell(part, Dialect.POSTGRES) for part in names[0]) if names else ""
-        text = f"{event.tag} {spelled}".rstrip()
-    return Record(
-        text,
-        schema=next((schema for schema in schemas if schema != _ROLE), "public"),
-        is_replicated=bool(event.origin),
-        known_base=table,
-    )

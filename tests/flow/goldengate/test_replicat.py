@@ -4,30 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import psycopg
 import pytest
 
 from airflow_ddlrepl.errors import DdlReplError
-from tests.support.replica import Make, Replica
-
-START = (
-    "CREATE SCHEMA hr",
-    "CREATE TABLE hr.pay (id int PRIMARY KEY, v int)",
-    "CREATE TABLE hr.tmp (id int PRIMARY KEY)",
-    "CREATE TABLE other (id int PRIMARY KEY)",
-    "INSERT INTO hr.pay VALUES (1, 1)",
-    "INSERT INTO hr.tmp VALUES (1)",
-)
-MAPS = [{"source": "hr.*", "target": "bk.bak_*"}]
-
-
-def replicat(make: Make, databases: Any, **parameters: Any) -> Replica:
-    """A channel whose target has a Replicat, which maps schema hr to bk unless `parameters` say otherwise."""
-    with psycopg.connect(databases.target, autocommit=True) as session:
-        session.execute("CREATE SCHEMA IF NOT EXISTS bk")
-        session.execute("GRANT ALL ON SCHEMA bk TO public")
-    target = {"name": "warehouse", "location": databases.target, "replicat": {"maps": MAPS, **parameters}}
-    return make(*START, adapt_ddl=[], targets=[target])
+from tests.support.replica import Make, Replica, may_differ
+from tests.support.replicating import MAPS, columns, replicat
 
 
 def tables(replica: Replica) -> list[str]:
@@ -55,3 +36,45 @@ def test_several_targets_of_a_table_are_refused(make: Make, databases: Any) -> N
     maps = [*MAPS, {"source": "hr.pay", "target": "bk.second"}]
     with pytest.raises(DdlReplError, match=r"ADP-180: .*several tables of hr.pay: bk.bak_pay, bk.second"):
         replicat(make, databases, maps=maps)
+
+
+def test_statements_run_between_the_rows_with_the_target_s_names(make: Make, databases: Any) -> None:
+    made = replicat(make, databases)
+    made.at_source(
+        "BEGIN; UPDATE hr.pay SET v = 2; ALTER TABLE hr.pay ADD note text DEFAULT 'hr.pay', ADD CHECK (v < 100);"
+        " UPDATE hr.pay SET note = 'new'; COMMIT",
+        "CREATE INDEX by_v ON hr.pay (v)",
+        "CREATE TABLE hr.line (id int PRIMARY KEY, pay int REFERENCES hr.pay)",
+        "INSERT INTO hr.line VALUES (1, 1)",
+        "ALTER TABLE hr.pay RENAME TO wage",
+        "INSERT INTO hr.wage VALUES (2, 2)",
+        "SET search_path = hr; ALTER TABLE wage ADD more int",
+        "DROP TABLE hr.tmp",
+    )
+    plans = [sql for plan in made.plan().targets["warehouse"] for sql in plan.sql]
+    assert "ALTER TABLE bk.bak_pay RENAME TO bak_wage" in plans
+    done = made.settle()
+    assert done.refresh.tables == {}
+    assert tables(made) == ["bk.bak_line", "bk.bak_wage"]
+    assert columns(made, "bk.bak_wage") == "id v note more"
+    assert made.rows("SELECT id, v, note FROM bk.bak_wage ORDER BY 1") == [(1, 2, "new"), (2, 2, "hr.pay")]
+    assert made.rows("SELECT indexrelid::regclass::text FROM pg_index WHERE indexrelid = 'bk.bak_by_v'::regclass")
+    ((to,),) = made.rows(
+        "SELECT confrelid::regclass::text FROM pg_constraint WHERE confrelid != 0 AND connamespace = 'bk'::regnamespace"
+    )
+    assert to == "bk.bak_wage"
+
+
+def test_what_a_clause_excludes_is_told_and_changes_nothing(make: Make, databases: Any) -> None:
+    ddl = {"include": [{"scope": "MAPPED"}], "exclude": [{"objname": "bk.bak_tmp"}, {"objtype": "INDEX"}]}
+    made = replicat(make, databases, ddl=ddl)
+    made.at_source("ALTER TABLE hr.tmp ADD x int", "ALTER TABLE hr.pay ADD x int", "CREATE INDEX by_v ON hr.pay (v)")
+    made.at_source("INSERT INTO hr.tmp VALUES (2, 2)")
+    done = made.replicate()
+    assert (columns(made, "bk.bak_tmp"), columns(made, "bk.bak_pay")) == ("id", "id v x")
+    assert done.discarded == {
+        "hr.tmp: Replicat discards it: exclude[0] is true: OBJNAME bk.bak_tmp": 1,
+        "hr.pay: Replicat discards it: exclude[1] is true: OBJTYPE INDEX": 1,
+    }
+    assert made.rows("SELECT id FROM bk.bak_tmp ORDER BY 1") == [(1,), (2,)]
+    assert len(may_differ(made)) == 2

@@ -257,6 +257,7 @@ class _Run:
                 refused.on = (step.table_id, step.key)
                 refused.by_rows = _is_about_rows(error)
                 refused.is_text = step.runs_text
+                refused.sqlstate = error.sqlstate or ""
                 refused.missing = missing_function(error)
                 raise refused from None
             self.applied.statements += 1

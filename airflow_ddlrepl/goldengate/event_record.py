@@ -1,0 +1,29 @@
+"""This module makes the record of a DDL event of the log, which goes through Extract or Replicat."""
+
+from __future__ import annotations
+
+from airflow_ddlrepl.config.goldengate.dialect import Dialect
+from airflow_ddlrepl.goldengate.record import Record
+from airflow_ddlrepl.goldengate.statement.scan import Kind, scan
+from airflow_ddlrepl.goldengate.statement.spelling import spell
+from airflow_ddlrepl.model.change import Event
+
+_ROLE = "$user"
+
+
+def record_of(event: Event) -> Record:
+    """Return the record of a DDL event: its text, or, where that is not known, its command and its table's name."""
+    names = [*(table.name for table in event.tables), *(name for _, name in event.dropped)]
+    table = names[0] if len(names) == 1 else None
+    path = scan(str(event.settings.get("search_path") or ""))
+    schemas = [piece.text.lower() if piece.kind is Kind.WORD else piece.value for piece in path if piece.value != ","]
+    text = event.statement
+    if text is None:
+        spelled = ".".join(spell(part, Dialect.POSTGRES) for part in names[0]) if names else ""
+        text = f"{event.tag} {spelled}".rstrip()
+    return Record(
+        text,
+        schema=next((schema for schema in schemas if schema != _ROLE), "public"),
+        is_replicated=bool(event.origin),
+        known_base=table,
+    )

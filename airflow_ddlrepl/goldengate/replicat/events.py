@@ -1,0 +1,35 @@
+"""This module sends the DDL events of the trail through Replicat: a text that a target runs, or why it is discarded."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from airflow_ddlrepl.config.goldengate.replicat import ReplicatParameters
+from airflow_ddlrepl.goldengate.event_record import record_of
+from airflow_ddlrepl.goldengate.record import Outcome, Record
+from airflow_ddlrepl.goldengate.replicat.pipeline import replicate
+from airflow_ddlrepl.goldengate.statement.renames import split_objects
+from airflow_ddlrepl.model.change import Event, EventKind
+
+
+class Replicated(NamedTuple):
+    """What Replicat has made of a statement. record: with the text that runs. why: it is discarded; empty: it runs."""
+
+    record: Record
+    why: str = ""
+
+
+def replicated(event: Event, parameters: ReplicatParameters) -> Replicated | None:
+    """Return what a Replicat with these parameters makes of a DDL event; None: it is about no statement.
+
+    Of a statement whose text is not known, such as one inside a function, the command and the table's name are
+    evaluated. One that drops several tables is discarded as soon as one of them is to stay.
+    """
+    if event.kind is not EventKind.DDL or event.is_inspected or event.discarded or event.ignored:
+        return None
+    record = record_of(event)
+    texts = split_objects(record.raw, record.dialect)
+    found = [one for text in texts for one in replicate(record._replace(raw=text), parameters)]
+    why = next((f"Replicat discards it: {one.why}" for one in found if one.outcome is Outcome.DISCARDED), "")
+    whole = found[0] if len(found) == 1 else next(replicate(record, parameters))
+    return Replicated(whole.record, why)
