@@ -228,12 +228,8 @@ class Channel(Section):
         (first, *others), live = self.replays, self.target(target)
         like_it = first.model_copy(update={"adapt_ddl": live.adapt_ddl, "rules": live.rules, "replicat": live.replicat})
         names = (target, first.name)
-        return self.model_copy(
-            update={
-                "replays": (like_it, *others),
-                **{key: for_replay(getattr(self, key), *names) for key in PROPERTIES},
-            }
-        )
+        properties = {key: for_replay(getattr(self, key), *names) for key in PROPERTIES}
+        return self.model_copy(update={"replays": (like_it, *others), **properties})
 
     def is_replay(self, name: str) -> bool:
         """Return whether the name is one of the `replays`."""
