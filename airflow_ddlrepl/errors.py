@@ -189,3 +189,7 @@ class Fenced(DdlReplError):
 
 class RepositoryError(DdlReplError):
     """The repository can't be used, or would contradict itself (REP-…)."""
+
+
+class RuleError(ConfigError):
+    """A rule, a rule set, a condition or a transformation can't be used (RUL-…)."""

@@ -1,0 +1,1 @@
+"""This package defines calls of the procedures of Oracle Streams, as values of a channel file."""

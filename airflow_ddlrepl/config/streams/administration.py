@@ -1,0 +1,166 @@
+"""This module defines the calls that make rules, rule sets and clients by hand."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from pydantic import Field
+
+from airflow_ddlrepl.config.base.section import YesNo
+from airflow_ddlrepl.config.streams.procedure import Procedure, Text
+
+
+class CreateRuleSet(Procedure):
+    """An empty rule set."""
+
+    package: ClassVar[str] = "DBMS_RULE_ADM"
+    name: ClassVar[str] = "create_rule_set"
+    rule_set_name: Text = Field(description="the rule set, as [SCHEMA.]NAME")
+    evaluation_context: str | None = Field(None, description="of the rules that name none")
+    rule_set_comment: str | None = Field(None, description="what it is for")
+
+
+class CreateRule(Procedure):
+    """A rule with a condition of its own."""
+
+    package: ClassVar[str] = "DBMS_RULE_ADM"
+    name: ClassVar[str] = "create_rule"
+    rule_name: Text = Field(description="the rule, as [SCHEMA.]NAME")
+    condition: Text = Field(description="over :dml and :ddl")
+    evaluation_context: str | None = Field(None, description="default: that for LCRs")
+    rule_comment: str | None = Field(None, description="what it is for")
+
+
+class AlterRule(Procedure):
+    """Another condition for a rule."""
+
+    package: ClassVar[str] = "DBMS_RULE_ADM"
+    name: ClassVar[str] = "alter_rule"
+    rule_name: Text = Field(description="the rule, as [SCHEMA.]NAME")
+    condition: str | None = Field(None, description="over :dml and :ddl")
+    evaluation_context: str | None = Field(None, description="default: as it is")
+
+
+class DropRule(Procedure):
+    """A rule is removed."""
+
+    package: ClassVar[str] = "DBMS_RULE_ADM"
+    name: ClassVar[str] = "drop_rule"
+    rule_name: Text = Field(description="the rule, as [SCHEMA.]NAME")
+    force: YesNo = Field(False, description="also from the rule sets that have it")
+
+
+class AddRule(Procedure):
+    """A rule is put into a rule set."""
+
+    package: ClassVar[str] = "DBMS_RULE_ADM"
+    name: ClassVar[str] = "add_rule"
+    rule_name: Text = Field(description="the rule, as [SCHEMA.]NAME")
+    rule_set_name: Text = Field(description="the rule set, as [SCHEMA.]NAME")
+    evaluation_context: str | None = Field(None, description="default: that of the rule")
+    rule_comment: str | None = Field(None, description="what it is for")
+
+
+class RemoveRule(Procedure):
+    """A rule is taken out of a rule set."""
+
+    package: ClassVar[str] = "DBMS_RULE_ADM"
+    name: ClassVar[str] = "remove_rule"
+    rule_name: Text = Field(description="the rule, as [SCHEMA.]NAME")
+    rule_set_name: Text = Field(description="the rule set, as [SCHEMA.]NAME")
+
+
+class RemoveRuleOfClient(Procedure):
+    """A rule is taken out of a client's rule sets (DBMS_STREAMS_ADM.REMOVE_RULE)."""
+
+    name: ClassVar[str] = "remove_client_rule"
+    rule_name: str | None = Field(description="the rule; null: all rules of the rule set")
+    streams_type: str = Field(description="capture, sync_capture, propagation, apply or dequeue")
+    streams_name: Text = Field(description="the client")
+    drop_unused_rule: YesNo = Field(True, description="also drop the rule, where nothing else has it")
+    inclusion_rule: YesNo = Field(True, description="false: into the negative rule set")
+
+
+class CreateCapture(Procedure):
+    """A capture process with the rule sets that are named."""
+
+    package: ClassVar[str] = "DBMS_CAPTURE_ADM"
+    name: ClassVar[str] = "create_capture"
+    queue_name: Text = Field("streams_queue", description="the queue that the client uses")
+    capture_name: Text = Field(description="its name")
+    rule_set_name: str | None = Field(None, description="its positive rule set")
+    source_database: str | None = Field(
+        None, description="null: the local one; another one makes it a downstream capture"
+    )
+    negative_rule_set_name: str | None = Field(None, description="its negative rule set")
+
+
+class CreateSyncCapture(Procedure):
+    """A synchronous capture with the positive rule set that is named."""
+
+    package: ClassVar[str] = "DBMS_CAPTURE_ADM"
+    name: ClassVar[str] = "create_sync_capture"
+    queue_name: Text = Field("streams_queue", description="the queue that the client uses")
+    capture_name: Text = Field(description="its name")
+    rule_set_name: Text = Field(description="its positive rule set")
+
+
+class AlterCapture(Procedure):
+    """Other rule sets for a capture process."""
+
+    package: ClassVar[str] = "DBMS_CAPTURE_ADM"
+    name: ClassVar[str] = "alter_capture"
+    capture_name: Text = Field(description="its name")
+    rule_set_name: str | None = Field(None, description="its positive rule set")
+    remove_rule_set: YesNo = Field(False, description="take its positive rule set away")
+    negative_rule_set_name: str | None = Field(None, description="its negative rule set")
+    remove_negative_rule_set: YesNo = Field(False, description="take its negative rule set away")
+
+
+class CreateApply(Procedure):
+    """An apply process with the rule sets that are named."""
+
+    package: ClassVar[str] = "DBMS_APPLY_ADM"
+    name: ClassVar[str] = "create_apply"
+    queue_name: Text = Field("streams_queue", description="the queue that the client uses")
+    apply_name: Text = Field(description="its name")
+    rule_set_name: str | None = Field(None, description="its positive rule set")
+    source_database: str | None = Field(None, description="the database whose changes it applies")
+    negative_rule_set_name: str | None = Field(None, description="its negative rule set")
+
+
+class AlterApply(Procedure):
+    """Other rule sets for an apply process."""
+
+    package: ClassVar[str] = "DBMS_APPLY_ADM"
+    name: ClassVar[str] = "alter_apply"
+    apply_name: Text = Field(description="its name")
+    rule_set_name: str | None = Field(None, description="its positive rule set")
+    remove_rule_set: YesNo = Field(False, description="take its positive rule set away")
+    negative_rule_set_name: str | None = Field(None, description="its negative rule set")
+    remove_negative_rule_set: YesNo = Field(False, description="take its negative rule set away")
+
+
+class CreatePropagation(Procedure):
+    """A propagation with the rule sets that are named."""
+
+    package: ClassVar[str] = "DBMS_PROPAGATION_ADM"
+    name: ClassVar[str] = "create_propagation"
+    propagation_name: Text = Field(description="its name")
+    source_queue: Text = Field(description="the queue that messages come from")
+    destination_queue: Text = Field(description="the queue that they go to")
+    destination_dblink: str | None = Field(None, description="the link to the other database")
+    rule_set_name: str | None = Field(None, description="its positive rule set")
+    negative_rule_set_name: str | None = Field(None, description="its negative rule set")
+
+
+class AlterPropagation(Procedure):
+    """Other rule sets for a propagation."""
+
+    package: ClassVar[str] = "DBMS_PROPAGATION_ADM"
+    name: ClassVar[str] = "alter_propagation"
+    propagation_name: Text = Field(description="its name")
+    rule_set_name: str | None = Field(None, description="its positive rule set")
+    remove_rule_set: YesNo = Field(False, description="take its positive rule set away")
+    negative_rule_set_name: str | None = Field(None, description="its negative rule set")
+    remove_negative_rule_set: YesNo = Field(False, description="take its negative rule set away")

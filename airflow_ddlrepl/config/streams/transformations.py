@@ -1,0 +1,104 @@
+"""This module defines the calls that declare transformations of messages."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import BeforeValidator, Field
+
+from airflow_ddlrepl.config.base.section import Whole
+from airflow_ddlrepl.config.streams.procedure import Procedure, Text
+
+
+def _upper(value: Any) -> Any:
+    return value.upper() if isinstance(value, str) else value
+
+
+Operation = Annotated[Literal["ADD", "REMOVE"], BeforeValidator(_upper)]
+ValueTypeName = Annotated[Literal["OLD", "NEW", "*"], BeforeValidator(_upper)]
+
+
+class AddColumn(Procedure):
+    """A column is added to row LCRs."""
+
+    name: ClassVar[str] = "add_column"
+    rule_name: Text = Field(description="the rule for row changes that it belongs to")
+    table_name: Text = Field(description="SCHEMA.TABLE, as the LCR has it then")
+    column_name: Text = Field(description="the column")
+    column_value: str | int | float | bool | None = Field(None, description="its value")
+    column_function: str | None = Field(
+        None, description="is refused: it gives another value when a change comes again"
+    )
+    value_type: ValueTypeName = Field("NEW", description="the old values, the new ones, or * for both")
+    step_number: Whole = Field(0, ge=0, description="transformations are done by increasing number")
+    operation: Operation = Field("ADD", description="ADD it, or REMOVE it")
+
+
+class DeleteColumn(Procedure):
+    """A column is removed from row LCRs."""
+
+    name: ClassVar[str] = "delete_column"
+    rule_name: Text = Field(description="the rule for row changes that it belongs to")
+    table_name: Text = Field(description="SCHEMA.TABLE, as the LCR has it then")
+    column_name: Text = Field(description="the column")
+    value_type: ValueTypeName = Field("*", description="the old values, the new ones, or * for both")
+    step_number: Whole = Field(0, ge=0, description="transformations are done by increasing number")
+    operation: Operation = Field("ADD", description="ADD it, or REMOVE it")
+
+
+class KeepColumns(Procedure):
+    """All columns but those of a list are removed from row LCRs."""
+
+    name: ClassVar[str] = "keep_columns"
+    rule_name: Text = Field(description="the rule for row changes that it belongs to")
+    table_name: Text = Field(description="SCHEMA.TABLE, as the LCR has it then")
+    column_list: tuple[str, ...] | str = Field(description="the columns; a text holds them with commas between them")
+    value_type: ValueTypeName = Field("*", description="the old values, the new ones, or * for both")
+    step_number: Whole = Field(0, ge=0, description="transformations are done by increasing number")
+    operation: Operation = Field("ADD", description="ADD it, or REMOVE it")
+
+
+class RenameColumn(Procedure):
+    """A column of row LCRs is renamed."""
+
+    name: ClassVar[str] = "rename_column"
+    rule_name: Text = Field(description="the rule for row changes that it belongs to")
+    table_name: Text = Field(description="SCHEMA.TABLE, as the LCR has it then")
+    from_column_name: Text = Field(description="its name")
+    to_column_name: Text = Field(description="its new name")
+    value_type: ValueTypeName = Field("*", description="the old values, the new ones, or * for both")
+    step_number: Whole = Field(0, ge=0, description="transformations are done by increasing number")
+    operation: Operation = Field("ADD", description="ADD it, or REMOVE it")
+
+
+class RenameTable(Procedure):
+    """The table of row LCRs is renamed, its schema, too, where the names differ in it."""
+
+    name: ClassVar[str] = "rename_table"
+    rule_name: Text = Field(description="the rule for row changes that it belongs to")
+    from_table_name: Text = Field(description="SCHEMA.TABLE")
+    to_table_name: Text = Field(description="SCHEMA.TABLE")
+    step_number: Whole = Field(0, ge=0, description="transformations are done by increasing number")
+    operation: Operation = Field("ADD", description="ADD it, or REMOVE it")
+
+
+class RenameSchema(Procedure):
+    """The schema of row LCRs is renamed."""
+
+    name: ClassVar[str] = "rename_schema"
+    rule_name: Text = Field(description="the rule for row changes that it belongs to")
+    from_schema_name: Text = Field(description="its name")
+    to_schema_name: Text = Field(description="its new name")
+    step_number: Whole = Field(0, ge=0, description="transformations are done by increasing number")
+    operation: Operation = Field("ADD", description="ADD it, or REMOVE it")
+
+
+class SetRuleTransformFunction(Procedure):
+    """A function transforms the messages that a rule is true for."""
+
+    name: ClassVar[str] = "set_rule_transform_function"
+    rule_name: Text = Field(description="the rule")
+    transform_function: str | None = Field(
+        None, description="a Python function, as module.function; null: none any more"
+    )
+    is_array: bool = Field(False, description="it gives any number of messages for one")

@@ -1,0 +1,1 @@
+"""This package evaluates rules of Oracle Streams, makes those that its procedures make, and transforms messages."""

@@ -1,0 +1,250 @@
+"""This module evaluates a condition for one message: TRUE, FALSE or unknown (None)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from decimal import Decimal, DivisionByZero, InvalidOperation
+from functools import lru_cache
+from typing import Any
+
+from airflow_ddlrepl.errors import RuleError
+from airflow_ddlrepl.streams.condition import tree
+from airflow_ddlrepl.streams.condition.functions import FUNCTIONS
+from airflow_ddlrepl.streams.condition.kinds import ACCESS, Kind, accessed, without_zone
+from airflow_ddlrepl.streams.condition.members import MEMBERS
+from airflow_ddlrepl.streams.condition.printing import text_of
+from airflow_ddlrepl.streams.condition.tree import Image
+from airflow_ddlrepl.streams.messages import Command, DdlLcr, Lcr, Message, RowLcr, UserMessage
+
+Answer = bool | None
+_ABSENT = object()
+
+
+def holds(condition: tree.Truth, message: Message, types: Mapping[str, str] | None = None) -> Answer:
+    """Return whether a condition is true for a message; None: unknown.
+
+    types: the message types of the variables of a rule for user messages. Raises RuleError RUL-118 where a value can't
+    be computed.
+    """
+    return Evaluator(message, types or {}).truth(condition)
+
+
+class Evaluator:
+    """An evaluator answers the parts of conditions for one message."""
+
+    def __init__(self, message: Message, types: Mapping[str, str]) -> None:
+        """types: the message type of each variable of a user message."""
+        self.message = message
+        self.types = types
+
+    def truth(self, node: tree.Truth) -> Answer:
+        """Return what a truth is for the message."""
+        return _TRUTHS[type(node)](self, node)
+
+    def value(self, node: tree.Value) -> Any:
+        """Return what a value is for the message; None: NULL."""
+        return _VALUES[type(node)](self, node)
+
+    def column(self, variable: str, image: Image, column: str, use_old: bool) -> Any:
+        """Return a column's value in a row LCR; _ABSENT where the LCR lacks it."""
+        row = self.message
+        if variable != "dml" or not isinstance(row, RowLcr):
+            return _ABSENT
+        if image is Image.OLD:
+            return row.old.get(column, _ABSENT)
+        found = row.new.get(column, _ABSENT)
+        if found is _ABSENT and use_old and row.command is Command.UPDATE:
+            return row.old.get(column, _ABSENT)
+        return found
+
+
+def _attribute(of: Evaluator, node: tree.Attribute) -> Any:
+    lcr = of.message
+    variable = "dml" if isinstance(lcr, RowLcr) else "ddl" if isinstance(lcr, DdlLcr) else ""
+    if node.variable != variable or not isinstance(lcr, Lcr):
+        return None
+    if node.name == "is_null_tag":
+        return "Y" if lcr.tag is None else "N"
+    if node.name.startswith("extra."):
+        return accessed(lcr.extra.get(node.name.removeprefix("extra.")), node.of)
+    found = getattr(lcr, MEMBERS[node.name].attribute)
+    if node.of is Kind.TEXT:
+        return str(found) if found else None
+    return without_zone(found) if found is not None and node.of is Kind.MOMENT else accessed(found, node.of)
+
+
+def _column(of: Evaluator, node: tree.ColumnValue) -> Any:
+    found = of.column(node.variable, node.image, node.column, node.use_old)
+    return None if found is _ABSENT else accessed(found, ACCESS[node.access])
+
+
+def _field(of: Evaluator, node: tree.Field) -> Any:
+    message = of.message
+    if not isinstance(message, UserMessage) or of.types.get(node.variable) != message.type:
+        return None
+    return accessed(message.fields.get(node.name), node.of)
+
+
+def _call(of: Evaluator, node: tree.Call) -> Any:
+    function = FUNCTIONS[node.name]
+    values = [of.value(one) for one in node.arguments]
+    if not function.has_nulls and None in values:
+        return None
+    try:
+        return function.run(*values)
+    except (ArithmeticError, ValueError) as error:
+        raise _not_computed(node, error) from None
+
+
+def _case(of: Evaluator, node: tree.Case) -> Any:
+    for condition, value in zip(node.conditions, node.values, strict=True):
+        if of.truth(condition):
+            return of.value(value)
+    return of.value(node.otherwise)
+
+
+def _arithmetic(of: Evaluator, node: tree.Arithmetic) -> Any:
+    left, right = of.value(node.left), of.value(node.right)
+    if left is None or right is None:
+        return None
+    try:
+        match node.sign:
+            case "+":
+                return left + right
+            case "-":
+                return left - right
+            case "*":
+                return left * right
+        return left / right
+    except (DivisionByZero, InvalidOperation) as error:
+        raise _not_computed(node, error) from None
+
+
+def _not_computed(node: tree.Value, error: Exception) -> RuleError:
+    shown = "division by zero" if isinstance(error, DivisionByZero) else str(error) or type(error).__name__
+    return RuleError(
+        f"{text_of(node)} can't be computed: {shown}",
+        code="RUL-118",
+        hint="change the rule's condition with CASE or NVL",
+    )
+
+
+def compare(sign: str, left: Any, right: Any) -> Answer:
+    """Return whether a comparison is true; None where a value is NULL. NaN equals itself and is the greatest number."""
+    if left is None or right is None:
+        return None
+    if isinstance(left, Decimal) and (left.is_nan() or right.is_nan()):
+        left, right = left.is_nan(), right.is_nan()
+    return bool(_SIGNS[sign](left, right))
+
+
+def _comparison(of: Evaluator, node: tree.Comparison) -> Answer:
+    return compare(node.sign, of.value(node.left), of.value(node.right))
+
+
+def _is_null(of: Evaluator, node: tree.IsNull) -> Answer:
+    return (of.value(node.of) is None) != node.negated
+
+
+def _is_absent(of: Evaluator, node: tree.IsAbsent) -> Answer:
+    return (of.column(node.variable, node.image, node.column, node.use_old) is _ABSENT) != node.negated
+
+
+def _among(of: Evaluator, node: tree.Among) -> Answer:
+    value = of.value(node.of)
+    found = _any(compare("=", value, of.value(item)) for item in node.items)
+    return _unless(found) if node.negated else found
+
+
+def _between(of: Evaluator, node: tree.Between) -> Answer:
+    value = of.value(node.of)
+    found = _all([compare(">=", value, of.value(node.low)), compare("<=", value, of.value(node.high))])
+    return _unless(found) if node.negated else found
+
+
+def _like(of: Evaluator, node: tree.Like) -> Answer:
+    value = of.value(node.of)
+    return (
+        None
+        if value is None
+        else (_like_pattern(node.pattern, node.escape).fullmatch(value) is not None) != node.negated
+    )
+
+
+@lru_cache(1024)
+def _like_pattern(pattern: str, escape: str) -> re.Pattern[str]:
+    found, at = "", 0
+    while at < len(pattern):
+        sign = pattern[at]
+        if escape and sign == escape and at + 1 < len(pattern):
+            at += 1
+            found += re.escape(pattern[at])
+        else:
+            found += {"%": ".*", "_": "."}.get(sign, re.escape(sign))
+        at += 1
+    return re.compile(found, re.DOTALL)
+
+
+def _regexp_like(of: Evaluator, node: tree.RegexpLike) -> Answer:
+    value = of.value(node.of)
+    return None if value is None else re.search(node.pattern, value, re.IGNORECASE * ("i" in node.flags)) is not None
+
+
+def _not(of: Evaluator, node: tree.Not) -> Answer:
+    return _unless(of.truth(node.of))
+
+
+def _unless(answer: Answer) -> Answer:
+    return None if answer is None else not answer
+
+
+def _all(answers: Any) -> Answer:
+    found: Answer = True
+    for one in answers:
+        if one is False:
+            return False
+        found = None if one is None else found
+    return found
+
+
+def _any(answers: Any) -> Answer:
+    found: Answer = False
+    for one in answers:
+        if one:
+            return True
+        found = None if one is None else found
+    return found
+
+
+_SIGNS: dict[str, Callable[[Any, Any], bool]] = {
+    "=": lambda left, right: left == right,
+    "<>": lambda left, right: left != right,
+    "<": lambda left, right: left < right,
+    "<=": lambda left, right: left <= right,
+    ">": lambda left, right: left > right,
+    ">=": lambda left, right: left >= right,
+}
+_VALUES: dict[type, Callable[[Evaluator, Any], Any]] = {
+    tree.Constant: lambda _of, node: node.value,
+    tree.Attribute: _attribute,
+    tree.ColumnValue: _column,
+    tree.Field: _field,
+    tree.Call: _call,
+    tree.Case: _case,
+    tree.Arithmetic: _arithmetic,
+}
+_TRUTHS: dict[type, Callable[[Evaluator, Any], Answer]] = {
+    tree.Known: lambda _of, node: node.value,
+    tree.Comparison: _comparison,
+    tree.IsNull: _is_null,
+    tree.IsAbsent: _is_absent,
+    tree.Among: _among,
+    tree.Between: _between,
+    tree.Like: _like,
+    tree.RegexpLike: _regexp_like,
+    tree.Not: _not,
+    tree.All: lambda of, node: _all(of.truth(one) for one in node.of),
+    tree.AnyOf: lambda of, node: _any(of.truth(one) for one in node.of),
+    tree.Holds: lambda of, node: of.truth(node.of) is True,
+}

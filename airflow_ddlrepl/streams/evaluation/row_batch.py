@@ -1,0 +1,188 @@
+"""This module describes a batch of row changes of one table in Arrow, as the trail holds them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from airflow_ddlrepl.model.change import Op
+from airflow_ddlrepl.streams.condition.kinds import Kind
+from airflow_ddlrepl.streams.evaluation.reduce import ColumnFacts, Facts, Presence
+from airflow_ddlrepl.streams.messages import Command, RowLcr
+
+Flags = np.ndarray[Any, np.dtype[np.bool_]]
+COMMANDS = {Op.INSERT: Command.INSERT, Op.UPDATE: Command.UPDATE, Op.DELETE: Command.DELETE}
+WHOLE = 2
+"""The value of `before` where the whole old row is there; 1: its key columns alone; 0: nothing of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowClass:
+    """A class of rows of a batch does the same with one tag: what is known of them decides most conditions.
+
+    flags: which rows of the batch they are; None: all.
+    """
+
+    facts: Facts
+    tag: bytes | None
+    flags: Flags | None
+
+    def put(self, into: np.ndarray[Any, Any], value: int) -> None:
+        """Set the elements of an array that belong to these rows."""
+        into[slice(None) if self.flags is None else self.flags] = value
+
+
+@dataclass(frozen=True)
+class RowBatch:
+    """A batch is changes of rows of one table in log order: `op`, `before`, and columns as `a_NAME` and `b_NAME`.
+
+    absent: in which rows the new value of a column is absent, by column. key: the columns of the table's key. kinds:
+    of columns whose Arrow type does not say it, such as numbers in text. tags: NULL for an untagged change; None: all
+    are. attributes: values of further member functions, such as `get_scn`, by their names. columns, layout: of what
+    the rows have.
+    """
+
+    owner: str
+    name: str
+    source_database: str
+    rows: pa.Table
+    absent: Mapping[str, Flags] = field(default_factory=dict)
+    key_columns: frozenset[str] = frozenset()
+    kinds: Mapping[str, Kind] = field(default_factory=dict)
+    tags: pa.Array | None = None
+    attributes: Mapping[str, pa.Array] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return int(self.rows.num_rows)
+
+    @cached_property
+    def ops(self) -> np.ndarray[Any, np.dtype[np.int8]]:
+        """Return the operation of each row."""
+        found: np.ndarray[Any, np.dtype[np.int8]] = self.rows["op"].to_numpy()
+        return found
+
+    @cached_property
+    def befores(self) -> np.ndarray[Any, np.dtype[np.int8]]:
+        """Return what each row has of the old row."""
+        found: np.ndarray[Any, np.dtype[np.int8]] = self.rows["before"].to_numpy()
+        return found
+
+    @cached_property
+    def least_before(self) -> int:
+        """Return what every update and delete has of the old row, at least."""
+        relevant = self.befores[self.ops != Op.INSERT]
+        return int(relevant.min()) if len(relevant) else WHOLE
+
+    @cached_property
+    def key(self) -> tuple[Any, ...]:
+        """Return what conditions compiled for this batch depend on; batches with the same key share them."""
+        return (
+            self.owner,
+            self.name,
+            self.source_database,
+            self.least_before,
+            self.rows.schema,
+            frozenset(self.absent),
+            self.key_columns,
+            tuple(sorted(self.kinds.items())),
+            frozenset(self.attributes),
+        )
+
+    def classes(self) -> Iterator[RowClass]:
+        """Yield the classes of the batch's rows."""
+        tags: list[tuple[bytes | None, Flags | None]] = [(None, None)]
+        if self.tags is not None and self.tags.null_count < len(self.tags):
+            encoded = pc.dictionary_encode(self.tags, null_encoding="encode")
+            codes = encoded.indices.to_numpy(zero_copy_only=False)
+            tags = [(tag, codes == code) for code, tag in enumerate(encoded.dictionary.to_pylist())]
+        for op in np.unique(self.ops):
+            if op not in COMMANDS:
+                continue
+            command = COMMANDS[Op(op)]
+            of_op = self.ops == op
+            for tag, flags in tags:
+                both = of_op if flags is None else of_op & flags
+                if both.any():
+                    yield RowClass(self._facts(command, tag), tag, None if both.all() else both)
+
+    def _facts(self, command: Command, tag: bytes | None) -> Facts:
+        attributes = {
+            "get_object_owner": self.owner,
+            "get_object_name": self.name,
+            "get_source_database_name": self.source_database,
+            "get_command_type": command.value,
+            "get_tag": tag,
+            "is_null_tag": "Y" if tag is None else "N",
+        }
+        return Facts(command, attributes, {name: self._column(name, command) for name in self.columns})
+
+    @cached_property
+    def columns(self) -> tuple[str, ...]:
+        """Return the names of the table's columns."""
+        return tuple(name[2:] for name in self.rows.column_names if name.startswith("a_"))
+
+    def _column(self, name: str, command: Command) -> ColumnFacts:
+        new = old = Presence.NEVER
+        if command is not Command.DELETE:
+            new = Presence.SOMETIMES if name in self.absent else Presence.ALWAYS
+        if command is not Command.INSERT and f"b_{name}" in self.rows.column_names:
+            needed = self.needed_before(name)
+            old = Presence.ALWAYS if self.least_before >= needed else Presence.SOMETIMES
+        return ColumnFacts(self.kind_of(name), old, new)
+
+    def needed_before(self, column: str) -> int:
+        """Return the value of `before` from which on a column's old value is there."""
+        return 1 if column in self.key_columns else WHOLE
+
+    def kind_of(self, column: str) -> Kind | None:
+        """Return the kind of a column's values; None for one that conditions can't read."""
+        return self.kinds.get(column) or arrow_kind(self.rows.schema.field(f"a_{column}").type)
+
+    def message(self, at: int) -> RowLcr:
+        """Return one row as a row LCR, for what has no exact counterpart in SQL."""
+        command = COMMANDS[Op(int(self.ops[at]))]
+        before = int(self.befores[at])
+        old, new = {}, {}
+        for name in self.columns:
+            if command is not Command.DELETE and not (name in self.absent and self.absent[name][at]):
+                new[name] = self._value(f"a_{name}", name, at)
+            has_old = command is not Command.INSERT and before >= self.needed_before(name)
+            if has_old and f"b_{name}" in self.rows.column_names:
+                old[name] = self._value(f"b_{name}", name, at)
+        tag = None if self.tags is None else self.tags[at].as_py()
+        known = {_ATTRIBUTES[one]: values[at].as_py() for one, values in self.attributes.items() if one in _ATTRIBUTES}
+        return RowLcr(self.owner, self.name, self.source_database, tag, command=command, old=old, new=new, **known)
+
+    def _value(self, column: str, name: str, at: int) -> Any:
+        value = self.rows[column][at].as_py()
+        if value is not None and self.kinds.get(name) is Kind.NUMBER and isinstance(value, str | bytes):
+            return Decimal(value.decode() if isinstance(value, bytes) else value)
+        return value
+
+
+_ATTRIBUTES = {
+    "get_scn": "scn",
+    "get_commit_scn": "commit_scn",
+    "get_transaction_id": "transaction_id",
+    "get_source_time": "source_time",
+}
+
+
+def arrow_kind(of: pa.DataType) -> Kind | None:
+    """Return the kind of the values of an Arrow type; None for one that conditions can't read."""
+    if pa.types.is_dictionary(of):
+        return arrow_kind(of.value_type)
+    if pa.types.is_string(of) or pa.types.is_large_string(of):
+        return Kind.TEXT
+    if pa.types.is_integer(of) or pa.types.is_floating(of) or pa.types.is_decimal(of):
+        return Kind.NUMBER
+    if pa.types.is_timestamp(of) or pa.types.is_date(of):
+        return Kind.MOMENT
+    return Kind.RAW if pa.types.is_binary(of) or pa.types.is_large_binary(of) else None

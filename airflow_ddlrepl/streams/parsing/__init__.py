@@ -1,0 +1,1 @@
+"""This package parses conditions in Oracle's syntax."""
