@@ -101,7 +101,8 @@ class TablePlan:
     properties: the channel file's settings for the table at the target (`Channel.properties_at`). expected: the
     source's text runs, and must lead to this. left_at_source: those of the hazards that a run of the source's text
     would not have. is_made_anew: the table is a new one at the target under another name. orphan: the table that stays
-    there although the source's table has another name now.
+    there although the source's table has another name now. is_text_alone: the source's text runs, for a table that the
+    channel does not have at the target.
     """
 
     name: TableName
@@ -119,6 +120,7 @@ class TablePlan:
     left_at_source: tuple[str, ...] = ()
     is_made_anew: bool = False
     orphan: Table | None = None
+    is_text_alone: bool = False
 
     @property
     def drops_table(self) -> bool:

@@ -19,7 +19,7 @@ from airflow_ddlrepl.config.sections.refresh_options import BULK, Difference, Gr
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.rules.client import client_at
-from airflow_ddlrepl.rules.decide import ChangeKind, decide
+from airflow_ddlrepl.rules.decide import ChangeKind, Reason, decide
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,11 @@ def policy_at(
     if entry is not None and entry.time_key:
         policy = replace(policy, keep_existing_structure=True)
     policy = REPLAYED if channel.replays_at(target, before or name) else policy
-    why = ignored or decide(client_at(channel, target), before or name, ChangeKind.DDL).why
+    client = client_at(channel, target)
+    decided = decide(client, before or name, ChangeKind.DDL)
+    if before != name and decided.reason is Reason.NOT_MAPPED:  # it joins by a name that MAP lists
+        decided = decide(client, name, ChangeKind.DDL)
+    why = ignored or decided.why
     return replace(policy, adapts=False, discarded=why) if why else policy
 
 

@@ -100,6 +100,11 @@ class Event:
     discarded: str = ""
 
     @property
+    def begin(self) -> Position:
+        """Return the position of the event's transaction."""
+        return Position(self.key.lsn)
+
+    @property
     def end(self) -> Position:
         """Return the first position behind the event."""
         return Position(self.key.lsn + (self.kind is not EventKind.PROPERTIES))

@@ -49,6 +49,17 @@ def test_a_rename_is_of_a_table(text: str, dialect: str, expected: bool) -> None
         ("CREATE OR REPLACE FUNCTION hr.f(a int, b text) RETURNS int LANGUAGE sql AS 'SELECT 1'", "hr.f", None),
         ("ANALYZE VERBOSE hr.t", "hr.t", None),
         ("TRUNCATE hr.t", "hr.t", None),
+        ("ALTER TABLE public.t ADD x int", "public.t", None),
+        ("DROP TABLE IF EXISTS public.t", "public.t", None),
+        ("DROP INDEX CONCURRENTLY IF EXISTS public.ix", None, "public.ix"),
+        ("TRUNCATE public.t", "public.t", None),
+        ("ANALYZE public.t", "public.t", None),
+        ("COMMENT ON TABLE public.t IS 'x'", "public.t", None),
+        ("GRANT SELECT ON public.t TO u", "public.t", None),
+        ("CREATE UNLOGGED TABLE IF NOT EXISTS temp.t (a int)", "temp.t", None),
+        ("ALTER TABLE temp ADD x int", "public.temp", None),
+        ("TRUNCATE local", "public.local", None),
+        ("CREATE PUBLIC SYNONYM s FOR public.t", "public.t", "public.s"),
     ],
 )
 def test_base_and_derived_names(text: str, base: str | None, derived: str | None) -> None:

@@ -19,13 +19,16 @@ START = (
 MAPS = [{"source": "hr.*", "target": "bk.bak_*"}]
 
 
-def replicat(make: Make, databases: Any, **parameters: Any) -> Replica:
-    """A channel whose target has a Replicat, which maps schema hr to bk unless `parameters` say otherwise."""
+def replicat(make: Make, databases: Any, *more: str, targets: Any = (), **parameters: Any) -> Replica:
+    """A channel whose target has a Replicat, which maps schema hr to bk unless `parameters` say otherwise.
+
+    more: statements at the source before activation. targets: other targets, besides this one.
+    """
     with psycopg.connect(databases.target, autocommit=True) as session:
         session.execute("CREATE SCHEMA IF NOT EXISTS bk")
         session.execute("GRANT ALL ON SCHEMA bk TO public")
     target = {"name": "warehouse", "location": databases.target, "replicat": {"maps": MAPS, **parameters}}
-    return make(*START, adapt_ddl=[], targets=[target])
+    return make(*START, *more, adapt_ddl=[], targets=[target, *targets])
 
 
 COLUMNS = """

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from airflow_ddlrepl.adapt.plan_model import Expected, Step, StepKind, TablePlan
+from airflow_ddlrepl.adapt.plan_model import Expected, Omission, Step, StepKind, TablePlan
 from airflow_ddlrepl.adapt.shape.match_existing import differences
 from airflow_ddlrepl.adapt.target_facts import About, Refusal, Renderer
 from airflow_ddlrepl.ddl.base.change import SchemaChange
@@ -132,6 +132,32 @@ def replayed(found: TablePlan, of: Statement, render: Renderer, types: TypeSyste
     return replace(found, steps=steps, hazards=hazards, until_refresh=None, expected=_expected(of, found))
 
 
+def run_alone(name: TableName, of: Statement, render: Renderer) -> TablePlan:
+    """Return the plan that runs a source's text for a table that no MAP lists, as it is; or a refusal.
+
+    The channel does not have the table at the target, so what the text makes of it there is not compared.
+    """
+    event, reading = of.event, read(of.text if of.event.statement is not None else "", of.event.tag)
+    found = TablePlan(name, name, (), (), (), (), None, is_text_alone=True)
+    code, why = ("ADP-153", of.refusal.why) if of.refusal is not None else ("", "")
+    if not why and event.statement is None:
+        code, why = "ADP-150", _unknown(event)
+    if not why and reading.refused:
+        code, why = "ADP-151", f"`{_line(event)}` can't be replayed: {reading.refused}"
+    if event.discarded:
+        left = f"{event.tag}: {event.discarded}"
+        step = Step(StepKind.WARN, left, policy=event.discarded, omits=Omission.CHANGE)
+    elif why:
+        step = Step(StepKind.REFUSE, why, policy=BY_REPLICAT, code=code, hint=REPLICAT_HINT % str(name))
+    elif reading.local:
+        step = Step(StepKind.WARN, f"not replayed: `{_line(event)}`: {reading.local}", policy=BY_REPLICAT)
+    else:
+        zone, path = event.settings.get("timezone"), of.mapped.path if of.mapped is not None else ""
+        sql = render.replayed_text(of.text.strip().rstrip("; \n\r\t"), path, zone, About())
+        step = Step(StepKind.SQL, f"{event.tag} of a table that no MAP lists", sql, BY_REPLICAT, shared=True)
+    return replace(found, steps=(step,))
+
+
 def unlike(expected: Expected, found: Table | None, types: TypeSystem) -> tuple[str, ...]:
     """Return how the target's table differs from what the text must have made of it; columns of people don't count."""
     if expected.shape is None or found is None:
@@ -151,10 +177,7 @@ def _refused(found: TablePlan, of: Statement, reading: Reading) -> tuple[str, st
     if event.is_inspected:
         return "ADP-150", f"what was run on {name} is not known: the change was found by inspection only"
     if event.statement is None and not reading.local:
-        return "ADP-150", (
-            f"the text of this {event.tag} is not known: it is one of several in a query string that can't be split, it"
-            " ran inside a function, or it has a password"
-        )
+        return "ADP-150", _unknown(event)
     if of.adapted and not reading.local:
         others = ", ".join(map(str, of.adapted))
         return "ADP-152", f"`{_line(event)}` also changes {others}, not replayed here: {_ALL_OR_NONE}"
@@ -175,6 +198,13 @@ def _refused(found: TablePlan, of: Statement, reading: Reading) -> tuple[str, st
     if of.table_state is not None and of.was is not None and (other := ", ".join(_other(of.table_state, of.was))):
         return "ADP-153", f"before `{_line(event)}` the target's table differed from the source's: {other}"
     return "", ""
+
+
+def _unknown(event: Event) -> str:
+    return (
+        f"the text of this {event.tag} is not known: it is one of several in a query string that can't be split, it"
+        " ran inside a function, or it has a password"
+    )
 
 
 def _line(event: Event) -> str:

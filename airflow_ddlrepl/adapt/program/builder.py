@@ -47,12 +47,15 @@ def _never(event: Event, table_id: int, table_states: Mapping[int, TableState]) 
     return ""
 
 
+def _never_alone(event: Event) -> bool:
+    return False
+
+
 PassedOver = Callable[[Event, TablePlan], "Event | None"]
 """Returns an event whose plan is refused as one that the target discards; None: the refusal counts."""
 
 
-def never_passed(event: Event, stop: TablePlan) -> Event | None:
-    """Pass over no refused change."""
+def _never_passed(event: Event, stop: TablePlan) -> Event | None:
     return None
 
 
@@ -60,12 +63,12 @@ def never_passed(event: Event, stop: TablePlan) -> Event | None:
 class ProgramBuilder:
     """A builder makes the program of one target. plan: decides one table's schema change. shape_at: its revision.
 
-    enrolled: ids of the tables that are, or ever were, in the channel. client: the target.
-    read: which part of a source's table is read for the target's. is_refreshed: tables that wait are loaded from the
-    source. positions: by id, of tables to which more of the log is applied than the target's position says.
-    suspensions: tables that the program suspends. catch_up: which suspended tables it is about; None: about the others.
-    reloads: after which statements a partitioned table is loaded again. passed_over: which refused changes are left
-    out.
+    enrolled: ids of the tables that are, or ever were, in the channel. client: the target. read: which part of a
+    source's table is read for the target's. is_refreshed: tables that wait are loaded from the source. positions: by
+    id, of tables to which more of the log is applied than the target's position says. suspensions: tables that the
+    program suspends. catch_up: which suspended tables it is about; None: about the others. reloads: after which
+    statements a partitioned table is loaded again. passed_over: which refused changes are left out. runs_alone: does a
+    statement run at the target although no table of it is there?
     """
 
     plan: Planner
@@ -78,7 +81,8 @@ class ProgramBuilder:
     suspensions: Suspensions = field(default_factory=Suspensions)
     catch_up: CatchUp | None = None
     reloads: Reloads = _never
-    passed_over: PassedOver = never_passed
+    passed_over: PassedOver = _never_passed
+    runs_alone: Callable[[Event], bool] = _never_alone
     _draft: Draft = field(init=False)
     _stopped_at: int = 0
 
@@ -103,8 +107,7 @@ class ProgramBuilder:
             if stop is not None and self._is_to_suspend(stop, event):
                 return self.build(table_states, events, low, high)
             if stop is not None:
-                program = self.build(table_states, _before(events, event), low, Position(event.key.lsn))
-                return replace(program, stop=stop)
+                return replace(self.build(table_states, _before(events, event), low, event.begin), stop=stop)
         self._suspend_due(LogKey.last_before(high))
         for table_id in list(self._draft.states):
             self._draft.close(table_id, end)
@@ -199,7 +202,7 @@ class ProgramBuilder:
     def _change(self, event: Event, table_id: int, new: Table | None, reload: str = "") -> TablePlan | None:
         before = self._draft.states.get(table_id)
         if before is None or before.state is TableStatus.ORPHANED:
-            if new is None or new.id not in self.enrolled:
+            if (new is None and not self.runs_alone(event)) or table_id not in self.enrolled:
                 return None
             before = None
         elif before.has(event.key.lsn, event.xid):

@@ -69,7 +69,7 @@ class ProgramStep:
     @property
     def runs_text(self) -> bool:
         """Does the source's own text run, and not SQL that was made of the change?"""
-        return self.plan is not None and self.plan.expected is not None
+        return self.plan is not None and (self.plan.expected is not None or self.plan.is_text_alone)
 
 
 @dataclass(frozen=True, slots=True)

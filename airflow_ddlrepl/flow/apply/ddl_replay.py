@@ -63,6 +63,11 @@ class Texts:
             self._mapped(event, names),
         )
 
+    def alone(self, event: Event, refusal: Refusal | None) -> Statement:
+        """Return a statement about tables that the target does not have. refusal: the target has refused it."""
+        names = self._names(event)
+        return Statement(event, names=names, refusal=refusal, mapped=self._mapped(event, names))
+
     def _mapped(self, event: Event, names: Mapping[int, TableName]) -> Mapped | None:
         """Return the statement as Replicat has made it. names: at the source, before it."""
         found = self.replicat.statement(event) if self.replicat is not None else None

@@ -9,7 +9,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import NamedTuple
 
-from airflow_ddlrepl.adapt.program.builder import ProgramBuilder, never_passed
+from airflow_ddlrepl.adapt.program.builder import ProgramBuilder
 from airflow_ddlrepl.adapt.program.draft import whole
 from airflow_ddlrepl.adapt.program.program import Program
 from airflow_ddlrepl.adapt.program.suspend import CatchUp, Suspensions
@@ -150,8 +150,10 @@ def pending_log_at(
         suspensions=attempt.suspensions,
         catch_up=catch_up,
         reloads=PartitionReloads(context.channel, target, history),
-        passed_over=partial(replicat.passed_over, refused=attempt.refused) if replicat is not None else never_passed,
     )
+    if replicat is not None:
+        timeline.passed_over = partial(replicat.passed_over, refused=attempt.refused)
+        timeline.runs_alone = replicat.runs_alone
     high = captured if until is None else max(low, min(captured, until))
     return PendingLog(target, low, high, table_states, events, timeline, replicat=replicat)
 

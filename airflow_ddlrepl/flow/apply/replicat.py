@@ -8,6 +8,8 @@ from time import sleep
 
 from airflow_ddlrepl.adapt.plan_model import Omission, Step, StepKind, TablePlan
 from airflow_ddlrepl.adapt.target_facts import Refusal
+from airflow_ddlrepl.config.goldengate.clauses import DdlScope
+from airflow_ddlrepl.config.goldengate.mapping import target_of
 from airflow_ddlrepl.config.goldengate.replicat import ReplicatParameters
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.errors import AlterRefused
@@ -46,6 +48,13 @@ class TargetReplicat:
     def statement(self, event: Event) -> Replicated | None:
         """Return what Replicat has made of an event's statement; None: there is none, or it has not run anywhere."""
         return self._known.get(event.key)
+
+    def runs_alone(self, event: Event) -> bool:
+        """Is an event's statement about no table that MAP lists? Replicat runs it with the names that it has."""
+        known = self._known.get(event.key)
+        names = [*(table.name for table in event.tables), *(name for _, name in event.dropped)]
+        is_mapped = known is None or known.record.scope is DdlScope.MAPPED
+        return not is_mapped and not any(target_of(name, self.parameters) for name in names)
 
     def answer(self, at: LogKey, code: str, tries: int) -> Answer | None:
         """Return how to go on behind a statement that the target has refused; None: no statement was evaluated there.

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from airflow_ddlrepl.adapt.plan.context import PlanContext
-from airflow_ddlrepl.adapt.plan.ddl_replay import NEW
+from airflow_ddlrepl.adapt.plan.ddl_replay import NEW, run_alone
 from airflow_ddlrepl.adapt.plan.plan import plan
 from airflow_ddlrepl.adapt.plan.refused_alter import POLICY
 from airflow_ddlrepl.adapt.plan.renamed_table import left_behind
@@ -91,6 +91,11 @@ class _Planner:
         table_states: Mapping[int, TableState],
         reload: str = "",
     ) -> TablePlan:
+        if before is None and self.replicat is not None and self.replicat.runs_alone(event):
+            table_id = new.id if new else next(iter(dict(event.dropped)))
+            texts = Texts(self.run.channel, self.target, self.shape_at, table_states, self.replicat)
+            name = new.name if new else _source_name(self.shape_at, table_id, event)
+            return run_alone(name, texts.alone(event, self._refusal(table_id, event)), self.renderer)
         try:
             found = self._plan(before, new, event, table_states, reload)
             found = with_discard(found, event, self.replicat) if self.replicat else found
@@ -127,7 +132,8 @@ class _Planner:
             require_capable(self.run.channel, self.target, [new], self.run.target(self.target).capabilities)
             if policy.adapts:
                 self._refuse_impossible(before, new, event, table_states)
-            if (before is None or former) and (policy.adapts or new.partition) and not self._runs_creation(event):
+            is_new = (before is None or former) and not _runs_creation(self.replicat, event)
+            if is_new and (policy.adapts or new.partition):
                 ours = (*self.now.values(), *table_states.values())
                 refuse_occupied(self.run, self.target, self.present, ours, new)
             known = called(with_new_types(known, before, properties_now), new, self.run.channel, self.target)
@@ -138,7 +144,7 @@ class _Planner:
             name_before=before.name if before else None,
             parent_before=self._seen(parent, policy, True) if parent else None,
         )
-        facts = replace(facts, existing=None) if self._runs_creation(event) else facts
+        facts = replace(facts, existing=None) if _runs_creation(self.replicat, event) else facts
         refusal = self._refusal(table_id, event)
         later = names_later_columns(self.run.channel, self.target, event, self.shape_at(table_id, _NEWEST))
         seen = self._seen(new, policy, later) if new else None
@@ -256,10 +262,6 @@ class _Planner:
             alters_types=able.alters_types,
         )
 
-    def _runs_creation(self, event: Event) -> bool:
-        """Does the source's CREATE TABLE run? Then the target itself says what is in its way."""
-        return event.tag == NEW and self.replicat is not None and self.replicat.statement(event) is not None
-
     def _occupant(
         self, table_id: int, name: TableName, before: TableState | None, table_states: Mapping[int, TableState]
     ) -> TableState | None:
@@ -278,6 +280,11 @@ def _known(event: Event, table_id: int, before: TableState | None) -> Evidence:
     """Return what is known of an event: its statement, or what an inspection or the file's settings show."""
     is_seen = event.is_inspected or event.kind is EventKind.PROPERTIES
     return _inspected(event, table_id) if is_seen and before else evidence(event, table_id)
+
+
+def _runs_creation(replicat: TargetReplicat | None, event: Event) -> bool:
+    """Does the source's CREATE TABLE run? Then the target itself says what is in its way."""
+    return event.tag == NEW and replicat is not None and replicat.statement(event) is not None
 
 
 def _runs_text(policy: Policy, before: TableState | None, event: Event) -> bool:

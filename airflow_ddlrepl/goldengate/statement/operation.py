@@ -10,8 +10,8 @@ MODIFIERS = by_first_word(
     ("NONEDITIONABLE",), ("NO", "FORCE"), ("FORCE",), ("NOFORCE",), ("PUBLIC",), ("CONSTRAINT",), ("TRUSTED",),
     ("PROCEDURAL",), ("ONLINE",), ("OFFLINE",),
 )  # fmt: skip
-"""What may stand between the operation and the object type, or behind the object type, without changing either."""
-_BEHIND_TYPE = {**MODIFIERS, "CONCURRENTLY": [("CONCURRENTLY",)]}
+"""What may stand between the operation and the object type without changing either."""
+_BEHIND_TYPE = by_first_word(("IF", "NOT", "EXISTS"), ("IF", "EXISTS"), ("CONCURRENTLY",))
 
 TYPES = by_first_word(
     ("MATERIALIZED", "VIEW", "LOG"), ("MATERIALIZED", "VIEW"), ("FOREIGN", "DATA", "WRAPPER"), ("FOREIGN", "TABLE"),
@@ -47,8 +47,7 @@ MAPPABLE = frozenset((
 
 def read_type(words: Words) -> str:
     """Read the object type that comes next, with the words around it; empty: none that is known comes."""
-    words.skip(MODIFIERS)
-    phrase = words.take_any(TYPES)
+    phrase = words.take_behind(MODIFIERS, TYPES)
     if phrase:
         words.skip(_BEHIND_TYPE)
     return " ".join(phrase)

@@ -57,11 +57,23 @@ class Words:
         return False
 
     def take_any(self, phrases: Phrases) -> tuple[str, ...]:
-        """Read the first of these phrases that comes next, and return it; empty: none comes."""
+        """Read the first of these phrases that comes next, and return it; empty: none comes.
+
+        A word with a dot behind it is a schema's name, whatever the word.
+        """
         for phrase in phrases.get(self._words[self._at], ()):
-            if self.take(*phrase):
+            if self.peek(len(phrase)) != "." and self.take(*phrase):
                 return phrase
         return ()
+
+    def take_behind(self, before: Phrases, phrases: Phrases) -> tuple[str, ...]:
+        """Read the first of these phrases, with any of `before` in front, and return it; empty: nothing is read."""
+        start = self._at
+        self.skip(before)
+        found = self.take_any(phrases)
+        if not found:
+            self._at = start
+        return found
 
     def skip(self, phrases: Phrases) -> None:
         """Read any of these phrases, as often as they come."""

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import psycopg
 import pytest
 
 from airflow_ddlrepl.cli import commands
 from airflow_ddlrepl.errors import CannotAdapt
 from airflow_ddlrepl.flow.apply import replicat as replicat_of_targets
-from tests.support.replica import Make, Replica, may_differ
+from tests.support.crashing import die
+from tests.support.replica import Make, Replica, may_differ, run
 from tests.support.replicating import columns, replicat
 
 EXISTS, NO_COLUMN = "42701", "42703"
@@ -137,3 +139,41 @@ def test_a_table_that_exists_already(make: Make, databases: Any) -> None:
         ["hr.new", "the target has no such table"],
     ]
     assert made.rows("SELECT id FROM bk.bak_new") == [(7,)]
+
+
+@pytest.mark.req("GG-R-01", "GG-R-23", "GG-R-25")
+@pytest.mark.parametrize("point", ["integrate.altered", "integrate.committed"])
+def test_a_run_that_is_killed_behind_a_statement_does_not_run_it_twice(make: Make, databases: Any, point: str) -> None:
+    """The statement has run, and is not committed; or is, and the repository does not know."""
+    made = replicat(make, databases)
+    made.at_target(
+        "CREATE TABLE public.runs (at timestamptz)",
+        "CREATE FUNCTION public.ran() RETURNS event_trigger LANGUAGE plpgsql AS"
+        " $$ BEGIN IF current_query() LIKE '%ADD x%' THEN INSERT INTO public.runs VALUES (now()); END IF; END $$",
+        "CREATE EVENT TRIGGER ran ON ddl_command_end WHEN TAG IN ('ALTER TABLE') EXECUTE FUNCTION public.ran()",
+        "ALTER EVENT TRIGGER ran ENABLE ALWAYS",
+    )
+    made.at_source("UPDATE hr.pay SET v = 2", "ALTER TABLE hr.pay ADD x int", "UPDATE hr.pay SET x = 3")
+    made.at_source("ALTER TABLE hr.pay ADD y int", "UPDATE hr.pay SET y = 4")
+    die("replicate", made.file, point)
+    made.settle()
+    assert made.rows("SELECT id, v, x, y FROM bk.bak_pay") == [(1, 2, 3, 4)]
+    assert made.rows("SELECT count(*) FROM public.runs") == [(1,)]
+
+
+@pytest.mark.req("GG-R-36")
+def test_a_refused_statement_stops_its_target_alone_and_is_not_repeated_at_the_others(
+    make: Make, databases: Any, past: str
+) -> None:
+    with psycopg.connect(past, autocommit=True) as session:
+        session.execute("CREATE SCHEMA bk")
+    second = {"name": "second", "location": past, "replicat": {"maps": [{"source": "hr.*", "target": "bk.*"}]}}
+    made = replicat(make, databases, targets=[second])
+    run(past, "ALTER TABLE bk.pay ADD x int")
+    made.at_source("ALTER TABLE hr.pay ADD x int DEFAULT 5", "INSERT INTO hr.pay VALUES (2, 2)")
+    error = refused(made)
+    assert (error.code, error.target) == ("ADP-153", "second")
+    assert made.rows("SELECT id, x FROM bk.bak_pay ORDER BY 1") == [(1, 5), (2, 5)]
+    run(past, "ALTER TABLE bk.pay DROP x")
+    done = made.settle()
+    assert [one.target for one in done.adapt.executed if "ADD x" in one.sql] == ["second"]

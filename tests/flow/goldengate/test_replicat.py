@@ -78,3 +78,46 @@ def test_what_a_clause_excludes_is_told_and_changes_nothing(make: Make, database
     }
     assert made.rows("SELECT id FROM bk.bak_tmp ORDER BY 1") == [(1,), (2,)]
     assert len(may_differ(made)) == 2
+
+
+OE = ("CREATE SCHEMA oe", "CREATE TABLE oe.t (id int PRIMARY KEY)")
+
+
+@pytest.mark.req("GG-R-37")
+def test_statements_on_tables_that_no_map_lists_run_in_their_schema(make: Make, databases: Any) -> None:
+    """The target has such tables by somebody else; the search path is the run's again for what comes next."""
+    ddl = {"include": [{"scope": "ALL"}], "exclude": [{"scope": "UNMAPPED", "objname": "public.*"}]}
+    made = replicat(make, databases, *OE, ddl=ddl)
+    made.at_target(*OE)
+    made.at_source(
+        "SET search_path = oe; ALTER TABLE t ADD note text",
+        "ALTER TABLE hr.pay ADD x int",
+        "ALTER TABLE public.other ADD y int",
+        "INSERT INTO hr.pay VALUES (2, 2, 2)",
+    )
+    done = made.replicate()
+    assert columns(made, "oe.t") == "id note"
+    assert made.rows("SELECT id, x FROM bk.bak_pay ORDER BY 1") == [(1, None), (2, 2)]
+    assert list(done.discarded) == ["public.other: Replicat discards it: exclude[0] is true: UNMAPPED OBJNAME public.*"]
+    made.at_source("DROP TABLE oe.t")
+    made.replicate()
+    assert tables(made) == ["bk.bak_pay", "bk.bak_tmp"]
+
+
+def test_a_table_that_gets_a_mapped_name_joins_and_one_that_loses_it_is_refused(make: Make, databases: Any) -> None:
+    made = replicat(
+        make, databases, maps=[{"source": "hr.p*", "target": "bk.p*"}], ddl={"include": [{"scope": "MAPPED"}]}
+    )
+    made.at_source(
+        "INSERT INTO hr.tmp VALUES (2)", "ALTER TABLE hr.tmp RENAME TO pending", "INSERT INTO hr.pending VALUES (3)"
+    )
+    made.replicate()
+    made.replicate()
+    assert made.rows("SELECT id FROM bk.pending ORDER BY 1") == [(1,), (2,), (3,)]
+    made.at_source("ALTER TABLE hr.pending RENAME TO tmp", "INSERT INTO hr.tmp VALUES (4)")
+    done = made.replicate()
+    assert made.rows("SELECT id FROM bk.pending ORDER BY 1") == [(1,), (2,), (3,)]
+    assert set(done.discarded) == {
+        "hr.tmp: Replicat discards it: no include clause is true",
+        "hr.tmp: no MAP of the target's replicat lists the table",
+    }
