@@ -109,6 +109,18 @@ def test_a_key_names_columns_of_the_target_and_a_history_has_its_columns() -> No
             {},
             "MAP a.t: KEYCOLS names column x, which COLMAP computes",
         ),
+        (
+            [{"source": "a.*", "target": "b.*"}, {"source": "a.t", "target": "b.t", "ignore": ["DELETE"]}],
+            [],
+            {},
+            "MAP a.t: MAP a.* before it lists its tables with other options",
+        ),
+        (
+            [{"source": "b.*", "target": "b.*"}],
+            [{"table": "a.*", "condition": "x = 1"}, "A.*"],
+            {},
+            "TABLE A.*: TABLE a.* before it lists its tables with other options",
+        ),
         ([{"source": "a.t", "target": "b.t"}], [{"table": "a.t", "cols": ["x"], "cols_except": ["y"]}], {}, "has COLS"),
         ([{"source": "a.t", "target": "b.t", "condition": "now() > x"}], [], {}, "there are no functions"),
     ],

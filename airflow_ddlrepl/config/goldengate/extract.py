@@ -44,14 +44,24 @@ class TableParameter(RowOptions, _TableName):
         return self
 
     @property
+    def pattern(self) -> str:
+        """Return the pattern of the tables that the parameter lists."""
+        return self.table
+
+    @property
     def label(self) -> str:
         """Return what the parameter is called in a message."""
         return f"TABLE {self.table}"
 
     @property
+    def options(self) -> tuple[object, ...]:
+        """Return what the parameter says of its tables' rows."""
+        return (self.condition, frozenset(self.ignore), self.cols, self.cols_except)
+
+    @property
     def has_options(self) -> bool:
         """Does the parameter say more than which tables it lists?"""
-        return bool(self.condition or self.ignore or self.cols or self.cols_except)
+        return any(self.options)
 
     @model_serializer(mode="wrap")
     def _as_pattern(self, as_keys: SerializerFunctionWrapHandler) -> Any:

@@ -73,6 +73,16 @@ class MapParameter(RowOptions, _MapNames):
         return self
 
     @property
+    def pattern(self) -> str:
+        """Return the pattern of the tables that the parameter lists."""
+        return self.source
+
+    @property
+    def options(self) -> tuple[object, ...]:
+        """Return what the parameter says of its tables' rows."""
+        return (self.condition, frozenset(self.ignore), self.colmap, self.keycols, self.insert_all_records)
+
+    @property
     def label(self) -> str:
         """Return what the parameter is called in a message."""
         return f"MAP {self.source}"

@@ -304,8 +304,10 @@ def _require_names_by_map(channel: Channel) -> None:
 def _require_no_option_twice(channel: Channel) -> None:
     """Raise ValueError where the parameters of an Extract or a Replicat say what a section of the file says, too."""
     tables = channel.source.extract.tables if channel.source.extract else ()
+    mapped_rows.require_no_hidden(tables)
     for place in channel.targets_and_replays:
         maps = place.replicat.maps if place.replicat else ()
+        mapped_rows.require_no_hidden(maps)
         mapped_rows.require_known_columns(tables, maps)
         every: list[TableParameter | MapParameter] = [*tables, *maps]
         says: dict[str, list[TableParameter | MapParameter]] = {

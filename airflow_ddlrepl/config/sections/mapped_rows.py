@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from airflow_ddlrepl.config.base.pattern_overlap import schema_and_name, tables_intersect
@@ -11,6 +11,7 @@ from airflow_ddlrepl.config.condition.parser import condition, expression, spell
 from airflow_ddlrepl.config.goldengate.extract import ExtractParameters, TableParameter
 from airflow_ddlrepl.config.goldengate.listing import table_of
 from airflow_ddlrepl.config.goldengate.mapping import map_of
+from airflow_ddlrepl.config.goldengate.overlaps import hidden
 from airflow_ddlrepl.config.goldengate.prepared import prepared_once
 from airflow_ddlrepl.config.goldengate.replicat import MapParameter, ReplicatParameters
 from airflow_ddlrepl.config.goldengate.rows import RowOptions
@@ -115,6 +116,15 @@ def needs_old_rows(by: RowOptions) -> bool:
     """Must the log have whole old rows of the tables, for what TABLE or MAP says of them?"""
     has_own_key = isinstance(by, MapParameter) and bool(by.keycols or by.insert_all_records)
     return bool(by.condition or by.ignore) or has_own_key
+
+
+def require_no_hidden(entries: Sequence[TableParameter | MapParameter]) -> None:
+    """Raise ValueError for a TABLE or MAP whose options never count, because an earlier one lists its tables."""
+    for number, first in hidden(entries):
+        raise ValueError(
+            f"{entries[number].label}: {entries[first].label} before it lists its tables with other options, and the"
+            " first decides about rows: write one entry for them"
+        )
 
 
 def require_known_columns(tables: Iterable[TableParameter], maps: Iterable[MapParameter]) -> None:

@@ -21,6 +21,7 @@ from airflow_ddlrepl.frontends.goldengate.arguments import Parsed, parse
 from airflow_ddlrepl.frontends.goldengate.clauses import read_clauses, read_error_rules, read_substitution
 from airflow_ddlrepl.frontends.goldengate.names import read_name
 from airflow_ddlrepl.frontends.goldengate.problems import ParameterFinding, Place, Problem
+from airflow_ddlrepl.frontends.goldengate.repeated_tables import repeated_tables
 from airflow_ddlrepl.frontends.goldengate.rows import Switches, Values, read_rows
 from airflow_ddlrepl.frontends.goldengate.source_text import SourceText
 from airflow_ddlrepl.frontends.goldengate.statements import Statement, split
@@ -80,6 +81,7 @@ class _Compiler:
         self._compiled = compiled
         self._values = compiled.values
         quotes = [one for one in ("NOUSEANSISQLQUOTES", "USEANSISQLQUOTES") if one in names]
+        self._places: list[tuple[int, str]] = []
         self._switches = Switches(is_ansi=quotes[-1] == "USEANSISQLQUOTES" if quotes else None)
         if "EXCLUDEWILDCARDOBJECTSONLY" in names:
             self._values["exclude_wildcard_objects_only"] = True
@@ -110,6 +112,8 @@ class _Compiler:
             self._compiled.problems.append((self._source.locate(ddl.at), why))
         if side.name == "REPLICAT" and "SOURCEDEFS" in first and ddl is not None:
             self._find(first["SOURCEDEFS"].at, Fate.ATTENTION, "SOURCEDEFS", "with DDL a Replicat abends on it")
+        for number, fate, why in repeated_tables(self._values.get("tables") or self._values.get("maps") or ()):
+            self._find(self._places[number][0], fate, self._places[number][1], why)
         trails = [one for one in statements if one.name in ("EXTTRAIL", "RMTTRAIL")]
         if len(trails) > 1:
             why = "TABLE and TABLEEXCLUDE of all trails are taken together: a channel has one trail"
@@ -205,7 +209,7 @@ class _Compiler:
 
     def _read_table(self, statement: Statement, parsed: Parsed) -> None:
         entry = {"table": self._pattern(statement, parsed.children[0]), **self._rows(statement, parsed)}
-        self._values.setdefault("tables", []).append(self._valid(TableParameter, entry, statement))
+        self._add("tables", self._valid(TableParameter, entry, statement), statement)
 
     def _read_map(self, statement: Statement, parsed: Parsed) -> None:
         source, target = (one for one in parsed.children[:2] if isinstance(one, Tree))
@@ -214,7 +218,11 @@ class _Compiler:
         found = self._valid(MapParameter, entry, statement)
         if any(_is_option(one, "EXCEPTIONSONLY") for one in parsed.children):
             return
-        self._values.setdefault("maps", []).append(found)
+        self._add("maps", found, statement)
+
+    def _add(self, key: str, entry: TableParameter | MapParameter, statement: Statement) -> None:
+        self._values.setdefault(key, []).append(entry)
+        self._places.append((statement.at, statement.name))
 
     def _read_exclude(self, statement: Statement, parsed: Parsed) -> None:
         self._values.setdefault("exclude", []).append(self._pattern(statement, parsed.children[0]))

@@ -37,6 +37,7 @@ _GETENV = {
     ("GGHEADER", "COMMITTIMESTAMP"): "commit_time",
     ("GGHEADER", "OPTYPE"): "operation",
     ("TRANSACTION", "CSN"): "position",
+    ("ORATRANSACTION", "SCN"): "position",
     ("TRANSACTION", "XID"): "transaction",
 }
 """What @GETENV tells of a change that has a counterpart among the values of a change."""

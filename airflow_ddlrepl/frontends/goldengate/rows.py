@@ -135,8 +135,8 @@ class _Option:
         columns: dict[str, str] = {}
         found: Values = {}
         for text, at in _split(self._text):
-            if text.strip().upper() == "USEDEFAULTS":
-                found["use_defaults"] = True
+            if text.strip().upper() in ("USEDEFAULTS", ""):
+                found |= {"use_defaults": True} if text.strip() else {}
                 continue
             entry = _ENTRY.match(text)
             if entry is None:

@@ -1,0 +1,47 @@
+"""This module finds TABLE and MAP parameters whose options can't hold, because others list the same tables before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from airflow_ddlrepl.config.base.name_pattern import is_pattern, split_name_pattern
+from airflow_ddlrepl.config.goldengate.dialect import Dialect
+from airflow_ddlrepl.config.goldengate.extract import TableParameter
+from airflow_ddlrepl.config.goldengate.mapping import mapped
+from airflow_ddlrepl.config.goldengate.names import NameIndex
+from airflow_ddlrepl.config.goldengate.replicat import MapParameter
+from airflow_ddlrepl.model.names import TableName
+
+
+def hidden(entries: Sequence[TableParameter | MapParameter]) -> Iterator[tuple[int, int]]:
+    """Yield the parameters that list only tables which an earlier one lists, to the same target, with other options.
+
+    Each is the number of the parameter, and that of the earlier one, which decides about those tables' rows.
+    """
+    index = NameIndex([one.pattern for one in entries])
+    seen: dict[str, int] = {}
+    for number, one in enumerate(entries):
+        name = named_in_full(one.pattern)
+        found = index.matching(name)[0] if name is not None else seen.setdefault(one.pattern.lower(), number)
+        first = entries[found]
+        if found < number and one.options != first.options and _is_one_target(one, first, name):
+            yield number, found
+
+
+def named_in_full(pattern: str) -> TableName | None:
+    """Return the table that a pattern without wildcards names; None: it has some, or no schema."""
+    parts = split_name_pattern(pattern)
+    if len(parts) != 2 or is_pattern(pattern):
+        return None
+    return TableName(*(part.replace('""', "\0").replace('"', "").replace("\0", '"') for part in parts))
+
+
+def _is_one_target(
+    one: TableParameter | MapParameter, other: TableParameter | MapParameter, name: TableName | None
+) -> bool:
+    """Do both give the tables the same name at the target? A TABLE gives none."""
+    if isinstance(one, TableParameter) or isinstance(other, TableParameter):
+        return True
+    if name is None:
+        return one.target.lower() == other.target.lower()
+    return mapped(name, one, Dialect.POSTGRES) == mapped(name, other, Dialect.POSTGRES)
