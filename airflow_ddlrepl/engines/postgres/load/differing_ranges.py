@@ -8,17 +8,19 @@ servers that hash in another way, makes more ranges differ, never fewer.
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence, Set
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import log2
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
+
+import numpy as np
 
 from airflow_ddlrepl.engines.differing import Differing, DifferingTask
 from airflow_ddlrepl.engines.postgres.connection.connect import session
-from airflow_ddlrepl.engines.postgres.connection.copy import SourceFailed, blocks_of, open_snapshot
+from airflow_ddlrepl.engines.postgres.connection.copy import SourceFailed, open_snapshot
 from airflow_ddlrepl.engines.postgres.connection.quoting import literal, qualified, quote
 from airflow_ddlrepl.engines.postgres.load.table_rows import NAME, TableRows
 from airflow_ddlrepl.engines.postgres.types.row_hash import row_hash
@@ -72,12 +74,13 @@ def _found(task: DifferingTask, rows: TableRows, sides: tuple[_Side, _Side]) -> 
     shift = key_shift(keys, sides[0].about_rows(rows.size))
     with ThreadPoolExecutor(2) as pool:
         theirs, ours = pool.map(lambda side: side.digests(shift), sides)
-    unlike, total = theirs ^ ours, _rows_of(theirs)
-    looked_at = max(_rows_of(unlike & theirs), _rows_of(unlike & ours))
+    unlike, looked_at, total = _unlike(theirs, ours), 0, int(theirs.counts.sum())
+    for side in (theirs, ours):
+        looked_at = max(looked_at, int(side.counts[np.isin(side.numbers, unlike, assume_unique=True)].sum()))
     if looked_at > total * MOST_SHARE:
         log.info("%s: all rows are read, %d of %d are in ranges that differ", rows.table, looked_at, total)
         return None
-    bounds = joined(sorted({int(line.split(b"\t", 1)[0]) for line in unlike}), shift)
+    bounds = joined(unlike.tolist(), shift)
     log.info("%s: %d of %d rows are read, those in %d ranges that differ", rows.table, looked_at, total, len(bounds))
     return Differing(_parts(task, rows, bounds, rows.size * looked_at // max(1, total)), _ranges(task, bounds), total)
 
@@ -112,8 +115,32 @@ def key_shift(keys: Sequence[int], rows: int) -> int:
     return min(shift, 62)
 
 
-def _rows_of(digests: Set[bytes]) -> int:
-    return sum(int(line.split(b"\t", 2)[1]) for line in digests)
+class _Digests(NamedTuple):
+    """The digests of a table's ranges: the number of each, ascending, how many rows it has, and their hash."""
+
+    numbers: np.ndarray[Any, np.dtype[np.int64]]
+    counts: np.ndarray[Any, np.dtype[np.int64]]
+    hashes: np.ndarray[Any, np.dtype[np.int64]]
+
+    @classmethod
+    def read(cls, arrays: Sequence[bytes | None]) -> Self:
+        """Return the digests that three arrays of bigint hold as a server sends them in binary; None: no range."""
+        numbers, counts, hashes = (_numbers(array) for array in arrays)
+        order = np.argsort(numbers)
+        return cls(numbers[order], counts[order], hashes[order])
+
+
+def _numbers(array: bytes | None) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """Return the elements of a bigint[] in binary: five words about the array, then each with its length before it."""
+    elements = np.frombuffer(array or b"", [("length", ">i4"), ("value", ">i8")], offset=20 if array else 0)
+    return elements["value"].astype(np.int64)
+
+
+def _unlike(theirs: _Digests, ours: _Digests) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """Return the numbers of the ranges whose digests differ or that one side alone has; ascending."""
+    both, left, right = np.intersect1d(theirs.numbers, ours.numbers, assume_unique=True, return_indices=True)
+    alike = (theirs.counts[left] == ours.counts[right]) & (theirs.hashes[left] == ours.hashes[right])
+    return np.setdiff1d(np.union1d(theirs.numbers, ours.numbers), both[alike], assume_unique=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,14 +177,19 @@ class _Side:
         known = int(self._row(f"SELECT reltuples::bigint FROM pg_class WHERE oid = {name}::regclass")[0])
         return known if known > 0 else size // _BYTES_PER_ROW
 
-    def digests(self, shift: int) -> set[bytes]:
-        """Return for each range of 2^shift keys that has rows: its number, how many rows, and their digest."""
+    def digests(self, shift: int) -> _Digests:
+        """Return the digests of the ranges of 2^shift keys that have rows."""
         self.connection.execute(_AT_ONCE.encode())
         columns = [(quote(column.name), column.type) for column in self.columns]
         row = row_hash(columns, self.connection.info.server_version)
         number = f"{quote(self.key.name)}::bigint >> {shift}"
-        query = f"SELECT {number}, count(*), bit_xor({row}) FROM ONLY {qualified(self.table)} GROUP BY 1"
-        return set(b"".join(blocks_of(self.connection, f"COPY ({query}) TO STDOUT")).splitlines())
+        each = f"SELECT {number} AS n, count(*) AS c, bit_xor({row}) AS h FROM ONLY {qualified(self.table)} GROUP BY 1"
+        query = f"SELECT array_agg(n), array_agg(c), array_agg(h) FROM ({each}) AS ranges"
+        with self.connection.cursor(binary=True) as cursor:
+            cursor.execute(query.encode())
+            result = cursor.pgresult
+            assert result is not None
+            return _Digests.read([result.get_value(0, place) for place in range(3)])
 
     def _row(self, query: str) -> tuple[Any, ...]:
         row: tuple[Any, ...] | None = self.connection.execute(query.encode()).fetchone()
