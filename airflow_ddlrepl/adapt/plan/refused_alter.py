@@ -22,12 +22,12 @@ MEND = "remove what is in the way at the target and run again, or refresh this t
 def answer_refusal(case: Case, waits: bool) -> tuple[Step, ...]:
     """Return the step that answers a refused ALTER; none when the rows move into a new table (`rendered`).
 
-    waits: a refresh brings the new shape anyway. A partitioned table and its partitions, whose columns go together, are
-    loaded again as a whole. Refused again: what neither a refresh nor a new table would mend, or where no row is
-    against the ALTER.
+    waits: a refresh brings the new shape anyway, and of a partitioned table and its partitions the ALTER, too. These,
+    whose columns go together, are loaded again as a whole. Refused again: what neither a refresh nor a new table would
+    mend, or where no row is against the ALTER.
     """
     refusal, policy = case.facts.refusal, _answered(case)
-    if refusal is None:
+    if refusal is None or (waits and case.is_in_tree and refusal.by_rows):
         return ()
     policy_text = f"{POLICY}={policy}"
     if policy is OnPreserveAlterTableFail.FAIL_INTEG_JOB:

@@ -28,6 +28,7 @@ from airflow_ddlrepl.flow.refresh.load_values import (
     with_whole_texts,
     without_load_values,
 )
+from airflow_ddlrepl.flow.refresh.partition_trees import exchange, place_parents
 from airflow_ddlrepl.flow.refresh.readiness import namesake
 from airflow_ddlrepl.flow.refresh.row_origin import Chunk, RowOrigin, TableLoad
 from airflow_ddlrepl.flow.run.context import RunContext, log
@@ -103,49 +104,34 @@ class TableLoader:
         """Load all tables and put them in their places; return the state and the number of rows of each."""
         loads: dict[int, TableLoad] = {}
         for table in self.origin.tables:
-            with self._alone(table):
+            with self.alone(table):
                 load = self.origin.load_of(table)
                 if self.isolation is not None:
                     load = replace(load, after=self.isolation.placed(load.after))
                 _refuse_foreign(self, load)
                 loads[table.id] = load
         self.context.target(self.into).sweep(self.context.token)
-        done = self._place_parents(loads)
+        done, trees = place_parents(self, loads)
         leaves = self._with_shadows([load for load in loads.values() if not load.table.is_partitioned], loads)
         reach("refresh.shadow")
-        alike = [load for load in leaves if is_as_loaded(load, self._before(load.table), _options(self, load))]
+        alike = [load for load in leaves if is_as_loaded(load, self.before(load.table), _options(self, load))]
         self.parts = dict(differing(self.origin, alike, self.context.runner.parallelism))
         counts = self._load(leaves)
         reach("refresh.loaded")
         with self.isolation.placing() if self.isolation else nullcontext():
-            placed = self._place([load for load in leaves if load.table.id in counts], counts)
+            apart = {load.table.id for tree in trees for load in tree.leaves}
+            placed = self._place([load for load in leaves if load.table.id in counts.keys() - apart], counts)
             whole, self.whole = self.whole, []
             if whole:
                 again = self._with_shadows(whole, loads)
                 counts |= self._load(again)
                 placed |= self._place([load for load in again if load.table.id in counts], counts)
+            for tree in trees:
+                exchanged = exchange(self, tree, counts)
+                done += [(load.after, 0) for load in tree.parents if load.table.id in exchanged]
+                placed |= exchanged
         self.loader.end()
         return done + [(load.after, counts[load.table.id]) for load in leaves if load.table.id in placed]
-
-    def _place_parents(self, loads: dict[int, TableLoad]) -> list[tuple[TableState, int]]:
-        """Create or change the partitioned tables; those below one that the target refuses are left out of `loads`."""
-        tables = [load.table for load in loads.values()]
-        done: list[tuple[TableState, int]] = []
-        for table in sorted((t for t in tables if t.is_partitioned), key=lambda t: _depth(t, tables)):
-            if table.id not in loads:
-                continue
-            self.context.check_lock()
-            after = loads[table.id].after
-            with self._alone(table):
-                self.loader.place_parent(after, self._before(table), self.context.fence)
-                done.append((after, 0))
-                continue  # else the target has refused it
-            below = {table.id}
-            while more := {t.id for t in tables if t.partition and t.partition.of in below} - below:
-                below |= more
-            for table_id in below & loads.keys():
-                del loads[table_id]
-        return done
 
     def _with_shadows(self, leaves: Sequence[TableLoad], loads: Mapping[int, TableLoad]) -> list[TableLoad]:
         """Return the tables that got a shadow table to be loaded into, and the types that it needs."""
@@ -154,7 +140,7 @@ class TableLoader:
         at = self.context.target(self.into).state().lsn
         found = []
         for load in leaves:
-            with self._alone(load.table):
+            with self.alone(load.table):
                 statements = [one for one in self._renewed([load], shapes) if one not in done]
                 self.loader.renew_types(statements)
                 done |= set(statements)
@@ -163,7 +149,7 @@ class TableLoader:
         return found
 
     @contextmanager
-    def _alone(self, table: Table) -> Iterator[None]:
+    def alone(self, table: Table) -> Iterator[None]:
         """Let an error about one table stop that table only, where `refused` takes it."""
         try:
             yield
@@ -182,7 +168,7 @@ class TableLoader:
     def _shadow(self, load: TableLoad) -> TableName:
         return self.loader.shadow(load.table.id)
 
-    def _before(self, table: Table) -> Table | None:
+    def before(self, table: Table) -> Table | None:
         """Return the shape that the channel has made the target's table; None: it has made none yet."""
         before = self.table_states[table.id]
         return None if before.state is TableStatus.NEW else before.shape
@@ -242,7 +228,7 @@ class TableLoader:
             table, rows = load.table, counts[load.table.id]
             self.context.check_lock()
             try:
-                how = self.loader.put_in_place(self._placing(load, rows), self.context.fence)
+                how = self.loader.put_in_place(self.placing(load, rows), self.context.fence)
                 log.info("refreshed %s: %d rows, %s", table.name, rows, how)
             except CannotAdapt as error:
                 refused[table.id] = error
@@ -256,11 +242,12 @@ class TableLoader:
         if left and placed:
             return placed | self._place(left, counts)
         for load in left:
-            with self._alone(load.table):
+            with self.alone(load.table):
                 raise refused[load.table.id]
         return placed
 
-    def _placing(self, load: TableLoad, rows: int) -> Placing:
+    def placing(self, load: TableLoad, rows: int) -> Placing:
+        """Return what the loader has to know to put a loaded table in its place."""
         before = self.table_states[load.table.id]
         return Placing(
             load.after,
@@ -268,7 +255,7 @@ class TableLoader:
             rows,
             previous=load.after.name if before.state is TableStatus.NEW else before.name,
             keeps=load.kept_columns,
-            stood=self._before(load.table),
+            stood=self.before(load.table),
             options=_options(self, load),
             at=self.context.target(self.into).state().lsn,
             limit=load.limit,
@@ -295,12 +282,3 @@ def _refuse_foreign(loader: TableLoader, load: TableLoad) -> None:
         if known := namesake(loader.context, loader.into, table, other):
             raise same_name(name, known, table.name)
     refuse_foreign(loader.context.channel.target(loader.into), loader.loader.facts, name, table.name)
-
-
-def _depth(table: Table, tables: Sequence[Table]) -> int:
-    """Return how many partitioned tables a table is below."""
-    by_id = {t.id: t for t in tables}
-    depth, at = 0, table
-    while at.partition is not None and at.partition.of in by_id:
-        depth, at = depth + 1, by_id[at.partition.of]
-    return depth

@@ -324,10 +324,15 @@ class FileLoader(Loader):
     def shadow(self, table_id: int) -> TableName:
         return TableName("shadows", f"{self.token}_{table_id}")
 
-    def place_parent(self, state: TableState, stood: Table | None, fence: Fence) -> None:
+    def place_parent(self, state: TableState, stood: Table | None, fence: Fence) -> bool:
         raise Unsupported(
             "files have no partitions", code="ADP-107", table=state.name, hint="leave partitioned tables out"
         )
+
+    def exchange_tree(
+        self, parents: Sequence[tuple[TableState, Table | None]], leaves: Sequence[Placing], fence: Fence
+    ) -> Sequence[str]:
+        raise AssertionError("place_parent has raised")
 
     def renew_types(self, statements: Sequence[str]) -> None:
         assert not statements

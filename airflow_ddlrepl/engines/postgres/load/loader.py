@@ -13,7 +13,7 @@ from airflow_ddlrepl.engines.postgres.connection.conditions import unlike
 from airflow_ddlrepl.engines.postgres.connection.lock_retry import patiently
 from airflow_ddlrepl.engines.postgres.connection.quoting import qualified
 from airflow_ddlrepl.engines.postgres.connection.settings import SCHEMA, SPELLING
-from airflow_ddlrepl.engines.postgres.load import swap
+from airflow_ddlrepl.engines.postgres.load import partition_tree, swap
 from airflow_ddlrepl.engines.postgres.load.load_chunk import forget_marks
 from airflow_ddlrepl.engines.postgres.load.table_rows import TableRows, chunks, rows_of
 from airflow_ddlrepl.engines.postgres.target.discarded_rows import found_by, making
@@ -49,8 +49,14 @@ class PostgresLoader(Loader):
     def shadow(self, table_id: int) -> TableName:
         return TableName(SCHEMA, f"{self.stem}{table_id}")
 
-    def place_parent(self, state: TableState, stood: Table | None, fence: Fence) -> None:
-        swap.place_parent(self.connection, self.holder, state, epoch=fence.epoch, token=fence.token, stood=stood)
+    def place_parent(self, state: TableState, stood: Table | None, fence: Fence) -> bool:
+        return partition_tree.place_parent(self.connection, self.holder, state, stood, fence)
+
+    def exchange_tree(
+        self, parents: Sequence[tuple[TableState, Table | None]], leaves: Sequence[Placing], fence: Fence
+    ) -> list[str]:
+        exchange = partial(partition_tree.exchange_tree, self.connection, self.holder, parents, leaves, fence)
+        return patiently(exchange, self.connection, self.location)
 
     def renew_types(self, statements: Sequence[str]) -> None:
         swap.renew_types(self.connection, statements)

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 from airflow_ddlrepl.adapt.plan.dropped_table import aside_name
 from airflow_ddlrepl.adapt.plan.new_table import reshape
 from airflow_ddlrepl.adapt.shape.alter_in_place import relayout
-from airflow_ddlrepl.ddl.base.same_shape import partitioned_alike
 from airflow_ddlrepl.engines.differing import NotByRange
 from airflow_ddlrepl.engines.loading import FinishTask, LoadedChunk
 from airflow_ddlrepl.engines.postgres.catalog.dependents import dependants, is_referenced
@@ -130,13 +129,13 @@ def put_in_place(connection: Connection[Any], channel: str, placing: Placing, fe
         cursor.execute("SET LOCAL row_security = off")
         state.hold(cursor, channel, epoch=fence.epoch, token=fence.token)
         session = prepare_session(cursor)
-        found = _locked(cursor, channel, placing.previous) if placing.previous else None
+        found = locked(cursor, channel, placing.previous) if placing.previous else None
         if found is None or found.name != table_state.name:
             _make_way(cursor, channel, table_state)
         hanging = dependants(connection, found) if found else []
         added = added_columns(found, table_state.shape, stood)
         hanging += [f"column {column.name}" for column in added]
-        whole = _with(table_state.shape, added)
+        whole = with_added(table_state.shape, added)
         exchange = (
             Exchange(found, stood, table_state.shape, whole, shadow, placing.keeps, placing.limit, placing.ranges)
             if found
@@ -144,13 +143,13 @@ def put_in_place(connection: Connection[Any], channel: str, placing: Placing, fe
         )
         refuse_clash(found, table_state.shape, stood)
         if found is not None:
-            with _refusals(table_state.name, hanging):
+            with refusals(table_state.name, hanging):
                 retain_deleted(cursor, found, table_state.shape, shadow, stood)
         written, why = by_row(cursor, exchange, placing.options, session) if placing.options.is_by_row else (None, "")
         if written is None and placing.ranges is not None:
             raise NotByRange(why)
         if written is None:
-            with _refusals(table_state.name, hanging):
+            with refusals(table_state.name, hanging):
                 written = Written(_in_bulk(cursor, found, placing, session, (hanging, added)), 0)
         state.write_table_states(cursor, channel, {table_state.table_id: table_state})
         at = table_state.snapshot.high if table_state.snapshot else placing.at or Position(0)
@@ -183,59 +182,7 @@ def _in_bulk(
     return f"contents exchanged, because of {', '.join(hanging)}"
 
 
-def place_parent(
-    connection: Connection[Any], channel: str, table_state: TableState, *, epoch: int, token: int, stood: Table | None
-) -> None:
-    """Create a partitioned table, which holds no rows, or change the columns of the one that exists.
-
-    stood: the shape that the channel gave it, if it did; its partitions are loaded again, then.
-    """
-    with connection.transaction(), connection.cursor() as cursor:
-        state.hold(cursor, channel, epoch=epoch, token=token)
-        release(cursor, channel, [table_state.name])
-        found = ServerFacts(connection).table(table_state.name)
-        if found is None:
-            for statement in [*create_types(table_state.shape.types), *create_table(table_state.shape)]:
-                cursor.execute(statement.encode())
-            if table_state.shape.partition:
-                cursor.execute(attach(table_state.name, table_state.shape.partition).encode())
-        elif not partitioned_alike(found, table_state.shape):
-            raise CannotAdapt(
-                "the target's table is partitioned in another way",
-                code="ADP-107",
-                table=table_state.name,
-                hint="drop or rename the target's table; the next run creates it again",
-            )
-        else:
-            with _refusals(table_state.name, dependants(connection, found)):
-                _alter_parent(cursor, found, stood, table_state.shape)
-        state.write_table_states(cursor, channel, {table_state.table_id: table_state})
-        leave(cursor, channel, [RefreshDone(table_state.table_id, 0)])
-
-
-def _alter_parent(cursor: Any, found: Table, stood: Table | None, wanted: Table) -> None:
-    """Change the columns of a partitioned table that exists.
-
-    Old rows stay in its partitions until the new ones are there, unless they are in the way.
-    """
-    import psycopg
-
-    render = PostgresDdl(cursor.connection.info.server_version // 10000)
-    wanted = _with(wanted, added_columns(found, wanted, stood))
-    layout = relayout(found, stood, wanted, render, POSTGRES_TYPES)
-    try:
-        with cursor.connection.transaction():
-            for statement in (*(sql for way in layout.before for sql in way[0]), *layout.after):
-                cursor.execute(statement.encode())
-    except (psycopg.DataError, psycopg.IntegrityError, psycopg.errors.DatatypeMismatch, psycopg.errors.CannotCoerce):
-        if stood is None:
-            raise
-        log.warning("the partitions of %s are empty until their rows are loaded", wanted.name)
-        for statement in reshape(found, wanted, render, POSTGRES_TYPES):
-            cursor.execute(statement.encode())
-
-
-def _locked(cursor: Any, channel: str, name: TableName) -> Table | None:
+def locked(cursor: Any, channel: str, name: TableName) -> Table | None:
     """Lock a table and return its shape, which nobody changes any more until the transaction ends.
 
     It goes with no sequence of the channel until the end of the cycle.
@@ -287,7 +234,7 @@ def _replace(cursor: Any, old: Table | None, wanted: Table, shadow: TableName) -
         cursor.execute(attach(wanted.name, wanted.partition).encode())
 
 
-def _with(wanted: Table, added: Sequence[Column]) -> Table:
+def with_added(wanted: Table, added: Sequence[Column]) -> Table:
     return wanted.with_(columns=tuple(sorted((*wanted.columns, *added), key=lambda c: c.id))) if added else wanted
 
 
@@ -295,7 +242,7 @@ def _exchange(
     cursor: Any, old: Table, wanted: Table, shadow: TableName, session: Session, added: Sequence[Column]
 ) -> None:
     """Exchange a table's rows for those of its shadow; the table is the same, and what depends on it stays."""
-    whole = _with(wanted, added)
+    whole = with_added(wanted, added)
     refuse_cascades(cursor, old.name, session)
     render = PostgresDdl(cursor.connection.info.server_version // 10000)
     with resting(cursor, old.name, wanted.name, session), deferred(cursor, [old.name], session):
@@ -320,7 +267,7 @@ def _append(cursor: Any, placing: Placing, old: Table, added: Sequence[Column]) 
     """
     wanted = placing.state.shape
     render = PostgresDdl(cursor.connection.info.server_version // 10000)
-    layout = relayout(old, placing.stood, _with(wanted, added), render, POSTGRES_TYPES)
+    layout = relayout(old, placing.stood, with_added(wanted, added), render, POSTGRES_TYPES)
     for statement in (*(sql for way in layout.before for sql in way[0]), *layout.after):
         cursor.execute(statement.encode())
     if (names := history_columns(wanted)) is not None:
@@ -338,7 +285,7 @@ def _empty(cursor: Any, table: TableName) -> None:
 
 
 @contextmanager
-def _refusals(table: TableName, hanging: list[str]) -> Iterator[None]:
+def refusals(table: TableName, hanging: list[str]) -> Iterator[None]:
     """Raise an error that names what depends on the table, for what the server refuses inside the `with`."""
     import psycopg
 

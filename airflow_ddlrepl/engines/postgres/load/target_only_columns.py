@@ -109,6 +109,7 @@ def own_columns(cursor: Any, old: Table, wanted: Table, added: Sequence[Column],
     sets = ", ".join(f"{quote(c.name)} = o.{quote(c.name)}" for c in plain)
     same = _is_same(wanted, names)
     cursor.execute(f'UPDATE {qualified(wanted.name)} t SET {sets} FROM "ddlrepl own columns" o WHERE {same}'.encode())
+    cursor.execute('DROP TABLE "ddlrepl own columns"')
 
 
 def _names_before(old: Table, wanted: Table, stood: Table | None) -> dict[str, str]:

@@ -91,24 +91,10 @@ def _names(staged: StagedSlice) -> list[str]:
 
 
 def _reloaded_with(step: ProgramStep, group: Sequence[ProgramStep]) -> list[TableName]:
-    """Return the names of tables that the step's statement changes and that wait for a refresh from then on.
-
-    Of a partitioned table: its partitions, at any depth. Of a source's text: every such table of it.
-    """
-    if step.runs_text:
-        return [s.before.name for s in group if s.before is not None and _is_reloaded(s, s.before)]
-    if step.before is None or not step.before.shape.is_partitioned:
+    """Return the names of tables that a source's text changes and that wait for a refresh from then on."""
+    if not step.runs_text:
         return []
-    found: list[TableName] = []
-    below = {step.table_id}
-    for other in group:  # a partitioned table stands before its partitions
-        before = other.before
-        if before is None or before.shape.partition is None or before.shape.partition.of not in below:
-            continue
-        below.add(other.table_id)
-        if _is_reloaded(other, before):
-            found.append(before.name)
-    return found
+    return [s.before.name for s in group if s.before is not None and _is_reloaded(s, s.before)]
 
 
 def _is_reloaded(step: ProgramStep, before: TableState) -> bool:
@@ -272,7 +258,7 @@ class _Run:
     def _execute(self, statement: str, spare: Sequence[TableName], *, is_one: bool) -> None:
         """Run a statement; where the rows of `spare` stop it, empty those tables and run it again.
 
-        A partitioned table's ALTER converts the rows of its partitions, those too that are loaded again anyway.
+        A source's text converts all rows of its tables, those too that are loaded again anyway.
         is_one: the server refuses a text that is more than one statement (it does in the extended protocol).
         """
         import psycopg
