@@ -81,7 +81,7 @@ class ServerFacts(Protocol):
 class Loader(Protocol):
     """A loader loads tables at a target for one refresh: it fills shadow tables, then puts each into its place.
 
-    Nobody sees the shadow tables; they are put into their places one by one, or all partitions of a table at once.
+    Nobody sees the shadow tables; they are put into their places one by one.
     """
 
     @property
@@ -96,20 +96,15 @@ class Loader(Protocol):
     def place_parent(self, state: TableState, stood: Table | None, fence: Fence) -> bool:
         """Create a partitioned table, which holds no rows, or change the columns of the one that exists.
 
-        stood: the shape that the channel gave it, if it did. Return False, with nothing changed, where rows in its
-        partitions can't have the new columns: `exchange_tree` changes it together with them.
-        Raises CannotAdapt ADP-107 or ADP-131, Fenced LCK-102.
+        stood: the shape that the channel gave it, if it did. Return False, with nothing changed, where rows of its
+        partitions forbid it: use `exchange_tree`. Raises CannotAdapt ADP-107 or ADP-131, Fenced LCK-102.
         """
         ...
 
     def exchange_tree(
         self, parents: Sequence[tuple[TableState, Table | None]], leaves: Sequence[Placing], fence: Fence
     ) -> Sequence[str]:
-        """Change partitioned tables and put the shadow tables of their partitions in place: all of it, or nothing.
-
-        parents: the highest first, each with the shape that the channel gave it, if it did. Return how each leaf was
-        put in place. Raises what `place_parent` and `put_in_place` raise.
-        """
+        """Do `place_parent` for partitioned tables, the highest first, and `put_in_place` for their partitions, at once."""
         ...
 
     def renew_types(self, statements: Sequence[str]) -> None:

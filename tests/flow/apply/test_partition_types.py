@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_ddlrepl.errors import TargetError
+from airflow_ddlrepl.errors import DdlReplError
 from tests.support.replica import BOTH, Make
 
 
@@ -18,12 +18,11 @@ def test_rows_that_can_not_be_converted_are_in_nobodys_way_but_for_a_partition_o
         "ALTER TABLE p ATTACH PARTITION p1 FOR VALUES IN (1)",
         "ALTER TABLE p ALTER id TYPE timestamptz USING now()",
     )
-    assert set(replica.settle().refresh.tables) == {"public.p0", "public.p1"}
+    assert set(replica.settle().refresh.tables) == {"public.p", "public.p0", "public.p1"}
     replica.at_target("CREATE TABLE own PARTITION OF p FOR VALUES IN (7)", "INSERT INTO own VALUES (now(), 7)")
     replica.at_source("ALTER TABLE p ALTER id TYPE int USING 5")
-    with pytest.raises(TargetError, match="ADP-130") as caught:
+    with pytest.raises(DdlReplError, match=r"its partition public\.own has rows|must be owner of table own"):
         replica.replicate()
-    assert caught.value.code == "INT-123"
     assert replica.rows("SELECT k FROM own") == [(7,)]
 
 

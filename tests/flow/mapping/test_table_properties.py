@@ -144,7 +144,7 @@ def test_partitions_have_the_properties_of_their_table(databases: Any, tmp_path:
     assert [set(row) for (row,) in replica.rows(found)] == [{"id", "date of order", "n"}] * 4
     now(replica, column_properties=[DAY, absent])
     told = replica.settle()
-    assert set(told.refresh.tables) == {"public.p_1", "public.p_2", "public.p_3"}
+    assert set(told.refresh.tables) == {"public.p", "public.p_1", "public.p_2", "public.p_3"}
     assert replica.rows("SELECT sum(u) FROM p") == [(12 + 22 + 32 + 40,)]
 
 

@@ -235,6 +235,7 @@ def _replace(cursor: Any, old: Table | None, wanted: Table, shadow: TableName) -
 
 
 def with_added(wanted: Table, added: Sequence[Column]) -> Table:
+    """Return the wanted shape with the columns that people added to the target's table."""
     return wanted.with_(columns=tuple(sorted((*wanted.columns, *added), key=lambda c: c.id))) if added else wanted
 
 
