@@ -104,7 +104,7 @@ class Loader(Protocol):
     def exchange_tree(
         self, parents: Sequence[tuple[TableState, Table | None]], leaves: Sequence[Placing], fence: Fence
     ) -> Sequence[str]:
-        """Do `place_parent` for partitioned tables, the highest first, and `put_in_place` for their partitions, at once."""
+        """Do `place_parent` for partitioned tables, the highest first, and `put_in_place` for their leaves, at once."""
         ...
 
     def renew_types(self, statements: Sequence[str]) -> None:
