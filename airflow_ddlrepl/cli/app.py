@@ -48,6 +48,8 @@ imports = typer.Typer(no_args_is_help=True, help="Make channel files from other 
 app.add_typer(imports, name="import")
 ddl = typer.Typer(no_args_is_help=True, help="What GoldenGate's parameters decide about DDL statements.")
 app.add_typer(ddl, name="ddl")
+rules = typer.Typer(no_args_is_help=True, help="What rules of Oracle Streams decide about changes.")
+app.add_typer(rules, name="rules")
 errors = typer.Typer(cls=ListFirst, help="Errors that ended runs, and tables that are suspended.")
 app.add_typer(errors, name="errors")
 
@@ -358,3 +360,28 @@ def explain(
 ) -> Result:
     """Show what each stage of GoldenGate's Extract and Replicat does with a DDL statement. Connects to nothing."""
     return explain_ddl.explain(Record(statement, dialect, schema), Files(extract, replicat, side), error)
+
+
+@_command(imports, "streams", judge=commands.judge_import)
+def import_streams(
+    file: Annotated[Path, typer.Argument(metavar="FILE.sql", help="A script that calls DBMS_STREAMS_ADM.")],
+    check: Annotated[bool, typer.Option("--check", help="List what is not taken, and print no rules.")] = False,
+) -> Result:
+    """Read a SQL script that sets up Oracle Streams, and list what is not taken. Exit code 1 when some is refused."""
+    return commands.import_streams(file, has_yaml=not check)
+
+
+@_command(rules, "explain")
+def explain_rules(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A SQL script, or YAML with the section `streams`.")],
+    change: Annotated[str, typer.Option(metavar="JSON", help="A row change, DDL or a message.")] = "",
+    statement: Annotated[str, typer.Option(metavar="STATEMENT", help="Or a DDL statement, in quotes.")] = "",
+    client: Annotated[str, typer.Option(metavar="NAME", help="Only this client; default: all.")] = "",
+    dialect: Annotated[Dialect, typer.Option(help="How names and statements are written.")] = Dialect.ORACLE,
+    schema: Annotated[str, typer.Option(metavar="NAME", help="Of names without a schema in a statement.")] = "",
+    source: Annotated[str, typer.Option(metavar="NAME", help="The database that the change comes from.")] = "",
+) -> Result:
+    """Show which rules are true for a change, part by part of their conditions. Connects to nothing."""
+    return commands.explain_rules(
+        file, change=change, statement=statement, client=client, dialect=dialect, schema=schema, source=source
+    )

@@ -201,6 +201,20 @@ def import_goldengate(paths: Sequence[Path], *, has_yaml: bool) -> Result:
     return importing.import_goldengate(paths, has_yaml=has_yaml)
 
 
+def import_streams(path: Path, *, has_yaml: bool) -> Result:
+    """Read a script for Oracle Streams into the section `streams`."""
+    from airflow_ddlrepl.frontends.streams import importing
+
+    return importing.import_streams(path, has_yaml=has_yaml)
+
+
+def explain_rules(path: Path, **question: Any) -> Result:
+    """Explain what the clients of a file do with a change. question: the fields of `explain_rules.Question`."""
+    from airflow_ddlrepl.cli import explain_rules as asked  # loads sqlglot
+
+    return asked.explain_rules(path, asked.Question(**question))
+
+
 def judge_import(result: Any) -> Exit:
     """Return FAILED when a part of what is imported was refused."""
     return Exit.DONE if result.is_whole else Exit.FAILED

@@ -1,0 +1,154 @@
+"""Explain which rules of Oracle Streams are true for a change or a statement, part by part."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import ValidationError
+
+from airflow_ddlrepl.config.base.suggestion import suggestion
+from airflow_ddlrepl.config.goldengate.dialect import Dialect
+from airflow_ddlrepl.config.streams.section import StreamsParameters
+from airflow_ddlrepl.errors import ConfigError
+from airflow_ddlrepl.frontends.findings import message
+from airflow_ddlrepl.goldengate.statement.names import WITH_BASE, read
+from airflow_ddlrepl.streams.condition.names import NameCase
+from airflow_ddlrepl.streams.messages import DdlLcr, Message, MessageClass
+from airflow_ddlrepl.streams.procedures.environment import Environment
+from airflow_ddlrepl.streams.procedures.run import environment_of
+from airflow_ddlrepl.streams.rules.client import Client, ClientKind
+from airflow_ddlrepl.streams.rules.explain import ExplainedClient, explain
+from airflow_ddlrepl.streams.rules.written_messages import message_of
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question is what is to be explained: a change as JSON, or a statement of DDL. client: empty: every one."""
+
+    change: str = ""
+    statement: str = ""
+    schema: str = ""
+    source: str = ""
+    dialect: Dialect = Dialect.ORACLE
+    client: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """An explanation is that of each client, and the messages that a statement is."""
+
+    clients: tuple[ExplainedClient, ...]
+
+    def to_json(self) -> list[dict[str, Any]]:
+        """Return the explanations as JSON values."""
+        return [one.to_json() for one in self.clients]
+
+    def text(self) -> str:
+        """Return the explanations as text for a person."""
+        return "\n".join(line for one in self.clients for line in one.lines())
+
+
+def explain_rules(path: Path, question: Question) -> Explanation:
+    """Explain what the clients of a file do with a change or a statement.
+
+    path: a SQL script, or YAML with a section `streams`. Raises ConfigError CFG-182 for a file that can't be read,
+    CFG-183 for a question that can't be answered, RuleError (RUL-…) for rules that can't be made.
+    """
+    case = NameCase.LOWER if question.dialect is Dialect.POSTGRES else NameCase.UPPER
+    environment = environment_of(_parameters(path), case)
+    clients = list(_chosen(environment, question.client))
+    found = [explain(one, each) for one in clients for each in _messages(question, case, one)]
+    return Explanation(tuple(found))
+
+
+def _parameters(path: Path) -> StreamsParameters:
+    if path.suffix.lower() not in (".yaml", ".yml", ".json"):
+        from airflow_ddlrepl.frontends.streams.importing import import_streams  # loads lark
+
+        return import_streams(path).parameters
+    try:
+        data = yaml.safe_load(path.read_text(encoding="utf-8"))
+        return StreamsParameters.model_validate(data.get("streams") if isinstance(data, dict) else data)
+    except OSError as error:
+        raise _unreadable(path, error.strerror or str(error)) from None
+    except yaml.YAMLError as error:
+        raise _unreadable(path, " ".join(str(error).split())) from None
+    except ValidationError as error:
+        raise _unreadable(path, message(error)) from None
+
+
+def _unreadable(path: Path, why: str) -> ConfigError:
+    hint = "give a SQL script, or what `ddlrepl import streams` prints of one"
+    return ConfigError(f"{path}: {why}", code="CFG-182", hint=hint)
+
+
+def _chosen(environment: Environment, name: str) -> Iterator[Client]:
+    """Yield the clients of this name, or all."""
+    clients = list(environment.clients.values())
+    wanted = environment.name(name) if name else ""
+    found = [one for one in clients if not wanted or one.name == wanted]
+    if not found:
+        known = [one.name for one in clients]
+        what = f"there is no client {name}" if name else "the file makes no client"
+        raise ConfigError(
+            what, code="CFG-183", hint=suggestion(wanted, known) if known else "add_table_rules makes one"
+        )
+    yield from found
+
+
+def _messages(question: Question, case: NameCase, client: Client) -> Iterator[Message]:
+    """Yield what is asked about, as messages of a class that the client can have."""
+    if bool(question.change) == bool(question.statement):
+        hint = '--change \'{"object": "hr.t", "command": "INSERT", "new": {"id": 1}}\' or --statement \'ALTER TABLE …\''
+        raise ConfigError("give either a change or a statement", code="CFG-183", hint=hint)
+    if question.statement:
+        yield from _statements(question, case, _class_for(client))
+        return
+    try:
+        data = json.loads(question.change, parse_float=float)
+    except ValueError as error:
+        raise ConfigError(
+            f"the change is no JSON: {error}", code="CFG-183", hint="write it in one pair of quotes"
+        ) from None
+    if isinstance(data, dict):
+        data.setdefault("class", _class_for(client).value)
+        if question.source and "type" not in data:
+            data.setdefault("source_database", question.source)
+    yield message_of(data, case)
+
+
+def _class_for(client: Client) -> MessageClass:
+    return MessageClass.CAPTURED if client.kind is ClientKind.CAPTURE else MessageClass.PERSISTENT
+
+
+def _statements(question: Question, case: NameCase, of: MessageClass) -> Iterator[Message]:
+    """Yield a DDL LCR for each object of a statement."""
+    reading = read(question.statement, question.dialect)
+    if not reading.objects and reading.base is None:
+        hint = 'give it as JSON: {"object": "hr.t", "command": "ALTER TABLE"}'
+        raise ConfigError("the statement names no object that can be read", code="CFG-183", hint=hint)
+    schema = question.schema or case.plain("public")
+    command = f"{reading.operation} {reading.object_type}".strip()
+    base = reading.base
+    for one in reading.objects or (None,):
+        owner, name = (one.schema or schema, one.name) if one else (None, None)
+        of_base: tuple[str | None, str | None] = (base.schema or schema, base.name) if base else (None, None)
+        if reading.object_type not in WITH_BASE:
+            of_base = (owner, name) if reading.object_type == "TABLE" else (None, None)
+        yield DdlLcr(
+            owner,
+            name,
+            case.plain(question.source),
+            command=command,
+            object_type=reading.object_type,
+            base_owner=of_base[0],
+            base_name=of_base[1],
+            text=question.statement,
+            current_schema=schema,
+            message_class=of,
+        )

@@ -1,0 +1,1 @@
+"""This package reads SQL scripts that set up Oracle Streams."""

@@ -1,0 +1,135 @@
+"""This module turns a call of a script into a call of a channel file, and says what of it is not taken."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, MutableMapping
+from typing import Any
+
+from pydantic import ValidationError
+
+from airflow_ddlrepl.config.base.suggestion import nearest
+from airflow_ddlrepl.config.streams.procedure import Procedure
+from airflow_ddlrepl.frontends.findings import Entry, Fate, message
+from airflow_ddlrepl.frontends.streams.expressions import Argument, Call, Unknown
+from airflow_ddlrepl.frontends.streams.vocabulary import OTHER, PACKAGES, PARAMETERS, POSITIONAL, TAKEN
+
+
+class Refused(Exception):
+    """This error says why a call is not taken, and what becomes of it."""
+
+    def __init__(self, fate: Fate, why: str) -> None:
+        super().__init__(fate, why)
+        self.fate, self.why = fate, why
+
+
+class CallReader:
+    """A call reader makes values of calls; names that procedures give back are the names of their variables."""
+
+    def __init__(self) -> None:
+        self.names: set[str] = set()
+        self.notes: list[tuple[str, Entry]] = []
+
+    def read(self, call: Call, variables: MutableMapping[str, Any]) -> Procedure | None:
+        """Return a call as a value; None for one that nothing is lost without, which `notes` has then.
+
+        Raises Refused.
+        """
+        name = _procedure_name(call.name)
+        kind = TAKEN.get(name)
+        if kind is None:
+            self._note_other(call, name)
+            return None
+        given = dict(self._given(call, kind))
+        values: dict[str, Any] = {}
+        for parameter, argument in given.items():
+            if parameter in kind.outputs:
+                if argument.variable:
+                    values[parameter] = variables[argument.variable] = self._free_name(argument.variable)
+                continue
+            if parameter not in kind.model_fields:
+                self._note_parameter(name, parameter, argument)
+                continue
+            if isinstance(argument.value, Unknown):
+                raise Refused(Fate.REFUSED, f"{parameter} is {argument.value.why}")
+            values[parameter] = argument.value
+        try:
+            return kind.model_validate(_plain(values, kind))
+        except ValidationError as error:
+            raise Refused(Fate.REFUSED, message(error)) from None
+
+    def _given(self, call: Call, kind: type[Procedure]) -> Iterator[tuple[str, Argument]]:
+        """Yield the arguments by the names of their parameters."""
+        order = kind.parameters()
+        positional = [one for one in call.arguments if not one.parameter]
+        has_outputs = any(one.variable and not isinstance(one.value, bool) for one in positional[_first_output(kind) :])
+        if not has_outputs:
+            order = [name for name in order if name not in kind.outputs]
+        most = POSITIONAL.get(_procedure_name(call.name).rpartition(".")[2], len(order))
+        if len(positional) > most:
+            raise Refused(Fate.REFUSED, f"it has {len(positional)} parameters without names: name those behind {most}")
+        yield from zip(order, positional, strict=False)
+        for one in call.arguments:
+            if one.parameter:
+                yield one.parameter, one
+
+    def _note_parameter(self, name: str, parameter: str, argument: Argument) -> None:
+        short = name.rpartition(".")[2]
+        entry = PARAMETERS.get(short, {}).get(parameter)
+        if entry is None:
+            guess = nearest(parameter, TAKEN[name].parameters())
+            raise Refused(Fate.REFUSED, f"it has no parameter {parameter}. {guess}".rstrip(". "))
+        if argument.value is None or argument.value is False:
+            return
+        if entry.fate is Fate.REFUSED:
+            raise Refused(Fate.REFUSED, f"{parameter}: {entry.why}")
+        self.notes.append((f"{short} {parameter}", entry))
+
+    def _note_other(self, call: Call, name: str) -> None:
+        package, _, short = name.rpartition(".")
+        entry = OTHER.get(name)
+        if short == "SET_PARAMETER":
+            entry = Entry(*_parameter(call))
+        if entry is None and package in PACKAGES:
+            guess = nearest(name, [*TAKEN, *OTHER])
+            raise Refused(Fate.REFUSED, f"it is not known. {guess}".rstrip(". "))
+        if entry is None:
+            raise Refused(Fate.ATTENTION, "it is not known, and not read")
+        if entry.fate is Fate.REFUSED:
+            raise Refused(Fate.REFUSED, entry.why)
+        self.notes.append((short if package in PACKAGES else name, entry))
+
+    def _free_name(self, variable: str) -> str:
+        """Return the name of a rule that a variable gets: the variable's, with a number when it is taken."""
+        name, number = variable, 1
+        while name in self.names:
+            number += 1
+            name = f"{variable}_{number}"
+        self.names.add(name)
+        return name
+
+
+def _first_output(kind: type[Procedure]) -> int:
+    order = kind.parameters()
+    return min((order.index(name) for name in kind.outputs), default=len(order))
+
+
+def _procedure_name(name: str) -> str:
+    """Return PACKAGE.NAME of a call, without the package's owner, and without a database behind @."""
+    return ".".join(name.partition("@")[0].replace('"', "").split(".")[-2:])
+
+
+def _plain(values: dict[str, Any], kind: type[Procedure]) -> dict[str, Any]:
+    """Return the values without those that are NULL where that is a parameter's default."""
+    return {
+        name: value
+        for name, value in values.items()
+        if value is not None or kind.model_fields[name].is_required() or kind.model_fields[name].default is not None
+    }
+
+
+def _parameter(call: Call) -> tuple[Fate, str]:
+    """Return what becomes of SET_PARAMETER."""
+    texts = [str(one.value).lower() for one in call.arguments]
+    if "disable_on_error" in texts:
+        return Fate.ATTENTION, "disable_on_error: n is on_error: suspend, the default (docs/suspended_tables.md)"
+    return Fate.SAFE, "parallelism and limits are those of Spark and of the channel file"

@@ -1,0 +1,175 @@
+"""This module compiles a SQL script into calls of a channel file, and collects what of the script is not taken."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+from airflow_ddlrepl.config.streams.procedure import Procedure
+from airflow_ddlrepl.config.streams.section import StreamsParameters
+from airflow_ddlrepl.errors import RuleError
+from airflow_ddlrepl.frontends.findings import Fate, Finding
+from airflow_ddlrepl.frontends.streams.blocks import BlockReader, Note
+from airflow_ddlrepl.frontends.streams.calls import CallReader, Refused
+from airflow_ddlrepl.frontends.streams.expressions import Call, Unknown, substituted
+from airflow_ddlrepl.frontends.streams.message_types import message_type
+from airflow_ddlrepl.frontends.streams.script import Unit, UnitKind, units
+from airflow_ddlrepl.frontends.streams.vocabulary import PACKAGES
+from airflow_ddlrepl.streams.condition.kinds import Kind
+from airflow_ddlrepl.streams.condition.names import NameCase
+from airflow_ddlrepl.streams.procedures.environment import Environment
+from airflow_ddlrepl.streams.procedures.run import run
+
+_DEFINE = re.compile(r"DEF(?:INE)?\s+(\w+)\s*=\s*(?:'([^']*)'|\"([^\"]*)\"|(\S+))", re.IGNORECASE)
+_DEFINE_OFF = re.compile(r"SET\s+(?:DEF(?:INE)?|SCAN)\s+OFF\b", re.IGNORECASE)
+_LOGGING = re.compile(r"\bSUPPLEMENTAL\s+LOG\b", re.IGNORECASE)
+_DATABASES = ("source_database", "source_database_name")
+
+
+@dataclass(slots=True)
+class Compiler:
+    """A compiler takes the units of one script; `parameters` and `findings` are what comes out."""
+
+    script: str
+    calls: list[tuple[int, Procedure]] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+    types: dict[str, dict[str, str]] = field(default_factory=dict)
+    defined: dict[str, str] | None = field(default_factory=dict)
+    sources: list[tuple[int, str, str]] = field(default_factory=list)
+    reader: CallReader = field(default_factory=CallReader)
+    environment: Environment = field(default_factory=Environment)
+
+    def compile(self) -> None:
+        """Go through the whole script."""
+        for unit in units(self.script):
+            match unit.kind:
+                case UnitKind.BLOCK:
+                    self._block(unit)
+                case UnitKind.STORED:
+                    self._stored(unit)
+                case UnitKind.SQL:
+                    self._statement(unit)
+                case UnitKind.SQLPLUS:
+                    self._line(unit)
+                case _:
+                    why = "it is neither SQL nor a line of SQL*Plus: it is not read"
+                    self._find(unit.at, Fate.ATTENTION, _short(unit.text, 1), why)
+        self._check_sources()
+
+    def parameters(self) -> StreamsParameters:
+        """Return the calls that are taken, with the types of messages that they name."""
+        used = {
+            self.environment.name(name) for _, one in self.calls for name in [getattr(one, "message_type", "")] if name
+        }
+        types = {name: fields for name, fields in self.types.items() if self.environment.name(name) in used}
+        return StreamsParameters(message_types=types, calls=tuple(one for _, one in self.calls))  # type: ignore[arg-type]
+
+    def _find(self, at: int, fate: Fate, what: str, why: str) -> None:
+        line = self.script.count("\n", 0, at) + 1
+        self.findings.append(Finding(line, fate, what, why))
+
+    def _block(self, unit: Unit) -> None:
+        if unit.problem:
+            self._find(unit.at, Fate.REFUSED, _short(unit.text, 1), f"{unit.problem}: nothing of it is read")
+            return
+        reader = BlockReader(substituted(unit.text, self.defined), unit.at)
+        for found in reader.calls():
+            if isinstance(found, Note):
+                self._find(min(found.at, len(self.script)), found.fate, found.what, found.why)
+            else:
+                self._call(found, reader.variables, unit)
+
+    def _call(self, call: Call, variables: dict[str, Any], unit: Unit) -> None:
+        name = call.name.rpartition(".")[2]
+        at = min(call.at, unit.at + len(unit.text))  # a variable's text may be longer than its name
+        self._note_sources(call, name, at)
+        self.reader.notes.clear()
+        try:
+            found = self.reader.read(call, variables)
+            warnings = len(self.environment.warnings)
+            if found is not None:
+                run(found, self.environment)
+        except Refused as refused:
+            self._find(at, refused.fate, name, refused.why)
+            self._forget(call, variables, name)
+            return
+        except RuleError as error:
+            self._find(at, Fate.REFUSED, name, f"{error.code}: {error.message}")
+            self._forget(call, variables, name)
+            return
+        for what, entry in self.reader.notes:
+            self._find(at, entry.fate or Fate.SAFE, what, entry.why)
+        if found is None:
+            return
+        self.calls.append((at, found))
+        for text in self.environment.warnings[warnings:]:
+            self._find(at, Fate.ATTENTION, name, text)
+        if found.name == "set_rule_transform_function":
+            why = "the function's body is PL/SQL: write it in Python, and name it as module.function"
+            self._find(at, Fate.ATTENTION, name, why)
+
+    def _forget(self, call: Call, variables: dict[str, Any], name: str) -> None:
+        """Note that the names that a refused call would give back are not known."""
+        for one in call.arguments:
+            if one.variable and one.parameter.endswith("rule_name"):
+                variables[one.variable] = Unknown(f"{one.variable}, the name of a rule of {name}, which is refused")
+
+    def _note_sources(self, call: Call, name: str, at: int) -> None:
+        for one in call.arguments:
+            if one.parameter in _DATABASES and isinstance(one.value, str):
+                self.sources.append((at, name, one.value.upper()))
+            if one.parameter == "destination_queue_name" and isinstance(one.value, str) and "@" in one.value:
+                self.sources.append((at, "", one.value.partition("@")[2].upper()))
+
+    def _check_sources(self) -> None:
+        """Find source databases that no other call names: no change of such a name may ever arrive."""
+        names = [name for _, _, name in self.sources]
+        others = {name for name in names if names.count(name) > 1}
+        for at, procedure, name in self.sources:
+            if procedure and name not in others and len(names) > 1:
+                why = f"no other call names the source database {name}: are changes of it there at all?"
+                self._find(at, Fate.ATTENTION, procedure, why)
+
+    def _stored(self, unit: Unit) -> None:
+        type = message_type(unit.text)
+        if type is not None:
+            self.types[type[0]] = type[1]
+            self.environment.message_types[self.environment.name(type[0])] = {
+                self.environment.case.one(name): Kind(kind) for name, kind in type[1].items()
+            }
+            return
+        if any(f"{package}." in unit.text.upper() for package in PACKAGES if package.startswith("DBMS_STREAMS")):
+            why = "what it calls depends on its callers: write the calls themselves"
+            self._find(unit.at, Fate.REFUSED, _short(unit.text), why)
+            return
+        self._find(unit.at, Fate.ATTENTION, _short(unit.text), "programs of PL/SQL are not read: write them in Python")
+
+    def _statement(self, unit: Unit) -> None:
+        if _LOGGING.search(unit.text):
+            why = "what the log has to hold is set up by `ddlrepl activate` (docs/postgresql.md)"
+            self._find(unit.at, Fate.SAFE, "SUPPLEMENTAL LOG", why)
+
+    def _line(self, unit: Unit) -> None:
+        if _DEFINE_OFF.match(unit.text):
+            self.defined = None
+        found = _DEFINE.match(unit.text)
+        if found is not None and self.defined is not None:
+            self.defined[found[1].upper()] = found[2] or found[3] or found[4] or ""
+        if unit.text.startswith("@") or unit.text.upper().startswith("START "):
+            self._find(
+                unit.at, Fate.ATTENTION, _short(unit.text), "the script that it runs is not read: import it, too"
+            )
+
+
+def _short(text: str, words: int = 6) -> str:
+    """Return the first words of a text; one alone where a password may follow."""
+    found = text.split()
+    return f"{' '.join(found[:words])[:60]}{' …' if len(found) > words else ''}"
+
+
+def compile_script(script: str) -> Compiler:
+    """Return what becomes of a script."""
+    found = Compiler(script, environment=Environment(NameCase.UPPER))
+    found.compile()
+    return found

@@ -1,0 +1,159 @@
+"""This module explains why a client takes a message or not: each rule, and each part of its condition."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from airflow_ddlrepl.streams.condition import tree
+from airflow_ddlrepl.streams.condition.printing import constant, text_of
+from airflow_ddlrepl.streams.evaluation.keys import KeyIndex
+from airflow_ddlrepl.streams.evaluation.messages import Answer, Evaluator
+from airflow_ddlrepl.streams.messages import DdlLcr, Message, UserMessage
+from airflow_ddlrepl.streams.rules.client import Client
+from airflow_ddlrepl.streams.rules.decide import Verdict, decide
+from airflow_ddlrepl.streams.rules.rule import Rule, RuleSet
+
+_WORDS = {True: "true", False: "false", None: "unknown"}
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of a condition with what it is for a message. depth: how many parts it is inside of.
+
+    values: what it compares, in words, such as `'OE'`.
+    """
+
+    depth: int
+    text: str
+    answer: Answer
+    values: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainedRule:
+    """An explained rule is a rule's condition for a message, part by part. note: why it can't be true."""
+
+    rule: Rule
+    answer: Answer
+    parts: tuple[Part, ...]
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainedSet:
+    """An explained rule set is its rules that can be true for the message. others: how many more it has."""
+
+    side: str
+    rules: RuleSet
+    explained: tuple[ExplainedRule, ...]
+    others: int
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainedClient:
+    """An explained client is its verdict about a message, with its rule sets."""
+
+    client: Client
+    verdict: Verdict
+    sets: tuple[ExplainedSet, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the explanation as JSON values."""
+        verdict = self.verdict
+        return {
+            "client": self.client.name,
+            "kind": self.client.kind,
+            "taken": verdict.is_taken,
+            "why": verdict.why or verdict.reason.value,
+            "rule": verdict.rule.name if verdict.rule else None,
+            "warnings": list(verdict.warnings),
+            "rule_sets": [_set_json(one) for one in self.sets],
+        }
+
+    def lines(self) -> Iterator[str]:
+        """Yield the explanation as lines for a person."""
+        verdict = self.verdict
+        does = "takes it" if verdict.is_taken else "discards it"
+        yield f"{self.client.kind.words} {self.client.name} {does}: {verdict.why or verdict.reason.value}"
+        yield from (f"  warning: {text}" for text in verdict.warnings)
+        for one in self.sets:
+            others = f", {one.others} more for other objects" if one.others else ""
+            yield f"  {one.side} rule set {one.rules.name}: {_count(one.explained)}{others}"
+            for rule in one.explained:
+                yield f"    {rule.rule.name}: {_WORDS[rule.answer]}{f' ({rule.note})' if rule.note else ''}"
+                for part in rule.parts:
+                    values = f"   -- {part.values}" if part.values else ""
+                    yield f"      {'  ' * part.depth}{_WORDS[part.answer]}: {part.text}{values}"
+
+
+def _count(rules: Sequence[ExplainedRule]) -> str:
+    return "1 rule" if len(rules) == 1 else f"{len(rules)} rules"
+
+
+def _set_json(one: ExplainedSet) -> dict[str, Any]:
+    return {
+        "side": one.side,
+        "name": one.rules.name,
+        "others": one.others,
+        "rules": [
+            {
+                "name": rule.rule.name,
+                "condition": rule.rule.text,
+                "true": rule.answer,
+                "note": rule.note,
+                "parts": [{"depth": p.depth, "text": p.text, "true": p.answer, "values": p.values} for p in rule.parts],
+            }
+            for rule in one.explained
+        ],
+    }
+
+
+def explain(client: Client, message: Message) -> ExplainedClient:
+    """Explain what a client does with a message. Raises RuleError RUL-118 as conditions do."""
+    sides = (("negative", client.negative), ("positive", client.positive))
+    sets = tuple(_explained_set(side, rules, message) for side, rules in sides if rules is not None)
+    return ExplainedClient(client, decide(client, message), sets)
+
+
+def _explained_set(side: str, rules: RuleSet, message: Message) -> ExplainedSet:
+    found = list(rules.rules.values())
+    if not isinstance(message, UserMessage):
+        index = KeyIndex(rule.condition for rule in found)
+        base = (message.base_owner, message.base_name) if isinstance(message, DdlLcr) else None
+        found = [found[number] for number in index.of(message.owner, message.name, base)]
+    explained = tuple(_explained(rule, message) for rule in found)
+    return ExplainedSet(side, rules, explained, len(rules.rules) - len(explained))
+
+
+def _explained(rule: Rule, message: Message) -> ExplainedRule:
+    if not rule.is_about(message):
+        return ExplainedRule(rule, False, (), "it is for other messages")
+    evaluator = Evaluator(message, rule.types)
+    parts = tuple(_parts(rule.condition, evaluator, 0))
+    return ExplainedRule(rule, evaluator.truth(rule.condition), parts)
+
+
+def _parts(node: tree.Truth, of: Evaluator, depth: int) -> Iterator[Part]:
+    """Yield a truth and the truths that it is made of."""
+    match node:
+        case tree.All(inside) | tree.AnyOf(inside):
+            word = "all of" if isinstance(node, tree.All) else "any of"
+            yield Part(depth, word, of.truth(node))
+            for one in inside:
+                yield from _parts(one, of, depth + 1)
+        case tree.Not(inside):
+            yield Part(depth, "not", of.truth(node))
+            yield from _parts(inside, of, depth + 1)
+        case tree.Holds(inside):
+            yield Part(depth, "is true", of.truth(node))
+            yield from _parts(inside, of, depth + 1)
+        case _:
+            yield Part(depth, text_of(node), of.truth(node), _values(node, of))
+
+
+def _values(node: tree.Truth, of: Evaluator) -> str:
+    """Return the values that a truth is about, but for those that its text shows."""
+    values = [one for one in node.children() if isinstance(one, tree.Value) and not isinstance(one, tree.Constant)]
+    return ", ".join(constant(of.value(one)) for one in values)
