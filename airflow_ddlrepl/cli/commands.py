@@ -17,6 +17,7 @@ from airflow_ddlrepl.cli.terminal import Result, Table, TextResult
 from airflow_ddlrepl.config.base.moment import parse_start, parse_until
 from airflow_ddlrepl.config.base.name_pattern import is_selected, table_patterns
 from airflow_ddlrepl.config.file.json_schema import json_schema
+from airflow_ddlrepl.config.file.load import parameter_file_notes
 from airflow_ddlrepl.config.file.warnings import warnings
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.config.sections.location import resolve
@@ -180,7 +181,7 @@ def check(path: Path) -> Result:
 
     with opened(path) as channel:
         require_functions(channel)
-        notes = [*warnings(channel), *_missing_locations(channel)]
+        notes = [*warnings(channel), *parameter_file_notes(path), *_missing_locations(channel)]
     value = {"channel": channel.name, "file": str(path), "fingerprint": channel.fingerprint(), "warnings": notes}
     return TextResult(
         value, "\n".join([f"{path}: channel {channel.name} is valid", *(f"warning: {text}" for text in notes)])

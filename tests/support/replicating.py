@@ -19,16 +19,19 @@ START = (
 MAPS = [{"source": "hr.*", "target": "bk.bak_*"}]
 
 
-def replicat(make: Make, databases: Any, *more: str, targets: Any = (), **parameters: Any) -> Replica:
+def replicat(
+    make: Make, databases: Any, *more: str, targets: Any = (), settings: Any = None, **parameters: Any
+) -> Replica:
     """A channel whose target has a Replicat, which maps schema hr to bk unless `parameters` say otherwise.
 
-    more: statements at the source before activation. targets: other targets, besides this one.
+    more: statements at the source before activation. targets: other targets, besides this one. settings: more of the
+    channel file.
     """
     with psycopg.connect(databases.target, autocommit=True) as session:
         session.execute("CREATE SCHEMA IF NOT EXISTS bk")
         session.execute("GRANT ALL ON SCHEMA bk TO public")
     target = {"name": "warehouse", "location": databases.target, "replicat": {"maps": MAPS, **parameters}}
-    return make(*START, *more, adapt_ddl=[], targets=[target, *targets])
+    return make(*START, *more, adapt_ddl=[], targets=[target, *targets], **(settings or {}))
 
 
 COLUMNS = """

@@ -11,6 +11,7 @@ from pydantic_core import ErrorDetails
 
 from airflow_ddlrepl.config.base.environment import expand, problems
 from airflow_ddlrepl.config.base.suggestion import nearest
+from airflow_ddlrepl.config.file.parameter_files import with_parameter_files
 from airflow_ddlrepl.config.file.yaml_document import Document, NotYaml, Place, parse
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.errors import ConfigError
@@ -21,6 +22,19 @@ LOCATIONS = ("location", "repository")  # expanded when they are used: the Chann
 
 def load_channel(path: str | Path) -> Channel:
     """Return the channel of a file. Raises ConfigError CFG-100 (no such file) or CFG-101 (`FILE:LINE: …`)."""
+    folder = Path(path).absolute().parent
+    return _with_absolute_paths(read_channel(_text(path), str(path), folder), folder)
+
+
+def parameter_file_notes(path: str | Path) -> list[str]:
+    """Return what needs attention in the parameter files that a channel file names, each with FILE:LINE:COLUMN."""
+    found: list[str] = []
+    data = _expanded(parse(_text(path)).data)
+    with_parameter_files(data, Path(path).absolute().parent, lambda *_: None, lambda _, line: found.append(line))
+    return found
+
+
+def _text(path: str | Path) -> str:
     file = Path(path)
     try:
         with file.open("rb") as stream:
@@ -33,11 +47,14 @@ def load_channel(path: str | Path) -> Channel:
         raise ConfigError(f"{path}:{line}: not UTF-8 text", code="CFG-101") from None
     if len(raw) > MAX_BYTES:
         raise ConfigError(f"{path}:1: larger than 1 MB: not a channel file", code="CFG-101")
-    return _with_absolute_paths(read_channel(text, str(path)), file.absolute().parent)
+    return text
 
 
-def read_channel(text: str, name: str = "channel") -> Channel:
-    """Return the channel that a YAML text describes; `name` is what errors call the file."""
+def read_channel(text: str, name: str = "channel", folder: Path | None = None) -> Channel:
+    """Return the channel that a YAML text describes.
+
+    name: what errors call the file. folder: where parameter files are that it names.
+    """
     try:
         document = parse(text)
     except NotYaml as error:
@@ -50,8 +67,13 @@ def read_channel(text: str, name: str = "channel") -> Channel:
         for place, problem in _variable_problems(document.data, ())
     ]
     channel = None
+
+    def refused(place: Place, problem: str) -> None:
+        found.append((document.line(place), f"{_path_text(place)}: {problem}"))
+
+    data = with_parameter_files(_expanded(document.data), folder, refused, lambda *_: None)
     try:
-        channel = Channel.model_validate(_expanded(document.data), strict=None)
+        channel = Channel.model_validate(data, strict=None)
     except ValidationError as error:
         found += [
             _problem(detail, document) for detail in _causes(error.errors(include_url=False, include_input=False))

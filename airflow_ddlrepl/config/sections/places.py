@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, Field, field_validator, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
 
 from airflow_ddlrepl.config.base.name_pattern import any_matches
 from airflow_ddlrepl.config.base.section import Bytes, Seconds, Section, TablePattern
@@ -31,6 +31,11 @@ Location = Annotated[
 ServerName = Annotated[str, Field(pattern=r"^[a-z0-9_]{1,63}$")]
 
 
+def _or_file(takes: Any) -> BeforeValidator:
+    """Return a validator that has the JSON Schema allow a path; `config.file.parameter_files` has read it by then."""
+    return BeforeValidator(lambda value: value, json_schema_input_type=takes)
+
+
 class Source(Section):
     """This section names the database that changes come from, and its tables."""
 
@@ -49,8 +54,9 @@ class Source(Section):
     )
     ddl: DdlCapture = Field(DdlCapture.AUTO, description="how schema changes are detected")
     adapt_ddl: tuple[Action, ...] = Field((), description="actions for the source only; they come before the channel's")
-    extract: ExtractParameters | None = Field(
-        None, description="GoldenGate's Extract: which DDL statements are captured, and how their text changes"
+    extract: Annotated[ExtractParameters, _or_file(ExtractParameters | str)] | None = Field(
+        None,
+        description="GoldenGate's Extract: which DDL is captured, and how its text changes; or the path of its file",
     )
 
     @field_validator("extract")
@@ -90,8 +96,8 @@ class Target(Section):
         (), description="actions for this target only; they come before the channel's"
     )
     rules: RuleSets = Field(RuleSets(), description="which changes this target takes; they come before all policies")
-    replicat: ReplicatParameters | None = Field(
-        None, description="GoldenGate's Replicat: which tables go there by MAP, and the DDL statements that it runs"
+    replicat: Annotated[ReplicatParameters, _or_file(ReplicatParameters | str)] | None = Field(
+        None, description="GoldenGate's Replicat: which tables go there by MAP, and which DDL; or the path of its file"
     )
 
     @model_validator(mode="before")

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from airflow_ddlrepl.errors import DdlReplError
+from tests.support.replayable import HORIZON, captured, read
 from tests.support.replica import Make, Replica, may_differ
 from tests.support.replicating import MAPS, columns, replicat
 
@@ -121,3 +122,18 @@ def test_a_table_that_gets_a_mapped_name_joins_and_one_that_loses_it_is_refused(
         "hr.tmp: Replicat discards it: no include clause is true",
         "hr.tmp: no MAP of the target's replicat lists the table",
     }
+
+
+def test_a_rewind_runs_the_statements_as_replicat_does(make: Make, databases: Any, past: str) -> None:
+    replays = [{"name": "past", "location": past, "replicat": {"maps": MAPS}}]
+    made = replicat(make, databases, settings={"rewind_horizon": HORIZON, "replays": replays})
+    made.at_source("INSERT INTO hr.pay VALUES (2, 2)", "ALTER TABLE hr.pay ADD x int DEFAULT 4, ADD CHECK (v < 100)")
+    made.settle()
+    before = captured(made)
+    made.at_source("INSERT INTO hr.pay VALUES (3, 3)", "ALTER TABLE hr.pay DROP v")
+    made.settle()
+    made.rewind(before)
+    assert read(past, "SELECT to_jsonb(t) FROM bk.bak_pay t ORDER BY id LIMIT 1") == [({"id": 1, "v": 1, "x": 4},)]
+    made.at_target("DELETE FROM bk.bak_pay")
+    made.rewind(before, "warehouse")
+    made.settle()

@@ -1,0 +1,42 @@
+"""A channel file may name the parameter files themselves; here they become its sections `extract` and `replicat`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from airflow_ddlrepl.config.goldengate.extract import ExtractParameters
+from airflow_ddlrepl.config.goldengate.replicat import ReplicatParameters
+from airflow_ddlrepl.errors import ConfigError
+from airflow_ddlrepl.frontends.findings import Fate
+from airflow_ddlrepl.frontends.goldengate.importing import read_parameter_file
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A section is what a parameter file gives a channel file.
+
+    parameters: None when the file can't be used. refused, attention: lines for a person, each with FILE:LINE:COLUMN.
+    """
+
+    parameters: ExtractParameters | ReplicatParameters | None
+    refused: tuple[str, ...] = ()
+    attention: tuple[str, ...] = ()
+
+
+def section_of(path: Path, side: str) -> Section:
+    """Return the section of a parameter file. side: extract or replicat, the key that names the file."""
+    try:
+        file = read_parameter_file(path)
+    except ConfigError as error:
+        lines = [line for line in error.message.splitlines() if str(path) in line or ":" in line]
+        return Section(None, tuple(lines))
+    if file.section != side:
+        return Section(None, (f"{path}:1:1: it is the file of {file.section}, not of {side}",))
+    found: dict[Fate, list[str]] = {fate: [] for fate in Fate}
+    for one in file.findings:
+        found[one.fate].append(f"{one.place(str(path))}: {one.what}: {one.why}")
+    parameters = file.parameters
+    if isinstance(parameters, ExtractParameters):
+        parameters = parameters.model_copy(update={"add_trandata": False})  # activation does it; the finding says so
+    return Section(parameters, tuple(found[Fate.REFUSED]), tuple(found[Fate.ATTENTION]))
