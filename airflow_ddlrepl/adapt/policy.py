@@ -69,7 +69,7 @@ class Policy:
 
 
 REPLAYED = Policy(on_drop_table=OnDropTable.DROP_FROM_CHANNEL_AND_TARGET, replays=True)
-"""The policy of the tables in `replay_ddl`, and of all at a target with `replicat`."""
+"""The policy of the tables in `replay_ddl`, and at a target with `replicat` of those that are as at the source."""
 
 
 def policy_at(
@@ -84,7 +84,10 @@ def policy_at(
     entry = channel.target_table_at(target, before or name)
     if entry is not None and entry.time_key:
         policy = replace(policy, keep_existing_structure=True)
-    policy = REPLAYED if channel.replays_at(target, before or name) else policy
+    if channel.replays_at(target, before or name):
+        policy = REPLAYED
+    elif channel.target(target).replicat is not None:
+        policy = replace(policy, on_drop_table=REPLAYED.on_drop_table)
     client = client_at(channel, target)
     decided = decide(client, before or name, ChangeKind.DDL)
     if before != name and decided.reason is Reason.NOT_MAPPED:  # it joins by a name that MAP lists

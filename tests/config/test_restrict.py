@@ -107,6 +107,7 @@ def test_no_table_is_both_restricted_and_replayed_as_text() -> None:
     with pytest.raises(ConfigError, match=r"sales\.\* can be a table of restrict\[0\]"):
         channel({"condition": "a = 1"}, **more)
     assert channel({"tables": "hr.*", "condition": "a = 1"}, **more).replays_text(ORDERS)
+    assert channel({"tables": "sales.*", "ignore": ["delete"]}, **more).replays_text(ORDERS)
 
 
 def test_conditions_apart_need_a_target_that_can_replace_some_rows() -> None:

@@ -119,8 +119,7 @@ class Channel(Section):
     @model_validator(mode="after")
     def _targets_differ(self) -> Channel:
         names = [target.name for target in self.targets_and_replays]
-        twice = sorted({name for name in names if names.count(name) > 1})
-        if twice:
+        if twice := sorted({name for name in names if names.count(name) > 1}):
             raise ValueError(f"two targets are called {', '.join(twice)}: a target's name is its identity")
         _require_known_targets(self)
         _require_names_by_map(self)
@@ -170,8 +169,8 @@ class Channel(Section):
     @property
     def has_properties(self) -> bool:
         """Return whether the file renames, filters or transforms anything at a target."""
-        mapped = self.source.extract or any(place.replicat is not None for place in self.targets_and_replays)
-        return bool(mapped) or any(getattr(self, key) for key in PROPERTIES)
+        mapped = self.source.extract or any(place.replicat for place in self.targets_and_replays)
+        return bool(mapped or any(getattr(self, key) for key in PROPERTIES))
 
     def columns_at(self, target: str, table: TableName) -> tuple[ColumnProperty, ...]:
         """Return the column_properties of a table, by its name at the source, at a target or replay."""
@@ -193,8 +192,8 @@ class Channel(Section):
 
     def restriction_at(self, target: str, table: TableName) -> Restriction | None:
         """Return the condition for the rows of a table, by its name at the source, that a target takes; None: all."""
-        found = next((p for p in self.restrict if p.is_of_changes and p.applies_to(target, table)), None)
-        return found or mapped_rows.restriction(self._parameters_at(target, table))
+        found = (p for p in self.restrict if p.is_of_changes and p.applies_to(target, table))
+        return next(found, None) or mapped_rows.restriction(self._parameters_at(target, table))
 
     def refresh_limit_at(self, target: str, table: TableName, context: str) -> Restriction | None:
         """Return which rows a refresh in this context replaces of a table that has rows at a target; None: all.
@@ -210,8 +209,8 @@ class Channel(Section):
 
     def target_table_at(self, target: str, table: TableName) -> TargetTable | None:
         """Return what a table, by its name at the source, has only at a target or replay; None when that is nothing."""
-        found = next((p for p in self.target_tables if p.applies_to(target, table)), None)
-        return found or mapped_rows.target_table(self._parameters_at(target, table))
+        found = (p for p in self.target_tables if p.applies_to(target, table))
+        return next(found, None) or mapped_rows.target_table(self._parameters_at(target, table))
 
     def _parameters_at(self, target: str, table: TableName) -> mapped_rows.Parameters:
         return mapped_rows.parameters_of(table, self.source.extract, self.target(target).replicat)
@@ -241,7 +240,8 @@ class Channel(Section):
 
     def replays_at(self, target: str, name: TableName) -> bool:
         """Return whether a target runs the text of the statements on a table, named as at the source."""
-        return self.target(target).replicat is not None or self.replays_text(name)
+        runs_texts = self.target(target).replicat or self.replays_text(name)
+        return bool(runs_texts) and not _is_unlike_source(self, target, name)
 
     def source_actions(self) -> tuple[AdaptAction, ...]:
         """Return the actions at the source, those of the source before those of the channel."""
@@ -254,6 +254,13 @@ class Channel(Section):
     def fingerprint(self) -> str:
         """Return 32 hex digits that change when the file's settings change; its layout and passwords don't count."""
         return _fingerprint(self)
+
+
+def _is_unlike_source(channel: Channel, target: str, name: TableName) -> bool:
+    """Has a table, named as at the source, other columns, rows or values at a target than at the source?"""
+    rows = channel.restriction_at(target, name)
+    differs = channel.columns_at(target, name) or channel.target_table_at(target, name) or (rows and rows.of_changes)
+    return bool(differs or channel.transformation_at(target, name))
 
 
 def _server_name(channel: str) -> str:
@@ -273,7 +280,14 @@ def _require_no_table_twice(entries: tuple[ReplayEntry, ...], data: dict[str, An
     lists = {"adapt_ddl": data.get("adapt_ddl", ()), "source.adapt_ddl": source.adapt_ddl if source else ()}
     lists |= {f"{place}.adapt_ddl": target.adapt_ddl for place, target in _numbered(data)}
     named = {key: data.get(key, ()) for key in PROPERTIES}
-    properties = {f"{key}[{i}]": one.tables for key, listed in named.items() for i, one in enumerate(listed)}
+    properties = {
+        f"{key}[{i}]": one.tables
+        for key, listed in named.items()
+        for i, one in enumerate(listed)
+        if not isinstance(one, Restriction) or not one.ignores_alone
+    }
+    listed = source.extract.tables if source and source.extract else ()
+    properties |= {one.label: (one.table,) for one in listed if one.condition or one.cols or one.cols_except}
     require_no_overlap(entries, lists, properties, {place: target.schemas for place, target in _numbered(data)})
 
 

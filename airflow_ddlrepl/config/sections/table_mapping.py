@@ -174,6 +174,11 @@ class Restriction(Property):
         """Return whether the entry says which changes a target takes."""
         return bool(self.of_changes or self.ignore)
 
+    @property
+    def ignores_alone(self) -> bool:
+        """Return whether the entry says nothing but which changes are ignored."""
+        return not self.of_changes and not self.refresh
+
     def for_changes(self) -> Restriction:
         """Return the entry without what it has for refreshes alone."""
         return self.model_copy(update={"refresh": "", "context": ""})

@@ -127,3 +127,30 @@ def test_a_table_is_not_loaded_again_when_other_changes_are_ignored(channel: Rep
     channel.replicate()
     channel.file.write_text(text)
     assert channel.rows("SELECT id FROM dw.tmp_kept ORDER BY 1") == [(1,), (7,)]
+
+
+def test_a_text_runs_where_the_table_is_as_at_the_source_and_others_are_adapted(channel: Replica) -> None:
+    channel.at_source(
+        "ALTER TABLE crm.archive /* text */ ADD note text DEFAULT 'none'",
+        "ALTER TABLE crm.account /* text */ ADD note text DEFAULT 'none'",
+        "ALTER TABLE crm.event ADD note text",
+        "INSERT INTO crm.archive VALUES (9, 9)",
+        "INSERT INTO crm.account VALUES (9, 'EU', 90, 's', 'mine'), (10, 'EU', 1, 's', 'mine')",
+        "INSERT INTO crm.event VALUES (9, 9, 'x')",
+    )
+    channel.capture()
+    text = channel.plan().text()
+    assert "ALTER TABLE dw.archive /* text */ ADD note" in text
+    assert "dw.account /* text */" not in text
+    channel.replicate()
+    assert channel.rows("SELECT * FROM dw.archive WHERE id = 9") == [(9, 9, "none")]
+    query = "SELECT account_id, region, amount, note, kind, twice FROM dw.account WHERE account_id >= 9"
+    assert channel.rows(query) == [(9, "EU", 90, "mine", "crm", 180)]
+    assert channel.rows("SELECT id, level, op FROM dw.event WHERE id = 9") == [(9, 9, "insert")]
+
+
+def test_a_table_that_is_dropped_leaves_the_target_too(channel: Replica) -> None:
+    channel.at_source("DROP TABLE crm.account", "DROP TABLE crm.archive")
+    channel.replicate()
+    found = channel.rows("SELECT to_regclass('dw.account')::text, to_regclass('dw.archive')::text")
+    assert found == [(None, None)]
