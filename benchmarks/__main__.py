@@ -26,6 +26,7 @@ from benchmarks import (
     ours,
     ratios,
     replays,
+    rules,
     scheduled,
     suspended,
 )
@@ -44,6 +45,7 @@ REPLAY, SEGMENTS = 5_000_000, 100_000
 TABLES = 500
 MEMORY = (1_000_000, 20_000_000)
 STATEMENTS = 100_000
+EVALUATED = 5_000_000
 MEASURES: dict[str, Callable[[ratios.Bench, Kind, argparse.Namespace], None]] = {
     "changes": lambda bench, kind, given: show(ratios.changes(bench, kind, scaled(CHANGES, given))),
     "keys": lambda bench, kind, given: show(keys.integrates(bench, kind, scaled(KEYS, given))),
@@ -58,7 +60,7 @@ MEASURES: dict[str, Callable[[ratios.Bench, Kind, argparse.Namespace], None]] = 
     "plan": lambda bench, kind, given: show_seconds(long_trail.plans(bench, kind, scaled(SEGMENTS, given))),
 }
 OF_EACH_KIND = ("changes", "keys", "refresh", "compare")
-PARTS = (*MEASURES, "memory", "ddl")
+PARTS = (*MEASURES, "memory", "ddl", "rules")
 
 
 def scaled(amount: int, given: argparse.Namespace) -> int:
@@ -74,7 +76,9 @@ def main(arguments: list[str] | None = None) -> int:
 
     if "ddl" in given.parts:
         evaluations.measure(scaled(STATEMENTS, given))
-    if set(given.parts) <= {"ddl"}:
+    if "rules" in given.parts:
+        rules.measure(scaled(EVALUATED, given))
+    if set(given.parts) <= {"ddl", "rules"}:
         return 0
     with (
         tempfile.TemporaryDirectory(prefix="ddlrepl-bench-") as name,

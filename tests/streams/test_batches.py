@@ -157,15 +157,15 @@ def test_what_the_rules_of_a_table_decide_alone_needs_no_statement(monkeypatch: 
         evaluator.evaluate(batch_of("V", K=[1, 2]))
 
 
-def test_conditions_are_written_as_sql_once_for_a_table(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_conditions_are_compiled_once_for_a_table(monkeypatch: pytest.MonkeyPatch) -> None:
     written = []
-    plain = row_numbers._write
+    plain = row_numbers._compile
 
     def write(*arguments: Any) -> None:
         written.append(arguments)
         plain(*arguments)
 
-    monkeypatch.setattr(row_numbers, "_write", write)
+    monkeypatch.setattr(row_numbers, "_compile", write)
     rules = RuleSet("p")
     rules.add(make_rule("r", ":dml.get_value('NEW','K').AccessNumber() = 1"))
     evaluator = BatchEvaluator(Client("c", ClientKind.DEQUEUE, rules))
@@ -197,6 +197,12 @@ def test_what_can_not_be_computed_for_a_batch(text: str, code: str, why: str) ->
     with pytest.raises(RuleError, match=why) as found:
         BatchEvaluator(Client("c", ClientKind.DEQUEUE, rules)).evaluate(batch_of(K=[0]))
     assert found.value.code == code
+
+
+def test_a_truncate_is_no_change_of_a_row() -> None:
+    batch = RowBatch("HR", "T", "DBS1", pa.table({"op": pa.array([5], pa.int8()), "before": pa.array([0], pa.int8())}))
+    with pytest.raises(RuleError, match="for rules a TRUNCATE is DDL"):
+        BatchEvaluator(Client("c", ClientKind.DEQUEUE, RuleSet("p"))).evaluate(batch)
 
 
 @pytest.mark.parametrize(

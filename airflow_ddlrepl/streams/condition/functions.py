@@ -13,7 +13,7 @@ class Function(NamedTuple):
     """A function of SQL: the kinds of its arguments, its own kind, and how it is computed.
 
     takes: None stands for a value of any kind, all of one kind. optional: how many of the last may be left out.
-    gives: None: the kind of the arguments. duck: the function of DuckDB that gives the same; empty where none does.
+    gives: None: the kind of the arguments.
     repeats: the last argument may be repeated. has_nulls: it is called with NULLs, too; others give NULL then.
     """
 
@@ -21,7 +21,6 @@ class Function(NamedTuple):
     gives: Kind | None
     run: Callable[..., Any]
     optional: int = 0
-    duck: str = ""
     repeats: bool = False
     has_nulls: bool = False
 
@@ -65,8 +64,8 @@ FUNCTIONS = {
     "UPPER": Function((_T,), _T, str.upper),
     "LOWER": Function((_T,), _T, str.lower),
     "SUBSTR": Function((_T, _N, _N), _T, _substring, optional=1),
-    "INSTR": Function((_T, _T), _N, lambda text, part: Decimal(text.find(part) + 1), duck="instr"),
-    "LENGTH": Function((_T,), _N, lambda text: Decimal(len(text)), duck="length"),
+    "INSTR": Function((_T, _T), _N, lambda text, part: Decimal(text.find(part) + 1)),
+    "LENGTH": Function((_T,), _N, lambda text: Decimal(len(text))),
     "TRIM": Function((_T,), _T, lambda text: _if_empty(text.strip(" "))),
     "LTRIM": Function((_T, _T), _T, lambda text, signs=" ": _if_empty(text.lstrip(signs)), optional=1),
     "RTRIM": Function((_T, _T), _T, lambda text, signs=" ": _if_empty(text.rstrip(signs)), optional=1),
@@ -81,12 +80,12 @@ FUNCTIONS = {
     "TRUNC": Function((_N, _N), _N, _truncated, optional=1),
     "MOD": Function((_N, _N), _N, _remainder),
     "BITAND": Function((_N, _N), _N, lambda left, right: Decimal(int(left) & int(right))),
-    "NVL": Function((None, None), None, _first, duck="coalesce", has_nulls=True),
-    "COALESCE": Function((None, None), None, _first, duck="coalesce", repeats=True, has_nulls=True),
+    "NVL": Function((None, None), None, _first, has_nulls=True),
+    "COALESCE": Function((None, None), None, _first, repeats=True, has_nulls=True),
     "NULLIF": Function((None, None), None, lambda left, right: None if left == right else left, has_nulls=True),
     "GREATEST": Function((None, None), None, max, repeats=True),
     "LEAST": Function((None, None), None, min, repeats=True),
-    "RAWTOHEX": Function((Kind.RAW,), _T, lambda raw: raw.hex().upper(), duck="hex"),
+    "RAWTOHEX": Function((Kind.RAW,), _T, lambda raw: raw.hex().upper()),
 }
 NOT_THE_SAME_AGAIN = frozenset(
     [

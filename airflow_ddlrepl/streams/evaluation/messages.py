@@ -168,12 +168,13 @@ def _like(of: Evaluator, node: tree.Like) -> Answer:
     return (
         None
         if value is None
-        else (_like_pattern(node.pattern, node.escape).fullmatch(value) is not None) != node.negated
+        else (like_pattern(node.pattern, node.escape).fullmatch(value) is not None) != node.negated
     )
 
 
 @lru_cache(1024)
-def _like_pattern(pattern: str, escape: str) -> re.Pattern[str]:
+def like_pattern(pattern: str, escape: str) -> re.Pattern[str]:
+    """Return a pattern of LIKE as a regular expression. escape: empty when there is none."""
     found, at = "", 0
     while at < len(pattern):
         sign = pattern[at]

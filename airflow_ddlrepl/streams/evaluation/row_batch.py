@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cached_property
@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from airflow_ddlrepl.errors import RuleError
 from airflow_ddlrepl.model.change import Op
 from airflow_ddlrepl.streams.condition.kinds import Kind
 from airflow_ddlrepl.streams.evaluation.reduce import ColumnFacts, Facts, Presence
@@ -30,7 +31,7 @@ class RowClass:
     flags: which rows of the batch they are; None: all.
     """
 
-    facts: Facts
+    command: Command
     tag: bytes | None
     flags: Flags | None
 
@@ -81,47 +82,52 @@ class RowBatch:
         return int(relevant.min()) if len(relevant) else WHOLE
 
     @cached_property
-    def key(self) -> tuple[Any, ...]:
-        """Return what conditions compiled for this batch depend on; batches with the same key share them."""
+    def layout(self) -> tuple[Any, ...]:
+        """Return what compiled conditions depend on; batches with the same layout share them."""
         return (
-            self.owner,
-            self.name,
-            self.source_database,
             self.least_before,
-            self.rows.schema,
+            tuple((field.name, field.type) for field in self.rows.schema),
             frozenset(self.absent),
             self.key_columns,
             tuple(sorted(self.kinds.items())),
-            frozenset(self.attributes),
+            tuple((name, values.type) for name, values in sorted(self.attributes.items())),
         )
 
     def classes(self) -> Iterator[RowClass]:
-        """Yield the classes of the batch's rows."""
+        """Yield the classes of the batch's rows. Raises RuleError RUL-119 for an operation that is none of a row."""
         tags: list[tuple[bytes | None, Flags | None]] = [(None, None)]
         if self.tags is not None and self.tags.null_count < len(self.tags):
             encoded = pc.dictionary_encode(self.tags, null_encoding="encode")
             codes = encoded.indices.to_numpy(zero_copy_only=False)
             tags = [(tag, codes == code) for code, tag in enumerate(encoded.dictionary.to_pylist())]
-        for op in np.unique(self.ops):
-            if op not in COMMANDS:
-                continue
-            command = COMMANDS[Op(op)]
+        if not np.isin(self.ops, [*COMMANDS]).all():
+            raise RuleError(
+                f"a batch of rows of {self.owner}.{self.name} has an operation that is no change of a row",
+                code="RUL-119",
+                hint="for rules a TRUNCATE is DDL: evaluate it as a DDL LCR",
+            )
+        for op, command in COMMANDS.items():
             of_op = self.ops == op
             for tag, flags in tags:
                 both = of_op if flags is None else of_op & flags
                 if both.any():
-                    yield RowClass(self._facts(command, tag), tag, None if both.all() else both)
+                    yield RowClass(command, tag, None if both.all() else both)
 
-    def _facts(self, command: Command, tag: bytes | None) -> Facts:
-        attributes = {
+    def attributes_of(self, rows: RowClass) -> dict[str, Any]:
+        """Return the attributes of the rows of a class, by member functions."""
+        return {
             "get_object_owner": self.owner,
             "get_object_name": self.name,
             "get_source_database_name": self.source_database,
-            "get_command_type": command.value,
-            "get_tag": tag,
-            "is_null_tag": "Y" if tag is None else "N",
+            "get_command_type": rows.command.value,
+            "get_tag": rows.tag,
+            "is_null_tag": "Y" if rows.tag is None else "N",
         }
-        return Facts(command, attributes, {name: self._column(name, command) for name in self.columns})
+
+    def facts(self, rows: RowClass) -> Facts:
+        """Return what is known of the rows of a class."""
+        columns = {name: self._column(name, rows.command) for name in self.columns}
+        return Facts(rows.command, self.attributes_of(rows), columns)
 
     @cached_property
     def columns(self) -> tuple[str, ...]:
@@ -146,25 +152,39 @@ class RowBatch:
         return self.kinds.get(column) or arrow_kind(self.rows.schema.field(f"a_{column}").type)
 
     def message(self, at: int) -> RowLcr:
-        """Return one row as a row LCR, for what has no exact counterpart in SQL."""
-        command = COMMANDS[Op(int(self.ops[at]))]
-        before = int(self.befores[at])
-        old, new = {}, {}
-        for name in self.columns:
-            if command is not Command.DELETE and not (name in self.absent and self.absent[name][at]):
-                new[name] = self._value(f"a_{name}", name, at)
-            has_old = command is not Command.INSERT and before >= self.needed_before(name)
-            if has_old and f"b_{name}" in self.rows.column_names:
-                old[name] = self._value(f"b_{name}", name, at)
-        tag = None if self.tags is None else self.tags[at].as_py()
-        known = {_ATTRIBUTES[one]: values[at].as_py() for one, values in self.attributes.items() if one in _ATTRIBUTES}
-        return RowLcr(self.owner, self.name, self.source_database, tag, command=command, old=old, new=new, **known)
+        """Return one row as a row LCR."""
+        return next(self.messages([at], self.columns))[1]
 
-    def _value(self, column: str, name: str, at: int) -> Any:
-        value = self.rows[column][at].as_py()
-        if value is not None and self.kinds.get(name) is Kind.NUMBER and isinstance(value, str | bytes):
-            return Decimal(value.decode() if isinstance(value, bytes) else value)
-        return value
+    def messages(self, places: Iterable[int], columns: Collection[str]) -> Iterator[tuple[int, RowLcr]]:
+        """Yield rows as row LCRs with their places, for what no kernel says. columns: that are looked at."""
+        names = [name for name in self.columns if name in columns]
+        news = {name: self._values(f"a_{name}", name) for name in names}
+        olds = {name: self._values(f"b_{name}", name) for name in names if f"b_{name}" in self.rows.column_names}
+        known = {_ATTRIBUTES[one]: values.to_pylist() for one, values in self.attributes.items() if one in _ATTRIBUTES}
+        tags = self.tags.to_pylist() if self.tags is not None else None
+        for at in map(int, places):
+            command, before = COMMANDS[Op(int(self.ops[at]))], int(self.befores[at])
+            new = {n: v[at] for n, v in news.items() if not (n in self.absent and self.absent[n][at])}
+            old = {n: v[at] for n, v in olds.items() if before >= self.needed_before(n)}
+            yield (
+                at,
+                RowLcr(
+                    self.owner,
+                    self.name,
+                    self.source_database,
+                    tags[at] if tags else None,
+                    command=command,
+                    old={} if command is Command.INSERT else old,
+                    new={} if command is Command.DELETE else new,
+                    **{name: values[at] for name, values in known.items()},
+                ),
+            )
+
+    def _values(self, column: str, name: str) -> list[Any]:
+        values: list[Any] = self.rows[column].to_pylist()
+        if self.kinds.get(name) is not Kind.NUMBER:
+            return values
+        return [Decimal(v.decode() if isinstance(v, bytes) else v) if isinstance(v, str | bytes) else v for v in values]
 
 
 _ATTRIBUTES = {

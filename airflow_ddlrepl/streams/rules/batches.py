@@ -1,9 +1,9 @@
-"""This module evaluates a client's rules for the rows of a table at once, by SQL over Arrow."""
+"""This module evaluates a client's rules for the rows of a table at once, by kernels of Arrow."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from airflow_ddlrepl.streams.evaluation.row_batch import RowBatch, RowClass
 from airflow_ddlrepl.streams.evaluation.row_numbers import Program, first_true
 from airflow_ddlrepl.streams.rules.client import Client
 from airflow_ddlrepl.streams.rules.rule import Rule, RuleSet
+from airflow_ddlrepl.streams.rules.split import SplitRule, split_rule
 
 DISCARDED, WITHOUT_RULE = -1, -2
 Numbers = np.ndarray[Any, np.dtype[np.int32]]
@@ -34,27 +35,47 @@ class Taken:
         return found
 
 
-@dataclass(slots=True)
 class _Ordered:
     """The rules of a rule set as they are tried: those with an action first; an index finds those of a table."""
 
-    rules: list[Rule]
-    index: KeyIndex = field(init=False)
-    version: int = -1
-
-    def __post_init__(self) -> None:
+    def __init__(self, rules: RuleSet | None) -> None:
+        found = list(rules.rules.values()) if rules is not None else []
+        self.rules = sorted(found, key=lambda rule: not rule.action.changes_messages)
         self.index = KeyIndex(rule.condition for rule in self.rules)
+        self.split: list[SplitRule | None] = [None] * len(self.rules)
+
+    def active(self, batch: RowBatch, attributes: Mapping[str, Any]) -> tuple[int, ...]:
+        """Return the numbers of the rules that values of rows decide, up to one that is true for all of them."""
+        return tuple(self._active(batch, attributes))
+
+    def _active(self, batch: RowBatch, attributes: Mapping[str, Any]) -> Iterator[int]:
+        for number in self.index.of(batch.owner, batch.name):
+            split = self.split[number]
+            if split is None:
+                split = self.split[number] = split_rule(self.rules[number])
+            if split.may_be_true(attributes):
+                yield number
+                if split.rest is None:
+                    return
+
+    def rest(self, number: int) -> SplitRule:
+        """Return a rule that `active` has found."""
+        found = self.split[number]
+        assert found is not None
+        return found
 
 
 class BatchEvaluator:
     """A batch evaluator decides which rows of a table's batches a client takes; rules for other tables cost nothing.
 
-    What is left of the rules for a table and kind of change is written as SQL once.
+    The names of the table, the kind of change and the tag decide which rules are looked at. What these say of values is
+    compiled once for all tables with the same columns.
     """
 
     def __init__(self, client: Client) -> None:
         self._client = client
-        self._positive = self._negative = _Ordered([])
+        self._positive = self._negative = _Ordered(None)
+        self._active: dict[tuple[Any, ...], tuple[tuple[int, ...], tuple[int, ...]]] = {}
         self._programs: dict[tuple[Any, ...], Program] = {}
         self._versions: tuple[int, int] = (-2, -2)
 
@@ -74,55 +95,50 @@ class BatchEvaluator:
         return Taken(found, self._positive.rules)
 
     def _refresh(self) -> None:
-        """Compile again when a rule set has changed."""
+        """Begin again when a rule set has changed."""
         positive, negative = self._client.positive, self._client.negative
         versions = (-1 if positive is None else positive.version, -1 if negative is None else negative.version)
         if versions != self._versions:
-            self._versions, self._programs = versions, {}
-            self._positive, self._negative = _ordered(positive), _ordered(negative)
+            self._versions, self._programs, self._active = versions, {}, {}
+            self._positive, self._negative = _Ordered(positive), _Ordered(negative)
 
     def _program(self, batch: RowBatch, rows: RowClass) -> Program:
-        key = (*batch.key, rows.facts.command, rows.tag)
-        found = self._programs.get(key)
+        """Return the program for rows of a batch; tables whose rules say the same of the same columns share it."""
+        names = (batch.owner, batch.name, batch.source_database, rows.tag)
+        key = (*names, rows.command)
+        active = self._active.get(key)
+        if active is None:
+            attributes = batch.attributes_of(rows)
+            negative, positive = (one.active(batch, attributes) for one in (self._negative, self._positive))
+            active = self._active[key] = (negative, positive)
+        used = [self._negative.rest(number) for number in active[0]] + [self._positive.rest(n) for n in active[1]]
+        depends = any(one.depends_on_names for one in used)
+        program_key = (active, batch.layout, rows.command, names if depends else None)
+        found = self._programs.get(program_key)
         if found is None:
-            found = self._programs[key] = self._compiled(batch, rows.facts)
+            found = self._programs[program_key] = self._compiled(active, batch.facts(rows))
         return found
 
-    def _compiled(self, batch: RowBatch, facts: Facts) -> Program:
+    def _compiled(self, active: tuple[tuple[int, ...], tuple[int, ...]], facts: Facts) -> Program:
         steps: list[tuple[int, tree.Truth]] = []
-        for _number, rest in _left(self._negative, batch, facts):
+        for number in active[0]:
+            rest = _rest(self._negative.rest(number), facts)
             if isinstance(rest, tree.Known):
-                return Program(tuple(steps), DISCARDED)
+                if rest.value:
+                    return Program(tuple(steps), DISCARDED)
+                continue
             steps.append((DISCARDED, rest))
         if self._client.positive is None:
             return Program(tuple(steps), WITHOUT_RULE)
-        for number, rest in _left(self._positive, batch, facts):
+        for number in active[1]:
+            rest = _rest(self._positive.rest(number), facts)
             if isinstance(rest, tree.Known):
-                return Program(tuple(steps), number)
+                if rest.value:
+                    return Program(tuple(steps), number)
+                continue
             steps.append((number, rest))
         return Program(tuple(steps) if any(number >= 0 for number, _ in steps) else (), DISCARDED)
 
 
-def _ordered(rules: RuleSet | None) -> _Ordered:
-    found = list(rules.rules.values()) if rules is not None else []
-    return _Ordered(sorted(found, key=lambda rule: not rule.action.changes_messages))
-
-
-def _left(rules: _Ordered, batch: RowBatch, facts: Facts) -> Iterable[tuple[int, tree.Truth]]:
-    """Yield what is left of the rules that can be true for rows of the batch, up to one that is true for all."""
-    for number in rules.index.of(batch.owner, batch.name):
-        rule = rules.rules[number]
-        if rule.variables and "dml" not in rule.variables:
-            continue
-        rest = reduced(rule.condition, facts)
-        if isinstance(rest, tree.Known):
-            if rest.value:
-                yield number, rest
-                return
-        else:
-            yield number, rest
-
-
-def evaluators(clients: Mapping[str, Client]) -> dict[str, BatchEvaluator]:
-    """Return an evaluator for each client."""
-    return {name: BatchEvaluator(client) for name, client in clients.items()}
+def _rest(split: SplitRule, facts: Facts) -> tree.Truth:
+    return tree.Known(True) if split.rest is None else reduced(split.rest, facts)
