@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 from airflow_ddlrepl.config.file.load import read_channel
+from airflow_ddlrepl.config.file.warnings import warnings
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.errors import ConfigError
 from airflow_ddlrepl.model.names import TableName
@@ -70,6 +71,23 @@ def test_another_name_is_another_setting_of_the_table() -> None:
 def test_what_is_refused(parameters: dict[str, Any], more: dict[str, Any], problem: str) -> None:
     with pytest.raises(ConfigError, match=problem):
         read(parameters, **more)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "more", "expected"),
+    [
+        ({}, {}, []),
+        ({"ddl": {}}, {}, []),
+        ({"ddl": {"include": [{"scope": "MAPPED"}]}}, {}, ["lets source and target differ"]),
+        ({"errors": [{"error": "42P07", "action": "IGNORE"}]}, {}, ["lets source and target differ"]),
+        ({"errors": [{"error": "42P07", "action": "ABEND"}]}, {}, []),
+        ({"remove_comments": ["before", "after"]}, {}, ["`after` is redundant"]),
+        ({}, {"adapt_ddl": [{"on_enroll_break": "REFRESH"}]}, ["policies of adapt_ddl do nothing there"]),
+    ],
+)
+def test_what_is_warned_of(parameters: dict[str, Any], more: dict[str, Any], expected: list[str]) -> None:
+    found = [line for line in warnings(read({"maps": MAPS, **parameters}, **more)) if "replicat" in line]
+    assert [part in line for part, line in zip(expected, found, strict=True)] == [True] * len(expected)
 
 
 def test_names_of_other_targets_are_given_by_table_properties() -> None:

@@ -17,6 +17,7 @@ from airflow_ddlrepl.ddl.base.same_shape import COLUMNS, partitioned_alike
 from airflow_ddlrepl.ddl.base.same_shape import differences as unlike_shapes
 from airflow_ddlrepl.ddl.columns.add_column import AddColumn
 from airflow_ddlrepl.ddl.columns.change_default import ChangeDefault
+from airflow_ddlrepl.ddl.columns.change_generated import ChangeGenerated
 from airflow_ddlrepl.ddl.columns.change_identity import ChangeIdentity
 from airflow_ddlrepl.ddl.columns.drop_column import DropColumn
 from airflow_ddlrepl.ddl.columns.fill_column import FillColumn
@@ -47,13 +48,15 @@ class Mapped:
     """A mapped statement is one as a Replicat has made it for a target.
 
     text: what runs. names: what the tables that it is about are called at the target before it; schemas: where those
-    lie that it makes. path: the schemas that names without one are looked for in, as a search_path.
+    lie that it makes. path: the schemas that names without one are looked for in, as a search_path. is_shaped: the
+    channel file gives the table other columns or another key than the source's, which no text of the source does.
     """
 
     text: str
     names: frozenset[TableName]
     schemas: tuple[str, ...]
     path: str
+    is_shaped: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +103,8 @@ class Statement:
 
         Its shape is made from the catalog then, whatever statement brought it.
         """
-        return self.table_state is None and (self.event.is_inspected or self.event.tag != NEW)
+        is_shaped = self.mapped is not None and self.mapped.is_shaped
+        return self.table_state is None and (self.event.is_inspected or self.event.tag != NEW or is_shaped)
 
     def is_none(self, found: TablePlan) -> bool:
         """Was the table only inspected, and nothing but rows changed?"""
@@ -280,8 +284,9 @@ def _expected(of: Statement, found: TablePlan) -> Expected:
     if found.is_removed or shape is None:
         return Expected(None)
     left = (c.name for c in shape.columns if c.default is None and c.id in known and known[c.id].default is not None)
+    own = (c.name for c in shape.columns if c.id not in known)
     return Expected(
-        shape, frozenset(left), frozenset(c.name for c in (of.table_state.columns if of.table_state else ()))
+        shape, frozenset((*left, *own)), frozenset(c.name for c in (of.table_state.columns if of.table_state else ()))
     )
 
 
@@ -291,6 +296,8 @@ def _counts(change: SchemaChange, expected: Expected) -> bool:
         return change.column.name in expected.before
     if isinstance(change, ChangeDefault):
         return change.name not in expected.free and canonical(change.old or "") != canonical(change.new or "")
+    if isinstance(change, ChangeGenerated):
+        return change.name not in expected.free
     if isinstance(change, ChangeTypeDefinition):
         return _rows_of(change.old) != _rows_of(change.new)
     return not isinstance(change, ForgetType)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from airflow_ddlrepl.config.goldengate.replicat import ErrorAction
 from airflow_ddlrepl.config.hvr.version import ISOLATED_SINCE, SINCE, is_older
 from airflow_ddlrepl.config.sections.adapt_actions import AdaptAction
 from airflow_ddlrepl.config.sections.channel import Channel
@@ -31,7 +32,7 @@ TARGET_ONLY = (
 def warnings(channel: Channel) -> list[str]:
     """Return one sentence per setting without effect or with a loss; empty when there is none."""
     found = (*_sides(channel), *_actions(channel), *_schemas(channel), *_rules(channel), *_rewinds(channel))
-    return [*found, *_truncates(channel), *_extract(channel), *_versions(channel)]
+    return [*found, *_truncates(channel), *_extract(channel), *_replicats(channel), *_versions(channel)]
 
 
 def _sides(channel: Channel) -> Iterator[str]:
@@ -107,8 +108,23 @@ def _extract(channel: Channel) -> Iterator[str]:
         yield "source.extract has no `ddl`: no schema change is captured; `ddl: {}` captures all"
     if len(set(extract.remove_comments)) > 1:
         yield "source.extract.remove_comments: `after` is redundant, `before` removes all comments"
-    if extract.substitutions and not channel.replay_ddl:
+    runs_text = channel.replay_ddl or any(place.replicat is not None for _, place in _places(channel))
+    if extract.substitutions and not runs_text:
         yield "source.extract.substitutions do nothing without replay_ddl: no target runs the source's text"
+
+
+def _replicats(channel: Channel) -> Iterator[str]:
+    for where, target in _places(channel):
+        replicat = target.replicat
+        if replicat is None:
+            continue
+        leaves_out = any(rule.action is not ErrorAction.ABEND for rule in replicat.errors)
+        if leaves_out or (replicat.ddl is not None and (replicat.ddl.include or replicat.ddl.exclude)):
+            yield f"{where}.replicat lets source and target differ where it leaves a statement out"
+        if len(set(replicat.remove_comments)) > 1:
+            yield f"{where}.replicat.remove_comments: `after` is redundant, `before` removes all comments"
+        if any(_set(action, TARGET_ONLY) for action in channel.adapt_ddl):
+            yield f"{where}.replicat: the policies of adapt_ddl do nothing there: the source's statements run"
 
 
 def _versions(channel: Channel) -> Iterator[str]:

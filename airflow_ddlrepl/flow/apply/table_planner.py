@@ -29,6 +29,7 @@ from airflow_ddlrepl.flow.mapping.capabilities import require_capable
 from airflow_ddlrepl.flow.mapping.row_filters import condition_reads, require_lasting
 from airflow_ddlrepl.flow.mapping.tables import (
     called,
+    is_shaped_at,
     names_later_columns,
     refused,
     require_like_parent,
@@ -132,7 +133,7 @@ class _Planner:
             require_capable(self.run.channel, self.target, [new], self.run.target(self.target).capabilities)
             if policy.adapts:
                 self._refuse_impossible(before, new, event, table_states)
-            is_new = (before is None or former) and not _runs_creation(self.replicat, event)
+            is_new = (before is None or former) and not self._runs_creation(new, event)
             if is_new and (policy.adapts or new.partition):
                 ours = (*self.now.values(), *table_states.values())
                 refuse_occupied(self.run, self.target, self.present, ours, new)
@@ -144,7 +145,7 @@ class _Planner:
             name_before=before.name if before else None,
             parent_before=self._seen(parent, policy, True) if parent else None,
         )
-        facts = replace(facts, existing=None) if _runs_creation(self.replicat, event) else facts
+        facts = replace(facts, existing=None) if new and self._runs_creation(new, event) else facts
         refusal = self._refusal(table_id, event)
         later = names_later_columns(self.run.channel, self.target, event, self.shape_at(table_id, _NEWEST))
         seen = self._seen(new, policy, later) if new else None
@@ -233,7 +234,7 @@ class _Planner:
         self, before: TableState | None, new: Table | None, event: Event, table_states: Mapping[int, TableState]
     ) -> TargetFacts:
         name, key = self.run.channel.target_name(self.target, new.name) if new else None, event.key
-        other = self._occupant(new.id, name, before, table_states) if new and name else None
+        other = _occupant(self.now, self.present, new.id, name, before, table_states) if new and name else None
         parent = table_states.get(new.partition.of) if new and new.partition else None
         has_gone = (
             new is not None
@@ -262,29 +263,38 @@ class _Planner:
             alters_types=able.alters_types,
         )
 
-    def _occupant(
-        self, table_id: int, name: TableName, before: TableState | None, table_states: Mapping[int, TableState]
-    ) -> TableState | None:
-        """Return the target's table under the name that the table is to have, when it is another table."""
-        if before is not None and before.name == name:
-            return None
-        for table_state in table_states.values():
-            if table_state.name == name and table_state.table_id != table_id:
-                return table_state
-        ours = {table_state.name for table_state in self.now.values()}
-        shape = None if name in ours else self.present.table(name)
-        return TableState(shape.id, name, shape) if shape else None
+    def _runs_creation(self, new: Table, event: Event) -> bool:
+        """Does the source's CREATE TABLE run? Then the target itself says what is in its way."""
+        is_text = event.tag == NEW and self.replicat is not None and self.replicat.statement(event) is not None
+        return is_text and not is_shaped_at(self.run.channel, self.target, new)
+
+
+def _occupant(
+    ours: Mapping[int, TableState],
+    present: ServerFacts,
+    table_id: int,
+    name: TableName,
+    before: TableState | None,
+    table_states: Mapping[int, TableState],
+) -> TableState | None:
+    """Return the target's table under the name that the table is to have, when it is another table.
+
+    ours: the channel's tables there as they are now. present: what the server there has.
+    """
+    if before is not None and before.name == name:
+        return None
+    for table_state in table_states.values():
+        if table_state.name == name and table_state.table_id != table_id:
+            return table_state
+    known = {table_state.name for table_state in ours.values()}
+    shape = None if name in known else present.table(name)
+    return TableState(shape.id, name, shape) if shape else None
 
 
 def _known(event: Event, table_id: int, before: TableState | None) -> Evidence:
     """Return what is known of an event: its statement, or what an inspection or the file's settings show."""
     is_seen = event.is_inspected or event.kind is EventKind.PROPERTIES
     return _inspected(event, table_id) if is_seen and before else evidence(event, table_id)
-
-
-def _runs_creation(replicat: TargetReplicat | None, event: Event) -> bool:
-    """Does the source's CREATE TABLE run? Then the target itself says what is in its way."""
-    return event.tag == NEW and replicat is not None and replicat.statement(event) is not None
 
 
 def _runs_text(policy: Policy, before: TableState | None, event: Event) -> bool:

@@ -137,3 +137,15 @@ def test_a_rewind_runs_the_statements_as_replicat_does(make: Make, databases: An
     made.at_target("DELETE FROM bk.bak_pay")
     made.rewind(before, "warehouse")
     made.settle()
+
+
+def test_statements_run_on_tables_whose_columns_map_names(make: Make, databases: Any) -> None:
+    """A new table of that kind is made as its options say: the source's text would make another one."""
+    colmap = {"use_defaults": True, "columns": {"amount": "v", "origin": "'a'"}}
+    maps = [{"source": "hr.*", "target": "bk.*", "colmap": colmap}]
+    made = replicat(make, databases, maps=maps, exclude=["hr.tmp"])
+    made.at_source("ALTER TABLE hr.pay ADD x int", "INSERT INTO hr.pay VALUES (2, 2, 2)")
+    made.at_source("CREATE TABLE hr.new (id int PRIMARY KEY, v int)", "INSERT INTO hr.new VALUES (3, 3)")
+    made.replicate()
+    assert made.rows("SELECT id, amount, origin, x FROM bk.pay ORDER BY 1") == [(1, 1, "a", None), (2, 2, "a", 2)]
+    assert made.rows("SELECT id, amount, origin FROM bk.new") == [(3, 3, "a")]
