@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from time import sleep
 
+from airflow_ddlrepl.adapt.plan.ddl_replay import BY_REPLICAT
 from airflow_ddlrepl.adapt.plan_model import Omission, Step, StepKind, TablePlan
 from airflow_ddlrepl.adapt.target_facts import Refusal
 from airflow_ddlrepl.config.goldengate.clauses import DdlScope
@@ -70,7 +71,7 @@ class TargetReplicat:
         refused: what the target has refused so far.
         """
         step = next((step for step in stop.steps if step.kind is StepKind.REFUSE), None)
-        if step is None or event.discarded:
+        if step is None or step.policy != BY_REPLICAT or event.discarded:  # a refusal that is not about a text counts
             return None
         code = next((one.code for (_, key), one in refused.items() if key == event.key and one.code), step.code)
         found = self.answer(event.key, code, _EXHAUSTED)
