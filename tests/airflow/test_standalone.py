@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import shutil
 import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
+from airflow_ddlrepl.engines.postgres.connection.connect import connect
 from airflow_ddlrepl.errors import DdlReplError
 from tests.airflow.support import shop
 from tests.airflow.support.answering import Asked
@@ -18,6 +20,8 @@ from tests.airflow.support.shared import Shared
 DAG = "ddlrepl__standalone__replicate"
 REWIND = "ddlrepl__standalone__rewind"
 REPLAY = "ddlrepl__standalone__replay"
+HR = "ddlrepl__hr__replicate"
+EXAMPLE = Path(__file__).parents[2] / "docs" / "examples" / "goldengate" / "renamed_schema"
 
 
 class Urls(NamedTuple):
@@ -85,3 +89,51 @@ def backfill(airflow: Asked, urls: Urls, place: tuple[Path, Path, str, str, str,
 
 def this_minute() -> datetime:
     return datetime.now(UTC).replace(second=0, microsecond=0)
+
+
+def answers(dsn: str, query: str) -> list[tuple[Any, ...]]:
+    with connect(dsn) as connection:
+        return connection.execute(query.encode()).fetchall()
+
+
+def example(shared: Shared) -> Path:
+    """The example in the folder of Airflow's channels, with this test's connections, its state beside it."""
+    for name in ("ehr.prm", "rhr.prm"):
+        shutil.copy(EXAMPLE / name, shared.bundle / name)
+    text = (EXAMPLE / "hr.yml").read_text()
+    text = text.replace("hr_db", "goldengate_source").replace("backup_db", "goldengate_target")
+    file = shared.bundle / "hr.yml"
+    file.write_text(f"{text}repository: sqlite:///{shared.home}/hr.db\ntrail: {shared.home}/hr.trail\n")
+    return file
+
+
+@pytest.mark.e2e
+@pytest.mark.timeout(900)
+@pytest.mark.xdist_group("standalone")
+def test_goldengate_s_parameter_files_replicate_rows_and_ddl_under_other_names(shared_airflow: Shared) -> None:
+    source, target, _ = shared_airflow.databases("goldengate")
+    airflow = shared_airflow.airflow
+    shop.run_sql(source, [
+        "CREATE SCHEMA hr",
+        "CREATE TABLE hr.emp (id int PRIMARY KEY, name text)",
+        "INSERT INTO hr.emp VALUES (1, 'Ada')",
+    ])  # fmt: skip
+    shop.activate(example(shared_airflow))
+    shop.run_sql(target, ["ALTER TABLE backup.emp ADD phone text"])
+    shop.run_sql(source, [
+        "ALTER TABLE hr.emp /* asked for by Bob */ ADD salary int DEFAULT 100",
+        "CREATE TABLE hr.dept (id int PRIMARY KEY, boss int REFERENCES hr.emp)",
+        "INSERT INTO hr.dept VALUES (1, 1)",
+        "CREATE TABLE hr.scratch_1 (id int)",
+        "INSERT INTO hr.emp VALUES (2, 'Bob', 200)",
+        "ALTER TABLE hr.dept RENAME TO department",
+        "ALTER TABLE hr.emp ADD phone text",
+        "UPDATE hr.emp SET name = 'Bobby', phone = '1' WHERE id = 2",
+    ])  # fmt: skip
+    airflow.wait_for_dag(HR)
+    airflow.command("dags", "unpause", HR, "--yes")
+    airflow.command("dags", "trigger", HR, "--run-id", "first")
+    assert airflow.wait_for_run(HR, "first", 420) == "success", airflow.task_logs()
+    assert answers(target, "SELECT id, name, salary FROM backup.emp ORDER BY 1") == [(1, "Ada", 100), (2, "Bobby", 200)]
+    assert answers(target, "SELECT id, boss FROM backup.department") == [(1, 1)]
+    assert answers(target, "SELECT to_regclass('backup.scratch_1')::text") == [(None,)]

@@ -18,14 +18,21 @@ def hidden(entries: Sequence[TableParameter | MapParameter]) -> Iterator[tuple[i
 
     Each is the number of the parameter, and that of the earlier one, which decides about those tables' rows.
     """
-    index = NameIndex([one.pattern for one in entries])
     seen: dict[str, int] = {}
+    patterns: dict[str, list[tuple[int, NameIndex]]] = {}
     for number, one in enumerate(entries):
         name = named_in_full(one.pattern)
-        found = index.matching(name)[0] if name is not None else seen.setdefault(one.pattern.lower(), number)
-        first = entries[found]
-        if found < number and one.options != first.options and _is_one_target(one, first, name):
-            yield number, found
+        earlier = [seen.setdefault(one.pattern.lower(), number)]
+        if name is None:
+            schema = one.pattern.partition(".")[0].lower()
+            known = patterns.setdefault("" if is_pattern(schema) or '"' in schema else schema, [])
+            known.append((number, NameIndex([one.pattern])))
+        else:
+            found = (*patterns.get("", ()), *patterns.get(name.schema.lower(), ()))
+            earlier += [at for at, index in found if index.matching(name)]
+        first = entries[min(earlier)]
+        if first is not one and one.options != first.options and _is_one_target(one, first, name):
+            yield number, min(earlier)
 
 
 def named_in_full(pattern: str) -> TableName | None:
