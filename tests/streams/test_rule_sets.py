@@ -130,12 +130,17 @@ def test_rule_sets_of_a_synchronous_capture() -> None:
     assert one.positive is other
 
 
-@pytest.mark.req("ST-R-14", "ST-R-21")
+@pytest.mark.req("ST-R-13", "ST-R-14", "ST-R-21")
 @pytest.mark.parametrize(
     ("kind", "takes"),
     [
         ("capture", {("row", "captured"), ("row", "persistent"), ("row", "buffered"), ("ddl", "captured")}),
         ("sync_capture", {("row", "captured"), ("row", "persistent"), ("row", "buffered")}),
+        (
+            "propagation",
+            {(kind, str(one)) for kind in ("row", "message") for one in MessageClass} - {("message", "captured")}
+            | {("ddl", "captured")},
+        ),
         ("apply", {("row", "captured"), ("row", "persistent"), ("ddl", "captured"), ("message", "persistent")}),
         ("dequeue", {("row", "persistent"), ("message", "persistent")}),
     ],
@@ -152,6 +157,24 @@ def test_which_messages_a_kind_of_client_can_have(kind: str, takes: set[tuple[st
     assert {name for name, one in messages.items() if verdict(of, one).is_taken} == takes
     refused = [verdict(of, one) for name, one in messages.items() if name not in takes]
     assert all(one.reason is Reason.NOT_FOR_CLIENT and one.why for one in refused)
+
+
+@pytest.mark.req("ST-R-01", "ST-R-02", "ST-R-22", "ST-R-23")
+@pytest.mark.parametrize("kind", ClientKind)
+def test_the_rule_sets_of_each_kind_of_client(kind: ClientKind) -> None:
+    """None, one of each, or both; another one takes the place of the one that is there."""
+    assert set(ClientKind) == {"capture", "sync_capture", "propagation", "apply", "dequeue"}
+    lcr = row("hr.a", message_class=MessageClass.PERSISTENT)
+    assert verdict(Client("c", kind), lcr).is_taken
+    one = Client("c", kind, rule_set("p", "a"))
+    assert verdict(one, lcr).is_taken
+    one.attach(rule_set("p2", "b"), is_positive=True)
+    assert not verdict(one, lcr).is_taken
+    if kind is not ClientKind.SYNC_CAPTURE:
+        one = Client("c", kind, rule_set("p", "a"), rule_set("n", "b"))
+        assert verdict(one, lcr).is_taken
+        one.attach(rule_set("n2", "a"), is_positive=False)
+        assert not verdict(one, lcr).is_taken
 
 
 @pytest.mark.req("ST-N-05", "ST-N-06", "ST-R-24")

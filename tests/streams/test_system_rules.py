@@ -52,6 +52,14 @@ def test_global_rules_with_tags_and_without_a_source_are_always_true() -> None:
     check_parsed(found)
 
 
+@pytest.mark.req("ST-S-57", "ST-S-64")
+def test_all_changes_with_rules_and_without_a_rule_set() -> None:
+    changes: list[Message] = [row("hr.t"), row("oe.x", "DELETE"), ddl("hr.t"), ddl("oe.ix", "CREATE INDEX")]
+    with_rules = client(made({"add_global_rules": {**CAPTURE, "include_ddl": True}}), "capture", "capture")
+    without = client(made({"create_capture": {"queue_name": "q", "capture_name": "c"}}), "capture", "c")
+    assert taken(with_rules, changes) == taken(without, changes) == [True] * 4
+
+
 @pytest.mark.req("ST-S-71", "ST-S-72", "ST-S-73")
 def test_schema_rules_of_a_propagation() -> None:
     call = {"schema_name": "hr", **PROPAGATION, "include_ddl": True, "source_database": SOURCE}

@@ -256,7 +256,7 @@ def test_functions_that_give_many_messages_are_for_captures() -> None:
     assert found.value.code == "RUL-125"
 
 
-@pytest.mark.req("ST-X-34")
+@pytest.mark.req("ST-X-34", "ST-X-35")
 def test_reserved_names_of_an_action_context() -> None:
     with pytest.raises(RuleError, match=r"STREAMS\$_OTHER in an action context") as found:
         ActionContext().with_pair("STREAMS$_OTHER", 1)

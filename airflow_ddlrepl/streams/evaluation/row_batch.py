@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import cached_property
 from typing import Any
@@ -132,11 +132,11 @@ class RowBatch:
     @cached_property
     def columns(self) -> tuple[str, ...]:
         """Return the names of the table's columns."""
-        return tuple(name[2:] for name in self.rows.column_names if name.startswith("a_"))
+        return tuple(dict.fromkeys(name[2:] for name in self.rows.column_names if name.startswith(("a_", "b_"))))
 
     def _column(self, name: str, command: Command) -> ColumnFacts:
         new = old = Presence.NEVER
-        if command is not Command.DELETE:
+        if command is not Command.DELETE and f"a_{name}" in self.rows.column_names:
             new = Presence.SOMETIMES if name in self.absent else Presence.ALWAYS
         if command is not Command.INSERT and f"b_{name}" in self.rows.column_names:
             needed = self.needed_before(name)
@@ -149,7 +149,8 @@ class RowBatch:
 
     def kind_of(self, column: str) -> Kind | None:
         """Return the kind of a column's values; None for one that conditions can't read."""
-        return self.kinds.get(column) or arrow_kind(self.rows.schema.field(f"a_{column}").type)
+        side = "a" if f"a_{column}" in self.rows.column_names else "b"
+        return self.kinds.get(column) or arrow_kind(self.rows.schema.field(f"{side}_{column}").type)
 
     def message(self, at: int) -> RowLcr:
         """Return one row as a row LCR."""
@@ -158,7 +159,7 @@ class RowBatch:
     def messages(self, places: Iterable[int], columns: Collection[str]) -> Iterator[tuple[int, RowLcr]]:
         """Yield rows as row LCRs with their places, for what no kernel says. columns: that are looked at."""
         names = [name for name in self.columns if name in columns]
-        news = {name: self._values(f"a_{name}", name) for name in names}
+        news = {name: self._values(f"a_{name}", name) for name in names if f"a_{name}" in self.rows.column_names}
         olds = {name: self._values(f"b_{name}", name) for name in names if f"b_{name}" in self.rows.column_names}
         known = {_ATTRIBUTES[one]: values.to_pylist() for one, values in self.attributes.items() if one in _ATTRIBUTES}
         tags = self.tags.to_pylist() if self.tags is not None else None
@@ -179,6 +180,19 @@ class RowBatch:
                     **{name: values[at] for name, values in known.items()},
                 ),
             )
+
+    def only(self, flags: Flags) -> RowBatch:
+        """Return the rows of the batch for which the flags are set."""
+        if flags.all():
+            return self
+        chosen = pa.array(flags)
+        return replace(
+            self,
+            rows=self.rows.filter(chosen),
+            absent={name: values[flags] for name, values in self.absent.items()},
+            tags=None if self.tags is None else self.tags.filter(chosen),
+            attributes={name: values.filter(chosen) for name, values in self.attributes.items()},
+        )
 
     def _values(self, column: str, name: str) -> list[Any]:
         values: list[Any] = self.rows[column].to_pylist()

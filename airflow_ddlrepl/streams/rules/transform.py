@@ -4,10 +4,39 @@ from __future__ import annotations
 
 from typing import TypeVar
 
+import numpy as np
+
+from airflow_ddlrepl.streams.evaluation.row_batch import RowBatch
 from airflow_ddlrepl.streams.messages import Message, RowLcr
+from airflow_ddlrepl.streams.rules.batches import DISCARDED, WITHOUT_RULE, Taken
 from airflow_ddlrepl.streams.rules.decide import Reason, Verdict
+from airflow_ddlrepl.streams.rules.rule import ActionContext
 from airflow_ddlrepl.streams.transformations.declared import transformed
+from airflow_ddlrepl.streams.transformations.row_batches import migrated_batch, transformed_batch
 from airflow_ddlrepl.streams.transformations.row_migration import migrated
+
+
+def transform_batch(batch: RowBatch, taken: Taken) -> list[RowBatch]:
+    """Return the taken rows of a batch as their rules leave them, in batches of one table and one set of columns.
+
+    Each batch is in log order. Raises RuleError RUL-122 and RUL-127 where a declared transformation can't be done.
+    """
+    groups: list[tuple[ActionContext, list[int]]] = []
+    for number in np.unique(taken.numbers):
+        if number != DISCARDED:
+            action = taken.rules[number].action if number != WITHOUT_RULE else ActionContext()
+            numbers = next((of for one, of in groups if one == action), None)
+            if numbers is None:
+                groups.append((action, [int(number)]))
+            else:
+                numbers.append(int(number))
+    found = []
+    for action, numbers in groups:
+        rows = batch.only(np.isin(taken.numbers, numbers))
+        subset = action.subset
+        found.append(transformed_batch(rows if subset is None else migrated_batch(rows, subset), action.declared))
+    return found
+
 
 Some = TypeVar("Some", bound=Message)
 
