@@ -14,11 +14,13 @@ import pyarrow as pa
 
 from airflow_ddlrepl.config.streams.procedure import Procedure
 from airflow_ddlrepl.config.streams.rule_procedures import AddSchemaRules, AddTableRules
+from airflow_ddlrepl.config.streams.transformations import DeleteColumn, RenameSchema
 from airflow_ddlrepl.streams.evaluation.row_batch import RowBatch
 from airflow_ddlrepl.streams.procedures.environment import Environment
 from airflow_ddlrepl.streams.procedures.run import run
 from airflow_ddlrepl.streams.rules.batches import BatchEvaluator
 from airflow_ddlrepl.streams.rules.client import Client
+from airflow_ddlrepl.streams.rules.transform import transform_batch
 
 TABLES, SCHEMAS, RESIDUAL = 2_000, 10, 5
 NUMBERS = (50, 5_000, 50_000)
@@ -77,7 +79,7 @@ def batches(changes: int) -> list[RowBatch]:
 
 
 def measure(changes: int) -> None:
-    """Print changes a second with each number of rules, the first batch of each table with and without the others."""
+    """Print changes a second with each number of rules, and with the taken rows picked out and transformed."""
     data = batches(changes)
     total = sum(len(one) for one in data)
     for count in NUMBERS:
@@ -90,3 +92,25 @@ def measure(changes: int) -> None:
         print(
             f"{count:,} rules: {rate:,.0f} changes/s, {taken:,} of {total:,} taken; made in {seconds:.1f} s", flush=True
         )
+    for is_declared in (False, True):
+        rate = transforming(data, is_declared)
+        print(f"with the taken rows{' transformed' * is_declared}: {rate:,.0f} changes/s", flush=True)
+
+
+def transforming(data: list[RowBatch], is_declared: bool) -> float:
+    """Changes a second with the taken rows picked out, and with declared transformations done to them."""
+    environment = Environment()
+    for number, call in enumerate(calls(NUMBERS[0])):
+        (rule,) = run(call, environment)
+        if is_declared:
+            schema = f"app{number // RESIDUAL}"
+            run(RenameSchema(rule_name=rule.name, from_schema_name=schema, to_schema_name="dw"), environment)
+            for table in range(number // RESIDUAL, 200, SCHEMAS):
+                table_name = f"{schema}.t{table}"
+                run(DeleteColumn(rule_name=rule.name, table_name=table_name, column_name="customer"), environment)
+    (of,) = environment.clients.values()
+    evaluator = BatchEvaluator(of)
+    started = time.process_time()
+    for one in data:
+        transform_batch(one, evaluator.evaluate(one))
+    return sum(len(one) for one in data) / (time.process_time() - started)

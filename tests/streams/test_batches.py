@@ -176,6 +176,17 @@ def test_conditions_are_compiled_once_for_a_table(monkeypatch: pytest.MonkeyPatc
     assert list(evaluator.evaluate(batch_of(K=[1, 2, 3])).numbers) == [0, 1, DISCARDED]
 
 
+def test_another_rule_set_of_the_same_age() -> None:
+    of = Client("c", ClientKind.DEQUEUE)
+    evaluator = BatchEvaluator(of)
+    assert list(evaluator.evaluate(batch_of(K=[1, 2])).numbers) == [WITHOUT_RULE] * 2
+    for value in (1, 2):
+        rules = RuleSet("p")
+        rules.add(make_rule("r", f":dml.get_value('NEW','K').AccessNumber() = {value}"))
+        of.attach(rules, is_positive=True)
+        assert list(evaluator.evaluate(batch_of(K=[1, 2])).is_taken) == [value == 1, value == 2]
+
+
 @pytest.mark.req("ST-R-44")
 def test_each_row_of_a_statement_is_evaluated() -> None:
     rules = RuleSet("p")

@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
+from airflow_ddlrepl.config.streams.rule_procedures import AddGlobalRules
 from airflow_ddlrepl.errors import RuleError
+from airflow_ddlrepl.streams.procedures.run import run
 from airflow_ddlrepl.streams.rules.rule import Rule
 from tests.streams.making import battery, class_for, client, made, row, taken, taken_names
 
@@ -120,6 +122,10 @@ def test_who_has_to_name_a_source_database() -> None:
         with pytest.raises(RuleError, match="names no source database") as found:
             made(*calls)
         assert found.value.code == "RUL-112"
+    environment = made()
+    with pytest.raises(RuleError, match="for apply process c names no"):
+        run(AddGlobalRules(streams_type="apply", streams_name="c"), environment)  # type: ignore[arg-type]
+    assert (environment.clients, environment.rule_sets, environment.rules) == ({}, {}, {})
 
 
 @pytest.mark.req("ST-S-45")

@@ -53,9 +53,9 @@ def add_rules(call: ForClient | ForPropagation, environment: Environment) -> lis
             named = name or environment.made_up(word)
             made.append(Rule(named, text, condition, is_system=not scope.and_condition))
     environment.require_free(made)
-    client = client_of(call, environment)
     if isinstance(call, calls.AddGlobalRules):
-        _require_source(call, client, environment)
+        _require_source(call, kind, environment)
+    client = client_of(call, environment)
     rules = rule_set_of(client, environment, is_positive=call.inclusion_rule)
     environment.warnings += _warnings(call, client, scope, made)
     return [_added(rule, rules, environment) for rule in made]
@@ -97,15 +97,20 @@ def _check(call: ForClient | ForPropagation, kind: ClientKind, scope: Scope) -> 
         )
 
 
-def _require_source(call: calls.AddGlobalRules, client: Client, environment: Environment) -> None:
+def _require_source(call: calls.AddGlobalRules, kind: ClientKind, environment: Environment) -> None:
     """Raise RuleError RUL-112 for a global rule without a source where changes of several databases arrive."""
-    is_downstream = client.kind is ClientKind.CAPTURE and client.name in environment.downstream
-    if call.source_database is None and (is_downstream or client.kind is ClientKind.APPLY):
-        what = f"downstream {client.kind.words}" if is_downstream else client.kind.words
+    queue = environment.name(call.queue_name)
+    names = (
+        {environment.name(call.streams_name)}
+        if call.streams_name
+        else {client.name for client in environment.clients.values() if client.queue == queue}
+    )
+    is_downstream = kind is ClientKind.CAPTURE and bool(names & environment.downstream)
+    if call.source_database is None and (is_downstream or kind is ClientKind.APPLY):
+        what = f"downstream {kind.words}" if is_downstream else kind.words
+        name = f" {call.streams_name}" if call.streams_name else ""
         raise RuleError(
-            f"add_global_rules for {what} {client.name} names no source database",
-            code="RUL-112",
-            hint="set source_database",
+            f"add_global_rules for {what}{name} names no source database", code="RUL-112", hint="set source_database"
         )
 
 

@@ -77,7 +77,7 @@ class BatchEvaluator:
         self._positive = self._negative = _Ordered(None)
         self._active: dict[tuple[Any, ...], tuple[tuple[int, ...], tuple[int, ...]]] = {}
         self._programs: dict[tuple[Any, ...], Program] = {}
-        self._versions: tuple[int, int] = (-2, -2)
+        self._compiled_for: tuple[tuple[RuleSet | None, int], ...] = ()
 
     def evaluate(self, batch: RowBatch) -> Taken:
         """Return what the client takes of a batch's rows. Raises RuleError RUL-118 and RUL-119 as conditions do."""
@@ -97,9 +97,9 @@ class BatchEvaluator:
     def _refresh(self) -> None:
         """Begin again when a rule set has changed."""
         positive, negative = self._client.positive, self._client.negative
-        versions = (-1 if positive is None else positive.version, -1 if negative is None else negative.version)
-        if versions != self._versions:
-            self._versions, self._programs, self._active = versions, {}, {}
+        now = tuple((rules, -1 if rules is None else rules.version) for rules in (positive, negative))
+        if now != self._compiled_for:
+            self._compiled_for, self._programs, self._active = now, {}, {}
             self._positive, self._negative = _Ordered(positive), _Ordered(negative)
 
     def _program(self, batch: RowBatch, rows: RowClass) -> Program:
