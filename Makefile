@@ -13,7 +13,7 @@ VERSION ?= 18
 # Every test that starts a process would compile the product anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup setup-pg15 setup-chromium dist demo test test-readme unit lint bench chaos requirements clean
+.PHONY: help setup setup-pg15 setup-chromium dist demo test test-thorough test-readme unit lint bench chaos requirements clean
 
 help: ## this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{printf "%-20s %s\n", $$1, $$2}'
@@ -44,8 +44,11 @@ dist: ## the wheel and the constraints file to install it with, in dist/; needs 
 demo: setup ## replicate Airflow's own database through all its migrations, compare, and go back to earlier moments
 	@$(BIN)/python -m airflow_ddlrepl.demo
 
-test: lint setup-pg15 setup-chromium ## lint and all tests
-	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist loadgroup --durations=20
+test: lint setup-pg15 setup-chromium ## lint and the tests: under 20 minutes
+	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist loadgroup --durations=20 -m "not thorough"
+
+test-thorough: setup setup-pg15 setup-chromium ## the other tests: kills, random histories, PostgreSQL 15, the README in a fresh environment
+	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist loadgroup --durations=20 -m thorough
 
 unit: setup ## the tests that start no server: about a minute
 	$(BIN)/python -m pytest -n $(UNIT_WORKERS) --dist loadgroup -m "not server" -q

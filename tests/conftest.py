@@ -61,12 +61,36 @@ SERVERS = {"private_server", "pg18", "pg15", "databases", "spark", "runner", "ai
 """A test that has one of these fixtures, if only through another one, starts a server: it is marked `server`."""
 
 
+THOROUGH = (
+    "tests/airflow/test_readme.py",
+    "tests/chaos/",
+    "tests/conformance/test_killed.py",
+    "tests/conformance/test_suspended.py",
+    "tests/demo/",
+    "tests/security/test_secrets.py",
+    "tests/spark/test_cluster.py",
+)
+"""These tests take minutes, and say of the whole what others say of its parts: they are marked `thorough`."""
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests that start a server, before `-m` chooses."""
+    """Mark the tests that start a server, and those that run on PostgreSQL 15 as well, before `-m` chooses."""
+    versions: dict[object, set[object]] = {}
     for item in items:
+        versions.setdefault(getattr(item, "function", None), set()).add(_version(item))
+    for item in items:
+        is_second = _version(item) == 15 and 18 in versions[getattr(item, "function", None)]
+        if is_second or item.nodeid.startswith(THOROUGH):
+            item.add_marker("thorough")
         if SERVERS & set(getattr(item, "fixturenames", ())):
             item.add_marker("server")
+
+
+def _version(item: pytest.Item) -> object:
+    """Return the version of PostgreSQL that a test is parametrised with, if it is."""
+    params = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
+    return params.get("databases", params.get("version"))
 
 
 @pytest.hookimpl(tryfirst=True)

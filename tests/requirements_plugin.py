@@ -1,7 +1,8 @@
 """Records the outcome of every test that carries `@pytest.mark.req(...)` in var/requirements.json.
 
-A whole run replaces the record; a run of some tests only changes theirs. `make requirements` reads it. An ID that
-tests/requirements.csv does not list ends the run before its first test, also one of a story or of a parametrised case.
+A whole run, or `make test`, replaces the record; a run of other tests only changes theirs. `make requirements` reads
+it. An ID that tests/requirements.csv does not list ends the run before its first test, also one of a story or of a
+parametrised case.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 RECORD = ROOT / "var" / "requirements.json"
+NOT_THOROUGH = "not thorough"
 CATALOGUE = Path(__file__).with_name("requirements.csv")
 
 
@@ -60,7 +62,8 @@ class Recorder:
     """Gathers reports (also those that xdist's workers send) and writes the record at the end."""
 
     def __init__(self, config: pytest.Config) -> None:
-        whole = not any(config.getoption(name) for name in ("file_or_dir", "keyword", "markexpr"))
+        some = [config.getoption(name) for name in ("file_or_dir", "keyword", "markexpr")]
+        whole = not any(one for one in some if one != NOT_THOROUGH)
         self.tests: dict[str, dict[str, Any]] = {} if whole else read_record()
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:

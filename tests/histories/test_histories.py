@@ -67,6 +67,7 @@ def test_histories_on_18(pg18: Any, first: int) -> None:
     _check(pg18, first)
 
 
+@pytest.mark.thorough
 @pytest.mark.req("HVR-W-06", "HVR-W-11", "HVR-W-14")
 @pytest.mark.parametrize("first", _starts(5, FIRST + 60))
 def test_histories_that_are_rewound(pg18: Any, first: int) -> None:
@@ -74,77 +75,90 @@ def test_histories_that_are_rewound(pg18: Any, first: int) -> None:
     _check(pg18, first, _sampled(Rememberer, 1, 5))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("first", _starts(5, FIRST + 80))
 def test_histories_with_properties(pg18: Any, first: int) -> None:
     """The channel file gives columns other names, or leaves them out, and says otherwise every few cycles."""
     _check(pg18, first, Renaming)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("first", _starts(5, FIRST + 102))
 def test_histories_with_properties_that_are_rewound(pg18: Any, first: int) -> None:
     """A replay shows what stood there by the names that the file gives it now."""
     _check(pg18, first, _sampled(RenamingRememberer))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("first", _starts(5, FIRST + 123))
 def test_histories_that_are_replayed_as_text(pg18: Any, first: int) -> None:
     """What is refused is adapted in a run of its own."""
     _check(pg18, first, Replaying)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("first", _starts(5, FIRST + 141))
 def test_histories_with_conditions(pg18: Any, first: int) -> None:
     """Rows come into the conditions and go out of them, and every few cycles there are others."""
     _check(pg18, first, Restricting)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("first", _starts(5, FIRST + 1000))
 def test_histories_on_15(pg15: Any, first: int) -> None:
     _check(pg15, first)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("first", _starts(5, FIRST + 164))
 def test_histories_with_functions(pg18: Any, first: int) -> None:
     """They give the values as they are, of other columns every few acts: loads, the log and comparisons agree."""
     _check(pg18, first, Transforming)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", [_sampled(RestrictingRememberer), _sampled(TransformingRememberer)])
 def test_histories_with_conditions_or_functions_that_are_rewound(pg18: Any, kind: type[Player]) -> None:
     """A point is gone back to by what the file says then: other rows or values than the targets had at the time."""
     _check(pg18, FIRST + 168, kind)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("first", _starts(5, FIRST + 184))
 def test_histories_with_multiranges(pg18: Any, first: int) -> None:
     """Range types say what their multiranges are called, and these are renamed, moved and used in columns."""
     _check(pg18, first, _sampled(RangingRememberer))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("first", _starts(5, FIRST + 190))
 def test_histories_without_event_triggers(pg18: Any, first: int) -> None:
     """Between a change and what tells it the plan calls the table unsafe; at any other point it is as it was."""
     _check(pg18, first, _sampled(InspectingRememberer))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("first", _starts(5, FIRST + 198))
 def test_histories_with_a_silent_session(pg18: Any, first: int) -> None:
     """What a superuser altered with event triggers off is shown by later statements, or found by inspections."""
     _check(pg18, first, _sampled(SilentRememberer))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("first", _starts(5, FIRST + 205))
 def test_histories_of_keys_and_generated_columns(pg18: Any, first: int) -> None:
     """Keys go, come again and are deferrable, columns stand in any order, dropped tables come again with others."""
     _check(pg18, first, _sampled(KeyRememberer))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("first", _starts(5, FIRST + 212))
 def test_histories_of_tables_that_leave_the_stream(pg18: Any, first: int) -> None:
     """They are unlogged and logged again, lose their key, have generated columns: all that are not named are equal."""
     _check(pg18, first, Leaving)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("first", _starts(6, FIRST + 220))
 def test_histories_with_refused_rows(pg18: Any, first: int) -> None:
     """Targets refuse rows of some tables for a while: each cycle names these, and applies all others."""
