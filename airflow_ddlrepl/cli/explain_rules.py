@@ -22,7 +22,7 @@ from airflow_ddlrepl.streams.messages import DdlLcr, Message, MessageClass
 from airflow_ddlrepl.streams.procedures.environment import Environment
 from airflow_ddlrepl.streams.procedures.run import environment_of
 from airflow_ddlrepl.streams.rules.client import Client, ClientKind
-from airflow_ddlrepl.streams.rules.explain import ExplainedClient, explain
+from airflow_ddlrepl.streams.rules.explain import ExplainedClient, ExplainedSet, explain, explain_set
 from airflow_ddlrepl.streams.rules.written_messages import message_of
 
 
@@ -40,9 +40,9 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """An explanation is that of each client, and the messages that a statement is."""
+    """An explanation is that of each client, and then that of each rule set that no client has."""
 
-    clients: tuple[ExplainedClient, ...]
+    clients: tuple[ExplainedClient | ExplainedSet, ...]
 
     def to_json(self) -> list[dict[str, Any]]:
         """Return the explanations as JSON values."""
@@ -62,7 +62,14 @@ def explain_rules(path: Path, question: Question) -> Explanation:
     case = NameCase.LOWER if question.dialect is Dialect.POSTGRES else NameCase.UPPER
     environment = environment_of(_parameters(path), case)
     clients = list(_chosen(environment, question.client))
-    found = [explain(one, each) for one in clients for each in _messages(question, case, one)]
+    found: list[ExplainedClient | ExplainedSet] = [
+        explain(one, each) for one in clients for each in _messages(question, case, _class_for(one))
+    ]
+    if not question.client:
+        used = [rules for one in clients for rules in (one.positive, one.negative)]
+        unused = [rules for rules in environment.rule_sets.values() if rules not in used]
+        asked = [(rules, each) for rules in unused for each in _messages(question, case, MessageClass.PERSISTENT)]
+        found += [explain_set(rules, each) for rules, each in asked]
     return Explanation(tuple(found))
 
 
@@ -92,7 +99,7 @@ def _chosen(environment: Environment, name: str) -> Iterator[Client]:
     clients = list(environment.clients.values())
     wanted = environment.name(name) if name else ""
     found = [one for one in clients if not wanted or one.name == wanted]
-    if not found:
+    if not found and (name or not environment.rule_sets):
         known = [one.name for one in clients]
         what = f"there is no client {name}" if name else "the file makes no client"
         raise ConfigError(
@@ -101,13 +108,13 @@ def _chosen(environment: Environment, name: str) -> Iterator[Client]:
     yield from found
 
 
-def _messages(question: Question, case: NameCase, client: Client) -> Iterator[Message]:
-    """Yield what is asked about, as messages of a class that the client can have."""
+def _messages(question: Question, case: NameCase, of: MessageClass) -> Iterator[Message]:
+    """Yield what is asked about, as messages of a class unless it names another."""
     if bool(question.change) == bool(question.statement):
         hint = '--change \'{"object": "hr.t", "command": "INSERT", "new": {"id": 1}}\' or --statement \'ALTER TABLE …\''
         raise ConfigError("give either a change or a statement", code="CFG-183", hint=hint)
     if question.statement:
-        yield from _statements(question, case, _class_for(client))
+        yield from _statements(question, case, of)
         return
     try:
         data = json.loads(question.change, parse_float=float)
@@ -116,7 +123,7 @@ def _messages(question: Question, case: NameCase, client: Client) -> Iterator[Me
             f"the change is no JSON: {error}", code="CFG-183", hint="write it in one pair of quotes"
         ) from None
     if isinstance(data, dict):
-        data.setdefault("class", _class_for(client).value)
+        data.setdefault("class", of.value)
         if question.source and "type" not in data:
             data.setdefault("source_database", question.source)
     yield message_of(data, case)

@@ -50,7 +50,7 @@ def test_a_change_that_is_taken(run: Run) -> None:  # noqa: F811
     assert (found["client"], found["kind"], found["taken"]) == ("APPLY", "apply", True)
     assert found["rule"] == "DML_RULE"
     negative, positive = found["rule_sets"]
-    assert (negative["rules"], negative["others"]) == ([], 1)
+    assert (negative["rules"], negative["others"], negative["true"], positive["true"]) == ([], 1, False, True)
     rules = {one["name"]: one for one in positive["rules"]}
     assert (rules["DML_RULE"]["true"], rules["DDL_RULE"]["true"]) == (True, False)
     parts = {part["text"]: part["true"] for part in rules["DML_RULE"]["parts"]}
@@ -81,6 +81,23 @@ def test_each_object_of_a_statement(run: Run) -> None:  # noqa: F811
     lines = outcome.out.splitlines()
     assert lines[0] == "apply process APPLY takes it: positive rule DDL_RULE is true"
     assert "          true: :ddl.get_object_owner() = 'HR'   -- 'HR'" in {line[2:] for line in lines} | set(lines)
+
+
+def test_rule_sets_that_no_client_has(run: Run, tmp_path: Path) -> None:  # noqa: F811
+    script = """BEGIN
+      DBMS_RULE_ADM.CREATE_RULE_SET('rs');
+      DBMS_RULE_ADM.CREATE_RULE('r', ':dml.get_value(''NEW'', ''"ID"'').AccessNumber() > 1');
+      DBMS_RULE_ADM.ADD_RULE('r', 'rs');
+    END;
+    /
+    """
+    (tmp_path / "x.sql").write_text(script)
+    for number, is_true in ((2, True), (1, False)):
+        change = json.dumps({**JOBS, "new": {"id": number}})
+        (found,) = json.loads(run("rules", "explain", tmp_path / "x.sql", "--change", change, "--json").out)
+        assert (found["name"], found["true"], found["rules"][0]["true"]) == ("RS", is_true, is_true)
+    lines = run("rules", "explain", tmp_path / "x.sql", "--change", change).out.splitlines()
+    assert lines[0] == "  rule set RS (of no client) is not true: 1 rule"
 
 
 @pytest.mark.parametrize(

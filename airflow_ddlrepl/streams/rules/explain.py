@@ -43,12 +43,41 @@ class ExplainedRule:
 
 @dataclass(frozen=True, slots=True)
 class ExplainedSet:
-    """An explained rule set is its rules that can be true for the message. others: how many more it has."""
+    """An explained rule set is its rules that can be true for the message. others: how many more it has.
+
+    side: positive or negative; empty for one that no client has.
+    """
 
     side: str
     rules: RuleSet
     explained: tuple[ExplainedRule, ...]
     others: int
+
+    @property
+    def is_true(self) -> bool:
+        """Return whether a rule of the rule set is true for the message."""
+        return any(rule.answer for rule in self.explained)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the explanation as JSON values."""
+        return {
+            "side": self.side,
+            "name": self.rules.name,
+            "true": self.is_true,
+            "others": self.others,
+            "rules": [_rule_json(rule) for rule in self.explained],
+        }
+
+    def lines(self) -> Iterator[str]:
+        """Yield the explanation as lines for a person."""
+        whose = f"{self.side} rule set {self.rules.name}" if self.side else f"rule set {self.rules.name} (of no client)"
+        others = f", {self.others} more for other objects" if self.others else ""
+        yield f"  {whose} is {'true' if self.is_true else 'not true'}: {_count(self.explained)}{others}"
+        for rule in self.explained:
+            yield f"    {rule.rule.name}: {_WORDS[rule.answer]}{f' ({rule.note})' if rule.note else ''}"
+            for part in rule.parts:
+                values = f"   -- {part.values}" if part.values else ""
+                yield f"      {'  ' * part.depth}{_WORDS[part.answer]}: {part.text}{values}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +98,7 @@ class ExplainedClient:
             "why": verdict.why or verdict.reason.value,
             "rule": verdict.rule.name if verdict.rule else None,
             "warnings": list(verdict.warnings),
-            "rule_sets": [_set_json(one) for one in self.sets],
+            "rule_sets": [one.to_json() for one in self.sets],
         }
 
     def lines(self) -> Iterator[str]:
@@ -79,45 +108,32 @@ class ExplainedClient:
         yield f"{self.client.kind.words} {self.client.name} {does}: {verdict.why or verdict.reason.value}"
         yield from (f"  warning: {text}" for text in verdict.warnings)
         for one in self.sets:
-            others = f", {one.others} more for other objects" if one.others else ""
-            yield f"  {one.side} rule set {one.rules.name}: {_count(one.explained)}{others}"
-            for rule in one.explained:
-                yield f"    {rule.rule.name}: {_WORDS[rule.answer]}{f' ({rule.note})' if rule.note else ''}"
-                for part in rule.parts:
-                    values = f"   -- {part.values}" if part.values else ""
-                    yield f"      {'  ' * part.depth}{_WORDS[part.answer]}: {part.text}{values}"
+            yield from one.lines()
 
 
 def _count(rules: Sequence[ExplainedRule]) -> str:
     return "1 rule" if len(rules) == 1 else f"{len(rules)} rules"
 
 
-def _set_json(one: ExplainedSet) -> dict[str, Any]:
+def _rule_json(rule: ExplainedRule) -> dict[str, Any]:
     return {
-        "side": one.side,
-        "name": one.rules.name,
-        "others": one.others,
-        "rules": [
-            {
-                "name": rule.rule.name,
-                "condition": rule.rule.text,
-                "true": rule.answer,
-                "note": rule.note,
-                "parts": [{"depth": p.depth, "text": p.text, "true": p.answer, "values": p.values} for p in rule.parts],
-            }
-            for rule in one.explained
-        ],
+        "name": rule.rule.name,
+        "condition": rule.rule.text,
+        "true": rule.answer,
+        "note": rule.note,
+        "parts": [{"depth": p.depth, "text": p.text, "true": p.answer, "values": p.values} for p in rule.parts],
     }
 
 
 def explain(client: Client, message: Message) -> ExplainedClient:
     """Explain what a client does with a message. Raises RuleError RUL-118 as conditions do."""
     sides = (("negative", client.negative), ("positive", client.positive))
-    sets = tuple(_explained_set(side, rules, message) for side, rules in sides if rules is not None)
+    sets = tuple(explain_set(rules, message, side) for side, rules in sides if rules is not None)
     return ExplainedClient(client, decide(client, message), sets)
 
 
-def _explained_set(side: str, rules: RuleSet, message: Message) -> ExplainedSet:
+def explain_set(rules: RuleSet, message: Message, side: str = "") -> ExplainedSet:
+    """Explain which rules of a rule set are true for a message. Raises RuleError RUL-118 as conditions do."""
     found = list(rules.rules.values())
     if not isinstance(message, UserMessage):
         index = KeyIndex(rule.condition for rule in found)
