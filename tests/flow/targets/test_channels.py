@@ -37,6 +37,14 @@ def tables(dsn: str, schema: str = "public") -> set[str]:
         return {name for (name,) in rows}
 
 
+def stored(replica: Replica) -> tuple[set[str], set[str]]:
+    """The names that the channel's tables have at the source and at the target, as they are stored."""
+    with flow.open_channel(replica.file, InProcess()) as run:
+        known = run.repository.latest_revisions(run.channel.name).values()
+    at_target = replica.rows("select schema_name || '.' || table_name from ddlrepl.tables")
+    return {str(one.table.name) for one in known if one.table}, {name for (name,) in at_target}
+
+
 def deactivate(replica: Replica) -> None:
     with flow.open_channel(replica.file, InProcess()) as cycle:
         flow.deactivate(cycle)
@@ -210,7 +218,7 @@ def test_patterns_decide_which_new_tables_join(databases: Databases, tmp_path: P
     assert replica.rows("select count(*) from t_now") == [(2,)]
 
 
-@pytest.mark.req("HVR-P-22", "HVR-P-27", "HVR-P-28", "HVR-P-33")
+@pytest.mark.req("HVR-P-22", "HVR-P-27", "HVR-P-28", "HVR-P-29", "HVR-P-33")
 @pytest.mark.parametrize("ddl", ["triggers", "relations"])
 def test_new_tables_of_two_schemas_go_into_two_others(
     databases: Databases, tmp_path: Path, ddl: str, caplog: pytest.LogCaptureFixture
@@ -230,6 +238,7 @@ def test_new_tables_of_two_schemas_go_into_two_others(
     replica.settle()
     assert replica.rows("select i from bb1.tab order by 1") == [(1,), (10,)]
     assert replica.rows("select i, j from bb2.tab") == [(2, 5)]
+    assert stored(replica) == ({"public.start", "aa1.tab", "aa2.tab"}, {"public.start", "bb1.tab", "bb2.tab"})
     assert replica.rows("select to_regnamespace('aa1'), to_regnamespace('aa2')") == [(None, None)]
     replica.at_source(
         "alter table aa1.tab rename constraint tab_pkey to moved_pkey",
@@ -243,8 +252,9 @@ def test_new_tables_of_two_schemas_go_into_two_others(
     assert tables(databases.target, "bb1") == set()
 
 
-@pytest.mark.req("HVR-P-20")
+@pytest.mark.req("HVR-P-20", "HVR-P-24")
 def test_the_schema_whose_new_tables_join(databases: Databases, tmp_path: Path) -> None:
+    """The schema is stored with the new table, on both sides; nobody writes an action for it."""
     action = {"add_table_pattern": "*", "capture_schema": "aa1"}
     replica = channel(databases, tmp_path, source={"tables": ["public.start"]}, adapt_ddl=[action])
     replica.at_source("create table start (i int)", "create schema aa1")
@@ -252,6 +262,7 @@ def test_the_schema_whose_new_tables_join(databases: Databases, tmp_path: Path) 
     replica.at_source("create table aa1.t (i int)", "insert into aa1.t values (1)", "create table t (i int)")
     replica.settle()
     assert tables(databases.target) == {"start"} and tables(databases.target, "aa1") == {"t"}
+    assert stored(replica) == ({"public.start", "aa1.t"}, {"public.start", "aa1.t"})
 
 
 def test_excluded_tables_stay_out(databases: Databases, tmp_path: Path) -> None:
