@@ -44,7 +44,6 @@ def test_before_and_after_together_are_redundant() -> None:
 @pytest.mark.parametrize(
     ("extract", "problem"),
     [
-        ({"add_trandata": True}, r"channel:\d+: source.extract: add_trandata is not for a channel"),
         ({"ddl": {"exclude": [{"objname": "a.*"}]}}, "has EXCLUDE clauses only"),
         ({"ddl": {"include": [{"optyp": "drop"}]}}, "unknown key source.extract.ddl.include\\[0\\].optyp"),
         ({"ddl": {"include": [{"scope": "SOME"}]}}, "source.extract.ddl.include\\[0\\].scope"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from airflow_ddlrepl.config.base.name_pattern import any_matches
 from airflow_ddlrepl.config.base.section import Bytes, Seconds, Section, TablePattern
@@ -58,13 +58,6 @@ class Source(Section):
         None,
         description="GoldenGate's Extract: which DDL is captured, and how its text changes; or the path of its file",
     )
-
-    @field_validator("extract")
-    @classmethod
-    def _needs_no_logging_command(cls, value: ExtractParameters | None) -> ExtractParameters | None:
-        if value is not None and value.add_trandata:
-            raise ValueError("add_trandata is not for a channel: activation has tables log what their targets need")
-        return value
 
     def wants(self, name: TableName) -> bool:
         """Return whether `tables` matches the table and `exclude` does not."""

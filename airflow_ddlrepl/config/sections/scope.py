@@ -58,9 +58,10 @@ class Scope:
         transformed = [
             Whole(table, column) for one in channel.transform for table in one.tables for column in one.columns
         ]
-        tables = channel.source.extract.tables if channel.source.extract else ()
+        extract = channel.source.extract
+        tables = extract.tables if extract else ()
         maps = [one for place in channel.targets if place.replicat for one in place.replicat.maps]
-        listed = [Whole(one.table) for one in tables if needs_old_rows(one)]
+        listed = [Whole(one.table) for one in tables if needs_old_rows(one) or (extract and extract.add_trandata)]
         listed += [Whole(one.source) for one in maps if needs_old_rows(one)]
         histories = [Whole(table) for one in channel.target_tables if one.needs_old_rows for table in one.tables]
         return cls(

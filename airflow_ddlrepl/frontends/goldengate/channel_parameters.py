@@ -36,7 +36,4 @@ def section_of(path: Path, side: str) -> Section:
     found: dict[Fate, list[str]] = {fate: [] for fate in Fate}
     for one in file.findings:
         found[one.fate].append(f"{one.place(str(path))}: {one.what}: {one.why}")
-    parameters = file.parameters
-    if isinstance(parameters, ExtractParameters):
-        parameters = parameters.model_copy(update={"add_trandata": False})  # activation does it; the finding says so
-    return Section(parameters, tuple(found[Fate.REFUSED]), tuple(found[Fate.ATTENTION]))
+    return Section(file.parameters, tuple(found[Fate.REFUSED]), tuple(found[Fate.ATTENTION]))

@@ -65,6 +65,24 @@ def test_an_excluded_statement_is_discarded_and_told(make: Make) -> None:
     assert columns(made, "tmp") == "id x y"
 
 
+@pytest.mark.req("GG-E-44")
+def test_a_new_table_logs_whole_rows_from_its_create_table_on(make: Make) -> None:
+    """The server does it in the transaction of the CREATE TABLE, so that no update comes before it."""
+    made = replaying(make, tables=["public.*"], ddl={"include": [{"scope": "MAPPED"}]}, add_trandata=True)
+    made.at_source(
+        "CREATE TABLE n (id int PRIMARY KEY, v int, w int)",
+        "INSERT INTO n VALUES (1, 1, 1)",
+        "UPDATE n SET v = 2",
+        "CREATE SCHEMA other",
+        "CREATE TABLE other.m (id int PRIMARY KEY)",
+    )
+    with psycopg.connect(made.source) as connection:
+        logs = "SELECT relname, relreplident::text FROM pg_class WHERE relname IN ('n', 'm') ORDER BY 1"
+        assert connection.execute(logs).fetchall() == [("m", "d"), ("n", "f")]
+    made.replicate()
+    assert made.rows("TABLE n") == [(1, 2, 1)]
+
+
 def test_a_drop_of_several_tables_of_which_one_is_excluded_drops_none(make: Make) -> None:
     made = replaying(make, **MAPPED)
     made.at_source("DROP TABLE t, tmp")
