@@ -18,6 +18,7 @@ from airflow_ddlrepl.errors import ConfigError, DdlReplError
 if TYPE_CHECKING:
     from airflow_ddlrepl.compare.report import TableReport
     from airflow_ddlrepl.config.sections.channel import Channel
+    from airflow_ddlrepl.engines.change_values import ChangeValues
     from airflow_ddlrepl.engines.comparing import CompareTask
     from airflow_ddlrepl.engines.differing import Differing, DifferingTask
     from airflow_ddlrepl.engines.loading import FinishTask, LoadedChunk, LoadTask
@@ -63,6 +64,11 @@ class Engine(Protocol):
 
         seconds: how long the server has to answer, at most. Raises Unreachable or ConfigError.
         """
+        ...
+
+    @property
+    def values(self) -> ChangeValues:
+        """Return how values of the trail are shown as Arrow values, for the change feed."""
         ...
 
     def whole_rows_hint(self, table: Table, section: str) -> str:

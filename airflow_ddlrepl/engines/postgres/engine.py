@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from airflow_ddlrepl.engines.postgres.merge.staging_tables import Staged
     from airflow_ddlrepl.engines.postgres.source.source import PostgresSource
     from airflow_ddlrepl.engines.postgres.target_port import PostgresTarget
+    from airflow_ddlrepl.engines.postgres.types.arrow_values import PostgresValues
     from airflow_ddlrepl.engines.postgres.types.type_system import PostgresTypes
     from airflow_ddlrepl.engines.staging import StageTask
     from airflow_ddlrepl.model.table import Table
@@ -38,6 +39,12 @@ class PostgresEngine(Engine):
         from airflow_ddlrepl.engines.postgres.types.type_system import POSTGRES_TYPES
 
         return POSTGRES_TYPES
+
+    @property
+    def values(self) -> PostgresValues:
+        from airflow_ddlrepl.engines.postgres.types.arrow_values import POSTGRES_VALUES
+
+        return POSTGRES_VALUES
 
     def source(self, channel: Channel, location: str) -> PostgresSource:
         from airflow_ddlrepl.engines.postgres.source.source import PostgresSource

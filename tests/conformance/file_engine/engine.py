@@ -9,6 +9,7 @@ from typing import Any
 from airflow_ddlrepl.compare.report import TableReport
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.engines import Engine
+from airflow_ddlrepl.engines.change_values import ChangeValues
 from airflow_ddlrepl.engines.comparing import CompareTask
 from airflow_ddlrepl.engines.loading import FinishTask, LoadedChunk, LoadTask
 from airflow_ddlrepl.engines.source import Source
@@ -36,6 +37,10 @@ class FileEngine(Engine):
     @property
     def types(self) -> TypeSystem:
         return FileTypes()
+
+    @property
+    def values(self) -> ChangeValues:
+        raise _no_source()
 
     def whole_rows_hint(self, table: Table, section: str) -> str:
         raise _no_source()

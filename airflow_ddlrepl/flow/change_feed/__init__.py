@@ -1,0 +1,1 @@
+"""This package reads a table's row changes from the trail, as typed Arrow batches."""
