@@ -22,6 +22,7 @@ from airflow_ddlrepl.config.file.warnings import warnings
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.config.sections.location import resolve
 from airflow_ddlrepl.config.sections.refresh_options import options_for
+from airflow_ddlrepl.config.sections.scope import discards
 from airflow_ddlrepl.engines import source_types
 from airflow_ddlrepl.errors import ConfigError, Exit
 from airflow_ddlrepl.model.position import Position
@@ -272,8 +273,7 @@ def errors(path: Path) -> Result:
     """Return the errors that ended runs of the channel, newest first; before them the rows that targets discard."""
     with _repository(path) as (channel, repository):
         rows = [row.to_json() for row in repository.errors(channel.name)]
-        discards = any(one.discards for one in channel.target_tables)
-    if discards:
+    if discards(channel):
         rows = [*cast(Any, _with_flow(path, lambda flow, run: cast(Any, flow.discarded_rows(run)))), *rows]
     return Table(("id", "created", "stage", "code", "table", "at", "message", "hint"), tuple(rows), "no errors")
 

@@ -12,7 +12,9 @@ from airflow_ddlrepl.model.position import Position
 
 @dataclass(frozen=True, slots=True)
 class DiscardedRow:
-    """A discarded row is one of the source's that a target's table does not have (`coerce_error_policy: discard`).
+    """A discarded row is one of the source's that a target's table does not have.
+
+    A value does not fit (`coerce_error_policy: discard`), or its change lost a conflict (`conflicts`).
 
     key: the texts of its key's values. reason: which columns can't hold which value. values: the text of each value, by
     the target's column; None is NULL. at: where in the log it became so, or the position of the load that found it.
@@ -40,6 +42,10 @@ class DiscardedRows(Protocol):
 
     def all_of(self, table_id: int) -> Sequence[DiscardedRow]:
         """Return those of a table."""
+        ...
+
+    def conflicts(self) -> Mapping[int, Mapping[str, int]]:
+        """Return how many changes found another row than they were made to, by table and what became of them."""
         ...
 
     def newest(self, most: int) -> Sequence[DiscardedRow]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import Any
 
+from airflow_ddlrepl.config.base.conflict_answers import ConflictAnswers
 from airflow_ddlrepl.engines import engine
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import LogKey
@@ -34,7 +35,8 @@ class StageTask:
     transform: what computes values of the rows, from those of `whole`. transactions: files of the trail that have the
     transactions of these rows, where a column of the target takes their values. settings: the channel file's for the
     table, as `Channel.properties_at` returns them. is_resilient: rows that it inserts may be there already, and rows
-    that it changes may be missing. discarded: keys of the rows that the target has discarded.
+    that it changes may be missing. conflicts: the answers to conflicts; None: none are looked for. discarded: keys of
+    the rows that the target has discarded.
     """
 
     dsn: str = field(repr=False)
@@ -57,6 +59,7 @@ class StageTask:
     transactions: tuple[Blob, ...] = ()
     settings: str = ""
     is_resilient: bool = False
+    conflicts: ConflictAnswers | None = None
     discarded: frozenset[tuple[str, ...]] = frozenset()
 
 

@@ -156,6 +156,7 @@ class Applied:
 
     rows, changes: how many, by kind. statements: how many were run. notes: what each change means.
     discarded: changes that the target does not take, by table and reason. executed: what was run for schema changes.
+    conflicts: changes that found another row than they were made to, by table, conflict, and what became of them.
     """
 
     rows: Counter[str] = field(default_factory=Counter)
@@ -164,6 +165,7 @@ class Applied:
     warnings: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     discarded: Counter[str] = field(default_factory=Counter)
+    conflicts: Counter[str] = field(default_factory=Counter)
     executed: list[Executed] = field(default_factory=list)
 
     def count(self, step: ProgramStep) -> None:

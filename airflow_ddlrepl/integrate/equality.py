@@ -36,6 +36,12 @@ def canonical(values: pa.Array, how: Equality) -> pa.Array:
     return values
 
 
+def exact(values: pa.Array) -> pa.Array:
+    """Return floats as their bits, so that -0 differs from 0 in a row's image."""
+    same_width = {pa.float32(): pa.int32(), pa.float64(): pa.int64()}
+    return values.view(same_width[values.type]) if values.type in same_width else values
+
+
 def _without_scale(values: pa.Array) -> pa.Array:
     """Return numbers in send format with display scale 0, so that equal numbers have equal bytes.
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import pyarrow as pa
 
-from airflow_ddlrepl.integrate.equality import Ints
+from airflow_ddlrepl.integrate.equality import Ints, exact
 from airflow_ddlrepl.integrate.keys import KeyIds, renumber
 from airflow_ddlrepl.model.change import Op
 
@@ -61,7 +61,7 @@ def _codes(images: Iterable[pa.Array], rows: int) -> Ints:
     """Return a number for each row, equal for rows that look alike in all of these columns."""
     codes = np.zeros(rows, np.int64)
     for values in images:
-        encoded = _exact(values).dictionary_encode(null_encoding="encode")
+        encoded = exact(values).dictionary_encode(null_encoding="encode")
         codes = renumber(codes * len(encoded.dictionary) + encoded.indices.to_numpy(zero_copy_only=False))
     return codes
 
@@ -70,12 +70,6 @@ def _both(changes: pa.Table, column: str, came: Ints, went: Ints) -> pa.Array:
     new = changes[f"a_{column}"].take(pa.array(came))
     old = changes[f"b_{column}"].take(pa.array(went))
     return pa.chunked_array([*new.chunks, *old.chunks], type=new.type).combine_chunks()
-
-
-def _exact(values: pa.Array) -> pa.Array:
-    """Return floats as their bits, so that -0 differs from 0 in a row's image."""
-    same_width = {pa.float32(): pa.int32(), pa.float64(): pa.int64()}
-    return values.view(same_width[values.type]) if values.type in same_width else values
 
 
 def _sums(codes: Ints, came: int) -> tuple[Ints, Ints]:

@@ -38,12 +38,33 @@ class NetRows:
 
 
 @dataclass(frozen=True, slots=True)
+class Netting:
+    """These are ways in which changes are netted that not every target needs.
+
+    distinct: the source does not see to it that its rows differ in this key. resilient: any row may be there already or
+    be missing: each key that the changes name is in the result, with its last row or as one that is gone; changes must
+    have their whole rows, old and new. old: columns whose values before all changes are wanted, too, as `b_<column>`,
+    with `was_there`, and the place of the last change as `lsn`; only for resilient ones. None: not wanted.
+    """
+
+    distinct: bool = False
+    resilient: bool = False
+    old: Sequence[str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class _Rows:
-    """Net rows are places in the log: base key, newest change, and per sometimes absent column where its value is."""
+    """Net rows are places in the log: base key, newest change, and per sometimes absent column where its value is.
+
+    first: the change that has the row's old values as they were before all of them; none for a row that a key update
+    touches. is_old: was the row there before?
+    """
 
     base: Ints
     last: Ints
     value_at: dict[str, Ints]
+    first: Ints
+    is_old: Flags
 
 
 def net(
@@ -52,16 +73,12 @@ def net(
     key: Sequence[KeyColumn],
     columns: Sequence[str] | None = None,
     ids: KeyIds | None = None,
-    *,
-    distinct: bool = False,
-    resilient: bool = False,
+    how: Netting = Netting(),
 ) -> NetRows:
     """Return the net change of one table's rows by key; the rows are in log order, in the row-file schema.
 
     layout: every column in the order of the `absent` bitmap. columns: those wanted (default: all).
-    ids: the keys as the target numbered them. distinct: the source does not see to it that
-    its rows differ in this key. resilient: any row may be there already or be missing: each key that the changes name
-    is in the result, with its last row or as one that is gone; they must have their whole rows, old and new.
+    ids: the keys as the target numbered them.
     Raises NeedsTargetKeys when ids are needed and missing, SameKey.
     """
     absent = absent_columns(changes["absent"], layout)
@@ -69,17 +86,17 @@ def net(
     ids = key_ids(changes, key) if ids is None else ids
     wanted = list(layout if columns is None else columns)
     absent = {name: flags for name, flags in absent.items() if name in wanted}
-    if resilient:
+    if how.resilient:
         changes, ids = _without_moves(changes, ids)
     op = changes["op"].to_numpy()
-    if distinct:
+    if how.distinct:
         require_distinct(changes, ids, [name for name in layout if f"b_{name}" in changes.column_names])
     moving = _moving(op, ids)
     fates = _follow(op, ids, absent, moving)
-    kinds = _plain(op, ids, absent, moving, resilient)
+    kinds = _plain(op, ids, absent, moving, how.resilient)
     for kind in Kind:
         kinds[kind] = _joined(kinds[kind], [fate for fate in fates if fate.kind is kind], absent)
-    return _Taker(changes, [c.name for c in key], wanted, ids).tables(kinds)
+    return _Taker(changes, [c.name for c in key], wanted, ids, how.old).tables(kinds)
 
 
 def has_key_updates(changes: pa.Table, layout: Sequence[str], key: Sequence[KeyColumn]) -> bool:
@@ -155,7 +172,12 @@ def _plain(
         Kind.MOVE: keys[:0],
         Kind.INSERT: keys[is_new & ~is_gone],
     }
-    return {kind: _Rows(at, last[at], {name: h[at] for name, h in value_at.items()}) for kind, at in chosen.items()}
+    is_old = op[first] != Op.INSERT
+    old_at = np.where(is_old, first, last)  # of what came and went: the row that went
+    return {
+        kind: _Rows(at, last[at], {name: h[at] for name, h in value_at.items()}, old_at[at], is_old[at])
+        for kind, at in chosen.items()
+    }
 
 
 def _newest(key: Ints, rows: Ints, keys: int) -> Ints:
@@ -177,24 +199,34 @@ def _joined(rows: _Rows, fates: Sequence[Fate], absent: Iterable[str]) -> _Rows:
             )
             for i, name in enumerate(absent)
         },
+        np.concatenate([rows.first, np.full(len(fates), -1, np.int64)]),
+        np.concatenate([rows.is_old, np.ones(len(fates), bool)]),
     )
 
 
 class _Taker:
     """A taker copies the values of net rows out of the log."""
 
-    def __init__(self, changes: pa.Table, key: Sequence[str], columns: Sequence[str], ids: KeyIds) -> None:
+    def __init__(
+        self,
+        changes: pa.Table,
+        key: Sequence[str],
+        columns: Sequence[str],
+        ids: KeyIds,
+        old: Sequence[str] | None,
+    ) -> None:
         self.changes = changes.combine_chunks()
         self.key = key
         self.columns = columns
         self.ids = ids
+        self.old = old
 
     def tables(self, kinds: Mapping[Kind, _Rows]) -> NetRows:
         made: dict[Kind, Callable[[_Rows], dict[str, Any]]] = {
-            Kind.DELETE: self._base_keys,
-            Kind.UPDATE: lambda rows: {**self._values(rows), **_held(rows)},
+            Kind.DELETE: lambda rows: {**self._old_values(rows), **self._base_keys(rows)},
+            Kind.UPDATE: lambda rows: {**self._values(rows), **_held(rows), **self._old_values(rows)},
             Kind.MOVE: lambda rows: {**self._base_keys(rows), **self._values(rows), **_held(rows)},
-            Kind.INSERT: self._values,
+            Kind.INSERT: lambda rows: {**self._values(rows), **self._places(rows)},
         }
         tables = {kind: pa.table(made[kind](rows) if len(rows.base) else {}) for kind, rows in kinds.items()}
         return NetRows(tables[Kind.DELETE], tables[Kind.UPDATE], tables[Kind.MOVE], tables[Kind.INSERT])
@@ -208,6 +240,17 @@ class _Taker:
         whole = self._take(always, rows.last) if always else {}
         some = {f"a_{c}": self._take([f"a_{c}"], at)[f"a_{c}"] for c, at in rows.value_at.items()}
         return {f"a_{c}": some[f"a_{c}"] if c in rows.value_at else whole[f"a_{c}"] for c in self.columns}
+
+    def _old_values(self, rows: _Rows) -> dict[str, Any]:
+        """Return the values before all changes, if they are wanted, and whether there was a row."""
+        if self.old is None:
+            return {}
+        values = self._take([f"b_{name}" for name in self.old], rows.first) if self.old else {}
+        found = {f"b_{name}": values[f"b_{name}"] for name in self.old}
+        return {**found, "was_there": pa.array(rows.is_old), **self._places(rows)}
+
+    def _places(self, rows: _Rows) -> dict[str, Any]:
+        return {} if self.old is None else {"lsn": self._take(["lsn"], rows.last)["lsn"]}
 
     def _take(self, columns: Sequence[str], at: Ints) -> pa.Table:
         values = self.changes.select(list(columns))

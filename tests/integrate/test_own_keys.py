@@ -7,7 +7,7 @@ import pytest
 
 from airflow_ddlrepl.integrate.equality import KeyColumn
 from airflow_ddlrepl.integrate.images import SameKey
-from airflow_ddlrepl.integrate.net_changes import net
+from airflow_ddlrepl.integrate.net_changes import Netting, net
 from airflow_ddlrepl.model.change import Op
 
 Row = tuple[int, str]
@@ -42,7 +42,7 @@ def changes(*done: tuple[Row | None, Row | None]) -> pa.Table:
 )
 def test_two_rows_under_one_key(done: list[tuple[Row | None, Row | None]]) -> None:
     with pytest.raises(SameKey):
-        net(changes(*done), ["k", "v"], [KeyColumn("k")], distinct=True)
+        net(changes(*done), ["k", "v"], [KeyColumn("k")], how=Netting(distinct=True))
 
 
 def test_rows_one_after_the_other() -> None:
@@ -50,6 +50,6 @@ def test_rows_one_after_the_other() -> None:
         ((1, "a"), (2, "a")), (None, (1, "n")), ((2, "a"), (2, "b")), ((2, "b"), None), (None, (2, "m")),
         ((3, "x"), (4, "x")), ((4, "x"), (3, "x")),
     ]  # fmt: skip
-    found = net(changes(*done), ["k", "v"], [KeyColumn("k")], distinct=True)
+    found = net(changes(*done), ["k", "v"], [KeyColumn("k")], how=Netting(distinct=True))
     assert [len(rows) for rows in (found.deletes, found.moves)] == [0, 0]
     assert sorted(found.updates["a_k"].to_pylist()) == [1, 3] and found.inserts["a_k"].to_pylist() == [2]

@@ -131,4 +131,5 @@ def _slice(table_state: TableState, low: LogKey, high: LogKey, source: Table, wh
         values_in(settings),
         settings,
         is_resilient=is_loaded or bool(apart) or ignores or coerce_error_policy(settings) is CoerceErrorPolicy.DISCARD,
+        is_loaded=is_loaded,
     )

@@ -26,7 +26,8 @@ class Slice:
      condition: chooses the rows that the target takes, empty for all; it is about `whole`, the source's shape with what
     the target is not to have. values: the transformation that gives some of the values; empty: none. settings: the
     channel file's for the table, as `Channel.properties_at` returns them. is_resilient: rows that it inserts may be
-    there already, and rows that it changes may be missing.
+    there already, and rows that it changes may be missing. is_loaded: a refresh has loaded some of them, and it is not
+    known which.
     """
 
     table_id: int
@@ -40,6 +41,7 @@ class Slice:
     values: str = ""
     settings: str = ""
     is_resilient: bool = False
+    is_loaded: bool = False
 
 
 @dataclass(frozen=True, slots=True)

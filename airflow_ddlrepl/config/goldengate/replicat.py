@@ -8,6 +8,7 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
+from airflow_ddlrepl.config.base.conflict_answers import ConflictAnswers
 from airflow_ddlrepl.config.base.name_pattern import split_name_pattern
 from airflow_ddlrepl.config.base.section import Seconds, Section, Whole, YesNo, any_case
 from airflow_ddlrepl.config.goldengate.clauses import Clause, NamePattern, UpperCase
@@ -58,6 +59,9 @@ class MapParameter(RowOptions, _MapNames):
 
     colmap: ColumnMap | None = Field(None, description="COLMAP: which columns the target has, and their values")
     keycols: tuple[ColumnName, ...] = Field((), description="KEYCOLS: columns of the target that identify a row")
+    conflicts: ConflictAnswers | None = Field(
+        None, description="RESOLVECONFLICT and COMPARECOLS, with columns of the target"
+    )
     insert_all_records: YesNo = Field(False, description="INSERTALLRECORDS: every change is a row of its own")
 
     @model_validator(mode="after")
@@ -80,7 +84,14 @@ class MapParameter(RowOptions, _MapNames):
     @property
     def options(self) -> tuple[object, ...]:
         """Return what the parameter says of its tables' rows."""
-        return (self.condition, frozenset(self.ignore), self.colmap, self.keycols, self.insert_all_records)
+        return (
+            self.condition,
+            frozenset(self.ignore),
+            self.colmap,
+            self.keycols,
+            self.conflicts,
+            self.insert_all_records,
+        )
 
     @property
     def label(self) -> str:

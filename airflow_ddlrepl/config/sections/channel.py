@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
+from airflow_ddlrepl.config.base.conflict_answers import ConflictAnswers
 from airflow_ddlrepl.config.base.section import Section
 from airflow_ddlrepl.config.goldengate.extract import TableParameter
 from airflow_ddlrepl.config.goldengate.mapping import mapped_name, target_of
@@ -35,6 +36,7 @@ from airflow_ddlrepl.config.sections.table_mapping import (
     PROPERTIES,
     Column,
     ColumnProperty,
+    ConflictRule,
     Restrict,
     Restriction,
     Table,
@@ -74,6 +76,9 @@ class Channel(Section):
     transform: tuple[Transformation, ...] = Field((), description="which values the targets have, by Python functions")
     target_tables: tuple[TargetTable, ...] = Field(
         (), description="columns that only the targets have, and rows that stay there when they are deleted"
+    )
+    conflicts: tuple[ConflictRule, ...] = Field(
+        (), description="what happens where a target's row is not the one that a change was made to"
     )
     db_sequence: DbSequence = None
     defaults: Defaults = Field(Defaults.OWN, description="whose defaults apply where no action decides")
@@ -178,17 +183,8 @@ class Channel(Section):
         return (*mapped_rows.columns(self._parameters_at(target, table)), *others)
 
     def properties_at(self, target: str, table: TableName) -> str:
-        """Return the table's settings at a target (names, rows, values) as one JSON text; empty when it has none.
-
-        They are column_properties, table_properties, restrict, transform and target_tables; `digest` writes them.
-        """
-        of_table = (p for p in self.table_properties if p.applies_to(target, table))
-        rows, limit = self.restriction_at(target, table), self.refresh_limit_at(target, table, ADAPTDDL)
-        restricted = (rows and rows.for_changes(), limit and limit.for_refreshes())
-        replicat = self.target(target).replicat
-        mapped = mapped_name(table, replicat) if replicat is not None else None
-        others = (*restricted, self.transformation_at(target, table), self.target_table_at(target, table), mapped)
-        return digest((*self.columns_at(target, table), *islice(of_table, 1), *filter(None, others)))
+        """Return the table's settings at a target (names, rows, values, conflicts) as one JSON text, by `digest`."""
+        return _properties(self, target, table)
 
     def restriction_at(self, target: str, table: TableName) -> Restriction | None:
         """Return the condition for the rows of a table, by its name at the source, that a target takes; None: all."""
@@ -211,6 +207,11 @@ class Channel(Section):
         """Return what a table, by its name at the source, has only at a target or replay; None when that is nothing."""
         found = (p for p in self.target_tables if p.applies_to(target, table))
         return next(found, None) or mapped_rows.target_table(self._parameters_at(target, table))
+
+    def conflicts_at(self, target: str, table: TableName) -> ConflictAnswers | None:
+        """Return the answers to conflicts of a table, by its name at the source, at a target; None: no conflicts."""
+        found = next((p for p in self.conflicts if p.applies_to(target, table)), None)
+        return found or mapped_rows.conflicts(self._parameters_at(target, table))
 
     def _parameters_at(self, target: str, table: TableName) -> mapped_rows.Parameters:
         return mapped_rows.parameters_of(table, self.source.extract, self.target(target).replicat)
@@ -261,6 +262,21 @@ def _is_unlike_source(channel: Channel, target: str, name: TableName) -> bool:
     rows = channel.restriction_at(target, name)
     differs = channel.columns_at(target, name) or channel.target_table_at(target, name) or (rows and rows.of_changes)
     return bool(differs or channel.transformation_at(target, name))
+
+
+def _properties(channel: Channel, target: str, table: TableName) -> str:
+    of_table = (p for p in channel.table_properties if p.applies_to(target, table))
+    rows, limit = channel.restriction_at(target, table), channel.refresh_limit_at(target, table, ADAPTDDL)
+    replicat = channel.target(target).replicat
+    others = (
+        rows and rows.for_changes(),
+        limit and limit.for_refreshes(),
+        channel.transformation_at(target, table),
+        channel.target_table_at(target, table),
+        mapped_name(table, replicat) if replicat is not None else None,
+        channel.conflicts_at(target, table),
+    )
+    return digest((*channel.columns_at(target, table), *islice(of_table, 1), *filter(None, others)))
 
 
 def _server_name(channel: str) -> str:
@@ -331,6 +347,7 @@ def _require_no_option_twice(channel: Channel) -> None:
                 *(one for one in maps if mapped_rows.columns_by_map(one)),
             ],
             "target_tables": [one for one in maps if mapped_rows.target_table_by_map(one)],
+            "conflicts": [one for one in maps if mapped_rows.conflicts_by_map(one)],
         }
         for key, found in says.items():
             for number, one in enumerate(getattr(channel, key)):

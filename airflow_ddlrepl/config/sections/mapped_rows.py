@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from airflow_ddlrepl.config.base.conflict_answers import ConflictAnswers
 from airflow_ddlrepl.config.base.pattern_overlap import schema_and_name, tables_intersect
 from airflow_ddlrepl.config.condition.expression import Joined, Named
 from airflow_ddlrepl.config.condition.parser import condition, expression, spelled
@@ -46,6 +47,11 @@ def columns(by: Parameters) -> tuple[ColumnProperty, ...]:
 def target_table(by: Parameters) -> TargetTable | None:
     """Return what a table has only at the target; None: nothing."""
     return target_table_by_map(by.map) if by.map else None
+
+
+def conflicts(by: Parameters) -> ConflictAnswers | None:
+    """Return the answers to conflicts of a table, by the source's names of its columns; None: there are none."""
+    return conflicts_by_map(by.map) if by.map and by.map.conflicts else None
 
 
 def restriction(by: Parameters) -> Restriction | None:
@@ -112,9 +118,18 @@ def target_table_by_map(by: MapParameter) -> TargetTable | None:
     return TargetTable.model_validate({"extra": extra, "key": key, "time_key": by.insert_all_records})
 
 
+@prepared_once
+def conflicts_by_map(by: MapParameter) -> ConflictAnswers | None:
+    """Return the answers to conflicts that MAP gives; None: none.
+
+    Raises ValueError where they name what is no column of the source.
+    """
+    return by.conflicts.renamed(lambda name: _source_column(by, name, "RESOLVECONFLICT")) if by.conflicts else None
+
+
 def needs_old_rows(by: RowOptions) -> bool:
     """Must the log have whole old rows of the tables, for what TABLE or MAP says of them?"""
-    has_own_key = isinstance(by, MapParameter) and bool(by.keycols or by.insert_all_records)
+    has_own_key = isinstance(by, MapParameter) and bool(by.keycols or by.insert_all_records or by.conflicts)
     return bool(by.condition or by.ignore) or has_own_key
 
 
@@ -150,13 +165,13 @@ def _mapped_columns(by: MapParameter) -> Iterator[tuple[str, str]]:
             yield target, part.name
 
 
-def _source_column(by: MapParameter, name: str) -> str:
+def _source_column(by: MapParameter, name: str, option: str = "KEYCOLS") -> str:
     mapped = dict(_mapped_columns(by))
     if name in mapped:
         return mapped[name]
     if by.colmap is not None and (name in by.colmap.columns or not by.colmap.use_defaults):
         why = "computes" if name in by.colmap.columns else "does not map"
-        raise ValueError(f"MAP {by.source}: KEYCOLS names column {name}, which COLMAP {why}: a key has source columns")
+        raise ValueError(f"MAP {by.source}: {option} names column {name}, which COLMAP {why}: it takes source columns")
     return name
 
 

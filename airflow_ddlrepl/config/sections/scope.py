@@ -7,8 +7,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from airflow_ddlrepl.config.base.conflict_answers import ConflictAnswers
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.config.sections.mapped_rows import needs_old_rows
+
+
+def discards(channel: Channel) -> bool:
+    """Return whether targets may store rows that they do not take."""
+    maps = [one for place in channel.targets if place.replicat for one in place.replicat.maps]
+    answers: list[ConflictAnswers] = [*channel.conflicts, *(one.conflicts for one in maps if one.conflicts)]
+    return any(one.discards for one in channel.target_tables) or any(one.discards for one in answers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +72,7 @@ class Scope:
         listed = [Whole(one.table) for one in tables if needs_old_rows(one) or (extract and extract.add_trandata)]
         listed += [Whole(one.source) for one in maps if needs_old_rows(one)]
         histories = [Whole(table) for one in channel.target_tables if one.needs_old_rows for table in one.tables]
+        contested = [Whole(table) for one in channel.conflicts for table in one.tables]
         return cls(
             channel.source.tables,
             channel.source.exclude,
@@ -72,5 +81,5 @@ class Scope:
                 *(pattern for entry in channel.replay_ddl for pattern in entry.tables),
                 *(one.source for one in maps),
             ),
-            (*restricted, *transformed, *histories, *listed),
+            (*restricted, *transformed, *histories, *contested, *listed),
         )

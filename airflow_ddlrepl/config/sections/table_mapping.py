@@ -1,7 +1,7 @@
 """This module defines what targets call tables and columns, which rows they take, and which values these get.
 
 The sections `column_properties`, `table_properties`, `restrict` and `transform`: HVR's actions ColumnProperties,
-TableProperties, Restrict and Transform.
+TableProperties, Restrict and Transform. And `conflicts`: which row counts where the target has another one.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Annotated, Any, TypeVar
 
 from pydantic import BeforeValidator, Field, WithJsonSchema, field_validator, model_validator
 
+from airflow_ddlrepl.config.base.conflict_answers import Conflict, ConflictAnswers
 from airflow_ddlrepl.config.base.name_pattern import (
     MAX_NAME_BYTES,
     matches,
@@ -32,7 +33,7 @@ from airflow_ddlrepl.config.hvr.action_text import (
 )
 from airflow_ddlrepl.model.names import TableName
 
-PROPERTIES = ("column_properties", "table_properties", "restrict", "transform", "target_tables")
+PROPERTIES = ("column_properties", "table_properties", "restrict", "transform", "target_tables", "conflicts")
 """Their keys in the channel file."""
 SYSTEM_COLUMNS = frozenset({"tableoid", "xmin", "cmin", "xmax", "cmax", "ctid"})
 _ONE_OR_MORE = WithJsonSchema(
@@ -224,6 +225,20 @@ class Transformation(Property):
         return value
 
 
+class ConflictRule(Property, ConflictAnswers):
+    """An entry says what happens where a target's row is not the one that a change of the source was made to.
+
+    The first that matches a table decides, also for tables that come later. A conflict without an answer is an error.
+    docs/both_directions.md has more.
+    """
+
+    @model_validator(mode="after")
+    def _says_something(self) -> ConflictRule:
+        if not self.answers and self.compare is None:
+            raise ValueError(f"says nothing: write `compare`, or one of {', '.join(Conflict)}")
+        return self
+
+
 def _from_text(parameters: Parameters, takes: Any) -> BeforeValidator:
     """Return a validator that parses one line of text into the section.
 
@@ -294,7 +309,16 @@ def values_in(properties: str) -> str:
     return next(found, "")
 
 
-_ROWS_AND_VALUES = {"condition", "refresh", "integrate", "capture", "ignore", "function"}
+@lru_cache(maxsize=4096)
+def conflicts_in(properties: str) -> ConflictAnswers | None:
+    """Return the answers to a table's conflicts in a text made by `digest`; None: none are looked for."""
+    found = (one for one in json.loads(properties or "[]") if one.keys() & _CONFLICTS)
+    one = next(found, None)
+    return ConflictAnswers.model_validate(one) if one else None
+
+
+_CONFLICTS = frozenset(("compare", "compare_deletes", *(conflict.value for conflict in Conflict)))
+_ROWS_AND_VALUES = {"condition", "refresh", "integrate", "capture", "ignore", "function", *_CONFLICTS}
 
 
 @lru_cache(maxsize=4096)

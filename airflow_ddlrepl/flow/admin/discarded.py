@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from airflow_ddlrepl.config.base.conflict_answers import Conflict
 from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.flow.targets.readiness import ready_targets
 
@@ -14,11 +15,22 @@ MOST = 1000
 CODE = "INT-134"
 """The code of a discarded row among the errors of a channel."""
 
+LOST = "INT-153"
+"""The code of a change that is discarded because it lost a conflict."""
+CORRECT = "correct it at the source: the next cycle brings it, or removes it here when it is deleted"
+BY_HAND = "the target's row stays: write the wanted values at either end; the row's next change takes this off the list"
+
 
 def discarded_counts(run: RunContext, target: str) -> Mapping[int, int]:
     """Return how many rows of each table a target discards, by the table's id."""
     place = run.target(target)
     return place.discarded_rows.counts() if place.capabilities.target_tables else {}
+
+
+def conflict_counts(run: RunContext, target: str) -> Mapping[int, Mapping[str, int]]:
+    """Return how many changes found another row at a target, by the table's id and what became of them."""
+    place = run.target(target)
+    return place.discarded_rows.conflicts() if place.capabilities.target_tables else {}
 
 
 def discarded_rows(run: RunContext) -> list[dict[str, Any]]:
@@ -30,15 +42,16 @@ def discarded_rows(run: RunContext) -> list[dict[str, Any]]:
             continue
         names = {i: str(one.name) for i, one in place.state().table_states.items()}
         for row in place.discarded_rows.newest(MOST):
-            known = {"id": "", "stage": f"target {target.name}", "code": CODE, "at": str(row.at)}
+            lost = row.reason.partition(":")[0] in list(Conflict)
+            known = {"id": "", "stage": f"target {target.name}", "code": LOST if lost else CODE, "at": str(row.at)}
             values = json.dumps(dict(row.values), ensure_ascii=False)
             found.append(
                 {
                     **known,
                     "created": row.since.isoformat(timespec="seconds") if row.since else "",
                     "table": names.get(row.table_id, ""),
-                    "message": f"the row is discarded: {row.reason}: {values}",
-                    "hint": "correct it at the source: the next cycle brings it, or removes it here when it is deleted",
+                    "message": f"the {'change' if lost else 'row'} is discarded: {row.reason}: {values}",
+                    "hint": BY_HAND if lost else CORRECT,
                 }
             )
     return found

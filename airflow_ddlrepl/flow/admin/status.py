@@ -15,7 +15,7 @@ from airflow_ddlrepl.config.sections.places import Target
 from airflow_ddlrepl.engines.source import LeftOut
 from airflow_ddlrepl.engines.target_state import TargetState
 from airflow_ddlrepl.errors import ConfigError, TrailError, Unreachable
-from airflow_ddlrepl.flow.admin.discarded import discarded_counts
+from airflow_ddlrepl.flow.admin.discarded import conflict_counts, discarded_counts
 from airflow_ddlrepl.flow.admin.may_differ import may_differ
 from airflow_ddlrepl.flow.capture.left_out import not_in_the_log
 from airflow_ddlrepl.flow.rewind.route import horizon
@@ -120,6 +120,7 @@ class Status:
                 lines += [f"    may differ {why}" for why in table["may_differ"]]
                 if table["discarded"]:
                     lines.append(f"    {table['discarded']} rows are discarded: ddlrepl errors")
+                lines += [f"    conflicts: {count} x {what}" for what, count in table["conflicts"].items()]
         for run in self.runs:
             took = "" if run["seconds"] is None else f" in {run['seconds']} s"
             lines.append(f"last {run['stage']}: {run['status']}{took}, began {run['started']}, run {run['run']}")
@@ -229,13 +230,14 @@ def _target(
         log.error("%s", error)
         return {**_AWAY, "unreachable": error.message}
     latest = context.repository.latest_revisions(name)
+    here = (context, target.name)
     return {
         **_AWAY,
         "position": str(found.lsn),
         "lag_bytes": context.positions.distance(found.lsn, end),
         "lag_seconds": lag(found.lsn),
         "tables": [
-            *_tables(found, latest, (may_differ(context, target.name), discarded_counts(context, target.name)), aside),
+            *_tables(found, latest, (may_differ(*here), discarded_counts(*here), conflict_counts(*here)), aside),
             *_not_there(context.channel, target, found, aside),
         ],
     }
@@ -244,16 +246,16 @@ def _target(
 def _tables(
     found: TargetState,
     latest: dict[int, Revision],
-    lacks: tuple[Mapping[int, Sequence[str]], Mapping[int, int]],
+    lacks: tuple[Mapping[int, Sequence[str]], Mapping[int, int], Mapping[int, Mapping[str, int]]],
     missing: Sequence[LeftOut],
 ) -> list[dict[str, Any]]:
     """Return the status of each table at a target.
 
-    lacks: why rows may differ, and how many are discarded, by table. missing: tables that are not in the stream;
-    whatever the target has of them, they are not live.
+    lacks: why rows may differ, how many are discarded, and how conflicts were decided, by table. missing: tables that
+    are not in the stream; whatever the target has of them, they are not live.
     """
     aside = {one.table_id: _left_out(one) for one in missing}
-    differs, discarded = lacks
+    differs, discarded, conflicts = lacks
     return [
         {
             "table": str(table_state.name),
@@ -262,6 +264,7 @@ def _tables(
             "revision": latest[number].number if number in latest else None,
             "may_differ": list(differs.get(number, ())),
             "discarded": discarded.get(number, 0),
+            "conflicts": dict(conflicts.get(number, {})),
             **_reason(table_state),
             **aside.get(number, {}),
         }
@@ -286,6 +289,7 @@ def _not_there(
             "revision": None,
             "may_differ": [],
             "discarded": 0,
+            "conflicts": {},
             **_left_out(one),
         }
         for one in missing

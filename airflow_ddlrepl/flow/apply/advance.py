@@ -79,6 +79,7 @@ def adapt(run: RunContext, until: Position | None = None) -> Adapted:
         dict(total.discarded),
         dict(run.targets.new),
         executed(total),
+        dict(total.conflicts),
     )
 
 
@@ -226,4 +227,5 @@ def _add(total: Applied, part: Applied, target: str) -> None:
     total.warnings += part.warnings
     total.notes += [f"target {target}: {note}" for note in part.notes]
     total.discarded += part.discarded
+    total.conflicts += part.conflicts
     total.executed += part.executed

@@ -47,7 +47,8 @@ def integrate(run: RunContext, until: Position | None = None) -> Integrated:
             expired = expire(run, min(retained.values()))
     isolation.end()
     seconds = round(time.monotonic() - started, 2)
-    return Integrated(dict(total.rows), positions, seconds, expired, dict(total.discarded), dict(sequences))
+    left, conflicts = dict(total.discarded), dict(total.conflicts)
+    return Integrated(dict(total.rows), positions, seconds, expired, left, dict(sequences), conflicts)
 
 
 def has_rows(run: RunContext) -> bool:

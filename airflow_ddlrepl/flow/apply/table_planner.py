@@ -25,6 +25,7 @@ from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.flow.apply.ddl_replay import Texts, arithmetic, require_one_way
 from airflow_ddlrepl.flow.apply.new_tables import former_policy, is_renamed, refuse_occupied, was_there
 from airflow_ddlrepl.flow.apply.replicat import TargetReplicat, with_discard
+from airflow_ddlrepl.flow.apply.returned_ddl import ReturnedChange, is_returning
 from airflow_ddlrepl.flow.mapping.capabilities import require_capable
 from airflow_ddlrepl.flow.mapping.row_filters import condition_reads, require_lasting
 from airflow_ddlrepl.flow.mapping.tables import (
@@ -98,6 +99,8 @@ class _Planner:
             name = new.name if new else _source_name(self.shape_at, table_id, event)
             return run_alone(name, texts.alone(event, self._refusal(table_id, event)), self.renderer)
         try:
+            if is_returning(event) and (taken := _returned(self, before, new, event, table_states)) is not None:
+                return taken
             found = self._plan(before, new, event, table_states, reload)
             found = with_discard(found, event, self.replicat) if self.replicat else found
             is_there = new is None and before is not None and any(t.id == before.table_id for t in event.tables)
@@ -289,6 +292,15 @@ def _occupant(
     known = {table_state.name for table_state in ours.values()}
     shape = None if name in known else present.table(name)
     return TableState(shape.id, name, shape) if shape else None
+
+
+def _returned(
+    by: _Planner, before: TableState | None, new: Table | None, event: Event, table_states: Mapping[int, TableState]
+) -> TablePlan | None:
+    """Return the plan that takes over what the target has already; None: it does not have it."""
+    old = shape_before(by.shape_at, new.id if new else before.table_id if before else 0, event)
+    change = ReturnedChange(by.run.channel, by.target, by.present, before, old, new)
+    return change.plan(by._facts(before, new, event, table_states))
 
 
 def _known(event: Event, table_id: int, before: TableState | None) -> Evidence:

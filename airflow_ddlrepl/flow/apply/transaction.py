@@ -16,6 +16,7 @@ from airflow_ddlrepl.adapt.plan_model import Omission, StepKind, TablePlan
 from airflow_ddlrepl.adapt.program.program import Discarded, Program, ProgramStep, Slice
 from airflow_ddlrepl.capture.enroll import valid_at
 from airflow_ddlrepl.config.sections.location import redact
+from airflow_ddlrepl.config.sections.table_mapping import conflicts_in
 from airflow_ddlrepl.config.sections.target_tables import CoerceErrorPolicy, coerce_error_policy
 from airflow_ddlrepl.engines import engine
 from airflow_ddlrepl.engines.staging import (
@@ -60,6 +61,8 @@ def apply(context: RunContext, ahead: PendingLog, program: Program) -> Applied:
     applied.discarded += left.counts + kinds.counts + outside(staged)
     applied.executed = [replace(one, target=ahead.target) for one in applied.executed]
     reach("integrate.committed")
+    for what, count in applied.conflicts.items():
+        log.info("target %s: conflicts: %d x %s", ahead.target, count, what)
     for one in applied.executed:
         log.info("target %s: %s at %s: %s", one.target, one.table, one.at, redact(one.sql))
     record(context, ahead.target)
@@ -144,6 +147,7 @@ def _tasks(
             transactions=_transactions(context, ahead, piece),
             settings=piece.settings,
             is_resilient=piece.is_resilient,
+            conflicts=None if piece.is_loaded else conflicts_in(piece.settings),
             discarded=discarded,
         )
 

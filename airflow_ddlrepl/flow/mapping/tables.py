@@ -24,6 +24,7 @@ from airflow_ddlrepl.model.table_state import TableState, TableStatus
 from airflow_ddlrepl.rules.client import client_at
 from airflow_ddlrepl.rules.decide import ChangeKind, decide
 from airflow_ddlrepl.transform.columns import target_names, target_shape, without_absent
+from airflow_ddlrepl.transform.contested_tables import require_resolvable
 from airflow_ddlrepl.transform.extra_columns import with_extra_columns, with_own_key
 
 
@@ -41,12 +42,16 @@ def shape_before(shape_at: ShapeAt, table_id: int, event: Event) -> Table | None
 def seen_at(channel: Channel, target: str, table: Table, *, lenient: bool = False) -> Table:
     """Return the source's table as the target is to have it.
 
-    lenient: see `with_extra_columns`. Raises what that and `transform.columns.target_shape` raise.
+    lenient: see `with_extra_columns`. Raises what that, `transform.columns.target_shape` and
+    `require_resolvable` raise.
     """
     properties, entry = channel.columns_at(target, table.name), channel.target_table_at(target, table.name)
     table = with_own_key(table, entry, lenient=lenient) if entry else table
     shape = target_shape(table, properties) if properties else table
-    return with_extra_columns(shape, table, entry, lenient=lenient) if entry else shape
+    shape = with_extra_columns(shape, table, entry, lenient=lenient) if entry else shape
+    if not lenient and (answers := channel.conflicts_at(target, table.name)) is not None:
+        require_resolvable(table, shape, answers, entry)
+    return shape
 
 
 def names_later_columns(channel: Channel, target: str, event: Event, latest: Table | None) -> bool:

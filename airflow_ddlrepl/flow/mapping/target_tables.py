@@ -15,11 +15,20 @@ from airflow_ddlrepl.model.table_state import TableState
 from airflow_ddlrepl.rules.client import client_at
 from airflow_ddlrepl.rules.decide import ChangeKind, decide
 
+_MADE_TO = "answers to conflicts, and the row that a change was made to would not be known"
 _A_ROW_EACH = "a row per change, a key of its own or rows to discard, and values of changed rows would be missing"
 
 
 def require_old_rows(channel: Channel, target: str, tables: Iterable[Table]) -> None:
-    """Raise Unsupported ADP-154 where the log lacks whole old rows, which `time_key`, `key` and `discard` need."""
+    """Raise Unsupported ADP-154 where the log lacks whole old rows.
+
+    `time_key`, `key` and `discard` need them, and `conflicts`.
+    """
+    client = client_at(channel, target)
+    for table in tables if channel.has_properties else ():
+        is_taken = decide(client, table.name, ChangeKind.TABLE).is_taken
+        if is_taken and channel.conflicts_at(target, table.name) is not None:
+            require_whole_rows(channel, table, "conflicts", _MADE_TO)
     for table, entry in _with_entries(channel, target, tables):
         if entry.needs_old_rows:
             require_whole_rows(channel, table, "target_tables", _A_ROW_EACH)

@@ -66,7 +66,7 @@ class Adapted(Printable):
     """This is what adapt did: kinds of change, statements run, tables that wait for a refresh and why.
 
     discarded: changes that a target does not take, by table and reason. new_targets: by name, what became of targets
-    that were not prepared for the channel. executed: the statements, with their target.
+    that were not prepared for the channel. executed: the statements, with their target. conflicts: as in Integrated.
     """
 
     changes: dict[str, int] = field(default_factory=dict)
@@ -78,6 +78,7 @@ class Adapted(Printable):
     discarded: dict[str, int] = field(default_factory=dict)
     new_targets: dict[str, str] = field(default_factory=dict)
     executed: tuple[Executed, ...] = ()
+    conflicts: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -101,7 +102,8 @@ class Integrated(Printable):
     """This is what integrate did: rows merged (inserted, updated, deleted), each target's position, segments expired.
 
     discarded: changes that a target does not take, by table and reason. sequences: how many were set, and how many
-    statements changed them or the defaults that draw from them.
+    statements changed them or the defaults that draw from them. conflicts: changes that found another row at the target
+    than they were made to, by table, conflict, its answer and what became of them.
     """
 
     rows: dict[str, int] = field(default_factory=dict)
@@ -110,13 +112,15 @@ class Integrated(Printable):
     expired: int = 0
     discarded: dict[str, int] = field(default_factory=dict)
     sequences: dict[str, int] = field(default_factory=dict)
+    conflicts: dict[str, int] = field(default_factory=dict)
 
     def and_then(self, more: Integrated) -> Integrated:
         """Return the sum of this result and a later one, with the later positions."""
         rows, left = Counter(self.rows) + Counter(more.rows), Counter(self.discarded) + Counter(more.discarded)
         seconds, expired = round(self.seconds + more.seconds, 2), self.expired + more.expired
         sequences = dict(Counter(self.sequences) + Counter(more.sequences))
-        return Integrated(dict(rows), more.positions, seconds, expired, dict(left), sequences)
+        conflicts = dict(Counter(self.conflicts) + Counter(more.conflicts))
+        return Integrated(dict(rows), more.positions, seconds, expired, dict(left), sequences, conflicts)
 
 
 @dataclass(frozen=True)
@@ -149,8 +153,14 @@ class Replicated(Printable):
             lines.append(f"sequences: {_shown(self.integrate.sequences)}")
         lines += [f"target {name}: {what}" for name, what in self.adapt.new_targets.items()]
         lines += [f"discarded: {n} x {why}" for why, n in self.discarded.items()]
+        lines += [f"conflicts: {n} x {what}" for what, n in self.conflicts.items()]
         lines += [f"left out: {table}: {why}" for table, why in self.capture.left_out.items()]
         return "\n".join(lines + [f"warning: {w}" for w in (*self.adapt.warnings, *self.refresh.warnings)])
+
+    @property
+    def conflicts(self) -> Counter[str]:
+        """Return how many changes found another row than they were made to, by table and what became of them."""
+        return Counter(self.adapt.conflicts) + Counter(self.integrate.conflicts)
 
     @property
     def discarded(self) -> Counter[str]:

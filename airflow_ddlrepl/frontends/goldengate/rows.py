@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,17 +20,19 @@ from airflow_ddlrepl.frontends.goldengate.conditions import (
     translate_condition,
     translate_expression,
 )
+from airflow_ddlrepl.frontends.goldengate.conflicts import read_conflicts
+from airflow_ddlrepl.frontends.goldengate.lists import column_names, in_parentheses, split_list
 from airflow_ddlrepl.frontends.goldengate.statements import Statement
 from airflow_ddlrepl.frontends.goldengate.vocabulary import MAP_OPTIONS
 
 _KINDS = {f"{kind.value}S": kind for kind in RowKind} | {"TRUNCATES": RowKind.TRUNCATE}
-_PIECE = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|[(),]""")
 _ENTRY = re.compile(r"""\s*("(?:[^"]|"")+"|[A-Za-z_][\w$#]*)\s*=\s*""")
-_NAME = re.compile(r"""\s*(?:"((?:[^"]|"")+)"|([A-Za-z_][\w$#]*))\s*""")
 _ELSEWHERE = {
     "TABLE": {
         "COLMAP": (Fate.REFUSED, "columns are mapped by MAP of a Replicat alone: write it there"),
         "KEYCOLS": (Fate.SAFE, "what is logged of old rows follows from what the targets need"),
+        "RESOLVECONFLICT": (Fate.ATTENTION, "is an option of MAP: it does nothing here"),
+        "COMPARECOLS": (Fate.ATTENTION, "is an option of MAP: it does nothing here"),
         "INSERTALLRECORDS": (Fate.ATTENTION, "is an option of MAP: it does nothing here"),
         "NOINSERTALLRECORDS": (Fate.SAFE, "is an option of MAP: it does nothing here"),
     },
@@ -88,7 +90,7 @@ class _Option:
         self.switches = switches
         self._find = find
         self._at = statement.start + (token.start_pos or 0)
-        self._text, start = _in_parentheses(statement.text, token.end_pos or 0)
+        self._text, start = in_parentheses(statement.text, token.end_pos or 0)
         self._start = statement.start + start
 
     def read(self, values: Values) -> None:
@@ -113,10 +115,14 @@ class _Option:
             self._add_condition(values)
         elif self.name == "COLMAP":
             values["colmap"] = self._column_map()
+        elif self.name in ("COMPARECOLS", "RESOLVECONFLICT"):
+            values["conflicts"] = read_conflicts(self.name, self._text, values.get("conflicts", {}))
         elif self.name.endswith("INSERTALLRECORDS"):
             values["insert_all_records"] = self.name == "INSERTALLRECORDS"
         else:
-            values[{"KEYCOLS": "keycols", "COLS": "cols", "COLSEXCEPT": "cols_except"}[self.name]] = self._names()
+            values[{"KEYCOLS": "keycols", "COLS": "cols", "COLSEXCEPT": "cols_except"}[self.name]] = column_names(
+                self._text
+            )
 
     def _add_condition(self, values: Values) -> None:
         """Add a condition to those before it: all have to be true."""
@@ -134,7 +140,7 @@ class _Option:
     def _column_map(self) -> Values:
         columns: dict[str, str] = {}
         found: Values = {}
-        for text, at in _split(self._text):
+        for text, at in split_list(self._text):
             if text.strip().upper() in ("USEDEFAULTS", ""):
                 found |= {"use_defaults": True} if text.strip() else {}
                 continue
@@ -163,15 +169,6 @@ class _Option:
         except ValueError as error:
             raise Untranslatable(0, str(error)) from None
 
-    def _names(self) -> list[str]:
-        found = []
-        for text, at in _split(self._text):
-            name = _NAME.fullmatch(text)
-            if name is None:
-                raise Untranslatable(at, f"{text.strip() or 'nothing'} is no column's name")
-            found.append(name[1].replace('""', '"') if name[1] else name[2].lower())
-        return found
-
     def _doubted(self, translated: Translated, at: int) -> Part:
         """Return the translation, listing what in double quotes it takes as a text where the file does not say so."""
         for text in translated.in_doubt if self.switches.is_ansi is None else ():
@@ -182,27 +179,3 @@ class _Option:
 
 def _folded(name: str) -> str:
     return name[1:-1].replace('""', '"') if name[0] == '"' else name.lower()
-
-
-def _in_parentheses(text: str, at: int) -> tuple[str, int]:
-    """Return what stands in the parentheses behind a place of a text, and where that begins; "" without any."""
-    opening = re.compile(r"\s*\(").match(text, at)
-    if opening is None:
-        return "", at
-    depth = 1
-    for found in _PIECE.finditer(text, opening.end()):
-        depth += (found[0] == "(") - (found[0] == ")")
-        if depth == 0:
-            return text[opening.end() : found.start()], opening.end()
-    return text[opening.end() :], opening.end()
-
-
-def _split(text: str) -> Iterator[tuple[str, int]]:
-    """Yield the parts of a list between its commas, each with its place."""
-    depth, start = 0, 0
-    for found in _PIECE.finditer(text):
-        depth += (found[0] == "(") - (found[0] == ")")
-        if found[0] == "," and depth == 0:
-            yield text[start : found.start()], start
-            start = found.end()
-    yield text[start:], start

@@ -31,6 +31,7 @@ from airflow_ddlrepl.engines.postgres.merge.change_columns import (
     require_old_rows,
     with_change_values,
 )
+from airflow_ddlrepl.engines.postgres.merge.conflicts import netting, undecided
 from airflow_ddlrepl.engines.postgres.merge.copy_arrow import all_names, drop_stages, load, loading, stage_table
 from airflow_ddlrepl.engines.postgres.merge.discard_rows import without_unfit
 from airflow_ddlrepl.engines.postgres.merge.inline_rows import MOST_TOGETHER, InlineRows, as_inline_rows
@@ -134,6 +135,8 @@ class _Stager:
         plan.require_values()
         if has_own_key(task.settings):
             require_old_rows(changes, task.table, "with a key of its own (`key`)", plan.names)
+        if task.conflicts is not None:
+            require_old_rows(changes, task.table, "whose conflicts are looked for (`conflicts`)", plan.names)
         if task.is_resilient:
             require_old_rows(changes, task.table, "some rows of which may be missing at the target", plan.names)
         if plan.is_history:
@@ -142,7 +145,7 @@ class _Stager:
         if plan.deletion:
             changes = deletes_as_updates(changes, plan.names, [key.name for key in plan.key])
         rows = plan.rows(changes, self.cursor)
-        inline = self._inline(plan, rows)
+        inline = self._inline(plan, rows) if task.conflicts is None else None
         if inline is None:
             self._load(plan, rows)
         return replace(plan.staged(rows, read, inline or {}), **told)
@@ -199,6 +202,7 @@ class _Plan:
         self.deletion = deletion_column(task.target)
         self.is_history = history_columns(task.target) is not None
         self._reads_old_rows = self.is_history or has_own_key(task.settings) or self.discards
+        self._reads_old_rows |= task.conflicts is not None
 
     def require_key(self) -> None:
         """Raise TargetError INT-103 when key columns are missing in the rows or the target.
@@ -290,8 +294,7 @@ class _Plan:
             ids = numbered(cursor(), name, changes, self.names, self.key, self.columns, self.task.table.types)
         names = [c.source_name for c in self.columns]
         try:
-            ways = {"distinct": has_own_key(self.task.settings), "resilient": self.task.is_resilient}
-            rows: NetRows = net(changes, self.names, self.key, names, ids, **ways)
+            rows: NetRows = net(changes, self.names, self.key, names, ids, netting(self.task, self.columns))
         except SameKey:
             raise TargetError(
                 f"two rows of the source have one key by `target_tables`: {', '.join(key.name for key in self.key)}",
@@ -306,6 +309,8 @@ class _Plan:
             Stage.MOVES: rows.moves,
             Stage.INSERTS: rows.inserts,
         }
+        if (conflicts := self.task.conflicts) is not None:
+            tables = undecided(tables, conflicts, [c.source_name for c in self.columns if is_of_source(c) and c.is_set])
         return {kind: self._renamed(table) for kind, table in tables.items() if table.num_rows}
 
     def images(self, changes: pa.Table) -> dict[Stage, pa.Table]:
@@ -328,7 +333,7 @@ class _Plan:
         return {kind: self._renamed(table) for kind, table in tables.items() if table.num_rows}
 
     def _renamed(self, table: pa.Table) -> pa.Table:
-        short = {"copies": "n"}
+        short = {"copies": "n", "was_there": "w", "lsn": "p", "q": "q", "v": "v"}
         for column in self.columns:
             for long_prefix, prefix in (("a", "c"), ("b", "k"), ("h", "h")):
                 short[f"{long_prefix}_{column.source_name}"] = f"{prefix}{column.id}"
@@ -336,7 +341,7 @@ class _Plan:
 
     def staging_columns(self, table: pa.Table) -> list[tuple[str, str]]:
         types = {str(column.id): column.staging_type for column in self.columns}
-        fixed = {"n": "int8", "h": "bool"}
+        fixed = {"n": "int8", "h": "bool", "w": "bool", "p": "int8", "q": "text", "v": "bool"}
         return [(name, fixed.get(name[0]) or types[name[1:]]) for name in table.column_names]
 
     def staged(self, rows: Mapping[Stage, pa.Table], changes: int, inline: Mapping[Stage, InlineRows] = {}) -> Staged:
@@ -358,7 +363,8 @@ class _Plan:
             fills=tuple(_fills(self.columns, self.task.target)),
             replaces=_replaces(self.columns, self.task.target),
             deletion=self.deletion,
-            is_resilient=self.task.is_resilient,
+            is_resilient=self.task.is_resilient or self.task.conflicts is not None,
+            conflicts=self.task.conflicts,
             changes=changes,
         )
 

@@ -1,7 +1,8 @@
 """This module describes the staging tables of one table, and how they are read back into the target's types.
 
-Staging columns are named by column id: `c3` a value, `h3` is it there, `k3` the key before a move,
-`n` copies of a whole row.
+Staging columns are named by column id: `c3` a value, `h3` is it there, `k3` the key before a move or the value before
+all changes, `n` copies of a whole row. Where conflicts are looked for: `w` was the row there before, `p` the position
+of its last change, `q` the conflict that is found, `v` does the change win it.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
+from airflow_ddlrepl.config.base.conflict_answers import ConflictAnswers
 from airflow_ddlrepl.config.base.row_kind import RowKind
 from airflow_ddlrepl.config.sections.target_tables import CoerceErrorPolicy
 from airflow_ddlrepl.engines.discarded_rows import DiscardedRow
@@ -78,17 +80,17 @@ class StagedColumn:
             plain = f"CAST({plain} AS bpchar)"
         return f"CAST({plain} AS {self.cast})" if self.cast else plain
 
-    def text(self, alias: str) -> str:
+    def text(self, alias: str, prefix: str = "c") -> str:
         """Return SQL for the text that the source's type writes for the staged value; NULL for NULL."""
-        return written(replace(self, cast="", as_written=False).value(alias))
+        return written(replace(self, cast="", as_written=False).value(alias, prefix))
 
     def equals(self, one: str, other: str) -> str:
         """Return SQL that compares as the type does, whatever the search path."""
         return f"{one} OPERATOR({quote(self.operators)}.=) {other}" if self.operators else f"{one} = {other}"
 
-    def image(self, alias: str) -> str:
+    def image(self, alias: str, prefix: str = "c") -> str:
         """Return SQL that reads the staged value in exactly the target's type."""
-        return f"CAST({self.value(alias)} AS {self.target_type})"
+        return f"CAST({self.value(alias, prefix)} AS {self.target_type})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +106,7 @@ class Staged:
     already, and rows that it changes may be missing.
     nulled: how many values became NULL because the target's column can't hold them, by what to tell.
     settled: keys of rows that are not discarded any more, but for `discarded`: rows that do not fit the columns.
+    conflicts: the answers to conflicts; None: none are looked for.
     """
 
     table_id: int
@@ -123,6 +126,7 @@ class Staged:
     nulled: Mapping[str, int] = field(default_factory=dict)
     settled: tuple[tuple[str, ...], ...] = ()
     discarded: tuple[DiscardedRow, ...] = ()
+    conflicts: ConflictAnswers | None = None
 
     @property
     def keys(self) -> tuple[StagedColumn, ...]:

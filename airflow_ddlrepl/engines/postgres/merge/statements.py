@@ -146,37 +146,38 @@ def delete_copies(staged: Staged) -> str:
     return (
         f"DELETE FROM {qualified(staged.target)} WHERE ctid = ANY (ARRAY(SELECT copy.place FROM ("
         f"SELECT t.ctid AS place, s.n AS wanted, row_number() OVER (PARTITION BY s.ctid ORDER BY t.ctid) AS number"
-        f" FROM {qualified(staged.target)} t JOIN {staged.from_(Stage.REMOVED)} s ON {_same_image(staged.columns)}"
+        f" FROM {qualified(staged.target)} t JOIN {staged.from_(Stage.REMOVED)} s ON {same_image(staged.columns)}"
         f") copy WHERE copy.number <= copy.wanted))"
     )
 
 
-def _same_image(columns: Sequence[StagedColumn]) -> str:
-    """Return SQL that is true for rows that look alike in every column.
+def same_image(columns: Sequence[StagedColumn], prefix: str = "c") -> str:
+    """Return SQL that is true for rows that look alike in every column. prefix: `k`: as the staged row was before.
 
     Plain columns compare as one-element arrays: NULLs are equal there, and a hash join can use it. The
     others compare by their text, which differs for 1 and 1.00, for -0 and 0, and exists for json and points.
     """
     plain = [c for c in columns if c.target_type in _HASHABLE and not c.collation]
-    parts = [f"ARRAY[t.{quote(c.name)}] = ARRAY[{c.image('s')}]" for c in plain]
+    parts = [f"ARRAY[t.{quote(c.name)}] = ARRAY[{c.image('s', prefix)}]" for c in plain]
     others = [c for c in columns if c not in plain]
     if others:
         ours = ", ".join(f"t.{quote(c.name)}" for c in others)
-        text = f"ROW({ours})::text = ROW({', '.join(c.image('s') for c in others)})::text"
+        text = f"ROW({ours})::text = ROW({', '.join(c.image('s', prefix) for c in others)})::text"
         parts.append(f"({text}) IS TRUE" if plain else text)
     return " AND ".join(parts) or "true"  # a table without columns
 
 
 def _same_key(staged: Staged, stage: Stage) -> str:
-    same = _new_key(staged) if stage is Stage.UPDATES else _key_is(staged, "k")
+    same = _new_key(staged) if stage is Stage.UPDATES else key_is(staged, "k")
     return f"{same} AND NOT t.{quote(staged.deletion)}" if staged.deletion else same
 
 
 def _new_key(staged: Staged) -> str:
-    return _key_is(staged, "c")
+    return key_is(staged, "c")
 
 
-def _key_is(staged: Staged, prefix: str) -> str:
+def key_is(staged: Staged, prefix: str) -> str:
+    """Return SQL that is true for the target's row of a staged one. prefix: `k`: by the key that it had before."""
     return " AND ".join(c.equals(f"t.{quote(c.name)}", c.value("s", prefix)) for c in staged.keys)
 
 

@@ -7,7 +7,8 @@ a crash either everything of a program is there or nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.adapt.plan.ddl_replay import unlike
@@ -21,11 +22,13 @@ from airflow_ddlrepl.engines.postgres.connection.connect import session
 from airflow_ddlrepl.engines.postgres.connection.errors import missing_function, passing
 from airflow_ddlrepl.engines.postgres.connection.lock_retry import LOCK_TIMEOUT, limit, patiently
 from airflow_ddlrepl.engines.postgres.connection.session_names import session_name
+from airflow_ddlrepl.engines.postgres.merge.conflicts import key_texts, resolve
 from airflow_ddlrepl.engines.postgres.merge.copy_arrow import require_rows
 from airflow_ddlrepl.engines.postgres.merge.merge import Session, delete_all, merge, prepare_session, truncate
 from airflow_ddlrepl.engines.postgres.merge.staging_tables import Staged
 from airflow_ddlrepl.engines.postgres.merge.statements import mark_all_deleted, note_truncate
-from airflow_ddlrepl.engines.postgres.target.discarded_rows import clear, replace_rows
+from airflow_ddlrepl.engines.postgres.target.conflict_counts import count_conflicts
+from airflow_ddlrepl.engines.postgres.target.discarded_rows import clear, replace_rows, settle
 from airflow_ddlrepl.engines.postgres.target.index_rebuild import index_again, own_indexes
 from airflow_ddlrepl.engines.postgres.target.outbox import leave
 from airflow_ddlrepl.engines.postgres.target.release_sequences import release
@@ -34,7 +37,7 @@ from airflow_ddlrepl.engines.postgres.target.tracked_sequences import has_any
 from airflow_ddlrepl.engines.postgres.types.misfits import TOLD_DISCARDED
 from airflow_ddlrepl.engines.postgres.types.type_system import POSTGRES_TYPES
 from airflow_ddlrepl.engines.target_state import Applied, Fence, StagedSlice
-from airflow_ddlrepl.errors import AlterRefused, identified
+from airflow_ddlrepl.errors import AlterRefused, TargetError, identified
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import LogKey, Position
@@ -82,7 +85,18 @@ def run_program(
 
     with session(dsn, application_name=session_name("integrate", channel, fence.token)) as connection:
         limit(connection, lock_timeout)
-        return patiently(once, connection, dsn)
+        return patiently(partial(_once_more, once, staged), connection, dsn)
+
+
+def _once_more(work: Callable[[], Applied], staged: Sequence[StagedSlice]) -> Applied:
+    """Run a transaction; again when a row came between the look for conflicts and the merge: it is found then."""
+    try:
+        return work()
+    except TargetError as error:
+        parts = (part for one in staged for parts in one.sections.values() for part in parts)
+        if error.code != "INT-102" or all(part.conflicts is None for part in parts):
+            raise
+    return work()
 
 
 def _names(staged: StagedSlice) -> list[str]:
@@ -282,6 +296,18 @@ class _Run:
             told = {**one.nulled, **({TOLD_DISCARDED: len(one.discarded)} if one.discarded else {})}
             self.applied.discarded.update({f"{one.target}:{why}": count for why, count in told.items()})
 
+    def _resolved(self, one: Staged) -> Staged:
+        """Return a staged change without the rows that lose a conflict at the target."""
+        if one.conflicts is None:
+            return one
+        if one.conflicts.discards:
+            settle(self.cursor, self.channel, one.table_id, key_texts(one))
+        found = resolve(self.cursor, one)
+        replace_rows(self.cursor, self.channel, one.table_id, (), found.discarded)
+        count_conflicts(self.cursor, self.channel, one.table_id, found.counts)
+        self.applied.conflicts.update({f"{one.target}: {what}": count for what, count in found.counts.items()})
+        return found.staged
+
     def _merge(self, due: list[StagedSlice]) -> None:
         """Merge slices of all tables together, but the sections of one table one after the other, in log order."""
         taken = set(map(id, due))
@@ -292,6 +318,7 @@ class _Run:
             found += [one.sections[number] for number in sorted(one.sections)]
         for number in range(max(map(len, sections.values()), default=0)):
             buckets = [b for found in sections.values() if number < len(found) for b in found[number]]
+            buckets = [self._resolved(one) for one in buckets]
             if buckets:
                 self._discard(buckets)
                 for counts in merge(self.cursor, buckets, self.session):

@@ -6,12 +6,13 @@ A row is written and removed in the transaction that changes its table.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.engines.discarded_rows import DiscardedRow, DiscardedRows
 from airflow_ddlrepl.engines.postgres.connection.quoting import literal, qualified
+from airflow_ddlrepl.engines.postgres.target.conflict_counts import conflict_counts
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Position
 
@@ -60,6 +61,9 @@ class PostgresDiscardedRows(DiscardedRows):
     def all_of(self, table_id: int) -> list[DiscardedRow]:
         return self._rows("AND table_id = %s", [table_id])
 
+    def conflicts(self) -> dict[int, dict[str, int]]:
+        return conflict_counts(self.connection, self.holder)
+
     def newest(self, most: int) -> list[DiscardedRow]:
         return self._rows("ORDER BY discarded_at DESC, table_id, key LIMIT %s", [most])
 
@@ -92,6 +96,16 @@ def replace_rows(
     for some in _batches([{"key": key} for key in sorted(gone)]):
         cursor.execute(_REMOVE, [channel, table_id, json.dumps(some)])
     _add(cursor, channel, rows)
+
+
+def settle(cursor: Any, channel: str, table_id: int, keys: Iterable[str]) -> None:
+    """Remove the rows of a table whose keys these queries return as `key`, in the open transaction."""
+    if is_there(cursor.connection):
+        for query in keys:
+            cursor.execute(
+                f"DELETE FROM ddlrepl.discarded_rows WHERE channel = {literal(channel)} AND table_id = {table_id}"
+                f" AND key IN ({query})".encode()
+            )
 
 
 def clear(cursor: Any, channel: str, table_ids: Collection[int]) -> None:

@@ -12,7 +12,14 @@ from weakref import WeakKeyDictionary
 
 from airflow_ddlrepl.engines.postgres.connection.schema_owner import require_trusted
 from airflow_ddlrepl.engines.postgres.connection.session_names import NAME_SESSION, end_earlier
-from airflow_ddlrepl.engines.postgres.target import cut_over, discarded_rows, outbox, rewind_area, tracked_sequences
+from airflow_ddlrepl.engines.postgres.target import (
+    conflict_counts,
+    cut_over,
+    discarded_rows,
+    outbox,
+    rewind_area,
+    tracked_sequences,
+)
 from airflow_ddlrepl.engines.target_state import WAITING, TargetPosition, TargetState, forgotten
 from airflow_ddlrepl.errors import Fenced, TargetError
 from airflow_ddlrepl.model.names import TableName
@@ -56,6 +63,7 @@ TABLES = (
     cut_over.TABLE,
     tracked_sequences.TABLE,
     discarded_rows.TABLE,
+    conflict_counts.TABLE,
     *rewind_area.TABLES,
 )
 _known: WeakKeyDictionary[Connection[Any], dict[tuple[str, str], TableState]] = WeakKeyDictionary()
@@ -73,7 +81,7 @@ def create(connection: Connection[Any]) -> None:
             connection.execute("SELECT pg_advisory_xact_lock(hashtext('ddlrepl.prepare'))")
             connection.execute("CREATE SCHEMA IF NOT EXISTS ddlrepl")
             require_trusted(connection, TABLES, TargetError, "TGT-104")
-            own = (outbox, tracked_sequences, discarded_rows, rewind_area)
+            own = (outbox, tracked_sequences, discarded_rows, conflict_counts, rewind_area)
             connection.execute("".join((CREATE, *(one.CREATE for one in own))).encode())
     except psycopg.errors.InsufficientPrivilege as error:
         raise _no_right(connection, error) from None
@@ -237,6 +245,7 @@ def write_table_states(
     cursor.execute("DELETE FROM ddlrepl.tables WHERE channel = %s AND table_id = ANY(%s)", [channel, list(gone)])
     cursor.execute(_FORGET_KEPT, [channel])
     discarded_rows.forget_gone(cursor, channel)
+    conflict_counts.forget_gone(cursor, channel)
 
 
 def forget(connection: Connection[Any], channel: str) -> None:
@@ -251,6 +260,7 @@ def forget(connection: Connection[Any], channel: str) -> None:
         cut_over.forget(connection, channel)
         tracked_sequences.forget_all(connection, channel)
         discarded_rows.forget_all(connection, channel)
+        conflict_counts.forget_all(connection, channel)
         rewind_area.forget(connection, channel)
         row = connection.execute(
             "SELECT EXISTS (SELECT FROM ddlrepl.position) OR to_regclass('ddlrepl.channel') IS NOT NULL"
