@@ -20,7 +20,6 @@ from airflow_ddlrepl.cli.terminal import Result, always_done, perform, start_log
 from airflow_ddlrepl.config.goldengate.dialect import Dialect
 from airflow_ddlrepl.config.sections.policies import Enrollment, TrailChoice
 from airflow_ddlrepl.errors import ConfigError, Exit
-from airflow_ddlrepl.goldengate.record import Record
 
 
 class ListFirst(TyperGroup):
@@ -354,12 +353,15 @@ def explain(
     extract: ExtractFile = None,
     replicat: ReplicatFile = None,
     side: Annotated[Side | None, typer.Option(help="Only this side; without its file it takes everything.")] = None,
-    dialect: Annotated[Dialect, typer.Option(help="How the statement is written.")] = Dialect.POSTGRES,
+    dialect: Annotated[
+        str, typer.Option(metavar="DIALECT[:TARGET]", help="How it is written: postgres, mysql or oracle.")
+    ] = "postgres",
     schema: Annotated[str, typer.Option(metavar="NAME", help="Of names without a schema.")] = "public",
     error: Annotated[str, typer.Option(metavar="CODE", help="What the target answers: 42P07, or Oracle's 955.")] = "",
 ) -> Result:
     """Show what each stage of GoldenGate's Extract and Replicat does with a DDL statement. Connects to nothing."""
-    return explain_ddl.explain(Record(statement, dialect, schema), Files(extract, replicat, side), error)
+    record = explain_ddl.record_of(statement, dialect, schema)
+    return explain_ddl.explain(record, Files(extract, replicat, side), error)
 
 
 @_command(imports, "streams", judge=commands.judge_import)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from airflow_ddlrepl.config.goldengate.clauses import Filters
+from airflow_ddlrepl.config.goldengate.dialect import Dialect, Dialects
 from airflow_ddlrepl.config.goldengate.extract import ExtractParameters
 from airflow_ddlrepl.config.goldengate.replicat import ReplicatParameters
 from airflow_ddlrepl.errors import ConfigError
@@ -107,6 +108,16 @@ class Files:
         return source, target
 
 
+def record_of(statement: str, dialects: str, schema: str) -> Record:
+    """Return a typed statement. dialects: its own, and behind a colon the target's. Raises ConfigError DDL-105."""
+    try:
+        source, target = Dialects.read(dialects)
+    except ValueError:
+        hint = f"{', '.join(Dialect)}; the target's, where it is another one, behind a colon: postgres:mysql"
+        raise ConfigError(f"--dialect {dialects} names no dialect that is known", code="DDL-105", hint=hint) from None
+    return Record(statement, source, schema, into=target)
+
+
 def explain(record: Record, files: Files, error: str = "") -> Explanation:
     """Evaluate a statement by the parameters of the sides; what Extract writes goes into Replicat.
 
@@ -121,7 +132,7 @@ def explain(record: Record, files: Files, error: str = "") -> Explanation:
     if source is not None:
         found += _numbered(Side.EXTRACT, list(extract(record, source)))
         written = [one.evaluation for one in found if one.evaluation.outcome is Outcome.WRITTEN]
-        records = [Record(one.record.text, record.dialect, record.schema, known_base=None) for one in written]
+        records = [Record(one.record.text, record.dialect, record.schema, into=record.into) for one in written]
     if target is not None:
         runs = [one for each in records for one in replicate(each, target)]
         found += _numbered(Side.REPLICAT, [_with_answers(one, error, target) for one in runs])

@@ -22,7 +22,8 @@ class Record(NamedTuple):
     index, trigger or synonym made from it; of a rename, the old name. known_base: the table of an index or trigger,
     from the catalog, where the text does not name it. is_replicated: a Replicat has run the statement here. trandata:
     the table whose logging of whole rows is to be switched on. target: what MAP calls the base object. session_schema:
-    the current schema in which the target runs the statement; empty: the one that it has.
+    the current schema in which the target runs the statement; empty: the one that it has. into: the target's dialect;
+    None: the same. untranslatable: why the text can't be written in it; empty: it is.
     """
 
     raw: str
@@ -44,6 +45,8 @@ class Record(NamedTuple):
     trandata: TableName | None = None
     target: TableName | None = None
     session_schema: str = ""
+    into: Dialect | None = None
+    untranslatable: str = ""
 
 
 class Outcome(StrEnum):

@@ -111,6 +111,7 @@ def test_without_a_file_a_side_takes_everything(arguments: tuple[str, ...], expe
     [
         (("DROP TABLE t",), "DDL-101"),
         (("--side", "extract", "  "), "DDL-102"),
+        (("--side", "extract", "--dialect", "postgres:db2", "DROP TABLE t"), "DDL-105"),
         (("--replicat", "shop_extract.prm", "DROP TABLE t"), "CFG-162"),
         (("--extract", "shop_replicat.prm", "DROP TABLE t"), "CFG-162"),
         (("--extract", "nowhere.prm", "DROP TABLE t"), "CFG-160"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import NamedTuple, Self
 
 
 class Dialect(StrEnum):
@@ -25,3 +26,16 @@ class Dialect(StrEnum):
                 return word.upper()
             case _:
                 return word
+
+
+class Dialects(NamedTuple):
+    """The dialects of a statement are the source's, in which it is written, and the target's."""
+
+    source: Dialect
+    target: Dialect
+
+    @classmethod
+    def read(cls, text: str) -> Self:
+        """Return the dialects that `postgres:mysql` names, or `postgres` for both. Raises ValueError."""
+        source, _, target = text.partition(":")
+        return cls(Dialect(source), Dialect(target or source))

@@ -9,6 +9,9 @@ from airflow_ddlrepl.config.goldengate.replicat import DEFAULT, ErrorAction, Err
 from airflow_ddlrepl.goldengate.filters.clause import decide
 from airflow_ddlrepl.goldengate.record import Record
 
+UNTRANSLATABLE = "DDL-104"
+"""The code by which rules of DDLERROR are about a text that can't be written in the target's dialect."""
+
 
 class Handling(StrEnum):
     """What is done about a statement next: it is over, tried again, passed over, put aside, or the Replicat ends."""

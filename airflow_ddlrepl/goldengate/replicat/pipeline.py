@@ -8,7 +8,7 @@ from airflow_ddlrepl.config.goldengate.mapping import targets_of
 from airflow_ddlrepl.config.goldengate.replicat import ReplicatParameters
 from airflow_ddlrepl.goldengate.record import Evaluation, Outcome, Record, Stage, Step, evaluate
 from airflow_ddlrepl.goldengate.replicat.check_maps import check_maps
-from airflow_ddlrepl.goldengate.replicat.errors import Answer, Handling, answer
+from airflow_ddlrepl.goldengate.replicat.errors import UNTRANSLATABLE, Answer, Handling, answer
 from airflow_ddlrepl.goldengate.replicat.execute import execute
 from airflow_ddlrepl.goldengate.replicat.map_base_name import map_base_name
 from airflow_ddlrepl.goldengate.replicat.map_derived_name import map_derived_name
@@ -50,7 +50,12 @@ def replicate(record: Record, parameters: ReplicatParameters) -> Iterator[Evalua
 def answered(
     evaluation: Evaluation, error: str | None, tries: int, parameters: ReplicatParameters
 ) -> tuple[Evaluation, Answer]:
-    """Return the evaluation with the stages behind the run, and how to go on. error: the code that the target gave."""
+    """Return the evaluation with the stages behind the run, and how to go on. error: the code that the target gave.
+
+    A text that could not be translated has not been run: its error is DDL-104.
+    """
+    if evaluation.record.untranslatable:
+        error = UNTRANSLATABLE
     found = answer(evaluation.record, error, tries, parameters)
     text = evaluation.record.text
     steps = [
