@@ -364,6 +364,15 @@ def explain(
     return explain_ddl.explain(record, Files(extract, replicat, side), error)
 
 
+@_command(ddl, "trail")
+def explain_trail(
+    channel: ChannelFile,
+    at: Annotated[str, typer.Option(metavar="POSITION", help="Only there, with every stage.")] = "",
+) -> Result:
+    """Show what became of the DDL statements in a channel's trail, by GoldenGate's Extract and each Replicat."""
+    return commands.explain_trail(channel, at)
+
+
 @_command(imports, "streams", judge=commands.judge_import)
 def import_streams(
     file: Annotated[Path, typer.Argument(metavar="FILE.sql", help="A script that calls DBMS_STREAMS_ADM.")],

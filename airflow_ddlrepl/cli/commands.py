@@ -104,6 +104,18 @@ def plan(path: Path) -> Result:
     return _with_flow(path, lambda flow, run: flow.plan(run))
 
 
+def explain_trail(path: Path, at: str) -> Result:
+    """Return what became of the DDL statements in the trail. at: a position; empty: of all of them."""
+
+    def act(flow: ModuleType, run: Any) -> Result:
+        from airflow_ddlrepl.cli import explain_trail as asked
+
+        events = (event for segment in run.trail.segments(run.epoch) for event in run.trail.events(segment))
+        return asked.explain_trail(run.channel, events, run.positions.parse(at) if at else None)
+
+    return _with_flow(path, act)
+
+
 def refresh(path: Path, tables: Sequence[str], options: str = "", spark: str = "") -> Result:
     """Load the tables that the patterns name again, and those that wait for a refresh."""
     wanted, how = table_patterns(tables), options_for(tables, options)
