@@ -11,7 +11,7 @@ import pytest
 from airflow_ddlrepl import flow
 from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.ports.work import InProcess
-from tests.support.replica import Make
+from tests.support.replica import BOTH, Make
 
 TABLE = (
     "CREATE TABLE t (id int PRIMARY KEY, v text, changed int)",
@@ -24,6 +24,7 @@ def told(result: Any) -> dict[str, int]:
     return {what.removeprefix("public.t: "): count for what, count in result.conflicts.items()}
 
 
+@BOTH
 def test_every_conflict_has_the_answer_of_the_file(make: Make) -> None:
     """Each kind once with a change that wins and, where values decide, one that loses."""
     answers = {
