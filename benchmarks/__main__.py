@@ -19,6 +19,7 @@ from benchmarks import (
     comparisons,
     cycles,
     evaluations,
+    feeds,
     keys,
     long_trail,
     many,
@@ -56,10 +57,11 @@ MEASURES: dict[str, Callable[[ratios.Bench, Kind, argparse.Namespace], None]] = 
     "many": lambda bench, _kind, _given: show(many.tables(bench)),
     "suspended": lambda bench, _kind, given: show(suspended.cycles(bench, max(2, scaled(TABLES, given)))),
     "replay": lambda bench, kind, given: show(replays.replays(bench, kind, scaled(REPLAY, given))),
+    "feed": lambda bench, kind, given: show(feeds.feeds(bench, kind, scaled(CHANGES, given))),
     "airflow": lambda bench, _kind, _given: show_seconds(scheduled.runs(bench)),
     "plan": lambda bench, kind, given: show_seconds(long_trail.plans(bench, kind, scaled(SEGMENTS, given))),
 }
-OF_EACH_KIND = ("changes", "keys", "refresh", "compare")
+OF_EACH_KIND = ("changes", "keys", "refresh", "compare", "feed")
 PARTS = (*MEASURES, "memory", "ddl", "rules")
 
 
