@@ -192,16 +192,20 @@ def text(value: Any) -> str:
     return f"{value:f}" if isinstance(value, Decimal) else "" if value is None else str(value)
 
 
-def test_dates_moments_and_bytes_have_types_of_their_own(make: Make) -> None:
-    replica = make("CREATE TABLE t (id int PRIMARY KEY, d date, m timestamp, z timestamptz, b bytea, f float8)")
+@pytest.mark.parametrize("more", ["", ", pair pair"])
+def test_dates_moments_and_bytes_have_types_of_their_own(make: Make, more: str) -> None:
+    """Also where the log is read as text, because a type does not travel in binary."""
+    columns = f"d date, m timestamp, z timestamptz, b bytea, f float8, n numeric(12,2){more}"
+    replica = make("CREATE TYPE pair AS (a int, b int)", f"CREATE TABLE t (id int PRIMARY KEY, {columns})")
     replica.at_source(
-        "INSERT INTO t VALUES (1, '1969-12-31', '1999-12-31 23:59:59.5', '2026-11-21 08:00+02', '\\x00ff', 'NaN')"
+        "INSERT INTO t VALUES (1, '1969-12-31', '1999-12-31 23:59:59.5', '2026-11-21 08:00+02', '\\x00ff', 'NaN', 1.5)"
     )
     replica.capture()
     (row,) = rows(replica)
     assert (row["d"], row["m"]) == (date(1969, 12, 31), datetime(1999, 12, 31, 23, 59, 59, 500000))
     assert (row["z"], row["b"]) == (datetime(2026, 11, 21, 6, tzinfo=UTC), b"\x00\xff")
     assert row["f"] != row["f"]
+    assert row["n"] == Decimal("1.50")
     replica.at_source("INSERT INTO t VALUES (2, 'infinity')")
     replica.capture()
     assert code(replica) == "TRL-125"
