@@ -63,6 +63,8 @@ SERVERS = {"private_server", "pg18", "pg15", "databases", "spark", "runner", "ai
 
 THOROUGH = (
     "tests/airflow/test_readme.py",
+    "tests/airflow/test_standalone.py",
+    "tests/airflow/test_ui.py",
     "tests/chaos/",
     "tests/conformance/test_killed.py",
     "tests/conformance/test_suspended.py",
