@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from airflow_ddlrepl.frontends.findings import Fate
+from airflow_ddlrepl.frontends.findings import Entry, Fate
+from airflow_ddlrepl.frontends.streams.assigned import assigned_variables, selected_variables
 from airflow_ddlrepl.frontends.streams.expressions import (
     Assignment,
     Call,
     Unknown,
     Unreadable,
+    read_function,
     read_statement,
     read_value,
 )
 from airflow_ddlrepl.frontends.streams.script import Token, tokens
-from airflow_ddlrepl.frontends.streams.vocabulary import PACKAGES
+from airflow_ddlrepl.frontends.streams.vocabulary import LOGGING, OTHER, PACKAGES, WHY_LOGGING
 
 _COMPOUND = frozenset({"IF", "FOR", "WHILE", "LOOP", "CASE"})
+_HARMLESS = frozenset({"DBMS_OUTPUT", "DBMS_LOCK", "DBMS_SESSION"})
+_DEPENDS = Entry(Fate.REFUSED, "what is called in it depends on the run: write the calls one by one")
 _SILENT = frozenset({"NULL", "COMMIT", "ROLLBACK", "RETURN"})
 _OTHER = frozenset(
     {"SELECT", "INSERT", "UPDATE", "DELETE", "OPEN", "FETCH", "CLOSE", "RAISE", "MERGE", "GOTO", "PRAGMA"}
@@ -38,13 +42,13 @@ class BlockReader:
     The values of variables are followed; the reader of calls sets those that a call gives back.
     """
 
-    def __init__(self, text: str, offset: int) -> None:
-        """offset: where the block begins in the script."""
+    def __init__(self, text: str, offset: int, variables: Mapping[str, Any] | None = None) -> None:
+        """offset: where the block begins in the script. variables: of SQL*Plus, as `:NAME`."""
         self.text = text
         self.offset = offset
         self.found = list(tokens(text))
         self.at = 0
-        self.variables: dict[str, Any] = {}
+        self.variables: dict[str, Any] = dict(variables or {})
 
     def calls(self) -> Iterator[Call | Note]:
         """Yield the calls of the block, in order."""
@@ -69,7 +73,7 @@ class BlockReader:
                 depth -= 1
                 self._skip_statement()
             elif word == "EXCEPTION":
-                self._skip_handlers()
+                yield from self._handlers(token)
             elif word in _COMPOUND:
                 yield from self._compound(token)
             elif word == "<<":
@@ -115,6 +119,9 @@ class BlockReader:
         if word in _OTHER or word == "EXECUTE":
             yield from self._other(start, text, word)
             return
+        if (name := _part_that_is_set(text)) is not None:
+            self.variables[name] = Unknown(f"{name}, whose parts are set one by one")
+            return
         try:
             found = read_statement(text, self.variables)
         except Unreadable as error:
@@ -124,22 +131,26 @@ class BlockReader:
             return
         if isinstance(found, Assignment):
             self.variables[found.variable] = found.value
+            function = read_function(text, self.variables)
+            if function is not None and _is_ours(function.name, "_ADM"):
+                yield Call(function.name, function.arguments, self.offset + start + function.at)
         else:
             yield Call(found.name, found.arguments, self.offset + start + found.at)
 
     def _other(self, start: int, text: str, word: str) -> Iterator[Note]:
         """Forget the variables that a statement of SQL sets; note what else it does."""
-        words = [one.upper or one.text for one in tokens(text)]
-        if "INTO" in words and word in ("SELECT", "FETCH"):
-            for name in words[words.index("INTO") + 1 :]:
-                if name in ("FROM", "WHERE"):
-                    break
-                self.variables[name] = Unknown(f"{name}, which a query gives")
-        elif _is_ours(text):
+        for name in selected_variables(text):
+            self.variables[name] = Unknown(f"{name}, which a query gives")
+        values = [self.variables.get(one.upper) for one in tokens(text)] if word == "EXECUTE" else []
+        if word in ("SELECT", "FETCH"):
+            return
+        if _is_ours(" ".join([text, *(one for one in values if isinstance(one, str))])):
             what = " ".join(text.split())[:40]
             yield Note(
                 self.offset + start, Fate.REFUSED, what, "it is built when the script runs: write the call itself"
             )
+        elif word == "EXECUTE" and LOGGING.search(text):
+            yield Note(self.offset + start, Fate.SAFE, "SUPPLEMENTAL LOG", WHY_LOGGING)
         elif word == "EXECUTE":
             yield Note(self.offset + start, Fate.ATTENTION, "EXECUTE IMMEDIATE", "its statement is not read")
 
@@ -157,9 +168,10 @@ class BlockReader:
                 break
             before = word
         end = self.found[self.at - 1].at
-        if _is_ours(self.text[start:end]):
-            why = "what is called in it depends on the run: write the calls one by one"
-            yield self._note(token, Fate.REFUSED, f"{token.upper} …", why)
+        self._forget(self.text[start:end])
+        entry = worst_call(self.text[start:end])
+        if entry is not None and entry.fate is not None:
+            yield self._note(token, entry.fate, f"{token.upper} …", entry.why)
 
     def _skip_statement(self) -> int:
         """Go past the next semicolon. Return where it stands."""
@@ -170,23 +182,55 @@ class BlockReader:
                 return token.at
         return len(self.text)
 
-    def _skip_handlers(self) -> None:
-        """Go to the END of a block from its EXCEPTION on."""
+    def _handlers(self, token: Token) -> Iterator[Note]:
+        """Go to the END of a block from its EXCEPTION on; what is called in between depends on errors."""
         depth, before = 0, ""
         while self.at < len(self.found):
             word = self.found[self.at].upper
             if word == "END" and depth == 0:
-                return
+                break
             if word in ("IF", "LOOP", "CASE", "BEGIN") and before != "END":
                 depth += 1
             depth -= word == "END"
             before = word
             self.at += 1
+        handlers = self.text[token.at : self.found[self.at].at if self.at < len(self.found) else len(self.text)]
+        self._forget(handlers)
+        if worst_call(handlers) is not None:
+            yield self._note(token, Fate.ATTENTION, "EXCEPTION …", "what is called in it, after an error, is not read")
+
+    def _forget(self, text: str) -> None:
+        for name in assigned_variables(text):
+            self.variables[name] = Unknown(f"{name}, which is set where the run decides about it")
 
     def _note(self, token: Token, fate: Fate, what: str, why: str) -> Note:
         return Note(self.offset + token.at, fate, what, why)
 
 
-def _is_ours(text: str) -> bool:
+def _is_ours(text: str, ending: str = "") -> bool:
     upper = text.upper()
-    return any(package in upper for package in PACKAGES if package.startswith("DBMS_") and package != "DBMS_OUTPUT")
+    return any(
+        package in upper
+        for package in PACKAGES
+        if package.startswith("DBMS_") and package.endswith(ending) and package not in _HARMLESS
+    )
+
+
+def worst_call(text: str) -> Entry | None:
+    """Return what becomes of the call of skipped statements that is missed most; None when they call nothing."""
+    found = list(tokens(text))
+    entries: list[Entry | None] = [_DEPENDS for one in found if one.kind == "text" and _is_ours(one.text, "_ADM")]
+    for package, sign, name in zip(found, found[1:], found[2:], strict=False):
+        if package.kind == "word" and sign.text == "." and package.upper in PACKAGES - _HARMLESS:
+            unknown = _DEPENDS if package.upper.endswith("_ADM") else None
+            entries.append(OTHER.get(f"{package.upper}.{name.upper}", unknown))
+    return max(filter(None, entries), key=lambda one: list(Fate).index(one.fate or Fate.SAFE), default=None)
+
+
+def _part_that_is_set(text: str) -> str | None:
+    """Return the name of the collection or record of which a statement sets one part; None for other statements."""
+    found = list(tokens(text))
+    setting = next((at for at, one in enumerate(found) if one.upper == ":="), None)
+    if setting is None or setting < 2 or found[0].text == ":":
+        return None
+    return found[0].upper or found[0].text

@@ -13,6 +13,8 @@ from airflow_ddlrepl.frontends.findings import Entry, Fate, message
 from airflow_ddlrepl.frontends.streams.expressions import Argument, Call, Unknown
 from airflow_ddlrepl.frontends.streams.vocabulary import OTHER, PACKAGES, PARAMETERS, POSITIONAL, TAKEN
 
+_WITHOUT_EFFECT = frozenset({"queue_to_queue"})
+
 
 class Refused(Exception):
     """This error says why a call is not taken, and what becomes of it."""
@@ -34,7 +36,7 @@ class CallReader:
 
         Raises Refused.
         """
-        name = _procedure_name(call.name)
+        name = procedure_name(call.name)
         kind = TAKEN.get(name)
         if kind is None:
             self._note_other(call, name)
@@ -48,6 +50,8 @@ class CallReader:
                 continue
             if parameter not in kind.model_fields:
                 self._note_parameter(name, parameter, argument)
+                continue
+            if isinstance(argument.value, Unknown) and parameter in _WITHOUT_EFFECT:
                 continue
             if isinstance(argument.value, Unknown):
                 raise Refused(Fate.REFUSED, f"{parameter} is {argument.value.why}")
@@ -64,7 +68,7 @@ class CallReader:
         has_outputs = any(one.variable and not isinstance(one.value, bool) for one in positional[_first_output(kind) :])
         if not has_outputs:
             order = [name for name in order if name not in kind.outputs]
-        most = POSITIONAL.get(_procedure_name(call.name).rpartition(".")[2], len(order))
+        most = POSITIONAL.get(procedure_name(call.name).rpartition(".")[2], len(order))
         if len(positional) > most:
             raise Refused(Fate.REFUSED, f"it has {len(positional)} parameters without names: name those behind {most}")
         yield from zip(order, positional, strict=False)
@@ -87,7 +91,7 @@ class CallReader:
     def _note_other(self, call: Call, name: str) -> None:
         package, _, short = name.rpartition(".")
         entry = OTHER.get(name)
-        if short == "SET_PARAMETER":
+        if short == "SET_PARAMETER" and package in PACKAGES:
             entry = Entry(*_parameter(call))
         if entry is None and package in PACKAGES:
             guess = nearest(name, [*TAKEN, *OTHER])
@@ -113,7 +117,7 @@ def _first_output(kind: type[Procedure]) -> int:
     return min((order.index(name) for name in kind.outputs), default=len(order))
 
 
-def _procedure_name(name: str) -> str:
+def procedure_name(name: str) -> str:
     """Return PACKAGE.NAME of a call, without the package's owner, and without a database behind @."""
     return ".".join(name.partition("@")[0].replace('"', "").split(".")[-2:])
 

@@ -10,12 +10,13 @@ from airflow_ddlrepl.config.streams.procedure import Procedure
 from airflow_ddlrepl.config.streams.section import StreamsParameters
 from airflow_ddlrepl.errors import RuleError
 from airflow_ddlrepl.frontends.findings import Fate, Finding
-from airflow_ddlrepl.frontends.streams.blocks import BlockReader, Note
-from airflow_ddlrepl.frontends.streams.calls import CallReader, Refused
+from airflow_ddlrepl.frontends.streams.blocks import BlockReader, Note, worst_call
+from airflow_ddlrepl.frontends.streams.calls import CallReader, Refused, procedure_name
 from airflow_ddlrepl.frontends.streams.expressions import Call, Unknown, substituted
 from airflow_ddlrepl.frontends.streams.message_types import message_type
 from airflow_ddlrepl.frontends.streams.script import Unit, UnitKind, units
-from airflow_ddlrepl.frontends.streams.vocabulary import PACKAGES
+from airflow_ddlrepl.frontends.streams.transcript import without_prompts
+from airflow_ddlrepl.frontends.streams.vocabulary import LOGGING, PACKAGES, WHY_LOGGING
 from airflow_ddlrepl.streams.condition.kinds import Kind
 from airflow_ddlrepl.streams.condition.names import NameCase
 from airflow_ddlrepl.streams.procedures.environment import Environment
@@ -23,7 +24,8 @@ from airflow_ddlrepl.streams.procedures.run import run
 
 _DEFINE = re.compile(r"DEF(?:INE)?\s+(\w+)\s*=\s*(?:'([^']*)'|\"([^\"]*)\"|(\S+))", re.IGNORECASE)
 _DEFINE_OFF = re.compile(r"SET\s+(?:DEF(?:INE)?|SCAN)\s+OFF\b", re.IGNORECASE)
-_LOGGING = re.compile(r"\bSUPPLEMENTAL\s+LOG\b", re.IGNORECASE)
+_CALL = re.compile(r"DBMS_(STREAMS|RULE|CAPTURE|APPLY|PROPAGATION)_ADM\s*\.", re.IGNORECASE)
+_REMOVES = re.compile(r"DROP_\w+|REMOVE_STREAMS_CONFIGURATION")
 _DATABASES = ("source_database", "source_database_name")
 
 
@@ -36,6 +38,7 @@ class Compiler:
     findings: list[Finding] = field(default_factory=list)
     types: dict[str, dict[str, str]] = field(default_factory=dict)
     defined: dict[str, str] | None = field(default_factory=dict)
+    variables: dict[str, Any] = field(default_factory=dict)
     sources: list[tuple[int, str, str]] = field(default_factory=list)
     reader: CallReader = field(default_factory=CallReader)
     environment: Environment = field(default_factory=Environment)
@@ -52,6 +55,9 @@ class Compiler:
                     self._statement(unit)
                 case UnitKind.SQLPLUS:
                     self._line(unit)
+                case _ if _CALL.match(unit.text):
+                    why = "it stands outside of a block: put BEGIN before it, and END; behind it"
+                    self._find(unit.at, Fate.REFUSED, _short(unit.text, 1), why)
                 case _:
                     why = "it is neither SQL nor a line of SQL*Plus: it is not read"
                     self._find(unit.at, Fate.ATTENTION, _short(unit.text, 1), why)
@@ -73,16 +79,17 @@ class Compiler:
         if unit.problem:
             self._find(unit.at, Fate.REFUSED, _short(unit.text, 1), f"{unit.problem}: nothing of it is read")
             return
-        reader = BlockReader(substituted(unit.text, self.defined), unit.at)
+        reader = BlockReader(substituted(unit.text, self.defined), unit.at, self.variables)
         for found in reader.calls():
+            at = unit.at + _same_line(reader.text, found.at - unit.at, unit.text)
             if isinstance(found, Note):
-                self._find(min(found.at, len(self.script)), found.fate, found.what, found.why)
+                self._find(at, found.fate, found.what, found.why)
             else:
-                self._call(found, reader.variables, unit)
+                self._call(found, reader.variables, at)
+        self.variables = {name: value for name, value in reader.variables.items() if name.startswith(":")}
 
-    def _call(self, call: Call, variables: dict[str, Any], unit: Unit) -> None:
-        name = call.name.rpartition(".")[2]
-        at = min(call.at, unit.at + len(unit.text))  # a variable's text may be longer than its name
+    def _call(self, call: Call, variables: dict[str, Any], at: int) -> None:
+        name = procedure_name(call.name).rpartition(".")[2]
         self._note_sources(call, name, at)
         self.reader.notes.clear()
         try:
@@ -98,6 +105,10 @@ class Compiler:
             self._find(at, Fate.REFUSED, name, f"{error.code}: {error.message}")
             self._forget(call, variables, name)
             return
+        if found is None and self.calls and _REMOVES.fullmatch(name):
+            why = "what the calls before it made stays in the result: remove from it what you no longer want"
+            self._find(at, Fate.ATTENTION, name, why)
+            return
         for what, entry in self.reader.notes:
             self._find(at, entry.fate or Fate.SAFE, what, entry.why)
         if found is None:
@@ -110,10 +121,13 @@ class Compiler:
             self._find(at, Fate.ATTENTION, name, why)
 
     def _forget(self, call: Call, variables: dict[str, Any], name: str) -> None:
-        """Note that the names that a refused call would give back are not known."""
+        """Note that the names that a refused call would give back are not known, nor what an unknown one may set."""
+        is_known = procedure_name(call.name).partition(".")[0] in PACKAGES
         for one in call.arguments:
             if one.variable and one.parameter.endswith("rule_name"):
                 variables[one.variable] = Unknown(f"{one.variable}, the name of a rule of {name}, which is refused")
+            elif one.variable and not is_known:
+                variables[one.variable] = Unknown(f"{one.variable}, which {name} may set")
 
     def _note_sources(self, call: Call, name: str, at: int) -> None:
         for one in call.arguments:
@@ -139,16 +153,16 @@ class Compiler:
                 self.environment.case.one(name): Kind(kind) for name, kind in type[1].items()
             }
             return
-        if any(f"{package}." in unit.text.upper() for package in PACKAGES if package.startswith("DBMS_STREAMS")):
+        worst = worst_call(unit.text)
+        if worst is not None and worst.fate is Fate.REFUSED:
             why = "what it calls depends on its callers: write the calls themselves"
             self._find(unit.at, Fate.REFUSED, _short(unit.text), why)
             return
         self._find(unit.at, Fate.ATTENTION, _short(unit.text), "programs of PL/SQL are not read: write them in Python")
 
     def _statement(self, unit: Unit) -> None:
-        if _LOGGING.search(unit.text):
-            why = "what the log has to hold is set up by `ddlrepl activate` (docs/postgresql.md)"
-            self._find(unit.at, Fate.SAFE, "SUPPLEMENTAL LOG", why)
+        if LOGGING.search(unit.text):
+            self._find(unit.at, Fate.SAFE, "SUPPLEMENTAL LOG", WHY_LOGGING)
 
     def _line(self, unit: Unit) -> None:
         if _DEFINE_OFF.match(unit.text):
@@ -162,6 +176,15 @@ class Compiler:
             )
 
 
+def _same_line(text: str, at: int, original: str) -> int:
+    """Return where the line of a character of a text begins in the text with the names before DEFINE's values."""
+    lines = text.count("\n", 0, at)
+    found = 0
+    for _ in range(lines):
+        found = original.index("\n", found) + 1
+    return found
+
+
 def _short(text: str, words: int = 6) -> str:
     """Return the first words of a text; one alone where a password may follow."""
     found = text.split()
@@ -170,6 +193,6 @@ def _short(text: str, words: int = 6) -> str:
 
 def compile_script(script: str) -> Compiler:
     """Return what becomes of a script."""
-    found = Compiler(script, environment=Environment(NameCase.UPPER))
+    found = Compiler(without_prompts(script), environment=Environment(NameCase.UPPER))
     found.compile()
     return found

@@ -84,7 +84,7 @@ def read_statement(text: str, variables: Mapping[str, Any]) -> Call | Assignment
 
     variables: their values, by name in upper case.
     """
-    is_assignment = re.match(r'\s*(?:[\w$#]+|"[^"]+")\s*:=', text) is not None
+    is_assignment = re.match(r'\s*(?::?[\w$#]+|"[^"]+")\s*:=', text) is not None
     tree = _parsed(text, "assignment" if is_assignment else "call")
     name = _name(tree.children[0])
     if is_assignment:
@@ -97,6 +97,16 @@ def read_statement(text: str, variables: Mapping[str, Any]) -> Call | Assignment
         if isinstance(one, Tree)
     ]
     return Call(name, tuple(arguments), tree.meta.start_pos)
+
+
+def read_function(text: str, variables: Mapping[str, Any]) -> Call | None:
+    """Return the call of a function that an assignment's value is; None for another value."""
+    setting = text.find(":=") + 2
+    try:
+        found = read_statement(" " * setting + text[setting:], variables)
+    except Unreadable:
+        return None
+    return found if isinstance(found, Call) else None
 
 
 def read_value(text: str, variables: Mapping[str, Any]) -> Any:
@@ -127,8 +137,8 @@ def _argument(tree: Tree[Token], variables: Mapping[str, Any]) -> Argument:
 
 
 def _name(tree: Any) -> str:
-    parts = [str(one) for one in tree.children]
-    return ".".join(one if one.startswith('"') else one.upper() for one in parts)
+    parts = [str(one) if one.startswith('"') else one.upper() for one in tree.children]
+    return ".".join(parts).replace(".@", "@")
 
 
 def value(tree: Any, variables: Mapping[str, Any]) -> Any:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from airflow_ddlrepl.frontends.streams.vocabulary import SQL, SQLPLUS
 
 _TOKEN = re.compile(
-    r"""(?P<comment>--[^\n]*|/\*.*?\*/|^[ \t]*(?://|\#)[^\n]*)
+    r"""(?P<comment>--[^\n]*|/\*.*?\*/|//[^\n]*|^[ \t]*\#[^\n]*)
     |(?P<text>[nN]?[qQ]'\[.*?\]'|[nN]?[qQ]'\{.*?\}'|[nN]?[qQ]'\(.*?\)'|[nN]?[qQ]'<.*?>'
     |[nN]?[qQ]'!.*?!'|[nN]?[qQ]'\|.*?\|'|[nN]?[qQ]'~.*?~'|[nN]?[qQ]'\^.*?\^'|[nN]?[qQ]'\#.*?\#'|[nN]?[qQ]'".*?"'|[nN]?'(?:[^']|'')*')
     |(?P<quoted>"[^"\n]*")|(?P<word>[A-Za-z][\w$\#]*)|(?P<run>^[ \t]*/[ \t]*$)|(?P<space>\s+)

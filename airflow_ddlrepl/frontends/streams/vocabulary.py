@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from airflow_ddlrepl.config.streams.section import PROCEDURES
 from airflow_ddlrepl.frontends.findings import Entry, Fate, entries
 
@@ -11,6 +13,8 @@ TAKEN = {f"{one.package}.{_SAME_NAME.get(name, name.upper())}": one for name, on
 _QUEUES = "messages lie in the trail, and are passed on by the channel's runs"
 _RUNS = "the channel's runs start and stop its stages"
 _HANDLER = "handlers are Python functions here: write them, and name them in the channel file"
+LOGGING = re.compile(r"\bSUPPLEMENTAL\s+LOG\b", re.IGNORECASE)
+WHY_LOGGING = "what the log has to hold is set up by `ddlrepl activate` (docs/postgresql.md)"
 _START = "activation reads every table from one snapshot, and goes on from there"
 OTHER: dict[str, Entry] = {
     **entries(Fate.SAFE, _QUEUES, """
@@ -27,9 +31,22 @@ OTHER: dict[str, Entry] = {
     **entries(Fate.SAFE, "rights are given in the databases themselves", """
         DBMS_STREAMS_AUTH.GRANT_ADMIN_PRIVILEGE DBMS_STREAMS_AUTH.REVOKE_ADMIN_PRIVILEGE
         DBMS_STREAMS_AUTH.GRANT_REMOTE_ADMIN_ACCESS DBMS_RULE_ADM.GRANT_SYSTEM_PRIVILEGE
-        DBMS_RULE_ADM.GRANT_OBJECT_PRIVILEGE"""),
+        DBMS_STREAMS_AUTH.REVOKE_REMOTE_ADMIN_ACCESS DBMS_RULE_ADM.GRANT_OBJECT_PRIVILEGE
+        DBMS_RULE_ADM.REVOKE_SYSTEM_PRIVILEGE DBMS_RULE_ADM.REVOKE_OBJECT_PRIVILEGE"""),
     **entries(Fate.SAFE, "it changes nothing", """
-        DBMS_OUTPUT.PUT_LINE DBMS_OUTPUT.ENABLE DBMS_LOCK.SLEEP DBMS_SESSION.SLEEP"""),
+        DBMS_OUTPUT.PUT_LINE DBMS_OUTPUT.PUT DBMS_OUTPUT.NEW_LINE DBMS_OUTPUT.ENABLE DBMS_LOCK.SLEEP DBMS_SESSION.SLEEP
+        DBMS_STREAMS.GET_TAG DBMS_STREAMS_ADM.GET_TAG DBMS_STREAMS_ADM.GET_SCN_MAPPING
+        DBMS_STREAMS_ADM.GET_MESSAGE_TRACKING DBMS_APPLY_ADM.GET_ERROR_MESSAGE
+        DBMS_STREAMS_ADM.PURGE_SOURCE_CATALOG"""),
+    **entries(Fate.SAFE, "`ddlrepl errors retry` and `delete` do it here (docs/suspended_tables.md)", """
+        DBMS_APPLY_ADM.EXECUTE_ERROR DBMS_APPLY_ADM.EXECUTE_ALL_ERRORS DBMS_APPLY_ADM.DELETE_ERROR
+        DBMS_APPLY_ADM.DELETE_ALL_ERRORS"""),
+    **entries(Fate.ATTENTION, "the order of changes follows from the source's commits alone", """
+        DBMS_APPLY_ADM.SET_VALUE_DEPENDENCY DBMS_APPLY_ADM.CREATE_OBJECT_DEPENDENCY
+        DBMS_APPLY_ADM.DROP_OBJECT_DEPENDENCY"""),
+    **entries(Fate.ATTENTION, "a change has the attributes that its source gives it", """
+        DBMS_CAPTURE_ADM.INCLUDE_EXTRA_ATTRIBUTE"""),
+    **entries(Fate.REFUSED, "name the rule set in CREATE_SYNC_CAPTURE", "DBMS_CAPTURE_ADM.ALTER_SYNC_CAPTURE"),
     **entries(Fate.SAFE, "rule sets and rules that nothing uses do no harm", """
         DBMS_RULE_ADM.DROP_RULE_SET DBMS_CAPTURE_ADM.DROP_CAPTURE DBMS_APPLY_ADM.DROP_APPLY
         DBMS_PROPAGATION_ADM.DROP_PROPAGATION DBMS_STREAMS_ADM.REMOVE_STREAMS_CONFIGURATION"""),
@@ -37,13 +54,20 @@ OTHER: dict[str, Entry] = {
         DBMS_APPLY_ADM.SET_TABLE_INSTANTIATION_SCN DBMS_APPLY_ADM.SET_SCHEMA_INSTANTIATION_SCN
         DBMS_APPLY_ADM.SET_GLOBAL_INSTANTIATION_SCN DBMS_CAPTURE_ADM.PREPARE_TABLE_INSTANTIATION
         DBMS_CAPTURE_ADM.PREPARE_SCHEMA_INSTANTIATION DBMS_CAPTURE_ADM.PREPARE_GLOBAL_INSTANTIATION
-        DBMS_CAPTURE_ADM.PREPARE_SYNC_INSTANTIATION DBMS_CAPTURE_ADM.BUILD"""),
+        DBMS_CAPTURE_ADM.PREPARE_SYNC_INSTANTIATION DBMS_CAPTURE_ADM.BUILD
+        DBMS_CAPTURE_ADM.ABORT_TABLE_INSTANTIATION DBMS_CAPTURE_ADM.ABORT_SCHEMA_INSTANTIATION
+        DBMS_CAPTURE_ADM.ABORT_GLOBAL_INSTANTIATION DBMS_CAPTURE_ADM.ABORT_SYNC_INSTANTIATION"""),
     **entries(Fate.ATTENTION, _HANDLER, """
         DBMS_APPLY_ADM.SET_DML_HANDLER DBMS_APPLY_ADM.ADD_STMT_HANDLER DBMS_APPLY_ADM.CREATE_STMT_HANDLER
-        DBMS_APPLY_ADM.ADD_STMT_TO_HANDLER DBMS_APPLY_ADM.SET_CHANGE_HANDLER DBMS_STREAMS_ADM.SET_MESSAGE_NOTIFICATION
+        DBMS_APPLY_ADM.REMOVE_STMT_HANDLER DBMS_STREAMS_HANDLER_ADM.CREATE_STMT_HANDLER
+        DBMS_STREAMS_HANDLER_ADM.ADD_STMT_TO_HANDLER DBMS_STREAMS_HANDLER_ADM.REMOVE_STMT_FROM_HANDLER
+        DBMS_STREAMS_HANDLER_ADM.DROP_STMT_HANDLER DBMS_APPLY_ADM.ADD_STMT_TO_HANDLER
+        DBMS_APPLY_ADM.SET_CHANGE_HANDLER DBMS_STREAMS_ADM.SET_MESSAGE_NOTIFICATION
         DBMS_STREAMS_ADM.SET_MESSAGE_TRACKING"""),
     **entries(Fate.ATTENTION, "the source's changes win at a target (docs/suspended_tables.md)", """
-        DBMS_APPLY_ADM.SET_UPDATE_CONFLICT_HANDLER DBMS_APPLY_ADM.COMPARE_OLD_VALUES"""),
+        DBMS_APPLY_ADM.SET_UPDATE_CONFLICT_HANDLER DBMS_APPLY_ADM.COMPARE_OLD_VALUES
+        DBMS_APPLY_ADM.SET_DML_CONFLICT_HANDLER DBMS_APPLY_ADM.HANDLE_COLLISIONS
+        DBMS_APPLY_ADM.SET_REPERROR_HANDLER"""),
     **entries(Fate.ATTENTION, "set a key of the target's table in target_tables", "DBMS_APPLY_ADM.SET_KEY_COLUMNS"),
     **entries(Fate.ATTENTION, "a rule's messages can't be sent elsewhere yet", """
         DBMS_APPLY_ADM.SET_ENQUEUE_DESTINATION DBMS_APPLY_ADM.SET_EXECUTE"""),
@@ -55,12 +79,13 @@ OTHER: dict[str, Entry] = {
         DBMS_STREAMS_ADM.MAINTAIN_GLOBAL DBMS_STREAMS_ADM.MAINTAIN_SCHEMAS DBMS_STREAMS_ADM.MAINTAIN_TABLES
         DBMS_STREAMS_ADM.MAINTAIN_TTS DBMS_STREAMS_ADM.MAINTAIN_SIMPLE_TTS DBMS_STREAMS_ADM.PRE_INSTANTIATION_SETUP
         DBMS_STREAMS_ADM.POST_INSTANTIATION_SETUP DBMS_STREAMS_ADM.MAINTAIN_CHANGE_TABLE
-        DBMS_STREAMS_ADM.SPLIT_STREAMS DBMS_STREAMS_ADM.MERGE_STREAMS"""),
+        DBMS_STREAMS_ADM.SPLIT_STREAMS DBMS_STREAMS_ADM.MERGE_STREAMS DBMS_STREAMS_ADM.MERGE_STREAMS_JOB
+        DBMS_STREAMS_ADM.CLEANUP_INSTANTIATION_SETUP DBMS_STREAMS_ADM.RECOVER_OPERATION"""),
 }  # fmt: skip
 PACKAGES = frozenset(name.partition(".")[0] for name in (*TAKEN, *OTHER))
 PARAMETERS: dict[str, dict[str, Entry]] = {
     "CREATE_CAPTURE": {
-        **entries(Fate.ATTENTION, _START, "start_scn first_scn use_database_link logfile_assignment"),
+        **entries(Fate.ATTENTION, _START, "start_scn first_scn use_database_link logfile_assignment source_root_name"),
         **entries(Fate.SAFE, _RUNS, "capture_user checkpoint_retention_time start_time capture_class"),
     },
     "ALTER_CAPTURE": {
@@ -79,7 +104,7 @@ PARAMETERS: dict[str, dict[str, Entry]] = {
         **entries(Fate.ATTENTION, "a target's changes are marked as ours", "apply_tag remove_apply_tag"),
         **entries(Fate.SAFE, _RUNS, "apply_user"),
     },
-    "CREATE_PROPAGATION": entries(Fate.SAFE, _QUEUES, "original_propagation_name auto_merge_threshold"),
+    "CREATE_PROPAGATION": entries(Fate.SAFE, _QUEUES, "queue_to_queue original_propagation_name auto_merge_threshold"),
     "CREATE_RULE": entries(Fate.REFUSED, "an action context is set by procedures alone", "action_context"),
     "ALTER_RULE": {
         **entries(Fate.REFUSED, "an action context is set by procedures alone", "action_context remove_action_context"),

@@ -98,7 +98,7 @@ def create_client(call: Creating, environment: Environment) -> list[Rule]:
         case calls.CreatePropagation():
             kind, name, queue = ClientKind.PROPAGATION, call.propagation_name, call.source_queue
     if (kind, environment.name(name)) in environment.clients:
-        raise RuleError(f"there is a {kind.words} {name} already", code="RUL-113", hint="choose another name")
+        raise RuleError(f"the {kind.words} {name} is there already", code="RUL-113", hint="choose another name")
     client = Client(environment.name(name), kind, queue=environment.name(queue))
     if isinstance(call, calls.CreatePropagation):
         link = f"@{call.destination_dblink}" if call.destination_dblink else ""
