@@ -89,31 +89,31 @@ class ProgramBuilder:
     def build(
         self, table_states: Mapping[int, TableState], events: Iterable[Event], low: Position, high: Position
     ) -> Program:
-        """Return the program for low <= position < high.
-
-        It ends earlier, at a transaction's start, when a plan stops.
-        """
+        """Return the program for low <= position < high; it ends earlier, at a transaction's start, if a plan stops."""
         start, end = LogKey(low, START_OF_TRANSACTION), LogKey(high, START_OF_TRANSACTION)
-        states = self.catch_up.resumed(table_states) if self.catch_up else dict(table_states)
-        since = {i: max(start, self.positions.get(i, start)) if self._is_about(i) else end for i in states}
-        self._draft = Draft(self.shape_at, self.client, self.read, states, since)
-        for event in events:
-            if event.key.lsn < low or event.end > high:
-                continue
-            self._suspend_due(event.key)
-            stop = self._visit(event)
-            if stop is not None and (marked := self.passed_over(event, stop)) is not None:
-                return self.build(table_states, [marked if one is event else one for one in events], low, high)
-            if stop is not None and self._is_to_suspend(stop, event):
-                return self.build(table_states, events, low, high)
-            if stop is not None:
+        events = [event for event in events if event.key.lsn >= low and event.end <= high]
+        while (stopped := self._visit_all(table_states, events, start, end)) is not None:
+            event, stop = stopped
+            if (marked := self.passed_over(event, stop)) is not None:
+                events = [marked if one is event else one for one in events]
+            elif not self._is_to_suspend(stop, event):
                 return replace(self.build(table_states, _before(events, event), low, event.begin), stop=stop)
         self._suspend_due(LogKey.last_before(high))
-        for table_id in list(self._draft.states):
-            self._draft.close(table_id, end)
         return self._draft.program(table_states, low, high, self.catch_up)
 
-    def _is_about(self, table_id: int) -> bool:
+    def _visit_all(
+        self, table_states: Mapping[int, TableState], events: Iterable[Event], start: LogKey, end: LogKey
+    ) -> tuple[Event, TablePlan] | None:
+        """Draft the program of these events from the beginning; return the first one whose plan stops, with it."""
+        self._draft = _new_draft(self, table_states, start, end)
+        for event in events:
+            self._suspend_due(event.key)
+            if (stop := self._visit(event)) is not None:
+                return event, stop
+        return None
+
+    def is_about(self, table_id: int) -> bool:
+        """Is the program about this table, and not only about others?"""
         return self.catch_up is None or table_id in self.catch_up.only
 
     def _suspend_due(self, before: LogKey) -> None:
@@ -166,7 +166,7 @@ class ProgramBuilder:
 
     def _is_applied(self, event: Event, table_id: int) -> bool:
         """Did the target apply this event to the table already, or is the program not about the table?"""
-        return not self._is_about(table_id) or event.key < self.positions.get(table_id, event.key)
+        return not self.is_about(table_id) or event.key < self.positions.get(table_id, event.key)
 
     def _truncate(self, event: Event, table_state: TableState, name: TableName) -> TablePlan | None:
         table_id = table_state.table_id
@@ -260,6 +260,12 @@ class ProgramBuilder:
             joined = replace(parent.suspension, at=event.key, status=before.state)
             self._draft.suspend(replace(before, state=TableStatus.SUSPENDED, suspension=joined), event.key)
         return True
+
+
+def _new_draft(by: ProgramBuilder, table_states: Mapping[int, TableState], start: LogKey, end: LogKey) -> Draft:
+    states = by.catch_up.resumed(table_states) if by.catch_up else dict(table_states)
+    since = {i: max(start, by.positions.get(i, start)) if by.is_about(i) else end for i in states}
+    return Draft(by.shape_at, by.client, by.read, states, since)
 
 
 def _joins_later(event: Event, new: Table | None, states: Mapping[int, TableState]) -> bool:

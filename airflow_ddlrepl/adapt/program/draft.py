@@ -12,7 +12,7 @@ from airflow_ddlrepl.config.sections.table_mapping import changes_in, condition_
 from airflow_ddlrepl.config.sections.target_tables import CoerceErrorPolicy, coerce_error_policy, has_time_key
 from airflow_ddlrepl.model.change import Event, why_ignored
 from airflow_ddlrepl.model.names import TableName
-from airflow_ddlrepl.model.position import LogKey, Position
+from airflow_ddlrepl.model.position import START_OF_TRANSACTION, LogKey, Position
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.table_state import TableState, TableStatus
 from airflow_ddlrepl.rules.client import Client
@@ -101,7 +101,9 @@ class Draft:
     def program(
         self, before: Mapping[int, TableState], low: Position, high: Position, catch_up: CatchUp | None
     ) -> Program:
-        """Return the finished program. before: the target's tables before it."""
+        """Return the finished program; its slices end before `high`. before: the target's tables before it."""
+        for table_id in list(self.states):
+            self.close(table_id, LogKey(high, START_OF_TRANSACTION))
         ends = {i: self.states[i] for i in self.ends_as if i in self.states}
         if catch_up is not None:
             own = {i: s for i, s in self.states.items() if i in catch_up.only or i not in before}
