@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
+from airflow_ddlrepl.config.base.conflict_answers import Conflict
 from airflow_ddlrepl.model.position import Position
 
 
@@ -15,10 +16,9 @@ class DiscardedRow:
     """A discarded row is one of the source's that a target's table does not have.
 
     A value does not fit (`coerce_error_policy: discard`), or its change lost a conflict (`conflicts`).
-
     key: the texts of its key's values. reason: which columns can't hold which value. values: the text of each value, by
     the target's column; None is NULL. at: where in the log it became so, or the position of the load that found it.
-    since: when the target stored it; None: it has not yet.
+    since: when the target stored it; None: it has not yet. conflict: what its change lost; None: a value does not fit.
     """
 
     table_id: int
@@ -27,6 +27,7 @@ class DiscardedRow:
     values: Mapping[str, str | None]
     at: Position
     since: datetime | None = None
+    conflict: Conflict | None = None
 
 
 class DiscardedRows(Protocol):

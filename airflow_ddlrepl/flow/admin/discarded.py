@@ -6,7 +6,6 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from airflow_ddlrepl.config.base.conflict_answers import Conflict
 from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.flow.targets.readiness import ready_targets
 
@@ -42,7 +41,7 @@ def discarded_rows(run: RunContext) -> list[dict[str, Any]]:
             continue
         names = {i: str(one.name) for i, one in place.state().table_states.items()}
         for row in place.discarded_rows.newest(MOST):
-            lost = row.reason.partition(":")[0] in list(Conflict)
+            lost = row.conflict is not None
             known = {"id": "", "stage": f"target {target.name}", "code": LOST if lost else CODE, "at": str(row.at)}
             values = json.dumps(dict(row.values), ensure_ascii=False)
             found.append(

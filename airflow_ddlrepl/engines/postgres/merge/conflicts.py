@@ -240,7 +240,7 @@ def _rows(cursor: Any, staged: Staged, stage: Stage, conflict: Conflict) -> Iter
     )
     for key, values, at in cursor.fetchall():
         why = f"{conflict}: {WHY[conflict]}"
-        yield DiscardedRow(staged.table_id, tuple(key), why, json.loads(values), Position(at))
+        yield DiscardedRow(staged.table_id, tuple(key), why, json.loads(values), Position(at), conflict=conflict)
 
 
 def _no_answer(cursor: Any, staged: Staged, stage: Stage, conflict: Conflict, count: int) -> TargetError:

@@ -1,4 +1,4 @@
-"""This module stores which rows of the source a target's tables do not have, because a column can't hold a value.
+"""This module stores which rows of the source a target's tables do not have: no room for a value, or a lost conflict.
 
 A row is written and removed in the transaction that changes its table.
 """
@@ -10,8 +10,10 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from airflow_ddlrepl.config.base.conflict_answers import Conflict
 from airflow_ddlrepl.engines.discarded_rows import DiscardedRow, DiscardedRows
 from airflow_ddlrepl.engines.postgres.connection.quoting import literal, qualified
+from airflow_ddlrepl.engines.postgres.target.channel_table import ChannelTable
 from airflow_ddlrepl.engines.postgres.target.conflict_counts import conflict_counts
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Position
@@ -24,12 +26,14 @@ CREATE = """
 CREATE TABLE IF NOT EXISTS ddlrepl.discarded_rows (
     channel text NOT NULL, table_id bigint NOT NULL, key text[] NOT NULL, lsn pg_lsn NOT NULL, reason text NOT NULL,
     "row" jsonb NOT NULL, discarded_at timestamptz NOT NULL DEFAULT now());
+ALTER TABLE ddlrepl.discarded_rows ADD COLUMN IF NOT EXISTS conflict text;
 CREATE INDEX IF NOT EXISTS discarded_rows_of_table ON ddlrepl.discarded_rows (channel, table_id);
 """
 _PUT = """
-INSERT INTO ddlrepl.discarded_rows (channel, table_id, key, lsn, reason, "row")
-SELECT %s, r.table_id, r.key, r.lsn, r.reason, r."row"
-FROM jsonb_to_recordset(%s::jsonb) AS r(table_id bigint, key text[], lsn pg_lsn, reason text, "row" jsonb)
+INSERT INTO ddlrepl.discarded_rows (channel, table_id, key, lsn, reason, "row", conflict)
+SELECT %s, r.table_id, r.key, r.lsn, r.reason, r."row", r.conflict
+FROM jsonb_to_recordset(%s::jsonb)
+    AS r(table_id bigint, key text[], lsn pg_lsn, reason text, "row" jsonb, conflict text)
 """
 _REMOVE = """
 DELETE FROM ddlrepl.discarded_rows WHERE channel = %s AND table_id = %s AND key IN (
@@ -37,10 +41,7 @@ DELETE FROM ddlrepl.discarded_rows WHERE channel = %s AND table_id = %s AND key 
 """
 _AT_ONCE = 10_000
 """So many rows are sent in one statement."""
-_FORGET_GONE = """
-DELETE FROM ddlrepl.discarded_rows d WHERE d.channel = %s AND NOT EXISTS (
-    SELECT FROM ddlrepl.tables t WHERE t.channel = d.channel AND t.table_id = d.table_id AND t.state <> 'kept')
-"""
+STORED = ChannelTable(TABLE, CREATE, "conflict")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,21 +69,15 @@ class PostgresDiscardedRows(DiscardedRows):
         return self._rows("ORDER BY discarded_at DESC, table_id, key LIMIT %s", [most])
 
     def _rows(self, which: str, values: Sequence[Any]) -> list[DiscardedRow]:
-        columns = 'table_id, key, reason, "row", lsn::text, discarded_at'
+        columns = 'table_id, key, reason, "row", lsn::text, discarded_at, conflict'
         query = f"SELECT {columns} FROM ddlrepl.discarded_rows WHERE channel = %s {which}"
         return [
-            DiscardedRow(int(number), tuple(key), why, row, Position.parse(at), since)
-            for number, key, why, row, at, since in self._ask(query, [self.holder, *values])
+            DiscardedRow(int(number), tuple(key), why, row, Position.parse(at), since, Conflict(lost) if lost else None)
+            for number, key, why, row, at, since, lost in self._ask(query, [self.holder, *values])
         ]
 
     def _ask(self, query: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
-        return self.connection.execute(query.encode(), values).fetchall() if is_there(self.connection) else []
-
-
-def is_there(connection: Any) -> bool:
-    """Does the target have the table? One that was prepared by an older version of this package has not."""
-    row = connection.execute("SELECT to_regclass('ddlrepl.discarded_rows') IS NOT NULL").fetchone()
-    return row is not None and bool(row[0])
+        return self.connection.execute(query.encode(), values).fetchall() if STORED.is_there(self.connection) else []
 
 
 def replace_rows(
@@ -92,7 +87,7 @@ def replace_rows(
     gone = {*keys, *(row.key for row in rows)}
     if not gone:
         return
-    _ensure(cursor)
+    STORED.ensure(cursor)
     for some in _batches([{"key": key} for key in sorted(gone)]):
         cursor.execute(_REMOVE, [channel, table_id, json.dumps(some)])
     _add(cursor, channel, rows)
@@ -100,7 +95,7 @@ def replace_rows(
 
 def settle(cursor: Any, channel: str, table_id: int, keys: Iterable[str]) -> None:
     """Remove the rows of a table whose keys these queries return as `key`, in the open transaction."""
-    if is_there(cursor.connection):
+    if STORED.is_there(cursor.connection):
         for query in keys:
             cursor.execute(
                 f"DELETE FROM ddlrepl.discarded_rows WHERE channel = {literal(channel)} AND table_id = {table_id}"
@@ -110,7 +105,7 @@ def settle(cursor: Any, channel: str, table_id: int, keys: Iterable[str]) -> Non
 
 def clear(cursor: Any, channel: str, table_ids: Collection[int]) -> None:
     """Remove all rows of these tables, in the open transaction."""
-    if table_ids and is_there(cursor.connection):
+    if table_ids and STORED.is_there(cursor.connection):
         query = "DELETE FROM ddlrepl.discarded_rows WHERE channel = %s AND table_id = ANY (%s)"
         cursor.execute(query, [channel, list(table_ids)])
 
@@ -135,7 +130,7 @@ def placed(
     clear(cursor, channel, [table_id])
     cursor.execute("SELECT to_regclass(%s) IS NOT NULL", [qualified(found_by(shadow))])
     if cursor.fetchone()[0]:
-        _ensure(cursor)
+        STORED.ensure(cursor)
         found = f'SELECT {literal(channel)}, {table_id}, key, {literal(str(at))}::pg_lsn, reason, "row"'
         cursor.execute(
             'INSERT INTO ddlrepl.discarded_rows (channel, table_id, key, lsn, reason, "row")'
@@ -143,32 +138,20 @@ def placed(
         )
         cursor.execute(f"DROP TABLE {qualified(found_by(shadow))}".encode())
     if rows:
-        _ensure(cursor)
+        STORED.ensure(cursor)
         _add(cursor, channel, rows)
-
-
-def forget_gone(cursor: Any, channel: str) -> None:
-    """Remove the rows of tables that the channel does not have here any more, in the open transaction."""
-    if is_there(cursor.connection):
-        cursor.execute(_FORGET_GONE, [channel])
-
-
-def forget_all(connection: Any, channel: str) -> None:
-    """Remove all rows of the channel."""
-    if is_there(connection):
-        connection.execute("DELETE FROM ddlrepl.discarded_rows WHERE channel = %s", [channel])
-
-
-def _ensure(cursor: Any) -> None:
-    """Create the table in the open transaction where an older version of this package has prepared the target."""
-    if not is_there(cursor.connection):
-        cursor.execute("SELECT pg_advisory_xact_lock(hashtext('ddlrepl.prepare'))")
-        cursor.execute(CREATE.encode())
 
 
 def _add(cursor: Any, channel: str, rows: Sequence[DiscardedRow]) -> None:
     found = [
-        {"table_id": row.table_id, "key": row.key, "lsn": str(row.at), "reason": row.reason, "row": dict(row.values)}
+        {
+            "table_id": row.table_id,
+            "key": row.key,
+            "lsn": str(row.at),
+            "reason": row.reason,
+            "row": dict(row.values),
+            "conflict": row.conflict,
+        }
         for row in rows
     ]
     for some in _batches(found):

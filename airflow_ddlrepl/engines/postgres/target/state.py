@@ -66,6 +66,7 @@ TABLES = (
     conflict_counts.TABLE,
     *rewind_area.TABLES,
 )
+_OF_TABLES = (discarded_rows.STORED, conflict_counts.STORED)
 _known: WeakKeyDictionary[Connection[Any], dict[tuple[str, str], TableState]] = WeakKeyDictionary()
 
 
@@ -244,8 +245,8 @@ def write_table_states(
         cursor.executemany(_PUT, rows)
     cursor.execute("DELETE FROM ddlrepl.tables WHERE channel = %s AND table_id = ANY(%s)", [channel, list(gone)])
     cursor.execute(_FORGET_KEPT, [channel])
-    discarded_rows.forget_gone(cursor, channel)
-    conflict_counts.forget_gone(cursor, channel)
+    for one in _OF_TABLES:
+        one.forget_gone(cursor, channel)
 
 
 def forget(connection: Connection[Any], channel: str) -> None:
@@ -259,8 +260,8 @@ def forget(connection: Connection[Any], channel: str) -> None:
         connection.execute("DELETE FROM ddlrepl.unrecorded WHERE channel = %s", [channel])
         cut_over.forget(connection, channel)
         tracked_sequences.forget_all(connection, channel)
-        discarded_rows.forget_all(connection, channel)
-        conflict_counts.forget_all(connection, channel)
+        for one in _OF_TABLES:
+            one.forget_all(connection, channel)
         rewind_area.forget(connection, channel)
         row = connection.execute(
             "SELECT EXISTS (SELECT FROM ddlrepl.position) OR to_regclass('ddlrepl.channel') IS NOT NULL"
