@@ -11,8 +11,7 @@ from airflow_ddlrepl.config.goldengate.replicat import ReplicatParameters
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.goldengate.event_record import record_of
 from airflow_ddlrepl.goldengate.record import Outcome
-from airflow_ddlrepl.goldengate.replicat.pipeline import replicate
-from airflow_ddlrepl.goldengate.statement.renames import split_objects
+from airflow_ddlrepl.goldengate.replicat.pipeline import replicate_each
 from airflow_ddlrepl.model.change import Event, EventKind, why_ignored
 from airflow_ddlrepl.model.position import Position
 
@@ -89,7 +88,5 @@ def explain_trail(channel: Channel, events: Iterable[Event], at: Position | None
 
 
 def _by(event: Event, parameters: ReplicatParameters) -> tuple[Explained, ...]:
-    record = record_of(event)
-    texts = split_objects(record.raw, record.dialect)
-    found = [one for text in texts for one in replicate(record._replace(raw=text), parameters)]
+    found = replicate_each(record_of(event), parameters)
     return tuple(Explained(Side.REPLICAT, number, len(found), one) for number, one in enumerate(found, 1))

@@ -48,15 +48,13 @@ class Mapped:
     """A mapped statement is one as a Replicat has made it for a target.
 
     text: what runs. names: what the tables that it is about are called at the target before it; schemas: where those
-    lie that it makes. path: the schemas that names without one are looked for in, as a search_path. is_shaped: the
-    channel file gives the table other columns or another key than the source's, which no text of the source does.
+    lie that it makes. path: the schemas that names without one are looked for in, as a search_path.
     """
 
     text: str
     names: frozenset[TableName]
     schemas: tuple[str, ...]
     path: str
-    is_shaped: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,8 +101,7 @@ class Statement:
 
         Its shape is made from the catalog then, whatever statement brought it.
         """
-        is_shaped = self.mapped is not None and self.mapped.is_shaped
-        return self.table_state is None and (self.event.is_inspected or self.event.tag != NEW or is_shaped)
+        return self.table_state is None and (self.event.is_inspected or self.event.tag != NEW)
 
     def is_none(self, found: TablePlan) -> bool:
         """Was the table only inspected, and nothing but rows changed?"""

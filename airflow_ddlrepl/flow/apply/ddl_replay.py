@@ -16,7 +16,7 @@ from airflow_ddlrepl.ddl.sql.lexer import tokens
 from airflow_ddlrepl.ddl.sql.statement import Evidence
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.flow.apply.replicat import TargetReplicat
-from airflow_ddlrepl.flow.mapping.tables import ShapeAt, is_shaped_at, seen_at, shape_before
+from airflow_ddlrepl.flow.mapping.tables import ShapeAt, seen_at, shape_before
 from airflow_ddlrepl.goldengate.statement.spelling import spell
 from airflow_ddlrepl.model.change import Event, why_ignored
 from airflow_ddlrepl.model.names import TableName
@@ -60,7 +60,7 @@ class Texts:
             tuple(name for i, name in names.items() if self._is_loaded(i, event)),
             refusal,
             facts.existing is not None or facts.occupant is not None,
-            self._mapped(event, names, new),
+            self._mapped(event, names),
         )
 
     def alone(self, event: Event, refusal: Refusal | None) -> Statement:
@@ -68,8 +68,8 @@ class Texts:
         names = self._names(event)
         return Statement(event, names=names, refusal=refusal, mapped=self._mapped(event, names))
 
-    def _mapped(self, event: Event, names: Mapping[int, TableName], new: Table | None = None) -> Mapped | None:
-        """Return the statement as Replicat has made it. names: at the source, before it. new: the table after it."""
+    def _mapped(self, event: Event, names: Mapping[int, TableName]) -> Mapped | None:
+        """Return the statement as Replicat has made it. names: at the source, before it."""
         found = self.replicat.statement(event) if self.replicat is not None else None
         if found is None:
             return None
@@ -80,8 +80,7 @@ class Texts:
         own, path = found.record.session_schema, str(event.settings.get("search_path") or "")
         first = spell(own, Dialect.POSTGRES) if own else ""
         path = ", ".join(filter(None, (first, path)))
-        is_shaped = new is not None and is_shaped_at(self.channel, self.target, new)
-        return Mapped(found.record.text, frozenset([*there, *joining]), tuple(sorted(after)), path, is_shaped)
+        return Mapped(found.record.text, frozenset([*there, *joining]), tuple(sorted(after)), path)
 
     def _names(self, event: Event) -> Mapping[int, TableName]:
         """Return the names that the tables of a statement had before it; of a new one, the name that it has."""

@@ -30,7 +30,6 @@ from airflow_ddlrepl.flow.mapping.capabilities import require_capable
 from airflow_ddlrepl.flow.mapping.row_filters import condition_reads, require_lasting
 from airflow_ddlrepl.flow.mapping.tables import (
     called,
-    is_shaped_at,
     names_later_columns,
     refused,
     require_like_parent,
@@ -269,7 +268,7 @@ class _Planner:
     def _runs_creation(self, new: Table, event: Event) -> bool:
         """Does the source's CREATE TABLE run? Then the target itself says what is in its way."""
         is_text = event.tag == NEW and self.replicat is not None and self.replicat.statement(event) is not None
-        return is_text and not is_shaped_at(self.run.channel, self.target, new)
+        return is_text and self.run.channel.replays_at(self.target, new.name)
 
 
 def _occupant(

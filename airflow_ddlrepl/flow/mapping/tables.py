@@ -65,11 +65,6 @@ def names_later_columns(channel: Channel, target: str, event: Event, latest: Tab
     return is_later
 
 
-def is_shaped_at(channel: Channel, target: str, table: Table) -> bool:
-    """Does the channel file give the table other columns, or another key, at the target than at the source?"""
-    return seen_at(channel, target, table, lenient=True) != table
-
-
 def read_for(channel: Channel, target: str, table: Table, table_state: TableState | None = None) -> Table:
     """Return the part of a source's table that is read for the target. table_state: the table there, where that counts.
 

@@ -29,8 +29,7 @@ def section_of(path: Path, side: str) -> Section:
     try:
         file = read_parameter_file(path)
     except ConfigError as error:
-        lines = [line for line in error.message.splitlines() if str(path) in line or ":" in line]
-        return Section(None, tuple(lines))
+        return Section(None, tuple(error.message.splitlines()))
     if file.section != side:
         return Section(None, (f"{path}:1:1: it is the file of {file.section}, not of {side}",))
     found: dict[Fate, list[str]] = {fate: [] for fate in Fate}

@@ -7,8 +7,7 @@ from typing import NamedTuple
 from airflow_ddlrepl.config.goldengate.replicat import ReplicatParameters
 from airflow_ddlrepl.goldengate.event_record import record_of
 from airflow_ddlrepl.goldengate.record import Outcome, Record
-from airflow_ddlrepl.goldengate.replicat.pipeline import replicate
-from airflow_ddlrepl.goldengate.statement.renames import split_objects
+from airflow_ddlrepl.goldengate.replicat.pipeline import replicate, replicate_each
 from airflow_ddlrepl.model.change import Event, EventKind
 
 
@@ -28,8 +27,7 @@ def replicated(event: Event, parameters: ReplicatParameters) -> Replicated | Non
     if event.kind is not EventKind.DDL or event.is_inspected or event.discarded or event.ignored:
         return None
     record = record_of(event)
-    texts = split_objects(record.raw, record.dialect)
-    found = [one for text in texts for one in replicate(record._replace(raw=text), parameters)]
+    found = replicate_each(record, parameters)
     why = next((f"Replicat discards it: {one.why}" for one in found if one.outcome is Outcome.DISCARDED), "")
     whole = found[0] if len(found) == 1 else next(replicate(record, parameters))
     return Replicated(whole.record, why)

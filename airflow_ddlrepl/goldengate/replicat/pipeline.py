@@ -21,6 +21,7 @@ from airflow_ddlrepl.goldengate.stages.separate_comments import separate_comment
 from airflow_ddlrepl.goldengate.stages.substitute_text import substitute_text
 from airflow_ddlrepl.goldengate.statement.names import read
 from airflow_ddlrepl.goldengate.statement.objects import base_and_derived
+from airflow_ddlrepl.goldengate.statement.renames import split_objects
 
 STAGES: tuple[Stage[ReplicatParameters], ...] = (
     Stage("read from trail", read_from_trail),
@@ -45,6 +46,12 @@ def replicate(record: Record, parameters: ReplicatParameters) -> Iterator[Evalua
     targets = targets_of(base, parameters, record.dialect) if base is not None else ()
     for target in targets or (None,):
         yield evaluate(record._replace(target=target), parameters, STAGES)
+
+
+def replicate_each(record: Record, parameters: ReplicatParameters) -> list[Evaluation]:
+    """Return the evaluations of a statement; of one that renames or drops several objects, those of each."""
+    texts = split_objects(record.raw, record.dialect)
+    return [one for text in texts for one in replicate(record._replace(raw=text), parameters)]
 
 
 def answered(

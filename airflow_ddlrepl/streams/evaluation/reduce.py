@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
 
+from airflow_ddlrepl.errors import RuleError
 from airflow_ddlrepl.streams.condition import tree
 from airflow_ddlrepl.streams.condition.kinds import Kind
 from airflow_ddlrepl.streams.condition.tree import Image, Known
@@ -168,8 +169,8 @@ def _computed(node: tree.Value, values: tuple[tree.Value, ...]) -> tree.Value:
         value = _EVALUATOR.value(node)
     except ValueError:
         return node
-    except Exception as error:
-        if getattr(error, "code", "") == "RUL-118":
+    except RuleError as error:
+        if error.code == "RUL-118":
             return node
         raise
     return tree.Constant(value, None if value is None else node.kind)

@@ -121,24 +121,15 @@ class BatchEvaluator:
 
     def _compiled(self, active: tuple[tuple[int, ...], tuple[int, ...]], facts: Facts) -> Program:
         steps: list[tuple[int, tree.Truth]] = []
-        for number in active[0]:
-            rest = _rest(self._negative.rest(number), facts)
-            if isinstance(rest, tree.Known):
-                if rest.value:
-                    return Program(tuple(steps), DISCARDED)
-                continue
-            steps.append((DISCARDED, rest))
-        if self._client.positive is None:
-            return Program(tuple(steps), WITHOUT_RULE)
-        for number in active[1]:
-            rest = _rest(self._positive.rest(number), facts)
+        discarding = [(DISCARDED, self._negative.rest(number)) for number in active[0]]
+        taking = [(number, self._positive.rest(number)) for number in active[1]]
+        for number, rule in (*discarding, *taking):
+            rest = tree.Known(True) if rule.rest is None else reduced(rule.rest, facts)
             if isinstance(rest, tree.Known):
                 if rest.value:
                     return Program(tuple(steps), number)
                 continue
             steps.append((number, rest))
+        if self._client.positive is None:
+            return Program(tuple(steps), WITHOUT_RULE)
         return Program(tuple(steps) if any(number >= 0 for number, _ in steps) else (), DISCARDED)
-
-
-def _rest(split: SplitRule, facts: Facts) -> tree.Truth:
-    return tree.Known(True) if split.rest is None else reduced(split.rest, facts)
