@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import inspect
 import sys
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 from airflow_ddlrepl.adapt.plan_model import Step, StepKind, TablePlan
 from airflow_ddlrepl.adapt.program.builder import ProgramBuilder
@@ -21,7 +21,9 @@ TABLE = Table(1, NAME, ())
 ALTERS, CALLS = 300, 100
 
 
-def planned(before: TableState | None, new: Table | None, event: Event, *_: Any) -> TablePlan:
+def planned(
+    before: TableState | None, new: Table | None, event: Event, table_states: Mapping[int, TableState], reload: str = ""
+) -> TablePlan:
     if event.discarded:
         return TablePlan(NAME, NAME, (), (), (), (), TABLE)
     return TablePlan(NAME, NAME, (), (), (Step(StepKind.REFUSE, "no"),), (), TABLE)

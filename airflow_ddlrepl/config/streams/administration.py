@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 from pydantic import Field
 
 from airflow_ddlrepl.config.base.section import YesNo
 from airflow_ddlrepl.config.streams.procedure import Procedure, Text
+
+RuleName = Annotated[Text, Field(description="the rule, as [SCHEMA.]NAME")]
+RuleSetName = Annotated[Text, Field(description="the rule set, as [SCHEMA.]NAME")]
+ClientName = Annotated[Text, Field(description="its name")]
+ClientQueue = Annotated[Text, Field(description="the queue that the client uses")]
+PositiveSet = Annotated[str | None, Field(description="its positive rule set")]
+NegativeSet = Annotated[str | None, Field(description="its negative rule set")]
+TakePositive = Annotated[YesNo, Field(description="take its positive rule set away")]
+TakeNegative = Annotated[YesNo, Field(description="take its negative rule set away")]
 
 
 class CreateRuleSet(Procedure):
@@ -15,7 +24,7 @@ class CreateRuleSet(Procedure):
 
     package: ClassVar[str] = "DBMS_RULE_ADM"
     name: ClassVar[str] = "create_rule_set"
-    rule_set_name: Text = Field(description="the rule set, as [SCHEMA.]NAME")
+    rule_set_name: RuleSetName
     evaluation_context: str | None = Field(None, description="of the rules that name none")
     rule_set_comment: str | None = Field(None, description="what it is for")
 
@@ -25,7 +34,7 @@ class CreateRule(Procedure):
 
     package: ClassVar[str] = "DBMS_RULE_ADM"
     name: ClassVar[str] = "create_rule"
-    rule_name: Text = Field(description="the rule, as [SCHEMA.]NAME")
+    rule_name: RuleName
     condition: Text = Field(description="over :dml and :ddl")
     evaluation_context: str | None = Field(None, description="default: that for LCRs")
     rule_comment: str | None = Field(None, description="what it is for")
@@ -36,7 +45,7 @@ class AlterRule(Procedure):
 
     package: ClassVar[str] = "DBMS_RULE_ADM"
     name: ClassVar[str] = "alter_rule"
-    rule_name: Text = Field(description="the rule, as [SCHEMA.]NAME")
+    rule_name: RuleName
     condition: str | None = Field(None, description="over :dml and :ddl")
     evaluation_context: str | None = Field(None, description="default: as it is")
 
@@ -46,7 +55,7 @@ class DropRule(Procedure):
 
     package: ClassVar[str] = "DBMS_RULE_ADM"
     name: ClassVar[str] = "drop_rule"
-    rule_name: Text = Field(description="the rule, as [SCHEMA.]NAME")
+    rule_name: RuleName
     force: YesNo = Field(False, description="also from the rule sets that have it")
 
 
@@ -55,8 +64,8 @@ class AddRule(Procedure):
 
     package: ClassVar[str] = "DBMS_RULE_ADM"
     name: ClassVar[str] = "add_rule"
-    rule_name: Text = Field(description="the rule, as [SCHEMA.]NAME")
-    rule_set_name: Text = Field(description="the rule set, as [SCHEMA.]NAME")
+    rule_name: RuleName
+    rule_set_name: RuleSetName
     evaluation_context: str | None = Field(None, description="default: that of the rule")
     rule_comment: str | None = Field(None, description="what it is for")
 
@@ -66,8 +75,8 @@ class RemoveRule(Procedure):
 
     package: ClassVar[str] = "DBMS_RULE_ADM"
     name: ClassVar[str] = "remove_rule"
-    rule_name: Text = Field(description="the rule, as [SCHEMA.]NAME")
-    rule_set_name: Text = Field(description="the rule set, as [SCHEMA.]NAME")
+    rule_name: RuleName
+    rule_set_name: RuleSetName
 
 
 class RemoveRuleOfClient(Procedure):
@@ -86,13 +95,13 @@ class CreateCapture(Procedure):
 
     package: ClassVar[str] = "DBMS_CAPTURE_ADM"
     name: ClassVar[str] = "create_capture"
-    queue_name: Text = Field("streams_queue", description="the queue that the client uses")
-    capture_name: Text = Field(description="its name")
-    rule_set_name: str | None = Field(None, description="its positive rule set")
+    queue_name: ClientQueue = "streams_queue"
+    capture_name: ClientName
+    rule_set_name: PositiveSet = None
     source_database: str | None = Field(
         None, description="null: the local one; another one makes it a downstream capture"
     )
-    negative_rule_set_name: str | None = Field(None, description="its negative rule set")
+    negative_rule_set_name: NegativeSet = None
 
 
 class CreateSyncCapture(Procedure):
@@ -100,8 +109,8 @@ class CreateSyncCapture(Procedure):
 
     package: ClassVar[str] = "DBMS_CAPTURE_ADM"
     name: ClassVar[str] = "create_sync_capture"
-    queue_name: Text = Field("streams_queue", description="the queue that the client uses")
-    capture_name: Text = Field(description="its name")
+    queue_name: ClientQueue = "streams_queue"
+    capture_name: ClientName
     rule_set_name: Text = Field(description="its positive rule set")
 
 
@@ -110,11 +119,11 @@ class AlterCapture(Procedure):
 
     package: ClassVar[str] = "DBMS_CAPTURE_ADM"
     name: ClassVar[str] = "alter_capture"
-    capture_name: Text = Field(description="its name")
-    rule_set_name: str | None = Field(None, description="its positive rule set")
-    remove_rule_set: YesNo = Field(False, description="take its positive rule set away")
-    negative_rule_set_name: str | None = Field(None, description="its negative rule set")
-    remove_negative_rule_set: YesNo = Field(False, description="take its negative rule set away")
+    capture_name: ClientName
+    rule_set_name: PositiveSet = None
+    remove_rule_set: TakePositive = False
+    negative_rule_set_name: NegativeSet = None
+    remove_negative_rule_set: TakeNegative = False
 
 
 class CreateApply(Procedure):
@@ -122,11 +131,11 @@ class CreateApply(Procedure):
 
     package: ClassVar[str] = "DBMS_APPLY_ADM"
     name: ClassVar[str] = "create_apply"
-    queue_name: Text = Field("streams_queue", description="the queue that the client uses")
-    apply_name: Text = Field(description="its name")
-    rule_set_name: str | None = Field(None, description="its positive rule set")
+    queue_name: ClientQueue = "streams_queue"
+    apply_name: ClientName
+    rule_set_name: PositiveSet = None
     source_database: str | None = Field(None, description="the database whose changes it applies")
-    negative_rule_set_name: str | None = Field(None, description="its negative rule set")
+    negative_rule_set_name: NegativeSet = None
 
 
 class AlterApply(Procedure):
@@ -134,11 +143,11 @@ class AlterApply(Procedure):
 
     package: ClassVar[str] = "DBMS_APPLY_ADM"
     name: ClassVar[str] = "alter_apply"
-    apply_name: Text = Field(description="its name")
-    rule_set_name: str | None = Field(None, description="its positive rule set")
-    remove_rule_set: YesNo = Field(False, description="take its positive rule set away")
-    negative_rule_set_name: str | None = Field(None, description="its negative rule set")
-    remove_negative_rule_set: YesNo = Field(False, description="take its negative rule set away")
+    apply_name: ClientName
+    rule_set_name: PositiveSet = None
+    remove_rule_set: TakePositive = False
+    negative_rule_set_name: NegativeSet = None
+    remove_negative_rule_set: TakeNegative = False
 
 
 class CreatePropagation(Procedure):
@@ -146,12 +155,12 @@ class CreatePropagation(Procedure):
 
     package: ClassVar[str] = "DBMS_PROPAGATION_ADM"
     name: ClassVar[str] = "create_propagation"
-    propagation_name: Text = Field(description="its name")
+    propagation_name: ClientName
     source_queue: Text = Field(description="the queue that messages come from")
     destination_queue: Text = Field(description="the queue that they go to")
     destination_dblink: str | None = Field(None, description="the link to the other database")
-    rule_set_name: str | None = Field(None, description="its positive rule set")
-    negative_rule_set_name: str | None = Field(None, description="its negative rule set")
+    rule_set_name: PositiveSet = None
+    negative_rule_set_name: NegativeSet = None
 
 
 class AlterPropagation(Procedure):
@@ -159,8 +168,8 @@ class AlterPropagation(Procedure):
 
     package: ClassVar[str] = "DBMS_PROPAGATION_ADM"
     name: ClassVar[str] = "alter_propagation"
-    propagation_name: Text = Field(description="its name")
-    rule_set_name: str | None = Field(None, description="its positive rule set")
-    remove_rule_set: YesNo = Field(False, description="take its positive rule set away")
-    negative_rule_set_name: str | None = Field(None, description="its negative rule set")
-    remove_negative_rule_set: YesNo = Field(False, description="take its negative rule set away")
+    propagation_name: ClientName
+    rule_set_name: PositiveSet = None
+    remove_rule_set: TakePositive = False
+    negative_rule_set_name: NegativeSet = None
+    remove_negative_rule_set: TakeNegative = False

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.streams.condition.kinds import ACCESS, Kind
 
@@ -41,10 +41,11 @@ class Node:
 class Value(Node):
     """A value is text, a number, a date or raw bytes, or NULL."""
 
-    @property
-    def kind(self) -> Kind | None:
-        """Return the kind of the value; None where it may be any, as that of NULL."""
-        raise NotImplementedError
+    if TYPE_CHECKING:
+
+        @property
+        def kind(self) -> Kind | None:
+            """Return the kind of the value; None where it may be any, as that of NULL."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +58,7 @@ class Constant(Value):
     """This value is written in the condition. value None: NULL."""
 
     value: Any
-    of: Kind | None
-
-    @property
-    def kind(self) -> Kind | None:
-        return self.of
+    kind: Kind | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,11 +67,7 @@ class Attribute(Value):
 
     variable: str
     name: str
-    of: Kind
-
-    @property
-    def kind(self) -> Kind | None:
-        return self.of
+    kind: Kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +82,7 @@ class ColumnValue(Value):
 
     @property
     def kind(self) -> Kind | None:
+        """Return the kind that the Access… function gives."""
         return ACCESS[self.access]
 
 
@@ -97,11 +91,7 @@ class Column(Value):
     """This value is a column's in the condition of a subset rule, which says nothing of before and after."""
 
     name: str
-    of: Kind | None
-
-    @property
-    def kind(self) -> Kind | None:
-        return self.of
+    kind: Kind | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,11 +100,7 @@ class Field(Value):
 
     variable: str
     name: str
-    of: Kind
-
-    @property
-    def kind(self) -> Kind | None:
-        return self.of
+    kind: Kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,11 +109,7 @@ class Call(Value):
 
     name: str
     arguments: tuple[Value, ...]
-    of: Kind | None
-
-    @property
-    def kind(self) -> Kind | None:
-        return self.of
+    kind: Kind | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,11 +119,7 @@ class Case(Value):
     conditions: tuple[Truth, ...]
     values: tuple[Value, ...]
     otherwise: Value
-    of: Kind | None
-
-    @property
-    def kind(self) -> Kind | None:
-        return self.of
+    kind: Kind | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +132,7 @@ class Arithmetic(Value):
 
     @property
     def kind(self) -> Kind | None:
+        """Return the kind of all computed values."""
         return Kind.NUMBER
 
 

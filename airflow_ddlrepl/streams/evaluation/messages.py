@@ -67,11 +67,11 @@ def _attribute(of: Evaluator, node: tree.Attribute) -> Any:
     if node.name == "is_null_tag":
         return "Y" if lcr.tag is None else "N"
     if node.name.startswith("extra."):
-        return accessed(lcr.extra.get(node.name.removeprefix("extra.")), node.of)
+        return accessed(lcr.extra.get(node.name.removeprefix("extra.")), node.kind)
     found = getattr(lcr, MEMBERS[node.name].attribute)
-    if node.of is Kind.TEXT:
+    if node.kind is Kind.TEXT:
         return str(found) if found else None
-    return without_zone(found) if found is not None and node.of is Kind.MOMENT else accessed(found, node.of)
+    return without_zone(found) if found is not None and node.kind is Kind.MOMENT else accessed(found, node.kind)
 
 
 def _column(of: Evaluator, node: tree.ColumnValue) -> Any:
@@ -83,7 +83,7 @@ def _field(of: Evaluator, node: tree.Field) -> Any:
     message = of.message
     if not isinstance(message, UserMessage) or of.types.get(node.variable) != message.type:
         return None
-    return accessed(message.fields.get(node.name), node.of)
+    return accessed(message.fields.get(node.name), node.kind)
 
 
 def _call(of: Evaluator, node: tree.Call) -> Any:

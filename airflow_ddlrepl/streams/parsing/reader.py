@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -46,7 +47,7 @@ class Place(NamedTuple):
     column: str
 
 
-class TokenReader:
+class TokenReader(ABC):
     """A token reader goes through the tokens of a condition; its subclasses parse what stands there."""
 
     def __init__(
@@ -63,17 +64,17 @@ class TokenReader:
         self.places: list[Place] = []
         self.case = NameCase.UPPER
 
+    @abstractmethod
     def sum(self) -> Node:
         """Parse a sum."""
-        raise NotImplementedError
 
+    @abstractmethod
     def disjunction(self) -> Node:
         """Parse conditions joined by OR."""
-        raise NotImplementedError
 
+    @abstractmethod
     def parenthesis(self) -> Node:
         """Parse what follows an opening parenthesis, up to the closing one."""
-        raise NotImplementedError
 
     @property
     def token(self) -> Token:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from sqlglot.dialects.oracle import Oracle
 from sqlglot.errors import TokenError
@@ -38,6 +39,25 @@ class Token(NamedTuple):
 def tokens(text: str) -> list[Token]:
     """Return the condition's tokens, with one of kind END behind them. Raises ConditionProblem for an open quote."""
     return list(_tokens(text))
+
+
+class Standing(Protocol):
+    """Something that stands in a text, from `at` up to `end`."""
+
+    @property
+    def at(self) -> int:
+        """Return where it begins."""
+
+    @property
+    def end(self) -> int:
+        """Return the place behind it."""
+
+
+def replaced(text: str, parts: Sequence[tuple[Standing, str]]) -> str:
+    """Return a text with others in the places of some of its parts, which are given in the text's order."""
+    for part, other in reversed(parts):
+        text = text[: part.at] + other + text[part.end :]
+    return text
 
 
 @lru_cache(1024)

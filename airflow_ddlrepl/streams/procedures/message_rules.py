@@ -10,7 +10,7 @@ from airflow_ddlrepl.streams.condition.printing import as_name
 from airflow_ddlrepl.streams.condition.problems import ConditionProblem
 from airflow_ddlrepl.streams.condition.variables import Variable
 from airflow_ddlrepl.streams.parsing.parser import parse
-from airflow_ddlrepl.streams.parsing.tokens import tokens
+from airflow_ddlrepl.streams.parsing.tokens import replaced, tokens
 from airflow_ddlrepl.streams.procedures.add_rules import client_of, rule_set_of
 from airflow_ddlrepl.streams.procedures.environment import Environment
 from airflow_ddlrepl.streams.rules.client import ClientKind
@@ -51,6 +51,4 @@ def _renamed(text: str, variable: str) -> str:
     """Return a condition with this variable in the place of :msg."""
     found = tokens(text)
     words = [word for sign, word in pairwise(found) if sign.is_word(":")]
-    for word in reversed(words):
-        text = text[: word.at] + variable + text[word.end :]
-    return text
+    return replaced(text, [(word, variable) for word in words])

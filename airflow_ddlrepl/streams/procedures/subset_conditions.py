@@ -8,6 +8,7 @@ from airflow_ddlrepl.streams.condition.printing import as_name, quoted
 from airflow_ddlrepl.streams.condition.tree import Image
 from airflow_ddlrepl.streams.messages import Command
 from airflow_ddlrepl.streams.parsing.parser import Where, parse
+from airflow_ddlrepl.streams.parsing.tokens import replaced
 from airflow_ddlrepl.streams.procedures.system_conditions import Scope
 
 _INSIDE = {Command.INSERT: Image.NEW, Command.DELETE: Image.OLD}
@@ -75,10 +76,7 @@ def _there(image: Image, where: Where) -> list[str]:
 
 def _of(image: Image, where: Where) -> str:
     """Return the subset's condition with the values of one image in the places of its columns."""
-    text = where.text
-    for place in reversed(where.places):
-        text = text[: place.at] + _value(image, place.column, where) + text[place.end :]
-    return text
+    return replaced(where.text, [(place, _value(image, place.column, where)) for place in where.places])
 
 
 def _value(image: Image, column: str, where: Where) -> str:

@@ -14,7 +14,7 @@ from airflow_ddlrepl.streams.condition.printing import quoted
 from airflow_ddlrepl.streams.condition.problems import ConditionProblem
 from airflow_ddlrepl.streams.condition.variables import Variable
 from airflow_ddlrepl.streams.parsing.parser import parse
-from airflow_ddlrepl.streams.parsing.tokens import tokens
+from airflow_ddlrepl.streams.parsing.tokens import replaced, tokens
 
 _OWNER, _NAME, _SOURCE = "@owner@", "@name@", "@source@"
 # What follows `:` is put in front of every function.
@@ -90,16 +90,13 @@ def with_variable(and_condition: str, lcr: str, case: NameCase = NameCase.UPPER)
                 raise ConditionProblem(sign.at, why, "RUL-115")
             places.append(word)
     parse(and_condition, {"lcr": Variable(lcr)}, case)
-    text = and_condition
-    for word in reversed(places):
-        text = text[: word.at] + _VARIABLES[lcr] + text[word.end :]
-    return text
+    return replaced(and_condition, [(word, _VARIABLES[lcr]) for word in places])
 
 
 def _filled(node: tree.Node, values: dict[str, str]) -> tree.Node:
     """Return a node with the markers among its constants replaced by these values."""
     if isinstance(node, tree.Constant):
-        return tree.Constant(values[node.value], node.of) if node.value in values else node
+        return tree.Constant(values[node.value], node.kind) if node.value in values else node
     changed: dict[str, Any] = {}
     for field in fields(node):
         before = getattr(node, field.name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -20,7 +21,7 @@ class ValueType(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Declared:
+class Declared(ABC):
     """A declared transformation changes a row LCR without anybody's code.
 
     step: transformations are done by increasing number; those of one number by `order`.
@@ -35,9 +36,9 @@ class Declared:
                 f"the step number {self.step} of {self} is negative", code="RUL-121", hint="step numbers begin with 0"
             )
 
+    @abstractmethod
     def apply(self, lcr: RowLcr) -> RowLcr:
         """Return the changed LCR; the same object where there is nothing to change. Raises RuleError RUL-122."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True, slots=True)
