@@ -30,6 +30,8 @@ FAIL_POINTS = {
     "capture.repository": "the repository knows the segment, the source's slot still keeps its log",
     "capture.advanced": "the source has forgotten the segment's log, targets know nothing of it",
     "capture.inspected": "how far the catalog was inspected is recorded, tables published late are not ticked off",
+    "propagate.files": "a segment's messages are in files of the destination, no manifest names them",
+    "propagate.manifest": "the segment's manifest stands in the destination, leftover files are not removed",
     "integrate.loaded": "rows are copied into a staging table, not committed",
     "integrate.staged": "the net changes are staged at the target, nothing is merged",
     "integrate.rows": "some tables' rows are merged in the target's transaction",

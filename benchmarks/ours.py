@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from airflow_ddlrepl.config.base.refresh_options import read_options
 from airflow_ddlrepl.config.file.load import load_channel
-from airflow_ddlrepl.config.sections.refresh_options import read_options
 from airflow_ddlrepl.errors import TargetError
 from airflow_ddlrepl.flow import replicate
 from airflow_ddlrepl.flow.admin.activate import activate

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from airflow_ddlrepl.config.base.refresh_options import BULK, Difference, Granularity, RefreshOptions, read_options
 from airflow_ddlrepl.config.sections.adapt_actions import AdaptAction
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.config.sections.policies import (
@@ -15,7 +16,6 @@ from airflow_ddlrepl.config.sections.policies import (
     OnEnrollBreak,
     OnPreserveAlterTableFail,
 )
-from airflow_ddlrepl.config.sections.refresh_options import BULK, Difference, Granularity, RefreshOptions, read_options
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.rules.client import client_at

@@ -16,12 +16,12 @@ from airflow_ddlrepl.cli.shape_diff import parse_span, shape_diff
 from airflow_ddlrepl.cli.terminal import Result, Table, TextResult
 from airflow_ddlrepl.config.base.moment import parse_start, parse_until
 from airflow_ddlrepl.config.base.name_pattern import is_selected, table_patterns
+from airflow_ddlrepl.config.base.refresh_options import options_for
 from airflow_ddlrepl.config.file.json_schema import json_schema
 from airflow_ddlrepl.config.file.load import parameter_file_notes
 from airflow_ddlrepl.config.file.warnings import warnings
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.config.sections.location import resolve
-from airflow_ddlrepl.config.sections.refresh_options import options_for
 from airflow_ddlrepl.config.sections.scope import discards
 from airflow_ddlrepl.engines import source_types
 from airflow_ddlrepl.errors import ConfigError, Exit

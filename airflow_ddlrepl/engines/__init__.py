@@ -18,7 +18,6 @@ from airflow_ddlrepl.errors import ConfigError, DdlReplError
 if TYPE_CHECKING:
     from airflow_ddlrepl.compare.report import TableReport
     from airflow_ddlrepl.config.sections.channel import Channel
-    from airflow_ddlrepl.engines.change_values import ChangeValues
     from airflow_ddlrepl.engines.comparing import CompareTask
     from airflow_ddlrepl.engines.differing import Differing, DifferingTask
     from airflow_ddlrepl.engines.loading import FinishTask, LoadedChunk, LoadTask
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     from airflow_ddlrepl.engines.staging import StageTask
     from airflow_ddlrepl.engines.target import Target
     from airflow_ddlrepl.model.table import Table
+    from airflow_ddlrepl.ports.change_values import ChangeValues
     from airflow_ddlrepl.ports.positions import Positions
     from airflow_ddlrepl.ports.types import TypeSystem
 

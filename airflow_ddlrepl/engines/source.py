@@ -20,6 +20,7 @@ from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.visibility import Visibility
 from airflow_ddlrepl.ports.rows import RowSource
 from airflow_ddlrepl.ports.work import Runner
+from airflow_ddlrepl.queues.ruled_writer import ClientRules
 from airflow_ddlrepl.trail.loads import LoadedTable
 from airflow_ddlrepl.trail.manifest import Part
 from airflow_ddlrepl.transform.values import Transform
@@ -93,7 +94,8 @@ class LogWindow:
     trail_url, channel, epoch, token: whose files. tables: their shapes as far as they are known. timeline: of the log,
     as the run began with; 0: any. is_retained: read the log that is retained, not what capture has yet to acknowledge.
     as_text: do not ask for binary values. no_truncate: a TRUNCATE makes no change, only a note. ignored: sessions whose
-    changes are left out. extract: which DDL statements are captured; None: all.
+    changes are left out. extract: which DDL statements are captured; None: all. rules: of a capture process of Streams,
+    which takes values as texts; None: there is none.
     """
 
     low: Position
@@ -110,6 +112,7 @@ class LogWindow:
     no_truncate: bool = False
     ignored: IgnoredSessions = NO_SESSIONS
     extract: ExtractParameters | None = None
+    rules: ClientRules | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,8 @@ from typing import Any, Literal
 
 from airflow_ddlrepl.adapt.plan_model import Executed, StepKind
 from airflow_ddlrepl.adapt.program.program import ProgramStep, Slice
+from airflow_ddlrepl.config.base.refresh_options import RefreshOptions
 from airflow_ddlrepl.config.condition.row_limit import RowLimit
-from airflow_ddlrepl.config.sections.refresh_options import RefreshOptions
 from airflow_ddlrepl.engines.discarded_rows import DiscardedRow
 from airflow_ddlrepl.errors import TargetError
 from airflow_ddlrepl.model.change import EventKind

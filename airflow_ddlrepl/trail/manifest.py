@@ -14,7 +14,7 @@ from typing import Any
 from airflow_ddlrepl.errors import TrailError
 from airflow_ddlrepl.model.lineage import Lineage
 from airflow_ddlrepl.model.position import LogKey, Position
-from airflow_ddlrepl.model.table import Identity
+from airflow_ddlrepl.model.table import Identity, Table
 
 FORMAT = 1
 
@@ -63,6 +63,7 @@ class RowFile:
     show it, so every update counts. absent: rows with at least one column whose value is not there.
     offset: where they begin in a file that holds rows of several tables (trail.pack); None: the file is theirs.
     memory: bytes that they take when they are read; 0: an earlier version did not record it.
+    shape: of the table, where a client of Streams has written the rows; else it is its revision's.
     """
 
     path: str
@@ -83,6 +84,7 @@ class RowFile:
     checksum: str
     offset: int | None = None
     memory: int = 0
+    shape: Table | None = None
 
     @property
     def blob(self) -> Blob:
@@ -98,6 +100,7 @@ class RowFile:
             "columns": [c.to_json() for c in self.columns],
             "first": list(self.first),
             "last": list(self.last),
+            "shape": self.shape.to_json() if self.shape else None,
         }
 
     @classmethod
@@ -110,6 +113,7 @@ class RowFile:
                 "columns": tuple(ColumnLayout(*c) for c in data["columns"]),
                 "first": LogKey(*data["first"]),
                 "last": LogKey(*data["last"]),
+                "shape": Table.from_json(data["shape"]) if data.get("shape") else None,
             }
         )
 

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 from airflow_ddlrepl.errors import TrailError
 from airflow_ddlrepl.model.change import Event
 from airflow_ddlrepl.model.position import Position
-from airflow_ddlrepl.trail.manifest import Blob, Segment
+from airflow_ddlrepl.trail.manifest import Blob, Part, Segment
 from airflow_ddlrepl.trail.rows import NEW_TRAIL_HINT, RowReader
 
 TRANSACTIONS = pa.schema(
@@ -71,11 +71,13 @@ class SegmentReader(RowReader):
 
     def events(self, segment: Segment) -> list[Event]:
         """Return the segment's control records (DDL, truncates, messages), in log order."""
-        found: list[Event] = []
-        for part in segment.parts:
-            if part.control:
-                found += [Event.from_json(json.loads(line)) for line in self.bytes_of(part.control).splitlines()]
-        return found
+        return [event for part in segment.parts for event in self.part_events(part)]
+
+    def part_events(self, part: Part) -> list[Event]:
+        """Return the control records of one part of a segment, in log order."""
+        if not part.control:
+            return []
+        return [Event.from_json(json.loads(line)) for line in self.bytes_of(part.control).splitlines()]
 
     def transactions(self, segment: Segment) -> pa.Table:
         """Return the segment's transactions in commit order.

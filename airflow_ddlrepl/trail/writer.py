@@ -22,7 +22,7 @@ from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.model.change import Event, Op
 from airflow_ddlrepl.model.position import LogKey, Position
-from airflow_ddlrepl.model.table import Identity
+from airflow_ddlrepl.model.table import Identity, Table
 from airflow_ddlrepl.trail.manifest import Blob, ColumnLayout, Part, RowFile
 from airflow_ddlrepl.trail.pack import MIN_PIECES, PIECE_BYTES, add_piece
 from airflow_ddlrepl.trail.place import Sink
@@ -39,13 +39,19 @@ OPEN_FILES = 64
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """A layout is how the log describes a table's rows at a moment; the rows of one file share one."""
+    """A layout is how the log describes a table's rows at a moment; the rows of one file share one.
+
+    shape: of the table, where a client of Streams writes them. variant: rows of one table that are written to files of
+    their own, side by side.
+    """
 
     table_id: int
     schema: str
     name: str
     identity: Identity
     columns: tuple[ColumnLayout, ...]
+    shape: Table | None = None
+    variant: int = 0
 
 
 class PartWriter:
@@ -58,7 +64,7 @@ class PartWriter:
         self._trail = trail
         self._stem = f"{data_folder(epoch, segment_low)}/{index:04d}-{token}-{uuid.uuid4().hex[:12]}"
         self._index = index
-        self._open: dict[int, _TableWriter] = {}
+        self._open: dict[tuple[int, int], _TableWriter] = {}
         self._buffered = 0
         self._done: list[tuple[int, RowFile]] = []
         self._opened = 0
@@ -71,13 +77,14 @@ class PartWriter:
 
     def rows(self, layout: Layout, batch: pa.RecordBatch) -> None:
         """Add row changes of one table, later than all that came before for it."""
-        writer = self._open.get(layout.table_id)
+        key = (layout.table_id, layout.variant)
+        writer = self._open.get(key)
         if writer is not None and writer.layout is not layout and writer.layout != layout:
             self._close(writer)
             writer = None
         if writer is None:
             path = self._new(f"{self._opened:05d}.parquet")
-            writer = self._open[layout.table_id] = _TableWriter(layout, self._opened, path)
+            writer = self._open[key] = _TableWriter(layout, self._opened, path)
             self._opened += 1
         self._buffered += writer.add(batch)
         self._changes += batch.num_rows
@@ -152,7 +159,7 @@ class PartWriter:
     def _close(self, writer: _TableWriter) -> None:
         self._buffered -= writer.buffered
         self._done.append((writer.number, writer.finish(self._trail, self._pack)))
-        del self._open[writer.layout.table_id]
+        del self._open[writer.layout.table_id, writer.layout.variant]
         reach("capture.rows")
 
 
@@ -243,6 +250,7 @@ class _TableWriter:
             checksum=blob.checksum,
             offset=blob.offset,
             memory=self.memory,
+            shape=self.layout.shape,
         )
 
     def _written(self, trail: Trail, pack: Sink | None) -> Blob:

@@ -20,9 +20,9 @@ from airflow_ddlrepl.adapt.plan_model import StepKind
 from airflow_ddlrepl.adapt.policy import Policy, policy_for
 from airflow_ddlrepl.adapt.shape.target_shape import hold
 from airflow_ddlrepl.adapt.target_facts import TargetFacts
+from airflow_ddlrepl.config.base.refresh_options import read_options
 from airflow_ddlrepl.config.sections.adapt_actions import AdaptAction
 from airflow_ddlrepl.config.sections.policies import Defaults, OnAddColumnWithDefault, OnDropTable, OnEnrollBreak
-from airflow_ddlrepl.config.sections.refresh_options import read_options
 from airflow_ddlrepl.ddl.base.change import SchemaChange, TableChange
 from airflow_ddlrepl.ddl.base.edit import comparable
 from airflow_ddlrepl.ddl.columns.fill_column import FillColumn

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from airflow_ddlrepl.adapt.plan.verdicts import By, Case, Verdict
-from airflow_ddlrepl.config.sections.refresh_options import Granularity
+from airflow_ddlrepl.config.base.refresh_options import Granularity
 from airflow_ddlrepl.ddl.base.change import SchemaChange
 from airflow_ddlrepl.ddl.columns.change_type import ChangeType
 from airflow_ddlrepl.ddl.columns.rename_column import RenameColumn

@@ -31,6 +31,7 @@ from airflow_ddlrepl.config.sections.policies import (
 )
 from airflow_ddlrepl.config.sections.retention import HoldLog, Retention, RewindHorizon
 from airflow_ddlrepl.config.sections.run_settings import Capture, Lock, Spark
+from airflow_ddlrepl.config.sections.streams import Streams
 from airflow_ddlrepl.config.sections.table_mapping import (
     ADAPTDDL,
     PROPERTIES,
@@ -65,7 +66,7 @@ class Channel(Section):
 
     name: str = Field(alias="channel", pattern=r"^[A-Za-z][A-Za-z0-9_-]{0,39}$", description="unique in its repository")
     source: Source
-    targets: tuple[Target, ...] = Field(min_length=1, description="where changes go to")
+    targets: tuple[Target, ...] = Field((), description="where changes go to")
     new_targets: NewTargets = Field(
         NewTargets.LOAD, description="when a target that is added later is loaded: by the next cycle, or by `activate`"
     )
@@ -100,6 +101,7 @@ class Channel(Section):
     replay_ddl: tuple[ReplayEntry, ...] = Field(
         (), description="tables whose schema changes are replayed as text, not adapted"
     )
+    streams: Streams | None = Field(None, description="Oracle Streams: clients by rules, in place of `targets`")
     schedule: Annotated[str | None, AfterValidator(_cron)] = Field(
         None, description="cron expression or preset for the channel's DAG; default: runs are started by hand"
     )
@@ -123,7 +125,7 @@ class Channel(Section):
 
     @model_validator(mode="after")
     def _targets_differ(self) -> Channel:
-        names = [target.name for target in self.targets_and_replays]
+        names = [target.name for target in _databases(self)]
         if twice := sorted({name for name in names if names.count(name) > 1}):
             raise ValueError(f"two targets are called {', '.join(twice)}: a target's name is its identity")
         _require_known_targets(self)
@@ -153,7 +155,7 @@ class Channel(Section):
 
     def target(self, name: str) -> Target:
         """Return the target, or replay, of that name. Raises KeyError when there is none."""
-        return {target.name: target for target in self.targets_and_replays}[name]
+        return {target.name: target for target in _databases(self)}[name]
 
     def target_name(self, target: str, name: TableName) -> TableName:
         """Return the name that a source's table has at a target or replay.
@@ -307,8 +309,29 @@ def _require_no_table_twice(entries: tuple[ReplayEntry, ...], data: dict[str, An
     require_no_overlap(entries, lists, properties, {place: target.schemas for place, target in _numbered(data)})
 
 
+def _databases(channel: Channel) -> tuple[Target, ...]:
+    """Return every database that the channel writes to, in whichever way."""
+    return (*channel.targets_and_replays, *(channel.streams.targets if channel.streams else ()))
+
+
+def _require_somewhere(channel: Channel) -> None:
+    """Raise ValueError for a channel whose changes go nowhere, or by rules of Streams and by the tables' names, too."""
+    if channel.streams is None:
+        if not channel.targets:
+            raise ValueError("targets: there is none, and no section streams: the changes would go nowhere")
+        return
+    if channel.targets or channel.replays:
+        raise ValueError(
+            "targets: a channel with streams has none: apply processes write to `streams: targets`;"
+            " for both, write two channels"
+        )
+    if channel.source.ddl is DdlCapture.RELATIONS:
+        raise ValueError("streams: rules need the shapes of tables, which source.ddl: relations does not have")
+
+
 def _require_known_targets(channel: Channel) -> None:
-    """Raise ValueError for a setting of a table that is for a target which does not exist."""
+    """Raise ValueError for a setting of a table that is for a target which does not exist; there must be one."""
+    _require_somewhere(channel)
     known = [place.name for place in channel.targets_and_replays]
     for key in PROPERTIES:
         for number, one in enumerate(getattr(channel, key)):

@@ -73,6 +73,7 @@ class Scope:
         listed += [Whole(one.source) for one in maps if needs_old_rows(one)]
         histories = [Whole(table) for one in channel.target_tables if one.needs_old_rows for table in one.tables]
         contested = [Whole(table) for one in channel.conflicts for table in one.tables]
+        subsets = [Whole(table) for table in channel.streams.subset_tables()] if channel.streams else []
         return cls(
             channel.source.tables,
             channel.source.exclude,
@@ -81,5 +82,5 @@ class Scope:
                 *(pattern for entry in channel.replay_ddl for pattern in entry.tables),
                 *(one.source for one in maps),
             ),
-            (*restricted, *transformed, *histories, *contested, *listed),
+            (*restricted, *transformed, *histories, *contested, *listed, *subsets),
         )

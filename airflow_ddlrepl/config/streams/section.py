@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, field_serializer, field_validator
+from pydantic import Field, WithJsonSchema, field_serializer, field_validator
 
 from airflow_ddlrepl.config.base.section import Section
 from airflow_ddlrepl.config.base.suggestion import suggestion
@@ -21,13 +21,21 @@ PROCEDURES: dict[str, type[Procedure]] = {
 """The classes of calls, by the name of the procedure in lower case."""
 
 
+_CALLS = {
+    "type": "array",
+    "items": {"type": "object", "minProperties": 1, "maxProperties": 1, "propertyNames": {"enum": [*PROCEDURES]}},
+}
+
+
 class StreamsParameters(Section):
     """Calls of procedures of Oracle Streams, in the order in which they are made: rules, clients, transformations."""
 
     message_types: dict[str, dict[str, FieldKind]] = Field(
         default_factory=dict, description="types of user messages, as OWNER.TYPE, with the kinds of their fields"
     )
-    calls: tuple[Procedure, ...] = Field((), description="each is PROCEDURE: {parameter: value, …}")
+    calls: Annotated[tuple[Procedure, ...], WithJsonSchema(_CALLS, mode="validation")] = Field(
+        (), description="each is PROCEDURE: {parameter: value, …}"
+    )
 
     @field_validator("calls", mode="before")
     @classmethod

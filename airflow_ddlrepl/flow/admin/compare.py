@@ -12,7 +12,7 @@ from itertools import chain
 from airflow_ddlrepl.capture.enroll import belongs
 from airflow_ddlrepl.compare.report import Comparison, TableReport
 from airflow_ddlrepl.config.base.name_pattern import exact_pattern, is_selected
-from airflow_ddlrepl.config.sections.refresh_options import BY_ROW
+from airflow_ddlrepl.config.base.refresh_options import BY_ROW
 from airflow_ddlrepl.config.sections.target_tables import coerce_error_policy
 from airflow_ddlrepl.engines.chunks import group_chunks
 from airflow_ddlrepl.engines.comparing import CompareTask, columns_compared, compare_tables

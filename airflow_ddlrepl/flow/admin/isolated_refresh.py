@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from airflow_ddlrepl.adapt.program.suspend import CatchUp, isolated
-from airflow_ddlrepl.config.sections.refresh_options import ISOLATING, RefreshOptions
+from airflow_ddlrepl.config.base.refresh_options import ISOLATING, RefreshOptions
 from airflow_ddlrepl.engines.target_state import Applied
 from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.failpoint import reach

@@ -43,7 +43,7 @@ def integrate(run: RunContext, until: Position | None = None) -> Integrated:
     expired = 0
     with isolation.one():
         renew(run)
-        if retained.keys() == {target.name for target in run.channel.targets}:
+        if retained and retained.keys() == {target.name for target in run.channel.targets}:
             expired = expire(run, min(retained.values()))
     isolation.end()
     seconds = round(time.monotonic() - started, 2)

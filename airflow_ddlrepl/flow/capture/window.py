@@ -19,6 +19,7 @@ from airflow_ddlrepl.flow.capture.new_tables import join, settle_joined
 from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.flow.run.disk_space import needing
 from airflow_ddlrepl.flow.run.shared_storage import check_arrived
+from airflow_ddlrepl.flow.streams.clients import StreamsClients
 from airflow_ddlrepl.model.change import Event, EventKind
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.revision import Revision
@@ -126,6 +127,7 @@ def window_of(run: RunContext, low: Position, high: Position, trail_url: str) ->
         no_truncate=run.channel.capture.no_truncate,
         ignored=run.channel.capture.ignore_sessions,
         extract=run.channel.source.extract,
+        rules=StreamsClients(run).capture_rules() if run.channel.streams else None,
     )
 
 

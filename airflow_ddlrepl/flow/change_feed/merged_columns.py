@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from airflow_ddlrepl.engines.change_values import ChangeValues
 from airflow_ddlrepl.errors import TrailError
 from airflow_ddlrepl.flow.change_feed.options import FeedOptions
 from airflow_ddlrepl.model.revision import Revision
 from airflow_ddlrepl.model.table import Column, Table
+from airflow_ddlrepl.ports.change_values import ChangeValues
 from airflow_ddlrepl.ports.types import TypeSystem
 
 CHANGE_FIELDS = (

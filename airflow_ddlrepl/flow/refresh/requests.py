@@ -9,7 +9,7 @@ from types import MappingProxyType
 from airflow_ddlrepl.adapt.policy import policy_at
 from airflow_ddlrepl.adapt.program.suspend import isolated
 from airflow_ddlrepl.config.base.name_pattern import any_matches
-from airflow_ddlrepl.config.sections.refresh_options import BULK, Difference, RefreshOptions, read_options
+from airflow_ddlrepl.config.base.refresh_options import BULK, Difference, RefreshOptions, read_options
 from airflow_ddlrepl.engines.target_state import WAITING, StateChange, TargetState
 from airflow_ddlrepl.errors import ConfigError, UnreadableRows
 from airflow_ddlrepl.flow.run.context import RunContext

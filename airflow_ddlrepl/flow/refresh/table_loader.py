@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from airflow_ddlrepl.adapt.shape.type_changes import renewed
-from airflow_ddlrepl.config.sections.refresh_options import BULK, Granularity, RefreshOptions
+from airflow_ddlrepl.config.base.refresh_options import BULK, Granularity, RefreshOptions
 from airflow_ddlrepl.engines import explained
 from airflow_ddlrepl.engines.differing import Differing, NotByRange
 from airflow_ddlrepl.engines.loading import FinishTask, LoadTask, load_tables

@@ -21,10 +21,15 @@ def transform_batch(batch: RowBatch, taken: Taken) -> list[RowBatch]:
 
     Each batch is in log order. Raises RuleError RUL-122 and RUL-127 where a declared transformation can't be done.
     """
+    return [rows for _, rows in transformed_groups(batch, taken)]
+
+
+def transformed_groups(batch: RowBatch, taken: Taken) -> list[tuple[ActionContext, RowBatch]]:
+    """Return the taken rows of a batch as `transform_batch` does, each batch with the action that it was left by."""
     groups: list[tuple[ActionContext, list[int]]] = []
     for number in np.unique(taken.numbers):
         if number != DISCARDED:
-            action = taken.rules[number].action if number != WITHOUT_RULE else ActionContext()
+            action = taken.rules[number].action if number != WITHOUT_RULE else NO_ACTION
             numbers = next((of for one, of in groups if one == action), None)
             if numbers is None:
                 groups.append((action, [int(number)]))
@@ -34,10 +39,12 @@ def transform_batch(batch: RowBatch, taken: Taken) -> list[RowBatch]:
     for action, numbers in groups:
         rows = batch.only(np.isin(taken.numbers, numbers))
         subset = action.subset
-        found.append(transformed_batch(rows if subset is None else migrated_batch(rows, subset), action.declared))
+        rows = transformed_batch(rows if subset is None else migrated_batch(rows, subset), action.declared)
+        found.append((action, rows))
     return found
 
 
+NO_ACTION = ActionContext()
 Some = TypeVar("Some", bound=Message)
 
 

@@ -9,13 +9,13 @@ from typing import Any
 from airflow_ddlrepl.compare.report import TableReport
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.engines import Engine
-from airflow_ddlrepl.engines.change_values import ChangeValues
 from airflow_ddlrepl.engines.comparing import CompareTask
 from airflow_ddlrepl.engines.loading import FinishTask, LoadedChunk, LoadTask
 from airflow_ddlrepl.engines.source import Source
 from airflow_ddlrepl.engines.staging import StageTask
 from airflow_ddlrepl.errors import DdlReplError, Unsupported
 from airflow_ddlrepl.model.table import Table
+from airflow_ddlrepl.ports.change_values import ChangeValues
 from airflow_ddlrepl.ports.positions import Positions
 from airflow_ddlrepl.ports.types import TypeSystem
 from tests.conformance.file_engine.loading import compare, load

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from airflow_ddlrepl.adapt.shape.alter_in_place import Sql, relayout
+from airflow_ddlrepl.config.base.refresh_options import BY_ROW, Difference, RefreshOptions
 from airflow_ddlrepl.config.condition.row_limit import RowLimit
-from airflow_ddlrepl.config.sections.refresh_options import BY_ROW, Difference, RefreshOptions
 from airflow_ddlrepl.engines.postgres.connection.conditions import within
 from airflow_ddlrepl.engines.postgres.connection.errors import CONTENTION, passing
 from airflow_ddlrepl.engines.postgres.connection.key_range_sql import in_ranges, ranges_sql

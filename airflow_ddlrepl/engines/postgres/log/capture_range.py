@@ -29,15 +29,18 @@ from airflow_ddlrepl.engines.postgres.log import preconditions, slots
 from airflow_ddlrepl.engines.postgres.log.replication_protocol import stream
 from airflow_ddlrepl.engines.postgres.log.timeline import TIMELINE, changed
 from airflow_ddlrepl.engines.postgres.pgoutput.binary_types import binary_safe, wire_types
-from airflow_ddlrepl.engines.postgres.pgoutput.decoder import Decoder
+from airflow_ddlrepl.engines.postgres.pgoutput.decoder import Decoded, Decoder
 from airflow_ddlrepl.engines.postgres.pgoutput.ignored import IgnoredTransactions
 from airflow_ddlrepl.engines.postgres.pgoutput.message_signature import read_key
 from airflow_ddlrepl.engines.postgres.pgoutput.relation_layout import NeedsText
+from airflow_ddlrepl.engines.postgres.types.arrow_values import POSTGRES_VALUES
 from airflow_ddlrepl.errors import SourceError
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.goldengate.extract.events import extracted
 from airflow_ddlrepl.model.change import Event, EventKind
 from airflow_ddlrepl.model.position import Position
+from airflow_ddlrepl.queues.ruled_writer import ClientRules, RuledWriter
+from airflow_ddlrepl.queues.transactions import TransactionFacts
 from airflow_ddlrepl.trail.manifest import Part
 from airflow_ddlrepl.trail.store import Trail
 from airflow_ddlrepl.trail.writer import PartWriter
@@ -63,7 +66,7 @@ class RangeTask:
     timeline: that the run began with; 0: any. is_behind: the slot is far before `low`, a copy is moved up.
     types: (oid, built-in oid) of enums and domains that may come in binary format: `wire_types`.
     no_truncate: a TRUNCATE makes no change, only a note. ignored: sessions whose changes are left out.
-    extract: which DDL statements are captured; None: all.
+    extract: which DDL statements are captured; None: all. rules: of a capture process of Streams; None: there is none.
     """
 
     dsn: str = field(repr=False)
@@ -86,6 +89,7 @@ class RangeTask:
     no_truncate: bool = False
     ignored: IgnoredSessions = NO_SESSIONS
     extract: ExtractParameters | None = None
+    rules: ClientRules | None = None
 
 
 def ranges(low: Position, high: Position, parallel: int, minimum_bytes: int) -> list[tuple[Position, Position]]:
@@ -122,7 +126,7 @@ def capture_range(task: RangeTask) -> Part:
         return Part(task.index, task.low, task.high)
     ignored = IgnoredTransactions(task.ignored)
     while True:
-        writer = PartWriter(Trail(task.trail_url, task.channel), task.epoch, task.window_low, task.index, task.token)
+        writer = _writer(task)
         try:
             part = _capture(task, writer, ignored)
         except BaseException:
@@ -135,16 +139,24 @@ def capture_range(task: RangeTask) -> Part:
         ignored = IgnoredTransactions(task.ignored, ignored.late)
 
 
-def _capture(task: RangeTask, writer: PartWriter, ignored: IgnoredTransactions) -> Part:
+Writer = PartWriter | RuledWriter
+
+
+def _writer(task: RangeTask) -> Writer:
+    writer = PartWriter(Trail(task.trail_url, task.channel), task.epoch, task.window_low, task.index, task.token)
+    return writer if task.rules is None else RuledWriter(writer, task.rules, POSTGRES_VALUES)
+
+
+def _capture(task: RangeTask, writer: Writer, ignored: IgnoredTransactions) -> Part:
     with _session(task) as cursor:
         encoding = _prepare(cursor, task)
         key = read_key(over(cursor), task.publication)
         decoder = Decoder(task.low, task.high, task.wire_format, dict(task.types), encoding, key, ignored)
+        decoder.shows_begun = task.rules is not None
         events = ByTransaction()
         for messages in _messages(cursor, task):
             decoded = decoder.feed(messages)
-            for layout, batch in decoded.rows:
-                writer.rows(layout, batch)
+            _write_rows(decoded, writer)
             for event in events.take(decoded.events):
                 _write(event, task, writer)
             if decoded.transactions is not None:
@@ -155,7 +167,20 @@ def _capture(task: RangeTask, writer: PartWriter, ignored: IgnoredTransactions) 
     return writer.finish(task.low, task.high, decoder.bytes_read)
 
 
-def _write(event: Event, task: RangeTask, writer: PartWriter) -> None:
+def _write_rows(decoded: Decoded, writer: Writer) -> None:
+    if isinstance(writer, PartWriter):
+        for layout, batch in decoded.rows:
+            writer.rows(layout, batch)
+        return
+    for event in decoded.events:
+        writer.learn(event.tables)
+    if decoded.rows and decoded.begun is not None:
+        facts = TransactionFacts.of(decoded.begun)
+        for layout, batch in decoded.rows:
+            writer.rows(layout, batch, facts)
+
+
+def _write(event: Event, task: RangeTask, writer: Writer) -> None:
     is_left = task.no_truncate and event.kind is EventKind.TRUNCATE
     event = event if task.extract is None else extracted(event, task.extract)
     writer.event(replace(event, kind=EventKind.NO_TRUNCATE) if is_left else event)

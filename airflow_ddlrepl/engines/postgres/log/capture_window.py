@@ -41,7 +41,7 @@ def capture_window(by: LogReader, window: LogWindow, runner: Runner) -> list[Par
 
     Raises what `capture_range` raises.
     """
-    is_binary = not window.as_text and all(binary_safe(table) for table in window.tables)
+    is_binary = not window.as_text and window.rules is None and all(binary_safe(table) for table in window.tables)
     try:
         return _captured(by, window, runner, is_binary=is_binary)
     except NeedsText as reason:
@@ -76,6 +76,7 @@ def _captured(by: LogReader, window: LogWindow, runner: Runner, *, is_binary: bo
             no_truncate=window.no_truncate,
             ignored=window.ignored,
             extract=window.extract,
+            rules=window.rules,
         )
         for index, (low, high) in enumerate(cuts)
     ]

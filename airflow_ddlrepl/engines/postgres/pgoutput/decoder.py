@@ -46,12 +46,14 @@ _LEAST[BEGIN], _LEAST[COMMIT] = 21, 26
 class Decoded:
     """This value has what one batch of messages contained.
 
-    rows: per layout in log order. events: control records. transactions: those that ended.
+    rows: per layout in log order. events: control records. transactions: those that ended. begun: all that the batch
+    has changes of, where `shows_begun` asks for them.
     """
 
     rows: list[tuple[Layout, pa.RecordBatch]]
     events: list[Event]
     transactions: pa.RecordBatch | None
+    begun: pa.RecordBatch | None = None
 
 
 @dataclass(slots=True)
@@ -113,7 +115,7 @@ class Decoder:
         self._compiled: dict[control_messages.Relation, Compiled] = {}
         self._open: _Open | None = None
         self._at = int(low)
-        self.bytes_read = 0
+        self.bytes_read, self.shows_begun = 0, False
 
     def feed(self, array: pa.Array) -> Decoded:
         """Decode the next messages, each one element of a binary array."""
@@ -127,7 +129,7 @@ class Decoder:
             rows = self._rows(one)
             ended = self._ended(one)
             self._ignored.forget_all_but(self._open.lsn if self._open else 0)
-            return Decoded(rows, events, ended)
+            return Decoded(rows, events, ended, _all(one) if self.shows_begun else None)
         except (Malformed, IndexError, pa.ArrowInvalid) as error:
             raise _not_understood(str(error) or "a message ends early", self._at) from error
 
@@ -313,6 +315,10 @@ def _left_open(one: _Batch) -> _Open:
         counted=counted,
         changes=int(one.changes[last]),
     )
+
+
+def _all(one: _Batch) -> pa.RecordBatch:
+    return _transactions(one, np.arange(len(one.lsn)))
 
 
 def _transactions(one: _Batch, done: Ints) -> pa.RecordBatch:

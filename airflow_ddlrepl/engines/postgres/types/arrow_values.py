@@ -9,12 +9,12 @@ from collections.abc import Callable, Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from airflow_ddlrepl.engines.change_values import ChangeValues, NotShown
 from airflow_ddlrepl.engines.postgres.types.casts import numeric_size
 from airflow_ddlrepl.engines.postgres.types.send_format import TEXTS, decimals, time_text
 from airflow_ddlrepl.engines.postgres.types.underlying import underlying
 from airflow_ddlrepl.model.table import Column
 from airflow_ddlrepl.model.types import TypeDefinition
+from airflow_ddlrepl.ports.change_values import ChangeValues, NotShown
 
 DAYS, MICROS = 10_957, 946_684_800_000_000  # from 1970 to 2000, where PostgreSQL counts from
 MAX_DIGITS = 38  # of a decimal
@@ -31,6 +31,7 @@ _TYPES = {
     "timestamp": pa.timestamp("us"),
     "timestamptz": pa.timestamp("us", "UTC"),
 }
+_NUMBERS = frozenset(("int2", "int4", "int8", "float4", "float8", "numeric"))
 _EXACT_TEXT = frozenset(
     ("bool", "int2", "int4", "int8", "numeric", "uuid", "json", "jsonb", "name", "inet", "cidr", "enum")
 ) | {"text", "varchar", "bpchar"}
@@ -46,6 +47,9 @@ class PostgresValues(ChangeValues):
             fits = precision <= MAX_DIGITS and 0 <= scale <= precision
             return pa.decimal128(precision, scale) if precision and fits else pa.string()
         return _TYPES.get(name, pa.string())
+
+    def is_number(self, column: Column, types: Sequence[TypeDefinition] = ()) -> bool:
+        return underlying(column.type, types)[0] in _NUMBERS
 
     def has_exact_text(self, column: Column, types: Sequence[TypeDefinition] = ()) -> bool:
         return underlying(column.type, types)[0] in _EXACT_TEXT

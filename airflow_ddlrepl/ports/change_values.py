@@ -26,6 +26,10 @@ class ChangeValues(Protocol):
         """Return the Arrow type that shows every value of the column; a string where there is none of its own."""
         ...
 
+    def is_number(self, column: Column, types: Sequence[TypeDefinition] = ()) -> bool:
+        """Return whether the column's values are numbers, even where only a string shows every one of them."""
+        ...
+
     def has_exact_text(self, column: Column, types: Sequence[TypeDefinition] = ()) -> bool:
         """Return whether the text of the column's values does not depend on a server's settings."""
         ...

@@ -1,0 +1,66 @@
+"""This module defines the section `streams` of a channel file: clients of Oracle Streams, queues and functions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from pydantic import Field, field_validator, model_validator
+
+from airflow_ddlrepl.config.base.section import Seconds
+from airflow_ddlrepl.config.sections.places import Target
+from airflow_ddlrepl.config.streams.procedure import StreamsType
+from airflow_ddlrepl.config.streams.section import StreamsParameters
+
+_FUNCTION = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*|sql:.+")
+_CAPTURES = ("create_capture",)
+
+
+class ApplyTarget(Target):
+    """A database that an apply process writes to, transaction by transaction."""
+
+    apply: str = Field(min_length=1, description="the name of the apply process, as the calls have it")
+
+    @model_validator(mode="after")
+    def _rules_decide(self) -> ApplyTarget:
+        for key in ("schemas", "adapt_ddl", "rules", "replicat", "existing_tables", "on_error", "suspended_log"):
+            if key in self.model_fields_set:
+                raise ValueError(f"{key} is not for a target of streams: the rules of its apply process decide")
+        return self
+
+
+class Streams(StreamsParameters):
+    """Clients of Oracle Streams: the calls that make them, their queues, and what their rules may call."""
+
+    targets: tuple[ApplyTarget, ...] = Field((), description="the databases that apply processes write to")
+    queues: dict[str, str] = Field(
+        {}, repr=False, description="queue: URL or path of its messages; default: the trail's"
+    )
+    source_database: str | None = Field(
+        None, min_length=1, description="the source's name in rules; default: that of its database"
+    )
+    functions: dict[str, str] = Field(
+        {}, description="what rules and handlers may call, by the name that they use: package.module:function"
+    )
+    function_seconds: Seconds = Field(60, ge=1, le=86400, description="how long one call of a function may take")
+
+    @field_validator("functions")
+    @classmethod
+    def _are_places(cls, value: dict[str, str]) -> dict[str, str]:
+        for name, place in value.items():
+            if not _FUNCTION.fullmatch(place):
+                raise ValueError(f"{name}: {place!r} is no place of a function: write package.module:function")
+        return value
+
+    @property
+    def captures(self) -> bool:
+        """Return whether a capture process reads the source's log by rules."""
+        return any(
+            one.name in _CAPTURES or getattr(one, "streams_type", None) == StreamsType.CAPTURE for one in self.calls
+        )
+
+    def subset_tables(self) -> Iterator[str]:
+        """Yield the tables that subset rules are about: their old rows have to be in the log as a whole."""
+        for one in self.calls:
+            if one.name in ("add_subset_rules", "add_subset_propagation_rules"):
+                yield one.table_name  # type: ignore[attr-defined]

@@ -1,0 +1,171 @@
+"""This module opens the clients of a channel: rules, queues, and the feeds that each queue consists of."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from urllib.parse import unquote, urlsplit
+
+import pyarrow as pa
+
+from airflow_ddlrepl.config.sections.location import resolve
+from airflow_ddlrepl.config.sections.streams import Streams
+from airflow_ddlrepl.engines import source_engine
+from airflow_ddlrepl.errors import ConfigError, RuleError
+from airflow_ddlrepl.flow.run.context import RunContext
+from airflow_ddlrepl.model.table import Table
+from airflow_ddlrepl.ports.change_values import ChangeValues
+from airflow_ddlrepl.queues.custom_functions import CustomFunctions
+from airflow_ddlrepl.queues.ruled_writer import ClientRules
+from airflow_ddlrepl.streams.condition.kinds import Kind
+from airflow_ddlrepl.streams.condition.names import NameCase
+from airflow_ddlrepl.streams.evaluation.row_batch import arrow_kind
+from airflow_ddlrepl.streams.messages import MessageClass
+from airflow_ddlrepl.streams.procedures.environment import Environment
+from airflow_ddlrepl.streams.procedures.run import environment_of
+from airflow_ddlrepl.streams.rules.client import Client, ClientKind
+from airflow_ddlrepl.trail.store import Trail
+
+CASE = NameCase.LOWER
+CAPTURE = "capture"
+
+
+@dataclass(frozen=True)
+class Feed:
+    """A feed is what one client writes into a queue: a trail whose segments nobody else writes.
+
+    name: of the client, behind those whose messages it passes on. epoch: of its segments. message_class: of its rows.
+    """
+
+    name: str
+    queue: str
+    trail: Trail
+    epoch: int
+    message_class: MessageClass
+
+
+class StreamsClients:
+    """These are the clients of a channel with a section `streams`, with their queues, as this run finds them."""
+
+    def __init__(self, run: RunContext) -> None:
+        if run.channel.streams is None:
+            raise ConfigError(
+                f"channel {run.channel.name} has no section streams", code="CFG-190", hint="docs/streams.md shows one"
+            )
+        self.run = run
+        self.section: Streams = run.channel.streams
+
+    @cached_property
+    def tables(self) -> tuple[Table, ...]:
+        """Return the source's tables with the shapes that are captured last."""
+        known = self.run.repository.latest_revisions(self.run.channel.name).values()
+        return tuple(revision.table for revision in known if revision.table is not None)
+
+    @cached_property
+    def environment(self) -> Environment:
+        """Return the rules, rule sets and clients that the calls make. Raises RuleError (RUL-…) as the calls do."""
+        columns = {f"{table.name.schema}.{table.name.name}": kinds_of(table, self.values) for table in self.tables}
+        return environment_of(self.section, CASE, columns)
+
+    @property
+    def values(self) -> ChangeValues:
+        """Return how the source's values are shown to conditions."""
+        return source_engine(self.run.channel).values
+
+    @cached_property
+    def database(self) -> str:
+        """Return the source database's name in rules."""
+        if self.section.source_database:
+            return CASE.plain(self.section.source_database)
+        return CASE.plain(unquote(urlsplit(resolve(self.run.channel.source.location)).path.strip("/")))
+
+    @property
+    def functions(self) -> CustomFunctions:
+        """Return the channel's allow-list of functions."""
+        listed = {CASE.plain(name): place for name, place in self.section.functions.items()}
+        return CustomFunctions(listed, float(self.section.function_seconds))
+
+    def of_kind(self, kind: ClientKind) -> list[Client]:
+        """Return the clients of a kind."""
+        return [client for client in self.environment.clients.values() if client.kind is kind]
+
+    @property
+    def capture(self) -> Client | None:
+        """Return the capture process. Raises RuleError RUL-140 where there are two: one log has one."""
+        found = self.of_kind(ClientKind.CAPTURE)
+        if len(found) > 1:
+            raise RuleError(
+                f"there are {len(found)} capture processes, {found[0].name} and {found[1].name}",
+                code="RUL-140",
+                hint="a channel captures its source's log once: write another channel for the other one",
+            )
+        return found[0] if found else None
+
+    def rules(self, client: Client) -> ClientRules:
+        """Return what a task needs to do a client's work."""
+        return ClientRules(client, self.database, self.functions)
+
+    def capture_rules(self) -> ClientRules | None:
+        """Return the rules of the capture process, with the shapes of tables that its log begins with."""
+        client = self.capture
+        return None if client is None else ClientRules(client, self.database, self.functions, self.tables)
+
+    def feeds(self, queue: str) -> list[Feed]:
+        """Return the feeds of a queue. Raises RuleError RUL-141 where messages would go in a circle."""
+        return list(self._feeds(queue, ()))
+
+    def _feeds(self, queue: str, behind: tuple[str, ...]) -> Iterator[Feed]:
+        if queue in behind:
+            raise RuleError(
+                f"propagations bring the messages of queue {queue} back into it",
+                code="RUL-141",
+                hint="a queue gets each message once: remove one of the propagations",
+            )
+        if self.capture is not None and self.capture.queue == queue:
+            yield Feed(CAPTURE, queue, self.run.trail, self.run.epoch, MessageClass.CAPTURED)
+        for client in self.of_kind(ClientKind.SYNC_CAPTURE):
+            if client.queue == queue:
+                yield self.own_feed(client.name, queue, 0, MessageClass.PERSISTENT)
+        for client in self.of_kind(ClientKind.PROPAGATION):
+            if client.destination == queue:
+                for feed in self._feeds(client.queue, (*behind, queue)):
+                    yield self.passed_on(client, feed)
+
+    def passed_on(self, client: Client, feed: Feed) -> Feed:
+        """Return the feed into which a propagation passes on another one."""
+        return self.own_feed(f"{client.name}.{feed.name}", client.destination, feed.epoch, feed.message_class)
+
+    def own_feed(self, name: str, queue: str, epoch: int, message_class: MessageClass) -> Feed:
+        """Return a feed whose trail belongs to one client other than the capture process."""
+        url = self.section.queues.get(queue, self.run.channel.trail)
+        folder = f"{self.run.channel.name}.{_plain(queue)}.{_plain(name)}"
+        return Feed(name, queue, Trail(url, folder), epoch, message_class)
+
+    def require_fed(self, client: Client) -> list[Feed]:
+        """Return the feeds of the queue that a client reads. Raises RuleError RUL-142 where nothing feeds it."""
+        found = self.feeds(client.queue)
+        if not found:
+            raise RuleError(
+                f"nothing comes into queue {client.queue} of {client.kind.words} {client.name}",
+                code="RUL-142",
+                hint="name the queue of a capture, or add a propagation whose destination it is",
+            )
+        return found
+
+
+def kinds_of(table: Table, values: ChangeValues) -> Mapping[str, Kind]:
+    """Return the kind of each column's values, of those that conditions can read."""
+    found = {}
+    for column in table.columns:
+        shown = values.shown_type(column, table.types)
+        kind = Kind.NUMBER if values.is_number(column, table.types) else arrow_kind(shown)
+        if kind is not None and not pa.types.is_boolean(shown):
+            found[column.name] = kind
+    return found
+
+
+def _plain(name: str) -> str:
+    """Return a name as a part of a folder's: characters that can't stand there become their numbers."""
+    return re.sub(r"[^A-Za-z0-9_.-]", lambda found: f"-{ord(found[0]):x}-", name)

@@ -1,0 +1,223 @@
+"""A propagation passes the messages of a queue on to another one: what its rules take, as they leave it.
+
+Each segment of the source's feed becomes a segment of the destination's, of the same positions, by one manifest: so
+every message arrives once, whatever is killed when, and a propagation goes on behind the last segment that is there.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from airflow_ddlrepl.config.sections.location import resolve
+from airflow_ddlrepl.engines import engine
+from airflow_ddlrepl.errors import DdlReplError, TrailError
+from airflow_ddlrepl.failpoint import reach
+from airflow_ddlrepl.flow.run.context import RunContext, log
+from airflow_ddlrepl.flow.run.results import Printable
+from airflow_ddlrepl.flow.run.stage import stage
+from airflow_ddlrepl.flow.streams.clients import CAPTURE, Feed, StreamsClients
+from airflow_ddlrepl.model.change import EventKind, counted, why_ignored
+from airflow_ddlrepl.model.position import LogKey, Position
+from airflow_ddlrepl.queues.ruled_writer import ClientRules, RuledWriter
+from airflow_ddlrepl.queues.transactions import TransactionFacts
+from airflow_ddlrepl.streams.messages import MessageClass
+from airflow_ddlrepl.streams.rules.client import Client, ClientKind
+from airflow_ddlrepl.trail.manifest import Part, Segment
+from airflow_ddlrepl.trail.store import Trail
+from airflow_ddlrepl.trail.writer import Layout, PartWriter
+
+CARRIED = (EventKind.DDL, EventKind.TRUNCATE, EventKind.MESSAGE)
+"""The control records that are messages of a queue; the others are about the log that was captured."""
+EVERYTHING = (LogKey(0, 0), LogKey(1 << 62, 0))
+
+
+@dataclass(frozen=True)
+class Propagated(Printable):
+    """This is what propagations did: messages passed on by propagation, their positions, and what they discarded."""
+
+    rows: dict[str, int] = field(default_factory=dict)
+    segments: int = 0
+    positions: dict[str, Position] = field(default_factory=dict)
+    discarded: dict[str, int] = field(default_factory=dict)
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class PartTask:
+    """A part task passes one part of a segment on; it can be pickled, and its text never shows a location.
+
+    source, destination: URL and name of the two trails. scheme: of the source's location.
+    """
+
+    source: tuple[str, str] = field(repr=False)
+    destination: tuple[str, str] = field(repr=False)
+    epoch: int
+    segment_low: Position
+    index: int
+    token: int
+    rules: ClientRules
+    scheme: str
+    message_class: MessageClass
+
+
+@stage("propagate")
+def propagate(run: RunContext) -> Propagated:
+    """Pass on what is in the queues that propagations read, each up to its end.
+
+    Raises RuleError (RUL-…) where a rule or a transformation can't be evaluated: its message stays where it is, and so
+    does what comes behind it.
+    """
+    started = time.monotonic()
+    clients = StreamsClients(run)
+    total = _Total()
+    for client, feed in in_order(clients):
+        _pass_on(clients, client, feed, total)
+    seconds = round(time.monotonic() - started, 2)
+    return Propagated(dict(total.rows), total.segments, total.positions, dict(total.discarded), seconds)
+
+
+def has_messages(run: RunContext) -> bool:
+    """Is there a segment that a propagation has yet to pass on?"""
+    clients = StreamsClients(run)
+    return any(
+        next(segments_behind(feed, position_of(clients.passed_on(client, feed))), None) is not None
+        for client, feed in in_order(clients)
+    )
+
+
+def in_order(clients: StreamsClients) -> Iterator[tuple[Client, Feed]]:
+    """Yield each propagation with each feed that it reads, those first whose messages others pass on."""
+    steps = [
+        (client, feed) for client in clients.of_kind(ClientKind.PROPAGATION) for feed in clients.feeds(client.queue)
+    ]
+    for client in clients.of_kind(ClientKind.PROPAGATION):
+        clients.require_fed(client)
+    yield from sorted(steps, key=lambda step: step[1].name.count("."))
+
+
+def position_of(feed: Feed) -> Position | None:
+    """Return the position up to which a feed has everything; None: nothing is in it."""
+    last = max(lows(feed), default=None)
+    return None if last is None else feed.trail.segment(feed.epoch, last).high
+
+
+def lows(feed: Feed) -> list[Position]:
+    """Return the positions where the feed's segments begin, in order."""
+    names = feed.trail.place.walk(f"e{feed.epoch}/segments")
+    return sorted(Position(int(name.rpartition("/")[2][:-5], 16)) for name in names if name.endswith(".json"))
+
+
+def segments_behind(feed: Feed, position: Position | None) -> Iterator[Segment]:
+    """Yield the segments of a feed from a position on, in order; None: all."""
+    for low in lows(feed):
+        if position is None or low >= position:
+            yield feed.trail.segment(feed.epoch, low)
+
+
+class _Total:
+    """This total adds up what propagations do."""
+
+    def __init__(self) -> None:
+        self.rows: Counter[str] = Counter()
+        self.discarded: Counter[str] = Counter()
+        self.positions: dict[str, Position] = {}
+        self.segments = 0
+
+
+def _pass_on(clients: StreamsClients, client: Client, feed: Feed, total: _Total) -> None:
+    run, into = clients.run, clients.passed_on(client, feed)
+    position = position_of(into)
+    if feed.name == CAPTURE:
+        _require_retained(run, client, position)
+    scheme = resolve(run.channel.source.location).partition("://")[0]
+    for segment in segments_behind(feed, position):
+        tasks = [
+            PartTask(
+                (feed.trail.url, feed.trail.channel),
+                (into.trail.url, into.trail.channel),
+                feed.epoch,
+                segment.low,
+                part.index,
+                run.token,
+                clients.rules(client),
+                scheme,
+                feed.message_class,
+            )
+            for part in segment.parts
+        ]
+        try:
+            parts = run.runner.map(pass_on_part, tasks, f"propagate {client.name}", size=_size(segment))
+            reach("propagate.files")
+            run.check_lock()
+            passed = Segment(into.trail.channel, feed.epoch, run.token, segment.low, segment.high, tuple(parts))
+            into.trail.publish(passed, run.check_lock)
+        except Exception:
+            with suppress(DdlReplError):
+                if into.trail.find(feed.epoch, segment.low) is None:
+                    into.trail.discard(feed.epoch, segment.low, run.token)
+            raise
+        reach("propagate.manifest")
+        into.trail.tidy(passed)
+        total.segments += 1
+        total.rows[client.name] += passed.rows
+        total.positions[f"{client.name}: {feed.name}"] = segment.high
+        _tell(into.trail, passed, total)
+    if position is not None:
+        total.positions.setdefault(f"{client.name}: {feed.name}", position)
+
+
+def _tell(trail: Trail, segment: Segment, total: _Total) -> None:
+    for event in trail.events(segment):
+        if event.kind is EventKind.IGNORED:
+            for _, name in event.dropped:
+                total.discarded[f"{name}: {why_ignored(event)}"] += counted(event.statement)
+
+
+def _require_retained(run: RunContext, client: Client, position: Position | None) -> None:
+    """Raise TrailError TRL-128 where the trail no longer has what the propagation has yet to pass on."""
+    retained = run.repository.retained_from(run.channel.name)
+    if position is not None and position < retained:
+        raise TrailError(
+            f"propagation {client.name} is at {position}, and the trail begins at {retained}",
+            code="TRL-128",
+            at=retained,
+            hint="what lies between is lost for its destination: load its tables again, in a new queue",
+        )
+    if position is None and retained:
+        log.warning("propagation %s begins at %s: what came before is no longer in the trail", client.name, retained)
+
+
+def _size(segment: Segment) -> int:
+    return sum(file.size for file in segment.files())
+
+
+def pass_on_part(task: PartTask) -> Part:
+    """Pass one part of a segment on into files of the destination that no manifest names yet."""
+    source, destination = Trail(*task.source), Trail(*task.destination)
+    part = next(one for one in source.segment(task.epoch, task.segment_low).parts if one.index == task.index)
+    writer = PartWriter(destination, task.epoch, task.segment_low, task.index, task.token)
+    ruled = RuledWriter(writer, task.rules, engine(f"{task.scheme}://").values)
+    try:
+        _pass_on_rows(source, part, ruled, task)
+        return ruled.finish(part.low, part.high, 0)
+    except BaseException:
+        ruled.discard()
+        raise
+
+
+def _pass_on_rows(source: Trail, part: Part, ruled: RuledWriter, task: PartTask) -> None:
+    table = source.transactions_in([part.transactions] if part.transactions else [])
+    facts = TransactionFacts.of(table)
+    for number, file in enumerate(part.files):
+        layout = Layout(file.table_id, file.schema, file.name, file.identity, file.columns, file.shape, number)
+        for batch in source.batches(file, *EVERYTHING):
+            ruled.rows(layout, batch, facts, task.message_class)
+    for event in source.part_events(part):
+        if event.kind in CARRIED and not why_ignored(event):
+            ruled.event(event)
+    for piece in table.to_batches():
+        ruled.transactions(piece)

@@ -1,0 +1,131 @@
+"""This module calls the custom functions of rules: Python functions from a channel's allow-list."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Any
+
+from airflow_ddlrepl.errors import RuleError
+from airflow_ddlrepl.streams.messages import DdlLcr, Message, RowLcr, UserMessage
+
+MOST_MESSAGES = 1024
+"""How many messages a function may give for one."""
+SECONDS = 60.0
+_FIXED = ("scn", "commit_scn", "transaction_id", "source_time", "source_database", "message_class")
+
+
+@dataclass(frozen=True, slots=True)
+class CustomFunctions:
+    """The custom functions of a channel are its allow-list: the name that rules use, and where the function is.
+
+    listed: `module:function` by name. seconds: how long a call may take.
+    """
+
+    listed: Mapping[str, str] = field(default_factory=dict)
+    seconds: float = SECONDS
+
+    def require(self, names: Iterable[str]) -> None:
+        """Raise RuleError RUL-134 for the first name that is not listed, RUL-135 for one that can't be imported."""
+        for name in names:
+            self.function(name)
+
+    def function(self, name: str) -> Callable[..., Any]:
+        """Return the function of a name. Raises RuleError RUL-134 and RUL-135."""
+        where = self.listed.get(name)
+        if where is None:
+            raise RuleError(
+                f"function {name} is not on the channel's list",
+                code="RUL-134",
+                hint=f"`streams: functions: {{{name}: package.module:function}}` lets rules and handlers call it",
+            )
+        module, _, attribute = where.partition(":")
+        try:
+            found = getattr(import_module(module), attribute)
+        except (ImportError, AttributeError) as error:
+            raise RuleError(
+                f"function {name} can't be imported from {where}: {error}",
+                code="RUL-135",
+                hint="install the module where the tasks run, or correct `streams: functions`",
+            ) from None
+        if not callable(found):
+            raise RuleError(f"{where} is no function", code="RUL-135", hint="correct `streams: functions`")
+        return found  # type: ignore[no-any-return]
+
+    def called(self, name: str, message: Message, *, is_array: bool) -> list[Message]:
+        """Return what a function gives for a message: one message, or with `is_array` any number of them.
+
+        Raises RuleError RUL-136 for what it must not give, RUL-137 where it raises or takes too long.
+        """
+        function = self.function(name)
+        try:
+            with _limited(self.seconds):
+                given = function(message)
+        except Exception as error:
+            raise RuleError(
+                f"function {name} failed for {_what(message)}: {type(error).__name__}: {error}",
+                code="RUL-137",
+                hint="correct the function, or take it from the rule; the message waits",
+            ) from error
+        if is_array and not isinstance(given, list | tuple):
+            raise _refused(name, message, "no list of messages")
+        found: list[Any] = list(given) if is_array else [given]
+        if len(found) > MOST_MESSAGES:
+            raise _refused(name, message, f"{len(found)} messages, and {MOST_MESSAGES} are the most")
+        for one in found:
+            _require_allowed(name, message, one, is_array=is_array)
+        return found
+
+
+def _require_allowed(name: str, before: Message, after: Any, *, is_array: bool) -> None:
+    if not isinstance(after, RowLcr | DdlLcr | UserMessage):
+        raise _refused(name, before, f"a {type(after).__name__}, no message")
+    if isinstance(before, UserMessage) or isinstance(after, UserMessage):
+        if not is_array and isinstance(before, UserMessage) is not isinstance(after, UserMessage):
+            raise _refused(name, before, "another kind of message")
+        return
+    if type(after) is not type(before):
+        raise _refused(name, before, "another kind of LCR")
+    for one in _FIXED:
+        if getattr(after, one) != getattr(before, one):
+            raise _refused(name, before, f"another {one}, which no transformation may change")
+
+
+def _refused(name: str, message: Message, what: str) -> RuleError:
+    return RuleError(
+        f"function {name} gave {what} for {_what(message)}",
+        code="RUL-136",
+        hint="a function gives a message of the same kind, with the same position and transaction",
+    )
+
+
+def _what(message: Message) -> str:
+    if isinstance(message, UserMessage):
+        return f"a message {message.type}"
+    return f"{message.command} of {message.owner}.{message.name}"
+
+
+@contextmanager
+def _limited(seconds: float) -> Iterator[None]:
+    """Raise TimeoutError where the code inside takes longer; only a process's main thread can be stopped so."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(*_: object) -> None:
+        raise TimeoutError(f"it took longer than {seconds:g} s")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+NO_FUNCTIONS = CustomFunctions()

@@ -1,0 +1,160 @@
+"""This module changes rows of a batch into single row LCRs, and row LCRs into batches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from airflow_ddlrepl.errors import RuleError
+from airflow_ddlrepl.model.change import Op
+from airflow_ddlrepl.model.table import Column
+from airflow_ddlrepl.ports.change_values import ChangeValues
+from airflow_ddlrepl.queues.lcr_batch import ADDED_IDS, LcrBatch, absent_bitmap, type_of_value, value_text
+from airflow_ddlrepl.queues.transactions import TransactionFacts
+from airflow_ddlrepl.streams.evaluation.row_batch import WHOLE, RowBatch
+from airflow_ddlrepl.streams.messages import MessageClass, RowLcr
+from airflow_ddlrepl.trail.manifest import ColumnLayout
+
+STAMPS = ("get_scn", "get_commit_scn", "get_transaction_id", "get_source_time")
+
+
+@dataclass(frozen=True, slots=True)
+class QueuedRow:
+    """A queued row is a row LCR with the exact texts of its values. seq: in its transaction; typed: the typed LCR."""
+
+    lsn: int
+    seq: int
+    texts: RowLcr
+    typed: RowLcr
+
+
+def queued_rows(
+    batch: LcrBatch,
+    facts: TransactionFacts,
+    database: str,
+    values: ChangeValues,
+    message_class: MessageClass = MessageClass.CAPTURED,
+) -> Iterator[QueuedRow]:
+    """Yield the rows of a batch one by one, in log order. Raises RuleError RUL-130 and RUL-131."""
+    lsn, seq = (batch.rows[name].to_numpy() for name in ("lsn", "seq"))
+    at = facts.places(lsn)
+
+    def stamped(rows: RowBatch) -> RowBatch:
+        attributes = facts.attributes(at, STAMPS)
+        return replace(rows, tags=facts.tags(at), attributes=attributes, source_database=database)
+
+    typed, texts = stamped(batch.typed(values)), stamped(with_texts(batch, values).plain())
+    pairs = (rows.messages(range(len(batch)), rows.columns) for rows in (typed, texts))
+    for (place, one), (_, text) in zip(*pairs, strict=True):
+        of_text, of_value = (replace(lcr, message_class=message_class) for lcr in (text, one))
+        yield QueuedRow(int(lsn[place]), int(seq[place]), of_text, of_value)
+
+
+def with_texts(batch: LcrBatch, values: ChangeValues) -> LcrBatch:
+    """Return a batch with all values as texts. Raises RuleError RUL-131 for a type whose text is not known."""
+    rows = batch.rows
+    for layout, column in batch.columns():
+        if layout.encoding == "text" and _is_text(rows, column.name):
+            continue
+        for side in "ab":
+            name = f"{side}_{column.name}"
+            if name in rows.column_names:
+                shown = batch.shown(values, rows[name].combine_chunks(), (layout, column), pa.string())
+                rows = rows.set_column(rows.column_names.index(name), name, shown)
+    columns = tuple(replace(one, encoding="text") for one in batch.layout.columns)
+    return LcrBatch(replace(batch.layout, columns=columns), rows)
+
+
+def _is_text(rows: pa.Table, name: str) -> bool:
+    return all(
+        pa.types.is_string(rows.schema.field(f"{side}_{name}").type)
+        for side in "ab"
+        if f"{side}_{name}" in rows.column_names
+    )
+
+
+def batches_of(like: LcrBatch, rows: Sequence[tuple[QueuedRow, Sequence[RowLcr]]]) -> list[LcrBatch]:
+    """Return as batches what functions gave for rows of a batch, in its order; each result is numbered in its row.
+
+    A value that is equal to what it was keeps its exact text. The seq of result i is seq + i.
+    Raises RuleError RUL-136 for a value that no column holds.
+    """
+    flat = [(row, number, lcr) for row, given in rows for number, lcr in enumerate(given)]
+    found = []
+    for variant, key in enumerate(dict.fromkeys(_key(lcr) for _, _, lcr in flat)):
+        of_key = [one for one in flat if _key(one[2]) == key]
+        found.append(_batch(like, of_key, variant))
+    return found
+
+
+def _key(lcr: RowLcr) -> tuple[Any, ...]:
+    return lcr.owner, lcr.name
+
+
+def _batch(like: LcrBatch, rows: Sequence[tuple[QueuedRow, int, RowLcr]], variant: int) -> LcrBatch:
+    first = rows[0][2]
+    names = list(dict.fromkeys(name for _, _, lcr in rows for image in (lcr.new, lcr.old) for name in image))
+    layouts = {one.name: one for one in like.layout.columns}
+    shape_columns = {column.name: column for column in like.shape.columns}
+    keys = [one.name for one in like.layout.columns if one.is_key]
+    data: dict[str, pa.Array] = {
+        "lsn": pa.array([row.lsn for row, _, _ in rows], pa.int64()),
+        "seq": pa.array([row.seq + number for row, number, _ in rows], pa.int64()),
+        "op": pa.array([Op[lcr.command.name] for _, _, lcr in rows], pa.int8()),
+        "before": pa.array([_before(lcr, names, keys) for _, _, lcr in rows], pa.int8()),
+    }
+    absent = {
+        name: flags
+        for name in names
+        if (flags := np.array([lcr.command.name != "DELETE" and name not in lcr.new for _, _, lcr in rows])).any()
+    }
+    data["absent"] = absent_bitmap(absent, names, len(rows))
+    for side, image in (("a", "new"), ("b", "old")):
+        for name in names:
+            texts = [_text(row, lcr, image, name) for row, _, lcr in rows]
+            data[f"{side}_{name}"] = pa.array(texts, pa.string())
+    columns, layout = [], []
+    for number, name in enumerate(names):
+        sample = next((v for _, _, lcr in rows for i in (lcr.new, lcr.old) if (v := i.get(name)) is not None), None)
+        column = shape_columns.get(name) or Column(ADDED_IDS + number, name, type_of_value(sample))
+        columns.append(column)
+        known = layouts.get(name) or ColumnLayout(name, column.type.oid, -1, False, "text")
+        layout.append(replace(known, encoding="text"))
+    shape = like.shape.with_keys_of({column.id for column in columns})
+    shape = shape.with_(columns=tuple(columns), name=type(shape.name)(str(first.owner), str(first.name)))
+    to = replace(
+        like.layout,
+        schema=str(first.owner),
+        name=str(first.name),
+        columns=tuple(layout),
+        shape=shape,
+        variant=like.layout.variant + variant,
+    )
+    return LcrBatch(to, pa.table(data))
+
+
+def _before(lcr: RowLcr, names: Iterable[str], keys: Sequence[str]) -> int:
+    """Return what a row LCR has of the old row: WHOLE where it has every column, 1 where it has the key."""
+    if lcr.old and all(name in lcr.old for name in names):
+        return WHOLE
+    return 1 if keys and all(name in lcr.old for name in keys) else 0
+
+
+def _text(row: QueuedRow, lcr: RowLcr, image: str, name: str) -> str | None:
+    value = getattr(lcr, image).get(name)
+    before = getattr(row.typed, image)
+    if name in before and before[name] == value and type(before[name]) is type(value):
+        text = getattr(row.texts, image)[name]
+        return None if text is None else str(text)
+    try:
+        return value_text(value)
+    except ValueError as error:
+        raise RuleError(
+            f"{name} of {lcr.owner}.{lcr.name}: {error}",
+            code="RUL-136",
+            hint="a function gives texts, numbers, booleans, dates and bytes; other values as text",
+        ) from None

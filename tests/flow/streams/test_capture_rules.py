@@ -1,0 +1,65 @@
+"""A capture process takes changes from the log by its rules; what no rule takes is not in its queue."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from airflow_ddlrepl import flow
+from tests.flow.streams.streams_channel import BATTERY, BATTERY_TABLES, streams_channel
+
+CAPTURE = {"streams_type": "capture", "streams_name": "cap", "queue_name": "q1", "include_ddl": True}
+
+
+def taken(channel: Any, queue: str) -> set[str]:
+    """The changes of the battery that are in a queue."""
+    content = channel.content(queue)
+    marks = {
+        "B1": "'id': 1,", "B2": "'id': 2,", "B3": "'id': 3,", "B4": "TABLE hr.t ADD", "B5": "INDEX u_k",
+        "B6": "SCHEMA hr", "B7": "'id': 7,", "B8": "TABLE oe.o ADD",
+    }  # fmt: skip
+    found = {name for name, mark in marks.items() if any(mark in line for line in content)}
+    assert len(found) == len(content), content
+    return found
+
+
+def call(level: str, **more: Any) -> dict[str, Any]:
+    about = {"table": {"table_name": "hr.t"}, "schema": {"schema_name": "hr"}, "global": {}}[level]
+    return {f"add_{level}_rules": {**about, **CAPTURE, **more}}
+
+
+EVERYTHING = set(BATTERY)
+CELLS = [
+    pytest.param(
+        [call("global"), call("table", inclusion_rule=False)],
+        {"B3", "B5", "B6", "B7", "B8"},
+        marks=pytest.mark.req("ST-T-01"),
+        id="table negative",
+    ),
+    pytest.param([call("table")], {"B1", "B2", "B4"}, marks=pytest.mark.req("ST-T-02"), id="table positive"),
+    pytest.param(
+        [call("global"), call("schema", inclusion_rule=False)],
+        {"B7", "B8"},
+        marks=pytest.mark.req("ST-T-03"),
+        id="schema negative",
+    ),
+    pytest.param([call("schema")], EVERYTHING - {"B7", "B8"}, marks=pytest.mark.req("ST-T-04"), id="schema positive"),
+    pytest.param([call("global", inclusion_rule=False)], set(), marks=pytest.mark.req("ST-T-05"), id="global negative"),
+    pytest.param([call("global")], EVERYTHING, marks=pytest.mark.req("ST-T-06"), id="global positive"),
+]
+
+
+@pytest.mark.parametrize(("calls", "expected"), CELLS)
+def test_each_level_takes_or_discards_its_changes(
+    calls: list[dict[str, Any]], expected: set[str], databases: Any, tmp_path: Path
+) -> None:
+    channel = streams_channel(tmp_path, databases.source, *calls)
+    channel.at_source(*BATTERY_TABLES)
+    channel.activate()
+    channel.at_source(*BATTERY.values())
+    result = channel.stage(flow.capture)
+    assert taken(channel, "q1") == expected
+    told = {why: count for why, count in result.discarded.items() if "capture process cap" in why}
+    assert sum(told.values()) == len(EVERYTHING - expected), result.discarded
