@@ -38,8 +38,13 @@ def queued_rows(
     database: str,
     values: ChangeValues,
     message_class: MessageClass = MessageClass.CAPTURED,
+    *,
+    is_typed: bool = True,
 ) -> Iterator[QueuedRow]:
-    """Yield the rows of a batch one by one, in log order. Raises RuleError RUL-130 and RUL-131."""
+    """Yield the rows of a batch one by one, in log order. Raises RuleError RUL-130 and RUL-131.
+
+    is_typed: are typed values needed, too? Else `typed` has the texts.
+    """
     lsn, seq = (batch.rows[name].to_numpy() for name in ("lsn", "seq"))
     at = facts.places(lsn)
 
@@ -47,9 +52,11 @@ def queued_rows(
         attributes = facts.attributes(at, STAMPS)
         return replace(rows, tags=facts.tags(at), attributes=attributes, source_database=database)
 
-    typed, texts = stamped(batch.typed(values)), stamped(with_texts(batch, values).plain())
-    pairs = (rows.messages(range(len(batch)), rows.columns) for rows in (typed, texts))
-    for (place, one), (_, text) in zip(*pairs, strict=True):
+    texts = stamped(with_texts(batch, values).plain())
+    typed = stamped(batch.typed(values)) if is_typed else texts
+    pairs = [rows.messages(range(len(batch)), rows.columns) for rows in (typed, texts)[: 1 + is_typed]]
+    for found in zip(*pairs, strict=True):
+        (place, one), (_, text) = found[0], found[-1]
         of_text, of_value = (replace(lcr, message_class=message_class) for lcr in (text, one))
         yield QueuedRow(int(lsn[place]), int(seq[place]), of_text, of_value)
 
