@@ -21,6 +21,16 @@ ALL = {"add_global_rules": {"streams_type": "capture", "streams_name": "cap", "q
 APPLY = {"streams_type": "apply", "streams_name": "app", "queue_name": "q1", "source_database": "dbs1"}
 
 
+ONE_TRANSACTION = (
+    "INSERT INTO hr.t VALUES (1, 1, 'one')",
+    "INSERT INTO hr.u VALUES (1, 5)",
+    "INSERT INTO oe.o VALUES (1)",
+    "UPDATE hr.t SET note = 'two'",
+    "ALTER TABLE hr.t ADD price numeric(8, 2)",
+    "UPDATE hr.t SET price = 2.50",
+)
+
+
 def read(channel: StreamsChannel, after: LogKey = BEGINNING) -> list[list[Queued]]:
     """What the apply process takes, by transaction."""
     found = []
@@ -57,8 +67,7 @@ def begun(tmp_path: Path, source: str, **rules: Any) -> StreamsChannel:
 def test_changes_of_all_tables_come_in_their_order(databases: Any, tmp_path: Path) -> None:
     channel = begun(tmp_path, databases.source)
     channel.at_source(
-        "DO $$ BEGIN INSERT INTO hr.t VALUES (1, 1, 'one'); INSERT INTO hr.u VALUES (1, 5);"
-        " INSERT INTO oe.o VALUES (1); UPDATE hr.t SET note = 'two'; ALTER TABLE hr.t ADD price numeric(8, 2); UPDATE hr.t SET price = 2.50; END $$",
+        f"DO $$ BEGIN {'; '.join(ONE_TRANSACTION)}; END $$",
         "TRUNCATE hr.u",
         "DELETE FROM hr.t",
     )
