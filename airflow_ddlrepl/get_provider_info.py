@@ -83,6 +83,7 @@ def get_provider_info() -> dict[str, Any]:
                     "airflow_ddlrepl.operators.adapt_ddl",
                     "airflow_ddlrepl.operators.refresh",
                     "airflow_ddlrepl.operators.integrate",
+                    "airflow_ddlrepl.operators.propagate",
                     "airflow_ddlrepl.operators.rewind",
                     "airflow_ddlrepl.operators.controls",
                     "airflow_ddlrepl.operators.enroll",

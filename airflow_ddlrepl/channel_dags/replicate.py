@@ -11,6 +11,7 @@ from airflow.sdk import DAG, CronTriggerTimetable, TriggerRule
 
 from airflow_ddlrepl.assets import data_asset, schema_asset
 from airflow_ddlrepl.channel_dags.dag import channel_dag, shown
+from airflow_ddlrepl.channel_dags.streams import streams_tasks
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.operators.adapt_ddl import AdaptDDLOperator
 from airflow_ddlrepl.operators.capture import CaptureOperator
@@ -36,6 +37,9 @@ def replicate_dag(channel: Channel, file: Path, **defaults: Any) -> DAG:
         allowed_run_types=RUNS,
     ) as dag:
         where = str(file.absolute())
+        if channel.streams is not None:
+            streams_tasks(channel, channel.streams, where) >> EmptyOperator(task_id="end")
+            return dag
         capture = CaptureOperator(task_id="capture", channel=where)
         adapt = AdaptDDLOperator(task_id="adapt", channel=where)
         refresh = RefreshOperator(task_id="refresh", channel=where, trigger_rule=GOES_ON)
@@ -51,18 +55,24 @@ def replicate_dag(channel: Channel, file: Path, **defaults: Any) -> DAG:
 
 
 def _documentation(channel: Channel, file: Path) -> str:
-    targets = "\n".join(f"- to **{target.name}**: `{shown(target.location)}`" for target in channel.targets)
+    places = channel.streams.targets if channel.streams else channel.targets
+    targets = "\n".join(f"- to **{target.name}**: `{shown(target.location)}`" for target in places)
     return f"""Channel **{channel.name}** (`{file.name}`)
 
 - from `{shown(channel.source.location)}`: {", ".join(f"`{pattern}`" for pattern in channel.source.tables)}
 {targets}
 
-`capture` reads the source's log up to now, `adapt` changes the targets' tables as the source's have changed,
-`refresh` loads tables that need it, `integrate` applies the rows. A stage with nothing to do starts no Spark.
+{_STREAMS if channel.streams else _STAGES} A stage with nothing to do starts no Spark.
 
 Other DAGs can wait for what arrives (asset `{data_asset(channel.name).name}`) or for a schema that has changed
 (`{schema_asset(channel.name).name}`).
 {_about_backfills(channel)}"""
+
+
+_STAGES = """`capture` reads the source's log up to now, `adapt` changes the targets' tables as the source's have
+changed, `refresh` loads tables that need it, `integrate` applies the rows."""
+_STREAMS = """`capture` takes the source's changes by its rules, each `propagate` passes messages of a queue on to
+another one, `apply` applies the transactions of queues at their targets."""
 
 
 def _about_backfills(channel: Channel) -> str:

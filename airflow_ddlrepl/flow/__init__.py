@@ -33,6 +33,7 @@ from airflow_ddlrepl.flow.refresh.refresh import has_loads, refresh
 from airflow_ddlrepl.flow.rewind.rewind import plan_rewind, rewind
 from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.flow.run.fencing import require_not_cut_over
+from airflow_ddlrepl.flow.streams.propagation import has_messages, propagate
 from airflow_ddlrepl.ports.work import InProcess, Runner
 from airflow_ddlrepl.repository.rows import RunStatus
 
@@ -42,6 +43,7 @@ HAS_WORK = {
     "refresh": has_loads,
     "refresh_isolated": has_isolated,
     "integrate": has_rows,
+    "propagate": has_messages,
 }
 STAGES: dict[str, Callable[[RunContext], Any]] = {
     "capture": capture,
@@ -49,6 +51,7 @@ STAGES: dict[str, Callable[[RunContext], Any]] = {
     "refresh": refresh,
     "refresh_isolated": refresh_isolated,
     "integrate": integrate,
+    "propagate": propagate,
 }
 
 
@@ -101,6 +104,7 @@ __all__ = [
     "open_channel",
     "plan",
     "plan_rewind",
+    "propagate",
     "refresh",
     "refresh_isolated",
     "remove_seen",

@@ -25,6 +25,7 @@ from airflow_ddlrepl.flow.mapping.value_functions import transform_at
 from airflow_ddlrepl.flow.refresh.refresh import refresh
 from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.flow.run.fencing import claim, require_not_cut_over
+from airflow_ddlrepl.flow.run.stage import require_targets
 from airflow_ddlrepl.flow.sequences.differences import sequence_differences
 from airflow_ddlrepl.flow.sequences.replicate import bring_sequences, source_sequences
 from airflow_ddlrepl.model.table import Table
@@ -38,6 +39,7 @@ AT_ONCE = 100
 
 def compare(run: RunContext, patterns: Sequence[str] = ()) -> Comparison:
     """Compare source and targets as they are now: what is written meanwhile, or not replicated yet, is a difference."""
+    require_targets(run.channel, "compare")
     started = time.monotonic()
     tasks: list[CompareTask] = []
     known: list[Sequence[str]] = []

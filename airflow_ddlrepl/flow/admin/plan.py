@@ -16,6 +16,7 @@ from airflow_ddlrepl.flow.capture.drift_check import enrolled, find_drift, inspe
 from airflow_ddlrepl.flow.capture.log_continuity import follow, require_source
 from airflow_ddlrepl.flow.capture.window import window_of
 from airflow_ddlrepl.flow.run.context import RunContext
+from airflow_ddlrepl.flow.run.stage import require_targets
 from airflow_ddlrepl.flow.targets.readiness import what_is_missing
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.table_state import TableState
@@ -78,6 +79,7 @@ def plan(run: RunContext) -> Planned:
 
     Reads the log beside the trail, confirms nothing.
     """
+    require_targets(run.channel, "plan")
     low = run.captured()
     follow(run)
     require_source(run, low)

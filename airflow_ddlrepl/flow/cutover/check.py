@@ -21,6 +21,7 @@ from airflow_ddlrepl.flow.cutover.missing_objects import missing_objects
 from airflow_ddlrepl.flow.cutover.sequences import sequence_conditions
 from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.flow.run.isolation import FailureIsolation
+from airflow_ddlrepl.flow.run.stage import require_targets
 from airflow_ddlrepl.flow.targets.readiness import what_is_missing
 from airflow_ddlrepl.model.change import EventKind
 from airflow_ddlrepl.model.position import Position
@@ -82,6 +83,7 @@ def check(run: RunContext, *, compares: bool = False) -> CutOverCheck:
 
     compares: compare all tables now; else what the last comparison found is told.
     """
+    require_targets(run.channel, "cutover")
     run.captured()
     found = run.repository.cut_over_at(run.channel.name)
     done = CutOver(*found) if found else None

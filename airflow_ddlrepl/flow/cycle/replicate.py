@@ -9,13 +9,14 @@ from airflow_ddlrepl.flow.refresh.refresh import is_waiting, refresh
 from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.run.isolation import FailureIsolation
 from airflow_ddlrepl.flow.run.results import Refreshed, Replicated
-from airflow_ddlrepl.flow.run.stage import stage
+from airflow_ddlrepl.flow.run.stage import require_targets, stage
+from airflow_ddlrepl.flow.streams.cycle import StreamsCycle, run_clients
 from airflow_ddlrepl.flow.targets.stop_position import Until, limit, require_past
 from airflow_ddlrepl.model.position import Position
 
 
 @stage("replicate")
-def replicate(run: RunContext, until: Until | None = None) -> Replicated:
+def replicate(run: RunContext, until: Until | None = None) -> Replicated | StreamsCycle:
     """Run one cycle: everything that was committed before the call is in every target afterwards.
 
     until: the targets stop there, on a transaction's end; a table that waits for a refresh goes on waiting, for it
@@ -23,6 +24,10 @@ def replicate(run: RunContext, until: Until | None = None) -> Replicated:
     past it. Where a target waits for a person (ControlStop, CannotAdapt) or does not take what comes, all that need not
     wait for it goes on; then the error is raised.
     """
+    if run.channel.streams is not None:
+        if until is not None:
+            require_targets(run.channel, "--until")
+        return run_clients(run)
     if until is not None:
         require_past(run, until)
     captured = capture(run)

@@ -8,9 +8,10 @@ from contextlib import contextmanager, nullcontext
 from functools import update_wrapper
 from typing import Concatenate, ParamSpec, TypeVar
 
+from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.config.sections.location import redact
 from airflow_ddlrepl.engines import explained
-from airflow_ddlrepl.errors import DdlReplError
+from airflow_ddlrepl.errors import ConfigError, DdlReplError
 from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.run.fencing import require_not_cut_over
 from airflow_ddlrepl.flow.run.results import Printable
@@ -21,6 +22,10 @@ Result = TypeVar("Result", bound=Printable)
 Work = Callable[Concatenate[RunContext, Given], Result]
 WHEN_CUT_OVER = frozenset(("cutover", "reopen", "deactivate"))
 """These stages run although applications use the targets; each other one raises CannotCutOver CUT-101."""
+
+
+OF_TARGETS = frozenset(("adapt", "refresh", "isolate", "rewind", "cutover", "reopen", "retry", "give up"))
+"""These stages are about the section `targets` of a channel file, which a channel with `streams` does not have."""
 
 
 def stage(name: str) -> Callable[[Work[Given, Result]], Work[Given, Result]]:
@@ -39,6 +44,8 @@ def stage(name: str) -> Callable[[Work[Given, Result]], Work[Given, Result]]:
                 if not is_outermost:
                     return work(context, *args, **kwargs)
                 context.stage = name
+                if name in OF_TARGETS:
+                    require_targets(context.channel, name)
                 if name not in WHEN_CUT_OVER:
                     require_not_cut_over(context)
                 try:
@@ -57,6 +64,16 @@ def stage(name: str) -> Callable[[Work[Given, Result]], Work[Given, Result]]:
         return run
 
     return decorate
+
+
+def require_targets(channel: Channel, what: str) -> None:
+    """Raise ConfigError CFG-191 for what a channel with clients of Streams does not have."""
+    if channel.streams is not None:
+        raise ConfigError(
+            f"{what} is not for channel {channel.name}: its section streams has clients in place of `targets`",
+            code="CFG-191",
+            hint="docs/streams.md says what there is for apply processes, their tables and their errors",
+        )
 
 
 @contextmanager

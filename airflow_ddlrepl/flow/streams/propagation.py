@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
@@ -65,17 +65,19 @@ class PartTask:
 
 
 @stage("propagate")
-def propagate(run: RunContext) -> Propagated:
+def propagate(run: RunContext, names: Sequence[str] = ()) -> Propagated:
     """Pass on what is in the queues that propagations read, each up to its end.
 
-    Raises RuleError (RUL-…) where a rule or a transformation can't be evaluated: its message stays where it is, and so
-    does what comes behind it.
+    names: of propagations; none: all. Raises RuleError RUL-113 for a name that none has, and another one (RUL-…) where
+    a rule or a transformation can't be evaluated: its message stays where it is, and so does what comes behind it.
     """
     started = time.monotonic()
     clients = StreamsClients(run)
     total = _Total()
+    wanted = {clients.environment.existing_client(ClientKind.PROPAGATION, name).name for name in names}
     for client, feed in in_order(clients):
-        _pass_on(clients, client, feed, total)
+        if not wanted or client.name in wanted:
+            _pass_on(clients, client, feed, total)
     seconds = round(time.monotonic() - started, 2)
     return Propagated(dict(total.rows), total.segments, total.positions, dict(total.discarded), seconds)
 

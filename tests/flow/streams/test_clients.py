@@ -88,3 +88,11 @@ def test_what_the_file_can_not_say(sections: dict[str, Any], text: str, tmp_path
     channel = streams_channel(tmp_path, NOWHERE, capture(), **sections)
     with pytest.raises(ConfigError, match=text):
         flow.open_channel(channel.file, InProcess())
+
+
+@pytest.mark.parametrize("stage", ["adapt", "refresh", "compare", "plan", "check_cut_over"])
+def test_what_is_about_targets_is_refused(stage: str, tmp_path: Path) -> None:
+    channel = streams_channel(tmp_path, NOWHERE, capture())
+    with pytest.raises(ConfigError, match="section streams") as error:
+        channel.stage(getattr(flow, stage))
+    assert error.value.code == "CFG-191"

@@ -33,7 +33,7 @@ ONE_TRANSACTION = (
 
 def read(channel: StreamsChannel, after: LogKey = BEGINNING) -> list[list[Queued]]:
     """What the apply process takes, by transaction."""
-    found = []
+    found: list[list[Queued]] = []
     with channel.opened() as context:
         clients = StreamsClients(context)
         (client,) = clients.of_kind(ClientKind.APPLY)
