@@ -5,12 +5,12 @@ from __future__ import annotations
 from airflow_ddlrepl.flow.apply.advance import adapt
 from airflow_ddlrepl.flow.apply.integrate import integrate
 from airflow_ddlrepl.flow.capture.capture import capture
+from airflow_ddlrepl.flow.cycle.run_clients import StreamsCycle, run_clients
 from airflow_ddlrepl.flow.refresh.refresh import is_waiting, refresh
 from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.run.isolation import FailureIsolation
 from airflow_ddlrepl.flow.run.results import Refreshed, Replicated
 from airflow_ddlrepl.flow.run.stage import require_targets, stage
-from airflow_ddlrepl.flow.streams.cycle import StreamsCycle, run_clients
 from airflow_ddlrepl.flow.targets.stop_position import Until, limit, require_past
 from airflow_ddlrepl.model.position import Position
 
