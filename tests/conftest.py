@@ -62,6 +62,10 @@ SERVERS = {"private_server", "pg18", "pg15", "databases", "spark", "runner", "ai
 
 
 THOROUGH = (
+    "tests/airflow/test_airflow_connections.py",
+    "tests/airflow/test_airflow_secrets.py",
+    "tests/airflow/test_local_app.py",
+    "tests/airflow/test_new_target.py",
     "tests/airflow/test_readme.py",
     "tests/airflow/test_standalone.py",
     "tests/airflow/test_ui.py",
@@ -69,8 +73,12 @@ THOROUGH = (
     "tests/conformance/test_killed.py",
     "tests/conformance/test_suspended.py",
     "tests/demo/",
+    "tests/histories/",
     "tests/security/test_secrets.py",
     "tests/spark/test_cluster.py",
+    "tests/spark/test_connect_server.py",
+    "tests/spark/test_runner.py",
+    "tests/spark/test_transform_worker.py",
 )
 """These tests take minutes, and say of the whole what others say of its parts: they are marked `thorough`."""
 
