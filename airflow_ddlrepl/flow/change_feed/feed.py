@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 
 import pyarrow as pa
 
@@ -26,7 +27,7 @@ from airflow_ddlrepl.ports.work import InProcess
 from airflow_ddlrepl.repository.rows import SegmentRow
 from airflow_ddlrepl.trail.manifest import Blob, RowFile
 
-PARTITION_BYTES = 32 << 20
+PARTITION_BYTES = 8 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,11 +136,13 @@ class ChangeFeed:
         for row in self._segments(start, end):
             truncates += self._truncates(row, found)
             for one in self._slices(row, found):
-                if slices and size + one.file.size > PARTITION_BYTES:
-                    partitions.append(replace(empty, slices=tuple(slices)))
-                    slices, size = [], 0
-                slices.append(one)
-                size += one.file.size
+                pieces = _pieces(one)
+                for piece in pieces:
+                    if slices and size + one.file.size // len(pieces) > PARTITION_BYTES:
+                        partitions.append(replace(empty, slices=tuple(slices)))
+                        slices, size = [], 0
+                    slices.append(piece)
+                    size += one.file.size // len(pieces)
         if slices or truncates:
             partitions.append(replace(empty, slices=tuple(slices), truncates=tuple(truncates)))
         return partitions
@@ -190,6 +193,16 @@ def open_feed(options: FeedOptions) -> Iterator[ChangeFeed]:
     """Open the change feed of a channel's file."""
     with RunContext(load_channel(options.channel), InProcess()) as run:
         yield ChangeFeed(run, options)
+
+
+def _pieces(one: Slice) -> list[Slice]:
+    """Return a slice of a large file in pieces that several tasks read, cut between transactions."""
+    low, high = max(one.low, one.file.first), min(one.high, LogKey(one.file.last.lsn + 1, 0))
+    count = min(-(-one.file.size // PARTITION_BYTES), high.lsn - low.lsn) if one.file.offset is None else 1
+    if count <= 1:
+        return [one]
+    cuts = [low, *(LogKey(low.lsn + (high.lsn - low.lsn) * n // count, 0) for n in range(1, count)), high]
+    return [replace(one, low=start, high=end) for start, end in pairwise(cuts) if start < end]
 
 
 def _gone(what: str, retained: Position) -> TrailError:

@@ -210,3 +210,14 @@ def test_dates_moments_and_bytes_have_types_of_their_own(make: Make, more: str) 
     replica.capture()
     assert code(replica) == "TRL-125"
     assert shown(rows(replica, columns="id"), "id") == [(1,), (2,)]
+
+
+def test_a_large_file_is_read_in_pieces_by_several_tasks(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    replica = make("CREATE TABLE t (id int PRIMARY KEY)")
+    replica.at_source(*(f"INSERT INTO t SELECT g FROM generate_series({n}, {n} + 9) g" for n in range(0, 200, 10)))
+    replica.capture()
+    whole = rows(replica)
+    monkeypatch.setattr("airflow_ddlrepl.flow.change_feed.feed.PARTITION_BYTES", 400)
+    with open_feed(read_options({"channel": str(replica.file), "table": "public.t"})) as feed:
+        assert len(feed.partitions(feed.start, feed.end, feed.history(feed.start, feed.end))) > 3
+    assert rows(replica) == whole and len(whole) == 200
