@@ -11,7 +11,8 @@ import pytest
 from airflow_ddlrepl import flow
 from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.ports.work import InProcess
-from tests.support.replica import BOTH, Make
+from tests.support.crashing import die
+from tests.support.replica import BOTH, Make, Replica
 
 TABLE = (
     "CREATE TABLE t (id int PRIMARY KEY, v text, changed int)",
@@ -24,17 +25,39 @@ def told(result: Any) -> dict[str, int]:
     return {what.removeprefix("public.t: "): count for what, count in result.conflicts.items()}
 
 
-@BOTH
-def test_every_conflict_has_the_answer_of_the_file(make: Make) -> None:
+ANSWERS = {
+    "insert_row_exists": {"use_max": "changed"},
+    "update_row_exists": {"use_max": "changed"},
+    "update_row_missing": "overwrite",
+    "delete_row_exists": "ignore",
+    "delete_row_missing": "ignore",
+}
+RESOLVED = [
+    (1, "there", 9),
+    (2, "here", 5),
+    (3, "there", 1),
+    (4, "here", 5),
+    (7, "there", 1),
+    (8, "v8", 1),
+    (9, "v9", 1),
+    (10, "there", 9),
+    (11, "here", 5),
+    (12, "there", 2),
+]
+TOLD = {
+    "insert_row_exists, use_max (changed): applied": 1,
+    "insert_row_exists, use_max (changed): left out": 1,
+    "update_row_exists, use_max (changed): applied": 1,
+    "update_row_exists, use_max (changed): left out": 1,
+    "update_row_missing, overwrite: applied": 1,
+    "delete_row_exists, ignore: left out": 1,
+    "delete_row_missing, ignore: left out": 1,
+}
+
+
+def conflicting(make: Make) -> Replica:
     """Each kind once with a change that wins and, where values decide, one that loses."""
-    answers = {
-        "insert_row_exists": {"use_max": "changed"},
-        "update_row_exists": {"use_max": "changed"},
-        "update_row_missing": "overwrite",
-        "delete_row_exists": "ignore",
-        "delete_row_missing": "ignore",
-    }
-    replica = make(*TABLE, conflicts=[{"tables": "t", **answers}])
+    replica = make(*TABLE, conflicts=[{"tables": "t", **ANSWERS}])
     replica.at_target(
         "INSERT INTO t VALUES (10, 'here', 5), (11, 'here', 5)",
         "UPDATE t SET v = 'here', changed = 5 WHERE id IN (1, 2, 4)",
@@ -48,28 +71,27 @@ def test_every_conflict_has_the_answer_of_the_file(make: Make) -> None:
         "DELETE FROM t WHERE id IN (4, 5, 6)",
         "UPDATE t SET v = 'there' WHERE id = 7",
     )
+    return replica
+
+
+@BOTH
+def test_every_conflict_has_the_answer_of_the_file(make: Make) -> None:
+    replica = conflicting(make)
     result = replica.replicate()
-    assert replica.rows(ALL) == [
-        (1, "there", 9),
-        (2, "here", 5),
-        (3, "there", 1),
-        (4, "here", 5),
-        (7, "there", 1),
-        (8, "v8", 1),
-        (9, "v9", 1),
-        (10, "there", 9),
-        (11, "here", 5),
-        (12, "there", 2),
-    ]
-    assert told(result) == {
-        "insert_row_exists, use_max (changed): applied": 1,
-        "insert_row_exists, use_max (changed): left out": 1,
-        "update_row_exists, use_max (changed): applied": 1,
-        "update_row_exists, use_max (changed): left out": 1,
-        "update_row_missing, overwrite: applied": 1,
-        "delete_row_exists, ignore: left out": 1,
-        "delete_row_missing, ignore: left out": 1,
-    }
+    assert replica.rows(ALL) == RESOLVED
+    assert told(result) == TOLD
+
+
+@pytest.mark.parametrize("point", ["staged", "rows", "transaction", "committed"])
+def test_a_run_that_is_killed_among_conflicts_resolves_each_once(point: str, make: Make) -> None:
+    replica = conflicting(make)
+    replica.capture()
+    die("integrate", replica.file, f"integrate.{point}")
+    replica.replicate()
+    assert replica.rows(ALL) == RESOLVED
+    with flow.open_channel(replica.file, InProcess()) as run:
+        (table,) = flow.status(run).to_json()["targets"]["warehouse"]["tables"]
+    assert table["conflicts"] == TOLD
 
 
 def test_a_conflict_without_an_answer_suspends_the_table(make: Make) -> None:
