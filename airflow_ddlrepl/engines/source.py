@@ -13,6 +13,7 @@ from airflow_ddlrepl.config.goldengate.extract import ExtractParameters
 from airflow_ddlrepl.config.sections.ignored_sessions import NO_SESSIONS, IgnoredSessions
 from airflow_ddlrepl.engines.sequences import Sequences
 from airflow_ddlrepl.engines.source_catalog import SourceCatalog
+from airflow_ddlrepl.engines.sync_capture import SyncCapture
 from airflow_ddlrepl.model.lineage import Lineage
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Position
@@ -268,6 +269,10 @@ class Source(Protocol):
     @property
     def catalog(self) -> SourceCatalog:
         """Return the catalog: the tables that the source has."""
+        ...
+
+    def sync_capture(self, rules: ClientRules) -> SyncCapture:
+        """Return a synchronous capture of the channel by these rules."""
         ...
 
     @property

@@ -83,7 +83,7 @@ def main() -> int:
         points = [
             point
             for point in FAIL_POINTS
-            if not point.startswith(("rewind.", "reread.", "ledger.", "isolated.", "cutover."))
+            if not point.startswith(("rewind.", "reread.", "ledger.", "isolated.", "cutover.", "sync_capture."))
         ]
     jobs = wanted(points or [], given)
     count = Count()

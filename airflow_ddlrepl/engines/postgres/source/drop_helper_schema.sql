@@ -1,5 +1,5 @@
 -- Removes all that activation ever put into the database beside publications and slots. The schema itself stays
--- where the database is a target, too.
+-- where the database is a target, too, and what synchronous captures have in it.
 DROP EVENT TRIGGER IF EXISTS ddlrepl_ddl_command_start;
 DROP EVENT TRIGGER IF EXISTS ddlrepl_ddl_command_end;
 DROP EVENT TRIGGER IF EXISTS ddlrepl_sql_drop;
@@ -8,7 +8,8 @@ DO $$
 DECLARE
     routine regprocedure;
 BEGIN
-    FOR routine IN SELECT oid FROM pg_catalog.pg_proc WHERE pronamespace = to_regnamespace('ddlrepl') LOOP
+    FOR routine IN SELECT oid FROM pg_catalog.pg_proc WHERE pronamespace = to_regnamespace('ddlrepl')
+                   AND proname NOT LIKE 'sync\_capture\_%' LOOP
         EXECUTE format('DROP ROUTINE %s', routine);
     END LOOP;
     DROP TABLE IF EXISTS ddlrepl.member, ddlrepl.channel, ddlrepl.signature;

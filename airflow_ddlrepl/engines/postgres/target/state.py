@@ -265,6 +265,7 @@ def forget(connection: Connection[Any], channel: str) -> None:
         rewind_area.forget(connection, channel)
         row = connection.execute(
             "SELECT EXISTS (SELECT FROM ddlrepl.position) OR to_regclass('ddlrepl.channel') IS NOT NULL"
+            " OR to_regclass('ddlrepl.captured_lcrs') IS NOT NULL"
         ).fetchone()
         if row is not None and not row[0]:
             connection.execute("DROP SCHEMA ddlrepl CASCADE")

@@ -1,0 +1,1 @@
+"""This package captures row changes with triggers, for a source whose log cannot be read."""

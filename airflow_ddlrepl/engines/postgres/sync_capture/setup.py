@@ -1,0 +1,309 @@
+"""This module prepares a synchronous capture at a source, brings it up to its rules, and removes it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from airflow_ddlrepl.engines.postgres.catalog.inspect import SHAPE_SQL
+from airflow_ddlrepl.engines.postgres.connection.errors import errors
+from airflow_ddlrepl.engines.postgres.connection.quoting import literal, qualified, quote
+from airflow_ddlrepl.engines.postgres.connection.schema_owner import require_trusted
+from airflow_ddlrepl.engines.postgres.connection.settings import SHAPES
+from airflow_ddlrepl.engines.postgres.sync_capture.ruled_tables import RuledTable, ruled_tables
+from airflow_ddlrepl.engines.postgres.sync_capture.trigger_function import CaptureNames, FunctionWriter, definition
+from airflow_ddlrepl.engines.postgres.sync_capture.value_sql import LETTERS
+from airflow_ddlrepl.engines.sync_capture import Prepared
+from airflow_ddlrepl.errors import RuleError, SourceError
+from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.queues.ruled_writer import ClientRules
+
+if TYPE_CHECKING:
+    from airflow_ddlrepl.engines.postgres.connection.connect import Connection
+
+TABLES = ("captured_lcrs", "captured_windows", "captured_shapes")
+LOCK_TIMEOUT = "5s"
+CODES = {"/*tag_changed*/": "RUL-153", "/*no_lcr*/": "RUL-154"}
+"""The codes of errors that our functions raise at the source, by their places in the SQL."""
+_IS_CURRENT = "SELECT obj_description(to_regclass('ddlrepl.captured_lcrs'), 'pg_class') = %s"
+_FUNCTION = """
+SELECT p.prosrc FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace
+WHERE n.nspname = 'ddlrepl' AND p.proname = %s AND p.pronargs = 0
+"""
+_TRIGGERS = """
+SELECT n.nspname, c.relname, t.tgname, t.tgenabled::text, t.tgnargs > 0
+FROM pg_trigger t
+JOIN pg_class c ON c.oid = t.tgrelid JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE t.tgname = ANY (%s) AND t.tgparentid = 0
+  AND t.tgfoid = (SELECT p.oid FROM pg_proc p WHERE p.pronamespace = to_regnamespace('ddlrepl') AND p.proname = %s)
+"""
+_PLACES = """
+SELECT n.nspname, c.relname, c.relkind::text, c.relpersistence::text, ARRAY(
+    SELECT format('%%s', a.relid::oid) FROM pg_partition_ancestors(c.oid) a WHERE a.relid <> c.oid), c.oid::text
+FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+JOIN unnest(%s::text[], %s::text[]) AS wanted(schema_name, table_name)
+  ON n.nspname = wanted.schema_name AND c.relname = wanted.table_name
+"""
+_LEAVES = """
+SELECT n.nspname, c.relname FROM pg_partition_tree(%s::oid) t
+JOIN pg_class c ON c.oid = t.relid JOIN pg_namespace n ON n.oid = c.relnamespace WHERE t.isleaf
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class _Trigger:
+    """A trigger that a table is to have, or has."""
+
+    table: TableName
+    name: str
+    is_partition: bool = False
+
+
+@dataclass(frozen=True)
+class Setup:
+    """A setup has what a synchronous capture of a channel is prepared by."""
+
+    channel: str
+    rules: ClientRules
+
+    @property
+    def names(self) -> CaptureNames:
+        """Return the names of what the capture has in the database."""
+        return CaptureNames(self.channel, self.rules.client.name)
+
+
+def prepare(connection: Connection[Any], setup: Setup) -> Prepared:
+    """Create what is missing for a synchronous capture, and remove triggers that no rule asks for any more.
+
+    A second time it changes nothing. Raises RuleError RUL-110, RUL-150 to RUL-152 before anything is touched,
+    SourceError SRC-105 without the rights, SRC-121 where somebody else has made the schema, SRC-190 when a table can't
+    be captured by triggers, SRC-191 when one is locked.
+    """
+    tables = ruled_tables(setup.rules.client)
+    writer = _writer(connection, setup.rules)
+    _require_functions(connection, writer, tables)
+    body = writer.body(setup.names, tables)
+    wanted, missing = _wanted(connection, setup.names, tables)
+    changes: list[str] = []
+    with _rights(connection):
+        if install(connection):
+            changes.append("table ddlrepl.captured_lcrs")
+        if _replace_function(connection, setup.names, body):
+            changes.append(f"function ddlrepl.{setup.names.function}")
+        changes += _tend_triggers(connection, setup.names, wanted)
+    return Prepared(tuple(str(one.name) for one in tables), tuple(changes), tuple(map(str, missing)))
+
+
+def install(connection: Connection[Any]) -> bool:
+    """Create the tables and functions that all synchronous captures share; return whether anything was to do."""
+    row = connection.execute(_IS_CURRENT, [_mark()]).fetchone()
+    if row is not None and row[0]:
+        require_trusted(connection, TABLES, SourceError, "SRC-121")
+        return False
+    with connection.transaction():
+        connection.execute("SELECT pg_advisory_xact_lock(hashtext('ddlrepl.sync_capture'))")
+        connection.execute("CREATE SCHEMA IF NOT EXISTS ddlrepl")
+        require_trusted(connection, TABLES, SourceError, "SRC-121")
+        connection.execute(_shared_sql().encode())
+        connection.execute(f"COMMENT ON TABLE ddlrepl.captured_lcrs IS {literal(_mark())}".encode())
+    return True
+
+
+def remove(connection: Connection[Any], channel: str, client: str) -> list[str]:
+    """Remove a synchronous capture and what it has captured; return what was removed.
+
+    With the last capture the tables that all share go, too.
+    """
+    names = CaptureNames(channel, client)
+    if connection.execute("SELECT to_regclass('ddlrepl.captured_lcrs') IS NULL").fetchone() == (True,):
+        return []
+    with _rights(connection):
+        changes = _tend_triggers(connection, names, ())
+        with connection.transaction():
+            if connection.execute(_FUNCTION, [names.function]).fetchone() is not None:
+                connection.execute(f"DROP FUNCTION ddlrepl.{quote(names.function)}()".encode())
+                changes.append(f"function ddlrepl.{names.function}")
+            for table in TABLES[:2]:
+                connection.execute(
+                    f"DELETE FROM ddlrepl.{table} WHERE channel = %s AND client = %s".encode(), [channel, client]
+                )
+        if connection.execute(_OTHERS).fetchone() is None:
+            with connection.transaction():
+                connection.execute(_DROP.encode())
+            changes.append("table ddlrepl.captured_lcrs")
+    return changes
+
+
+_LETTERS = """
+SELECT collname FROM pg_collation WHERE collname = ANY (%s) AND collnamespace = 'pg_catalog'::regnamespace
+  AND collencoding IN (-1, (SELECT d.encoding FROM pg_database d WHERE d.datname = current_database()))
+ORDER BY collname LIMIT 1
+"""
+_OTHERS = """
+SELECT FROM pg_proc WHERE pronamespace = to_regnamespace('ddlrepl') AND proname LIKE 'sync\\_capture\\_%'
+  AND prorettype = 'trigger'::regtype
+UNION ALL SELECT FROM ddlrepl.captured_lcrs LIMIT 1
+"""
+_DROP = """
+DO $$
+DECLARE
+    routine regprocedure;
+BEGIN
+    FOR routine IN SELECT oid FROM pg_catalog.pg_proc
+                   WHERE pronamespace = to_regnamespace('ddlrepl') AND proname LIKE 'sync\\_capture\\_%' LOOP
+        EXECUTE format('DROP ROUTINE %s', routine);
+    END LOOP;
+    DROP TABLE ddlrepl.captured_lcrs, ddlrepl.captured_windows, ddlrepl.captured_shapes;
+    IF NOT EXISTS (SELECT FROM pg_catalog.pg_class WHERE relnamespace = to_regnamespace('ddlrepl'))
+        AND NOT EXISTS (SELECT FROM pg_catalog.pg_proc WHERE pronamespace = to_regnamespace('ddlrepl')) THEN
+        DROP SCHEMA ddlrepl;
+    END IF;
+END
+$$
+"""
+
+
+@cache
+def _shared_sql() -> str:
+    settings = "\n".join(
+        f"SET {name} = {value if name == 'search_path' else literal(value)}" for name, value in SHAPES.items()
+    )
+    text = (Path(__file__).parent / "captured_lcrs.sql").read_text()
+    for mark, value in {"/*shape_settings*/": settings, "/*table_shape*/": SHAPE_SQL, **CODES}.items():
+        text = text.replace(mark, value)
+    return text
+
+
+@cache
+def _mark() -> str:
+    return f"airflow-ddlrepl synchronous capture {hashlib.sha256(_shared_sql().encode()).hexdigest()[:12]}"
+
+
+def _writer(connection: Connection[Any], rules: ClientRules) -> FunctionWriter:
+    row = connection.execute(_LETTERS, [[*LETTERS]]).fetchone()
+    return FunctionWriter(rules.database, rules.functions.listed, row[0] if row else "")
+
+
+def _require_functions(connection: Connection[Any], writer: FunctionWriter, tables: Sequence[RuledTable]) -> None:
+    """Raise RuleError RUL-152 for a custom function that the source does not have."""
+    for rule in {rule.name: rule for table in tables for rule in table.rules if rule.action.function}.values():
+        called = qualified(TableName(*writer.function_of(rule)))
+        row = connection.execute("SELECT to_regprocedure(%s)::text", [f"{called}(jsonb)"]).fetchone()
+        if row is None or row[0] is None:
+            raise RuleError(
+                f"rule {rule.name}: the source has no function {called}(jsonb)",
+                code="RUL-152",
+                hint="create it: it takes a row LCR as jsonb, and gives one, several in an array, or NULL for none",
+            )
+
+
+def _wanted(
+    connection: Connection[Any], names: CaptureNames, tables: Sequence[RuledTable]
+) -> tuple[list[_Trigger], list[TableName]]:
+    """Return the triggers that the tables need, and the tables that are not there."""
+    asked = [one.name for one in tables]
+    rows = connection.execute(_PLACES, [[one.schema for one in asked], [one.name for one in asked]]).fetchall()
+    places = {TableName(schema, name): row for schema, name, *row in rows}
+    ids = {row[3]: name for name, row in places.items()}
+    found: list[_Trigger] = []
+    for name, (kind, persistence, ancestors, table_id) in sorted(places.items()):
+        _require_table(name, kind, persistence, [ids[one] for one in ancestors if one in ids])
+        found.append(_Trigger(name, names.trigger, kind == "p"))
+        leaves = connection.execute(_LEAVES, [table_id]).fetchall() if kind == "p" else [name]
+        found += [_Trigger(TableName(*leaf), names.truncate_trigger, kind == "p") for leaf in leaves]
+    return found, [name for name in asked if name not in places]
+
+
+def _require_table(name: TableName, kind: str, persistence: str, ruled_ancestors: Iterable[TableName]) -> None:
+    wrong = ""
+    if kind not in ("r", "p") or persistence == "t":
+        wrong = "is no table with rows of its own, and has no row triggers"
+    for ancestor in ruled_ancestors:
+        wrong = f"is a partition of {ancestor}, whose rules have its rows already"
+    if wrong:
+        raise SourceError(f"{name} {wrong}", code="SRC-190", table=name, hint="take the table out of the rules")
+
+
+def _replace_function(connection: Connection[Any], names: CaptureNames, body: str) -> bool:
+    row = connection.execute(_FUNCTION, [names.function]).fetchone()
+    if row is not None and row[0] == body:
+        return False
+    with connection.transaction():
+        connection.execute(definition(names, body).encode())
+        connection.execute(f"REVOKE ALL ON FUNCTION ddlrepl.{quote(names.function)}() FROM PUBLIC".encode())
+    return True
+
+
+def _tend_triggers(connection: Connection[Any], names: CaptureNames, wanted: Sequence[_Trigger]) -> list[str]:
+    """Make the triggers that are missing or do not fire always, and drop the others.
+
+    Each table is a transaction of its own, so that no lock outlives it. Making a trigger waits for the writers of the
+    table: all later changes are captured, and all earlier ones are committed.
+    """
+    known = [names.trigger, names.truncate_trigger]
+    rows = connection.execute(_TRIGGERS, [known, names.function]).fetchall()
+    there = {_Trigger(TableName(schema, table), name, args): enabled for schema, table, name, enabled, args in rows}
+    changes = []
+    for table in sorted({one.table for one in (*there, *wanted)}):
+        missing = [one for one in wanted if one.table == table and there.get(one) != "A"]
+        needless = [one for one in there if one.table == table and one not in wanted]
+        if missing or needless:
+            with _locked(connection, table):
+                for one in needless:
+                    _run(connection, f"DROP TRIGGER {quote(one.name)} ON {qualified(table)}")
+                for one in missing:
+                    _make(connection, names, one)
+            changes.append(f"table {table}: {'captured' if missing else 'no longer captured'}")
+    return changes
+
+
+def _make(connection: Connection[Any], names: CaptureNames, one: _Trigger) -> None:
+    """Make a trigger that fires in all sessions, also in those that apply changes of other databases."""
+    of_rows = one.name == names.trigger
+    events = "INSERT OR UPDATE OR DELETE" if of_rows else "TRUNCATE"
+    arguments = literal(names.trigger) if one.is_partition else ""
+    _run(
+        connection,
+        f"CREATE OR REPLACE TRIGGER {quote(one.name)} AFTER {events} ON {qualified(one.table)}"
+        f" FOR EACH {'ROW' if of_rows else 'STATEMENT'}"
+        f" EXECUTE FUNCTION ddlrepl.{quote(names.function)}({arguments})",
+    )
+    _run(connection, f"ALTER TABLE {qualified(one.table)} ENABLE ALWAYS TRIGGER {quote(one.name)}")
+
+
+def _run(connection: Connection[Any], statement: str) -> None:
+    """Run a statement about a trigger, which is no DDL that a capture of the log is to see."""
+    connection.execute("SELECT ddlrepl.sync_capture_run(%s)", [statement])
+
+
+@contextmanager
+def _locked(connection: Connection[Any], table: TableName) -> Iterator[None]:
+    try:
+        with connection.transaction():
+            connection.execute("SELECT set_config('lock_timeout', %s, true)", [LOCK_TIMEOUT])
+            yield
+    except (errors().LockNotAvailable, errors().DeadlockDetected):
+        raise SourceError(
+            f"{table} is locked: its triggers can't be made or dropped now",
+            code="SRC-191",
+            table=table,
+            hint="end the transactions that write the table (pg_blocking_pids), and run again",
+            retryable=True,
+        ) from None
+
+
+@contextmanager
+def _rights(connection: Connection[Any]) -> Iterator[None]:
+    try:
+        yield
+    except errors().InsufficientPrivilege as error:
+        raise SourceError(
+            f"the triggers of a synchronous capture can't be made or dropped: {str(error).splitlines()[0]}",
+            code="SRC-105",
+            hint="connect as the owner of the tables with CREATE on the database, or as a superuser",
+        ) from None

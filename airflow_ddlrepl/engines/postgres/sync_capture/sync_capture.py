@@ -1,0 +1,55 @@
+"""This module is a PostgreSQL source's synchronous capture, `engines.sync_capture.SyncCapture`, over a connection."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from airflow_ddlrepl.engines.postgres.sync_capture import setup
+from airflow_ddlrepl.engines.postgres.sync_capture.setup import Setup
+from airflow_ddlrepl.engines.postgres.sync_capture.window import Windows
+from airflow_ddlrepl.engines.postgres.sync_capture.write_window import write_rows
+from airflow_ddlrepl.engines.sync_capture import CapturedWindow, FeedPlace, Prepared
+from airflow_ddlrepl.trail.manifest import Part
+from airflow_ddlrepl.trail.store import Trail
+from airflow_ddlrepl.trail.writer import PartWriter
+
+if TYPE_CHECKING:
+    from airflow_ddlrepl.engines.postgres.connection.connect import Connection
+
+
+@dataclass(frozen=True, slots=True)
+class PostgresSyncCapture:
+    """This is one client's synchronous capture of a channel. connection: to the source, in autocommit mode."""
+
+    connection: Connection[Any]
+    of: Setup
+
+    def prepare(self) -> Prepared:
+        """Bring the triggers up to the rules, as `setup.prepare` does."""
+        return setup.prepare(self.connection, self.of)
+
+    def remove(self) -> list[str]:
+        """Remove the triggers and what they have captured, as `setup.remove` does."""
+        return setup.remove(self.connection, self.of.channel, self.of.rules.client.name)
+
+    def open_window(self) -> CapturedWindow | None:
+        """Return the window that is open, or open one; None when nothing is captured."""
+        return self._windows.open()
+
+    def write(self, window: CapturedWindow, place: FeedPlace) -> Part:
+        """Write the rows of the open window into files of a feed."""
+        writer = PartWriter(Trail(place.trail_url, place.trail), place.epoch, window.low, 0, place.token)
+        try:
+            return write_rows(self._windows, window, writer)
+        except BaseException:
+            writer.discard()
+            raise
+
+    def close_window(self, window: CapturedWindow) -> None:
+        """Delete the rows of a window, which must be in a published segment."""
+        self._windows.close(window.number)
+
+    @property
+    def _windows(self) -> Windows:
+        return Windows(self.connection, self.of.channel, self.of.rules.client.name)

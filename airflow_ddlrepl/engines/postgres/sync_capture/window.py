@@ -1,0 +1,149 @@
+"""This module takes what triggers have captured in windows, each of which becomes one segment of the feed.
+
+A window has the rows of all transactions that had ended when it was opened: its snapshot tells for each of them, now
+and later. So a window that a killed run has left has the same rows again, and nobody else's. Rows of a transaction that
+was rolled back, or of a rolled back savepoint, are never there; those of a prepared one come once it is committed.
+
+Transactions are ordered by their greatest id, the changes of one by their ids. An id is drawn in the transaction, after
+the change. Where a transaction depends on another one, because it changes a row that the other has written, or because
+a foreign key or a unique key lets it wait for the other, then the other has committed before this change, and has drawn
+all its ids: its greatest one is less. So it comes first, whether both are in one window or in two, for a snapshot that
+shows the later one as ended shows the earlier one, too. The exception are deferred constraints: they are checked behind
+the last change, and two transactions that only such a check relates may come in either order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from airflow_ddlrepl.engines.sync_capture import CapturedWindow
+from airflow_ddlrepl.model.table import Table
+
+if TYPE_CHECKING:
+    from airflow_ddlrepl.engines.postgres.connection.connect import Connection
+
+_CHUNK = 2000
+_OF_CLIENT = "l.channel = %(channel)s AND l.client = %(client)s"
+_IN_WINDOW = f"""
+FROM ddlrepl.captured_lcrs l JOIN ddlrepl.captured_windows w USING (channel, client)
+WHERE {_OF_CLIENT} AND pg_visible_in_snapshot(l.xid, w.ended)
+"""
+# One row, which is locked: two runs open no two windows.
+_LAST = """
+SELECT number, is_open FROM ddlrepl.captured_windows WHERE channel = %(channel)s AND client = %(client)s FOR UPDATE
+"""
+_OPEN = f"""
+INSERT INTO ddlrepl.captured_windows AS w (channel, client, number, ended, is_open)
+SELECT %(channel)s, %(client)s, 1, pg_current_snapshot(), true
+WHERE EXISTS (SELECT FROM ddlrepl.captured_lcrs l WHERE {_OF_CLIENT})
+ON CONFLICT (channel, client) DO UPDATE SET number = w.number + 1, ended = excluded.ended, is_open = true
+RETURNING number
+"""
+_FACTS = f"""
+SELECT w.number, count(DISTINCT l.xid), count(*) FILTER (WHERE l.kind = 'row'),
+    min(l.xid::text::bigint), max(l.xid::text::bigint),
+    coalesce(array_agg(DISTINCT l.schema_name || '.' || l.table_name) FILTER (WHERE l.kind = 'truncate'), '{{}}')
+{_IN_WINDOW} AND w.is_open GROUP BY w.number
+"""
+_ROWS = f"""
+SELECT l.id, l.xid::text::bigint, l.kind, l.table_id::bigint, l.schema_name, l.table_name, l.command, l.shape_id,
+    l.renamed, l.old_values, l.new_values, l.payload::text, l.tag, (extract(epoch FROM l.captured) * 1000000)::bigint,
+    max(l.id) OVER by_transaction, (max(extract(epoch FROM l.captured) * 1000000) OVER by_transaction)::bigint
+{_IN_WINDOW} WINDOW by_transaction AS (PARTITION BY l.xid) ORDER BY max(l.id) OVER by_transaction, l.id
+"""
+_DELETE = f"""
+DELETE FROM ddlrepl.captured_lcrs l USING ddlrepl.captured_windows w
+WHERE {_OF_CLIENT} AND w.channel = l.channel AND w.client = l.client AND w.number = %(number)s AND w.is_open
+  AND pg_visible_in_snapshot(l.xid, w.ended)
+"""
+_CLOSE = """
+UPDATE ddlrepl.captured_windows SET is_open = false
+WHERE channel = %(channel)s AND client = %(client)s AND number = %(number)s
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class CapturedRow:
+    """A captured row is one row of the table `captured_lcrs`, with where its transaction ends.
+
+    captured, committed: microseconds since 1970; committed: the transaction's last change.
+    """
+
+    id: int
+    xid: int
+    kind: str
+    table_id: int | None
+    schema: str | None
+    table: str | None
+    command: str | None
+    shape_id: int | None
+    renamed: dict[str, str | int] | None
+    old: dict[str, str | None] | None
+    new: dict[str, str | None] | None
+    payload: str | None
+    tag: str | None
+    captured: int
+    last: int
+    committed: int
+
+    @property
+    def size(self) -> int:
+        """Return how many characters the values have."""
+        return sum(len(text or "") for row in (self.old, self.new) for text in (row or {}).values())
+
+
+@dataclass(frozen=True, slots=True)
+class Windows:
+    """These are the windows of one synchronous capture."""
+
+    connection: Connection[Any]
+    channel: str
+    client: str
+
+    def open(self) -> CapturedWindow | None:
+        """Return the window that is open, or open one; None when nothing is captured."""
+        with self.connection.transaction():
+            self.connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+            found = self.connection.execute(_LAST, self._known).fetchone()
+            is_new = found is None or not found[1]
+            if is_new:
+                found = self.connection.execute(_OPEN.encode(), self._known).fetchone()
+            if found is None:
+                return None
+            row = self.connection.execute(_FACTS.encode(), self._known).fetchone()
+            if row is None:  # somebody has deleted its rows
+                self._close(found[0])
+                return None
+        number, transactions, changes, first, last, truncated = row
+        return CapturedWindow(number, transactions, changes, first, last, is_new, tuple(truncated))
+
+    def rows(self) -> Iterator[CapturedRow]:
+        """Yield the rows of the open window, transaction by transaction."""
+        with self.connection.transaction(), self.connection.cursor("captured_rows") as cursor:
+            cursor.itersize = _CHUNK
+            cursor.execute(_ROWS.encode(), self._known)
+            for row in cursor:
+                yield CapturedRow(*row)
+
+    def close(self, number: int) -> None:
+        """Delete the rows of the window with this number, if it is still open."""
+        with self.connection.transaction():
+            self.connection.execute(_LAST, self._known)
+            self.connection.execute(_DELETE.encode(), {**self._known, "number": number})
+            self._close(number)
+
+    def _close(self, number: int) -> None:
+        self.connection.execute(_CLOSE, {**self._known, "number": number})
+
+    def shape(self, shape_id: int) -> Table:
+        """Return a shape that row LCRs refer to."""
+        query = "SELECT shape FROM ddlrepl.captured_shapes WHERE id = %s"
+        row = self.connection.execute(query, [shape_id]).fetchone()
+        assert row is not None, shape_id
+        return Table.from_json(row[0])
+
+    @property
+    def _known(self) -> dict[str, Any]:
+        return {"channel": self.channel, "client": self.client}

@@ -1,0 +1,90 @@
+"""This module is the port of a synchronous capture: triggers at the source write row LCRs, and a run reads them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from airflow_ddlrepl.model.position import Position
+from airflow_ddlrepl.trail.manifest import Part
+
+NUMBER_BITS = 32
+"""A position of the feed is the number of its window, then in so many bits that of the transaction in it, from 1 on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """This value says what the preparation of a synchronous capture found and did.
+
+    tables: that its rules are about. changes: what was done, for people; empty when nothing was to do. missing: tables
+    of the rules that are not there: their rows are not captured before the next preparation.
+    """
+
+    tables: tuple[str, ...]
+    changes: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FeedPlace:
+    """A feed place is where the segments of a synchronous capture go. token: of the run that writes."""
+
+    trail_url: str = field(repr=False)
+    trail: str
+    epoch: int
+    token: int
+
+
+@dataclass(frozen=True, slots=True)
+class CapturedWindow:
+    """A captured window is the changes of transactions that have ended, for one segment of the feed.
+
+    number: counts windows, from 1 on. transactions: how many have changes in it. changes: of rows. first_xid,
+    last_xid: the least and the greatest id of its transactions. is_new: no earlier call has opened it. truncated:
+    tables whose TRUNCATE was not captured.
+    """
+
+    number: int
+    transactions: int
+    changes: int
+    first_xid: int
+    last_xid: int
+    is_new: bool = True
+    truncated: tuple[str, ...] = ()
+
+    @property
+    def low(self) -> Position:
+        """Return the position of the feed where the window begins."""
+        return Position(self.number << NUMBER_BITS)
+
+    @property
+    def high(self) -> Position:
+        """Return the position of the feed where the window ends, and the next one begins."""
+        return Position((self.number + 1) << NUMBER_BITS)
+
+
+class SyncCapture(Protocol):
+    """A synchronous capture is one client's triggers at a source, and what they have captured."""
+
+    def prepare(self) -> Prepared:
+        """Bring the triggers up to the client's rules. A second time it changes nothing."""
+        ...
+
+    def remove(self) -> list[str]:
+        """Remove the triggers and what they have captured; return what was removed."""
+        ...
+
+    def open_window(self) -> CapturedWindow | None:
+        """Return the window whose rows are still there, or a new one; None when nothing is captured.
+
+        The same window comes again until `close_window`, with the same rows.
+        """
+        ...
+
+    def write(self, window: CapturedWindow, place: FeedPlace) -> Part:
+        """Write a window's rows into files of a feed; they count once a manifest names them."""
+        ...
+
+    def close_window(self, window: CapturedWindow) -> None:
+        """Delete a window's rows, which must be in a published segment."""
+        ...

@@ -1,0 +1,153 @@
+"""A synchronous capture brings what triggers at the source have captured into its feed, window by window.
+
+First the rows of a window are in files, then the manifest, then they are deleted at the source. A window that a killed
+run has left comes again with the same number and the same rows: each of them is in one segment, whatever is killed.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+
+import pyarrow.compute as pc
+
+from airflow_ddlrepl.engines.sync_capture import CapturedWindow, FeedPlace, Prepared, SyncCapture
+from airflow_ddlrepl.errors import DdlReplError, SourceError
+from airflow_ddlrepl.failpoint import reach
+from airflow_ddlrepl.flow.run.context import RunContext, log
+from airflow_ddlrepl.flow.run.results import Printable
+from airflow_ddlrepl.flow.run.stage import stage
+from airflow_ddlrepl.flow.streams.clients import Feed, StreamsClients
+from airflow_ddlrepl.streams.messages import MessageClass
+from airflow_ddlrepl.streams.rules.client import Client, ClientKind
+from airflow_ddlrepl.trail.manifest import Segment
+from airflow_ddlrepl.trail.store import Trail
+
+
+@dataclass(frozen=True)
+class SyncCaptured(Printable):
+    """This is what synchronous captures brought: row changes by client, with their transactions and segments.
+
+    changes: what was done at the source to bring triggers up to the rules. missing: tables of the rules that are not
+    there. truncated: tables that were emptied by a TRUNCATE, which a synchronous capture does not capture.
+    """
+
+    rows: dict[str, int] = field(default_factory=dict)
+    transactions: int = 0
+    segments: int = 0
+    changes: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+    truncated: tuple[str, ...] = ()
+    seconds: float = 0.0
+
+    def and_then(self, more: SyncCaptured) -> SyncCaptured:
+        """Return the sum of this result and that of another client."""
+        counts = (self.transactions + more.transactions, self.segments + more.segments)
+        lists = (self.changes + more.changes, self.missing + more.missing, self.truncated + more.truncated)
+        return SyncCaptured({**self.rows, **more.rows}, *counts, *lists, round(self.seconds + more.seconds, 2))
+
+
+@stage("sync_capture")
+def sync_capture(run: RunContext) -> SyncCaptured:
+    """Bring everything into the queues that triggers have captured in transactions which have ended.
+
+    The triggers are brought up to the rules first. Raises RuleError for rules that triggers can't have, SourceError
+    SRC-192 when the source was set back behind a feed.
+    """
+    clients, found = StreamsClients(run), SyncCaptured()
+    for client in clients.of_kind(ClientKind.SYNC_CAPTURE):
+        found = found.and_then(sync_capture_client(clients, client))
+    return found
+
+
+def sync_capture_client(clients: StreamsClients, client: Client) -> SyncCaptured:
+    """Bring into its queue what one client has captured, as `sync_capture` does."""
+    started = time.monotonic()
+    run, feed = clients.run, feed_of(clients, client)
+    capture = run.source.sync_capture(clients.rules(client))
+    prepared = capture.prepare()
+    _warn(client, prepared)
+    rows = transactions = segments = 0
+    truncated: dict[str, None] = {}
+    while (window := capture.open_window()) is not None:
+        reach("sync_capture.window")
+        _publish(run, capture, window, feed)
+        reach("sync_capture.manifest")
+        capture.close_window(window)
+        rows, transactions, segments = rows + window.changes, transactions + window.transactions, segments + 1
+        truncated |= dict.fromkeys(window.truncated)
+        if window.is_new:
+            break  # what has ended since comes with the next run
+    for table in truncated:
+        log.warning("a TRUNCATE of %s was not captured: a synchronous capture captures row changes alone", table)
+    told = (prepared.changes, prepared.missing, tuple(truncated))
+    seconds = round(time.monotonic() - started, 2)
+    return SyncCaptured({client.name: rows}, transactions, segments, *told, seconds)
+
+
+def has_captured(run: RunContext) -> bool:
+    """Would a run of synchronous captures find anything? Yes, where that is not known."""
+    return bool(StreamsClients(run).of_kind(ClientKind.SYNC_CAPTURE))
+
+
+def remove_sync_capture(clients: StreamsClients, client: Client) -> list[str]:
+    """Remove a client's triggers at the source, with what no run has brought into its queue; return what is gone."""
+    return clients.run.source.sync_capture(clients.rules(client)).remove()
+
+
+def feed_of(clients: StreamsClients, client: Client) -> Feed:
+    """Return the feed that a synchronous capture writes."""
+    return clients.own_feed(client.name, client.queue, 0, MessageClass.PERSISTENT)
+
+
+def _publish(run: RunContext, capture: SyncCapture, window: CapturedWindow, feed: Feed) -> None:
+    """Make a window a segment of the feed, unless an earlier run has."""
+    trail = feed.trail
+    found = trail.find(feed.epoch, window.low)
+    if found is None:
+        with _files_gone_on_failure(feed, window, run.token):
+            part = capture.write(window, FeedPlace(trail.url, trail.channel, feed.epoch, run.token))
+            reach("sync_capture.files")
+            made = Segment(trail.channel, feed.epoch, run.token, window.low, window.high, (part,))
+            found = trail.publish(made, run.check_lock)
+    _require_same(trail, found, window)
+    trail.tidy(found)
+
+
+@contextmanager
+def _files_gone_on_failure(feed: Feed, window: CapturedWindow, token: int) -> Iterator[None]:
+    try:
+        yield
+    except Exception:
+        with suppress(DdlReplError):
+            if feed.trail.find(feed.epoch, window.low) is None:
+                feed.trail.discard(feed.epoch, window.low, token)
+        raise
+
+
+def _require_same(trail: Trail, segment: Segment, window: CapturedWindow) -> None:
+    """Raise SourceError SRC-192 unless a segment has the transactions of the window that it is of."""
+    transactions = trail.transactions(segment)
+    xids = pc.min_max(transactions["xid"]).as_py()
+    published = (transactions.num_rows, segment.rows, xids["min"], xids["max"])
+    if published != (window.transactions, window.changes, window.first_xid, window.last_xid):
+        raise SourceError(
+            f"the feed has other transactions at {window.low} than the source has captured: the source was set back to"
+            " an earlier moment",
+            code="SRC-192",
+            at=window.low,
+            hint="load the targets again from this source: `ddlrepl activate --new-trail`",
+        )
+
+
+def _warn(client: Client, prepared: Prepared) -> None:
+    for change in prepared.changes:
+        log.info("synchronous capture %s: %s", client.name, change)
+    for table in prepared.missing:
+        log.warning(
+            "synchronous capture %s: %s is not there; its rows are captured from the next run on after it is created",
+            client.name,
+            table,
+        )
