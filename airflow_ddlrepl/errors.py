@@ -120,6 +120,17 @@ class ServerRefusal(DdlReplError):
     is_local = True
 
 
+class ApplyError(TargetError):
+    """A target refuses a logical change record, or its error queue stops the apply client (APL-…).
+
+    number: of the message in its transaction, from 0, where it is known. sqlstate: the server's code for the error;
+    empty: it is ours.
+    """
+
+    number: int | None = None
+    sqlstate: str = ""
+
+
 class UnreadableRows(TargetError):
     """A row that is to be merged holds text that the type of the target's column does not take (INT-105)."""
 

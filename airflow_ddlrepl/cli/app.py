@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from airflow_ddlrepl.cli import commands, explain_ddl
+from airflow_ddlrepl.cli import commands, error_commands, explain_ddl
 from airflow_ddlrepl.cli.explain_ddl import Files, Side
 from airflow_ddlrepl.cli.open_channel import Connections, connections_of, environment_alone
 from airflow_ddlrepl.cli.terminal import Result, always_done, perform, start_logging
@@ -49,7 +49,7 @@ ddl = typer.Typer(no_args_is_help=True, help="What GoldenGate's parameters decid
 app.add_typer(ddl, name="ddl")
 rules = typer.Typer(no_args_is_help=True, help="What rules of Oracle Streams decide about changes.")
 app.add_typer(rules, name="rules")
-errors = typer.Typer(cls=ListFirst, help="Errors that ended runs, and tables that are suspended.")
+errors = typer.Typer(cls=ListFirst, help="Errors that ended runs; tables and transactions that wait because of one.")
 app.add_typer(errors, name="errors")
 
 ChannelFile = Annotated[Path, typer.Argument(metavar="CHANNEL.yaml", help="The channel file.")]
@@ -256,22 +256,8 @@ def revisions(
     return commands.revisions(channel, table or [], diff)
 
 
-@_command(errors, "list")
-def list_errors(channel: ChannelFile) -> Result:
-    """List the errors that ended runs, newest first, and the rows that targets discard."""
-    return commands.errors(channel)
-
-
-@_command(errors, "retry")
-def retry(channel: ChannelFile, table: Tables = None, master: Spark = "") -> Result:
-    """Bring suspended tables up to their targets now: those named, or all."""
-    return commands.retry(channel, table or [], master)
-
-
-@_command(errors, "delete")
-def give_up(channel: ChannelFile, table: Annotated[list[str], typer.Option("--table", metavar="TABLE")]) -> Result:
-    """Give up the changes that suspended tables wait with: they are loaded again instead."""
-    return commands.give_up(channel, table)
+for _name, _function in error_commands.COMMANDS.items():
+    _command(errors, _name)(_function)
 
 
 @_command(app, judge=commands.judge_cutover)

@@ -31,7 +31,7 @@ from airflow_ddlrepl.repository.process import this_holder
 from airflow_ddlrepl.repository.repository import Repository
 
 
-def _with_flow(path: Path, act: Callable[[ModuleType, Any], Result], spark: str = "") -> Result:
+def with_flow(path: Path, act: Callable[[ModuleType, Any], Result], spark: str = "") -> Result:
     """Return the result of act(flow, run) on the opened channel; Spark starts when the first task needs it.
 
     spark: a master, or sc://… of a Spark Connect server; empty: as environment or channel say.
@@ -64,7 +64,7 @@ def activate(
         begin = parse_start(start, run.positions)
         return cast(Result, flow.activate(run, load=refresh, enrollment=enrollment, start=begin, trail=trail))
 
-    return _with_flow(path, act, spark)
+    return with_flow(path, act, spark)
 
 
 def replicate(path: Path, spark: str = "", until: str = "") -> Result:
@@ -76,7 +76,7 @@ def replicate(path: Path, spark: str = "", until: str = "") -> Result:
             result = replace(result, refresh=result.refresh.and_then(flow.refresh_isolated(run)))
         return cast(Result, result)
 
-    return _with_flow(path, act, spark)
+    return with_flow(path, act, spark)
 
 
 def rewind(
@@ -91,7 +91,7 @@ def rewind(
             return cast(Result, flow.plan_rewind(run, moment, into, wanted))
         return cast(Result, flow.rewind(run, moment, into, wanted, onward=onward))
 
-    return _with_flow(path, act, "" if only_plan else spark)
+    return with_flow(path, act, "" if only_plan else spark)
 
 
 def judge_rewind(result: Any) -> Exit:
@@ -101,7 +101,7 @@ def judge_rewind(result: Any) -> Exit:
 
 def plan(path: Path) -> Result:
     """Return what the next cycle would do to the targets' tables; nothing is changed."""
-    return _with_flow(path, lambda flow, run: flow.plan(run))
+    return with_flow(path, lambda flow, run: flow.plan(run))
 
 
 def explain_trail(path: Path, at: str) -> Result:
@@ -113,20 +113,20 @@ def explain_trail(path: Path, at: str) -> Result:
         events = (event for segment in run.trail.segments(run.epoch) for event in run.trail.events(segment))
         return asked.explain_trail(run.channel, events, run.positions.parse(at) if at else None)
 
-    return _with_flow(path, act)
+    return with_flow(path, act)
 
 
 def refresh(path: Path, tables: Sequence[str], options: str = "", spark: str = "") -> Result:
     """Load the tables that the patterns name again, and those that wait for a refresh."""
     wanted, how = table_patterns(tables), options_for(tables, options)
     stage = "refresh_isolated" if how.isolates else "refresh"
-    return _with_flow(path, lambda flow, run: getattr(flow, stage)(run, wanted, how), spark)
+    return with_flow(path, lambda flow, run: getattr(flow, stage)(run, wanted, how), spark)
 
 
 def compare(path: Path, tables: Sequence[str], repairs: bool = False, spark: str = "") -> Result:
     """Return how source and targets differ; with `repairs` write the differing rows, then compare again."""
     wanted = table_patterns(tables)
-    return _with_flow(path, lambda flow, run: (flow.repair if repairs else flow.compare)(run, wanted), spark)
+    return with_flow(path, lambda flow, run: (flow.repair if repairs else flow.compare)(run, wanted), spark)
 
 
 def judge_comparison(result: Any) -> Exit:
@@ -136,7 +136,7 @@ def judge_comparison(result: Any) -> Exit:
 
 def status(path: Path) -> Result:
     """Return the positions of the channel and its targets."""
-    return _with_flow(path, lambda flow, run: flow.status(run))
+    return with_flow(path, lambda flow, run: flow.status(run))
 
 
 def judge_status(result: Any) -> Exit:
@@ -150,7 +150,7 @@ def judge_status(result: Any) -> Exit:
 
 def check_cutover(path: Path, *, compares: bool, spark: str = "") -> Result:
     """Return what is missing for switching applications over to the targets. compares: compare all tables now."""
-    return _with_flow(path, lambda flow, run: flow.check_cut_over(run, compares=compares), spark)
+    return with_flow(path, lambda flow, run: flow.check_cut_over(run, compares=compares), spark)
 
 
 def cut_over(
@@ -161,12 +161,12 @@ def cut_over(
     def act(flow: ModuleType, run: Any) -> Result:
         return cast(Result, flow.cut_over(run, accepted, compares=compares, headroom=headroom))
 
-    return _with_flow(path, act, spark)
+    return with_flow(path, act, spark)
 
 
 def undo_cutover(path: Path) -> Result:
     """Let a channel that is cut over go on."""
-    return _with_flow(path, lambda flow, run: flow.reopen(run))
+    return with_flow(path, lambda flow, run: flow.reopen(run))
 
 
 def judge_cutover(result: Any) -> Exit:
@@ -176,7 +176,7 @@ def judge_cutover(result: Any) -> Exit:
 
 def deactivate(path: Path) -> Result:
     """Remove everything of ours from the source and forget the channel."""
-    return _with_flow(path, lambda flow, run: flow.deactivate(run))
+    return with_flow(path, lambda flow, run: flow.deactivate(run))
 
 
 def schema() -> Result:
@@ -282,24 +282,26 @@ def _revision(found: Revision, name: str) -> dict[str, Any]:
 
 
 def errors(path: Path) -> Result:
-    """Return the errors that ended runs of the channel, newest first; before them the rows that targets discard."""
+    """Return the errors that ended runs of the channel, newest first, behind what waits at targets."""
     with _repository(path) as (channel, repository):
         rows = [row.to_json() for row in repository.errors(channel.name)]
     if discards(channel):
-        rows = [*cast(Any, _with_flow(path, lambda flow, run: cast(Any, flow.discarded_rows(run)))), *rows]
+        rows = [*cast(Any, with_flow(path, lambda flow, run: cast(Any, flow.discarded_rows(run)))), *rows]
+    if channel.streams is not None and channel.streams.targets:
+        rows = [*cast(Any, with_flow(path, lambda flow, run: cast(Any, flow.queued_errors(run)))), *rows]
     return Table(("id", "created", "stage", "code", "table", "at", "message", "hint"), tuple(rows), "no errors")
 
 
 def retry(path: Path, tables: Sequence[str], spark: str = "") -> Result:
     """Bring the suspended tables that match, or all, up to their targets."""
     wanted = table_patterns(tables)
-    return _with_flow(path, lambda flow, run: flow.retry(run, wanted), spark)
+    return with_flow(path, lambda flow, run: flow.retry(run, wanted), spark)
 
 
 def give_up(path: Path, tables: Sequence[str]) -> Result:
     """Let the suspended tables that match wait for a refresh."""
     wanted = table_patterns(tables)
-    return _with_flow(path, lambda flow, run: flow.give_up(run, wanted))
+    return with_flow(path, lambda flow, run: flow.give_up(run, wanted))
 
 
 def controls(path: Path, *, removed: bool) -> Result:

@@ -13,13 +13,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from airflow_ddlrepl.config.sections.location import SCHEMES, resolve
-from airflow_ddlrepl.errors import ConfigError, DdlReplError
+from airflow_ddlrepl.errors import ConfigError, DdlReplError, Unsupported
 
 if TYPE_CHECKING:
     from airflow_ddlrepl.compare.report import TableReport
     from airflow_ddlrepl.config.sections.channel import Channel
     from airflow_ddlrepl.engines.comparing import CompareTask
     from airflow_ddlrepl.engines.differing import Differing, DifferingTask
+    from airflow_ddlrepl.engines.lcr_target import LcrTarget
     from airflow_ddlrepl.engines.loading import FinishTask, LoadedChunk, LoadTask
     from airflow_ddlrepl.engines.source import Source
     from airflow_ddlrepl.engines.staging import StageTask
@@ -65,6 +66,17 @@ class Engine(Protocol):
         seconds: how long the server has to answer, at most. Raises Unreachable or ConfigError.
         """
         ...
+
+    def lcr_target(self, location: str, holder: str, lock_timeout: float) -> LcrTarget:
+        """Connect to a target of an apply client. holder: under which name the channel's state is stored there.
+
+        Raises Unreachable or ConfigError, Unsupported APL-120 for a kind of database that applies no single changes.
+        """
+        raise Unsupported(
+            "an apply client can't write to this kind of database",
+            code="APL-120",
+            hint="name a PostgreSQL database in `streams: targets`",
+        )
 
     @property
     def values(self) -> ChangeValues:

@@ -33,6 +33,8 @@ from airflow_ddlrepl.flow.refresh.refresh import has_loads, refresh
 from airflow_ddlrepl.flow.rewind.rewind import plan_rewind, rewind
 from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.flow.run.fencing import require_not_cut_over
+from airflow_ddlrepl.flow.streams.apply import applied_up_to, apply, has_lcrs
+from airflow_ddlrepl.flow.streams.apply_errors import delete_error, queued_errors, retry_errors, show_error
 from airflow_ddlrepl.flow.streams.propagation import has_messages, propagate
 from airflow_ddlrepl.ports.work import InProcess, Runner
 from airflow_ddlrepl.repository.rows import RunStatus
@@ -89,14 +91,18 @@ __all__ = [
     "RunContext",
     "activate",
     "adapt",
+    "applied_up_to",
+    "apply",
     "capture",
     "check_cut_over",
     "compare",
     "cut_over",
     "deactivate",
+    "delete_error",
     "discarded_rows",
     "give_up",
     "has_isolated",
+    "has_lcrs",
     "has_work",
     "held_controls",
     "integrate",
@@ -105,6 +111,7 @@ __all__ = [
     "plan",
     "plan_rewind",
     "propagate",
+    "queued_errors",
     "refresh",
     "refresh_isolated",
     "remove_seen",
@@ -112,6 +119,8 @@ __all__ = [
     "repair",
     "replicate",
     "retry",
+    "retry_errors",
     "rewind",
+    "show_error",
     "status",
 ]

@@ -52,12 +52,10 @@ def test_a_script_of_an_apply_process() -> None:
                 "source_database": "dbs1.example.com", "inclusion_rule": False,
             }
         },
+        {"set_parameter": {"apply_name": "apply", "parameter": "disable_on_error", "value": "n"}},
     ]  # fmt: skip
     assert [line for line, _, _ in findings(found, Fate.SAFE)] == [6, 33, 36]
-    assert [(line, what) for line, what, _ in findings(found, Fate.ATTENTION)] == [
-        (30, "SET_SCHEMA_INSTANTIATION_SCN"),
-        (32, "SET_PARAMETER"),
-    ]
+    assert [(line, what) for line, what, _ in findings(found, Fate.ATTENTION)] == [(30, "SET_SCHEMA_INSTANTIATION_SCN")]
     assert findings(found, Fate.REFUSED) == []
     of = client(environment_of(found.parameters()), "apply", "apply")
     changes = [row(f"hr.{name}", source_database=DBS1) for name in ("jobs", "log_1", "job_history")]

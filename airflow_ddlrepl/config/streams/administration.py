@@ -18,6 +18,11 @@ NegativeSet = Annotated[str | None, Field(description="its negative rule set")]
 TakePositive = Annotated[YesNo, Field(description="take its positive rule set away")]
 TakeNegative = Annotated[YesNo, Field(description="take its negative rule set away")]
 
+ApplyHandler = Annotated[
+    str | None,
+    Field(description="a function of `functions`, by its name, for such messages or for the end of each transaction"),
+]
+
 
 class CreateRuleSet(Procedure):
     """An empty rule set."""
@@ -134,6 +139,9 @@ class CreateApply(Procedure):
     queue_name: ClientQueue = "streams_queue"
     apply_name: ClientName
     rule_set_name: PositiveSet = None
+    message_handler: ApplyHandler = None
+    ddl_handler: ApplyHandler = None
+    precommit_handler: ApplyHandler = None
     source_database: str | None = Field(None, description="the database whose changes it applies")
     negative_rule_set_name: NegativeSet = None
 
@@ -146,6 +154,12 @@ class AlterApply(Procedure):
     apply_name: ClientName
     rule_set_name: PositiveSet = None
     remove_rule_set: TakePositive = False
+    message_handler: ApplyHandler = None
+    remove_message_handler: YesNo = Field(False, description="take it away")
+    ddl_handler: ApplyHandler = None
+    remove_ddl_handler: YesNo = Field(False, description="take it away")
+    precommit_handler: ApplyHandler = None
+    remove_precommit_handler: YesNo = Field(False, description="take it away")
     negative_rule_set_name: NegativeSet = None
     remove_negative_rule_set: TakeNegative = False
 

@@ -13,12 +13,14 @@ from airflow_ddlrepl.config.base.section import Section, any_case
 class Procedure(Section):
     """A procedure call has the procedure's parameters by their names.
 
-    package: of the procedure. outputs: parameters that give a name back; here they say which name that is.
+    package: of the procedure. outputs: parameters that give a name back; here they say which name that is. is_imported:
+    scripts' calls of it are taken, too.
     """
 
     package: ClassVar[str] = "DBMS_STREAMS_ADM"
     name: ClassVar[str] = ""
     outputs: ClassVar[tuple[str, ...]] = ()
+    is_imported: ClassVar[bool] = True
 
     @classmethod
     def parameters(cls) -> list[str]:

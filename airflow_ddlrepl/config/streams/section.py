@@ -8,13 +8,13 @@ from pydantic import Field, WithJsonSchema, field_serializer, field_validator
 
 from airflow_ddlrepl.config.base.section import Section
 from airflow_ddlrepl.config.base.suggestion import suggestion
-from airflow_ddlrepl.config.streams import administration, rule_procedures, transformations
+from airflow_ddlrepl.config.streams import administration, apply_procedures, rule_procedures, transformations
 from airflow_ddlrepl.config.streams.procedure import Procedure
 
 FieldKind = Literal["text", "number", "date", "raw"]
 PROCEDURES: dict[str, type[Procedure]] = {
     one.name: one
-    for module in (rule_procedures, administration, transformations)
+    for module in (rule_procedures, administration, apply_procedures, transformations)
     for one in vars(module).values()
     if isinstance(one, type) and issubclass(one, Procedure) and one.name
 }

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from airflow_ddlrepl.engines.comparing import CompareTask
     from airflow_ddlrepl.engines.differing import Differing, DifferingTask
     from airflow_ddlrepl.engines.loading import FinishTask, LoadedChunk, LoadTask
+    from airflow_ddlrepl.engines.postgres.apply_lcrs.target import PostgresLcrTarget
     from airflow_ddlrepl.engines.postgres.log.positions import LsnPositions
     from airflow_ddlrepl.engines.postgres.merge.staging_tables import Staged
     from airflow_ddlrepl.engines.postgres.source.source import PostgresSource
@@ -55,6 +56,11 @@ class PostgresEngine(Engine):
         from airflow_ddlrepl.engines.postgres.target_port import PostgresTarget
 
         return PostgresTarget.open(location, channel.holder(name), channel.target(name).lock_timeout, seconds)
+
+    def lcr_target(self, location: str, holder: str, lock_timeout: float) -> PostgresLcrTarget:
+        from airflow_ddlrepl.engines.postgres.apply_lcrs.target import PostgresLcrTarget
+
+        return PostgresLcrTarget.open(location, holder, lock_timeout)
 
     def whole_rows_hint(self, table: Table, section: str) -> str:
         from airflow_ddlrepl.engines.postgres.connection.conditions import whole_rows_hint

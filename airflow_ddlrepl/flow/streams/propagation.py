@@ -134,7 +134,7 @@ def _pass_on(clients: StreamsClients, client: Client, feed: Feed, total: _Total)
     run, into = clients.run, clients.passed_on(client, feed)
     position = position_of(into)
     if feed.name == CAPTURE:
-        _require_retained(run, client, position)
+        require_retained(run, client, position)
     scheme = resolve(run.channel.source.location).partition("://")[0]
     for segment in segments_behind(feed, position):
         tasks = [
@@ -179,18 +179,18 @@ def _tell(trail: Trail, segment: Segment, total: _Total) -> None:
                 total.discarded[f"{name}: {why_ignored(event)}"] += counted(event.statement)
 
 
-def _require_retained(run: RunContext, client: Client, position: Position | None) -> None:
-    """Raise TrailError TRL-128 where the trail no longer has what the propagation has yet to pass on."""
+def require_retained(run: RunContext, client: Client, position: Position | None) -> None:
+    """Raise TrailError TRL-128 where the trail no longer has what a client has yet to read."""
     retained = run.repository.retained_from(run.channel.name)
     if position is not None and position < retained:
         raise TrailError(
-            f"propagation {client.name} is at {position}, and the trail begins at {retained}",
+            f"{client.kind.words} {client.name} is at {position}, and the trail begins at {retained}",
             code="TRL-128",
             at=retained,
             hint="what lies between is lost for its destination: load its tables again, in a new queue",
         )
     if position is None and retained:
-        log.warning("propagation %s begins at %s: what came before is no longer in the trail", client.name, retained)
+        log.warning("%s begins at %s: what came before is no longer in the trail", client.name, retained)
 
 
 def _size(segment: Segment) -> int:

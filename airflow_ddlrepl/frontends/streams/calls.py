@@ -56,6 +56,8 @@ class CallReader:
             if isinstance(argument.value, Unknown):
                 raise Refused(Fate.REFUSED, f"{parameter} is {argument.value.why}")
             values[parameter] = argument.value
+            if argument.value is not None and parameter in PARAMETERS.get(name.rpartition(".")[2], {}):
+                self._note_parameter(name, parameter, argument)
         try:
             return kind.model_validate(_plain(values, kind))
         except ValidationError as error:
@@ -132,8 +134,5 @@ def _plain(values: dict[str, Any], kind: type[Procedure]) -> dict[str, Any]:
 
 
 def _parameter(call: Call) -> tuple[Fate, str]:
-    """Return what becomes of SET_PARAMETER."""
-    texts = [str(one.value).lower() for one in call.arguments]
-    if "disable_on_error" in texts:
-        return Fate.ATTENTION, "disable_on_error: n is on_error: suspend, the default (docs/suspended_tables.md)"
+    """Return what becomes of SET_PARAMETER of a capture or propagation."""
     return Fate.SAFE, "parallelism and limits are those of Spark and of the channel file"

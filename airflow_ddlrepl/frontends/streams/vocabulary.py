@@ -8,11 +8,13 @@ from airflow_ddlrepl.config.streams.section import PROCEDURES
 from airflow_ddlrepl.frontends.findings import Entry, Fate, entries
 
 _SAME_NAME = {"remove_client_rule": "REMOVE_RULE"}
-TAKEN = {f"{one.package}.{_SAME_NAME.get(name, name.upper())}": one for name, one in PROCEDURES.items()}
+TAKEN = {
+    f"{one.package}.{_SAME_NAME.get(name, name.upper())}": one for name, one in PROCEDURES.items() if one.is_imported
+}
 """The procedures that are taken, by PACKAGE.NAME."""
 _QUEUES = "messages lie in the trail, and are passed on by the channel's runs"
 _RUNS = "the channel's runs start and stop its stages"
-_HANDLER = "handlers are Python functions here: write them, and name them in the channel file"
+_HANDLER = "handlers are Python functions here: write it, and list it in `functions` of the section `streams`"
 LOGGING = re.compile(r"\bSUPPLEMENTAL\s+LOG\b", re.IGNORECASE)
 WHY_LOGGING = "what the log has to hold is set up by `ddlrepl activate` (docs/postgresql.md)"
 _START = "activation reads every table from one snapshot, and goes on from there"
@@ -58,7 +60,7 @@ OTHER: dict[str, Entry] = {
         DBMS_CAPTURE_ADM.ABORT_TABLE_INSTANTIATION DBMS_CAPTURE_ADM.ABORT_SCHEMA_INSTANTIATION
         DBMS_CAPTURE_ADM.ABORT_GLOBAL_INSTANTIATION DBMS_CAPTURE_ADM.ABORT_SYNC_INSTANTIATION"""),
     **entries(Fate.ATTENTION, _HANDLER, """
-        DBMS_APPLY_ADM.SET_DML_HANDLER DBMS_APPLY_ADM.ADD_STMT_HANDLER DBMS_APPLY_ADM.CREATE_STMT_HANDLER
+        DBMS_APPLY_ADM.ADD_STMT_HANDLER DBMS_APPLY_ADM.CREATE_STMT_HANDLER
         DBMS_APPLY_ADM.REMOVE_STMT_HANDLER DBMS_STREAMS_HANDLER_ADM.CREATE_STMT_HANDLER
         DBMS_STREAMS_HANDLER_ADM.ADD_STMT_TO_HANDLER DBMS_STREAMS_HANDLER_ADM.REMOVE_STMT_FROM_HANDLER
         DBMS_STREAMS_HANDLER_ADM.DROP_STMT_HANDLER DBMS_APPLY_ADM.ADD_STMT_TO_HANDLER
@@ -69,8 +71,6 @@ OTHER: dict[str, Entry] = {
         DBMS_APPLY_ADM.SET_DML_CONFLICT_HANDLER DBMS_APPLY_ADM.HANDLE_COLLISIONS
         DBMS_APPLY_ADM.SET_REPERROR_HANDLER"""),
     **entries(Fate.ATTENTION, "set a key of the target's table in target_tables", "DBMS_APPLY_ADM.SET_KEY_COLUMNS"),
-    **entries(Fate.ATTENTION, "a rule's messages can't be sent elsewhere yet", """
-        DBMS_APPLY_ADM.SET_ENQUEUE_DESTINATION DBMS_APPLY_ADM.SET_EXECUTE"""),
     **entries(Fate.ATTENTION, "a tag of a session is `ddlrepl.tag` in PostgreSQL", """
         DBMS_STREAMS.SET_TAG DBMS_STREAMS_ADM.SET_TAG"""),
     **entries(Fate.REFUSED, "conditions have the variables :dml and :ddl, and no evaluation context of their own", """
@@ -95,15 +95,15 @@ PARAMETERS: dict[str, dict[str, Entry]] = {
     "CREATE_SYNC_CAPTURE": entries(Fate.SAFE, _RUNS, "capture_user"),
     "CREATE_APPLY": {
         **entries(Fate.ATTENTION, _HANDLER, "message_handler ddl_handler precommit_handler"),
-        **entries(Fate.ATTENTION, "a target's changes are marked as ours", "apply_tag"),
+        **entries(Fate.ATTENTION, "a target's changes are tagged with the name of their origin", "apply_tag"),
         **entries(Fate.SAFE, _RUNS, "apply_user apply_captured apply_database_link"),
     },
     "ALTER_APPLY": {
-        **entries(Fate.ATTENTION, _HANDLER, """message_handler remove_message_handler ddl_handler remove_ddl_handler
-            precommit_handler remove_precommit_handler"""),
-        **entries(Fate.ATTENTION, "a target's changes are marked as ours", "apply_tag remove_apply_tag"),
-        **entries(Fate.SAFE, _RUNS, "apply_user"),
+        **entries(Fate.ATTENTION, _HANDLER, "message_handler ddl_handler precommit_handler"),
+        **entries(Fate.ATTENTION, "a target's changes are tagged with the name of their origin", "apply_tag"),
+        **entries(Fate.SAFE, _RUNS, "apply_user remove_apply_tag"),
     },
+    "SET_DML_HANDLER": entries(Fate.ATTENTION, _HANDLER, "user_procedure"),
     "CREATE_PROPAGATION": entries(Fate.SAFE, _QUEUES, "queue_to_queue original_propagation_name auto_merge_threshold"),
     "CREATE_RULE": entries(Fate.REFUSED, "an action context is set by procedures alone", "action_context"),
     "ALTER_RULE": {
@@ -112,7 +112,7 @@ PARAMETERS: dict[str, dict[str, Entry]] = {
     },
     "KEEP_COLUMNS": entries(Fate.REFUSED, "write the columns as a list in column_list", "column_table"),
 }  # fmt: skip
-"""Parameters of taken procedures that are not taken."""
+"""Parameters of taken procedures that are not taken, or that something is to be done for."""
 POSITIONAL = {
     "CREATE_RULE": 3,
     "ALTER_RULE": 3,

@@ -45,7 +45,7 @@ class MemberParser(TokenReader):
         """Parse the field of a user message."""
         token = self.token
         self.at += 1
-        field = token.text if token.kind == NAME else token.text.upper()
+        field = token.text if token.kind == NAME else self.case.plain(token.text)
         if token.kind not in (WORD, NAME) or field not in variable.fields:
             known = ", ".join(variable.fields)
             raise ConditionProblem(token.at, f"{variable.type} has no field {field}; it has {known}", "RUL-104")

@@ -9,6 +9,7 @@ from airflow_ddlrepl.config.base.suggestion import nearest
 from airflow_ddlrepl.errors import RuleError
 from airflow_ddlrepl.streams.condition.kinds import Kind
 from airflow_ddlrepl.streams.condition.names import NameCase
+from airflow_ddlrepl.streams.rules.apply_settings import ApplySettings, DmlHandler, Instantiation
 from airflow_ddlrepl.streams.rules.client import Client, ClientKind
 from airflow_ddlrepl.streams.rules.rule import STREAMS_CONTEXT, EvaluationContext, Rule, RuleSet
 
@@ -35,6 +36,9 @@ class Environment:
         self.rule_sets: dict[str, RuleSet] = {}
         self.rules: dict[str, Rule] = {}
         self.downstream: set[str] = set()
+        self.applying: dict[str, ApplySettings] = {}
+        self.dml_handlers: list[DmlHandler] = []
+        self.applied: list[Instantiation] = []
         self.warnings: list[str] = []
         self._last = 0
 
@@ -85,6 +89,10 @@ class Environment:
         if found is None:
             raise self._unknown(kind.words, name, [one for of, one in self.clients if of is kind])
         return found
+
+    def apply_settings(self, client: str) -> ApplySettings:
+        """Return how an apply client works besides its rules; a client of which nothing is said has the defaults."""
+        return self.applying.get(client, ApplySettings()).for_client(client, self.dml_handlers, self.applied)
 
     def rule(self, name: str) -> Rule:
         """Return a rule. Raises RuleError RUL-113 when there is none of this name."""

@@ -8,7 +8,9 @@ from airflow_ddlrepl.config.streams import administration as calls
 from airflow_ddlrepl.errors import RuleError
 from airflow_ddlrepl.streams.condition.problems import ConditionProblem
 from airflow_ddlrepl.streams.parsing.parser import parse
+from airflow_ddlrepl.streams.procedures.apply_settings import settings_of_call
 from airflow_ddlrepl.streams.procedures.environment import Environment
+from airflow_ddlrepl.streams.rules.apply_settings import ApplySettings
 from airflow_ddlrepl.streams.rules.client import Client, ClientKind, require_no_subsets
 from airflow_ddlrepl.streams.rules.rule import Rule, RuleSet, make_rule
 
@@ -106,6 +108,9 @@ def create_client(call: Creating, environment: Environment) -> list[Rule]:
     _attach(client, call.rule_set_name, getattr(call, "negative_rule_set_name", None), environment)
     client.require_ready()
     environment.clients[kind, client.name] = client
+    if isinstance(call, calls.CreateApply):
+        database = environment.name(call.source_database) if call.source_database else ""
+        environment.applying[client.name] = settings_of_call(call, ApplySettings(source_database=database))
     if isinstance(call, calls.CreateCapture):
         if call.source_database:
             environment.downstream.add(client.name)
@@ -123,6 +128,8 @@ def alter_client(call: Altering, environment: Environment) -> list[Rule]:
             client = environment.existing_client(ClientKind.CAPTURE, call.capture_name)
         case calls.AlterApply():
             client = environment.existing_client(ClientKind.APPLY, call.apply_name)
+            found = environment.applying.get(client.name, ApplySettings())
+            environment.applying[client.name] = settings_of_call(call, found)
         case calls.AlterPropagation():
             client = environment.existing_client(ClientKind.PROPAGATION, call.propagation_name)
     _attach(client, call.rule_set_name, call.negative_rule_set_name, environment)

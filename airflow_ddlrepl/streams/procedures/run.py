@@ -5,12 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from airflow_ddlrepl.config.streams import administration, rule_procedures, transformations
+from airflow_ddlrepl.config.streams import administration, apply_procedures, rule_procedures, transformations
 from airflow_ddlrepl.config.streams.procedure import Procedure
 from airflow_ddlrepl.config.streams.section import StreamsParameters
 from airflow_ddlrepl.streams.condition.kinds import Kind
 from airflow_ddlrepl.streams.condition.names import NameCase
 from airflow_ddlrepl.streams.procedures.add_rules import add_rules, add_subset_rules
+from airflow_ddlrepl.streams.procedures.apply_settings import (
+    set_dml_handler,
+    set_enqueue_destination,
+    set_execute,
+    set_instantiation,
+    set_parameter,
+)
 from airflow_ddlrepl.streams.procedures.environment import Columns, Environment
 from airflow_ddlrepl.streams.procedures.hand_made import (
     add_rule,
@@ -52,6 +59,13 @@ _RUN: dict[type[Procedure], Callable[[Any, Environment], list[Rule]]] = {
     administration.AlterCapture: alter_client,
     administration.AlterApply: alter_client,
     administration.AlterPropagation: alter_client,
+    apply_procedures.SetDmlHandler: set_dml_handler,
+    apply_procedures.SetApplyParameter: set_parameter,
+    apply_procedures.SetEnqueueDestination: set_enqueue_destination,
+    apply_procedures.SetExecute: set_execute,
+    apply_procedures.SetTableInstantiationScn: set_instantiation,
+    apply_procedures.SetSchemaInstantiationScn: set_instantiation,
+    apply_procedures.SetGlobalInstantiationScn: set_instantiation,
     transformations.AddColumn: declare,
     transformations.DeleteColumn: declare,
     transformations.KeepColumns: declare,

@@ -13,6 +13,7 @@ from airflow_ddlrepl.streams.condition.problems import ConditionProblem
 from airflow_ddlrepl.streams.condition.variables import LCR_VARIABLES, Variables
 from airflow_ddlrepl.streams.messages import Command, DdlLcr, Message, RowLcr
 from airflow_ddlrepl.streams.parsing.parser import parse
+from airflow_ddlrepl.streams.rules.apply_settings import ENQUEUE, EXECUTE
 from airflow_ddlrepl.streams.transformations.declared import Declared
 
 ROW_SUBSET = "STREAMS$_ROW_SUBSET"
@@ -61,8 +62,8 @@ class ActionContext:
 
     @property
     def changes_messages(self) -> bool:
-        """Return whether there is anything to be done."""
-        return bool(self.declared or self.function or ROW_SUBSET in self.pairs)
+        """Return whether there is anything to be done with the message, or an apply client sends it elsewhere."""
+        return bool(self.declared or self.function or {ROW_SUBSET, ENQUEUE, EXECUTE} & self.pairs.keys())
 
     def with_pair(self, name: str, value: Any) -> ActionContext:
         """Return the context with a pair set by a user. Raises RuleError RUL-114 for a reserved name."""

@@ -36,7 +36,7 @@ START = (
 )
 TRACES = "select what, n, count(*) from log group by 1, 2 order by 1, 2"
 RARE = (
-    *("keep.", "activate.", "save.", "rewind.", "reread.", "ledger."),
+    *("apply.", "keep.", "activate.", "save.", "rewind.", "reread.", "ledger."),
     *(
         "capture.published",
         "capture.advanced",

@@ -13,6 +13,7 @@ from weakref import WeakKeyDictionary
 from airflow_ddlrepl.engines.postgres.connection.schema_owner import require_trusted
 from airflow_ddlrepl.engines.postgres.connection.session_names import NAME_SESSION, end_earlier
 from airflow_ddlrepl.engines.postgres.target import (
+    apply_tables,
     conflict_counts,
     cut_over,
     discarded_rows,
@@ -65,6 +66,7 @@ TABLES = (
     discarded_rows.TABLE,
     conflict_counts.TABLE,
     *rewind_area.TABLES,
+    *apply_tables.TABLES,
 )
 _OF_TABLES = (discarded_rows.STORED, conflict_counts.STORED)
 _known: WeakKeyDictionary[Connection[Any], dict[tuple[str, str], TableState]] = WeakKeyDictionary()
@@ -263,6 +265,7 @@ def forget(connection: Connection[Any], channel: str) -> None:
         for one in _OF_TABLES:
             one.forget_all(connection, channel)
         rewind_area.forget(connection, channel)
+        apply_tables.forget(connection, channel)
         row = connection.execute(
             "SELECT EXISTS (SELECT FROM ddlrepl.position) OR to_regclass('ddlrepl.channel') IS NOT NULL"
             " OR to_regclass('ddlrepl.captured_lcrs') IS NOT NULL"

@@ -1,0 +1,178 @@
+"""A target of an apply client takes single changes, each source transaction in a transaction, and queues what fails."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Protocol, TypeVar
+
+from airflow_ddlrepl.engines.target_state import Fence
+from airflow_ddlrepl.model.position import Position
+from airflow_ddlrepl.streams.apply_message import ApplyMessage
+from airflow_ddlrepl.streams.messages import DdlLcr, RowLcr
+from airflow_ddlrepl.streams.rules.apply_settings import Instantiation
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, slots=True)
+class FeedPosition:
+    """A feed position says up to where an apply client has applied a feed: every transaction that commits before it.
+
+    epoch: of the feed; in another epoch the feed begins again.
+    """
+
+    feed: str
+    epoch: int
+    position: Position
+
+
+@dataclass(frozen=True, slots=True)
+class FailedTransaction:
+    """A failed transaction is one of a source that the target refuses. number: of the message that failed, from 0."""
+
+    feed: str
+    lsn: Position
+    xid: int
+    committed: int
+    source_database: str
+    code: str
+    error: str
+    number: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class QueuedError:
+    """A queued error is a failed transaction as the error queue holds it.
+
+    number: its number in the queue. messages: how many it has. tries: how often it has been run. since: when it came.
+    """
+
+    number: int
+    client: str
+    failed: FailedTransaction
+    messages: int
+    tries: int
+    since: datetime
+
+
+class LcrTransaction(Protocol):
+    """An LCR transaction is one open transaction at a target.
+
+    Row changes may be collected and sent together: an error, which names its message, may come from a
+    later call.
+    """
+
+    def row(self, lcr: RowLcr, key_columns: Collection[str], number: int | None = None) -> None:
+        """Apply a row LCR whose values are texts. number: of the message. Raises ApplyError (APL-…), at once or later.
+
+        The row is found by the key of the target's table, by `key_columns`, or by all old values: then one such row.
+        """
+        ...
+
+    def row_at_once(self, lcr: RowLcr, key_columns: Collection[str], number: int | None = None) -> None:
+        """Apply a row LCR now. Raises ApplyError (APL-…): then nothing of it is done, and the transaction goes on."""
+        ...
+
+    def ddl(self, lcrs: Sequence[DdlLcr], search_path: str, time_zone: str, number: int | None = None) -> None:
+        """Run the text of one statement with the settings of the source's session. Raises ApplyError (APL-…).
+
+        lcrs: one for each object that it is about, of those that the client takes.
+        """
+        ...
+
+    def sql(self, text: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """Run a statement of a handler's, with `%s` for each parameter; return its rows. Raises ApplyError APL-103."""
+        ...
+
+    def enqueue(self, payload: str) -> None:
+        """Write a message into the target's log, from where a capture of that database takes it."""
+        ...
+
+    def flush(self) -> None:
+        """Send the row changes that are collected. Raises ApplyError (APL-…)."""
+        ...
+
+    def move(self, client: str, to: FeedPosition) -> None:
+        """Write up to where a client has applied a feed."""
+        ...
+
+    def store(self, client: str, failed: FailedTransaction, messages: Iterable[ApplyMessage]) -> int:
+        """Put a transaction into the error queue; return its number there."""
+        ...
+
+    def take(self, number: int) -> QueuedError:
+        """Lock a transaction of the error queue until the transaction ends. Raises ApplyError APL-112: no such one."""
+        ...
+
+    def messages(self, number: int) -> Iterator[ApplyMessage]:
+        """Yield the messages of a transaction in the error queue, in order; other calls may come in between."""
+        ...
+
+    def delete(self, number: int) -> None:
+        """Remove a transaction from the error queue."""
+        ...
+
+    def failed_again(self, number: int, failed: FailedTransaction) -> None:
+        """Store the error of another try of a transaction that stays in the error queue."""
+        ...
+
+    def instantiate(self, client: str, found: Iterable[Instantiation]) -> None:
+        """Write which changes tables have already, in place of what is known of them."""
+        ...
+
+
+class LcrSession(Protocol):
+    """An LCR session is a connection to a target for the transactions of one apply client."""
+
+    def run(self, work: Callable[[LcrTransaction], Result]) -> Result:
+        """Do the work in a transaction and commit; on an error nothing is done.
+
+        Where a lock can't be had the work is called again. Raises Fenced LCK-102 when a newer run has been here,
+        ApplyError (APL-…), TargetError TGT-110.
+        """
+        ...
+
+
+class LcrTarget(Protocol):
+    """An LCR target is a database that an apply client writes to, bound to a channel. `close` ends it."""
+
+    def prepare(self, fence: Fence) -> None:
+        """Create what is stored of the client, where it is missing, and stop every earlier run from writing here.
+
+        Raises TargetError TGT-102 and TGT-104, Fenced LCK-102.
+        """
+        ...
+
+    def positions(self, client: str) -> Mapping[str, FeedPosition]:
+        """Return up to where a client has applied each feed that it has read, by the feed's name."""
+        ...
+
+    def instantiations(self, client: str) -> Sequence[Instantiation]:
+        """Return which changes tables have already."""
+        ...
+
+    def errors(self, client: str = "") -> Sequence[QueuedError]:
+        """Return the error queue in the order of the commits. client: only this one's."""
+        ...
+
+    def messages(self, number: int, most: int) -> Sequence[ApplyMessage]:
+        """Return the first messages of a transaction in the error queue. Raises ApplyError APL-112: no such one."""
+        ...
+
+    def current_rows(self, lcr: RowLcr, key_columns: Collection[str], most: int) -> list[dict[str, str | None]]:
+        """Return the target's rows that an LCR is about, as texts; for an insert those with its key.
+
+        Raises ApplyError (APL-…) where they can't be looked for.
+        """
+        ...
+
+    def session(self, fence: Fence) -> AbstractContextManager[LcrSession]:
+        """Open a session that writes; `prepare` of a later run ends it."""
+        ...
+
+    def close(self) -> None:
+        """End the connection."""
+        ...

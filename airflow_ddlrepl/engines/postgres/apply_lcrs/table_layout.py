@@ -1,0 +1,57 @@
+"""This module reads what single row changes need to know of a target's table: its columns' types and its key."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from airflow_ddlrepl.engines.postgres.connection.quoting import qualified
+from airflow_ddlrepl.model.names import TableName
+
+# A type of an extension has an equality of its own, which the search path does not show.
+_COLUMNS = """
+SELECT a.attname, format_type(a.atttypid, -1), format_type(a.atttypid, a.atttypmod), a.attidentity = 'a',
+    a.attgenerated <> '', a.attnum = ANY (k.indkey::int2[]),
+    (SELECT format('OPERATOR(%%I.%%s)', n.nspname, o.oprname)
+     FROM pg_opclass c JOIN pg_amop f ON f.amopfamily = c.opcfamily AND f.amopstrategy = 3
+     JOIN pg_operator o ON o.oid = f.amopopr JOIN pg_namespace n ON n.oid = o.oprnamespace
+     WHERE c.opcmethod = (SELECT oid FROM pg_am WHERE amname = 'btree') AND c.opcdefault
+       AND c.opcintype = coalesce(nullif(t.typbasetype, 0), t.oid)
+       AND f.amoplefttype = c.opcintype AND f.amoprighttype = c.opcintype
+       AND n.nspname <> 'pg_catalog')
+FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
+LEFT JOIN pg_index k ON k.indrelid = a.attrelid AND k.indisprimary
+WHERE a.attrelid = to_regclass(%s) AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class TargetColumn:
+    """A target column's `type` reads a text without rounding or cutting it; `stored_type` makes of it what is stored.
+
+    is_identity: always generated, but for a statement that overrides it. equals: the operator of its type.
+    """
+
+    name: str
+    type: str
+    stored_type: str
+    is_identity: bool
+    is_generated: bool
+    equals: str
+
+
+@dataclass(frozen=True, slots=True)
+class TableLayout:
+    """A table layout has the columns of a target's table by name, and the names of its primary key's columns."""
+
+    columns: Mapping[str, TargetColumn]
+    key: tuple[str, ...]
+
+
+def read_layout(cursor: Any, name: TableName) -> TableLayout | None:
+    """Return the layout of a table; None: there is no such table."""
+    cursor.execute(_COLUMNS, [qualified(name)])
+    found = cursor.fetchall()
+    columns = {row[0]: TargetColumn(row[0], row[1], row[2], row[3], row[4], row[6] or "=") for row in found}
+    return TableLayout(columns, tuple(row[0] for row in found if row[5])) if found else None

@@ -1,0 +1,178 @@
+"""This module is a PostgreSQL database as the target of an apply client: the port of `engines.lcr_target`."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from airflow_ddlrepl.engines.lcr_target import (
+    FeedPosition,
+    LcrSession,
+    LcrTarget,
+    LcrTransaction,
+    QueuedError,
+)
+from airflow_ddlrepl.engines.postgres.apply_lcrs import error_queue, stored_state
+from airflow_ddlrepl.engines.postgres.apply_lcrs.statements import row_place, table_of
+from airflow_ddlrepl.engines.postgres.apply_lcrs.table_layout import TableLayout, read_layout
+from airflow_ddlrepl.engines.postgres.apply_lcrs.transaction import PostgresLcrTransaction
+from airflow_ddlrepl.engines.postgres.connection.connect import session
+from airflow_ddlrepl.engines.postgres.connection.lock_retry import limit, patiently
+from airflow_ddlrepl.engines.postgres.connection.quoting import qualified, quote
+from airflow_ddlrepl.engines.postgres.connection.session_names import end_earlier, session_name
+from airflow_ddlrepl.engines.postgres.connection.settings import SPELLING_HERE
+from airflow_ddlrepl.engines.postgres.merge.constraints import prepare_session
+from airflow_ddlrepl.engines.postgres.target import apply_tables, state
+from airflow_ddlrepl.engines.target_state import Fence
+from airflow_ddlrepl.errors import ApplyError
+from airflow_ddlrepl.failpoint import reach
+from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.position import Position
+from airflow_ddlrepl.streams.apply_message import ApplyMessage
+from airflow_ddlrepl.streams.messages import RowLcr
+from airflow_ddlrepl.streams.rules.apply_settings import Instantiation
+
+if TYPE_CHECKING:
+    from airflow_ddlrepl.engines.postgres.connection.connect import Connection
+
+log = logging.getLogger("ddlrepl")
+Result = TypeVar("Result")
+_MAY_HAVE_ORIGIN = """
+SELECT bool_and(has_function_privilege(oid, 'EXECUTE')) FROM pg_proc
+WHERE pronamespace = 'pg_catalog'::regnamespace AND proname IN ('pg_replication_origin_create',
+    'pg_replication_origin_oid', 'pg_replication_origin_session_setup', 'pg_replication_origin_session_reset')
+"""
+_RENEW = """
+UPDATE ddlrepl.position SET epoch = %s, token = %s WHERE channel = %s AND token <= %s AND epoch < %s
+"""
+
+
+@dataclass
+class PostgresLcrTarget(LcrTarget):
+    """A PostgreSQL LCR target is one database. holder: under which name the channel's state is stored there."""
+
+    location: str = field(repr=False)
+    holder: str
+    lock_timeout: float
+    connection: Connection[Any]
+
+    @classmethod
+    def open(cls, location: str, holder: str, lock_timeout: float) -> PostgresLcrTarget:
+        """Connect to a target and return it. Raises what `session` raises."""
+        return cls(location, holder, lock_timeout, session(location))
+
+    def prepare(self, fence: Fence) -> None:
+        with session(self.location) as connection:
+            end_earlier(connection, self.holder, fence.token)
+            state.prepare(connection, self.holder, Position(0), fence.epoch, fence.token)
+            with connection.transaction(), connection.cursor() as cursor:
+                cursor.execute(_RENEW, [fence.epoch, fence.token, self.holder, fence.token, fence.epoch])
+                state.hold(cursor, self.holder, epoch=fence.epoch, token=fence.token)
+                for table in apply_tables.STORED:
+                    table.ensure(cursor)
+
+    def positions(self, client: str) -> Mapping[str, FeedPosition]:
+        return stored_state.positions(self.connection, self.holder, client)
+
+    def instantiations(self, client: str) -> Sequence[Instantiation]:
+        return stored_state.instantiations(self.connection, self.holder, client)
+
+    def errors(self, client: str = "") -> Sequence[QueuedError]:
+        return error_queue.errors(self.connection, self.holder, client)
+
+    def messages(self, number: int, most: int) -> Sequence[ApplyMessage]:
+        if not any(one.number == number for one in self.errors()):
+            raise error_queue.unknown(number)
+        found = error_queue.messages(self.connection, self.holder, number, min(most, 1000))
+        return [one for one, _ in zip(found, range(most), strict=False)]
+
+    def current_rows(self, lcr: RowLcr, key_columns: Collection[str], most: int) -> list[dict[str, str | None]]:
+        import psycopg
+
+        name = table_of(lcr)
+        with self.connection.transaction(), self.connection.cursor() as cursor:
+            cursor.execute(SPELLING_HERE.encode())
+            layout = read_layout(cursor, name)
+            if layout is None:
+                raise ApplyError(
+                    f"the target has no table {name}", code="APL-104", table=name, hint="create it there, then retry"
+                )
+            place = row_place(lcr, layout, key_columns)
+            columns = ", ".join(f"t.{quote(one)}::text".replace("%", "%%") for one in layout.columns)
+            query = f"SELECT {columns} FROM {qualified(name).replace('%', '%%')} t WHERE {place.condition} LIMIT {most}"
+            try:
+                cursor.execute(query.encode(), place.parameters)
+            except psycopg.DataError as error:
+                why = str(error).splitlines()[0]
+                hint = "the value is of another type there; `ddlrepl errors show` has the LCR"
+                raise ApplyError(f"the row can't be looked for: {why}", code="APL-103", table=name, hint=hint) from None
+            return [dict(zip(layout.columns, row, strict=True)) for row in cursor.fetchall()]
+
+    @contextmanager
+    def session(self, fence: Fence) -> Iterator[PostgresLcrSession]:
+        with session(self.location, application_name=session_name("apply", self.holder, fence.token)) as connection:
+            limit(connection, self.lock_timeout)
+            with _origin(connection, apply_tables.origin(self.holder, connection.info.dbname)):
+                yield PostgresLcrSession(self, connection, fence)
+
+    def close(self) -> None:
+        self.connection.close()
+
+
+@dataclass
+class PostgresLcrSession(LcrSession):
+    """This session writes at a PostgreSQL target for one run of an apply client."""
+
+    target: PostgresLcrTarget
+    connection: Connection[Any]
+    fence: Fence
+    _layouts: dict[TableName, TableLayout | None] = field(default_factory=dict)
+
+    def run(self, work: Callable[[LcrTransaction], Result]) -> Result:
+        def once() -> Result:
+            with self.connection.transaction(), self.connection.cursor() as cursor:
+                state.hold(cursor, self.target.holder, epoch=self.fence.epoch, token=self.fence.token)
+                enforces = prepare_session(cursor).enforces
+                if enforces:  # at the source they were checked at the end, too
+                    cursor.execute("SET CONSTRAINTS ALL DEFERRED")
+                open_one = PostgresLcrTransaction(self.connection, self.target.holder, self._layouts)
+                result = work(open_one)
+                open_one.flush()
+                if enforces:
+                    open_one.check_constraints()
+                reach("apply.transaction")
+                return result
+
+        try:
+            return patiently(once, self.connection, self.target.location)
+        except BaseException:
+            self._layouts.clear()  # what was altered is undone
+            raise
+
+
+@contextmanager
+def _origin(connection: Connection[Any], name: str) -> Iterator[None]:
+    """Let the session's transactions carry a replication origin, where its role may: a capture there sees a tag."""
+    import psycopg
+
+    row = connection.execute(_MAY_HAVE_ORIGIN.encode()).fetchone()
+    if row is None or not row[0]:
+        yield
+        return
+    try:
+        with suppress(psycopg.errors.DuplicateObject):
+            if connection.execute("SELECT pg_replication_origin_oid(%s)", [name]).fetchone() == (None,):
+                connection.execute("SELECT pg_replication_origin_create(%s)", [name])
+        connection.execute("SELECT pg_replication_origin_session_setup(%s)", [name])
+    except (psycopg.errors.ConfigurationLimitExceeded, psycopg.errors.ObjectNotInPrerequisiteState) as error:
+        log.warning("changes at the target get no replication origin: %s", str(error).splitlines()[0])
+        yield
+        return
+    try:
+        yield
+    finally:
+        with suppress(psycopg.Error):
+            connection.execute("SELECT pg_replication_origin_session_reset()")

@@ -1,0 +1,241 @@
+"""Apply processes write what is in their queues to their targets, transaction by transaction."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+
+from airflow_ddlrepl.config.sections.location import resolve
+from airflow_ddlrepl.config.sections.streams import ApplyTarget
+from airflow_ddlrepl.engines import engine
+from airflow_ddlrepl.engines.lcr_target import FeedPosition, LcrSession, LcrTarget
+from airflow_ddlrepl.errors import ApplyError, ConfigError, Unreachable
+from airflow_ddlrepl.flow.run.context import RunContext
+from airflow_ddlrepl.flow.run.isolation import FailureIsolation
+from airflow_ddlrepl.flow.run.results import Printable
+from airflow_ddlrepl.flow.run.stage import stage
+from airflow_ddlrepl.flow.run.targets import about_target
+from airflow_ddlrepl.flow.streams.apply_feed import FeedApply
+from airflow_ddlrepl.flow.streams.apply_rules import ApplyRules
+from airflow_ddlrepl.flow.streams.clients import CAPTURE, Feed, StreamsClients
+from airflow_ddlrepl.flow.streams.handlers import Handlers
+from airflow_ddlrepl.flow.streams.propagation import lows, require_retained
+from airflow_ddlrepl.flow.streams.typed_values import TypedValues
+from airflow_ddlrepl.model.position import Position
+from airflow_ddlrepl.queues.reader import QueuedTransaction, QueueReader
+from airflow_ddlrepl.queues.stage import ClientStage
+from airflow_ddlrepl.streams.rules.client import Client, ClientKind
+from airflow_ddlrepl.trail.manifest import Segment
+
+
+@dataclass(frozen=True)
+class AppliedLcrs(Printable):
+    """This is what apply processes did: transactions, changes by kind, and transactions that failed, all of them now.
+
+    waiting: transactions in the error queues, by target, when they ended. discarded: messages that they have not taken,
+    by object and reason. positions: by target and feed.
+    """
+
+    transactions: int = 0
+    changes: dict[str, int] = field(default_factory=dict)
+    errors: int = 0
+    waiting: dict[str, int] = field(default_factory=dict)
+    discarded: dict[str, int] = field(default_factory=dict)
+    positions: dict[str, Position] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+    seconds: float = 0.0
+
+
+@dataclass
+class ApplyProcess:
+    """An apply process is one target with the client that writes it, as a run finds them. there: the database."""
+
+    clients: StreamsClients
+    target: ApplyTarget
+    client: Client
+    there: LcrTarget
+
+    @property
+    def rules(self) -> ApplyRules:
+        """Return the client's rules, with what its tables have already."""
+        settings = self.clients.environment.apply_settings(self.client.name)
+        stored = self.there.instantiations(self.client.name)
+        settings = replace(settings, applied=(*settings.applied, *stored))
+        return ApplyRules(self.client, settings, self.clients.functions, self.clients.database)
+
+    def handlers(self, rules: ApplyRules) -> Handlers:
+        """Return what applies the client's messages."""
+        return Handlers(self.client.name, rules.settings, rules.functions, TypedValues(self.clients.values))
+
+    @property
+    def name(self) -> str:
+        """Return the target's name."""
+        return self.target.name
+
+    def position(self, feed: Feed, known: Mapping[str, FeedPosition]) -> Position | None:
+        """Return up to where a feed is applied; None: nothing of it is, in the feed's epoch."""
+        found = known.get(feed.name)
+        return found.position if found is not None and found.epoch == feed.epoch else None
+
+    @contextmanager
+    def writing(self) -> Iterator[LcrSession]:
+        """Open a session that writes; every earlier run of the channel is stopped from writing there."""
+        run = self.clients.run
+        run.check_lock()
+        self.there.prepare(run.fence)
+        with self.there.session(run.fence) as session:
+            yield session
+
+
+@contextmanager
+def apply_process(clients: StreamsClients, target: ApplyTarget) -> Iterator[ApplyProcess]:
+    """Connect to the target of an apply process.
+
+    Raises RuleError RUL-113 where no call makes its client, Unreachable or ConfigError, which name the target.
+    """
+    client = clients.environment.existing_client(ClientKind.APPLY, target.apply)
+    run = clients.run
+    try:
+        location = resolve(target.location)
+        there = engine(location).lcr_target(location, run.channel.holder(target.name), target.lock_timeout)
+    except (Unreachable, ConfigError) as error:
+        raise about_target(target.name, error) from None
+    try:
+        yield ApplyProcess(clients, target, client, there)
+    finally:
+        there.close()
+
+
+@stage("apply")
+def apply(run: RunContext, target: str = "") -> AppliedLcrs:
+    """Apply what is in the queues of the apply processes; each goes as far as it can. target: only this one.
+
+    Raises ApplyError APL-110 or APL-111 where a transaction in the error queue stops a client, APL-113 where a rule
+    can't handle a message.
+    """
+    started = time.monotonic()
+    clients = StreamsClients(run)
+    total, isolation = _Total(), FailureIsolation()
+    for one in clients.section.targets:
+        if target in ("", one.name):
+            with isolation.one(one.name), apply_process(clients, one) as process:
+                _apply(process, total)
+    isolation.end()
+    return total.result(round(time.monotonic() - started, 2))
+
+
+def has_lcrs(run: RunContext) -> bool:
+    """Is there a segment that an apply process has yet to apply, or does an error stop one?"""
+    clients = StreamsClients(run)
+    for target in clients.section.targets:
+        with apply_process(clients, target) as process:
+            known = process.there.positions(process.client.name)
+            for feed in clients.require_fed(process.client):
+                if next(segments_from(feed, process.position(feed, known)), None) is not None:
+                    return True
+            settings = clients.environment.apply_settings(process.client.name)
+            if settings.disables_on_error and process.there.errors(process.client.name):
+                return True
+    return False
+
+
+def segments_from(feed: Feed, position: Position | None) -> Iterator[Segment]:
+    """Yield the segments of a feed that end behind a position, in order; None: all."""
+    found = lows(feed)
+    first = max((number for number, low in enumerate(found) if position is not None and low <= position), default=0)
+    for low in found[first:]:
+        segment = feed.trail.segment(feed.epoch, low)
+        if position is None or segment.high > position:
+            yield segment
+
+
+def applied_up_to(run: RunContext) -> Position | None:
+    """Return up to where all apply processes that read the channel's own trail have applied it; None: there is none."""
+    clients = StreamsClients(run)
+    found = []
+    for target in clients.section.targets:
+        with apply_process(clients, target) as process:
+            known = process.there.positions(process.client.name)
+            own = [feed for feed in clients.feeds(process.client.queue) if feed.name == CAPTURE]
+            found += [process.position(feed, known) or Position(0) for feed in own]
+    return min(found, default=None)
+
+
+class _Total:
+    """This total adds up what apply processes do."""
+
+    def __init__(self) -> None:
+        self.transactions = 0
+        self.errors = 0
+        self.changes: Counter[str] = Counter()
+        self.waiting: dict[str, int] = {}
+        self.discarded: Counter[str] = Counter()
+        self.positions: dict[str, Position] = {}
+        self.warnings: dict[str, None] = {}
+
+    def add(self, process: ApplyProcess, feed: FeedApply, at: Position) -> None:
+        """Add what was done of a feed."""
+        self.transactions += feed.done.transactions
+        self.errors += feed.done.failed
+        self.changes.update(feed.done.kinds)
+        self.positions[f"{process.name}:{feed.feed}"] = at
+
+    def result(self, seconds: float) -> AppliedLcrs:
+        """Return the sum as a result."""
+        known = dict(self.changes), self.errors, self.waiting, dict(self.discarded), self.positions
+        return AppliedLcrs(self.transactions, *known, tuple(self.warnings), seconds)
+
+
+def _apply(process: ApplyProcess, total: _Total) -> None:
+    client, rules = process.client, process.rules
+    rules.require_functions()
+    feeds = process.clients.require_fed(client)
+    with process.writing() as session:
+        _require_enabled(process, rules)
+        known = process.there.positions(client.name)
+        for feed in feeds:
+            position = process.position(feed, known)
+            if feed.name == CAPTURE:
+                require_retained(process.clients.run, client, position)
+            one = FeedApply(session, rules, process.handlers(rules), feed.name, feed.epoch, process.clients.database)
+            try:
+                for segment in segments_from(feed, position):
+                    position = one.run(
+                        _transactions(process, feed, segment, rules), position or segment.low, segment.high
+                    )
+            finally:
+                total.add(process, one, position or Position(0))
+        waiting = process.there.errors(client.name)
+    if waiting:
+        total.waiting[process.name] = len(waiting)
+        total.warnings[f"target {process.name}: {len(waiting)} transactions wait in the error queue"] = None
+    total.discarded.update(rules.discarded)
+    total.warnings.update(rules.warnings)
+
+
+def _transactions(
+    process: ApplyProcess, feed: Feed, segment: Segment, rules: ApplyRules
+) -> Iterable[QueuedTransaction]:
+    """Return the transactions of a segment with all messages; `ApplyRules` decides about them one by one."""
+    every = ClientStage(Client(process.client.name, ClientKind.APPLY), process.clients.database, process.clients.values)
+    values = process.clients.values
+    return QueueReader(feed.trail, every, values, feed.message_class, is_typed=rules.reads_values).transactions(segment)
+
+
+def _require_enabled(process: ApplyProcess, rules: ApplyRules) -> None:
+    """Raise ApplyError APL-111 where a transaction in the error queue has disabled the client."""
+    waiting = process.there.errors(process.client.name)
+    if waiting and rules.settings.disables_on_error:
+        first = waiting[0]
+        raise ApplyError(
+            f"apply client {process.client.name} is disabled: {len(waiting)} transactions wait in its error queue, the"
+            f" first because of: {first.failed.error}",
+            code="APL-111",
+            target=process.name,
+            at=first.failed.lsn,
+            hint=f"`ddlrepl errors show {process.name}/{first.number}`; then `errors retry --all` or `errors delete`;"
+            " or set_parameter disable_on_error N",
+        )

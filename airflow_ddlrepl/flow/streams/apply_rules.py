@@ -1,0 +1,247 @@
+"""The rules of an apply client decide about each message of its queue, and transform those that it takes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+from airflow_ddlrepl.config.goldengate.dialect import Dialect
+from airflow_ddlrepl.errors import RuleError
+from airflow_ddlrepl.goldengate.statement.spelling import spell
+from airflow_ddlrepl.model.change import Event, EventKind
+from airflow_ddlrepl.model.position import LogKey
+from airflow_ddlrepl.model.table import Table
+from airflow_ddlrepl.queues.ddl_lcrs import ddl_lcrs
+from airflow_ddlrepl.queues.lcr_batch import value_text
+from airflow_ddlrepl.queues.reader import Queued
+from airflow_ddlrepl.streams.apply_message import ApplyMessage
+from airflow_ddlrepl.streams.condition import tree
+from airflow_ddlrepl.streams.messages import Command, DdlLcr, Message, MessageClass, RowLcr, UserMessage
+from airflow_ddlrepl.streams.rules.apply_settings import ENQUEUE, EXECUTE, ApplySettings
+from airflow_ddlrepl.streams.rules.client import Client
+from airflow_ddlrepl.streams.rules.decide import Reason, Verdict, decide
+from airflow_ddlrepl.streams.rules.rule import ActionContext, Rule
+from airflow_ddlrepl.streams.rules.transform import transform
+from airflow_ddlrepl.streams.transformations.declared import Declared, RenameColumn, in_order
+
+OTHER_DATABASE = "it is not of the client's source database"
+INSTANTIATED = "the target has it already (instantiation)"
+_FIXED = ("source_database", "transaction_id", "scn", "commit_scn")
+
+
+class Functions(Protocol):
+    """These are the functions that a channel lists for rules and handlers, by name."""
+
+    def require(self, names: Iterable[str]) -> None:
+        """Raise RuleError RUL-134 or RUL-135 for a name that can't be called."""
+        ...
+
+    def function(self, name: str) -> Callable[..., Any]:
+        """Return the function of a name. Raises RuleError RUL-134 and RUL-135."""
+        ...
+
+    def called(self, name: str, message: Message, *, is_array: bool) -> list[Message]:
+        """Return what a function gives for a message. Raises RuleError RUL-136 and RUL-137."""
+        ...
+
+
+@dataclass
+class ApplyRules:
+    """The rules of an apply client with what it does besides them. database: the name of the source's.
+
+    discarded: how many messages it has not taken, by object and reason. warnings: about rules that contradict each
+    other. evaluated: how many conditions were evaluated.
+    """
+
+    client: Client
+    settings: ApplySettings
+    functions: Functions
+    database: str
+    discarded: Counter[str] = field(default_factory=Counter)
+    warnings: dict[str, None] = field(default_factory=dict)
+    evaluated: int = 0
+    _shapes: dict[tuple[int, tuple[Declared, ...]], tuple[Table, Table]] = field(default_factory=dict)
+
+    def require_functions(self) -> None:
+        """Raise RuleError RUL-134 or RUL-135 where a rule or a handler names a function that can't be called."""
+        self.functions.require(rule.action.function for rule in self._rules() if rule.action.function)
+        self.functions.require(sorted(self.settings.functions))
+
+    @property
+    def reads_values(self) -> bool:
+        """Return whether a rule compares values of rows, or a function gets them: then they are needed with types."""
+        return any(
+            rule.action.function or any(isinstance(node, tree.ColumnValue) for node in rule.condition.walk())
+            for rule in self._rules()
+        )
+
+    def _rules(self) -> list[Rule]:
+        sets = [rules for rules in (self.client.positive, self.client.negative) if rules is not None]
+        return [rule for one in sets for rule in one.rules.values()]
+
+    def taken(self, incoming: Queued) -> list[ApplyMessage]:
+        """Return a message as the client's rules leave it; of a statement one for each object that the client takes.
+
+        Raises RuleError (RUL-…) where a condition or a transformation fails: then the message waits.
+        """
+        lcrs = ddl_lcrs(incoming.event, self.database) if incoming.event is not None else []
+        each = [replace(incoming, message=lcr, typed=lcr) for lcr in lcrs] or [incoming]
+        return [found for one in each if (found := self._one(one)) is not None]
+
+    def _one(self, incoming: Queued) -> ApplyMessage | None:
+        incoming = _with_old_key(incoming)
+        verdict = decide(self.client, incoming.typed)
+        self.evaluated += sum(verdict.evaluated)
+        self.warnings.update(dict.fromkeys(verdict.warnings))
+        why = "" if verdict.is_taken else verdict.why
+        if not why and not isinstance(incoming.message, UserMessage):
+            why = self._passed_over(incoming.message, incoming.key)
+        if why:
+            if verdict.reason is Reason.MISSING_COLUMN:
+                raise _lacks_old_values(incoming.message, verdict)
+            self.discarded[f"{_object(incoming.message)}: {why}"] += 1
+            return None
+        action = verdict.rule.action if verdict.rule is not None else ActionContext()
+        message = self._transformed(incoming, verdict, action)
+        return self._for_apply(incoming, message, action)
+
+    def _passed_over(self, lcr: RowLcr | DdlLcr, key: LogKey) -> str:
+        if self.settings.source_database not in ("", lcr.source_database):
+            return OTHER_DATABASE
+        commit_scn = key.lsn if lcr.commit_scn is None else lcr.commit_scn
+        return INSTANTIATED if any(one.has(lcr, commit_scn) for one in self.settings.applied) else ""
+
+    def _transformed(self, incoming: Queued, verdict: Verdict, action: ActionContext) -> Message:
+        """Return a message as row migration, declared changes and the function leave it; values of a row are texts."""
+        _require_whole_insert(incoming, action)
+        if not action.function:
+            return _with_texts(transform(incoming.message, verdict), {}, {})
+        before = transform(incoming.typed, verdict)
+        texts = transform(incoming.message, verdict)
+        (after,) = self.functions.called(action.function, before, is_array=False)
+        if not isinstance(incoming.message, UserMessage) and not isinstance(after, UserMessage):
+            after = replace(after, **{name: getattr(incoming.message, name) for name in _FIXED})
+        if isinstance(before, RowLcr) and isinstance(texts, RowLcr):
+            return _with_texts(after, {"old": before.old, "new": before.new}, {"old": texts.old, "new": texts.new})
+        return _with_texts(after, {}, {})
+
+    def _for_apply(self, incoming: Queued, message: Message, action: ActionContext) -> ApplyMessage:
+        shape = incoming.shape
+        keys = incoming.key_columns
+        if shape is not None and shape.key is not None:  # a log with whole old rows calls all columns a key
+            known = {column.id: column.name for column in shape.columns}
+            keys = tuple(known[number] for number in shape.key.columns if number in known)
+        for one in in_order(action.declared):
+            if isinstance(one, RenameColumn):
+                keys = tuple(one.to if column == one.column else column for column in keys)
+        if shape is not None and action.declared:
+            shape = self._renamed(shape, action.declared)
+        settings = incoming.event.settings if incoming.event is not None else {}
+        if isinstance(message, DdlLcr) and not message.text and incoming.event is not None:
+            message = replace(message, text=_truncating(incoming.event))
+        return ApplyMessage(
+            message,
+            keys,
+            shape,
+            str(settings.get("search_path") or ""),
+            str(settings.get("timezone") or ""),
+            str(action.pairs.get(ENQUEUE) or ""),
+            action.pairs.get(EXECUTE) != "NO",
+            incoming.key,
+        )
+
+    def _renamed(self, shape: Table, declared: tuple[Declared, ...]) -> Table:
+        """Return a shape with its columns renamed as declared; always the same object for the same shape."""
+        key = (id(shape), declared)
+        if key not in self._shapes:
+            columns = shape.columns
+            for one in in_order(declared):
+                if isinstance(one, RenameColumn):
+                    columns = tuple(replace(c, name=one.to) if c.name == one.column else c for c in columns)
+            self._shapes[key] = (shape, shape.with_(columns=columns))
+        return self._shapes[key][1]
+
+
+def _with_old_key(incoming: Queued) -> Queued:
+    """Return an update from a log with its old key: the log has it only where the key changes."""
+    lcr, typed = incoming.message, incoming.typed
+    if not isinstance(lcr, RowLcr) or not isinstance(typed, RowLcr) or lcr.command is not Command.UPDATE:
+        return incoming
+    missing = [name for name in incoming.key_columns if name not in lcr.old and name in lcr.new]
+    if not missing or lcr.message_class is not MessageClass.CAPTURED:
+        return incoming
+    text, value = ({**{name: one.new[name] for name in missing}, **one.old} for one in (lcr, typed))
+    return replace(incoming, message=replace(lcr, old=text), typed=replace(typed, old=value))
+
+
+def _lacks_old_values(message: Message, verdict: Verdict) -> RuleError:
+    return RuleError(
+        f"{_object(message)}: {verdict.why}",
+        code="RUL-132",
+        table=_object(message),
+        hint=f"ALTER TABLE {_object(message)} REPLICA IDENTITY FULL at the source; rows that were changed before then"
+        " stay without their old values: load the table again",
+    )
+
+
+def _require_whole_insert(incoming: Queued, action: ActionContext) -> None:
+    """Raise RuleError RUL-133 where an update that comes into a subset lacks values of the row."""
+    lcr = incoming.message
+    if action.subset is not Command.INSERT or not isinstance(lcr, RowLcr) or incoming.shape is None:
+        return
+    missing = [one.name for one in incoming.shape.columns if one.name not in {*lcr.old, *lcr.new}]
+    if lcr.command is Command.UPDATE and missing:
+        raise RuleError(
+            f"an update of {_object(lcr)} comes into a subset, and the log does not have its {', '.join(missing)}",
+            code="RUL-133",
+            table=_object(lcr),
+            hint="ALTER TABLE … REPLICA IDENTITY FULL lets the log have whole rows",
+        )
+
+
+def _with_texts(
+    message: Message, typed: Mapping[str, Mapping[str, Any]], texts: Mapping[str, Mapping[str, Any]]
+) -> Message:
+    """Return a message with texts as the values of a row: what is as before keeps its exact text.
+
+    typed, texts: the values of both images before. Raises RuleError RUL-136 for a value that no column holds.
+    """
+    if not isinstance(message, RowLcr):
+        return message
+
+    def image(side: str) -> dict[str, str | None]:
+        before, exact = typed.get(side, {}), texts.get(side, {})
+        return {
+            name: exact[name]
+            if name in before and name in exact and before[name] == value and type(before[name]) is type(value)
+            else text_of(message, name, value)
+            for name, value in getattr(message, side).items()
+        }
+
+    return replace(message, old=image("old"), new=image("new"))
+
+
+def text_of(lcr: RowLcr, column: str, value: Any) -> str | None:
+    """Return a column's value as text. Raises RuleError RUL-136 for a value that no column holds."""
+    try:
+        return value_text(value)
+    except ValueError as error:
+        raise RuleError(
+            f"{column} of {lcr.owner}.{lcr.name}: {error}",
+            code="RUL-136",
+            hint="a function gives texts, numbers, booleans, dates and bytes; other values as text",
+        ) from None
+
+
+def _truncating(event: Event) -> str:
+    """Return the text of a TRUNCATE, of which the log has the tables alone; empty: it is another statement."""
+    if event.kind is not EventKind.TRUNCATE:
+        return ""
+    names = ", ".join(".".join(spell(part, Dialect.POSTGRES) for part in name) for _, name in event.dropped)
+    return f"TRUNCATE TABLE {names}{' RESTART IDENTITY' if event.settings.get('restart_identity') else ''}"
+
+
+def _object(message: Message) -> str:
+    return message.type if isinstance(message, UserMessage) else f"{message.owner}.{message.name}"
