@@ -13,7 +13,7 @@ from airflow_ddlrepl.config.goldengate.extract import ExtractParameters
 from airflow_ddlrepl.config.sections.ignored_sessions import NO_SESSIONS, IgnoredSessions
 from airflow_ddlrepl.engines.sequences import Sequences
 from airflow_ddlrepl.engines.source_catalog import SourceCatalog
-from airflow_ddlrepl.engines.sync_capture import SyncCapture
+from airflow_ddlrepl.engines.sync_capture import SyncCaptures
 from airflow_ddlrepl.model.lineage import Lineage
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Position
@@ -271,8 +271,9 @@ class Source(Protocol):
         """Return the catalog: the tables that the source has."""
         ...
 
-    def sync_capture(self, rules: ClientRules) -> SyncCapture:
-        """Return a synchronous capture of the channel by these rules."""
+    @property
+    def sync_captures(self) -> SyncCaptures:
+        """Return the synchronous captures of the channel."""
         ...
 
     @property

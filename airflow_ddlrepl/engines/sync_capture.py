@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from airflow_ddlrepl.model.position import Position
+from airflow_ddlrepl.queues.ruled_writer import ClientRules
 from airflow_ddlrepl.trail.manifest import Part
 
 NUMBER_BITS = 32
@@ -66,12 +67,11 @@ class CapturedWindow:
 class SyncCapture(Protocol):
     """A synchronous capture is one client's triggers at a source, and what they have captured."""
 
-    def prepare(self) -> Prepared:
-        """Bring the triggers up to the client's rules. A second time it changes nothing."""
-        ...
+    def prepare(self, last: int) -> Prepared:
+        """Bring the triggers up to the client's rules. A second time it changes nothing.
 
-    def remove(self) -> list[str]:
-        """Remove the triggers and what they have captured; return what was removed."""
+        last: the number of the newest window in the client's feed; 0: there is none.
+        """
         ...
 
     def open_window(self) -> CapturedWindow | None:
@@ -87,4 +87,20 @@ class SyncCapture(Protocol):
 
     def close_window(self, window: CapturedWindow) -> None:
         """Delete a window's rows, which must be in a published segment."""
+        ...
+
+
+class SyncCaptures(Protocol):
+    """These are the synchronous captures that a channel has at its source."""
+
+    def of(self, rules: ClientRules) -> SyncCapture:
+        """Return the synchronous capture of a client, prepared or not."""
+        ...
+
+    def clients(self) -> list[str]:
+        """Return the names of the clients that are prepared, whatever the channel file has by now."""
+        ...
+
+    def remove(self, client: str) -> list[str]:
+        """Remove a client's triggers and what they have captured; return what was removed, in words."""
         ...

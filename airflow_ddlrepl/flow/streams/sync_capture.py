@@ -13,13 +13,14 @@ from dataclasses import dataclass, field
 
 import pyarrow.compute as pc
 
-from airflow_ddlrepl.engines.sync_capture import CapturedWindow, FeedPlace, Prepared, SyncCapture
+from airflow_ddlrepl.engines.sync_capture import NUMBER_BITS, CapturedWindow, FeedPlace, Prepared, SyncCapture
 from airflow_ddlrepl.errors import DdlReplError, SourceError
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.run.results import Printable
 from airflow_ddlrepl.flow.run.stage import stage
 from airflow_ddlrepl.flow.streams.clients import Feed, StreamsClients
+from airflow_ddlrepl.flow.streams.propagation import lows
 from airflow_ddlrepl.streams.messages import MessageClass
 from airflow_ddlrepl.streams.rules.client import Client, ClientKind
 from airflow_ddlrepl.trail.manifest import Segment
@@ -53,11 +54,14 @@ class SyncCaptured(Printable):
 def sync_capture(run: RunContext) -> SyncCaptured:
     """Bring everything into the queues that triggers have captured in transactions which have ended.
 
-    The triggers are brought up to the rules first. Raises RuleError for rules that triggers can't have, SourceError
-    SRC-192 when the source was set back behind a feed.
+    The triggers are brought up to the rules first; those of clients that the channel file no longer has are removed.
+    Raises RuleError for rules that triggers can't have, SourceError SRC-192 when the source was set back behind a feed.
     """
     clients, found = StreamsClients(run), SyncCaptured()
-    for client in clients.of_kind(ClientKind.SYNC_CAPTURE):
+    captures = clients.of_kind(ClientKind.SYNC_CAPTURE)
+    for name in sorted({*run.source.sync_captures.clients()} - {client.name for client in captures}):
+        found = found.and_then(SyncCaptured(changes=remove_sync_capture(run, name)))
+    for client in captures:
         found = found.and_then(sync_capture_client(clients, client))
     return found
 
@@ -66,8 +70,8 @@ def sync_capture_client(clients: StreamsClients, client: Client) -> SyncCaptured
     """Bring into its queue what one client has captured, as `sync_capture` does."""
     started = time.monotonic()
     run, feed = clients.run, feed_of(clients, client)
-    capture = run.source.sync_capture(clients.rules(client))
-    prepared = capture.prepare()
+    capture = run.source.sync_captures.of(clients.rules(client))
+    prepared = capture.prepare(last_window(feed))
     _warn(client, prepared)
     rows = transactions = segments = 0
     truncated: dict[str, None] = {}
@@ -87,14 +91,17 @@ def sync_capture_client(clients: StreamsClients, client: Client) -> SyncCaptured
     return SyncCaptured({client.name: rows}, transactions, segments, *told, seconds)
 
 
-def has_captured(run: RunContext) -> bool:
-    """Would a run of synchronous captures find anything? Yes, where that is not known."""
-    return bool(StreamsClients(run).of_kind(ClientKind.SYNC_CAPTURE))
+def remove_sync_capture(run: RunContext, name: str) -> tuple[str, ...]:
+    """Remove a client's triggers at the source, with what no run has read; return what was removed, in words."""
+    changes = run.source.sync_captures.remove(name)
+    for change in changes:
+        log.warning("synchronous capture %s is removed: %s", name, change)
+    return tuple(changes)
 
 
-def remove_sync_capture(clients: StreamsClients, client: Client) -> list[str]:
-    """Remove a client's triggers at the source, with what no run has brought into its queue; return what is gone."""
-    return clients.run.source.sync_capture(clients.rules(client)).remove()
+def last_window(feed: Feed) -> int:
+    """Return the number of the newest window in a feed; 0 where there is none."""
+    return max((low >> NUMBER_BITS for low in lows(feed)), default=0)
 
 
 def feed_of(clients: StreamsClients, client: Client) -> Feed:

@@ -94,10 +94,9 @@ class Capturing:
         process.join(60)
         assert process.exitcode == -9, (point, process.exitcode)
 
-    def remove(self) -> list[str]:
+    def remove(self) -> tuple[str, ...]:
         with self.clients() as clients:
-            (client,) = clients.of_kind(ClientKind.SYNC_CAPTURE)
-            return remove_sync_capture(clients, client)
+            return remove_sync_capture(clients.run, "sync")
 
     def transactions(self) -> list[dict[str, Any]]:
         """The feed's transactions, in their order."""

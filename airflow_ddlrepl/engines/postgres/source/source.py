@@ -34,14 +34,12 @@ from airflow_ddlrepl.engines.postgres.source.exported_snapshot import ExportedSn
 from airflow_ddlrepl.engines.postgres.source.members import PostgresMembership
 from airflow_ddlrepl.engines.postgres.source.privileges import missing_rights
 from airflow_ddlrepl.engines.postgres.source.writers import writers
-from airflow_ddlrepl.engines.postgres.sync_capture.setup import Setup
-from airflow_ddlrepl.engines.postgres.sync_capture.sync_capture import PostgresSyncCapture
+from airflow_ddlrepl.engines.postgres.sync_capture.sync_capture import PostgresSyncCaptures
 from airflow_ddlrepl.engines.source import Activation, LogWindow, Problem, RowSelection, Writer
 from airflow_ddlrepl.errors import SourceError
 from airflow_ddlrepl.model.lineage import Lineage
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.ports.work import Runner
-from airflow_ddlrepl.queues.ruled_writer import ClientRules
 from airflow_ddlrepl.trail.loads import LoadedTable
 from airflow_ddlrepl.trail.manifest import Part
 
@@ -162,9 +160,10 @@ class PostgresSource:
         """Return the catalog: the tables that the database has."""
         return PostgresCatalog(self.connection, self.publication)
 
-    def sync_capture(self, rules: ClientRules) -> PostgresSyncCapture:
-        """Return a synchronous capture of the channel; see `PostgresSyncCapture`."""
-        return PostgresSyncCapture(self.connection, Setup(self.channel, rules))
+    @property
+    def sync_captures(self) -> PostgresSyncCaptures:
+        """Return the synchronous captures of the channel."""
+        return PostgresSyncCaptures(self.connection, self.channel)
 
     @property
     def sequences(self) -> SourceSequences:

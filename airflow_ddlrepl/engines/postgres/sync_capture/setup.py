@@ -114,29 +114,42 @@ def install(connection: Connection[Any]) -> bool:
     return True
 
 
+def clients(connection: Connection[Any], channel: str) -> list[str]:
+    """Return the names of the channel's synchronous captures that are prepared."""
+    if not _is_there(connection):
+        return []
+    query = "SELECT client FROM ddlrepl.captured_windows WHERE channel = %s ORDER BY 1"
+    return [row[0] for row in connection.execute(query, [channel]).fetchall()]
+
+
 def remove(connection: Connection[Any], channel: str, client: str) -> list[str]:
     """Remove a synchronous capture and what it has captured; return what was removed.
 
     With the last capture the tables that all share go, too.
     """
-    names = CaptureNames(channel, client)
-    if connection.execute("SELECT to_regclass('ddlrepl.captured_lcrs') IS NULL").fetchone() == (True,):
+    if not _is_there(connection):
         return []
+    names = CaptureNames(channel, client)
     with _rights(connection):
         changes = _tend_triggers(connection, names, ())
         with connection.transaction():
             if connection.execute(_FUNCTION, [names.function]).fetchone() is not None:
                 connection.execute(f"DROP FUNCTION ddlrepl.{quote(names.function)}()".encode())
                 changes.append(f"function ddlrepl.{names.function}")
-            for table in TABLES[:2]:
-                connection.execute(
-                    f"DELETE FROM ddlrepl.{table} WHERE channel = %s AND client = %s".encode(), [channel, client]
-                )
+            of_client = [channel, client]
+            gone = connection.execute("DELETE FROM ddlrepl.captured_lcrs WHERE channel = %s AND client = %s", of_client)
+            connection.execute("DELETE FROM ddlrepl.captured_windows WHERE channel = %s AND client = %s", of_client)
+            if gone.rowcount:
+                changes.append(f"{gone.rowcount} captured changes that no run has read")
         if connection.execute(_OTHERS).fetchone() is None:
             with connection.transaction():
                 connection.execute(_DROP.encode())
             changes.append("table ddlrepl.captured_lcrs")
     return changes
+
+
+def _is_there(connection: Connection[Any]) -> bool:
+    return connection.execute("SELECT to_regclass('ddlrepl.captured_windows') IS NOT NULL").fetchone() == (True,)
 
 
 _LETTERS = """

@@ -10,6 +10,7 @@ from airflow_ddlrepl.engines.postgres.sync_capture.setup import Setup
 from airflow_ddlrepl.engines.postgres.sync_capture.window import Windows
 from airflow_ddlrepl.engines.postgres.sync_capture.write_window import write_rows
 from airflow_ddlrepl.engines.sync_capture import CapturedWindow, FeedPlace, Prepared
+from airflow_ddlrepl.queues.ruled_writer import ClientRules
 from airflow_ddlrepl.trail.manifest import Part
 from airflow_ddlrepl.trail.store import Trail
 from airflow_ddlrepl.trail.writer import PartWriter
@@ -25,13 +26,11 @@ class PostgresSyncCapture:
     connection: Connection[Any]
     of: Setup
 
-    def prepare(self) -> Prepared:
-        """Bring the triggers up to the rules, as `setup.prepare` does."""
-        return setup.prepare(self.connection, self.of)
-
-    def remove(self) -> list[str]:
-        """Remove the triggers and what they have captured, as `setup.remove` does."""
-        return setup.remove(self.connection, self.of.channel, self.of.rules.client.name)
+    def prepare(self, last: int) -> Prepared:
+        """Bring the triggers up to the rules, as `setup.prepare` does. last: the newest window in the feed."""
+        found = setup.prepare(self.connection, self.of)
+        self._windows.register(last)
+        return found
 
     def open_window(self) -> CapturedWindow | None:
         """Return the window that is open, or open one; None when nothing is captured."""
@@ -53,3 +52,23 @@ class PostgresSyncCapture:
     @property
     def _windows(self) -> Windows:
         return Windows(self.connection, self.of.channel, self.of.rules.client.name)
+
+
+@dataclass(frozen=True, slots=True)
+class PostgresSyncCaptures:
+    """These are the synchronous captures of a channel. connection: to the source, in autocommit mode."""
+
+    connection: Connection[Any]
+    channel: str
+
+    def of(self, rules: ClientRules) -> PostgresSyncCapture:
+        """Return the synchronous capture of a client."""
+        return PostgresSyncCapture(self.connection, Setup(self.channel, rules))
+
+    def clients(self) -> list[str]:
+        """Return the names of the clients that are prepared."""
+        return setup.clients(self.connection, self.channel)
+
+    def remove(self, client: str) -> list[str]:
+        """Remove a client's triggers and what they have captured, as `setup.remove` does."""
+        return setup.remove(self.connection, self.channel, client)

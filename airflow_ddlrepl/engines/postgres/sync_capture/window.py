@@ -34,11 +34,14 @@ WHERE {_OF_CLIENT} AND pg_visible_in_snapshot(l.xid, w.ended)
 _LAST = """
 SELECT number, is_open FROM ddlrepl.captured_windows WHERE channel = %(channel)s AND client = %(client)s FOR UPDATE
 """
+_REGISTER = """
+INSERT INTO ddlrepl.captured_windows (channel, client, number, ended, is_open)
+VALUES (%(channel)s, %(client)s, %(number)s, pg_current_snapshot(), false) ON CONFLICT DO NOTHING
+"""
 _OPEN = f"""
-INSERT INTO ddlrepl.captured_windows AS w (channel, client, number, ended, is_open)
-SELECT %(channel)s, %(client)s, 1, pg_current_snapshot(), true
-WHERE EXISTS (SELECT FROM ddlrepl.captured_lcrs l WHERE {_OF_CLIENT})
-ON CONFLICT (channel, client) DO UPDATE SET number = w.number + 1, ended = excluded.ended, is_open = true
+UPDATE ddlrepl.captured_windows w SET number = w.number + 1, ended = pg_current_snapshot(), is_open = true
+WHERE w.channel = %(channel)s AND w.client = %(client)s
+  AND EXISTS (SELECT FROM ddlrepl.captured_lcrs l WHERE {_OF_CLIENT})
 RETURNING number
 """
 _FACTS = f"""
@@ -101,6 +104,10 @@ class Windows:
     connection: Connection[Any]
     channel: str
     client: str
+
+    def register(self, last: int) -> None:
+        """Note that the client is prepared, if nobody has yet. last: the number of the newest window in its feed."""
+        self.connection.execute(_REGISTER, {**self._known, "number": last})
 
     def open(self) -> CapturedWindow | None:
         """Return the window that is open, or open one; None when nothing is captured."""
