@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
 from typing import Any
@@ -37,6 +38,15 @@ class EventKind(StrEnum):
 def counted(text: str | None) -> int:
     """Return how many changes the text of an event of kind IGNORED counts, such as `2 deletes, 1 inserts`."""
     return sum(int(number) for number in re.findall(r"\d+", text or ""))
+
+
+REPLACED = "a capture process gives it other names or another text, in which it comes next in the queue"
+"""Why an event is discarded of which a capture process has made another one, in the same queue."""
+
+
+def of_source(events: Iterable[Event]) -> list[Event]:
+    """Return those of the events that say what happened at the source, without those that clients have made of them."""
+    return [event for event in events if not event.is_transformed]
 
 
 def why_ignored(event: Event) -> str:
@@ -74,6 +84,7 @@ class Event:
     setting): `dropped` names the table, if there is one, `statement` counts them, and `key` is behind the last of them.
     ignored: the setting that ignores the transaction's session, `name purge*`; targets discard what the event did.
     discarded: why an Extract discards the statement, in words; targets discard what it did, too.
+    is_transformed: a client of Streams has given it other names or another text: it says nothing about the source.
     is_inspected: not from the log; an inspection of the catalog found the shape (D3b), so the
     statements between are unknown.
     """
@@ -98,6 +109,7 @@ class Event:
     is_inspected: bool = False
     ignored: str = ""
     discarded: str = ""
+    is_transformed: bool = False
 
     @property
     def begin(self) -> Position:
@@ -132,6 +144,7 @@ class Event:
             "is_inspected": self.is_inspected,
             "ignored": self.ignored,
             "discarded": self.discarded,
+            "is_transformed": self.is_transformed,
         }
 
     @classmethod

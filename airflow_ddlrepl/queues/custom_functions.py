@@ -6,7 +6,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import Any
 
@@ -16,7 +16,10 @@ from airflow_ddlrepl.streams.messages import DdlLcr, Message, RowLcr, UserMessag
 MOST_MESSAGES = 1024
 """How many messages a function may give for one."""
 SECONDS = 60.0
-_FIXED = ("scn", "commit_scn", "transaction_id", "source_time", "source_database", "message_class")
+BATCHES = "takes_batches"
+"""The attribute of functions that take batches of rows."""
+_FIXED = ("scn", "commit_scn", "transaction_id", "source_time", "source_database", "message_class", "extra")
+"""What an LCR has of its change at the source: whatever a function sets, the result has what the original had."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,49 +64,65 @@ class CustomFunctions:
 
         Raises RuleError RUL-136 for what it must not give, RUL-137 where it raises or takes too long.
         """
+        given = self._guarded(name, message, what_of(message))
+        if is_array and not isinstance(given, list | tuple):
+            raise refused(name, what_of(message), "no list of messages")
+        found: list[Any] = list(given) if is_array else [given]
+        if len(found) > MOST_MESSAGES:
+            raise refused(name, what_of(message), f"{len(found)} messages, and {MOST_MESSAGES} are the most")
+        return [_allowed(name, message, one) for one in found]
+
+    def takes_batches(self, name: str) -> bool:
+        """Return whether a function takes batches of rows, as `queues.functions.takes_batches` marks it."""
+        return bool(getattr(self.function(name), BATCHES, False))
+
+    def called_with_batch(self, name: str, batch: Any, what: str) -> Any:
+        """Return what a function gives for a batch of rows. Raises RuleError RUL-137 where it raises or takes too long.
+
+        what: the rows, in words.
+        """
+        return self._guarded(name, batch, what)
+
+    def _guarded(self, name: str, given: Any, what: str) -> Any:
         function = self.function(name)
         try:
             with _limited(self.seconds):
-                given = function(message)
+                return function(given)
         except Exception as error:
             raise RuleError(
-                f"function {name} failed for {_what(message)}: {type(error).__name__}: {error}",
+                f"function {name} failed for {what}: {type(error).__name__}: {error}",
                 code="RUL-137",
                 hint="correct the function, or take it from the rule; the message waits",
             ) from error
-        if is_array and not isinstance(given, list | tuple):
-            raise _refused(name, message, "no list of messages")
-        found: list[Any] = list(given) if is_array else [given]
-        if len(found) > MOST_MESSAGES:
-            raise _refused(name, message, f"{len(found)} messages, and {MOST_MESSAGES} are the most")
-        for one in found:
-            _require_allowed(name, message, one, is_array=is_array)
-        return found
 
 
-def _require_allowed(name: str, before: Message, after: Any, *, is_array: bool) -> None:
+def _allowed(name: str, before: Message, after: Any) -> Message:
+    """Return a function's result with what it can't change. Raises RuleError RUL-136."""
     if not isinstance(after, RowLcr | DdlLcr | UserMessage):
-        raise _refused(name, before, f"a {type(after).__name__}, no message")
-    if isinstance(before, UserMessage) or isinstance(after, UserMessage):
-        if not is_array and isinstance(before, UserMessage) is not isinstance(after, UserMessage):
-            raise _refused(name, before, "another kind of message")
-        return
+        raise refused(name, what_of(before), f"a {type(after).__name__}, no message")
+    if isinstance(before, UserMessage):
+        return replace(after, message_class=before.message_class)
+    if isinstance(after, UserMessage):
+        raise refused(name, what_of(before), "a user message, and an LCR stays one")
     if type(after) is not type(before):
-        raise _refused(name, before, "another kind of LCR")
-    for one in _FIXED:
-        if getattr(after, one) != getattr(before, one):
-            raise _refused(name, before, f"another {one}, which no transformation may change")
+        raise refused(name, what_of(before), "another kind of LCR")
+    if after.tag not in (None, before.tag):
+        raise refused(name, what_of(before), "another tag, which a transaction has as a whole")
+    wrong = {one: getattr(before, one) for one in (*_FIXED, "tag") if getattr(after, one) != getattr(before, one)}
+    return replace(after, **wrong) if wrong else after
 
 
-def _refused(name: str, message: Message, what: str) -> RuleError:
+def refused(name: str, of: str, what: str, hint: str = "") -> RuleError:
+    """Return the error for what a function must not give. of: the message; what: that it gave, in words."""
     return RuleError(
-        f"function {name} gave {what} for {_what(message)}",
+        f"function {name} gave {what} for {of}",
         code="RUL-136",
-        hint="a function gives a message of the same kind, with the same position and transaction",
+        hint=hint or "a function gives a message of the same kind: a row change, a DDL statement, a user message",
     )
 
 
-def _what(message: Message) -> str:
+def what_of(message: Message) -> str:
+    """Return a message in words."""
     if isinstance(message, UserMessage):
         return f"a message {message.type}"
     return f"{message.command} of {message.owner}.{message.name}"

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
+from airflow_ddlrepl.config.goldengate.dialect import Dialect
 from airflow_ddlrepl.goldengate.event_record import record_of
 from airflow_ddlrepl.goldengate.statement.comments import split_comments
 from airflow_ddlrepl.goldengate.statement.names import WITH_BASE, read
 from airflow_ddlrepl.goldengate.statement.objects import base_and_derived
+from airflow_ddlrepl.goldengate.statement.scan import Kind, scan
+from airflow_ddlrepl.goldengate.statement.spelling import spell
 from airflow_ddlrepl.model.change import Event, EventKind
 from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.queues.custom_functions import refused, what_of
 from airflow_ddlrepl.streams.messages import DdlLcr
 
 TABLE = "TABLE"
@@ -40,6 +45,65 @@ def ddl_lcrs(event: Event, database: str) -> list[DdlLcr]:
         names = [_unknown(record.schema) if first is None else TableName(first.schema or record.schema, first.name)]
     object_type = reading.object_type or (TABLE if is_table else "")
     return [_lcr(event, database, command, name, (object_type, name if is_table else None)) for name in names]
+
+
+def with_lcr(event: Event, before: DdlLcr, after: DdlLcr, function: str) -> Event:
+    """Return a statement as a function leaves its LCR. Raises RuleError RUL-136 where LCR and text do not agree."""
+    if after == before:
+        return event
+    of = what_of(before)
+    old, new = (TableName(lcr.owner or "", lcr.name or "") for lcr in (before, after))
+    if event.kind is EventKind.TRUNCATE:
+        if after.text != before.text or after.command != before.command:
+            raise refused(function, of, "another statement", "a TRUNCATE can get another table, and no text")
+        return replace(event, dropped=tuple((i, new) for i, _ in event.dropped), is_transformed=True)
+    _require_agreement(after, function, of)
+    tables, shapes = (
+        tuple(table.with_(name=new) if table.name == old else table for table in each)
+        for each in (event.tables, event.before)
+    )
+    dropped = tuple((i, new if name == old else name) for i, name in event.dropped)
+    settings = dict(event.settings)
+    if after.current_schema != before.current_schema:
+        settings["search_path"] = spell(after.current_schema, Dialect.POSTGRES)
+    if after.logon_user != before.logon_user:
+        settings["user"] = after.logon_user
+    return replace(
+        event,
+        tag=after.command,
+        statement=after.text,
+        query=None,
+        settings=settings,
+        tables=tables,
+        before=shapes,
+        dropped=dropped,
+        is_transformed=True,
+    )
+
+
+def _require_agreement(lcr: DdlLcr, function: str, of: str) -> None:
+    """Raise RuleError RUL-136 where a text is not the one statement about the object that the LCR names."""
+    pieces = [piece for piece in scan(lcr.text) if piece.kind is not Kind.COMMENT]
+    if any(piece.value == ";" for piece in pieces[:-1]):
+        raise refused(function, of, "several statements in one text", "an array function gives one LCR for each")
+    reading = read(lcr.text)
+    first = reading.objects[0] if reading.objects else None
+    if reading.object_type in WITH_BASE:
+        base, derived = base_and_derived(reading, lcr.current_schema)
+        found, wanted = [base], [TableName(lcr.base_owner or "", lcr.base_name or "")] if reading.base else [base]
+        found, wanted = [*found, derived], [*wanted, TableName(lcr.owner or "", lcr.name or "")]
+    elif first is None or reading.object_type == "SCHEMA":
+        return
+    else:
+        found = [TableName(first.schema or lcr.current_schema, first.name)]
+        wanted = [TableName(lcr.owner or "", lcr.name or "")]
+    if found[-1] is not None and found != wanted:
+        raise refused(
+            function,
+            of,
+            f"a statement about {', '.join(map(str, found))} with an LCR of {', '.join(map(str, wanted))}",
+            "change the text as the names: queues.functions.with_table_names does both",
+        )
 
 
 def _tables(event: Event) -> list[TableName]:

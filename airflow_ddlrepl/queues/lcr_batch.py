@@ -146,13 +146,14 @@ def kept_batch(batch: LcrBatch, rows: RowBatch, declared: Iterable[Declared]) ->
 
     rows: what is left, as `LcrBatch.plain` gave it and `transform_batch` changed it. declared: the transformations.
     """
-    found = _Columns(batch)
-    for one in in_order(declared):
+    found, ordered = _Columns(batch), in_order(declared)
+    for one in ordered:
         found.follow(one)
     names = rows.columns
     columns = tuple(found.layouts[name] for name in names)
     shape = found.shape(names, rows.owner, rows.name)
     layout = replace(batch.layout, schema=rows.owner, name=rows.name, columns=columns, shape=shape)
+    layout = replace(layout, is_transformed=layout.is_transformed or bool(ordered))
     table = rows.rows
     for name in found.added & set(names):
         for side in "ab":
@@ -184,7 +185,7 @@ class _Columns:
             case AddColumn(table=table, column=column, value=value) if table == called:
                 kind = type_of_value(value)
                 self.layouts[column] = ColumnLayout(column, kind.oid, -1, False, "text")
-                self._columns[column] = Column(ADDED_IDS + len(self.added), column, kind)
+                self._columns[column] = Column(free_id(self._columns.values()), column, kind)
                 self.added.add(column)
             case RenameTable(table=table, to=to) if table == called:
                 self.owner, self.name = to.split(".", 1)
@@ -195,6 +196,11 @@ class _Columns:
         columns = tuple(self._columns[one] for one in names)
         shape = self._table.with_keys_of({column.id for column in columns})
         return shape.with_(columns=columns, name=type(shape.name)(owner, name))
+
+
+def free_id(columns: Iterable[Column]) -> int:
+    """Return the id of a column that is added to these."""
+    return max((column.id + 1 for column in columns if column.id >= ADDED_IDS), default=ADDED_IDS)
 
 
 def type_of_value(value: Any) -> DataType:
@@ -242,4 +248,5 @@ def absent_bitmap(absent: Mapping[str, Flags], names: Iterable[str], total: int)
         return pa.nulls(total, pa.binary())
     flags = np.stack([absent.get(name, np.zeros(total, np.bool_)) for name in names], axis=1)
     packed = np.packbits(flags, axis=1, bitorder="little")
-    return pa.array([bytes(row) if row.any() else None for row in packed], pa.binary())
+    bits = pa.Array.from_buffers(pa.binary(packed.shape[1]), total, [None, pa.py_buffer(packed.tobytes())])
+    return pc.if_else(pa.array(flags.any(axis=1)), bits.cast(pa.binary()), pa.scalar(None, pa.binary()))

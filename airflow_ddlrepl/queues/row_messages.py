@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from datetime import date, datetime
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -13,7 +15,7 @@ from airflow_ddlrepl.errors import RuleError
 from airflow_ddlrepl.model.change import Op
 from airflow_ddlrepl.model.table import Column
 from airflow_ddlrepl.ports.change_values import ChangeValues
-from airflow_ddlrepl.queues.lcr_batch import ADDED_IDS, LcrBatch, absent_bitmap, type_of_value, value_text
+from airflow_ddlrepl.queues.lcr_batch import LcrBatch, absent_bitmap, free_id, type_of_value, value_text
 from airflow_ddlrepl.queues.transactions import TransactionFacts
 from airflow_ddlrepl.streams.evaluation.row_batch import WHOLE, RowBatch
 from airflow_ddlrepl.streams.messages import MessageClass, RowLcr
@@ -84,17 +86,19 @@ def _is_text(rows: pa.Table, name: str) -> bool:
     )
 
 
-def batches_of(like: LcrBatch, rows: Sequence[tuple[QueuedRow, Sequence[RowLcr]]]) -> list[LcrBatch]:
+def batches_of(
+    like: LcrBatch, rows: Sequence[tuple[QueuedRow, Sequence[RowLcr]]], values: ChangeValues
+) -> list[LcrBatch]:
     """Return as batches what functions gave for rows of a batch, in its order; each result is numbered in its row.
 
-    A value that is equal to what it was keeps its exact text. The seq of result i is seq + i.
-    Raises RuleError RUL-136 for a value that no column holds.
+    A value that is equal to what it was keeps its exact text. The seq of result i is seq + i. A column gets another
+    type where it has values that its type does not have. Raises RuleError RUL-136 for a value that no column holds.
     """
     flat = [(row, number, lcr) for row, given in rows for number, lcr in enumerate(given)]
     found = []
     for variant, key in enumerate(dict.fromkeys(_key(lcr) for _, _, lcr in flat)):
         of_key = [one for one in flat if _key(one[2]) == key]
-        found.append(_batch(like, of_key, variant))
+        found.append(_batch(like, of_key, variant, values))
     return found
 
 
@@ -102,11 +106,11 @@ def _key(lcr: RowLcr) -> tuple[Any, ...]:
     return lcr.owner, lcr.name
 
 
-def _batch(like: LcrBatch, rows: Sequence[tuple[QueuedRow, int, RowLcr]], variant: int) -> LcrBatch:
+def _batch(
+    like: LcrBatch, rows: Sequence[tuple[QueuedRow, int, RowLcr]], variant: int, values: ChangeValues
+) -> LcrBatch:
     first = rows[0][2]
     names = list(dict.fromkeys(name for _, _, lcr in rows for image in (lcr.new, lcr.old) for name in image))
-    layouts = {one.name: one for one in like.layout.columns}
-    shape_columns = {column.name: column for column in like.shape.columns}
     keys = [one.name for one in like.layout.columns if one.is_key]
     data: dict[str, pa.Array] = {
         "lsn": pa.array([row.lsn for row, _, _ in rows], pa.int64()),
@@ -124,24 +128,64 @@ def _batch(like: LcrBatch, rows: Sequence[tuple[QueuedRow, int, RowLcr]], varian
         for name in names:
             texts = [_text(row, lcr, image, name) for row, _, lcr in rows]
             data[f"{side}_{name}"] = pa.array(texts, pa.string())
-    columns, layout = [], []
-    for number, name in enumerate(names):
-        sample = next((v for _, _, lcr in rows for i in (lcr.new, lcr.old) if (v := i.get(name)) is not None), None)
-        column = shape_columns.get(name) or Column(ADDED_IDS + number, name, type_of_value(sample))
-        columns.append(column)
-        known = layouts.get(name) or ColumnLayout(name, column.type.oid, -1, False, "text")
-        layout.append(replace(known, encoding="text"))
+    columns = _columns(like, rows, names, values)
+    layouts = {one.name: one for one in like.layout.columns}
+    layout = tuple(_layout(layouts.get(column.name), column) for column in columns)
     shape = like.shape.with_keys_of({column.id for column in columns})
     shape = shape.with_(columns=tuple(columns), name=type(shape.name)(str(first.owner), str(first.name)))
     to = replace(
         like.layout,
         schema=str(first.owner),
         name=str(first.name),
-        columns=tuple(layout),
+        columns=layout,
         shape=shape,
         variant=like.layout.variant + variant,
+        is_transformed=True,
     )
     return LcrBatch(to, pa.table(data))
+
+
+def _columns(
+    like: LcrBatch, rows: Sequence[tuple[QueuedRow, int, RowLcr]], names: Sequence[str], values: ChangeValues
+) -> list[Column]:
+    """Return the columns that the results have, each with a type that has all of its values."""
+    known = {column.name: column for column in like.shape.columns}
+    found: list[Column] = []
+    for name in names:
+        given = [v for _, _, lcr in rows for image in (lcr.new, lcr.old) if (v := image.get(name)) is not None]
+        column = known.get(name)
+        if column is None:
+            kind = type_of_value(next(iter(given), None))
+            column = Column(free_id((*known.values(), *found)), name, kind)
+        elif not all(_fits(values, column, like, value) for value in given):
+            column = replace(column, type=type_of_value(str(given[0]) if _is_mixed(given) else given[0]))
+        found.append(column)
+    return found
+
+
+def _is_mixed(given: Sequence[Any]) -> bool:
+    return len({type_of_value(value) for value in given}) > 1
+
+
+def _fits(values: ChangeValues, column: Column, like: LcrBatch, value: Any) -> bool:
+    """Return whether a column's type has a value; a text counts as the value that it is the text of."""
+    shown = values.shown_type(column, like.shape.types)
+    try:
+        if values.is_number(column, like.shape.types):
+            return not isinstance(value, bool | date | bytes) and (Decimal(value) is not None)
+        if pa.types.is_timestamp(shown) or pa.types.is_date(shown):
+            return isinstance(value, date) or datetime.fromisoformat(value) is not None
+    except (ValueError, TypeError, ArithmeticError):
+        return False
+    if pa.types.is_boolean(shown):
+        return isinstance(value, bool) or value in ("t", "f", "true", "false")
+    return True
+
+
+def _layout(known: ColumnLayout | None, column: Column) -> ColumnLayout:
+    if known is None or column.type.oid not in (0, known.type_oid):
+        return ColumnLayout(column.name, column.type.oid, -1, known is not None and known.is_key, "text")
+    return replace(known, encoding="text")
 
 
 def _before(lcr: RowLcr, names: Iterable[str], keys: Sequence[str]) -> int:

@@ -73,11 +73,10 @@ class RuledWriter:
             for piece in one.rows.combine_chunks().to_batches():
                 self._writer.rows(one.layout, piece)
 
-    def event(self, event: Event) -> Event:
-        """Add a control record as the client leaves it, and return it."""
-        found = self._stage.event(event)
-        self._writer.event(found)
-        return found
+    def event(self, event: Event) -> None:
+        """Add a control record as the client leaves it. Raises RuleError (RUL-…) as `ClientStage.events` does."""
+        for one in self._stage.events(event):
+            self._writer.event(one)
 
     def transactions(self, batch: pa.RecordBatch) -> None:
         """Add transactions in commit order."""

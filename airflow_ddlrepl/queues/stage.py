@@ -10,26 +10,30 @@ import numpy as np
 import pyarrow.compute as pc
 
 from airflow_ddlrepl.errors import RuleError
-from airflow_ddlrepl.model.change import Event, EventKind, Op, why_ignored
+from airflow_ddlrepl.model.change import REPLACED, Event, EventKind, Op, why_ignored
 from airflow_ddlrepl.model.position import LogKey
 from airflow_ddlrepl.model.table import Identity
 from airflow_ddlrepl.ports.change_values import ChangeValues
-from airflow_ddlrepl.queues.custom_functions import MOST_MESSAGES, NO_FUNCTIONS, CustomFunctions
-from airflow_ddlrepl.queues.ddl_lcrs import ddl_lcrs
+from airflow_ddlrepl.queues.batch_functions import batch_called
+from airflow_ddlrepl.queues.custom_functions import MOST_MESSAGES, NO_FUNCTIONS, CustomFunctions, refused
+from airflow_ddlrepl.queues.ddl_follows import with_row_names
+from airflow_ddlrepl.queues.ddl_lcrs import ddl_lcrs, with_lcr
 from airflow_ddlrepl.queues.lcr_batch import LcrBatch, kept_batch
 from airflow_ddlrepl.queues.row_messages import batches_of, queued_rows
+from airflow_ddlrepl.queues.row_names import RowNames
 from airflow_ddlrepl.queues.transactions import TransactionFacts
 from airflow_ddlrepl.streams.condition import tree
 from airflow_ddlrepl.streams.evaluation.row_batch import RowBatch
 from airflow_ddlrepl.streams.messages import Command, MessageClass, RowLcr
 from airflow_ddlrepl.streams.rules.batches import BatchEvaluator, Taken
 from airflow_ddlrepl.streams.rules.client import Client, ClientKind
-from airflow_ddlrepl.streams.rules.decide import decide
+from airflow_ddlrepl.streams.rules.decide import Verdict, decide
 from airflow_ddlrepl.streams.rules.rule import ActionContext, Rule
 from airflow_ddlrepl.streams.rules.transform import transformed_groups
 
 MOST_ACTIONS, MOST_TABLES = 1 << 10, 1 << 10
 """How many actions a rule set can have for one table, and into how many tables a function can turn one."""
+ONE_EACH = "write a rule for each kind of statement, or let the application name one object in a statement"
 ATTRIBUTES = frozenset({"get_scn", "get_commit_scn", "get_transaction_id", "get_source_time"})
 
 
@@ -53,12 +57,18 @@ class ClientStage:
         self._functions = functions
         self._evaluator = BatchEvaluator(client)
         rules = [one for rules in (client.positive, client.negative) if rules for one in rules.rules.values()]
-        functions.require(one.action.function for one in rules if one.action.function)
+        acting = list(client.positive.rules.values()) if client.positive else []
+        functions.require(one.action.function for one in acting if one.action.function)
         nodes = [node for rule in rules for node in rule.condition.walk()]
         self._columns = {node.column for node in nodes if isinstance(node, tree.ColumnValue | tree.IsAbsent)}
         self._attributes = {node.name for node in nodes if isinstance(node, tree.Attribute)} & ATTRIBUTES
-        self.scale = MOST_MESSAGES if any(rule.action.is_array_function for rule in rules) else 1
-        self._subsets = [rule for rule in rules if rule.action.subset is not None]
+        self.scale = MOST_MESSAGES if any(rule.action.is_array_function for rule in acting) else 1
+        self._subsets = [rule for rule in acting if rule.action.subset is not None]
+        self._row_names = RowNames(client, database)
+
+    @property
+    def _who(self) -> str:
+        return f"{self.client.kind.words} {self.client.name}"
 
     def rows(
         self, batch: LcrBatch, facts: TransactionFacts, message_class: MessageClass = MessageClass.CAPTURED
@@ -89,26 +99,55 @@ class ClientStage:
         return list(self._left(batch, taken, facts, message_class))
 
     def event(self, event: Event) -> Event:
-        """Return a control record as the client leaves it; `discarded` says why the client does not take it.
+        """Return a control record as a client that takes one message for one leaves it, as `events` does."""
+        return self.events(event)[-1]
+
+    def events(self, event: Event) -> list[Event]:
+        """Return what the client leaves of a control record; `discarded` says why it does not take it.
 
         Of a TRUNCATE of several tables those stay that the client takes; another statement about several objects is
-        discarded as soon as one of them is not taken.
+        discarded as soon as one of them is not taken. A capture process leaves the record of the source, discarded, in
+        front of those with other names or another text. Raises RuleError (RUL-…): nothing is left then.
         """
         if self.scale != 1:
             event = replace(event, key=LogKey(event.key.lsn, event.key.seq * self.scale))
+        if event.query is not None:
+            event = replace(event, query=None)  # it may have the values of rows that the rules keep out
         if why_ignored(event) or event.is_inspected or event.kind not in (EventKind.DDL, EventKind.TRUNCATE):
-            return event
+            return [event]
         lcrs = ddl_lcrs(event, self.database)
         verdicts = [decide(self.client, lcr) for lcr in lcrs]
         left = [(lcr, verdict) for lcr, verdict in zip(lcrs, verdicts, strict=True) if not verdict.is_taken]
         if left and event.kind is EventKind.TRUNCATE and len(left) < len(lcrs):
             taken = [dropped for dropped, verdict in zip(event.dropped, verdicts, strict=True) if verdict.is_taken]
-            return replace(event, dropped=tuple(taken))
-        if left:
-            why = f"{self.client.kind.words} {self.client.name}: {left[0][1].why}"
+            event = replace(event, dropped=tuple(taken))
+        elif left:
             self.discarded[f"{left[0][0].command} of {left[0][0].owner}.{left[0][0].name or '?'}"] += 1
-            return replace(event, discarded=why)
-        return event
+            return [replace(event, discarded=f"{self._who}: {left[0][1].why}")]
+        found = list(self._transformed(event, [verdict for verdict in verdicts if verdict.is_taken]))
+        if found == [event] or self.client.kind is not ClientKind.CAPTURE:
+            return found
+        originals = [] if any(not one.is_transformed for one in found) else [replace(event, discarded=REPLACED)]
+        return [*originals, *found]
+
+    def _transformed(self, event: Event, verdicts: list[Verdict]) -> Iterator[Event]:
+        """Yield a statement that the client takes with the names of its rows, and what functions make of it."""
+        followed = with_row_names(event, self._row_names, self._who)
+        actions = {one.rule.action.function: one.rule for one in verdicts if one.rule and one.rule.action.function}
+        if followed.discarded or not actions:
+            yield followed
+            return
+        lcrs = ddl_lcrs(followed, self.database)
+        (function, rule), *others = actions.items()
+        if others or len(lcrs) != 1:
+            raise refused(function, f"{event.tag} of several objects", "nothing: it is called for one", ONE_EACH)
+        given = self._functions.called(function, lcrs[0], is_array=rule.action.is_array_function)
+        if not given:
+            yield replace(event, discarded=f"{self._who}: function {function} gives nothing for it")
+        for number, lcr in enumerate(given):
+            key = LogKey(event.key.lsn, event.key.seq + number)
+            made = with_lcr(followed, lcrs[0], lcr, function)  # type: ignore[arg-type]
+            yield replace(made, key=key, is_transformed=made.is_transformed or number > 0)
 
     def _left(
         self, batch: LcrBatch, taken: Taken, facts: TransactionFacts, message_class: MessageClass
@@ -121,9 +160,12 @@ class ClientStage:
             left = self._scaled(replace(left, layout=replace(left.layout, variant=number)))
             if not action.function:
                 yield left
-                continue
-            rows_ = queued_rows(left, facts, self.database, self._values, message_class)
-            yield from batches_of(left, [(one, self._called(action, one.typed)) for one in rows_])
+            elif self._functions.takes_batches(action.function):
+                found = batch_called(self._functions, action, left, self._values)
+                yield from [found] if found is not None else []
+            else:
+                each = queued_rows(left, facts, self.database, self._values, message_class)
+                yield from batches_of(left, [(one, self._called(action, one.typed)) for one in each], self._values)
 
     def _called(self, action: ActionContext, lcr: RowLcr) -> list[RowLcr]:
         return self._functions.called(action.function, lcr, is_array=action.is_array_function)  # type: ignore[return-value]

@@ -64,6 +64,7 @@ class RowFile:
     offset: where they begin in a file that holds rows of several tables (trail.pack); None: the file is theirs.
     memory: bytes that they take when they are read; 0: an earlier version did not record it.
     shape: of the table, where a client of Streams has written the rows; else it is its revision's.
+    is_transformed: the client has given them other names, columns or values than they have at the source.
     """
 
     path: str
@@ -85,6 +86,7 @@ class RowFile:
     offset: int | None = None
     memory: int = 0
     shape: Table | None = None
+    is_transformed: bool = False
 
     @property
     def blob(self) -> Blob:

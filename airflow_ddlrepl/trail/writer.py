@@ -42,7 +42,7 @@ class Layout:
     """A layout is how the log describes a table's rows at a moment; the rows of one file share one.
 
     shape: of the table, where a client of Streams writes them. variant: rows of one table that are written to files of
-    their own, side by side.
+    their own, side by side. is_transformed: the client has given them other names, columns or values.
     """
 
     table_id: int
@@ -52,6 +52,7 @@ class Layout:
     columns: tuple[ColumnLayout, ...]
     shape: Table | None = None
     variant: int = 0
+    is_transformed: bool = False
 
 
 class PartWriter:
@@ -251,6 +252,7 @@ class _TableWriter:
             offset=blob.offset,
             memory=self.memory,
             shape=self.layout.shape,
+            is_transformed=self.layout.is_transformed,
         )
 
     def _written(self, trail: Trail, pack: Sink | None) -> Blob:

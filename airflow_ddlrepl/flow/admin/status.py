@@ -15,6 +15,7 @@ from airflow_ddlrepl.config.sections.places import Target
 from airflow_ddlrepl.engines.source import LeftOut
 from airflow_ddlrepl.engines.target_state import TargetState
 from airflow_ddlrepl.errors import ConfigError, TrailError, Unreachable
+from airflow_ddlrepl.flow.admin.disabled_clients import disabled_clients
 from airflow_ddlrepl.flow.admin.discarded import conflict_counts, discarded_counts
 from airflow_ddlrepl.flow.admin.may_differ import may_differ
 from airflow_ddlrepl.flow.capture.left_out import not_in_the_log
@@ -54,7 +55,7 @@ class Status:
     0 when it has all of them, None when the trail can't answer that.
     unreachable: why a target does not answer; missing: why it is not prepared for the channel; then nothing else of it
     is known. source_unreachable: why the source does not answer. cut_over: where in the log and since when applications
-    use the targets; None: they do not.
+    use the targets; None: they do not. disabled: clients of Streams that an error in their rules has stopped.
     """
 
     channel: str
@@ -69,6 +70,7 @@ class Status:
     runs: list[dict[str, Any]]
     left_out: list[dict[str, Any]] = field(default_factory=list)
     cut_over: dict[str, str] | None = None
+    disabled: list[str] = field(default_factory=list)
 
     def to_json(self) -> dict[str, Any]:
         """Return the status for XCom and --json."""
@@ -85,6 +87,7 @@ class Status:
             "runs": self.runs,
             "left_out": self.left_out,
             "cut_over": self.cut_over,
+            "disabled": self.disabled,
         }
 
     def text(self) -> str:
@@ -124,7 +127,7 @@ class Status:
         for run in self.runs:
             took = "" if run["seconds"] is None else f" in {run['seconds']} s"
             lines.append(f"last {run['stage']}: {run['status']}{took}, began {run['started']}, run {run['run']}")
-        lines.append(f"controls {self.controls}, errors {self.errors}")
+        lines += [*self.disabled, f"controls {self.controls}, errors {self.errors}"]
         return "\n".join(lines)
 
     def _source_text(self) -> str:
@@ -184,6 +187,7 @@ def status(context: RunContext) -> Status:
             if not one.is_reloaded
         ],
         _cut_over(context),
+        disabled_clients(context),
     )
 
 

@@ -23,7 +23,7 @@ from airflow_ddlrepl.flow.capture.window import Window, capture_window, register
 from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.run.results import Captured
 from airflow_ddlrepl.flow.run.stage import stage
-from airflow_ddlrepl.model.change import EventKind, counted, why_ignored
+from airflow_ddlrepl.model.change import REPLACED, EventKind, counted, why_ignored
 from airflow_ddlrepl.model.position import Position
 
 
@@ -119,7 +119,7 @@ class _Tally:
             if event.kind is EventKind.IGNORED:
                 for _, name in event.dropped:
                     self.discarded[f"{name}: {why_ignored(event)}"] += counted(event.statement)
-            elif why_ignored(event):
+            elif why_ignored(event) and event.discarded != REPLACED:
                 self.discarded[f"{event.tag}: {why_ignored(event)}"] += 1
             elif event.kind is EventKind.TRUNCATE:
                 self.ddl["TRUNCATE"] += 1

@@ -76,7 +76,7 @@ def find_drift(
         valid = valid_at(history.get(table_id, ()), key)
         return valid.table if valid else None
 
-    files = [file for file in segment.files() if file.table_id in history]
+    files = [file for file in segment.files() if file.table_id in history and not file.is_transformed]
     xids = _Xids(run, segment)
     drift = unexplained_layouts(files, shape_at, {t.id: t for t in inspection.tables}, xids.at)
     changes = [(before, now) for before, change in silent for now in change.tables]

@@ -20,7 +20,7 @@ from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.flow.run.disk_space import needing
 from airflow_ddlrepl.flow.run.shared_storage import check_arrived
 from airflow_ddlrepl.flow.streams.clients import StreamsClients
-from airflow_ddlrepl.model.change import Event, EventKind
+from airflow_ddlrepl.model.change import Event, EventKind, of_source
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.revision import Revision
 from airflow_ddlrepl.repository.channels import CAPTURED
@@ -76,7 +76,7 @@ def _read(run: RunContext, low: Position, high: Position, inspection: Inspection
         check_arrived(run.trail, parts)
     place = (run.channel.name, run.epoch, run.token, low, high)
     segment = Segment(*place, tuple(parts), lineage=run.lineage)
-    events = run.trail.events(segment)
+    events = of_source(run.trail.events(segment))
     drift = find_drift(run, segment, events, inspection, is_last=is_last)
     tended = join(run, drift) if drift else {}
     if tended and (more := run.source.membership.late() - inspection.late):
@@ -144,7 +144,7 @@ def register(run: RunContext, segment: Segment) -> Window:
     Raises SourceError SRC-116 for one that an earlier run wrote, of log that was lost in a fail-over since.
     """
     require_retained(run, segment)
-    events = sorted(run.trail.events(segment), key=lambda e: e.key)
+    events = sorted(of_source(run.trail.events(segment)), key=lambda e: e.key)
     known = run.repository.latest_revisions(run.channel.name)
     found = enrolled(run, events, known)
     size = sum(file.size for file in segment.files())

@@ -70,13 +70,25 @@ class Client:
         self.negative = rules
 
     def require_ready(self) -> None:
-        """Raise RuleError RUL-110 for a synchronous capture without a positive rule set."""
+        """Raise RuleError RUL-110 for a synchronous capture without a positive rule set.
+
+        Raises RUL-125 where a function of a rule gives many messages for one, and the client captures none.
+        """
         if self.kind is ClientKind.SYNC_CAPTURE and self.positive is None:
             raise RuleError(
                 f"synchronous capture {self.name} has no positive rule set",
                 code="RUL-110",
                 hint="add_table_rules or add_subset_rules make one",
             )
+        if self.kind in (ClientKind.CAPTURE, ClientKind.SYNC_CAPTURE) or self.positive is None:
+            return
+        for rule in self.positive.rules.values():
+            if rule.action.is_array_function:
+                raise RuleError(
+                    f"rule {rule.name} is used by {self.kind.words} {self.name}, which takes one message for one",
+                    code="RUL-125",
+                    hint="transform into many messages at a capture",
+                )
 
     def refusal(self, message: Message) -> str:
         """Return why a client of this kind can't have such a message at all; empty when it can."""

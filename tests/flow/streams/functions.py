@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from dataclasses import replace
+from decimal import Decimal
 from typing import Any
 
-from airflow_ddlrepl.streams.messages import RowLcr
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from airflow_ddlrepl.queues.functions import takes_batches, with_table_names
+from airflow_ddlrepl.streams.messages import DdlLcr, RowLcr, UserMessage
+
+CALLS: Counter[str] = Counter()
+"""How often each function was called, by whom the test gives it to count."""
 
 
 def double(lcr: RowLcr) -> RowLcr:
@@ -21,6 +30,108 @@ def nothing(_: RowLcr) -> list[RowLcr]:
     return []
 
 
+def counted(lcr: RowLcr) -> RowLcr:
+    """The note in capitals; counts its calls."""
+    CALLS[f"{lcr.command} {lcr.owner}.{lcr.name}"] += 1
+    return replace(lcr, new={**lcr.new, "note": str(lcr.new.get("note")).upper()})
+
+
+def number_as_text(lcr: RowLcr) -> RowLcr:
+    return replace(lcr, new={**lcr.new, "k": f"number {lcr.new['k']}"})
+
+
+def split(lcr: RowLcr) -> RowLcr:
+    first, last = lcr.new["note"].split()
+    return replace(lcr, new={"id": lcr.new["id"], "first": first, "last": last})
+
+
+def joined(lcr: RowLcr) -> RowLcr:
+    return replace(lcr, new={"id": lcr.new["id"], "full": f"{lcr.new['k']} {lcr.new['note']}"})
+
+
+def fresh(lcr: RowLcr) -> RowLcr:
+    """An LCR of its own, which says nothing of its change at the source."""
+    return RowLcr("made", "up", "nowhere", scn=17, transaction_id="none", new={"id": lcr.new["id"], "n": Decimal(1)})
+
+
+def three(lcr: RowLcr) -> list[RowLcr]:
+    return [replace(lcr, new={**lcr.new, "note": word}) for word in ("one", "two", "three")]
+
+
+def as_message(_: RowLcr) -> UserMessage:
+    return UserMessage("app.t")
+
+
+def as_ddl(lcr: RowLcr) -> DdlLcr:
+    return DdlLcr(lcr.owner, lcr.name, text="DROP TABLE hr.t")
+
+
+def as_row(lcr: DdlLcr) -> RowLcr:
+    return RowLcr(lcr.owner, lcr.name)
+
+
+def retagged(lcr: RowLcr) -> RowLcr:
+    return replace(lcr, tag=b"\x1d")
+
+
+def to_pub(lcr: DdlLcr) -> DdlLcr:
+    """The statement about pub.t, by the utility that changes the text, too."""
+    return with_table_names(lcr, {"hr.t": "pub.t"})
+
+
+def only_named(lcr: DdlLcr) -> DdlLcr:
+    return replace(lcr, owner="pub")
+
+
+def two_in_one(lcr: DdlLcr) -> DdlLcr:
+    return replace(lcr, text=f"{lcr.text}; {lcr.text}")
+
+
+def with_comment(lcr: DdlLcr) -> list[DdlLcr]:
+    return [lcr, replace(lcr, command="COMMENT", text=f"COMMENT ON TABLE {lcr.owner}.{lcr.name} IS 'changed'")]
+
+
+@takes_batches
+def capitals(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The notes in capitals, k doubled; a column of its own."""
+    columns = {name: batch[name] for name in batch.schema.names}
+    columns["a_note"] = pc.utf8_upper(columns["a_note"])
+    columns["a_length"] = pc.utf8_length(columns["a_note"])
+    return pa.record_batch(columns)
+
+
+@takes_batches
+def even(batch: pa.RecordBatch) -> Any:
+    """Rows with an even id."""
+    stays = pc.equal(pc.bit_wise_and(batch["a_id"], 1), 0)
+    return batch.filter(stays), stays
+
+
+@takes_batches
+def reversed_rows(batch: pa.RecordBatch) -> pa.RecordBatch:
+    return batch.slice(1)
+
+
+@takes_batches
+def no_batch(_: pa.RecordBatch) -> Any:
+    return 17
+
+
+@takes_batches
+def strange_column(batch: pa.RecordBatch) -> pa.RecordBatch:
+    return batch.rename_columns(["c_id" if name == "a_id" else name for name in batch.schema.names])
+
+
+@takes_batches
+def nested(batch: pa.RecordBatch) -> pa.RecordBatch:
+    return batch.append_column("a_list", pa.array([[1]] * len(batch)))
+
+
+@takes_batches
+def short_mask(batch: pa.RecordBatch) -> Any:
+    return batch, pa.array([True])
+
+
 def raises(_: RowLcr) -> RowLcr:
     raise ValueError("not today")
 
@@ -32,10 +143,6 @@ def hangs(lcr: RowLcr) -> RowLcr:
 
 def garbage(_: RowLcr) -> Any:
     return 17
-
-
-def elsewhere(lcr: RowLcr) -> RowLcr:
-    return replace(lcr, scn=17)
 
 
 def an_object(lcr: RowLcr) -> RowLcr:

@@ -63,9 +63,13 @@ def batch(*rows: dict[str, Any], identity: Identity = Identity.FULL) -> LcrBatch
 
 
 def stage(*calls: dict[str, Any], **functions: str) -> ClientStage:
+    return stage_of(ClientKind.CAPTURE, *calls, **functions)
+
+
+def stage_of(kind: ClientKind, *calls: dict[str, Any], **functions: str) -> ClientStage:
     parameters = StreamsParameters.model_validate({"calls": list(calls)})
     environment = environment_of(parameters, NameCase.LOWER)
-    client = environment.clients[ClientKind.CAPTURE, "cap"]
+    (client,) = [client for (of, _), client in environment.clients.items() if of is kind]
     listed = {f"hr.{name}": f"{HERE}:{place}" for name, place in functions.items()}
     return ClientStage(client, "dbs1", engine("postgresql://").values, CustomFunctions(listed, 0.5))
 
@@ -99,7 +103,7 @@ def test_a_function_that_is_not_listed_is_refused_before_any_message(places: dic
         ("raises", "RUL-137", "not today"),
         ("hangs", "RUL-137", "longer than 0.5 s"),
         ("garbage", "RUL-136", "int"),
-        ("elsewhere", "RUL-136", "another scn"),
+        ("retagged", "RUL-136", "another tag"),
         ("an_object", "RUL-136", "no value of a column"),
     ],
 )

@@ -1,0 +1,52 @@
+"""The status says which clients of Streams an error in a rule or a transformation has stopped."""
+
+from __future__ import annotations
+
+from airflow_ddlrepl.config.sections.channel import Channel
+from airflow_ddlrepl.flow.run.context import RunContext
+from airflow_ddlrepl.repository.rows import RunStatus
+
+_STAGES = {
+    "capture": "create_capture",
+    "sync_capture": "synchronous captures",
+    "propagate": "propagations",
+    "apply": "apply processes",
+}
+RULES = "RUL"
+"""The family of errors that a rule, a transformation or a custom function makes."""
+
+
+def disabled_clients(context: RunContext) -> list[str]:
+    """Return for each kind of client whose last run such an error has ended which one it is, and the error.
+
+    It goes on, where it was, as soon as rule, transformation or function are changed.
+    """
+    if context.channel.streams is None:
+        return []
+    found = []
+    newest = {row.stage: row for row in reversed(context.repository.runs(context.channel.name))}
+    for stage in _STAGES.keys() & newest.keys():
+        row = newest[stage]
+        if row.status is not RunStatus.FAILED:
+            continue
+        errors = [
+            one for one in context.repository.errors_of_run(context.channel.name, row.run_id) if one.stage == stage
+        ]
+        if errors and errors[-1].family == RULES:
+            found.append(f"{_who(context.channel, stage)} disabled: {errors[-1].code}: {errors[-1].message}")
+    return sorted(found)
+
+
+def _who(channel: Channel, stage: str) -> str:
+    """Return the clients of a stage in words, with their verb."""
+    if stage != "capture":
+        return f"the {_STAGES[stage]} are"
+    calls = channel.streams.calls if channel.streams else ()
+    names = (
+        getattr(one, "streams_name", None) or getattr(one, "capture_name", None) for one in calls if _captures(one)
+    )
+    return f"capture process {next((name for name in names if name), '')} is".replace("  ", " ")
+
+
+def _captures(call: object) -> bool:
+    return str(getattr(call, "streams_type", "")).lower() == "capture" or hasattr(call, "capture_name")
