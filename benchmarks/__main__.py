@@ -30,6 +30,7 @@ from benchmarks import (
     rules,
     scheduled,
     suspended,
+    transformations,
 )
 from benchmarks.pairs import show, show_peaks, show_seconds
 from benchmarks.workload import KINDS, NARROW, Kind
@@ -47,6 +48,7 @@ TABLES = 500
 MEMORY = (1_000_000, 20_000_000)
 STATEMENTS = 100_000
 EVALUATED = 5_000_000
+TRANSFORMED = 1_000_000
 MEASURES: dict[str, Callable[[ratios.Bench, Kind, argparse.Namespace], None]] = {
     "changes": lambda bench, kind, given: show(ratios.changes(bench, kind, scaled(CHANGES, given))),
     "keys": lambda bench, kind, given: show(keys.integrates(bench, kind, scaled(KEYS, given))),
@@ -62,7 +64,7 @@ MEASURES: dict[str, Callable[[ratios.Bench, Kind, argparse.Namespace], None]] = 
     "plan": lambda bench, kind, given: show_seconds(long_trail.plans(bench, kind, scaled(SEGMENTS, given))),
 }
 OF_EACH_KIND = ("changes", "keys", "refresh", "compare", "feed")
-PARTS = (*MEASURES, "memory", "ddl", "rules")
+PARTS = (*MEASURES, "memory", "ddl", "rules", "transformations")
 
 
 def scaled(amount: int, given: argparse.Namespace) -> int:
@@ -80,7 +82,9 @@ def main(arguments: list[str] | None = None) -> int:
         evaluations.measure(scaled(STATEMENTS, given))
     if "rules" in given.parts:
         rules.measure(scaled(EVALUATED, given))
-    if set(given.parts) <= {"ddl", "rules"}:
+    if "transformations" in given.parts:
+        transformations.measure(scaled(TRANSFORMED, given))
+    if set(given.parts) <= {"ddl", "rules", "transformations"}:
         return 0
     with (
         tempfile.TemporaryDirectory(prefix="ddlrepl-bench-") as name,

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from importlib import import_module
+from operator import attrgetter
 from typing import Any
 
 from airflow_ddlrepl.errors import RuleError
@@ -18,8 +19,9 @@ MOST_MESSAGES = 1024
 SECONDS = 60.0
 BATCHES = "takes_batches"
 """The attribute of functions that take batches of rows."""
-_FIXED = ("scn", "commit_scn", "transaction_id", "source_time", "source_database", "message_class", "extra")
+_FIXED = ("scn", "commit_scn", "transaction_id", "source_time", "source_database", "message_class", "extra", "tag")
 """What an LCR has of its change at the source: whatever a function sets, the result has what the original had."""
+_facts = attrgetter(*_FIXED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,13 +66,29 @@ class CustomFunctions:
 
         Raises RuleError RUL-136 for what it must not give, RUL-137 where it raises or takes too long.
         """
-        given = self._guarded(name, message, what_of(message))
-        if is_array and not isinstance(given, list | tuple):
-            raise refused(name, what_of(message), "no list of messages")
-        found: list[Any] = list(given) if is_array else [given]
-        if len(found) > MOST_MESSAGES:
-            raise refused(name, what_of(message), f"{len(found)} messages, and {MOST_MESSAGES} are the most")
-        return [_allowed(name, message, one) for one in found]
+        with self.caller(name, is_array=is_array) as call:
+            return call(message)
+
+    @contextmanager
+    def caller(self, name: str, *, is_array: bool) -> Iterator[Callable[[Message], list[Message]]]:
+        """Yield what calls a function for many messages in turn, each as `called` does."""
+        function = self.function(name)
+        with _Limit(self.seconds) as limit:
+
+            def call(message: Message) -> list[Message]:
+                try:
+                    given = limit(function, message)
+                except Exception as error:
+                    raise _failed(name, what_of(message), error) from error
+                if is_array and not isinstance(given, list | tuple):
+                    raise refused(name, what_of(message), "no list of messages")
+                found: Sequence[Any] = given if is_array else (given,)
+                if len(found) > MOST_MESSAGES:
+                    what = f"{len(found)} messages, and {MOST_MESSAGES} are the most"
+                    raise refused(name, what_of(message), what)
+                return [_allowed(name, message, one) for one in found]
+
+            yield call
 
     def takes_batches(self, name: str) -> bool:
         """Return whether a function takes batches of rows, as `queues.functions.takes_batches` marks it."""
@@ -81,19 +99,20 @@ class CustomFunctions:
 
         what: the rows, in words.
         """
-        return self._guarded(name, batch, what)
-
-    def _guarded(self, name: str, given: Any, what: str) -> Any:
         function = self.function(name)
         try:
-            with _limited(self.seconds):
-                return function(given)
+            with _Limit(self.seconds) as limit:
+                return limit(function, batch)
         except Exception as error:
-            raise RuleError(
-                f"function {name} failed for {what}: {type(error).__name__}: {error}",
-                code="RUL-137",
-                hint="correct the function, or take it from the rule; the message waits",
-            ) from error
+            raise _failed(name, what, error) from error
+
+
+def _failed(name: str, what: str, error: Exception) -> RuleError:
+    return RuleError(
+        f"function {name} failed for {what}: {type(error).__name__}: {error}",
+        code="RUL-137",
+        hint="correct the function, or take it from the rule; the message waits",
+    )
 
 
 def _allowed(name: str, before: Message, after: Any) -> Message:
@@ -108,8 +127,8 @@ def _allowed(name: str, before: Message, after: Any) -> Message:
         raise refused(name, what_of(before), "another kind of LCR")
     if after.tag not in (None, before.tag):
         raise refused(name, what_of(before), "another tag, which a transaction has as a whole")
-    wrong = {one: getattr(before, one) for one in (*_FIXED, "tag") if getattr(after, one) != getattr(before, one)}
-    return replace(after, **wrong) if wrong else after
+    fixed = _facts(before)
+    return after if _facts(after) == fixed else replace(after, **dict(zip(_FIXED, fixed, strict=True)))
 
 
 def refused(name: str, of: str, what: str, hint: str = "") -> RuleError:
@@ -128,23 +147,34 @@ def what_of(message: Message) -> str:
     return f"{message.command} of {message.owner}.{message.name}"
 
 
-@contextmanager
-def _limited(seconds: float) -> Iterator[None]:
-    """Raise TimeoutError where the code inside takes longer; only a process's main thread can be stopped so."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
+class _Limit:
+    """A limit ends a call that takes too long with TimeoutError; it can stop calls of a process's main thread alone."""
 
-    def stop(*_: object) -> None:
-        raise TimeoutError(f"it took longer than {seconds:g} s")
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._can_stop = threading.current_thread() is threading.main_thread()
+        self._before: Any = None
 
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+    def __enter__(self) -> _Limit:
+        if self._can_stop:
+            self._before = signal.signal(signal.SIGALRM, self._stop)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._can_stop:
+            signal.signal(signal.SIGALRM, self._before)
+
+    def __call__(self, function: Callable[..., Any], given: Any) -> Any:
+        if not self._can_stop:
+            return function(given)
+        signal.setitimer(signal.ITIMER_REAL, self._seconds)
+        try:
+            return function(given)
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+
+    def _stop(self, *_: object) -> None:
+        raise TimeoutError(f"it took longer than {self._seconds:g} s")
 
 
 NO_FUNCTIONS = CustomFunctions()

@@ -56,11 +56,11 @@ def queued_rows(
 
     texts = stamped(with_texts(batch, values).plain())
     typed = stamped(batch.typed(values)) if is_typed else texts
-    pairs = [rows.messages(range(len(batch)), rows.columns) for rows in (typed, texts)[: 1 + is_typed]]
+    every = range(len(batch))
+    pairs = [rows.messages(every, rows.columns, message_class) for rows in (typed, texts)[: 1 + is_typed]]
     for found in zip(*pairs, strict=True):
         (place, one), (_, text) = found[0], found[-1]
-        of_text, of_value = (replace(lcr, message_class=message_class) for lcr in (text, one))
-        yield QueuedRow(int(lsn[place]), int(seq[place]), of_text, of_value)
+        yield QueuedRow(int(lsn[place]), int(seq[place]), text, one)
 
 
 def with_texts(batch: LcrBatch, values: ChangeValues) -> LcrBatch:
@@ -125,7 +125,7 @@ def _batch(
     }
     data["absent"] = absent_bitmap(absent, names, len(rows))
     for side, image in (("a", "new"), ("b", "old")):
-        for name in names:
+        for name in names if side == "a" or any(lcr.old for _, _, lcr in rows) else ():
             texts = [_text(row, lcr, image, name) for row, _, lcr in rows]
             data[f"{side}_{name}"] = pa.array(texts, pa.string())
     columns = _columns(like, rows, names, values)
@@ -157,7 +157,7 @@ def _columns(
         if column is None:
             kind = type_of_value(next(iter(given), None))
             column = Column(free_id((*known.values(), *found)), name, kind)
-        elif not all(_fits(values, column, like, value) for value in given):
+        elif not _fit(values, column, like, given):
             column = replace(column, type=type_of_value(str(given[0]) if _is_mixed(given) else given[0]))
         found.append(column)
     return found
@@ -167,18 +167,20 @@ def _is_mixed(given: Sequence[Any]) -> bool:
     return len({type_of_value(value) for value in given}) > 1
 
 
-def _fits(values: ChangeValues, column: Column, like: LcrBatch, value: Any) -> bool:
-    """Return whether a column's type has a value; a text counts as the value that it is the text of."""
+def _fit(values: ChangeValues, column: Column, like: LcrBatch, given: Sequence[Any]) -> bool:
+    """Return whether a column's type has these values; a text counts as the value that it is the text of."""
     shown = values.shown_type(column, like.shape.types)
+    texts = [value for value in given if isinstance(value, str)]
+    kinds = {type(value) for value in given} - {str}
     try:
         if values.is_number(column, like.shape.types):
-            return not isinstance(value, bool | date | bytes) and (Decimal(value) is not None)
+            return kinds <= {int, Decimal, float} and all(Decimal(text) is not None for text in texts)
         if pa.types.is_timestamp(shown) or pa.types.is_date(shown):
-            return isinstance(value, date) or datetime.fromisoformat(value) is not None
-    except (ValueError, TypeError, ArithmeticError):
+            return kinds <= {date, datetime} and all(datetime.fromisoformat(text) is not None for text in texts)
+    except (ValueError, ArithmeticError):
         return False
     if pa.types.is_boolean(shown):
-        return isinstance(value, bool) or value in ("t", "f", "true", "false")
+        return kinds <= {bool} and {*texts} <= {"t", "f", "true", "false"}
     return True
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pyarrow.compute as pc
@@ -24,7 +25,7 @@ from airflow_ddlrepl.queues.row_names import RowNames
 from airflow_ddlrepl.queues.transactions import TransactionFacts
 from airflow_ddlrepl.streams.condition import tree
 from airflow_ddlrepl.streams.evaluation.row_batch import RowBatch
-from airflow_ddlrepl.streams.messages import Command, MessageClass, RowLcr
+from airflow_ddlrepl.streams.messages import Command, MessageClass
 from airflow_ddlrepl.streams.rules.batches import BatchEvaluator, Taken
 from airflow_ddlrepl.streams.rules.client import Client, ClientKind
 from airflow_ddlrepl.streams.rules.decide import Verdict, decide
@@ -165,10 +166,9 @@ class ClientStage:
                 yield from [found] if found is not None else []
             else:
                 each = queued_rows(left, facts, self.database, self._values, message_class)
-                yield from batches_of(left, [(one, self._called(action, one.typed)) for one in each], self._values)
-
-    def _called(self, action: ActionContext, lcr: RowLcr) -> list[RowLcr]:
-        return self._functions.called(action.function, lcr, is_array=action.is_array_function)  # type: ignore[return-value]
+                with self._functions.caller(action.function, is_array=action.is_array_function) as call:
+                    given: list[Any] = [(one, call(one.typed)) for one in each]
+                yield from batches_of(left, given, self._values)
 
     def _scaled(self, batch: LcrBatch) -> LcrBatch:
         """Return the rows with room between their numbers, where a function may give several for one."""

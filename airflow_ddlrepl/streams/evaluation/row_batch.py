@@ -16,7 +16,7 @@ from airflow_ddlrepl.errors import RuleError
 from airflow_ddlrepl.model.change import Op
 from airflow_ddlrepl.streams.condition.kinds import Kind
 from airflow_ddlrepl.streams.evaluation.reduce import ColumnFacts, Facts, Presence
-from airflow_ddlrepl.streams.messages import Command, RowLcr
+from airflow_ddlrepl.streams.messages import Command, MessageClass, RowLcr
 
 Flags = np.ndarray[Any, np.dtype[np.bool_]]
 COMMANDS = {Op.INSERT: Command.INSERT, Op.UPDATE: Command.UPDATE, Op.DELETE: Command.DELETE}
@@ -156,7 +156,12 @@ class RowBatch:
         """Return one row as a row LCR."""
         return next(self.messages([at], self.columns))[1]
 
-    def messages(self, places: Iterable[int], columns: Collection[str]) -> Iterator[tuple[int, RowLcr]]:
+    def messages(
+        self,
+        places: Iterable[int],
+        columns: Collection[str],
+        message_class: MessageClass = MessageClass.CAPTURED,
+    ) -> Iterator[tuple[int, RowLcr]]:
         """Yield rows as row LCRs with their places, for what no kernel says. columns: that are looked at."""
         names = [name for name in self.columns if name in columns]
         news = {name: self._values(f"a_{name}", name) for name in names if f"a_{name}" in self.rows.column_names}
@@ -174,6 +179,7 @@ class RowBatch:
                     self.name,
                     self.source_database,
                     tags[at] if tags else None,
+                    message_class=message_class,
                     command=command,
                     old={} if command is Command.INSERT else old,
                     new={} if command is Command.DELETE else new,
