@@ -18,12 +18,13 @@ class Prepared:
     """This value says what the preparation of a synchronous capture found and did.
 
     tables: that its rules are about. changes: what was done, for people; empty when nothing was to do. missing: tables
-    of the rules that are not there: their rows are not captured before the next preparation.
+    of the rules that are not there: their rows are not captured before the next preparation. warnings: for people.
     """
 
     tables: tuple[str, ...]
     changes: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,12 +42,14 @@ class SyncCaptured(Printable):
     missing: tuple[str, ...] = ()
     truncated: tuple[str, ...] = ()
     seconds: float = 0.0
+    warnings: tuple[str, ...] = ()
 
     def and_then(self, more: SyncCaptured) -> SyncCaptured:
         """Return the sum of this result and that of another client."""
         counts = (self.transactions + more.transactions, self.segments + more.segments)
         lists = (self.changes + more.changes, self.missing + more.missing, self.truncated + more.truncated)
-        return SyncCaptured({**self.rows, **more.rows}, *counts, *lists, round(self.seconds + more.seconds, 2))
+        rest = (round(self.seconds + more.seconds, 2), self.warnings + more.warnings)
+        return SyncCaptured({**self.rows, **more.rows}, *counts, *lists, *rest)
 
 
 @stage("sync_capture")
@@ -88,7 +90,7 @@ def sync_capture_client(clients: StreamsClients, client: Client) -> SyncCaptured
         log.warning("a TRUNCATE of %s was not captured: a synchronous capture captures row changes alone", table)
     told = (prepared.changes, prepared.missing, tuple(truncated))
     seconds = round(time.monotonic() - started, 2)
-    return SyncCaptured({client.name: rows}, transactions, segments, *told, seconds)
+    return SyncCaptured({client.name: rows}, transactions, segments, *told, seconds, prepared.warnings)
 
 
 def remove_sync_capture(run: RunContext, name: str) -> tuple[str, ...]:
@@ -152,6 +154,8 @@ def _require_same(trail: Trail, segment: Segment, window: CapturedWindow) -> Non
 def _warn(client: Client, prepared: Prepared) -> None:
     for change in prepared.changes:
         log.info("synchronous capture %s: %s", client.name, change)
+    for warning in prepared.warnings:
+        log.warning("synchronous capture %s: %s", client.name, warning)
     for table in prepared.missing:
         log.warning(
             "synchronous capture %s: %s is not there; its rows are captured from the next run on after it is created",

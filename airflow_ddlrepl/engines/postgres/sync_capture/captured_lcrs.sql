@@ -30,13 +30,13 @@ CREATE INDEX IF NOT EXISTS captured_lcrs_by_client ON ddlrepl.captured_lcrs (cha
 CREATE TABLE IF NOT EXISTS ddlrepl.captured_shapes (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     table_id oid NOT NULL,
-    signature text NOT NULL,     -- of the columns and indexes: changed by DDL
+    signature text NOT NULL,     -- a digest of the columns and indexes: changed by DDL
     shape jsonb NOT NULL,        -- as model.table.Table.from_json reads it
-    names text[],                -- of the columns that LCRs have: generated ones follow from the others
-    kinds jsonb,                 -- by column: the kind of value that conditions read
-    image text                   -- SQL that gives the row $1 as texts by the names $2
+    names text[] NOT NULL,       -- of the columns that LCRs have: generated ones follow from the others
+    kinds jsonb NOT NULL,        -- by column: the kind of value that conditions read
+    image text NOT NULL          -- SQL that gives the row $1 as texts by the names $2
 );
-CREATE INDEX IF NOT EXISTS captured_shapes_by_table ON ddlrepl.captured_shapes (table_id, md5(signature));
+CREATE INDEX IF NOT EXISTS captured_shapes_by_table ON ddlrepl.captured_shapes (table_id, signature);
 
 -- The newest window of each synchronous capture: it has the rows of the transactions that its snapshot shows as ended.
 CREATE TABLE IF NOT EXISTS ddlrepl.captured_windows (
@@ -49,61 +49,14 @@ CREATE TABLE IF NOT EXISTS ddlrepl.captured_windows (
 );
 REVOKE ALL ON ddlrepl.captured_lcrs, ddlrepl.captured_windows, ddlrepl.captured_shapes FROM PUBLIC;
 
--- The table as it is in this transaction.
-CREATE OR REPLACE FUNCTION ddlrepl.sync_capture_shape(of_table oid) RETURNS ddlrepl.captured_shapes
-LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-    known ddlrepl.captured_shapes;
-    now_is text := coalesce((
-        SELECT string_agg(concat_ws(' ', a.attnum, a.attname, a.atttypid, a.atttypmod, a.attnotnull, a.attgenerated), ','
-            ORDER BY a.attnum)
-        FROM pg_attribute a WHERE a.attrelid = of_table AND a.attnum > 0 AND NOT a.attisdropped), '')
-        || coalesce((
-            SELECT ';' || string_agg(concat_ws(' ', i.indexrelid, i.indisvalid, i.indisprimary, i.indimmediate,
-                i.indisreplident), ',' ORDER BY i.indexrelid)
-            FROM pg_index i WHERE i.indrelid = of_table AND i.indisunique), '');
-BEGIN
-    SELECT * INTO known FROM ddlrepl.captured_shapes s
-    WHERE s.table_id = of_table AND md5(s.signature) = md5(now_is) AND s.signature = now_is LIMIT 1;
-    IF NOT FOUND THEN
-        known := ddlrepl.sync_capture_new_shape(of_table, now_is);
-    END IF;
-    RETURN known;
-END
+-- The type below a domain.
+CREATE OR REPLACE FUNCTION ddlrepl.sync_capture_base(of_type oid) RETURNS oid
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+    WITH RECURSIVE below(oid, base) AS (
+        SELECT t.oid, t.typbasetype FROM pg_type t WHERE t.oid = of_type
+        UNION ALL SELECT t.oid, t.typbasetype FROM below JOIN pg_type t ON t.oid = below.base)
+    SELECT oid FROM below WHERE base = 0
 $$;
-
--- Notes a shape. Output functions write the values as texts, as they do in the log: a cast could be somebody's function.
-CREATE OR REPLACE FUNCTION ddlrepl.sync_capture_new_shape(of_table oid, now_is text) RETURNS ddlrepl.captured_shapes
-LANGUAGE plpgsql
-/*shape_settings*/ AS $shape$
-DECLARE
-    made ddlrepl.captured_shapes;
-BEGIN
-    made.shape := ddlrepl.sync_capture_table_shape(of_table);
-    SELECT array_agg(a.attname::text ORDER BY a.attnum),
-        jsonb_object_agg(a.attname, CASE
-            WHEN base.oid IN ('int2'::regtype, 'int4'::regtype, 'int8'::regtype, 'numeric'::regtype,
-                'float4'::regtype, 'float8'::regtype) THEN 'number'
-            WHEN base.oid IN ('date'::regtype, 'timestamp'::regtype) THEN 'date'
-            WHEN base.oid = 'timestamptz'::regtype THEN 'zoned date'
-            WHEN base.oid = 'bytea'::regtype THEN 'raw'
-            WHEN base.oid = 'bool'::regtype THEN 'boolean'
-            ELSE 'text' END),
-        'SELECT jsonb_object($2, ARRAY[' || string_agg(format(
-            'CASE WHEN num_nulls(($1).%1$I) = 0 THEN format(''%%s'', ($1).%1$I) END', a.attname), ', ' ORDER BY a.attnum)
-            || ']::text[])'
-    INTO made.names, made.kinds, made.image
-    FROM pg_attribute a
-    JOIN pg_type t ON t.oid = a.atttypid
-    CROSS JOIN LATERAL (SELECT CASE WHEN t.typtype = 'd' THEN ddlrepl.sync_capture_base(t.oid) ELSE t.oid END) base(oid)
-    WHERE a.attrelid = of_table AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = '';
-    INSERT INTO ddlrepl.captured_shapes AS s (table_id, signature, shape, names, kinds, image)
-    VALUES (of_table, now_is, made.shape, coalesce(made.names, '{}'), coalesce(made.kinds, '{}'),
-        coalesce(made.image, 'SELECT ''{}''::jsonb'))
-    RETURNING s.* INTO made;
-    RETURN made;
-END
-$shape$;
 
 CREATE OR REPLACE FUNCTION ddlrepl.sync_capture_table_shape(oid) RETURNS jsonb LANGUAGE plpgsql STABLE
 /*shape_settings*/ AS $shape$
@@ -114,21 +67,59 @@ RETURN (
 END
 $shape$;
 
+-- The table as it is in this transaction: its shape, and a text of its columns.
+CREATE OR REPLACE FUNCTION ddlrepl.sync_capture_shape(of_table oid, OUT shape_id bigint, OUT columns text)
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    digest text;
+BEGIN
+    columns := coalesce((
+        SELECT string_agg(concat_ws(' ', a.attnum, a.attname, a.atttypid, a.atttypmod, a.attnotnull, a.attgenerated), ','
+            ORDER BY a.attnum)
+        FROM pg_attribute a WHERE a.attrelid = of_table AND a.attnum > 0 AND NOT a.attisdropped), '');
+    digest := md5(columns) || coalesce((
+        SELECT md5(string_agg(concat_ws(' ', i.indexrelid, i.indisvalid, i.indisprimary, i.indimmediate,
+            i.indisreplident), ',' ORDER BY i.indexrelid))
+        FROM pg_index i WHERE i.indrelid = of_table AND i.indisunique), '');
+    SELECT s.id INTO shape_id FROM ddlrepl.captured_shapes s
+    WHERE s.table_id = of_table AND s.signature = digest LIMIT 1;
+    IF NOT FOUND THEN
+        shape_id := ddlrepl.sync_capture_new_shape(of_table, digest);
+    END IF;
+END
+$$;
+
+-- Notes a shape. Output functions write the values as texts, as they do in the log: a cast could be somebody's function.
+CREATE OR REPLACE FUNCTION ddlrepl.sync_capture_new_shape(of_table oid, signature text) RETURNS bigint
+LANGUAGE sql
+/*shape_settings*/ AS $shape$
+    INSERT INTO ddlrepl.captured_shapes (table_id, signature, shape, names, kinds, image)
+    SELECT of_table, signature, ddlrepl.sync_capture_table_shape(of_table),
+        coalesce(array_agg(a.attname::text ORDER BY a.attnum), '{}'),
+        coalesce(jsonb_object_agg(a.attname, CASE
+            WHEN base.oid IN ('int2'::regtype, 'int4'::regtype, 'int8'::regtype, 'numeric'::regtype,
+                'float4'::regtype, 'float8'::regtype) THEN 'number'
+            WHEN base.oid IN ('date'::regtype, 'timestamp'::regtype) THEN 'date'
+            WHEN base.oid = 'timestamptz'::regtype THEN 'zoned date'
+            WHEN base.oid = 'bytea'::regtype THEN 'raw'
+            WHEN base.oid = 'bool'::regtype THEN 'boolean'
+            ELSE 'text' END), '{}'),
+        coalesce('SELECT jsonb_object($2, ARRAY[' || string_agg(format(
+            'CASE WHEN ($1).%1$I IS DISTINCT FROM NULL THEN format(''%%s'', ($1).%1$I) END', a.attname), ', '
+            ORDER BY a.attnum) || ']::text[])', 'SELECT ''{}''::jsonb')
+    FROM pg_attribute a
+    JOIN pg_type t ON t.oid = a.atttypid
+    CROSS JOIN LATERAL (SELECT CASE WHEN t.typtype = 'd' THEN ddlrepl.sync_capture_base(t.oid) ELSE t.oid END) base(oid)
+    WHERE a.attrelid = of_table AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = ''
+    RETURNING id
+$shape$;
+
 -- Runs a statement about our triggers: event triggers of a captured log see by this function that it is nobody's DDL.
 CREATE OR REPLACE FUNCTION ddlrepl.sync_capture_run(statement text) RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     EXECUTE statement;
 END
-$$;
-
--- The type below a domain.
-CREATE OR REPLACE FUNCTION ddlrepl.sync_capture_base(of_type oid) RETURNS oid
-LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
-    WITH RECURSIVE below(oid, base) AS (
-        SELECT t.oid, t.typbasetype FROM pg_type t WHERE t.oid = of_type
-        UNION ALL SELECT t.oid, t.typbasetype FROM below JOIN pg_type t ON t.oid = below.base)
-    SELECT oid FROM below WHERE base = 0
 $$;
 
 -- A row without all columns but these.
@@ -154,9 +145,11 @@ DECLARE
     noted text := current_setting('ddlrepl.captured_tag', true);
     now_noted text;
 BEGIN
-    IF tag IS NULL AND has_function_privilege('pg_replication_origin_session_is_setup()', 'EXECUTE')
-        AND pg_replication_origin_session_is_setup() THEN
-        tag := 'replication origin';
+    IF tag IS NULL AND has_function_privilege('pg_replication_origin_session_is_setup()', 'EXECUTE') THEN
+        -- A statement of its own: the right is checked before the first part of a condition is evaluated.
+        IF pg_replication_origin_session_is_setup() THEN
+            tag := 'replication origin';
+        END IF;
     END IF;
     now_noted := pg_current_xact_id()::text || coalesce(' ' || tag, '');
     IF noted IS DISTINCT FROM now_noted THEN
@@ -210,12 +203,12 @@ LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
 $$;
 
 -- The types of columns that a function has made, beside what is known of columns: their values tell.
-CREATE OR REPLACE FUNCTION ddlrepl.sync_capture_renamed(known jsonb, names text[], lcr jsonb) RETURNS jsonb
+CREATE OR REPLACE FUNCTION ddlrepl.sync_capture_renamed(known jsonb, columns jsonb, lcr jsonb) RETURNS jsonb
 LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
     SELECT coalesce(jsonb_object_agg(key, CASE jsonb_typeof(value) WHEN 'number' THEN 1700 WHEN 'boolean' THEN 16
         ELSE 25 END), '{}') || known
     FROM (SELECT * FROM jsonb_each(coalesce(lcr -> 'old', '{}')) UNION ALL SELECT * FROM jsonb_each(coalesce(lcr -> 'new', '{}'))) v
-    WHERE key <> ALL (names)
+    WHERE NOT columns ? key
 $$;
 
 DO $$

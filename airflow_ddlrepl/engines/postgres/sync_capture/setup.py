@@ -16,7 +16,12 @@ from airflow_ddlrepl.engines.postgres.connection.quoting import literal, qualifi
 from airflow_ddlrepl.engines.postgres.connection.schema_owner import require_trusted
 from airflow_ddlrepl.engines.postgres.connection.settings import SHAPES
 from airflow_ddlrepl.engines.postgres.sync_capture.ruled_tables import RuledTable, ruled_tables
-from airflow_ddlrepl.engines.postgres.sync_capture.trigger_function import CaptureNames, FunctionWriter, definition
+from airflow_ddlrepl.engines.postgres.sync_capture.trigger_function import (
+    CaptureNames,
+    FunctionWriter,
+    KnownColumns,
+    definition,
+)
 from airflow_ddlrepl.engines.postgres.sync_capture.value_sql import LETTERS
 from airflow_ddlrepl.engines.sync_capture import Prepared
 from airflow_ddlrepl.errors import RuleError, SourceError
@@ -49,6 +54,7 @@ FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 JOIN unnest(%s::text[], %s::text[]) AS wanted(schema_name, table_name)
   ON n.nspname = wanted.schema_name AND c.relname = wanted.table_name
 """
+_IS_SETUP = "pg_catalog.pg_replication_origin_session_is_setup()"
 _LEAVES = """
 SELECT n.nspname, c.relname FROM pg_partition_tree(%s::oid) t
 JOIN pg_class c ON c.oid = t.relid JOIN pg_namespace n ON n.oid = c.relnamespace WHERE t.isleaf
@@ -87,16 +93,18 @@ def prepare(connection: Connection[Any], setup: Setup) -> Prepared:
     tables = ruled_tables(setup.rules.client)
     writer = _writer(connection, setup.rules)
     _require_functions(connection, writer, tables)
-    body = writer.body(setup.names, tables)
+    writer.body(setup.names, tables, {})  # refuses what can't be written
     wanted, missing = _wanted(connection, setup.names, tables)
     changes: list[str] = []
     with _rights(connection):
         if install(connection):
             changes.append("table ddlrepl.captured_lcrs")
+        body = writer.body(setup.names, tables, _known(connection, tables, missing))
         if _replace_function(connection, setup.names, body):
             changes.append(f"function ddlrepl.{setup.names.function}")
         changes += _tend_triggers(connection, setup.names, wanted)
-    return Prepared(tuple(str(one.name) for one in tables), tuple(changes), tuple(map(str, missing)))
+    told = (tuple(changes), tuple(map(str, missing)), tuple(_warnings(connection)))
+    return Prepared(tuple(str(one.name) for one in tables), *told)
 
 
 def install(connection: Connection[Any]) -> bool:
@@ -213,6 +221,36 @@ def _require_functions(connection: Connection[Any], writer: FunctionWriter, tabl
                 code="RUL-152",
                 hint="create it: it takes a row LCR as jsonb, and gives one, several in an array, or NULL for none",
             )
+
+
+def _warnings(connection: Connection[Any]) -> Iterator[str]:
+    """Yield what triggers can't see with the rights of this role, which they have."""
+    row = connection.execute(
+        f"SELECT has_function_privilege('{_IS_SETUP}', 'EXECUTE'), current_user".encode()
+    ).fetchone()
+    if row is not None and not row[0]:
+        yield (
+            "changes of sessions with a replication origin have no tag where ddlrepl.tag is not set:"
+            f" GRANT EXECUTE ON FUNCTION {_IS_SETUP} TO {quote(row[1])} lets triggers see it"
+        )
+
+
+def _known(
+    connection: Connection[Any], tables: Sequence[RuledTable], missing: Sequence[TableName]
+) -> dict[TableName, KnownColumns]:
+    """Return the columns of the tables that are there."""
+    known = {}
+    for table in tables:
+        if table.name in missing:
+            continue
+        query = "SELECT * FROM ddlrepl.sync_capture_shape(to_regclass(%s))"
+        found = connection.execute(query, [qualified(table.name)]).fetchone()
+        assert found is not None
+        query = "SELECT names, kinds::text FROM ddlrepl.captured_shapes WHERE id = %s"
+        row = connection.execute(query, found[:1]).fetchone()
+        assert row is not None
+        known[table.name] = KnownColumns(found[1], tuple(row[0]), row[1])
+    return known
 
 
 def _wanted(

@@ -1,6 +1,6 @@
 """This module writes the trigger function of a synchronous capture: its rules, and what is done to a row LCR.
 
-The function finds its rules by the name that the table has when it is changed, and describes the table's columns each
+The function finds its rules by the name that the table has when it is changed, and looks at the table's columns each
 time: DDL between two changes makes no statement fail, and none of its columns is missed.
 """
 
@@ -31,7 +31,8 @@ DECLARE
     command text := TG_OP;
     captured_at timestamptz := clock_timestamp();
     tag text;
-    shape ddlrepl.captured_shapes;
+    shape record;
+    described record;
     old_row jsonb := '{}';
     new_row jsonb := '{}';
     kinds jsonb;
@@ -54,19 +55,34 @@ BEGIN
         RETURN NULL;
     END IF;
     shape := ddlrepl.sync_capture_shape(TG_RELID);
-    kinds := shape.kinds;
-    IF TG_OP <> 'INSERT' THEN
-        EXECUTE shape.image INTO STRICT old_row USING OLD, shape.names;
-    END IF;
-    IF TG_OP <> 'DELETE' THEN
-        EXECUTE shape.image INTO STRICT new_row USING NEW, shape.names;
-    END IF;
 """
+_ROWS = """
+        IF shape.columns = /*columns*/ THEN
+            kinds := /*kinds*/;
+            IF TG_OP <> 'INSERT' THEN
+                old_row := /*old*/;
+            END IF;
+            IF TG_OP <> 'DELETE' THEN
+                new_row := /*new*/;
+            END IF;
+        ELSE
+            SELECT s.names, s.kinds, s.image INTO STRICT described FROM ddlrepl.captured_shapes s
+            WHERE s.id = shape.shape_id;
+            kinds := described.kinds;
+            IF TG_OP <> 'INSERT' THEN
+                EXECUTE described.image INTO STRICT old_row USING OLD, described.names;
+            END IF;
+            IF TG_OP <> 'DELETE' THEN
+                EXECUTE described.image INTO STRICT new_row USING NEW, described.names;
+            END IF;
+        END IF;
+"""
+"""The rows as texts: of columns as they were when the table was prepared by plain expressions, which are faster."""
 _TAIL = """
     IF made IS NULL THEN
         INSERT INTO ddlrepl.captured_lcrs (channel, client, table_id, schema_name, table_name, command,
             shape_id, renamed, old_values, new_values, tag, captured)
-        VALUES (/*channel*/, /*client*/, relation, object_owner, object_name, command, shape.id, renamed,
+        VALUES (/*channel*/, /*client*/, relation, object_owner, object_name, command, shape.shape_id, renamed,
             old_row, new_row, tag, captured_at);
         RETURN NULL;
     END IF;
@@ -74,7 +90,7 @@ _TAIL = """
         INSERT INTO ddlrepl.captured_lcrs (channel, client, table_id, schema_name, table_name, command,
             shape_id, renamed, old_values, new_values, tag, captured)
         VALUES (/*channel*/, /*client*/, relation, lcr ->> 'owner', lcr ->> 'name', lcr ->> 'command',
-            shape.id, ddlrepl.sync_capture_renamed(renamed, shape.names, lcr),
+            shape.shape_id, ddlrepl.sync_capture_renamed(renamed, kinds, lcr),
             CASE lcr ->> 'command' WHEN 'INSERT' THEN '{}'
                 ELSE ddlrepl.sync_capture_texts(coalesce(lcr -> 'old', '{}')) END,
             CASE lcr ->> 'command' WHEN 'DELETE' THEN '{}'
@@ -124,6 +140,21 @@ class CaptureNames:
 
 
 @dataclass(frozen=True, slots=True)
+class KnownColumns:
+    """These are the columns that a table has while it is prepared.
+
+    text: as `ddlrepl.sync_capture_shape` has them. kinds: as `ddlrepl.captured_shapes` has them, JSON.
+    """
+
+    text: str
+    names: tuple[str, ...]
+    kinds: str
+
+
+NO_COLUMNS = KnownColumns("?", (), "{}")
+
+
+@dataclass(frozen=True, slots=True)
 class FunctionWriter:
     """A function writer writes trigger functions.
 
@@ -135,22 +166,25 @@ class FunctionWriter:
     functions: Mapping[str, str] = field(default_factory=dict)
     letters: str = ""
 
-    def body(self, names: CaptureNames, tables: Sequence[RuledTable]) -> str:
-        """Return a function's body. Raises RuleError RUL-151 for a condition, RUL-152 for a custom function."""
+    def body(self, names: CaptureNames, tables: Sequence[RuledTable], known: Mapping[TableName, KnownColumns]) -> str:
+        """Return a function's body. known: columns of the tables that are there.
+
+        Raises RuleError RUL-151 for a condition, RUL-152 for a custom function.
+        """
         marks = {
             "/*is_ruled*/": " OR ".join(_is(table.name) for table in tables) or "false",
             "/*channel*/": literal(names.channel),
             "/*client*/": literal(names.client),
         }
-        branches = "".join(self._branch(number, table) for number, table in enumerate(tables))
+        branches = "".join(self._branch(number, table, known) for number, table in enumerate(tables))
         chosen = f"    {branches}    END IF;" if branches else ""
         return f"{_filled(_HEAD, marks)}{chosen}{_filled(_TAIL, marks)}"
 
-    def _branch(self, number: int, table: RuledTable) -> str:
+    def _branch(self, number: int, table: RuledTable, known: Mapping[TableName, KnownColumns]) -> str:
         """Return what is done for a table: the first true rule with an action acts; else a true rule takes the row."""
         acting = [rule for rule in table.rules if rule.action.changes_messages]
         others = [rule for rule in table.rules if not rule.action.changes_messages]
-        parts = [f"{'ELS' if number else ''}IF {_is(table.name)} THEN"]
+        parts = [f"{'ELS' if number else ''}IF {_is(table.name)} THEN{_rows(known.get(table.name, NO_COLUMNS))}"]
         for at, rule in enumerate(acting):
             parts.append(f"        {'ELS' if at else ''}IF {self._condition(rule)} THEN")
             parts += [f"            {one}" for one in (*statements(rule.action), *self._custom(rule)) if one]
@@ -215,6 +249,18 @@ def definition(names: CaptureNames, body: str) -> str:
         f"CREATE OR REPLACE FUNCTION ddlrepl.{quote(names.function)}() RETURNS trigger LANGUAGE plpgsql"
         f" SECURITY DEFINER {settings} AS {tagged}{body}{tagged}"
     )
+
+
+def _rows(columns: KnownColumns) -> str:
+    """Return the statements that read a row's values as texts."""
+    listed = ", ".join(map(literal, columns.names))
+    images = {}
+    for mark, row in (("/*old*/", "OLD"), ("/*new*/", "NEW")):
+        fields = [f"{row}.{quote(name)}" for name in columns.names]
+        texts = ", ".join(f"CASE WHEN {one} IS DISTINCT FROM NULL THEN format('%s', {one}) END" for one in fields)
+        images[mark] = f"jsonb_object(ARRAY[{listed}]::text[], ARRAY[{texts}]::text[])"
+    images["/*columns*/"], images["/*kinds*/"] = literal(columns.text), f"{literal(columns.kinds)}::jsonb"
+    return _filled(_ROWS, images)
 
 
 def _filled(text: str, marks: Mapping[str, str]) -> str:
