@@ -204,3 +204,7 @@ class RepositoryError(DdlReplError):
 
 class RuleError(ConfigError):
     """A rule, a rule set, a condition or a transformation can't be used (RUL-…)."""
+
+
+class MessageError(DdlReplError):
+    """A message can't be enqueued or dequeued (MSG-…)."""

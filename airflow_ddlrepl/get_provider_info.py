@@ -91,7 +91,14 @@ def get_provider_info() -> dict[str, Any]:
                     "airflow_ddlrepl.operators.compare",
                     "airflow_ddlrepl.operators.cutover",
                     "airflow_ddlrepl.operators.approve",
+                    "airflow_ddlrepl.operators.streams.messages",
                 ],
+            }
+        ],
+        "sensors": [
+            {
+                "integration-name": "DDL Replication",
+                "python-modules": ["airflow_ddlrepl.operators.streams.messages"],
             }
         ],
         "extra-links": [

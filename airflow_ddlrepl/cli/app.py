@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-import inspect
 import logging
 import os
-from collections.abc import Callable, Sequence
-from functools import partial, wraps
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
-from airflow_ddlrepl.cli import commands, error_commands, explain_ddl
+from airflow_ddlrepl.cli import commands, error_commands, explain_ddl, message_commands
+from airflow_ddlrepl.cli.command import ChannelFile, command
 from airflow_ddlrepl.cli.explain_ddl import Files, Side
 from airflow_ddlrepl.cli.open_channel import Connections, connections_of, environment_alone
-from airflow_ddlrepl.cli.terminal import Result, always_done, perform, start_logging
+from airflow_ddlrepl.cli.terminal import Result, perform, start_logging
 from airflow_ddlrepl.config.goldengate.dialect import Dialect
 from airflow_ddlrepl.config.sections.policies import Enrollment, TrailChoice
-from airflow_ddlrepl.errors import ConfigError, Exit
+from airflow_ddlrepl.errors import ConfigError
 
 
 class ListFirst(TyperGroup):
@@ -52,10 +51,6 @@ app.add_typer(rules, name="rules")
 errors = typer.Typer(cls=ListFirst, help="Errors that ended runs; tables and transactions that wait because of one.")
 app.add_typer(errors, name="errors")
 
-ChannelFile = Annotated[Path, typer.Argument(metavar="CHANNEL.yaml", help="The channel file.")]
-AsJson = Annotated[
-    bool, typer.Option("--json", help="Print one JSON document on standard output, and nothing else there.")
-]
 Tables = Annotated[
     list[str] | None, typer.Option("--table", metavar="TABLE", help="schema.table; repeat it for more tables.")
 ]
@@ -107,28 +102,6 @@ def main(arguments: Sequence[str] | None = None, connections: Connections = envi
         app(args=None if arguments is None else list(arguments), prog_name="ddlrepl")
 
 
-def _command(
-    group: typer.Typer, name: str | None = None, judge: Callable[[Any], Exit] = always_done
-) -> Callable[[Callable[..., Result]], Callable[..., Result]]:
-    """Return a decorator that makes a function a command of the group, prints its result, and adds `--json` to it.
-
-    judge: the exit code that a result means.
-    """
-
-    def add(function: Callable[..., Result]) -> Callable[..., Result]:
-        @wraps(function)
-        def run(as_json: bool = False, **options: Any) -> None:
-            raise typer.Exit(perform(partial(function, **options), as_json=as_json, judge=judge))
-
-        own = inspect.signature(function, eval_str=True)
-        option = inspect.Parameter("as_json", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=AsJson)
-        run.__signature__ = own.replace(parameters=[*own.parameters.values(), option])  # type: ignore[attr-defined]
-        group.command(name)(run)
-        return function
-
-    return add
-
-
 def _version(wanted: bool) -> None:
     if wanted:
         from airflow_ddlrepl import __version__
@@ -151,7 +124,7 @@ def options(
     start_logging(logging.DEBUG if debug else logging.WARNING if quiet else logging.INFO)
 
 
-@_command(app, judge=lambda result: result.exit_code)
+@command(app, judge=lambda result: result.exit_code)
 def doctor(
     channel: Annotated[
         Path | None, typer.Argument(metavar="[CHANNEL.yaml]", help="Also check this channel's servers.")
@@ -161,7 +134,7 @@ def doctor(
     return commands.doctor(channel)
 
 
-@_command(app)
+@command(app)
 def check(channel: ChannelFile) -> Result:
     """Validate a channel file, and warn about settings without effect. Connects to nothing."""
     return commands.check(channel)
@@ -173,7 +146,7 @@ def schema() -> None:
     raise typer.Exit(perform(commands.schema, as_json=True))
 
 
-@_command(app)
+@command(app)
 def activate(
     channel: ChannelFile,
     refresh: Annotated[bool, typer.Option("--refresh/--no-refresh", help="Load tables that exist already.")] = True,
@@ -191,13 +164,13 @@ def activate(
     )
 
 
-@_command(app)
+@command(app)
 def replicate(channel: ChannelFile, until: Until = "", master: Spark = "") -> Result:
     """Run one cycle: everything that was committed before it started is in every target afterwards."""
     return commands.replicate(channel, master, until)
 
 
-@_command(app, judge=commands.judge_rewind)
+@command(app, judge=commands.judge_rewind)
 def rewind(
     channel: ChannelFile,
     to: Annotated[str, typer.Option(metavar="MOMENT|POSITION", help="2026-11-21T08:00:00+00:00, or 0/16B3748.")],
@@ -215,13 +188,13 @@ def rewind(
     return commands.rewind(channel, to, into, table or [], only_plan=plan, onward=onward, spark=master)
 
 
-@_command(app)
+@command(app)
 def plan(channel: ChannelFile) -> Result:
     """Show what adapt would do (exact SQL, hazards, rows to move). Changes nothing."""
     return commands.plan(channel)
 
 
-@_command(app)
+@command(app)
 def refresh(
     channel: ChannelFile,
     table: Tables = None,
@@ -232,19 +205,19 @@ def refresh(
     return commands.refresh(channel, table or [], options, master)
 
 
-@_command(app, judge=commands.judge_comparison)
+@command(app, judge=commands.judge_comparison)
 def compare(channel: ChannelFile, table: Tables = None, repair: Repair = False, master: Spark = "") -> Result:
     """Compare source and targets row by row. Exit code 1 when anything differs, also after a repair."""
     return commands.compare(channel, table or [], repair, master)
 
 
-@_command(app, judge=commands.judge_status)
+@command(app, judge=commands.judge_status)
 def status(channel: ChannelFile) -> Result:
     """Show the positions of the channel and its targets. Exit code 4 when a target does not answer."""
     return commands.status(channel)
 
 
-@_command(app)
+@command(app)
 def revisions(
     channel: ChannelFile,
     table: Tables = None,
@@ -257,10 +230,10 @@ def revisions(
 
 
 for _name, _function in error_commands.COMMANDS.items():
-    _command(errors, _name)(_function)
+    command(errors, _name)(_function)
 
 
-@_command(app, judge=commands.judge_cutover)
+@command(app, judge=commands.judge_cutover)
 def cutover(
     channel: ChannelFile,
     do: Annotated[bool, typer.Option("--do", help="Switch over: a last cycle, then the channel stops.")] = False,
@@ -288,13 +261,13 @@ def cutover(
     return commands.check_cutover(channel, compares=compare, spark=master)
 
 
-@_command(app)
+@command(app)
 def deactivate(channel: ChannelFile) -> Result:
     """Remove everything of ours from the source and forget the channel. The targets' tables stay."""
     return commands.deactivate(channel)
 
 
-@_command(controls, "list")
+@command(controls, "list")
 def list_controls(
     channel: ChannelFile,
     removed: Annotated[bool, typer.Option("--removed", help="Also list controls that were removed.")] = False,
@@ -303,7 +276,7 @@ def list_controls(
     return commands.controls(channel, removed=removed)
 
 
-@_command(controls, "remove")
+@command(controls, "remove")
 def remove_control(
     channel: ChannelFile,
     control: Annotated[int, typer.Argument(metavar="ID", help="As `ddlrepl controls` prints it.")],
@@ -312,7 +285,7 @@ def remove_control(
     return commands.remove_control(channel, control)
 
 
-@_command(imports, "hvr", judge=commands.judge_import)
+@command(imports, "hvr", judge=commands.judge_import)
 def import_hvr(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="HVR's actions as text, or its exported JSON.")],
     output: Annotated[
@@ -324,7 +297,7 @@ def import_hvr(
     return commands.import_hvr(file, output, channel)
 
 
-@_command(imports, "goldengate", judge=commands.judge_import)
+@command(imports, "goldengate", judge=commands.judge_import)
 def import_goldengate(
     files: Annotated[list[Path], typer.Argument(metavar="FILE.prm…", help="Of an Extract, a Replicat, or both.")],
     check: Annotated[bool, typer.Option("--check", help="List what is not taken, and print no parameters.")] = False,
@@ -333,7 +306,7 @@ def import_goldengate(
     return commands.import_goldengate(files, has_yaml=not check)
 
 
-@_command(ddl, "explain")
+@command(ddl, "explain")
 def explain(
     statement: Annotated[str, typer.Argument(metavar="STATEMENT", help="The DDL statement, in quotes.")],
     extract: ExtractFile = None,
@@ -350,7 +323,7 @@ def explain(
     return explain_ddl.explain(record, Files(extract, replicat, side), error)
 
 
-@_command(ddl, "trail")
+@command(ddl, "trail")
 def explain_trail(
     channel: ChannelFile,
     at: Annotated[str, typer.Option(metavar="POSITION", help="Only there, with every stage.")] = "",
@@ -359,7 +332,7 @@ def explain_trail(
     return commands.explain_trail(channel, at)
 
 
-@_command(imports, "streams", judge=commands.judge_import)
+@command(imports, "streams", judge=commands.judge_import)
 def import_streams(
     file: Annotated[Path, typer.Argument(metavar="FILE.sql", help="A script that calls DBMS_STREAMS_ADM.")],
     check: Annotated[bool, typer.Option("--check", help="List what is not taken, and print no rules.")] = False,
@@ -368,7 +341,7 @@ def import_streams(
     return commands.import_streams(file, has_yaml=not check)
 
 
-@_command(rules, "explain")
+@command(rules, "explain")
 def explain_rules(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A SQL script, or YAML with the section `streams`.")],
     change: Annotated[str, typer.Option(metavar="JSON", help="A row change, DDL or a message.")] = "",
@@ -382,3 +355,6 @@ def explain_rules(
     return commands.explain_rules(
         file, change=change, statement=statement, client=client, dialect=dialect, schema=schema, source=source
     )
+
+
+message_commands.add_to(app)

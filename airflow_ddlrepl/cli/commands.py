@@ -29,6 +29,7 @@ from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.revision import Revision
 from airflow_ddlrepl.repository.process import this_holder
 from airflow_ddlrepl.repository.repository import Repository
+from airflow_ddlrepl.streams.condition.names import NameCase
 
 
 def with_flow(path: Path, act: Callable[[ModuleType, Any], Result], spark: str = "") -> Result:
@@ -194,7 +195,12 @@ def check(path: Path) -> Result:
 
     with opened(path) as channel:
         require_functions(channel)
-        notes = [*warnings(channel), *parameter_file_notes(path), *_missing_locations(channel)]
+        notes = [
+            *warnings(channel),
+            *parameter_file_notes(path),
+            *_missing_locations(channel),
+            *_notes_of_clients(channel),
+        ]
     value = {"channel": channel.name, "file": str(path), "fingerprint": channel.fingerprint(), "warnings": notes}
     return TextResult(
         value, "\n".join([f"{path}: channel {channel.name} is valid", *(f"warning: {text}" for text in notes)])
@@ -246,6 +252,15 @@ def _missing_locations(channel: Channel) -> Iterator[str]:
             if error.code == "CFG-104":  # what can't be used here can be used nowhere
                 raise ConfigError(f"{place}: {error.message}", code=error.code, hint=error.hint) from None
             yield f"{place}: {error.message} ({error.code}); it has to be there where the channel runs"
+
+
+def _notes_of_clients(channel: Channel) -> Iterator[str]:
+    """Yield what is to be known of the clients of `streams`. Raises RuleError (RUL-…) for rules that can't be made."""
+    if channel.streams is not None:
+        from airflow_ddlrepl.streams.procedures.notes import notes  # loads sqlglot
+        from airflow_ddlrepl.streams.procedures.run import environment_of
+
+        yield from notes(environment_of(channel.streams, NameCase.LOWER))
 
 
 def revisions(path: Path, tables: Sequence[str], diff: str = "") -> Result:

@@ -9,7 +9,7 @@ import os
 import sys
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -29,6 +29,10 @@ class Result(Protocol):
 
     def text(self) -> str:
         """Return the result as text for a person."""
+
+
+Work = Result | AbstractContextManager[Result]
+"""A command's result; or what opens something and gives the result."""
 
 
 class Diff:
@@ -80,16 +84,17 @@ def always_done(result: Any) -> Exit:
     return Exit.DONE
 
 
-def perform(work: Callable[[], Result], *, as_json: bool, judge: Callable[[Any], Exit] = always_done) -> Exit:
+def perform(work: Callable[[], Work], *, as_json: bool, judge: Callable[[Any], Exit] = always_done) -> Exit:
     """Do the work of a command, print its result or its error, and return the exit code.
 
-    judge: the exit code that a result means.
+    judge: the exit code that a result means. What the work opens is closed when its result is printed.
     """
     with _output(as_json) as write:
         try:
-            result = work()
-            code = judge(result)
-            write(_json(result.to_json()) if as_json else _shown(result))
+            found = work()
+            with found if isinstance(found, AbstractContextManager) else nullcontext(found) as result:
+                code = judge(result)
+                write(_json(result.to_json()) if as_json else _shown(result))
         except DdlReplError as error:
             code = error.exit_code
             _complain(str(error), error)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence, Set
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Protocol
+from typing import Any, Protocol
 
 from airflow_ddlrepl.config.condition.expression import Part as Condition
 from airflow_ddlrepl.config.goldengate.extract import ExtractParameters
@@ -378,6 +378,13 @@ class Source(Protocol):
 
     def rows(self, selection: RowSelection) -> RowSource:
         """Return a row source for the selected rows of a whole table, as they are when it is read."""
+        ...
+
+    def send(self, payloads: Sequence[str], within: Any = None) -> None:
+        """Write messages for queues into the log, in one transaction.
+
+        within: an open connection of the caller, in whose transaction they are written; None: one of their own.
+        """
         ...
 
     def close(self) -> None:

@@ -20,6 +20,8 @@ from airflow_ddlrepl.queues.custom_functions import MOST_MESSAGES, NO_FUNCTIONS,
 from airflow_ddlrepl.queues.ddl_follows import with_row_names
 from airflow_ddlrepl.queues.ddl_lcrs import ddl_lcrs, with_lcr
 from airflow_ddlrepl.queues.lcr_batch import LcrBatch, kept_batch
+from airflow_ddlrepl.queues.message_rules import ruled_event
+from airflow_ddlrepl.queues.messages import is_message
 from airflow_ddlrepl.queues.row_messages import batches_of, queued_rows
 from airflow_ddlrepl.queues.row_names import RowNames
 from airflow_ddlrepl.queues.transactions import TransactionFacts
@@ -114,6 +116,8 @@ class ClientStage:
             event = replace(event, key=LogKey(event.key.lsn, event.key.seq * self.scale))
         if event.query is not None:
             event = replace(event, query=None)  # it may have the values of rows that the rules keep out
+        if is_message(event) and not why_ignored(event):
+            return [ruled_event(event, self.client, self._functions, self.discarded)]
         if why_ignored(event) or event.is_inspected or event.kind not in (EventKind.DDL, EventKind.TRUNCATE):
             return [event]
         lcrs = ddl_lcrs(event, self.database)

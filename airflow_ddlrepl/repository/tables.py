@@ -22,7 +22,7 @@ from sqlalchemy import (
 )
 
 SCHEMA = "ddlrepl_repository"  # on PostgreSQL; SQLite has a file of its own
-HEAD = "0002"  # the newest migration
+HEAD = "0003"  # the newest migration
 
 
 class Moment(TypeDecorator[datetime]):
@@ -193,6 +193,20 @@ refreshes = Table(
     Column("finished", Moment),
 )
 
+# One row per messaging client and feed of its queue: up to where the client has taken messages.
+dequeued = Table(
+    "dequeued",
+    metadata,
+    Column("channel", Text, nullable=False),
+    Column("client", Text, nullable=False),
+    Column("feed", Text, nullable=False),
+    Column("epoch", BigInteger, nullable=False),
+    Column("lsn", BigInteger, nullable=False),
+    Column("seq", BigInteger, nullable=False),
+    Column("updated", Moment, nullable=False),
+    PrimaryKeyConstraint("channel", "client", "feed"),
+)
+
 runs = Table(
     "runs",
     metadata,
@@ -223,4 +237,4 @@ errors = Table(
     Column("created", Moment, nullable=False),
 )
 
-OF_A_CHANNEL = (tables, revisions, positions, segments, events, ledger, controls, refreshes, runs, errors)
+OF_A_CHANNEL = (tables, revisions, positions, segments, events, ledger, controls, refreshes, dequeued, runs, errors)

@@ -1,4 +1,4 @@
-"""What a person starts beside the cycle: a plan, a refresh, a comparison and its repair; and what adapt has run."""
+"""What is started beside the cycle: a plan, a refresh, a comparison, its repair, messages; and what adapt has run."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 import yaml
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
-from airflow_ddlrepl import build_channel_dags
+from airflow_ddlrepl import build_channel_dags, flow
 from airflow_ddlrepl.config.file.load import load_channel
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.operators.adapt_ddl import AdaptDDLOperator
@@ -21,11 +21,14 @@ from airflow_ddlrepl.operators.base import DdlReplSparkOperator
 from airflow_ddlrepl.operators.compare import CompareOperator, RepairOperator
 from airflow_ddlrepl.operators.plan import PlanOperator
 from airflow_ddlrepl.operators.refresh import IsolatedRefreshOperator
+from airflow_ddlrepl.operators.streams.messages import DequeueOperator, EnqueueOperator, MessageSensor
 from airflow_ddlrepl.ports.work import InProcess
 from airflow_ddlrepl.spark.jobs.result_file import Outcome
 from airflow_ddlrepl.spark.jobs.run_stage import run_stage
 from tests.airflow.support import shop
 from tests.airflow.test_controls import Task
+from tests.flow.streams.messaging import BATTERY, CAPTURE, TYPES, channel, message_rule
+from tests.flow.streams.streams_channel import streams_channel
 
 CHANGE = "ALTER TABLE orders ADD COLUMN price numeric(10, 2)"
 
@@ -185,3 +188,51 @@ def test_the_forms_reach_the_tasks(file: Path) -> None:
     for kind in ("plan", "compare"):
         approve = dags[f"ddlrepl__shop__{kind}"].get_task("approve")
         assert approve.defaults == ["Reject"] and approve.response_timeout is not None
+
+
+def context_of_task() -> Any:
+    return {"ti": Task(), "run_id": "run"}
+
+
+def test_messages_go_through_operators(databases: Any, tmp_path: Path) -> None:
+    """The sensor sees a message once it is captured; what is too large for XCom, or fails there, stays."""
+    hr = channel(tmp_path, databases.source, message_rule("c"))
+    place: dict[str, Any] = {"channel": str(hr.file)}
+    sensor = MessageSensor(task_id="wait", client="c", **place)
+    assert sensor.poke(context_of_task()) is False
+    enqueue = EnqueueOperator(task_id="enqueue", messages=[BATTERY["B9"], BATTERY["B10"]], **place)
+    assert enqueue.execute(context_of_task()) == {"messages": 2, "queue": "q"}
+    EnqueueOperator(task_id="text", messages=json.dumps(BATTERY["B9"]), **place).execute(context_of_task())
+    hr.stage(flow.capture)
+    assert sensor.poke(context_of_task()) is True
+    with pytest.raises(AirflowFailException, match="MSG-105"):
+        DequeueOperator(task_id="small", max_bytes=20, **place).execute(context_of_task())
+    full = context_of_task()
+    full["ti"].xcom_push = _no_room
+    with pytest.raises(OSError, match="no room"):
+        DequeueOperator(task_id="full", **place).execute(full)
+    done = context_of_task()
+    assert DequeueOperator(task_id="one", max_messages=1, **place).execute(done) == [BATTERY["B9"]]
+    assert done["ti"].pushed == {"return_value": [BATTERY["B9"]]}
+    assert DequeueOperator(task_id="others", **place).execute(context_of_task()) == [BATTERY["B9"]]
+    assert sensor.poke(context_of_task()) is False
+
+
+def _no_room(key: str, value: Any) -> None:
+    raise OSError("no room")
+
+
+@pytest.mark.parametrize(
+    ("task", "code"),
+    [
+        (lambda file: EnqueueOperator(task_id="t", channel=file, messages="{"), "MSG-106"),
+        (lambda file: EnqueueOperator(task_id="t", channel=file, messages=[{"type": "own.x"}]), "MSG-101"),
+        (lambda file: DequeueOperator(task_id="t", channel=file, client="other"), "RUL-113"),
+    ],
+)
+def test_tasks_that_fail_say_why(tmp_path: Path, task: Any, code: str) -> None:
+    hr = streams_channel(tmp_path, "postgresql://app@127.0.0.1:1/x", CAPTURE, message_rule("c"), message_types=TYPES)
+    where = context_of_task()
+    with pytest.raises(AirflowFailException, match=code):
+        task(str(hr.file)).execute(where)
+    assert where["ti"].pushed["ddlrepl_error"]["code"] == code

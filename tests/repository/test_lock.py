@@ -17,6 +17,7 @@ from airflow_ddlrepl.errors import Fenced, LockHeld
 from airflow_ddlrepl.model.lineage import Lineage
 from airflow_ddlrepl.model.position import LogKey, Position
 from airflow_ddlrepl.model.record import RefreshRequested, StepApplied
+from airflow_ddlrepl.repository.dequeued import FeedPosition
 from airflow_ddlrepl.repository.process import is_gone, this_holder, this_process
 from airflow_ddlrepl.repository.repository import Repository
 from airflow_ddlrepl.repository.rows import ChannelState, RunStatus, SegmentFacts, StepState
@@ -124,6 +125,7 @@ WRITES: dict[str, Write] = {
     "decline_refresh": lambda r, t: r.decline_refresh("shop", t, "w", 1, "", Position(1)),
     "finish_refresh": lambda r, t: r.finish_refresh("shop", t, "w", 1),
     "forget_target": lambda r, t: r.forget_target("shop", t, "w"),
+    "set_dequeued": lambda r, t: r.set_dequeued("shop", "c", t, {"log": FeedPosition(1, LogKey(1, 0))}),
     "start_run": lambda r, t: r.start_run("shop", t, "r", "capture"),
     "finish_run": lambda r, t: r.finish_run("shop", t, "r", "capture", RunStatus.DONE),
 }

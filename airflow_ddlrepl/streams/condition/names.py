@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from enum import StrEnum
 
-_PART = re.compile(r'\s*(?:"([^"]+)"|([^\s".]+))\s*')
+_PART = re.compile(r'\s*(?:"((?:[^"]|"")+)"|([^\s".]+))\s*')
+_WITHOUT_QUOTES = re.compile(r'[^\s".]+')
 
 
 class NameCase(StrEnum):
@@ -25,7 +26,7 @@ class NameCase(StrEnum):
         """
         found, at = [], 0
         while match := _PART.match(name, at):
-            found.append(match[1] or self.plain(match[2]))
+            found.append(match[1].replace('""', '"') if match[1] else self.plain(match[2]))
             at = match.end()
             if at == len(name):
                 return tuple(found)
@@ -40,3 +41,12 @@ class NameCase(StrEnum):
         if len(found) != 1:
             raise ValueError(f"{name!r} is no single name")
         return found[0]
+
+    def written(self, *parts: str) -> str:
+        """Return the text that `parts` reads as these parts of a name, with quotes where it needs them."""
+        return ".".join(map(self._part, parts))
+
+    def _part(self, part: str) -> str:
+        if _WITHOUT_QUOTES.fullmatch(part) and self.plain(part) == part:
+            return part
+        return '"' + part.replace('"', '""') + '"'

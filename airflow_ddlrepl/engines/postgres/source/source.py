@@ -32,6 +32,7 @@ from airflow_ddlrepl.engines.postgres.source import helper_schema
 from airflow_ddlrepl.engines.postgres.source.catalog import PostgresCatalog
 from airflow_ddlrepl.engines.postgres.source.exported_snapshot import ExportedSnapshot, source_snapshot
 from airflow_ddlrepl.engines.postgres.source.members import PostgresMembership
+from airflow_ddlrepl.engines.postgres.source.messages import send, send_alone
 from airflow_ddlrepl.engines.postgres.source.privileges import missing_rights
 from airflow_ddlrepl.engines.postgres.source.writers import writers
 from airflow_ddlrepl.engines.postgres.sync_capture.sync_capture import PostgresSyncCaptures
@@ -223,10 +224,8 @@ class PostgresSource:
 
     def clock(self) -> datetime:
         """Return the present moment, by the clock that stamps the transactions that commit here."""
-        row = self.connection.execute("SELECT clock_timestamp()").fetchone()
-        assert row is not None
-        now: datetime = row[0]
-        return now
+        ((now,),) = self.connection.execute("SELECT clock_timestamp()").fetchall()
+        return now  # type: ignore[no-any-return]
 
     def log_end(self) -> Position:
         """Return the position where the log on disk ends; it may be read up to `stable_end` only."""
@@ -243,6 +242,10 @@ class PostgresSource:
     def acknowledge(self, upto: Position) -> None:
         """Let the server forget what commits before this position, which must be safe in the trail."""
         self.log.acknowledge(upto)
+
+    def send(self, payloads: Sequence[str], within: Any = None) -> None:
+        """Write messages for queues into the log, in the caller's transaction, or in one of their own."""
+        send(payloads, within) if within is not None else send_alone(self.connection, payloads)
 
     def _plan(self) -> activation.SourceSetup:
         known = (self.channel, self.publication, self.slot, self.scope, self.replica_identity, self.ddl)

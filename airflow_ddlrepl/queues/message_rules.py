@@ -1,0 +1,50 @@
+"""This module does to one message what a client's rules say: it is discarded, or taken and transformed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+from airflow_ddlrepl.errors import RuleError
+from airflow_ddlrepl.model.change import Event
+from airflow_ddlrepl.queues.custom_functions import CustomFunctions
+from airflow_ddlrepl.queues.messages import message_in, with_message
+from airflow_ddlrepl.streams.messages import Message
+from airflow_ddlrepl.streams.rules.client import Client, ClientKind
+from airflow_ddlrepl.streams.rules.decide import Reason, Verdict, decide
+from airflow_ddlrepl.streams.rules.transform import transform
+
+
+def ruled(client: Client, message: Message, functions: CustomFunctions) -> tuple[Verdict, Message]:
+    """Return whether a client takes a message, and the message as its rule leaves it.
+
+    Raises RuleError RUL-122 where a declared transformation can't be done; what a custom function raises as
+    `CustomFunctions.called` does.
+    """
+    verdict = decide(client, message)
+    if not verdict.is_taken:
+        return verdict, message
+    message = transform(message, verdict)
+    action = verdict.rule.action if verdict.rule is not None and verdict.reason is Reason.POSITIVE else None
+    if action is not None and action.function:
+        (message,) = functions.called(action.function, message, is_array=False)
+    return verdict, message
+
+
+def ruled_event(event: Event, client: Client, functions: CustomFunctions, discarded: Counter[str]) -> Event:
+    """Return an application's message as a client leaves it; `discarded` says why the client does not take it.
+
+    A capture process has no rules for messages: it takes them all. discarded: is counted up. Raises as `ruled` does.
+    """
+    if client.kind is ClientKind.CAPTURE:
+        return event
+    try:
+        message = message_in(event)
+    except RuleError as error:
+        discarded[error.message] += 1
+        return replace(event, discarded=error.message)
+    verdict, left = ruled(client, message, functions)
+    if verdict.is_taken:
+        return event if left is message else with_message(event, left)
+    discarded["messages"] += 1
+    return replace(event, discarded=f"{client.kind.words} {client.name}: {verdict.why}")
