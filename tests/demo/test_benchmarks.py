@@ -44,3 +44,11 @@ def test_statements_that_are_evaluated_get_to_the_target(capsys: pytest.CaptureF
     assert [line.split(", ")[-1] for line in (few, many)] == ["70 run", "70 run"]
     assert (few.split(" clauses")[0], many.split(" clauses")[0]) == ("100", "1000")
     assert loaded.startswith("a parameter file of 10,000 lines: ")
+
+
+def test_transformations_are_measured(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--parts", "transformations", "--scale", "0.02"]) == 0
+    declared, calls, plain, transformed = capsys.readouterr().out.splitlines()
+    assert declared.startswith("declared transformations on top of evaluation: ")
+    assert float(calls.split(": ")[1].split()[0]) >= 5
+    assert "against a propagation: " in plain and "with declared transformations: " in transformed
