@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from airflow_ddlrepl.errors import RuleError
 from airflow_ddlrepl.goldengate.event_record import record_of
 from airflow_ddlrepl.model.change import Event, EventKind
 from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.queues.ddl_columns import NotRewritten
 from airflow_ddlrepl.queues.ddl_texts import follow
 from airflow_ddlrepl.queues.row_names import RowNames
+from airflow_ddlrepl.streams.messages import DdlLcr
 
 
 def with_row_names(event: Event, names: RowNames, who: str) -> Event:
@@ -25,13 +28,49 @@ def with_row_names(event: Event, names: RowNames, who: str) -> Event:
     try:
         return _followed(event, names)
     except NotRewritten as error:
-        text = " ".join((event.statement or event.tag).split())
-        raise RuleError(
-            f"a statement can't follow the names that {who} gives to rows: {error}: {text}",
-            code="RUL-161",
-            hint="keep it out by a rule for DDL that is not true for it and run it at the destinations by hand, or"
-            " change the transformations",
-        ) from None
+        raise _refused(event.statement or event.tag, error, who) from None
+
+
+def lcr_with_row_names(lcr: DdlLcr, names: RowNames, who: str, tables: Iterable[Table] = ()) -> DdlLcr | None:
+    """Return a DDL LCR as the client's rows need it, as `with_row_names` does; None: nothing of it is left.
+
+    tables: the shapes that are known. Raises RuleError RUL-160 and RUL-161.
+    """
+    if not names.has_changes:
+        return lcr
+    base = TableName(lcr.base_owner or "", lcr.base_name) if lcr.base_name else None
+    own = TableName(lcr.owner or "", lcr.name or "")
+    try:
+        text, why = follow(lcr.text, lcr.current_schema, names, base=base, known=_columns(tables))
+    except NotRewritten as error:
+        raise _refused(lcr.text, error, who) from None
+    if why:
+        return None
+    to = names.of(base).new if base is not None else None
+    if lcr.object_type == "SCHEMA":
+        name = names.schema(own.name)
+        new = TableName(name, name)
+    elif to is None or base == own:
+        new = to or names.of(own).new
+    else:
+        new = TableName(to.schema if base is not None and own.schema == base.schema else own.schema, own.name)
+    return replace(
+        lcr,
+        text=text,
+        owner=new.schema,
+        name=new.name or None,
+        base_owner=to.schema if to is not None else lcr.base_owner,
+        base_name=to.name if to is not None else lcr.base_name,
+    )
+
+
+def _refused(statement: str, error: NotRewritten, who: str) -> RuleError:
+    return RuleError(
+        f"a statement can't follow the names that {who} gives to rows: {error}: {' '.join(statement.split())}",
+        code="RUL-161",
+        hint="keep it out by a rule for DDL that is not true for it and run it at the destinations by hand, or"
+        " change the transformations",
+    )
 
 
 def _followed(event: Event, names: RowNames) -> Event:
@@ -45,13 +84,18 @@ def _followed(event: Event, names: RowNames) -> Event:
         if is_renamed:
             raise NotRewritten("its text is not known")
         return event
-    known: dict[TableName, tuple[str, ...]] = {}
-    for table in (*event.before, *event.tables):
-        known[table.name] = (*known.get(table.name, ()), *(column.name for column in table.columns))
-    record = record_of(event)
+    record, known = record_of(event), _columns((*event.before, *event.tables))
     text, why = follow(event.statement, record.schema, names, base=record.known_base, known=known)
     if why:
         return replace(event, discarded=why)
     if text == event.statement and not is_renamed:
         return event
     return replace(followed, statement=text, query=None, is_transformed=True)
+
+
+def _columns(tables: Iterable[Table]) -> dict[TableName, tuple[str, ...]]:
+    """Return the columns that tables had before a statement, or have after it."""
+    known: dict[TableName, tuple[str, ...]] = {}
+    for table in tables:
+        known[table.name] = (*known.get(table.name, ()), *(column.name for column in table.columns))
+    return known

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,9 +14,10 @@ from airflow_ddlrepl.model.change import Event, EventKind
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import LogKey
 from airflow_ddlrepl.model.table import Column, Key, Table
-from airflow_ddlrepl.queues.ddl_follows import with_row_names
+from airflow_ddlrepl.queues.ddl_follows import lcr_with_row_names, with_row_names
 from airflow_ddlrepl.queues.row_names import RowNames
 from airflow_ddlrepl.streams.condition.names import NameCase
+from airflow_ddlrepl.streams.messages import DdlLcr
 from airflow_ddlrepl.streams.procedures.run import environment_of
 from airflow_ddlrepl.streams.rules.client import ClientKind
 
@@ -186,3 +188,33 @@ def test_a_table_that_comes_under_another_name_gets_it_by_a_rename() -> None:
     assert same.discarded == "hr.p is called hr.p before and after"
     moved = statement("ALTER TABLE oe.t SET SCHEMA hr", tables=(shape("id"),), before=(shape("id", name="oe.t"),))
     assert left(moved, SCHEMA, SCHEMA_TO_PUB).statement == "ALTER TABLE oe.t SET SCHEMA pub"
+
+
+def lcr(text: str, name: str, object_type: str = "TABLE", base: str = "") -> DdlLcr:
+    owner, _, own = name.partition(".")
+    base_owner, _, base_name = base.partition(".")
+    found = DdlLcr(owner, own, object_type=object_type, text=text, current_schema="hr")
+    return replace(found, base_owner=base_owner or None, base_name=base_name or None)
+
+
+@pytest.mark.parametrize(
+    ("calls", "before", "after"),
+    [
+        ([TABLE, TO_PUB], lcr("DROP TABLE t", "hr.t", base="hr.t"), lcr("DROP TABLE pub.p", "pub.p", base="pub.p")),
+        ([TABLE, TO_PUB], lcr("CREATE INDEX i ON t (k)", "hr.i", "INDEX", "hr.t"),
+         lcr("CREATE INDEX i ON pub.p (k)", "pub.i", "INDEX", "pub.p")),
+        ([SCHEMA, SCHEMA_TO_PUB], lcr("DROP VIEW hr.v", "hr.v", "VIEW"), lcr("DROP VIEW pub.v", "pub.v", "VIEW")),
+        ([SCHEMA, SCHEMA_TO_PUB], lcr("DROP SCHEMA hr", "hr.hr", "SCHEMA"),
+         lcr("DROP SCHEMA pub", "pub.pub", "SCHEMA")),
+        ([TABLE, NO_SSN], lcr("ALTER TABLE t DROP ssn", "hr.t", base="hr.t"), None),
+        ([TABLE], lcr("ALTER TABLE t DROP k", "hr.t", base="hr.t"), lcr("ALTER TABLE t DROP k", "hr.t", base="hr.t")),
+    ],
+)  # fmt: skip
+def test_a_single_lcr_follows_too(calls: list[dict[str, Any]], before: DdlLcr, after: DdlLcr | None) -> None:
+    assert lcr_with_row_names(before, row_names(*calls), "apply process app") == after
+
+
+def test_a_single_lcr_that_can_not_follow_is_refused() -> None:
+    with pytest.raises(RuleError) as error:
+        lcr_with_row_names(lcr("ALTER TABLE t RENAME ssn TO n", "hr.t"), row_names(TABLE, NO_SSN), "apply process app")
+    assert error.value.code == "RUL-161"
