@@ -4,11 +4,11 @@ import argparse
 import sys
 from functools import partial
 
-from airflow_ddlrepl.spark.jobs import propagate
+from airflow_ddlrepl.spark.jobs import streams
 from airflow_ddlrepl.spark_apps.main import main
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(prog="propagate.py", add_help=False)
     parser.add_argument("--propagation", default="")
     options, rest = parser.parse_known_args()
-    sys.exit(main("propagate", partial(propagate.run, propagation=options.propagation), rest))
+    sys.exit(main("propagate", partial(streams.propagate, propagation=options.propagation), rest))

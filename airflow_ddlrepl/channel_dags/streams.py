@@ -6,12 +6,12 @@ from typing import Any
 
 from airflow.sdk import TriggerRule
 
-from airflow_ddlrepl.assets import data_asset, schema_asset
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.config.sections.streams import Streams
 from airflow_ddlrepl.operators.capture import CaptureOperator
-from airflow_ddlrepl.operators.integrate import IntegrateOperator
-from airflow_ddlrepl.operators.propagate import PropagateOperator
+from airflow_ddlrepl.operators.streams.apply import ApplyOperator
+from airflow_ddlrepl.operators.streams.propagate import PropagateOperator
+from airflow_ddlrepl.operators.streams.sync_capture import SyncCaptureOperator
 from airflow_ddlrepl.streams.condition.names import NameCase
 from airflow_ddlrepl.streams.procedures.run import environment_of
 from airflow_ddlrepl.streams.rules.client import Client, ClientKind
@@ -22,31 +22,32 @@ GOES_ON = TriggerRule.ALL_DONE_MIN_ONE_SUCCESS
 
 def streams_tasks(channel: Channel, section: Streams, where: str) -> list[Any]:
     """Return the tasks of a cycle, in their order: a propagation comes behind those that fill its queue."""
-    capture = CaptureOperator(task_id="capture", channel=where)
-    tasks: dict[str, PropagateOperator] = {}
-    clients = propagations(section)
-    for client in clients:
-        tasks[client.name] = PropagateOperator(
-            task_id=f"propagate.{task_name(client.name)}",
-            channel=where,
-            propagation=client.name,
-            trigger_rule=GOES_ON,
-        )
-        capture >> tasks[client.name]
-    for before in clients:
-        for behind in clients:
+    captures: list[Any] = []
+    if section.captures:
+        captures.append(CaptureOperator(task_id="capture", channel=where))
+    clients = environment_of(section, NameCase.LOWER).clients.values()
+    if any(client.kind is ClientKind.SYNC_CAPTURE for client in clients):
+        captures.append(SyncCaptureOperator(task_id="sync_capture", channel=where))
+    passing = [client for client in clients if client.kind is ClientKind.PROPAGATION]
+    tasks = {client.name: _propagation(client, where) for client in passing}
+    for task in tasks.values():
+        captures >> task
+    for before in passing:
+        for behind in passing:
             if before.destination == behind.queue and before is not behind:
                 tasks[before.name] >> tasks[behind.name]
-    assets = [data_asset(channel.name), schema_asset(channel.name)]
-    apply = IntegrateOperator(task_id="apply", channel=where, inlets=assets, outlets=assets, trigger_rule=GOES_ON)
-    [capture, *tasks.values()] >> apply
-    return [capture, *tasks.values(), apply]
+    applies = [
+        ApplyOperator(task_id=f"apply.{target.name}", channel=where, target=target.name, trigger_rule=GOES_ON)
+        for target in section.targets
+    ]
+    for apply in applies:
+        [*captures, *tasks.values()] >> apply
+    return [*captures, *tasks.values(), *applies]
 
 
-def propagations(section: Streams) -> list[Client]:
-    """Return the propagations that the channel's calls make. Raises RuleError (RUL-…) as the calls do."""
-    environment = environment_of(section, NameCase.LOWER)
-    return [client for (kind, _), client in environment.clients.items() if kind is ClientKind.PROPAGATION]
+def _propagation(client: Client, where: str) -> PropagateOperator:
+    task_id = f"propagate.{task_name(client.name)}"
+    return PropagateOperator(task_id=task_id, channel=where, propagation=client.name, trigger_rule=GOES_ON)
 
 
 def task_name(name: str) -> str:

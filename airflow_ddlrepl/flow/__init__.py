@@ -29,6 +29,7 @@ from airflow_ddlrepl.flow.capture.capture import capture, has_new_log
 from airflow_ddlrepl.flow.cutover.check import check as check_cut_over
 from airflow_ddlrepl.flow.cutover.cut_over import cut_over, reopen
 from airflow_ddlrepl.flow.cycle.replicate import replicate
+from airflow_ddlrepl.flow.cycle.run_clients import apply_queues
 from airflow_ddlrepl.flow.refresh.refresh import has_loads, refresh
 from airflow_ddlrepl.flow.rewind.rewind import plan_rewind, rewind
 from airflow_ddlrepl.flow.run.context import RunContext
@@ -36,6 +37,7 @@ from airflow_ddlrepl.flow.run.fencing import require_not_cut_over
 from airflow_ddlrepl.flow.streams.apply import applied_up_to, apply, has_lcrs
 from airflow_ddlrepl.flow.streams.apply_errors import delete_error, queued_errors, retry_errors, show_error
 from airflow_ddlrepl.flow.streams.propagation import has_messages, propagate
+from airflow_ddlrepl.flow.streams.sync_capture import has_captured, sync_capture
 from airflow_ddlrepl.ports.work import InProcess, Runner
 from airflow_ddlrepl.repository.rows import RunStatus
 
@@ -45,7 +47,9 @@ HAS_WORK = {
     "refresh": has_loads,
     "refresh_isolated": has_isolated,
     "integrate": has_rows,
+    "sync_capture": has_captured,
     "propagate": has_messages,
+    "apply": has_lcrs,
 }
 STAGES: dict[str, Callable[[RunContext], Any]] = {
     "capture": capture,
@@ -53,7 +57,9 @@ STAGES: dict[str, Callable[[RunContext], Any]] = {
     "refresh": refresh,
     "refresh_isolated": refresh_isolated,
     "integrate": integrate,
+    "sync_capture": sync_capture,
     "propagate": propagate,
+    "apply": apply_queues,
 }
 
 
@@ -93,6 +99,7 @@ __all__ = [
     "adapt",
     "applied_up_to",
     "apply",
+    "apply_queues",
     "capture",
     "check_cut_over",
     "compare",
@@ -123,4 +130,5 @@ __all__ = [
     "rewind",
     "show_error",
     "status",
+    "sync_capture",
 ]

@@ -21,6 +21,14 @@ from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.run.fencing import require_target_not_cut_over
 from airflow_ddlrepl.flow.run.results import Activated
 from airflow_ddlrepl.flow.run.stage import stage
+from airflow_ddlrepl.flow.streams.activation import (
+    activate_without_log,
+    deactivate_clients,
+    prepare_sources,
+    require_clients,
+    require_whole_log,
+)
+from airflow_ddlrepl.flow.streams.instantiate import instantiate
 from airflow_ddlrepl.flow.targets.preparation import Beginning, prepare_target, require_preparable
 from airflow_ddlrepl.flow.targets.readiness import Readiness, foreign, readiness
 from airflow_ddlrepl.model.position import LogKey, Position
@@ -55,6 +63,12 @@ def activate(
     with a refresh. The targets are changed first: killed in between, the next activation still sees that the repository
     is before the slot, or in the log that was lost.
     """
+    if run.channel.streams is not None:
+        require_clients(run)
+        if not run.channel.streams.captures:
+            found = activate_without_log(run)
+            prepare_sources(run)
+            return replace(found, refreshed=_instantiated(run) if load else {})
     changes_since = _changes_since(run, start)
     if enrollment != "keep":
         require_tables(run)
@@ -67,10 +81,26 @@ def activate(
     hold(run)
     reread = _start_again(run, start)
     contradicted = {} if enrollment == "keep" else _regenerated(run)
-    refreshed = refresh(run).tables if load else {}
+    refreshed = {}
+    if run.channel.streams is not None:
+        prepare_sources(run)
+    if load:
+        refreshed = refresh(run).tables if run.channel.streams is None else _instantiated(run)
     names = tuple(sorted(str(t.name) for t in tables))
     left_out = {str(name): why for name, why in run.source.membership.unpublished_reasons().values()}
     return Activated(position, names, refreshed, left_out, contradicted, reread, changes_since)
+
+
+def _instantiated(run: RunContext) -> dict[str, int]:
+    """Bring tables to the targets of apply processes; return rows by table. Warns of tables that were there."""
+    rows: dict[str, int] = {}
+    for target in run.channel.streams.targets if run.channel.streams else ():
+        found = instantiate(run, target.name)
+        rows |= {f"{target.name}: {table}": count for table, count in found.rows.items()}
+        told = [f"{table}: {what}" for table, what in found.existing.items()]
+        for line in (*told, *found.warnings):
+            log.warning("target %s: %s", target.name, line)
+    return rows
 
 
 def _activated(run: RunContext, trail: TrailChoice) -> tuple[Position, Sequence[Table]]:
@@ -89,6 +119,8 @@ def _activated(run: RunContext, trail: TrailChoice) -> tuple[Position, Sequence[
     is_new = captured is None or is_broken
     position = found.position if again else Position(max(found.position if is_new else 0, captured or 0))
     begins = again or is_broken or is_new_trail  # a new epoch: no rewind goes across the log that is missing
+    if begins and run.channel.streams is not None:
+        require_whole_log(run, captured)
     tables = _wanted(run)
     _require_possible(run, tables)
     revisions = _new_revisions(run, tables, position, is_broken=is_broken)
@@ -175,7 +207,10 @@ def _regenerated(run: RunContext) -> dict[str, list[str]]:
 def deactivate(run: RunContext) -> Activated:
     """Remove what activation made at the source and what we remember; the tables of targets and replays stay."""
     position = run.repository.captured(run.channel.name) or Position(0)
-    run.source.deactivate()
+    if run.channel.streams is not None:
+        deactivate_clients(run)
+    if run.channel.streams is None or run.channel.streams.captures:
+        run.source.deactivate()
     for place in run.channel.targets_and_replays:
         run.target(place.name).forget()
     run.repository.delete_channel(run.channel.name, run.token)

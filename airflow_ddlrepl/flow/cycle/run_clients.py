@@ -11,6 +11,7 @@ from airflow_ddlrepl.flow.run.isolation import FailureIsolation
 from airflow_ddlrepl.flow.run.results import Captured, Printable
 from airflow_ddlrepl.flow.streams.apply import AppliedLcrs, apply
 from airflow_ddlrepl.flow.streams.propagation import Propagated, propagate
+from airflow_ddlrepl.flow.streams.retention import expire_queues
 from airflow_ddlrepl.flow.streams.sync_capture import SyncCaptured, sync_capture
 
 
@@ -65,6 +66,17 @@ def run_clients(run: RunContext) -> StreamsCycle:
     with isolation.one():
         passed = propagate(run)
     with isolation.one():
-        applied = apply(run)
+        applied = apply_queues(run)
     isolation.end()
     return StreamsCycle(captured, written, passed, applied)
+
+
+def apply_queues(run: RunContext, target: str = "") -> AppliedLcrs:
+    """Apply what is in the queues of apply processes, and remove what nobody needs any more. target: only this one.
+
+    Raises what `apply` raises.
+    """
+    applied = apply(run, target)
+    with run.locked():
+        expire_queues(run)
+    return applied

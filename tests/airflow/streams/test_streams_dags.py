@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from airflow_ddlrepl import build_channel_dags
-from airflow_ddlrepl.operators.propagate import PropagateOperator
+from airflow_ddlrepl.operators.streams.propagate import PropagateOperator
 
 
 def propagation(name: str, source: str, destination: str) -> dict[str, Any]:
@@ -28,7 +28,10 @@ def file(tmp_path: Path) -> Path:
                 propagation("first", "q1", "q2"),
                 propagation("se$cond", "q2", "q3"),
                 propagation("third", "q1", "q4"),
-            ]
+                {"add_table_rules": {"table_name": "hr.t", "streams_type": "sync_capture", "streams_name": "sync"}},
+                {"add_table_rules": {"table_name": "hr.t", "streams_type": "apply", "streams_name": "app"}},
+            ],
+            "targets": [{"name": "site", "location": "postgresql://app@localhost/site", "apply": "app"}],
         },
     }
     path = tmp_path / "hr.yml"
@@ -43,11 +46,12 @@ def test_propagations_are_tasks_in_the_order_of_their_queues(file: Path) -> None
     before = {task.task_id: task.upstream_task_ids for task in dag.tasks}
     assert before == {
         "capture": set(),
-        "propagate.first": {"capture"},
-        "propagate.se_cond": {"capture", "propagate.first"},
-        "propagate.third": {"capture"},
-        "apply": {"capture", "propagate.first", "propagate.se_cond", "propagate.third"},
-        "end": {"capture", "propagate.first", "propagate.se_cond", "propagate.third", "apply"},
+        "propagate.first": {"capture", "sync_capture"},
+        "propagate.se_cond": {"capture", "sync_capture", "propagate.first"},
+        "propagate.third": {"capture", "sync_capture"},
+        "sync_capture": set(),
+        "apply.site": {"capture", "sync_capture", "propagate.first", "propagate.se_cond", "propagate.third"},
+        "end": {"capture", "sync_capture", "propagate.first", "propagate.se_cond", "propagate.third", "apply.site"},
     }
     task = dag.get_task("propagate.se_cond")
     assert isinstance(task, PropagateOperator) and task.propagation == "se$cond"

@@ -34,6 +34,6 @@ class PropagateOperator(DdlReplSparkOperator):
 
     def job(self, channel: Channel, run_id: str, runner: Runner) -> dict[str, Any]:
         """Pass messages on in this process and return the summary."""
-        from airflow_ddlrepl.spark.jobs import propagate
+        from airflow_ddlrepl.spark.jobs import streams
 
-        return propagate.run(channel, run_id, runner, propagation=self.propagation)
+        return streams.propagate(channel, run_id, runner, propagation=self.propagation)

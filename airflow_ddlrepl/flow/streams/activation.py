@@ -1,0 +1,81 @@
+"""What activation does for the clients of a channel: rules are checked, triggers made, tables brought to targets."""
+
+from __future__ import annotations
+
+from airflow_ddlrepl.errors import ConfigError
+from airflow_ddlrepl.flow.run.context import RunContext, log
+from airflow_ddlrepl.flow.run.results import Activated
+from airflow_ddlrepl.flow.streams.clients import StreamsClients
+from airflow_ddlrepl.flow.streams.sync_capture import remove_sync_capture
+from airflow_ddlrepl.model.position import LogKey, Position
+from airflow_ddlrepl.model.revision import Origin, Revision
+from airflow_ddlrepl.repository.rows import ChannelState
+from airflow_ddlrepl.rules.decide import ChangeKind, decide
+from airflow_ddlrepl.streams.rules.client import ClientKind
+
+BEGINNING = Position(0)
+_READERS = (ClientKind.PROPAGATION, ClientKind.APPLY, ClientKind.DEQUEUE)
+
+
+def require_clients(run: RunContext) -> None:
+    """Raise what is wrong with the channel's clients: RuleError (RUL-…) of calls, functions, queues, and circles."""
+    clients = StreamsClients(run)
+    for client in clients.environment.clients.values():
+        if client.kind is not ClientKind.SYNC_CAPTURE:  # its functions are the source's own
+            clients.rules(client).stage(clients.values)
+        if client.kind in _READERS:
+            clients.require_fed(client)
+    for target in clients.section.targets:
+        clients.environment.existing_client(ClientKind.APPLY, target.apply)
+    _ = clients.capture
+    for warning in clients.environment.warnings:
+        log.warning("%s", warning)
+
+
+def require_whole_log(run: RunContext, captured: Position | None) -> None:
+    """Raise ConfigError CFG-192: a part of the log was lost, and targets of apply processes lack its changes."""
+    raise ConfigError(
+        f"the log behind {captured} is lost: what apply processes of channel {run.channel.name} have not got of it"
+        " can't come any more",
+        code="CFG-192",
+        at=captured,
+        hint="`ddlrepl deactivate`, remove the tables at the targets or make their rows equal by other means, then"
+        " `ddlrepl activate`: tables that are not there are loaded",
+    )
+
+
+def activate_without_log(run: RunContext) -> Activated:
+    """Activate a channel that no capture process reads the log of: its tables are known, and nothing else is made."""
+    names = run.source.catalog.list_tables()
+    wanted = [i for i, name in names.items() if decide(run.capture_client, name, ChangeKind.TABLE).is_taken]
+    tables = run.source.catalog.inspect(sorted(run.source.catalog.with_partitions(set(wanted))))
+    known = run.repository.latest_revisions(run.channel.name)
+    found = []
+    for table in tables:
+        before = known.get(table.id)
+        if before is None or before.table != table:
+            number = before.number + 1 if before else 0
+            found.append(Revision(table.id, number, LogKey(number, 0), table, Origin.INSPECTED))
+    is_new = run.repository.captured(run.channel.name) is None
+    run.repository.enroll(run.channel.name, run.token, found, BEGINNING if is_new else None)
+    row = run.repository.channel(run.channel.name)
+    if row is None or row.state is not ChannelState.ACTIVE or row.fingerprint != run.channel.fingerprint():
+        run.repository.set_state(run.channel.name, run.token, ChannelState.ACTIVE, run.channel.fingerprint())
+    return Activated(BEGINNING, tuple(sorted(str(table.name) for table in tables)))
+
+
+def prepare_sources(run: RunContext) -> None:
+    """Make the triggers of synchronous captures, so that they capture from now on."""
+    clients = StreamsClients(run)
+    for client in clients.of_kind(ClientKind.SYNC_CAPTURE):
+        run.source.sync_capture(clients.rules(client)).prepare()
+
+
+def deactivate_clients(run: RunContext) -> None:
+    """Remove triggers of synchronous captures, and what is stored at the targets of apply processes."""
+    clients = StreamsClients(run)
+    for client in clients.of_kind(ClientKind.SYNC_CAPTURE):
+        for gone in remove_sync_capture(clients, client):
+            log.info("synchronous capture %s: %s", client.name, gone)
+    for place in clients.section.targets:
+        run.target(place.name).forget()

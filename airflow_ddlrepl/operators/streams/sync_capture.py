@@ -1,0 +1,17 @@
+"""This operator brings what triggers at the source have captured into the queues of synchronous captures."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from airflow_ddlrepl.operators.base import DdlReplSparkOperator
+
+
+class SyncCaptureOperator(DdlReplSparkOperator):
+    """Bring what synchronous captures have captured into their queues, exactly once, and their triggers up to the rules.
+
+    XCom: rows (by client), transactions, segments, changes (at the source), missing and truncated (tables).
+    """
+
+    stage: ClassVar[str] = "sync_capture"
+    app: ClassVar[str] = "sync_capture"
