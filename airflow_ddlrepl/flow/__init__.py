@@ -37,7 +37,7 @@ from airflow_ddlrepl.flow.run.fencing import require_not_cut_over
 from airflow_ddlrepl.flow.streams.apply import applied_up_to, apply, has_lcrs
 from airflow_ddlrepl.flow.streams.apply_errors import delete_error, queued_errors, retry_errors, show_error
 from airflow_ddlrepl.flow.streams.propagation import has_messages, propagate
-from airflow_ddlrepl.flow.streams.sync_capture import has_captured, sync_capture
+from airflow_ddlrepl.flow.streams.sync_capture import has_sync_captures, sync_capture
 from airflow_ddlrepl.ports.work import InProcess, Runner
 from airflow_ddlrepl.repository.rows import RunStatus
 
@@ -47,7 +47,7 @@ HAS_WORK = {
     "refresh": has_loads,
     "refresh_isolated": has_isolated,
     "integrate": has_rows,
-    "sync_capture": has_captured,
+    "sync_capture": has_sync_captures,
     "propagate": has_messages,
     "apply": has_lcrs,
 }

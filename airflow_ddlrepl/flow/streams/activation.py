@@ -6,7 +6,7 @@ from airflow_ddlrepl.errors import ConfigError
 from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.run.results import Activated
 from airflow_ddlrepl.flow.streams.clients import StreamsClients
-from airflow_ddlrepl.flow.streams.sync_capture import remove_sync_capture
+from airflow_ddlrepl.flow.streams.sync_capture import feed_of, last_window, remove_sync_capture
 from airflow_ddlrepl.model.position import LogKey, Position
 from airflow_ddlrepl.model.revision import Origin, Revision
 from airflow_ddlrepl.repository.rows import ChannelState
@@ -68,14 +68,15 @@ def prepare_sources(run: RunContext) -> None:
     """Make the triggers of synchronous captures, so that they capture from now on."""
     clients = StreamsClients(run)
     for client in clients.of_kind(ClientKind.SYNC_CAPTURE):
-        run.source.sync_capture(clients.rules(client)).prepare()
+        last = last_window(feed_of(clients, client))
+        for table in run.source.sync_captures.of(clients.rules(client)).prepare(last).missing:
+            log.warning("synchronous capture %s: %s is not there; runs look for it again", client.name, table)
 
 
 def deactivate_clients(run: RunContext) -> None:
     """Remove triggers of synchronous captures, and what is stored at the targets of apply processes."""
     clients = StreamsClients(run)
-    for client in clients.of_kind(ClientKind.SYNC_CAPTURE):
-        for gone in remove_sync_capture(clients, client):
-            log.info("synchronous capture %s: %s", client.name, gone)
+    for name in sorted(run.source.sync_captures.clients()):
+        remove_sync_capture(run, name)
     for place in clients.section.targets:
         run.target(place.name).forget()

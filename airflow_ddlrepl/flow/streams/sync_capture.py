@@ -93,6 +93,11 @@ def sync_capture_client(clients: StreamsClients, client: Client) -> SyncCaptured
     return SyncCaptured({client.name: rows}, transactions, segments, *told, seconds, prepared.warnings)
 
 
+def has_sync_captures(run: RunContext) -> bool:
+    """Return whether a run has to look for what triggers have captured, or for triggers that are to be removed."""
+    return bool(StreamsClients(run).of_kind(ClientKind.SYNC_CAPTURE) or run.source.sync_captures.clients())
+
+
 def remove_sync_capture(run: RunContext, name: str) -> tuple[str, ...]:
     """Remove a client's triggers at the source, with what no run has read; return what was removed, in words."""
     changes = run.source.sync_captures.remove(name)
