@@ -66,7 +66,7 @@ def _positions(clients: StreamsClients) -> Iterator[tuple[Feed, Position]]:
             for feed in clients.feeds(process.client.queue):
                 yield feed, process.position(feed, known) or NOTHING
     for client in clients.of_kind(ClientKind.DEQUEUE):
-        known = clients.run.repository.dequeued(clients.run.channel.name, client.name)
+        taken = clients.run.repository.dequeued(clients.run.channel.name, client.name)
         for feed in clients.feeds(client.queue):
-            at = known.get(feed.name)
+            at = taken.get(feed.name)
             yield feed, Position(at.key.lsn) if at is not None and at.epoch == feed.epoch else NOTHING

@@ -13,7 +13,7 @@ import yaml
 
 from airflow_ddlrepl import flow
 from airflow_ddlrepl.demo.servers import PrivateServer
-from airflow_ddlrepl.frontends.streams.importing import read_script
+from airflow_ddlrepl.frontends.streams.importing import import_streams
 from airflow_ddlrepl.messaging import messaging_client
 from tests.flow.streams.streams_channel import StreamsChannel
 
@@ -41,7 +41,7 @@ def rows(place: str, query: str) -> list[tuple[Any, ...]]:
 
 def test_the_calls_of_the_channel_are_those_of_the_script() -> None:
     found = yaml.safe_load((EXAMPLE / "hr.yml").read_text())["streams"]["calls"]
-    assert found == read_script(EXAMPLE / "setup.sql").parameters.model_dump(mode="json")["calls"]
+    assert found == import_streams(EXAMPLE / "setup.sql").to_json()["streams"]["calls"]
 
 
 def test_changes_go_through_all_clients(places: dict[str, str], tmp_path: Path) -> None:
