@@ -135,6 +135,15 @@ class LcrSession(Protocol):
         """
         ...
 
+    def run_beside(
+        self, work: Callable[[LcrTransaction], None], before_commit: Callable[[LcrTransaction], None]
+    ) -> None:
+        """Do the work in a transaction while other sessions do theirs, then call `before_commit`, and commit.
+
+        It is tried once. Raises what `run` does, or the driver's error where a lock can't be had.
+        """
+        ...
+
 
 class LcrTarget(Protocol):
     """An LCR target is a database that an apply client writes to, bound to a channel. `close` ends it."""
@@ -169,8 +178,8 @@ class LcrTarget(Protocol):
         """
         ...
 
-    def session(self, fence: Fence) -> AbstractContextManager[LcrSession]:
-        """Open a session that writes; `prepare` of a later run ends it."""
+    def session(self, fence: Fence, number: int = 1) -> AbstractContextManager[LcrSession]:
+        """Open a session that writes; `prepare` of a later run ends it. number: of sessions that are open at once."""
         ...
 
     def close(self) -> None:

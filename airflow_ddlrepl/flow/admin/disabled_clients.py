@@ -12,8 +12,8 @@ _STAGES = {
     "propagate": "propagations",
     "apply": "apply processes",
 }
-RULES = "RUL"
-"""The family of errors that a rule, a transformation or a custom function makes."""
+FAMILIES = ("RUL", "APL")
+"""The families of errors that a rule, a transformation or a custom function makes, or a target of an apply process."""
 
 
 def disabled_clients(context: RunContext) -> list[str]:
@@ -32,7 +32,7 @@ def disabled_clients(context: RunContext) -> list[str]:
         errors = [
             one for one in context.repository.errors_of_run(context.channel.name, row.run_id) if one.stage == stage
         ]
-        if errors and errors[-1].family == RULES:
+        if errors and errors[-1].family in FAMILIES:
             found.append(f"{_who(context.channel, stage)} disabled: {errors[-1].code}: {errors[-1].message}")
     return sorted(found)
 

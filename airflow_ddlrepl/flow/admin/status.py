@@ -21,6 +21,7 @@ from airflow_ddlrepl.flow.admin.may_differ import may_differ
 from airflow_ddlrepl.flow.capture.left_out import not_in_the_log
 from airflow_ddlrepl.flow.rewind.route import horizon
 from airflow_ddlrepl.flow.run.context import RunContext, log
+from airflow_ddlrepl.flow.streams.apply_status import apply_lines, apply_states
 from airflow_ddlrepl.flow.targets.readiness import what_is_missing
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.revision import Revision
@@ -55,7 +56,7 @@ class Status:
     0 when it has all of them, None when the trail can't answer that.
     unreachable: why a target does not answer; missing: why it is not prepared for the channel; then nothing else of it
     is known. source_unreachable: why the source does not answer. cut_over: where in the log and since when applications
-    use the targets; None: they do not. disabled: clients of Streams that an error in their rules has stopped.
+    use the targets; None: they do not. disabled: clients of Streams that an error has stopped. apply: `apply_states`.
     """
 
     channel: str
@@ -71,6 +72,7 @@ class Status:
     left_out: list[dict[str, Any]] = field(default_factory=list)
     cut_over: dict[str, str] | None = None
     disabled: list[str] = field(default_factory=list)
+    apply: list[dict[str, Any]] = field(default_factory=list)
 
     def to_json(self) -> dict[str, Any]:
         """Return the status for XCom and --json."""
@@ -88,6 +90,7 @@ class Status:
             "left_out": self.left_out,
             "cut_over": self.cut_over,
             "disabled": self.disabled,
+            "apply": self.apply,
         }
 
     def text(self) -> str:
@@ -127,7 +130,7 @@ class Status:
         for run in self.runs:
             took = "" if run["seconds"] is None else f" in {run['seconds']} s"
             lines.append(f"last {run['stage']}: {run['status']}{took}, began {run['started']}, run {run['run']}")
-        lines += [*self.disabled, f"controls {self.controls}, errors {self.errors}"]
+        lines += [*apply_lines(self.apply), *self.disabled, f"controls {self.controls}, errors {self.errors}"]
         return "\n".join(lines)
 
     def _source_text(self) -> str:
@@ -188,6 +191,7 @@ def status(context: RunContext) -> Status:
         ],
         _cut_over(context),
         disabled_clients(context),
+        apply_states(context),
     )
 
 

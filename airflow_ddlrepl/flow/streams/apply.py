@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 
 from airflow_ddlrepl.config.sections.location import resolve
@@ -64,7 +64,9 @@ class ApplyProcess:
         settings = self.clients.environment.apply_settings(self.client.name)
         stored = self.there.instantiations(self.client.name)
         settings = replace(settings, applied=(*settings.applied, *stored))
-        return ApplyRules(self.client, settings, self.clients.functions, self.clients.database)
+        functions, database = self.clients.functions, self.clients.database
+        stage = ClientStage(self.client, database, self.clients.values, functions)
+        return ApplyRules(self.client, settings, functions, database, stage)
 
     def handlers(self, rules: ApplyRules) -> Handlers:
         """Return what applies the client's messages."""
@@ -193,14 +195,18 @@ def _apply(process: ApplyProcess, total: _Total) -> None:
     client, rules = process.client, process.rules
     rules.require_functions()
     feeds = process.clients.require_fed(client)
-    with process.writing() as session:
+    with process.writing() as session, ExitStack() as opened:
         _require_enabled(process, rules)
+        fence = process.clients.run.fence
+        numbers = range(2, rules.settings.parallelism + 1)
+        others = [opened.enter_context(process.there.session(fence, number)) for number in numbers]
         known = process.there.positions(client.name)
         for feed in feeds:
             position = process.position(feed, known)
             if feed.name == CAPTURE:
                 require_retained(process.clients.run, client, position)
-            one = FeedApply(session, rules, process.handlers(rules), feed.name, feed.epoch, process.clients.database)
+            handlers = process.handlers(rules)
+            one = FeedApply(session, rules, handlers, feed.name, feed.epoch, process.clients.database, others)
             try:
                 for segment in segments_from(feed, position):
                     position = one.run(

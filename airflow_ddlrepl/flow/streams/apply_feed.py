@@ -18,6 +18,7 @@ from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.run.context import log
 from airflow_ddlrepl.flow.streams.apply_rules import ApplyRules
 from airflow_ddlrepl.flow.streams.handlers import Handlers
+from airflow_ddlrepl.flow.streams.parallel_apply import apply_wave, waves
 from airflow_ddlrepl.flow.streams.spool import Spool
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.queues.reader import QueuedTransaction
@@ -55,7 +56,10 @@ class _Pending:
 
 @dataclass
 class FeedApply:
-    """This applies one feed at a target. database: the source's name, for the error queue. done: what it did so far."""
+    """This applies one feed at a target. database: the source's name, for the error queue. done: what it did so far.
+
+    others: further sessions, in which transactions are applied at the same time.
+    """
 
     session: LcrSession
     rules: ApplyRules
@@ -63,6 +67,7 @@ class FeedApply:
     feed: str
     epoch: int
     database: str = ""
+    others: Sequence[LcrSession] = ()
     done: Done = field(default_factory=Done)
 
     @property
@@ -86,16 +91,16 @@ class FeedApply:
                 try:
                     kinds = self._read(one, spool)
                 except RuleError as error:
-                    self._apply(pending)
+                    self._apply_all(pending)
                     raise waiting(self.client, one, error) from error
                 pending.append(_Pending(Position(one.lsn), one.xid, one.committed, spool, kinds))
                 at = Position(one.lsn + 1)
                 if len(pending) >= TRANSACTIONS or sum(len(other.spool) for other in pending) >= MESSAGES:
-                    self._apply(pending)
+                    self._apply_all(pending)
                     pending = []
                     closing.close()
             at = max(at, high)
-            self._apply(pending, at)
+            self._apply_all(pending, at)
         return at
 
     def _read(self, one: QueuedTransaction, spool: Spool) -> Counter[str]:
@@ -107,6 +112,28 @@ class FeedApply:
                 kinds[kind_of(message)] += 1
         return kinds
 
+    def _apply_all(self, pending: Sequence[_Pending], at: Position | None = None) -> None:
+        """Apply transactions, side by side where there are sessions for it. at: where the feed stands then."""
+        if not self.others:
+            self._apply(pending, at)
+            return
+        sessions = [self.session, *self.others]
+        for wave in waves(pending, len(sessions), lambda one: one.spool):
+            done = apply_wave(sessions, wave, self._apply_one, self._move) if len(wave) > 1 else 0
+            self._count(wave[:done])
+            for one in wave[done:]:
+                self._apply([one])
+        if at is not None:
+            self._apply([], at)
+
+    def _apply_one(self, transaction: LcrTransaction, one: _Pending) -> None:
+        apply_messages(transaction, self.handlers, one.spool)
+        if one.kinds:
+            self.handlers.precommit(transaction, int(one.lsn))
+
+    def _move(self, transaction: LcrTransaction, one: _Pending) -> None:
+        transaction.move(self.client, FeedPosition(self.feed, self.epoch, one.behind))
+
     def _apply(self, pending: Sequence[_Pending], at: Position | None = None) -> None:
         """Apply transactions together; where that fails, one by one. at: where the feed stands then."""
         end = at if at is not None else pending[-1].behind if pending else None
@@ -115,8 +142,7 @@ class FeedApply:
 
         def together(transaction: LcrTransaction) -> None:
             for one in pending:
-                apply_messages(transaction, self.handlers, one.spool)
-                self._precommit(transaction, one)
+                self._apply_one(transaction, one)
             transaction.flush()
             transaction.move(self.client, FeedPosition(self.feed, self.epoch, end))
 
@@ -134,10 +160,6 @@ class FeedApply:
             self._apply([one])
         if at is not None:
             self._apply([], at)
-
-    def _precommit(self, transaction: LcrTransaction, one: _Pending) -> None:
-        if one.kinds:
-            self.handlers.precommit(transaction, int(one.lsn))
 
     def _count(self, pending: Sequence[_Pending]) -> None:
         reach("apply.committed")

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from airflow_ddlrepl.config.goldengate.dialect import Dialect
 from airflow_ddlrepl.errors import RuleError
 from airflow_ddlrepl.goldengate.statement.spelling import spell
-from airflow_ddlrepl.model.change import Event, EventKind
+from airflow_ddlrepl.model.change import Event, EventKind, why_ignored
 from airflow_ddlrepl.model.position import LogKey
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.queues.ddl_lcrs import ddl_lcrs
 from airflow_ddlrepl.queues.lcr_batch import value_text
 from airflow_ddlrepl.queues.reader import Queued
+from airflow_ddlrepl.queues.stage import ClientStage
 from airflow_ddlrepl.streams.apply_message import ApplyMessage
 from airflow_ddlrepl.streams.condition import tree
 from airflow_ddlrepl.streams.messages import Command, DdlLcr, Message, MessageClass, RowLcr, UserMessage
@@ -42,6 +43,10 @@ class Functions(Protocol):
         """Return the function of a name. Raises RuleError RUL-134 and RUL-135."""
         ...
 
+    def takes_batches(self, name: str) -> bool:
+        """Return whether a function takes batches of rows."""
+        ...
+
     def called(self, name: str, message: Message, *, is_array: bool) -> list[Message]:
         """Return what a function gives for a message. Raises RuleError RUL-136 and RUL-137."""
         ...
@@ -51,6 +56,7 @@ class Functions(Protocol):
 class ApplyRules:
     """The rules of an apply client with what it does besides them. database: the name of the source's.
 
+    stage: evaluates statements of the log; None: they are evaluated as single messages.
     discarded: how many messages it has not taken, by object and reason. warnings: about rules that contradict each
     other. evaluated: how many conditions were evaluated.
     """
@@ -59,6 +65,7 @@ class ApplyRules:
     settings: ApplySettings
     functions: Functions
     database: str
+    stage: ClientStage | None = None
     discarded: Counter[str] = field(default_factory=Counter)
     warnings: dict[str, None] = field(default_factory=dict)
     evaluated: int = 0
@@ -68,6 +75,7 @@ class ApplyRules:
         """Raise RuleError RUL-134 or RUL-135 where a rule or a handler names a function that can't be called."""
         self.functions.require(rule.action.function for rule in self._rules() if rule.action.function)
         self.functions.require(sorted(self.settings.functions))
+        self._require_single_messages()
 
     @property
     def reads_values(self) -> bool:
@@ -81,14 +89,41 @@ class ApplyRules:
         sets = [rules for rules in (self.client.positive, self.client.negative) if rules is not None]
         return [rule for one in sets for rule in one.rules.values()]
 
+    def _require_single_messages(self) -> None:
+        for rule in self._rules():
+            if rule.action.function and self.functions.takes_batches(rule.action.function):
+                raise RuleError(
+                    f"function {rule.action.function} takes batches of rows, and an apply process has single messages",
+                    code="RUL-146",
+                    hint="write a function that takes one message, or transform at a capture or a propagation",
+                )
+
     def taken(self, incoming: Queued) -> list[ApplyMessage]:
         """Return a message as the client's rules leave it; of a statement one for each object that the client takes.
 
         Raises RuleError (RUL-…) where a condition or a transformation fails: then the message waits.
         """
-        lcrs = ddl_lcrs(incoming.event, self.database) if incoming.event is not None else []
-        each = [replace(incoming, message=lcr, typed=lcr) for lcr in lcrs] or [incoming]
-        return [found for one in each if (found := self._one(one)) is not None]
+        event = incoming.event
+        if event is not None and self.stage is not None and event.kind in (EventKind.DDL, EventKind.TRUNCATE):
+            return list(self._statement(incoming, event, self.stage))
+        found = self._one(incoming)
+        return [] if found is None else [found]
+
+    def _statement(self, incoming: Queued, event: Event, stage: ClientStage) -> Iterator[ApplyMessage]:
+        """Yield the LCRs of a statement as the rules leave it: with the names that its tables' rows get, too."""
+        before = ddl_lcrs(event, self.database)
+        if before and (why := self._passed_over(before[0], incoming.key)):
+            self.discarded[f"{_object(before[0])}: {why}"] += 1
+            return
+        for left in stage.events(event):
+            if why := why_ignored(left):
+                self.discarded[f"{_object(before[0]) if before else event.tag}: {why}"] += 1
+                continue
+            rule = decide(self.client, before[0]).rule if before else None
+            for lcr in ddl_lcrs(left, self.database):
+                yield self._for_apply(
+                    replace(incoming, event=left), lcr, rule.action if rule is not None else ActionContext()
+                )
 
     def _one(self, incoming: Queued) -> ApplyMessage | None:
         incoming = _with_old_key(incoming)

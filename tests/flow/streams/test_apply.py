@@ -12,6 +12,7 @@ import pytest
 
 from airflow_ddlrepl import flow
 from airflow_ddlrepl.errors import ApplyError, RuleError
+from airflow_ddlrepl.flow.apply.integrate import has_rows
 from airflow_ddlrepl.flow.streams.propagation import propagate
 from airflow_ddlrepl.streams.messages import RowLcr
 from tests.flow.streams.streams_channel import BATTERY, BATTERY_TABLES, StreamsChannel, streams_channel
@@ -191,7 +192,6 @@ def handler(lcr: RowLcr, apply: Any) -> None:
     apply.sql("INSERT INTO hr.u VALUES (%s, %s)", lcr.new["id"], 100)
 
 
-@pytest.mark.req("ST-X-65")
 def test_functions_and_handlers_get_python_values(databases: Any, tmp_path: Path) -> None:
     listed = {"changed": f"{__name__}:changed", "handler": f"{__name__}:handler"}
     calls = (
@@ -247,6 +247,25 @@ def test_an_error_stops_the_apply_process_until_it_is_retried_or_deleted(databas
         [error] = flow.queued_errors(context)
     channel.stage(flow.delete_error, error["id"])
     assert channel.stage(flow.apply).changes == {"delete": 1}
+
+
+def test_a_cycle_and_the_status_say_what_was_applied_and_what_waits(databases: Any, tmp_path: Path) -> None:
+    channel = begun(databases, tmp_path, rules("global"), GOES_ON)
+    run(databases.target, "INSERT INTO hr.t VALUES (1, 0, 'theirs')")
+    channel.at_source("INSERT INTO hr.t VALUES (1, 1, 'ours')", "INSERT INTO hr.t VALUES (2, 2, 'two')")
+    text = channel.stage(flow.replicate).text()
+    assert "applied 1 insert in 1 transactions" in text
+    assert "warning: target site2: 1 transactions wait in the error queue" in text
+    found = channel.stage(flow.status)
+    [state] = found.to_json()["apply"]
+    assert (state["client"], state["waiting"], state["is_disabled"]) == ("apply_hr", 1, False)
+    assert state["positions"]["capture"] == str(found.captured)
+    assert "target site2, written by apply process apply_hr: capture at" in found.text()
+    channel.at_source("INSERT INTO hr.t VALUES (3, 3, 'three')")
+    channel.stage(flow.capture)
+    assert channel.stage(has_rows)
+    assert channel.stage(flow.integrate).rows == {"insert": 1}
+    assert not channel.stage(has_rows)
 
 
 @pytest.mark.parametrize("point", ["apply.transaction", "apply.altered", "apply.committed", "apply.error_stored"])

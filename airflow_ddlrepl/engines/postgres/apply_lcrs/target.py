@@ -22,7 +22,7 @@ from airflow_ddlrepl.engines.postgres.apply_lcrs.transaction import PostgresLcrT
 from airflow_ddlrepl.engines.postgres.connection.connect import session
 from airflow_ddlrepl.engines.postgres.connection.lock_retry import limit, patiently
 from airflow_ddlrepl.engines.postgres.connection.quoting import qualified, quote
-from airflow_ddlrepl.engines.postgres.connection.session_names import end_earlier, session_name
+from airflow_ddlrepl.engines.postgres.connection.session_names import NAME_SESSION, end_earlier, session_name
 from airflow_ddlrepl.engines.postgres.connection.settings import SPELLING_HERE
 from airflow_ddlrepl.engines.postgres.merge.constraints import prepare_session
 from airflow_ddlrepl.engines.postgres.target import apply_tables, state
@@ -112,10 +112,10 @@ class PostgresLcrTarget(LcrTarget):
             return [dict(zip(layout.columns, row, strict=True)) for row in cursor.fetchall()]
 
     @contextmanager
-    def session(self, fence: Fence) -> Iterator[PostgresLcrSession]:
+    def session(self, fence: Fence, number: int = 1) -> Iterator[PostgresLcrSession]:
         with session(self.location, application_name=session_name("apply", self.holder, fence.token)) as connection:
             limit(connection, self.lock_timeout)
-            with _origin(connection, apply_tables.origin(self.holder, connection.info.dbname)):
+            with _origin(connection, apply_tables.origin(self.holder, connection.info.dbname, number)):
                 yield PostgresLcrSession(self, connection, fence)
 
     def close(self) -> None:
@@ -134,22 +134,50 @@ class PostgresLcrSession(LcrSession):
     def run(self, work: Callable[[LcrTransaction], Result]) -> Result:
         def once() -> Result:
             with self.connection.transaction(), self.connection.cursor() as cursor:
-                state.hold(cursor, self.target.holder, epoch=self.fence.epoch, token=self.fence.token)
-                enforces = prepare_session(cursor).enforces
-                if enforces:  # at the source they were checked at the end, too
-                    cursor.execute("SET CONSTRAINTS ALL DEFERRED")
-                open_one = PostgresLcrTransaction(self.connection, self.target.holder, self._layouts)
-                result = work(open_one)
-                open_one.flush()
-                if enforces:
-                    open_one.check_constraints()
+                self._hold(cursor)
+                result = self._worked(cursor, work)
                 reach("apply.transaction")
                 return result
 
-        try:
+        with self._undone():
             return patiently(once, self.connection, self.target.location)
+
+    def run_beside(
+        self, work: Callable[[LcrTransaction], None], before_commit: Callable[[LcrTransaction], None]
+    ) -> None:
+        with self._undone(), self.connection.transaction(), self.connection.cursor() as cursor:
+            cursor.execute(f"SELECT {NAME_SESSION}".encode())
+            self._worked(cursor, work)
+            before_commit(self._transaction)
+            self._hold(cursor)  # last: it is one row for all
+            reach("apply.transaction")
+
+    @property
+    def _transaction(self) -> PostgresLcrTransaction:
+        return PostgresLcrTransaction(self.connection, self.target.holder, self._layouts)
+
+    def _hold(self, cursor: Any) -> None:
+        state.hold(cursor, self.target.holder, epoch=self.fence.epoch, token=self.fence.token)
+
+    def _worked(self, cursor: Any, work: Callable[[LcrTransaction], Result]) -> Result:
+        """Do the work in the open transaction, with what belongs to it."""
+        enforces = prepare_session(cursor).enforces
+        if enforces:  # at the source they were checked at the end, too
+            cursor.execute("SET CONSTRAINTS ALL DEFERRED")
+        transaction = self._transaction
+        result = work(transaction)
+        transaction.flush()
+        if enforces:
+            transaction.check_constraints()
+        return result
+
+    @contextmanager
+    def _undone(self) -> Iterator[None]:
+        """Forget what is known of the target's tables when a transaction fails: what it has altered is undone."""
+        try:
+            yield
         except BaseException:
-            self._layouts.clear()  # what was altered is undone
+            self._layouts.clear()
             raise
 
 

@@ -43,13 +43,17 @@ CREATE TABLE IF NOT EXISTS ddlrepl.apply_error_messages (
 STORED = (POSITIONS, INSTANTIATIONS, ERRORS)
 TABLES = (*(one.name for one in STORED), MESSAGES)
 _DROP_ORIGIN = """
-SELECT pg_replication_origin_drop(roname) FROM pg_replication_origin WHERE roname = %s
+SELECT pg_replication_origin_drop(roname) FROM pg_replication_origin
+WHERE roname = %(name)s OR starts_with(roname, %(name)s || '#')
 """
 
 
-def origin(channel: str, database: str) -> str:
-    """Return the name of the replication origin of what a channel's apply clients change; it is the server's."""
-    return f"ddlrepl {channel} {database}"
+def origin(channel: str, database: str, number: int = 1) -> str:
+    """Return the name of the replication origin of what a channel's apply clients change.
+
+    number: of the session. Origins are the server's, and one session at a time has one.
+    """
+    return f"ddlrepl {channel} {database}{'' if number == 1 else f'#{number}'}"
 
 
 def forget(connection: Any, channel: str) -> None:
@@ -59,4 +63,4 @@ def forget(connection: Any, channel: str) -> None:
     for one in STORED:
         one.forget_all(connection, channel)
     with suppress(psycopg.errors.InsufficientPrivilege), connection.transaction():
-        connection.execute(_DROP_ORIGIN, [origin(channel, connection.info.dbname)])
+        connection.execute(_DROP_ORIGIN, {"name": origin(channel, connection.info.dbname)})

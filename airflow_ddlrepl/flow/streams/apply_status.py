@@ -1,0 +1,52 @@
+"""The status of a channel says of each apply process where it is, and what waits in its error queue."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from airflow_ddlrepl.errors import DdlReplError
+from airflow_ddlrepl.flow.run.context import RunContext, log
+from airflow_ddlrepl.flow.streams.apply import apply_process
+from airflow_ddlrepl.flow.streams.clients import StreamsClients
+
+
+def apply_states(run: RunContext) -> list[dict[str, Any]]:
+    """Return for each target of an apply process its client, positions by feed, and how many transactions wait.
+
+    unreachable: why nothing is known of it. A channel without clients of Streams has none.
+    """
+    return [] if run.channel.streams is None else list(_states(StreamsClients(run)))
+
+
+def _states(clients: StreamsClients) -> Iterable[dict[str, Any]]:
+    for target in clients.section.targets:
+        found: dict[str, Any] = {"target": target.name, "client": target.apply, "unreachable": None}
+        try:
+            with apply_process(clients, target) as process:
+                known = process.there.positions(process.client.name)
+                feeds = {feed.name: process.position(feed, known) for feed in clients.feeds(process.client.queue)}
+                waiting = process.there.errors(process.client.name)
+                settings = clients.environment.apply_settings(process.client.name)
+        except DdlReplError as error:
+            log.error("target %s: %s", target.name, error)
+            yield {**found, "positions": {}, "waiting": None, "is_disabled": None, "unreachable": error.message}
+            continue
+        positions = {name: None if at is None else str(at) for name, at in feeds.items()}
+        is_disabled = bool(waiting) and settings.disables_on_error
+        yield {**found, "positions": positions, "waiting": len(waiting), "is_disabled": is_disabled}
+
+
+def apply_lines(states: Iterable[dict[str, Any]]) -> list[str]:
+    """Return the states of apply processes as lines for people."""
+    lines = []
+    for one in states:
+        name = f"target {one['target']}, written by apply process {one['client']}"
+        if one["unreachable"]:
+            lines.append(f"{name}: {one['unreachable']}")
+            continue
+        places = ", ".join(f"{feed} at {at or 'its beginning'}" for feed, at in one["positions"].items())
+        lines.append(f"{name}: {places or 'nothing comes into its queue'}{', disabled' if one['is_disabled'] else ''}")
+        if one["waiting"]:
+            lines.append(f"  {one['waiting']} transactions wait in its error queue: ddlrepl errors")
+    return lines

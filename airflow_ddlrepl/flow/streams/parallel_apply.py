@@ -1,0 +1,120 @@
+"""Transactions that touch no row in common are applied side by side, and committed in the source's order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from threading import Condition
+from typing import TypeVar
+
+from airflow_ddlrepl.engines import explained
+from airflow_ddlrepl.engines.lcr_target import LcrSession, LcrTransaction
+from airflow_ddlrepl.flow.run.context import log
+from airflow_ddlrepl.streams.apply_message import ApplyMessage
+from airflow_ddlrepl.streams.messages import RowLcr
+
+Some = TypeVar("Some")
+Work = Callable[[LcrTransaction, Some], None]
+
+
+def waves(
+    pending: Sequence[Some], most: int, messages: Callable[[Some], Iterable[ApplyMessage]]
+) -> Iterator[list[Some]]:
+    """Yield transactions in their order, those together that touch no row in common; at most so many."""
+    wave: list[Some] = []
+    touched: set[Hashable] = set()
+    for one in pending:
+        rows = touched_rows(messages(one))
+        if wave and (rows is None or not touched.isdisjoint(rows) or len(wave) >= most):
+            yield wave
+            wave, touched = [], set()
+        wave.append(one)
+        if rows is None:
+            yield wave
+            wave, touched = [], set()
+        else:
+            touched |= rows
+    if wave:
+        yield wave
+
+
+def touched_rows(messages: Iterable[ApplyMessage]) -> set[Hashable] | None:
+    """Return the tables that a transaction touches, with the keys of their rows; None: nobody knows what it touches.
+
+    A table of which not every row has a key is touched as a whole.
+    """
+    found: set[Hashable] = set()
+    whole: set[Hashable] = set()
+    for one in messages:
+        lcr = one.message
+        if not isinstance(lcr, RowLcr):
+            return None
+        table = (lcr.owner, lcr.name)
+        for image in (lcr.old, lcr.new):
+            key = tuple(image.get(column) for column in one.key_columns)
+            if image and (not key or None in key):
+                whole.add(table)
+            elif image:
+                found.add((table, key))
+    return None if whole else found
+
+
+class _Turns:
+    """These turns let transactions commit in their order; after a failure none that is behind it commits."""
+
+    def __init__(self) -> None:
+        self._changed = Condition()
+        self._next = 0
+        self._failed = False
+
+    def wait(self, place: int) -> None:
+        """Wait until all before this place have committed. Raises Abandoned where one of them has failed."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._failed or self._next == place)
+            if self._failed:
+                raise Abandoned
+
+    def end(self, *, has_failed: bool = False) -> None:
+        """Say that the transaction whose turn it is has committed, or that one has failed."""
+        with self._changed:
+            self._failed = self._failed or has_failed
+            self._next += 1
+            self._changed.notify_all()
+
+
+class Abandoned(Exception):
+    """This exception undoes a transaction because one before it has failed."""
+
+
+def apply_wave(
+    sessions: Sequence[LcrSession], wave: Sequence[Some], work: Work[Some], before_commit: Work[Some]
+) -> int:
+    """Apply transactions side by side, each in a session of its own; return how many, the first ones, are committed.
+
+    work: applies one; before_commit: is called for each in their order. After a failure the others are to be applied
+    one by one: perhaps one was in another one's way.
+    """
+    turns = _Turns()
+
+    def apply(place: int) -> bool:
+        one = wave[place]
+
+        def last(transaction: LcrTransaction) -> None:
+            turns.wait(place)
+            before_commit(transaction, one)
+
+        try:
+            sessions[place].run_beside(lambda transaction: work(transaction, one), last)
+        except Abandoned:
+            return False
+        except BaseException as error:
+            turns.end(has_failed=True)
+            if explained(error) is None:
+                raise
+            log.info("transactions are applied one by one: %s", error)
+            return False
+        turns.end()
+        return True
+
+    with ThreadPoolExecutor(len(wave), thread_name_prefix="ddlrepl-apply") as pool:
+        return sum(pool.map(apply, range(len(wave))))
