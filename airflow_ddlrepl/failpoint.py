@@ -64,6 +64,8 @@ FAIL_POINTS = {
     "apply.error_stored": "a failed transaction is in the error queue, the target's transaction is not committed",
     "apply.transaction": "LCRs are applied and the client's position is written, the transaction is not committed",
     "apply.committed": "LCRs are applied and committed, the client goes on",
+    "instantiate.copied": "rows of tables are copied into a target that has to have them before changes, not committed",
+    "instantiate.committed": "tables are at such a target with their rows and positions, others are not",
     "cutover.sequences": "the targets' sequences have their headroom, nobody has looked again whether somebody writes",
     "cutover.caught_up": "the targets have the whole log of a quiet source, nothing says that the channel is cut over",
     "cutover.stopped": "the repository says that the channel is cut over, its targets do not",

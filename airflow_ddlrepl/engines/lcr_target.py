@@ -6,13 +6,18 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from airflow_ddlrepl.engines.target import ServerFacts
 from airflow_ddlrepl.engines.target_state import Fence
 from airflow_ddlrepl.model.position import Position
+from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.streams.apply_message import ApplyMessage
 from airflow_ddlrepl.streams.messages import DdlLcr, RowLcr
 from airflow_ddlrepl.streams.rules.apply_settings import Instantiation
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 Result = TypeVar("Result")
 
@@ -58,12 +63,41 @@ class QueuedError:
     since: datetime
 
 
+class NewTables(Protocol):
+    """New tables are made in one open transaction at a target: created, filled, and given their keys."""
+
+    @property
+    def facts(self) -> ServerFacts:
+        """Return what existed at the target when it was asked for."""
+        ...
+
+    def create(self, shape: Table) -> None:
+        """Create a table without its keys, with the types and the schema that it needs. Raises ApplyError APL-130."""
+        ...
+
+    def fill(self, shape: Table, rows: pa.Table) -> None:
+        """Write rows into a table, whose values are texts, by column. Raises ApplyError APL-130."""
+        ...
+
+    def finish(self, shape: Table, origins: str) -> str:
+        """Give a table its keys, and gather its statistics; return a warning, or an empty text.
+
+        origins: whose rows it has, for the error ApplyError APL-131: where keys collide.
+        """
+        ...
+
+
 class LcrTransaction(Protocol):
     """An LCR transaction is one open transaction at a target.
 
     Row changes may be collected and sent together: an error, which names its message, may come from a
     later call.
     """
+
+    @property
+    def new_tables(self) -> NewTables:
+        """Return what creates and fills tables in the transaction."""
+        ...
 
     def row(self, lcr: RowLcr, key_columns: Collection[str], number: int | None = None) -> None:
         """Apply a row LCR whose values are texts. number: of the message. Raises ApplyError (APL-…), at once or later.

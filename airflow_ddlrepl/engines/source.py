@@ -14,6 +14,7 @@ from airflow_ddlrepl.config.sections.ignored_sessions import NO_SESSIONS, Ignore
 from airflow_ddlrepl.engines.sequences import Sequences
 from airflow_ddlrepl.engines.source_catalog import SourceCatalog
 from airflow_ddlrepl.engines.sync_capture import SyncCaptures
+from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.model.lineage import Lineage
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Position
@@ -371,6 +372,20 @@ class Source(Protocol):
     def snapshot(self, table_ids: Sequence[int], timeline: int) -> AbstractContextManager[SourceSnapshot]:
         """Open a snapshot; nobody can alter, truncate or drop these tables meanwhile. timeline: as in LogWindow."""
         ...
+
+    def snapshot_at_position(
+        self, table_ids: Sequence[int], timeline: int
+    ) -> AbstractContextManager[tuple[Position, SourceSnapshot]]:
+        """Open a snapshot, as `snapshot` does, of exactly the transactions that commit in front of a position.
+
+        Waits for open transactions; raises SourceError SRC-110 where they stay open. Raises Unsupported ADP-168 for a
+        kind of source that has no such snapshots.
+        """
+        raise Unsupported(
+            "this kind of source has no snapshots at a position of its log",
+            code="ADP-168",
+            hint="fill the target's tables by other means, and give their positions by set_table_instantiation_scn",
+        )
 
     def archived(self, trail_url: str, channel: str, loaded: LoadedTable) -> Sequence[RowSource]:
         """Return the chunks of a table that `SourceSnapshot.archive` has written; the source itself is not asked."""

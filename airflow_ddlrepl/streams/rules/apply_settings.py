@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from airflow_ddlrepl.errors import RuleError
-from airflow_ddlrepl.streams.messages import DdlLcr, RowLcr
+from airflow_ddlrepl.model.visibility import Visibility
+from airflow_ddlrepl.streams.messages import DdlLcr, MessageClass, RowLcr
 
 DEFAULT = "DEFAULT"
 ENQUEUE, EXECUTE = "APPLY$_ENQUEUE", "APPLY$_EXECUTE"
@@ -34,6 +35,8 @@ class Instantiation:
     """An instantiation says which changes of a source a target has already: those that commit at `scn` or before it.
 
     owner, name: of a table; name empty: of a schema, both empty: of the database. of_rows: of rows; of_ddl: of DDL.
+    seen: the transactions that the target has, for changes of a synchronous capture, which have no position in the
+    source's log; None: none of them.
     """
 
     source_database: str
@@ -42,10 +45,16 @@ class Instantiation:
     scn: int
     of_rows: bool = True
     of_ddl: bool = True
+    seen: Visibility | None = None
 
     def has(self, lcr: RowLcr | DdlLcr, commit_scn: int) -> bool:
         """Has the target this change already?"""
-        if commit_scn > self.scn or lcr.source_database != self.source_database:
+        if lcr.source_database != self.source_database:
+            return False
+        if lcr.message_class is MessageClass.PERSISTENT:
+            if self.seen is None or not lcr.transaction_id or not self.seen.has(int(lcr.transaction_id)):
+                return False
+        elif commit_scn > self.scn:
             return False
         if not (self.of_rows if isinstance(lcr, RowLcr) else self.of_ddl):
             return False

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from airflow_ddlrepl.queues.functions import takes_batches, with_table_names
-from airflow_ddlrepl.streams.messages import DdlLcr, RowLcr, UserMessage
+from airflow_ddlrepl.streams.messages import Command, DdlLcr, RowLcr, UserMessage
 
 CALLS: Counter[str] = Counter()
 """How often each function was called, by whom the test gives it to count."""
@@ -150,3 +150,12 @@ def an_object(lcr: RowLcr) -> RowLcr:
 
 
 NO_FUNCTION = 1
+
+
+def by_key(lcr: RowLcr) -> list[RowLcr]:
+    """Rows with an odd key go into another table, too."""
+    return [lcr, replace(lcr, name="odd")] if lcr.new["id"] % 2 else [lcr]
+
+
+def as_update(lcr: RowLcr) -> RowLcr:
+    return replace(lcr, command=Command.UPDATE, old=lcr.new)

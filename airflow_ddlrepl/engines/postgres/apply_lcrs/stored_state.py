@@ -8,6 +8,7 @@ from typing import Any
 from airflow_ddlrepl.engines.lcr_target import FeedPosition
 from airflow_ddlrepl.engines.postgres.target.apply_tables import INSTANTIATIONS, POSITIONS
 from airflow_ddlrepl.model.position import Position
+from airflow_ddlrepl.model.visibility import parse_visibility
 from airflow_ddlrepl.streams.rules.apply_settings import Instantiation
 
 _MOVE = """
@@ -15,8 +16,9 @@ INSERT INTO ddlrepl.apply_positions (channel, client, feed, epoch, lsn) VALUES (
 ON CONFLICT (channel, client, feed) DO UPDATE SET epoch = excluded.epoch, lsn = excluded.lsn, updated = now()
 """
 _INSTANTIATE = """
-INSERT INTO ddlrepl.instantiations (channel, client, source_database, owner, name, scn) VALUES (%s, %s, %s, %s, %s, %s)
-ON CONFLICT (channel, client, source_database, owner, name) DO UPDATE SET scn = excluded.scn
+INSERT INTO ddlrepl.instantiations (channel, client, source_database, owner, name, scn, seen)
+VALUES (%s, %s, %s, %s, %s, %s, %s)
+ON CONFLICT (channel, client, source_database, owner, name) DO UPDATE SET scn = excluded.scn, seen = excluded.seen
 """
 
 
@@ -39,14 +41,18 @@ def instantiations(connection: Any, channel: str, client: str) -> list[Instantia
     if not INSTANTIATIONS.is_there(connection):
         return []
     query = (
-        "SELECT source_database, owner, name, scn FROM ddlrepl.instantiations WHERE channel = %s AND client = %s"
+        "SELECT source_database, owner, name, scn, seen FROM ddlrepl.instantiations WHERE channel = %s AND client = %s"
         " ORDER BY 1, 2, 3"
     )
     rows = connection.execute(query, [channel, client]).fetchall()
-    return [Instantiation(database, owner, name, int(scn)) for database, owner, name, scn in rows]
+    return [
+        Instantiation(database, owner, name, int(scn), seen=parse_visibility(seen) if seen else None)
+        for database, owner, name, scn, seen in rows
+    ]
 
 
 def instantiate(cursor: Any, channel: str, client: str, found: Iterable[Instantiation]) -> None:
     """Write which changes tables have already, in the open transaction."""
     for one in found:
-        cursor.execute(_INSTANTIATE, [channel, client, one.source_database, one.owner, one.name, one.scn])
+        seen = None if one.seen is None else str(one.seen)
+        cursor.execute(_INSTANTIATE, [channel, client, one.source_database, one.owner, one.name, one.scn, seen])

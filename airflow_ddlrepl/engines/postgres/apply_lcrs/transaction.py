@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from airflow_ddlrepl.adapt.target_facts import About
@@ -12,10 +13,12 @@ from airflow_ddlrepl.engines.lcr_target import (
     FailedTransaction,
     FeedPosition,
     LcrTransaction,
+    NewTables,
     QueuedError,
 )
 from airflow_ddlrepl.engines.postgres.apply_lcrs import error_queue, stored_state
 from airflow_ddlrepl.engines.postgres.apply_lcrs.ddl_text import text_at_target
+from airflow_ddlrepl.engines.postgres.apply_lcrs.new_tables import PostgresNewTables
 from airflow_ddlrepl.engines.postgres.apply_lcrs.statements import Statement, statement_of, table_of
 from airflow_ddlrepl.engines.postgres.apply_lcrs.table_layout import TableLayout, read_layout
 from airflow_ddlrepl.engines.postgres.connection.errors import CONTENTION, passing
@@ -60,6 +63,10 @@ class PostgresLcrTransaction(LcrTransaction):
     channel: str
     layouts: dict[TableName, TableLayout | None] = field(default_factory=dict)
     _waiting: list[_Change] = field(default_factory=list)
+
+    @cached_property
+    def new_tables(self) -> NewTables:
+        return PostgresNewTables(self.connection)
 
     def row(self, lcr: RowLcr, key_columns: Collection[str], number: int | None = None) -> None:
         self._waiting.append(self._change(lcr, key_columns, number))

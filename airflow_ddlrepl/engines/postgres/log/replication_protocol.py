@@ -53,7 +53,7 @@ def stream(
             raise changed(timeline, now)
         for command in (set_all(settings), NO_TIMEOUTS):
             if message := link.exec_(command.encode()).error_message:
-                raise _refused(message.decode(errors="replace"), low)
+                raise refused(message.decode(errors="replace"), low)
         listed = ", ".join(f"{name} {literal(value)}" for name, value in options)
         _start(link, f"START_REPLICATION SLOT {quote(slot)} LOGICAL {low} ({listed})", low)
         yield from _batches(_payloads(link, high), high)
@@ -81,7 +81,7 @@ def let_fail_over(dsn: str, slot: str) -> None:
     with contextlib.closing(connect(_replicating(dsn))) as connection:
         answer = connection.pgconn.exec_(f"ALTER_REPLICATION_SLOT {quote(slot)} (FAILOVER true)".encode())
         if message := answer.error_message:
-            raise _refused(message.decode(errors="replace"), Position(0))
+            raise refused(message.decode(errors="replace"), Position(0))
 
 
 def timeline_history(dsn: str, timeline: int) -> str:
@@ -93,8 +93,18 @@ def timeline_history(dsn: str, timeline: int) -> str:
         answer = connection.pgconn.exec_(f"TIMELINE_HISTORY {timeline}".encode())
         content = answer.get_value(0, 1) if answer.ntuples else None
         if content is None:
-            raise _refused(answer.error_message.decode(errors="replace"), Position(0))
+            raise refused(answer.error_message.decode(errors="replace"), Position(0))
         return bytes(content).decode(errors="replace")
+
+
+@contextlib.contextmanager
+def command_link(dsn: str) -> Iterator[Any]:
+    """Open a connection for commands of the replication protocol, whose sessions end for no timeout."""
+    with contextlib.closing(connect(_replicating(dsn))) as connection:
+        link = connection.pgconn
+        if message := link.exec_(NO_TIMEOUTS.encode()).error_message:
+            raise refused(message.decode(errors="replace"), Position(0))
+        yield link
 
 
 def _until_heard(link: Any, to: Position) -> None:
@@ -109,7 +119,7 @@ def _until_heard(link: Any, to: Position) -> None:
         if size > 0 and data[:1] == b"k":
             return
         if size < 0 or time.monotonic() > patience:
-            raise _refused(link.error_message.decode(errors="replace") or "no answer", to)
+            raise refused(link.error_message.decode(errors="replace") or "no answer", to)
         if not size:
             select.select([link.socket], [], [], 1.0)
             link.consume_input()
@@ -121,7 +131,7 @@ def _start(link: Any, command: str, low: Position) -> None:
     while (started := link.exec_(command.encode())).status != _COPY_BOTH:
         text = started.error_message.decode(errors="replace")
         if "is active for PID" not in text or time.monotonic() > patience:
-            raise _refused(text, low)
+            raise refused(text, low)
         time.sleep(0.2)
 
 
@@ -163,7 +173,7 @@ def _payloads(link: Any, high: Position) -> Iterator[bytes]:
                 return
             heard, reached = (now, position) if position > reached else (heard, reached)
         elif size < 0:
-            raise _refused(link.error_message.decode(errors="replace"), high)
+            raise refused(link.error_message.decode(errors="replace"), high)
         else:
             _wait(link, high, heard)
         if now - replied > REPLY_SECONDS or not size:
@@ -173,7 +183,7 @@ def _payloads(link: Any, high: Position) -> Iterator[bytes]:
 
 def _wait(link: Any, high: Position, heard: float) -> None:
     if time.monotonic() - heard > SILENCE_SECONDS:
-        raise _refused(f"no message for {SILENCE_SECONDS:.0f} seconds", high)
+        raise refused(f"no message for {SILENCE_SECONDS:.0f} seconds", high)
     select.select([link.socket], [], [], 1.0)
     link.consume_input()
 
@@ -184,7 +194,8 @@ def _reply(link: Any, flushed: int = 0) -> None:
     link.flush()
 
 
-def _refused(text: str, at: Position) -> SourceError:
+def refused(text: str, at: Position) -> SourceError:
+    """Return SourceError SRC-149: the server refuses a command of the replication protocol, or ends the stream."""
     return SourceError(
         f"streaming the log failed: {' '.join(text.split()) or 'the server ended the stream'}",
         code="SRC-149",

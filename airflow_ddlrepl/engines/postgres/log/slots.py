@@ -102,7 +102,7 @@ def create(connection: Connection[Any], name: str, patience: float) -> Position:
                     [name],
                 ).fetchone()
         except errors().QueryCanceled:
-            raise _blocked(connection, name) from None
+            raise blocked(connection, name) from None
         except errors().InsufficientPrivilege:
             raise no_replication(over(connection)) from None
     assert row is not None
@@ -197,7 +197,8 @@ def no_replication(ask: Ask) -> SourceError:
     )
 
 
-def _blocked(connection: Connection[Any], name: str) -> SourceError:
+def blocked(connection: Connection[Any], name: str) -> SourceError:
+    """Return SourceError SRC-110: the slot would wait for open transactions, which it names."""
     rows = blockers(connection)
     who = "; ".join(what for what, _ in rows) or "transactions that have ended in the meantime"
     return SourceError(

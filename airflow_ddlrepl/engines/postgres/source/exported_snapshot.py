@@ -1,24 +1,31 @@
-"""This module exports a snapshot of the source, with the shapes of some tables in it, and their sizes."""
+"""This module exports a snapshot of the source, with the shapes of some tables in it, and their sizes.
+
+A refresh takes a snapshot whose place in the log is known by the ids of transactions. An instantiation takes one whose
+place is a position.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.engines.postgres.catalog.inspect import inspect, snapshot
 from airflow_ddlrepl.engines.postgres.catalog.sizes import LOCK_TIMEOUT
 from airflow_ddlrepl.engines.postgres.connection.connect import session
+from airflow_ddlrepl.engines.postgres.connection.copy import open_snapshot
 from airflow_ddlrepl.engines.postgres.connection.errors import errors
 from airflow_ddlrepl.engines.postgres.connection.quoting import qualified
 from airflow_ddlrepl.engines.postgres.load.archive_chunk import archive, require_labels
 from airflow_ddlrepl.engines.postgres.load.table_rows import TableRows, chunks, rows_of
+from airflow_ddlrepl.engines.postgres.log.exported_position import exported_position
 from airflow_ddlrepl.engines.postgres.log.timeline import require_timeline
 from airflow_ddlrepl.engines.source import ArchivePlace, RowSelection
 from airflow_ddlrepl.errors import SourceError
 from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.visibility import Visibility
 from airflow_ddlrepl.ports.work import Runner
@@ -28,6 +35,10 @@ if TYPE_CHECKING:
     from airflow_ddlrepl.engines.postgres.connection.connect import Connection
 
 PATIENCE_SECONDS = 10.0
+OPEN_TRANSACTIONS_SECONDS = 60.0
+"""So long a snapshot at a position waits for transactions that are open when it is asked for."""
+_SIZES = "SELECT i::bigint, pg_relation_size(i) FROM unnest(%s::oid[]) i"
+_FILES = "SELECT oid::bigint, relfilenode::bigint FROM pg_catalog.pg_class WHERE oid = ANY(%s::oid[])"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +69,9 @@ class ExportedSnapshot:
         return found
 
 
+SnapshotAtPosition = AbstractContextManager[tuple[Position, ExportedSnapshot]]
+
+
 @contextmanager
 def source_snapshot(
     dsn: str, table_ids: Sequence[int], timeline: int = 0, name: str = "ddlrepl refresh"
@@ -83,11 +97,63 @@ def source_snapshot(
         assert row is not None
         seen = snapshot(connection)
         tables = inspect(connection, list(names))
-        sizes = connection.execute(
-            "SELECT i::bigint, pg_relation_size(i) FROM unnest(%s::oid[]) i", [[t.id for t in tables]]
-        ).fetchall()
-        yield ExportedSnapshot(dsn, str(row[0]), seen, tuple(tables), {int(i): int(size) for i, size in sizes})
+        yield ExportedSnapshot(dsn, str(row[0]), seen, tuple(tables), _sizes(connection, tables))
         connection.rollback()
+
+
+@contextmanager
+def snapshot_at_position(
+    dsn: str, table_ids: Sequence[int], timeline: int = 0, patience: float = OPEN_TRANSACTIONS_SECONDS
+) -> Iterator[tuple[Position, ExportedSnapshot]]:
+    """Export a snapshot that has each transaction whose commit is in front of a position of the log, and no other.
+
+    Its tables have the shapes of that position, and nobody can alter, truncate or drop them inside the `with`. They are
+    locked behind the snapshot, because what a slot waits for may itself wait for such a lock; a table that was altered
+    or rewritten in between would show nothing, or something else, so all begins again then. A table that is gone is
+    left out. patience: seconds to wait for open transactions. Raises what `exported_position` and `source_snapshot` do.
+    """
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    with session(dsn, autocommit=False, application_name="ddlrepl instantiate") as connection:
+        while True:
+            if timeline:
+                require_timeline(connection, timeline)
+            with exported_position(dsn, patience) as (position, name):
+                open_snapshot(connection, name)
+                names = _names(connection, table_ids)
+            try:
+                tables = _unchanged(connection, dsn, names)
+            except errors().LockNotAvailable:
+                tables = None
+            except errors().InsufficientPrivilege as error:
+                raise _not_readable(error) from None
+            if tables is not None:
+                break
+            connection.rollback()
+            if time.monotonic() > deadline:
+                raise _always_altered() from None
+        row = connection.execute("SELECT pg_export_snapshot()").fetchone()
+        assert row is not None
+        seen = snapshot(connection)
+        yield position, ExportedSnapshot(dsn, str(row[0]), seen, tuple(tables), _sizes(connection, tables))
+        connection.rollback()
+
+
+def _unchanged(connection: Connection[Any], dsn: str, names: Mapping[int, TableName]) -> list[Table] | None:
+    """Lock tables for a snapshot that is open; return their shapes. None: one was altered since the snapshot."""
+    try:
+        _lock(connection, names.values())
+    except errors().UndefinedTable:
+        return None
+    ids = list(names)
+    seen, files = inspect(connection, ids), connection.execute(_FILES, [ids]).fetchall()
+    with session(dsn) as other:
+        is_same = inspect(other, ids) == seen and set(other.execute(_FILES, [ids]).fetchall()) == set(files)
+    return seen if is_same else None
+
+
+def _sizes(connection: Connection[Any], tables: Sequence[Table]) -> dict[int, int]:
+    rows = connection.execute(_SIZES, [[table.id for table in tables]]).fetchall()
+    return {int(i): int(size) for i, size in rows}
 
 
 def _locked(connection: Connection[Any], table_ids: Sequence[int]) -> dict[int, TableName]:
@@ -100,11 +166,8 @@ def _locked(connection: Connection[Any], table_ids: Sequence[int]) -> dict[int, 
         wanted = _names(connection, table_ids)
         connection.rollback()
         connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
-        connection.execute(f"SET LOCAL lock_timeout = '{LOCK_TIMEOUT}'".encode())
         try:
-            if wanted:
-                every = ", ".join(f"ONLY {qualified(name)}" for name in wanted.values())
-                connection.execute(f"LOCK TABLE {every} IN ACCESS SHARE MODE".encode())
+            _lock(connection, wanted.values())
         except errors().UndefinedTable:
             connection.rollback()
             continue
@@ -112,21 +175,36 @@ def _locked(connection: Connection[Any], table_ids: Sequence[int]) -> dict[int, 
             connection.rollback()
             if time.monotonic() < deadline:
                 continue
-            raise SourceError(
-                f"a table is locked by a schema change for more than {PATIENCE_SECONDS:g} seconds",
-                code="SRC-171",
-                hint="SELECT * FROM pg_locks WHERE mode = 'AccessExclusiveLock' tells who; the next run tries again",
-                retryable=True,
-            ) from None
+            raise _always_altered() from None
         except errors().InsufficientPrivilege as error:
-            raise SourceError(
-                str(error).splitlines()[0],
-                code="SRC-105",
-                hint="GRANT SELECT on the channel's tables to the source's role; docs/postgresql.md has the statements",
-            ) from None
+            raise _not_readable(error) from None
         if _names(connection, list(wanted)) == wanted:
             return wanted
         connection.rollback()
+
+
+def _lock(connection: Connection[Any], names: Collection[TableName]) -> None:
+    connection.execute(f"SET LOCAL lock_timeout = '{LOCK_TIMEOUT}'".encode())
+    if names:
+        every = ", ".join(f"ONLY {qualified(name)}" for name in names)
+        connection.execute(f"LOCK TABLE {every} IN ACCESS SHARE MODE".encode())
+
+
+def _always_altered() -> SourceError:
+    return SourceError(
+        f"a table is locked or changed by schema changes for more than {PATIENCE_SECONDS:g} seconds",
+        code="SRC-171",
+        hint="SELECT * FROM pg_locks WHERE mode = 'AccessExclusiveLock' tells who; the next run tries again",
+        retryable=True,
+    )
+
+
+def _not_readable(error: Exception) -> SourceError:
+    return SourceError(
+        str(error).splitlines()[0],
+        code="SRC-105",
+        hint="GRANT SELECT on the channel's tables to the source's role; docs/postgresql.md has the statements",
+    )
 
 
 def _names(connection: Connection[Any], table_ids: Sequence[int]) -> dict[int, TableName]:

@@ -30,7 +30,12 @@ from airflow_ddlrepl.engines.postgres.sequences.sequences import SourceSequences
 from airflow_ddlrepl.engines.postgres.source import activate as activation
 from airflow_ddlrepl.engines.postgres.source import helper_schema
 from airflow_ddlrepl.engines.postgres.source.catalog import PostgresCatalog
-from airflow_ddlrepl.engines.postgres.source.exported_snapshot import ExportedSnapshot, source_snapshot
+from airflow_ddlrepl.engines.postgres.source.exported_snapshot import (
+    ExportedSnapshot,
+    SnapshotAtPosition,
+    snapshot_at_position,
+    source_snapshot,
+)
 from airflow_ddlrepl.engines.postgres.source.members import PostgresMembership
 from airflow_ddlrepl.engines.postgres.source.messages import send, send_alone
 from airflow_ddlrepl.engines.postgres.source.privileges import missing_rights
@@ -181,6 +186,10 @@ class PostgresSource:
     def snapshot(self, table_ids: Sequence[int], timeline: int = 0) -> AbstractContextManager[ExportedSnapshot]:
         """Open a snapshot of these tables, as `exported_snapshot.source_snapshot` does."""
         return source_snapshot(self.dsn, table_ids, timeline)
+
+    def snapshot_at_position(self, table_ids: Sequence[int], timeline: int = 0) -> SnapshotAtPosition:
+        """Open a snapshot of these tables, as `exported_snapshot.snapshot_at_position` does."""
+        return snapshot_at_position(self.dsn, table_ids, timeline)
 
     def archived(self, trail_url: str, channel: str, loaded: LoadedTable) -> Sequence[ArchivedRows]:
         """Return row sources for the files of a table in a trail that a COPY has filled."""

@@ -21,7 +21,7 @@ INSTANTIATIONS = ChannelTable(
     """
 CREATE TABLE IF NOT EXISTS ddlrepl.instantiations (
     channel text NOT NULL, client text NOT NULL, source_database text NOT NULL, owner text NOT NULL, name text NOT NULL,
-    scn numeric NOT NULL, PRIMARY KEY (channel, client, source_database, owner, name));
+    scn numeric NOT NULL, seen text, PRIMARY KEY (channel, client, source_database, owner, name));
 """,
     "scn",
 )

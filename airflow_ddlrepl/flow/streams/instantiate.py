@@ -1,0 +1,192 @@
+"""Before the first change of a table is applied, the table is at the target, with the rows that it had until then.
+
+A table and its position, up to which its changes are in the rows, come in one transaction of the target. The rows go
+the way of the changes: each counts as an INSERT, and each client on the way takes and transforms it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field
+from functools import partial
+
+from airflow_ddlrepl.engines.lcr_target import LcrSession, LcrTransaction
+from airflow_ddlrepl.errors import ApplyError, ConfigError
+from airflow_ddlrepl.failpoint import reach
+from airflow_ddlrepl.flow.run.context import RunContext, log
+from airflow_ddlrepl.flow.run.results import Printable
+from airflow_ddlrepl.flow.run.stage import stage
+from airflow_ddlrepl.flow.streams.apply import ApplyProcess, apply_process
+from airflow_ddlrepl.flow.streams.clients import CAPTURE, StreamsClients
+from airflow_ddlrepl.flow.streams.instantiation_plan import Group, Known, groups_of
+from airflow_ddlrepl.flow.streams.propagation import lows
+from airflow_ddlrepl.flow.streams.sync_capture import feed_of, last_window
+from airflow_ddlrepl.flow.streams.table_filling import Filled, GroupFilling, Rows
+from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.position import Position
+from airflow_ddlrepl.model.visibility import Visibility
+from airflow_ddlrepl.streams.rules.apply_settings import Instantiation
+from airflow_ddlrepl.streams.rules.client import ClientKind
+
+SOURCE_TABLES = "tables of the source: "
+"""Behind it stands the client's name where the tables are named as at the source, not as in the queue."""
+
+
+@dataclass(frozen=True)
+class Instantiated(Printable):
+    """These are the tables that an apply process has got, and those that it has found.
+
+    rows: loaded, by table of the target. positions: up to where tables have their changes already, by the name in the
+    queue. existing: tables of the target that were there, and what that means. discarded: rows that a client on the way
+    has not taken, by table and client.
+    """
+
+    target: str
+    rows: dict[str, int] = field(default_factory=dict)
+    positions: dict[str, Position] = field(default_factory=dict)
+    existing: dict[str, str] = field(default_factory=dict)
+    discarded: dict[str, int] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+    seconds: float = 0.0
+
+
+@stage("instantiate")
+def instantiate(run: RunContext, target: str, tables: Collection[TableName] | None = None) -> Instantiated:
+    """Bring the tables of the source that a target's apply process takes rows of to it; those that it has stay.
+
+    tables: of the source; None: all that are captured. Raises ConfigError CFG-191 for an unknown target, RuleError
+    (RUL-…) as the rules on the way do, SourceError SRC-110 where open transactions stay in the way, ApplyError APL-130
+    to APL-136.
+    """
+    started = time.monotonic()
+    clients = StreamsClients(run)
+    one = next((one for one in clients.section.targets if one.name == target), None)
+    if one is None:
+        raise ConfigError(
+            f"channel {run.channel.name} has no target {target} in its section streams",
+            code="CFG-191",
+            hint=f"it has {', '.join(other.name for other in clients.section.targets) or 'none'}",
+        )
+    with apply_process(clients, one) as process:
+        work = _Instantiation(process)
+        wanted = [table for table in clients.tables if tables is None or table.name in tables]
+        groups = groups_of(clients, process.client, work.known(), wanted)
+        if groups:
+            with process.writing() as session:
+                work.run(session, groups)
+        return work.result(round(time.monotonic() - started, 2))
+
+
+class _Instantiation:
+    """An instantiation loads groups of tables one after the other, under one snapshot of the source."""
+
+    def __init__(self, process: ApplyProcess) -> None:
+        self._process = process
+        self._client = process.client.name
+        self._run = process.clients.run
+        self._database = process.clients.database
+        self._rows: Counter[str] = Counter()
+        self._positions: dict[str, Position] = {}
+        self._existing: dict[str, str] = {}
+        self._discarded: Counter[str] = Counter()
+        self._warnings: list[str] = []
+
+    def known(self) -> Known:
+        """Return which tables the target has got, or was found to have, before."""
+
+        def names(client: str) -> frozenset[TableName]:
+            found = self._process.there.instantiations(client)
+            return frozenset(TableName(one.owner, one.name) for one in found if one.source_database == self._database)
+
+        return Known(names(self._client), names(SOURCE_TABLES + self._client))
+
+    def run(self, session: LcrSession, groups: Iterable[Group]) -> None:
+        """Load groups of tables, each in a transaction of its own."""
+        groups, clients = list(groups), self._process.clients
+        for client in clients.of_kind(ClientKind.SYNC_CAPTURE):  # what comes behind the snapshot is captured
+            capture = self._run.source.sync_captures.of(clients.rules(client))
+            capture.prepare(last_window(feed_of(clients, client)))
+        ids = list({way.table.id: None for group in groups for way in group.ways})
+        timeline = self._run.timeline
+        with self._run.source.snapshot_at_position(ids, timeline) as (position, snapshot):
+            rows = Rows(position, snapshot, self._process.clients.values)
+            for group in groups:
+                self._run.check_lock()
+                filled = session.run(partial(self._load, group, rows))
+                reach("instantiate.committed")
+                self._note(filled, rows)
+
+    def _load(self, group: Group, rows: Rows, transaction: LcrTransaction) -> Filled:
+        filled = GroupFilling(group, rows, transaction).run()
+        for queued, is_loaded in filled.queued.items():
+            self._require_not_behind(queued, is_loaded, rows.position)
+        seen = rows.snapshot.snapshot
+        found = [self._instantiation(name, rows.position, seen, is_loaded) for name, is_loaded in filled.queued.items()]
+        transaction.instantiate(self._client, found)
+        marks = [self._instantiation(name, rows.position, seen, True) for name in group.tables]
+        transaction.instantiate(SOURCE_TABLES + self._client, marks)
+        reach("instantiate.copied")
+        return filled
+
+    def _instantiation(self, name: TableName, position: Position, seen: Visibility, is_loaded: bool) -> Instantiation:
+        if is_loaded:
+            return Instantiation(self._database, name.schema, name.name, position - 1, seen=seen)
+        return Instantiation(self._database, name.schema, name.name, max(0, self._began - 1))
+
+    @property
+    def _began(self) -> Position:
+        """Return where the capture began: an apply process finds changes from there on."""
+        feeds = [one for one in self._process.clients.feeds(self._process.client.queue) if one.name.endswith(CAPTURE)]
+        found = [low for feed in feeds for low in lows(feed)[:1]]
+        return min([*found, self._run.captured()])
+
+    def _given(self, queued: TableName) -> int | None:
+        """Return the position that a person has given for a table."""
+        applied = self._process.clients.environment.apply_settings(self._client).applied
+        found = [
+            one.scn
+            for one in applied
+            if one.of_rows and one.source_database == self._database
+            if one.owner in ("", queued.schema) and one.name in ("", queued.name)
+        ]
+        return max(found, default=None)
+
+    def _require_not_behind(self, queued: TableName, is_loaded: bool, position: Position) -> None:
+        """Raise ApplyError APL-136 where a person says that the target has more than its rows contain."""
+        given = self._given(queued)
+        if is_loaded and given is not None and given >= position:
+            raise ApplyError(
+                f"set_table_instantiation_scn says that the target has {queued} up to {Position(given)}, and it has no"
+                f" such table; its rows would be those of {position}",
+                code="APL-136",
+                table=queued,
+                hint="create the table at the target and fill it, or take the call out",
+            )
+
+    def _note(self, filled: Filled, rows: Rows) -> None:
+        for name, count in filled.rows.items():
+            self._rows[str(name)] = count
+            log.info("%s has %d rows at target %s, as of %s", name, count, self._process.name, rows.position)
+        for name, is_loaded in filled.queued.items():
+            given = self._given(name)
+            at = rows.position if is_loaded else Position(max(self._began, 0 if given is None else given + 1))
+            self._positions[str(name)] = at
+        for name, count in filled.existing.items():
+            left = f"; {count} rows of the source are not compared with it" if count else ""
+            self._existing[str(name)] = f"its rows stay as they are{left}"
+        self._discarded += filled.discarded
+        self._warnings += filled.warnings
+
+    def result(self, seconds: float) -> Instantiated:
+        """Return what was done."""
+        return Instantiated(
+            self._process.name,
+            dict(self._rows),
+            self._positions,
+            self._existing,
+            dict(self._discarded),
+            tuple(self._warnings),
+            seconds,
+        )

@@ -1,0 +1,98 @@
+"""This module sends rows of a table the way that its changes go: through all clients between a source and a target."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.ports.change_values import ChangeValues
+from airflow_ddlrepl.queues.lcr_batch import LcrBatch, kept_batch
+from airflow_ddlrepl.queues.ruled_writer import ClientRules
+from airflow_ddlrepl.queues.transactions import TransactionFacts
+from airflow_ddlrepl.streams.messages import MessageClass
+from airflow_ddlrepl.streams.rules.apply_settings import EXECUTE
+from airflow_ddlrepl.streams.rules.client import Client
+from airflow_ddlrepl.streams.rules.possible import PossibleInserts
+from airflow_ddlrepl.streams.rules.rule import RuleSet
+from airflow_ddlrepl.streams.transformations.row_batches import transformed_batch
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """An outcome is what may become of inserted rows of a table.
+
+    queued: the table's name in the queue that the apply process reads. batch: what the target gets. is_certain: no
+    function on the way decides about it.
+    """
+
+    queued: TableName
+    batch: LcrBatch
+    is_certain: bool = True
+
+
+class InsertRoute:
+    """An insert route leads from a capture over propagations to an apply process, whose rules come last.
+
+    discarded: rows that a client has not taken, by table and client.
+    """
+
+    def __init__(self, rules: Sequence[ClientRules], message_class: MessageClass, values: ChangeValues) -> None:
+        rules = [*rules[:-1], replace(rules[-1], client=_executing(rules[-1].client))]
+        self.message_class = message_class
+        self._stages = [one.stage(values) for one in rules]
+        self._possible = [PossibleInserts(one.client, one.database) for one in rules]
+
+    @property
+    def name(self) -> str:
+        """Return the names of the clients on the way."""
+        return " - ".join(stage.client.name for stage in self._stages)
+
+    @property
+    def discarded(self) -> Counter[str]:
+        """Return how many rows were discarded on the way, by table and client."""
+        found: Counter[str] = Counter()
+        for stage in self._stages:
+            for table, rows in stage.discarded.items():
+                found[f"{table}: {stage.client.kind.words} {stage.client.name}"] += rows
+        return found
+
+    def outcomes(self, batch: LcrBatch) -> list[Outcome]:
+        """Return what may become of rows of a table. batch: one without rows, with the table's shape."""
+        return list(self._outcomes(Outcome(table_of(batch), batch), 0))
+
+    def _outcomes(self, one: Outcome, at: int) -> Iterator[Outcome]:
+        if at == len(self._stages):
+            yield one
+            return
+        name = table_of(one.batch)
+        for action in self._possible[at].of(name.schema, name.name):
+            rows = transformed_batch(one.batch.plain(), action.declared)
+            left = kept_batch(one.batch, rows, action.declared) if action.declared else one.batch
+            queued = name if at == len(self._stages) - 1 else table_of(left)
+            yield from self._outcomes(Outcome(queued, left, one.is_certain and not action.function), at + 1)
+
+    def rows(self, batch: LcrBatch, facts: TransactionFacts) -> list[Outcome]:
+        """Return what becomes of inserted rows. Raises RuleError (RUL-…) as the rules on the way do."""
+        left = [batch]
+        for stage in self._stages[:-1]:
+            left = [found for one in left for found in stage.rows(one, facts, self.message_class)]
+        last = self._stages[-1]
+        return [Outcome(table_of(one), found) for one in left for found in last.rows(one, facts, self.message_class)]
+
+
+def table_of(batch: LcrBatch) -> TableName:
+    """Return the name of a batch's table."""
+    return TableName(batch.layout.schema, batch.layout.name)
+
+
+def _executing(client: Client) -> Client:
+    """Return an apply process without the rules whose messages it does not apply (SET_EXECUTE)."""
+    if client.positive is None or all(one.action.pairs.get(EXECUTE) != "NO" for one in client.positive.rules.values()):
+        return client
+    rules = RuleSet(client.positive.name, client.positive.context)
+    for one in client.positive.rules.values():
+        if one.action.pairs.get(EXECUTE) != "NO":
+            rules.add(one)
+    return replace(client, positive=rules)
