@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from heapq import merge
 from itertools import count, groupby
 from typing import NamedTuple
@@ -16,11 +16,12 @@ from airflow_ddlrepl.model.position import LogKey
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.ports.change_values import ChangeValues
 from airflow_ddlrepl.queues.ddl_lcrs import ddl_lcrs
-from airflow_ddlrepl.queues.lcr_batch import LcrBatch
+from airflow_ddlrepl.queues.lcr_batch import LcrBatch, value_text
+from airflow_ddlrepl.queues.messages import is_message, message_in
 from airflow_ddlrepl.queues.row_messages import queued_rows
 from airflow_ddlrepl.queues.stage import ClientStage
 from airflow_ddlrepl.queues.transactions import TransactionFacts
-from airflow_ddlrepl.streams.messages import Message, MessageClass
+from airflow_ddlrepl.streams.messages import Message, MessageClass, RowLcr
 from airflow_ddlrepl.trail.manifest import RowFile, Segment
 from airflow_ddlrepl.trail.store import Trail
 from airflow_ddlrepl.trail.writer import Layout
@@ -140,10 +141,23 @@ class QueueReader:
         for event in sorted(events, key=lambda one: one.key):
             try:
                 one = self.stage.event(event)
-                if not why_ignored(one) and (lcrs := ddl_lcrs(one, self.stage.database)):
-                    yield _Item(*one.key, order, Queued(one.key, lcrs[0], lcrs[0], event=one))
+                for message in () if why_ignored(one) else _of_event(one, self.stage.database):
+                    yield _Item(*one.key, order, Queued(one.key, with_texts(message), message, event=one))
             except RuleError as error:
                 yield _Item(*event.key, order, error)
+
+
+def _of_event(event: Event, database: str) -> Sequence[Message]:
+    """Return the message of a control record, if it is one: the first LCR of a statement, or an application's own."""
+    return [message_in(event)] if is_message(event) else ddl_lcrs(event, database)[:1]
+
+
+def with_texts(message: Message) -> Message:
+    """Return a message with the values of a row LCR as texts, as queues have them."""
+    if not isinstance(message, RowLcr):
+        return message
+    old, new = ({name: value_text(one) for name, one in image.items()} for image in (message.old, message.new))
+    return replace(message, old=old, new=new)
 
 
 def _messages(items: Iterator[_Item]) -> Iterator[Queued]:

@@ -8,7 +8,7 @@ from airflow_ddlrepl.operators.base import DdlReplSparkOperator
 
 
 class SyncCaptureOperator(DdlReplSparkOperator):
-    """Bring what synchronous captures have captured into their queues, exactly once, and their triggers up to the rules.
+    """Bring what synchronous captures have captured into their queues, exactly once; triggers follow the rules.
 
     XCom: rows (by client), transactions, segments, changes (at the source), missing and truncated (tables).
     """
