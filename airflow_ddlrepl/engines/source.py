@@ -2,30 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Sequence, Set
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol
 
-from airflow_ddlrepl.config.condition.expression import Part as Condition
 from airflow_ddlrepl.config.goldengate.extract import ExtractParameters
 from airflow_ddlrepl.config.sections.ignored_sessions import NO_SESSIONS, IgnoredSessions
 from airflow_ddlrepl.engines.sequences import Sequences
-from airflow_ddlrepl.engines.source_catalog import SourceCatalog
+from airflow_ddlrepl.engines.source_catalog import RowSelection, SourceCatalog, SourceSnapshot
 from airflow_ddlrepl.engines.sync_capture import SyncCaptures
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.model.lineage import Lineage
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.table import Table
-from airflow_ddlrepl.model.visibility import Visibility
 from airflow_ddlrepl.ports.rows import RowSource
 from airflow_ddlrepl.ports.work import Runner
 from airflow_ddlrepl.queues.ruled_writer import ClientRules
 from airflow_ddlrepl.trail.loads import LoadedTable
 from airflow_ddlrepl.trail.manifest import Part
-from airflow_ddlrepl.transform.values import Transform
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,58 +112,6 @@ class LogWindow:
     ignored: IgnoredSessions = NO_SESSIONS
     extract: ExtractParameters | None = None
     rules: ClientRules | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class RowSelection:
-    """A row selection says what is read of a table: these columns, in this order, of the rows that meet a condition.
-
-    condition: None: all rows. transform: what computes values of them.
-    """
-
-    table: Table
-    columns: tuple[str, ...]
-    condition: Condition | None = None
-    transform: Transform | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ArchivePlace:
-    """An archive place is where in a trail the rows of a snapshot are stored.
-
-    folder: relative to the trail of the channel.
-    """
-
-    trail_url: str = field(repr=False)
-    channel: str
-    folder: str
-
-
-class SourceSnapshot(Protocol):
-    """A source snapshot has the rows of some tables as of one moment; several tasks can read them while it is open."""
-
-    @property
-    def snapshot(self) -> Visibility:
-        """Return which transactions the rows contain."""
-        ...
-
-    @property
-    def tables(self) -> tuple[Table, ...]:
-        """Return the tables that are still there, with their shapes at that moment."""
-        ...
-
-    @property
-    def sizes(self) -> Mapping[int, int]:
-        """Return how many bytes each table takes, by id."""
-        ...
-
-    def chunks(self, selection: RowSelection, most: int) -> Sequence[RowSource]:
-        """Return row sources that yield each selected row once, of about `most` bytes each; at least one."""
-        ...
-
-    def archive(self, tables: Sequence[Table], place: ArchivePlace, runner: Runner) -> tuple[LoadedTable, ...]:
-        """Write the rows of these tables into a trail; return for each table what was written."""
-        ...
 
 
 class Membership(Protocol):

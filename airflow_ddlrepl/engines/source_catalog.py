@@ -1,9 +1,9 @@
-"""This module is the port of a source's catalog: which tables a source has, and their shapes."""
+"""This module is the port of what a source has: its catalog of tables, and snapshots of their rows."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from airflow_ddlrepl.config.condition.expression import Part as Condition
@@ -11,6 +11,10 @@ from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.model.table_object import TableObject
 from airflow_ddlrepl.model.visibility import Visibility
+from airflow_ddlrepl.ports.rows import RowSource
+from airflow_ddlrepl.ports.work import Runner
+from airflow_ddlrepl.trail.loads import LoadedTable
+from airflow_ddlrepl.transform.values import Transform
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,4 +76,56 @@ class SourceCatalog(Protocol):
 
     def check_condition(self, condition: Condition, table: Table, columns: Sequence[Column]) -> None:
         """Raise Unsupported ADP-148 unless the source can evaluate a condition that reads these columns."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class RowSelection:
+    """A row selection says what is read of a table: these columns, in this order, of the rows that meet a condition.
+
+    condition: None: all rows. transform: what computes values of them.
+    """
+
+    table: Table
+    columns: tuple[str, ...]
+    condition: Condition | None = None
+    transform: Transform | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ArchivePlace:
+    """An archive place is where in a trail the rows of a snapshot are stored.
+
+    folder: relative to the trail of the channel.
+    """
+
+    trail_url: str = field(repr=False)
+    channel: str
+    folder: str
+
+
+class SourceSnapshot(Protocol):
+    """A source snapshot has the rows of some tables as of one moment; several tasks can read them while it is open."""
+
+    @property
+    def snapshot(self) -> Visibility:
+        """Return which transactions the rows contain."""
+        ...
+
+    @property
+    def tables(self) -> tuple[Table, ...]:
+        """Return the tables that are still there, with their shapes at that moment."""
+        ...
+
+    @property
+    def sizes(self) -> Mapping[int, int]:
+        """Return how many bytes each table takes, by id."""
+        ...
+
+    def chunks(self, selection: RowSelection, most: int) -> Sequence[RowSource]:
+        """Return row sources that yield each selected row once, of about `most` bytes each; at least one."""
+        ...
+
+    def archive(self, tables: Sequence[Table], place: ArchivePlace, runner: Runner) -> tuple[LoadedTable, ...]:
+        """Write the rows of these tables into a trail; return for each table what was written."""
         ...

@@ -11,7 +11,7 @@ from airflow_ddlrepl.adapt.target_facts import Renderer
 from airflow_ddlrepl.config.condition.expression import Part
 from airflow_ddlrepl.engines.discarded_rows import DiscardedRows
 from airflow_ddlrepl.engines.sequences import TargetSequences
-from airflow_ddlrepl.engines.source import RowSelection, SourceSnapshot
+from airflow_ddlrepl.engines.source_catalog import RowSelection, SourceSnapshot
 from airflow_ddlrepl.engines.target_state import (
     Applied,
     Capabilities,

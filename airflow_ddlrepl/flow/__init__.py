@@ -34,9 +34,14 @@ from airflow_ddlrepl.flow.refresh.refresh import has_loads, refresh
 from airflow_ddlrepl.flow.rewind.rewind import plan_rewind, rewind
 from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.flow.run.fencing import require_not_cut_over
-from airflow_ddlrepl.flow.streams.apply import applied_up_to, apply, has_lcrs
-from airflow_ddlrepl.flow.streams.apply_errors import delete_error, queued_errors, retry_errors, show_error
-from airflow_ddlrepl.flow.streams.instantiate import instantiate
+from airflow_ddlrepl.flow.streams.apply_process.apply import applied_up_to, apply, has_lcrs
+from airflow_ddlrepl.flow.streams.apply_process.apply_errors import (
+    delete_error,
+    queued_errors,
+    retry_errors,
+    show_error,
+)
+from airflow_ddlrepl.flow.streams.instantiation.instantiate import instantiate
 from airflow_ddlrepl.flow.streams.propagation import has_messages, propagate
 from airflow_ddlrepl.flow.streams.sync_capture import has_sync_captures, sync_capture
 from airflow_ddlrepl.ports.work import InProcess, Runner

@@ -17,13 +17,13 @@ from airflow_ddlrepl.model.table import Identity
 from airflow_ddlrepl.ports.change_values import ChangeValues
 from airflow_ddlrepl.queues.batch_functions import batch_called
 from airflow_ddlrepl.queues.custom_functions import MOST_MESSAGES, NO_FUNCTIONS, CustomFunctions, refused
-from airflow_ddlrepl.queues.ddl_follows import with_row_names
+from airflow_ddlrepl.queues.ddl.ddl_follows import with_row_names
+from airflow_ddlrepl.queues.ddl.row_names import RowNames
 from airflow_ddlrepl.queues.ddl_lcrs import ddl_lcrs, with_lcr
 from airflow_ddlrepl.queues.lcr_batch import LcrBatch, kept_batch
 from airflow_ddlrepl.queues.message_rules import ruled_event
 from airflow_ddlrepl.queues.messages import is_message
 from airflow_ddlrepl.queues.row_messages import batches_of, queued_rows
-from airflow_ddlrepl.queues.row_names import RowNames
 from airflow_ddlrepl.queues.transactions import TransactionFacts
 from airflow_ddlrepl.streams.condition import tree
 from airflow_ddlrepl.streams.evaluation.row_batch import RowBatch

@@ -11,7 +11,7 @@ import pytest
 from airflow_ddlrepl import flow
 from airflow_ddlrepl.errors import ApplyError, Exit
 from tests.cli.test_cli import Run, run  # noqa: F401 - the fixture
-from tests.flow.streams.test_apply import begun, cycle, rules
+from tests.flow.streams.apply_process.test_apply import begun, cycle, rules
 from tests.postgres.apply_lcrs.applying import ask
 from tests.support.replica import run as at
 

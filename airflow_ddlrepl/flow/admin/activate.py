@@ -10,6 +10,13 @@ from airflow_ddlrepl.config.base.moment import Start
 from airflow_ddlrepl.config.sections.policies import Enrollment, ExistingTables, TrailChoice
 from airflow_ddlrepl.ddl.diff import diff
 from airflow_ddlrepl.failpoint import reach
+from airflow_ddlrepl.flow.admin.activate_clients import (
+    activate_without_log,
+    deactivate_clients,
+    prepare_sources,
+    require_clients,
+    require_whole_log,
+)
 from airflow_ddlrepl.flow.apply.ddl_replay import require_one_way
 from airflow_ddlrepl.flow.capture.capture import capture
 from airflow_ddlrepl.flow.capture.dropped_tables import require_tables
@@ -21,14 +28,7 @@ from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.run.fencing import require_target_not_cut_over
 from airflow_ddlrepl.flow.run.results import Activated
 from airflow_ddlrepl.flow.run.stage import stage
-from airflow_ddlrepl.flow.streams.activation import (
-    activate_without_log,
-    deactivate_clients,
-    prepare_sources,
-    require_clients,
-    require_whole_log,
-)
-from airflow_ddlrepl.flow.streams.instantiate import instantiate
+from airflow_ddlrepl.flow.streams.instantiation.instantiate import instantiate
 from airflow_ddlrepl.flow.targets.preparation import Beginning, prepare_target, require_preparable
 from airflow_ddlrepl.flow.targets.readiness import Readiness, foreign, readiness
 from airflow_ddlrepl.model.position import LogKey, Position

@@ -16,7 +16,7 @@ from airflow_ddlrepl.config.base.refresh_options import BY_ROW
 from airflow_ddlrepl.config.sections.target_tables import coerce_error_policy
 from airflow_ddlrepl.engines.chunks import group_chunks
 from airflow_ddlrepl.engines.comparing import CompareTask, columns_compared, compare_tables
-from airflow_ddlrepl.engines.source import RowSelection
+from airflow_ddlrepl.engines.source_catalog import RowSelection
 from airflow_ddlrepl.flow.admin.may_differ import may_differ
 from airflow_ddlrepl.flow.capture.left_out import left_out
 from airflow_ddlrepl.flow.mapping.row_filters import condition_at

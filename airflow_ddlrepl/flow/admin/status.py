@@ -21,7 +21,7 @@ from airflow_ddlrepl.flow.admin.may_differ import may_differ
 from airflow_ddlrepl.flow.capture.left_out import not_in_the_log
 from airflow_ddlrepl.flow.rewind.route import horizon
 from airflow_ddlrepl.flow.run.context import RunContext, log
-from airflow_ddlrepl.flow.streams.apply_status import apply_lines, apply_states
+from airflow_ddlrepl.flow.streams.apply_process.apply_status import apply_lines, apply_states
 from airflow_ddlrepl.flow.targets.readiness import what_is_missing
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.revision import Revision

@@ -17,7 +17,7 @@ from airflow_ddlrepl.flow.run.stage import stage
 from airflow_ddlrepl.flow.sequences.replicate import bring_all, has_sequence_changes
 from airflow_ddlrepl.flow.snapshots.archive import renew
 from airflow_ddlrepl.flow.snapshots.retention import expire
-from airflow_ddlrepl.flow.streams.apply import apply, has_lcrs
+from airflow_ddlrepl.flow.streams.apply_process.apply import apply, has_lcrs
 from airflow_ddlrepl.flow.targets.readiness import has_new_target, prepared_targets
 from airflow_ddlrepl.model.position import Position
 

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from airflow_ddlrepl.flow.capture.capture import capture
+from airflow_ddlrepl.flow.cycle.expire_queues import expire_queues
 from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.flow.run.isolation import FailureIsolation
 from airflow_ddlrepl.flow.run.results import Captured, Printable
-from airflow_ddlrepl.flow.streams.apply import AppliedLcrs, apply
+from airflow_ddlrepl.flow.streams.apply_process.apply import AppliedLcrs, apply
 from airflow_ddlrepl.flow.streams.propagation import Propagated, propagate
-from airflow_ddlrepl.flow.streams.retention import expire_queues
 from airflow_ddlrepl.flow.streams.sync_capture import SyncCaptured, sync_capture
 
 

@@ -10,7 +10,7 @@ from functools import partial
 from threading import Lock
 
 from airflow_ddlrepl.config.base.refresh_options import BULK, RefreshOptions
-from airflow_ddlrepl.engines.source import SourceSnapshot
+from airflow_ddlrepl.engines.source_catalog import SourceSnapshot
 from airflow_ddlrepl.engines.target_state import StateChange, TargetState
 from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.failpoint import reach

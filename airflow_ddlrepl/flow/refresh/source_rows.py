@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from airflow_ddlrepl.engines.chunks import chunk_bytes
 from airflow_ddlrepl.engines.differing import Differing, DifferingTask, find_differing
-from airflow_ddlrepl.engines.source import RowSelection, SourceSnapshot
+from airflow_ddlrepl.engines.source_catalog import RowSelection, SourceSnapshot
 from airflow_ddlrepl.flow.mapping.capabilities import require_capable
 from airflow_ddlrepl.flow.mapping.row_filters import require_restrictable
 from airflow_ddlrepl.flow.mapping.target_tables import require_old_rows

@@ -17,7 +17,7 @@ from airflow_ddlrepl.ddl.columns.change_type import ChangeType, Using
 from airflow_ddlrepl.ddl.columns.drop_column import DropColumn
 from airflow_ddlrepl.engines.chunks import chunk_bytes
 from airflow_ddlrepl.engines.loading import load_chunks
-from airflow_ddlrepl.engines.source import RowSelection
+from airflow_ddlrepl.engines.source_catalog import RowSelection
 from airflow_ddlrepl.engines.target import Loader
 from airflow_ddlrepl.errors import CannotAdapt
 from airflow_ddlrepl.flow.refresh.row_origin import Chunk, Pairs, RowOrigin, ShapesAtTarget, TableLoad

@@ -11,7 +11,7 @@ from airflow_ddlrepl.adapt.policy import policy_at
 from airflow_ddlrepl.adapt.shape.wanted_shape import want
 from airflow_ddlrepl.config.sections.target_tables import CoerceErrorPolicy, coerce_error_policy
 from airflow_ddlrepl.engines.discarded_rows import DiscardedRow
-from airflow_ddlrepl.engines.source import SourceSnapshot
+from airflow_ddlrepl.engines.source_catalog import SourceSnapshot
 from airflow_ddlrepl.engines.target import ServerFacts, Target
 from airflow_ddlrepl.errors import CannotAdapt, DdlReplError
 from airflow_ddlrepl.failpoint import reach

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 from airflow_ddlrepl.capture.enroll import valid_at
 from airflow_ddlrepl.config.sections.retention import RewindHorizon
-from airflow_ddlrepl.engines.source import ArchivePlace, SourceSnapshot
+from airflow_ddlrepl.engines.source_catalog import ArchivePlace, SourceSnapshot
 from airflow_ddlrepl.errors import SourceError
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.run.context import RunContext, log

@@ -15,7 +15,7 @@ from airflow_ddlrepl.adapt.program.program import Program
 from airflow_ddlrepl.config.condition.expression import Part
 from airflow_ddlrepl.engines.ledger import Ledger, LedgerEntry, finish_begun, run_entry
 from airflow_ddlrepl.engines.piecewise import Arrival, PiecewiseTarget, apply_in_pieces
-from airflow_ddlrepl.engines.source import RowSelection
+from airflow_ddlrepl.engines.source_catalog import RowSelection
 from airflow_ddlrepl.engines.target import Loader, RewindArea, ServerFacts, Target
 from airflow_ddlrepl.engines.target_state import (
     WAITING,

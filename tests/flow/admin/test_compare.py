@@ -16,7 +16,7 @@ from airflow_ddlrepl.engines.postgres.connection import connect as connecting
 from airflow_ddlrepl.engines.postgres.connection.connect import connect, parameters
 from airflow_ddlrepl.engines.postgres.connection.quoting import literal, quote
 from airflow_ddlrepl.engines.postgres.load.table_rows import rows_of
-from airflow_ddlrepl.engines.source import RowSelection
+from airflow_ddlrepl.engines.source_catalog import RowSelection
 from airflow_ddlrepl.errors import SourceError, TargetError
 from airflow_ddlrepl.model.table import Table
 from tests.support.replica import Replica, channel_file

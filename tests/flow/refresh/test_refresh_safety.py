@@ -27,7 +27,7 @@ from airflow_ddlrepl.engines.postgres.load.table_rows import TableRows
 from airflow_ddlrepl.engines.postgres.source import exported_snapshot as exporting
 from airflow_ddlrepl.engines.postgres.source.exported_snapshot import source_snapshot
 from airflow_ddlrepl.engines.postgres.target import state
-from airflow_ddlrepl.engines.source import RowSelection
+from airflow_ddlrepl.engines.source_catalog import RowSelection
 from airflow_ddlrepl.errors import DdlReplError, Fenced, SourceError, TargetError
 from airflow_ddlrepl.flow import capture, integrate, open_channel, refresh
 from airflow_ddlrepl.model.names import TableName

@@ -14,8 +14,8 @@ from airflow_ddlrepl.model.change import Event, EventKind
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import LogKey
 from airflow_ddlrepl.model.table import Column, Key, Table
-from airflow_ddlrepl.queues.ddl_follows import lcr_with_row_names, with_row_names
-from airflow_ddlrepl.queues.row_names import RowNames
+from airflow_ddlrepl.queues.ddl.ddl_follows import lcr_with_row_names, with_row_names
+from airflow_ddlrepl.queues.ddl.row_names import RowNames
 from airflow_ddlrepl.streams.condition.names import NameCase
 from airflow_ddlrepl.streams.messages import DdlLcr
 from airflow_ddlrepl.streams.procedures.run import environment_of

@@ -18,7 +18,7 @@ from airflow_ddlrepl.engines.postgres.connection.connect import connect
 from airflow_ddlrepl.engines.postgres.load.table_rows import BINARY, TEXT, page_ranges, sharing_sessions
 from airflow_ddlrepl.engines.postgres.source.exported_snapshot import source_snapshot
 from airflow_ddlrepl.engines.postgres.source.source import PostgresSource
-from airflow_ddlrepl.engines.source import RowSelection, SourceSnapshot
+from airflow_ddlrepl.engines.source_catalog import RowSelection, SourceSnapshot
 from airflow_ddlrepl.errors import SourceError
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.ports.rows import RowSource

@@ -14,7 +14,8 @@ import pytest
 
 from airflow_ddlrepl.engines.postgres.source import exported_snapshot
 from airflow_ddlrepl.engines.postgres.source.exported_snapshot import ExportedSnapshot, snapshot_at_position
-from airflow_ddlrepl.engines.source import RowSelection, Source
+from airflow_ddlrepl.engines.source import Source
+from airflow_ddlrepl.engines.source_catalog import RowSelection
 from airflow_ddlrepl.errors import SourceError, Unsupported
 from airflow_ddlrepl.model.position import Position
 from tests.support.replica import BOTH, run

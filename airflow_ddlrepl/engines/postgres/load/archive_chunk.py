@@ -14,7 +14,7 @@ from airflow_ddlrepl.engines.chunks import chunk_bytes, group_chunks
 from airflow_ddlrepl.engines.postgres.catalog.inspect import inspect
 from airflow_ddlrepl.engines.postgres.load.table_rows import TableRows, sharing_sessions
 from airflow_ddlrepl.engines.postgres.pgoutput.binary_types import binary_safe
-from airflow_ddlrepl.engines.source import ArchivePlace, RowSelection
+from airflow_ddlrepl.engines.source_catalog import ArchivePlace, RowSelection
 from airflow_ddlrepl.errors import SourceError
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.ports.work import Runner

@@ -18,7 +18,7 @@ from airflow_ddlrepl.engines.postgres.load.load_chunk import forget_marks
 from airflow_ddlrepl.engines.postgres.load.table_rows import TableRows, chunks, rows_of
 from airflow_ddlrepl.engines.postgres.target.discarded_rows import found_by, making
 from airflow_ddlrepl.engines.postgres.types.misfits import discarding, functions, nulling
-from airflow_ddlrepl.engines.source import RowSelection
+from airflow_ddlrepl.engines.source_catalog import RowSelection
 from airflow_ddlrepl.engines.target import Loader
 from airflow_ddlrepl.engines.target_state import Fence, Placing
 from airflow_ddlrepl.model.names import TableName

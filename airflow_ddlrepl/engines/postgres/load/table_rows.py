@@ -33,7 +33,7 @@ from airflow_ddlrepl.engines.postgres.connection.quoting import literal, quote
 from airflow_ddlrepl.engines.postgres.connection.settings import ROWS
 from airflow_ddlrepl.engines.postgres.pgoutput.binary_types import binary_safe
 from airflow_ddlrepl.engines.postgres.types.as_written import written
-from airflow_ddlrepl.engines.source import RowSelection
+from airflow_ddlrepl.engines.source_catalog import RowSelection
 from airflow_ddlrepl.model.key_ranges import KeyRanges
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.transform.values import Transform, batches, values

@@ -22,7 +22,7 @@ from airflow_ddlrepl.engines.postgres.load.archive_chunk import archive, require
 from airflow_ddlrepl.engines.postgres.load.table_rows import TableRows, chunks, rows_of
 from airflow_ddlrepl.engines.postgres.log.exported_position import exported_position
 from airflow_ddlrepl.engines.postgres.log.timeline import require_timeline
-from airflow_ddlrepl.engines.source import ArchivePlace, RowSelection
+from airflow_ddlrepl.engines.source_catalog import ArchivePlace, RowSelection
 from airflow_ddlrepl.errors import SourceError
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Position

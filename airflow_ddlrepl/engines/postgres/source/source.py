@@ -41,7 +41,8 @@ from airflow_ddlrepl.engines.postgres.source.messages import send, send_alone
 from airflow_ddlrepl.engines.postgres.source.privileges import missing_rights
 from airflow_ddlrepl.engines.postgres.source.writers import writers
 from airflow_ddlrepl.engines.postgres.sync_capture.sync_capture import PostgresSyncCaptures
-from airflow_ddlrepl.engines.source import Activation, LogWindow, Problem, RowSelection, Writer
+from airflow_ddlrepl.engines.source import Activation, LogWindow, Problem, Writer
+from airflow_ddlrepl.engines.source_catalog import RowSelection
 from airflow_ddlrepl.errors import SourceError
 from airflow_ddlrepl.model.lineage import Lineage
 from airflow_ddlrepl.model.position import Position
@@ -200,17 +201,11 @@ class PostgresSource:
         return rows_of(self.dsn, selection)
 
     def server_run(self) -> str:
-        """Return a text for the run of the server, as `timeline.server` does.
-
-        Raises SourceError SRC-113 for a standby.
-        """
+        """Return a text for the run of the server, as `timeline.server` does. Raises SourceError SRC-113: a standby."""
         return lineage.server(self.connection)
 
     def lineage(self, server_run: str) -> Lineage:
-        """Return which timelines the log of this run of the server went through.
-
-        Not known where the server can't say.
-        """
+        """Return which timelines the log of this run of the server went through; unknown where it can't say."""
         return self.log.lineage(server_run)
 
     def require_readable(self, low: Position | None = None, feed: int | None = None) -> None:

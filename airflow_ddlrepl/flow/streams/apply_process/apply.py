@@ -18,12 +18,12 @@ from airflow_ddlrepl.flow.run.isolation import FailureIsolation
 from airflow_ddlrepl.flow.run.results import Printable
 from airflow_ddlrepl.flow.run.stage import stage
 from airflow_ddlrepl.flow.run.targets import about_target
-from airflow_ddlrepl.flow.streams.apply_feed import FeedApply
-from airflow_ddlrepl.flow.streams.apply_rules import ApplyRules
+from airflow_ddlrepl.flow.streams.apply_process.apply_feed import FeedApply
+from airflow_ddlrepl.flow.streams.apply_process.apply_rules import ApplyRules
+from airflow_ddlrepl.flow.streams.apply_process.handlers import Handlers
+from airflow_ddlrepl.flow.streams.apply_process.typed_values import TypedValues
 from airflow_ddlrepl.flow.streams.clients import CAPTURE, Feed, StreamsClients
-from airflow_ddlrepl.flow.streams.handlers import Handlers
 from airflow_ddlrepl.flow.streams.propagation import lows, require_retained
-from airflow_ddlrepl.flow.streams.typed_values import TypedValues
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.queues.reader import QueuedTransaction, QueueReader
 from airflow_ddlrepl.queues.stage import ClientStage

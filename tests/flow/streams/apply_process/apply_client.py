@@ -9,10 +9,10 @@ from typing import Any
 
 from airflow_ddlrepl.config.streams.section import StreamsParameters
 from airflow_ddlrepl.engines.postgres.apply_lcrs.target import PostgresLcrTarget
-from airflow_ddlrepl.flow.streams.apply_feed import Done, FeedApply
-from airflow_ddlrepl.flow.streams.apply_rules import ApplyRules
-from airflow_ddlrepl.flow.streams.error_queue import retry
-from airflow_ddlrepl.flow.streams.handlers import Handlers
+from airflow_ddlrepl.flow.streams.apply_process.apply_feed import Done, FeedApply
+from airflow_ddlrepl.flow.streams.apply_process.apply_rules import ApplyRules
+from airflow_ddlrepl.flow.streams.apply_process.error_queue import retry
+from airflow_ddlrepl.flow.streams.apply_process.handlers import Handlers
 from airflow_ddlrepl.model.position import LogKey, Position
 from airflow_ddlrepl.queues.custom_functions import CustomFunctions
 from airflow_ddlrepl.queues.reader import Queued, QueuedTransaction

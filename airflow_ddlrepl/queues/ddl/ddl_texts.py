@@ -14,8 +14,8 @@ from airflow_ddlrepl.goldengate.statement.scan import Kind, Piece, scan
 from airflow_ddlrepl.goldengate.statement.spelling import spell
 from airflow_ddlrepl.goldengate.statement.words import Named
 from airflow_ddlrepl.model.names import TableName
-from airflow_ddlrepl.queues.ddl_columns import ColumnEdits, Columns, Edit, NotRewritten, Part, is_column, name_of
-from airflow_ddlrepl.queues.row_names import LeftNames, RowNames
+from airflow_ddlrepl.queues.ddl.ddl_columns import ColumnEdits, Columns, Edit, NotRewritten, Part, is_column, name_of
+from airflow_ddlrepl.queues.ddl.row_names import LeftNames, RowNames
 
 _WITHOUT_SCHEMA = frozenset(("SCHEMA", "ROLE", "USER", "DATABASE", "EXTENSION", "SERVER", "TABLESPACE", "PUBLICATION"))
 _PROGRAMS = frozenset(("FUNCTION", "PROCEDURE"))

@@ -10,10 +10,18 @@ from typing import Any
 from airflow_ddlrepl.engines.lcr_target import QueuedError
 from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.flow.run.stage import stage
-from airflow_ddlrepl.flow.streams.apply import ApplyProcess, apply_process
+from airflow_ddlrepl.flow.streams.apply_process.apply import ApplyProcess, apply_process
+from airflow_ddlrepl.flow.streams.apply_process.error_queue import (
+    ErrorsRetried,
+    ShownError,
+    chosen,
+    delete,
+    listed,
+    retry,
+    shown,
+)
+from airflow_ddlrepl.flow.streams.apply_process.handlers import Handlers
 from airflow_ddlrepl.flow.streams.clients import StreamsClients
-from airflow_ddlrepl.flow.streams.error_queue import ErrorsRetried, ShownError, chosen, delete, listed, retry, shown
-from airflow_ddlrepl.flow.streams.handlers import Handlers
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from typing import Any
 from airflow_ddlrepl.engines import explained
 from airflow_ddlrepl.engines.lcr_target import LcrTransaction
 from airflow_ddlrepl.errors import ApplyError
-from airflow_ddlrepl.flow.streams.apply_rules import Functions, text_of
+from airflow_ddlrepl.flow.streams.apply_process.apply_rules import Functions, text_of
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.streams.apply_message import ApplyMessage
 from airflow_ddlrepl.streams.messages import DdlLcr, RowLcr, UserMessage

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from airflow_ddlrepl.errors import ApplyError, RuleError
-from airflow_ddlrepl.flow.streams import apply_feed, spool
-from airflow_ddlrepl.flow.streams.error_queue import chosen, delete, listed, shown
+from airflow_ddlrepl.flow.streams.apply_process import apply_feed, spool
+from airflow_ddlrepl.flow.streams.apply_process.error_queue import chosen, delete, listed, shown
 from airflow_ddlrepl.streams.messages import DdlLcr, RowLcr, UserMessage
-from tests.flow.streams.apply_client import ApplyClient, transactions
+from tests.flow.streams.apply_process.apply_client import ApplyClient, transactions
 from tests.postgres.apply_lcrs.applying import FENCE, ask, ddl, insert, update
 from tests.postgres.apply_lcrs.applying import delete as deleted
 from tests.support.replica import run

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.flow.snapshots.retention import expire
-from airflow_ddlrepl.flow.streams.apply import apply_process
+from airflow_ddlrepl.flow.streams.apply_process.apply import apply_process
 from airflow_ddlrepl.flow.streams.clients import CAPTURE, Feed, StreamsClients
 from airflow_ddlrepl.flow.streams.propagation import position_of, segments_behind
 from airflow_ddlrepl.model.position import Position

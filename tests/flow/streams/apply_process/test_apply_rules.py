@@ -14,10 +14,10 @@ from airflow_ddlrepl import flow
 from airflow_ddlrepl.errors import RuleError
 from airflow_ddlrepl.queues.functions import takes_batches
 from airflow_ddlrepl.streams.messages import MessageClass, RowLcr, UserMessage
-from tests.flow.streams.apply_client import ApplyClient, environment, transactions
+from tests.flow.streams.apply_process.apply_client import ApplyClient, environment, transactions
+from tests.flow.streams.apply_process.test_apply import APPLY, applied, begun, cycle, rules
+from tests.flow.streams.apply_process.test_apply_feed import MESSAGES, TABLE, TAKES_MESSAGES, rows, t
 from tests.flow.streams.streams_channel import BATTERY
-from tests.flow.streams.test_apply import APPLY, applied, begun, cycle, rules
-from tests.flow.streams.test_apply_feed import MESSAGES, TABLE, TAKES_MESSAGES, rows, t
 from tests.postgres.apply_lcrs.applying import ask, insert
 from tests.support.replica import run
 

@@ -10,9 +10,9 @@ from airflow_ddlrepl.goldengate.event_record import record_of
 from airflow_ddlrepl.model.change import Event, EventKind
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Table
-from airflow_ddlrepl.queues.ddl_columns import NotRewritten
-from airflow_ddlrepl.queues.ddl_texts import follow
-from airflow_ddlrepl.queues.row_names import RowNames
+from airflow_ddlrepl.queues.ddl.ddl_columns import NotRewritten
+from airflow_ddlrepl.queues.ddl.ddl_texts import follow
+from airflow_ddlrepl.queues.ddl.row_names import RowNames
 from airflow_ddlrepl.streams.messages import DdlLcr
 
 

@@ -9,8 +9,8 @@ from typing import Any
 from airflow_ddlrepl.engines.lcr_target import LcrSession, LcrTarget, LcrTransaction, QueuedError
 from airflow_ddlrepl.errors import ApplyError
 from airflow_ddlrepl.flow.run.results import Printable
-from airflow_ddlrepl.flow.streams.apply_feed import apply_messages, failed_transaction
-from airflow_ddlrepl.flow.streams.handlers import Handlers
+from airflow_ddlrepl.flow.streams.apply_process.apply_feed import apply_messages, failed_transaction
+from airflow_ddlrepl.flow.streams.apply_process.handlers import Handlers
 from airflow_ddlrepl.streams.apply_message import ApplyMessage
 from airflow_ddlrepl.streams.messages import RowLcr
 

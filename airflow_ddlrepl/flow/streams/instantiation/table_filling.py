@@ -14,10 +14,10 @@ import pyarrow as pa
 from airflow_ddlrepl.adapt.plan.plan import target_shape
 from airflow_ddlrepl.adapt.target_facts import TargetFacts
 from airflow_ddlrepl.engines.lcr_target import LcrTransaction, NewTables
-from airflow_ddlrepl.engines.source import RowSelection, SourceSnapshot
+from airflow_ddlrepl.engines.source_catalog import RowSelection, SourceSnapshot
 from airflow_ddlrepl.errors import ApplyError
-from airflow_ddlrepl.flow.streams.instantiation_plan import Group, Way, stored, without_rows
-from airflow_ddlrepl.flow.streams.new_shapes import merged, with_computed
+from airflow_ddlrepl.flow.streams.instantiation.instantiation_plan import Group, Way, stored, without_rows
+from airflow_ddlrepl.flow.streams.instantiation.new_shapes import merged, with_computed
 from airflow_ddlrepl.model.change import Op
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Position

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from airflow_ddlrepl.flow.streams.parallel_apply import touched_rows, waves
+from airflow_ddlrepl.flow.streams.apply_process.parallel_apply import touched_rows, waves
 from airflow_ddlrepl.streams.apply_message import ApplyMessage
 from airflow_ddlrepl.streams.messages import RowLcr
-from tests.flow.streams.apply_client import ApplyClient, transactions
-from tests.flow.streams.test_apply_feed import GOES_ON, HANDLER, TABLE, rows, t
+from tests.flow.streams.apply_process.apply_client import ApplyClient, transactions
+from tests.flow.streams.apply_process.test_apply_feed import GOES_ON, HANDLER, TABLE, rows, t
 from tests.postgres.apply_lcrs.applying import ddl, delete, insert, update
 from tests.support.replica import run
 

@@ -16,10 +16,10 @@ from airflow_ddlrepl.engines.lcr_target import (
 from airflow_ddlrepl.errors import ApplyError, RuleError
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.run.context import log
-from airflow_ddlrepl.flow.streams.apply_rules import ApplyRules
-from airflow_ddlrepl.flow.streams.handlers import Handlers
-from airflow_ddlrepl.flow.streams.parallel_apply import apply_wave, waves
-from airflow_ddlrepl.flow.streams.spool import Spool
+from airflow_ddlrepl.flow.streams.apply_process.apply_rules import ApplyRules
+from airflow_ddlrepl.flow.streams.apply_process.handlers import Handlers
+from airflow_ddlrepl.flow.streams.apply_process.parallel_apply import apply_wave, waves
+from airflow_ddlrepl.flow.streams.apply_process.spool import Spool
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.queues.reader import QueuedTransaction
 from airflow_ddlrepl.streams.apply_message import ApplyMessage

@@ -7,7 +7,7 @@ from typing import Any
 
 from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.flow.run.context import RunContext, log
-from airflow_ddlrepl.flow.streams.apply import apply_process
+from airflow_ddlrepl.flow.streams.apply_process.apply import apply_process
 from airflow_ddlrepl.flow.streams.clients import StreamsClients
 
 

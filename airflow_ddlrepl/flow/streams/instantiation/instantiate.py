@@ -18,12 +18,12 @@ from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.run.results import Printable
 from airflow_ddlrepl.flow.run.stage import stage
-from airflow_ddlrepl.flow.streams.apply import ApplyProcess, apply_process
+from airflow_ddlrepl.flow.streams.apply_process.apply import ApplyProcess, apply_process
 from airflow_ddlrepl.flow.streams.clients import CAPTURE, StreamsClients
-from airflow_ddlrepl.flow.streams.instantiation_plan import Group, Known, groups_of
+from airflow_ddlrepl.flow.streams.instantiation.instantiation_plan import Group, Known, groups_of
+from airflow_ddlrepl.flow.streams.instantiation.table_filling import Filled, GroupFilling, Rows
 from airflow_ddlrepl.flow.streams.propagation import lows
 from airflow_ddlrepl.flow.streams.sync_capture import feed_of, last_window
-from airflow_ddlrepl.flow.streams.table_filling import Filled, GroupFilling, Rows
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.visibility import Visibility

@@ -1,0 +1,1 @@
+"""This package brings the tables of apply processes to their targets, with their rows, before their first changes."""
