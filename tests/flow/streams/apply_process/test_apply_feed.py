@@ -74,7 +74,7 @@ def test_a_run_that_dies_is_made_good_by_the_next(target: str, point: str, monke
     client = ApplyClient(target, (GOES_ON,))
     queue = transactions([t(1)], [t(1)], [t(2)])
     with monkeypatch.context() as dying:
-        for module in ("flow.streams.apply_feed", "engines.postgres.apply_lcrs.target"):
+        for module in ("flow.streams.apply_process.apply_feed", "engines.postgres.apply_lcrs.target"):
             dying.setattr(f"airflow_ddlrepl.{module}.reach", die)
         for _ in range(3):
             with pytest.raises(Killed):
