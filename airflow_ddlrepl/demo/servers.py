@@ -118,7 +118,7 @@ class PrivateServer:
         return self.dsn(name)
 
     def drop_database(self, name: str) -> None:
-        """Drop a database, after ending its sessions and dropping its slots."""
+        """Drop a database, after ending its sessions and dropping its slots and replication origins."""
         with connect(self.dsn()) as connection:
             connection.execute(f"ALTER DATABASE {quote(name)} ALLOW_CONNECTIONS false".encode())
             connection.execute(
@@ -128,6 +128,10 @@ class PrivateServer:
                 "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE database = %s", [name]
             )
             connection.execute(f"DROP DATABASE {quote(name)} WITH (FORCE)".encode())
+            connection.execute(
+                "SELECT pg_replication_origin_drop(roname) FROM pg_replication_origin WHERE roname LIKE %s",
+                [f"ddlrepl % {name}"],
+            )
 
     def create_role(self, name: str, attributes: str = "LOGIN") -> None:
         """Create a role. attributes: as CREATE ROLE takes them, e.g. "LOGIN REPLICATION"."""

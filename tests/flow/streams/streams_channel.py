@@ -53,9 +53,10 @@ class StreamsChannel:
         """Each statement in its own transaction."""
         run(self.source, *statements)
 
-    def activate(self) -> Any:
+    def activate(self, *, load: bool = False) -> Any:
+        """load: the tables of apply processes come to their targets, too."""
         with self.opened() as context:
-            return flow.activate(context)
+            return flow.activate(context, load=load)
 
     def stage(self, stage: Any, *arguments: Any, **options: Any) -> Any:
         """Run one stage, such as `capture`, in a run of its own."""

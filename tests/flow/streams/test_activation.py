@@ -33,7 +33,7 @@ def begun(databases: Any, tmp_path: Path, *calls: dict[str, Any], **more: Any) -
     target = {"name": "site", "location": databases.target, "apply": "app"}
     channel = streams_channel(tmp_path, databases.source, *calls, targets=[target], **more)
     channel.at_source(*BATTERY_TABLES, "INSERT INTO hr.t VALUES (1, 1)")
-    channel.activate()
+    channel.activate(load=True)
     return channel
 
 
@@ -80,10 +80,10 @@ def test_a_lost_log_is_refused_and_a_new_activation_begins_anew(databases: Any, 
     channel = begun(databases, tmp_path, ALL, PROPAGATION, apply())
     channel.at_source("INSERT INTO hr.t VALUES (2, 2)", "SELECT pg_drop_replication_slot('ddlrepl_hr')")
     with pytest.raises(ConfigError) as error:
-        channel.activate()
+        channel.activate(load=True)
     assert error.value.code == "CFG-192"
     channel.stage(flow.deactivate)
-    channel.activate()
+    channel.activate(load=True)
     channel.at_source("INSERT INTO hr.t VALUES (3, 3)")
     channel.stage(flow.replicate)
     assert (3, 3) in ask(databases.target, ROWS)

@@ -61,6 +61,7 @@ def test_every_destination_has_what_the_capture_left(
         streams_channel(tmp_path, databases.source, *calls, functions=listed("twice", "counted", "with_comment"))
     )
     functions.CALLS.clear()
+    caplog.clear()
     channel.at_source(
         "INSERT INTO hr.t VALUES (1, 1, 'a private word')",
         "BEGIN; ALTER TABLE hr.t ADD x int, ALTER note SET NOT NULL;"

@@ -55,7 +55,7 @@ def test_changes_go_through_all_clients(places: dict[str, str], tmp_path: Path) 
         "CREATE TABLE oe.orders (id int PRIMARY KEY, state text)",
         "INSERT INTO hr.employees VALUES (1, 'Ada', 50, 100), (2, 'Bob', 80, 200)",
     )
-    channel.activate()
+    channel.activate(load=True)
     everyone = "SELECT id, name, department_id FROM {}.employees ORDER BY id"
     assert rows(places["headquarters"], everyone.format("staff")) == [(1, "Ada", 50), (2, "Bob", 80)]
     assert rows(places["branch"], everyone.format("hr")) == [(1, "Ada", 50)]

@@ -101,7 +101,6 @@ def test_a_declared_transformation_that_can_not_be_done_leaves_the_message(datab
 
 
 def test_a_function_that_is_not_listed_is_an_error_before_any_message(databases: Any, tmp_path: Path) -> None:
-    hr = channel(tmp_path, databases.source, message_rule("c", rule_name="msg"), function_of("msg", "own.other"))
     with pytest.raises(RuleError) as found:
-        take(hr)
+        channel(tmp_path, databases.source, message_rule("c", rule_name="msg"), function_of("msg", "own.other"))
     assert found.value.code == "RUL-134"

@@ -254,7 +254,7 @@ def test_a_cycle_and_the_status_say_what_was_applied_and_what_waits(databases: A
     run(databases.target, "INSERT INTO hr.t VALUES (1, 0, 'theirs')")
     channel.at_source("INSERT INTO hr.t VALUES (1, 1, 'ours')", "INSERT INTO hr.t VALUES (2, 2, 'two')")
     text = channel.stage(flow.replicate).text()
-    assert "applied 1 insert in 1 transactions" in text
+    assert "applied 1 transactions: 1 insert" in text
     assert "warning: target site2: 1 transactions wait in the error queue" in text
     found = channel.stage(flow.status)
     [state] = found.to_json()["apply"]
