@@ -211,6 +211,16 @@ def test_a_transaction_has_one_tag(captures: Capturing) -> None:
             connection.execute("INSERT INTO hr.t VALUES (2)")
 
 
+def test_a_change_that_no_rule_takes_may_have_another_tag(captures: Capturing) -> None:
+    captures.capture(rule())
+    captures.at_source(
+        "SET LOCAL ddlrepl.tag = 'apply'; INSERT INTO hr.t VALUES (1); SET LOCAL ddlrepl.tag = '';"
+        "INSERT INTO hr.t VALUES (2)"
+    )
+    captures.capture()
+    assert [(one.new["k"], one.tag) for one in captures.lcrs()] == [("2", None)]
+
+
 def test_a_session_of_a_replication_origin_is_tagged(captures: Capturing) -> None:
     captures.capture(rule(include_tagged_lcr=True))
     origin = f"o_{captures.source[-8:]}"

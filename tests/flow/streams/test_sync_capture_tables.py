@@ -62,6 +62,13 @@ def test_a_client_that_is_removed_and_comes_back_goes_on_behind_its_feed(capture
     assert captured(captures) == [("hr.t", {"k": k, "v": None}) for k in "13"]
 
 
+def test_deactivation_removes_synchronous_captures(captures: Capturing) -> None:
+    captures.capture()
+    with captures.clients() as clients:
+        flow.deactivate(clients.run)
+    assert captures.rows(OF_OURS) == []
+
+
 def test_triggers_follow_the_rules(captures: Capturing) -> None:
     captures.capture(rule(), rule("hr.u", "u"))
     assert captures.capture(rule("hr.u", "u")).changes[1:] == ("table hr.t: no longer captured",)

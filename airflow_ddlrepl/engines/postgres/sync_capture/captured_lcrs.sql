@@ -137,13 +137,11 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
     SELECT tgrelid FROM up WHERE tgparentid = 0
 $$;
 
--- The session's tag. A transaction has one tag, for it is applied as a whole or not at all.
+-- The session's tag.
 CREATE OR REPLACE FUNCTION ddlrepl.sync_capture_tag() RETURNS text
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     tag text := nullif(current_setting('ddlrepl.tag', true), '');
-    noted text := current_setting('ddlrepl.captured_tag', true);
-    now_noted text;
 BEGIN
     IF tag IS NULL AND has_function_privilege('pg_replication_origin_session_is_setup()', 'EXECUTE') THEN
         -- A statement of its own: the right is checked before the first part of a condition is evaluated.
@@ -151,16 +149,26 @@ BEGIN
             tag := 'replication origin';
         END IF;
     END IF;
-    now_noted := pg_current_xact_id()::text || coalesce(' ' || tag, '');
+    RETURN tag;
+END
+$$;
+
+-- What a transaction leaves in the feed has one tag, for it is applied as a whole or not at all.
+CREATE OR REPLACE FUNCTION ddlrepl.sync_capture_require_tag(client text, tag text) RETURNS void
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    place text := 'ddlrepl.captured_' || md5(client);
+    noted text := current_setting(place, true);
+    now_noted text := pg_current_xact_id()::text || coalesce(' ' || tag, '');
+BEGIN
     IF noted IS DISTINCT FROM now_noted THEN
         IF split_part(noted, ' ', 1) = pg_current_xact_id()::text THEN
             RAISE EXCEPTION USING ERRCODE = 'DR153',
                 MESSAGE = '/*tag_changed*/: changes of this transaction were captured with another ddlrepl.tag',
                 HINT = 'set ddlrepl.tag before the first change of a transaction';
         END IF;
-        PERFORM set_config('ddlrepl.captured_tag', now_noted, true);
+        PERFORM set_config(place, now_noted, true);
     END IF;
-    RETURN tag;
 END
 $$;
 

@@ -50,6 +50,7 @@ BEGIN
     END IF;
     tag := ddlrepl.sync_capture_tag();
     IF TG_OP = 'TRUNCATE' THEN
+        PERFORM ddlrepl.sync_capture_require_tag(/*client*/, tag);
         INSERT INTO ddlrepl.captured_lcrs (channel, client, kind, table_id, schema_name, table_name, tag, captured)
         VALUES (/*channel*/, /*client*/, 'truncate', relation, object_owner, object_name, tag, captured_at);
         RETURN NULL;
@@ -79,6 +80,7 @@ _ROWS = """
 """
 """The rows as texts: of columns as they were when the table was prepared by plain expressions, which are faster."""
 _TAIL = """
+    PERFORM ddlrepl.sync_capture_require_tag(/*client*/, tag);
     IF made IS NULL THEN
         INSERT INTO ddlrepl.captured_lcrs (channel, client, table_id, schema_name, table_name, command,
             shape_id, renamed, old_values, new_values, tag, captured)

@@ -25,12 +25,12 @@ from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import LogKey
 from airflow_ddlrepl.model.table import Column, Identity
 from airflow_ddlrepl.queues.lcr_batch import ADDED_IDS
+from airflow_ddlrepl.queues.messages import PREFIX
 from airflow_ddlrepl.streams.evaluation.row_batch import WHOLE
 from airflow_ddlrepl.trail.manifest import ColumnLayout, Part
 from airflow_ddlrepl.trail.segments import TRANSACTIONS
 from airflow_ddlrepl.trail.writer import Layout, PartWriter
 
-MESSAGE_PREFIX = "ddlrepl.message"
 _CHUNK = 5000
 _NONE: frozenset[str] = frozenset()
 _MADE = {BOOLEAN: column_type("boolean"), NUMERIC: column_type("numeric"), TEXT: column_type("text")}
@@ -108,7 +108,7 @@ def _event(one: _Placed) -> Event:
     place = (LogKey(one.lsn, one.seq), row.xid, row.committed, row.tag or "")
     if row.kind == "message":
         payload = base64.b64encode((row.payload or "").encode()).decode()
-        return Event(EventKind.MESSAGE, *place, prefix=MESSAGE_PREFIX, payload=payload)
+        return Event(EventKind.MESSAGE, *place, prefix=PREFIX, payload=payload)
     name = TableName(row.schema or "", row.table or "")
     return Event(EventKind.NO_TRUNCATE, *place, tag="TRUNCATE TABLE", dropped=((row.table_id or 0, name),))
 
