@@ -108,9 +108,10 @@ def _repeated(name: str, files: Sequence[Path]) -> ConfigError:
 
 def _dags(channel: Channel, file: Path, defaults: Mapping[str, Any]) -> Iterator[DAG]:
     yield replicate_dag(channel, file, **defaults)
+    yield enroll_dag(channel, file, **defaults)
     if channel.streams is not None:  # its clients have no `targets`, which the other DAGs are about
         return
-    for build in (enroll_dag, plan_dag, refresh_dag, compare_dag, cutover_dag):
+    for build in (plan_dag, refresh_dag, compare_dag, cutover_dag):
         yield build(channel, file, **defaults)
     if isolates(channel):
         yield isolated_refresh_dag(channel, file, **defaults)

@@ -41,7 +41,7 @@ def file(tmp_path: Path) -> Path:
 
 def test_propagations_are_tasks_in_the_order_of_their_queues(file: Path) -> None:
     built = build_channel_dags(file)
-    assert set(built) == {"ddlrepl__hr__replicate"}
+    assert set(built) == {"ddlrepl__hr__enroll", "ddlrepl__hr__replicate"}
     dag = built["ddlrepl__hr__replicate"]
     before = {task.task_id: task.upstream_task_ids for task in dag.tasks}
     assert before == {
