@@ -68,7 +68,7 @@ class Event:
 
     key, xid, committed (microseconds since 1970, UTC), origin: its transaction.
     DDL: `tag` (ALTER TABLE), `statement` (best known text, None when unknown), `query` (the whole
-    query string), `settings` (search_path, timezone, application_name, ddlrepl.tag, snapshot, snapshot_before),
+    query string), `settings` (search_path, timezone, application_name, role, tag, snapshot, snapshot_before),
     `tables` (shape of every table after the statement that the statement may have changed), `before` (shapes that
     these and dropped ones had before the statement, where its text names them), `dropped` (ids and names of tables
     that are gone), `rewritten` (ids of tables whose rows the server rewrote), `filled` (ids of tables that already had

@@ -67,7 +67,7 @@ def with_lcr(event: Event, before: DdlLcr, after: DdlLcr, function: str) -> Even
     if after.current_schema != before.current_schema:
         settings["search_path"] = spell(after.current_schema, Dialect.POSTGRES)
     if after.logon_user != before.logon_user:
-        settings["user"] = after.logon_user
+        settings["role"] = after.logon_user
     return replace(
         event,
         tag=after.command,
@@ -119,7 +119,7 @@ def _unknown(schema: str) -> TableName:
 
 def _lcr(event: Event, database: str, command: str, name: TableName, base: tuple[str, TableName | None]) -> DdlLcr:
     object_type, base_name = base
-    tag = event.settings.get("ddlrepl.tag") or event.origin
+    tag = event.settings.get("tag") or event.origin
     return DdlLcr(
         owner=name.schema,
         name=name.name or None,
@@ -135,5 +135,5 @@ def _lcr(event: Event, database: str, command: str, name: TableName, base: tuple
         base_name=base_name.name if base_name else None,
         text=event.statement or "",
         current_schema=record_of(event).schema,
-        logon_user=str(event.settings.get("user") or ""),
+        logon_user=str(event.settings.get("role") or ""),
     )

@@ -90,6 +90,8 @@ def _rows(clients: StreamsClients, client: Client, feed: Feed, segment: Segment,
     reader = QueueReader(feed.trail, stage, clients.values, feed.message_class, is_typed=True)
     for transaction in reader.transactions(segment, start):
         for queued in transaction.messages:
+            if queued.event is not None:  # `_messages` has it
+                continue
             at = FeedPosition(feed.epoch, queued.key)
             yield Waiting(feed.name, at, transaction.committed, queued.typed, is_ruled=True)
 

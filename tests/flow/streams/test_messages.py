@@ -17,12 +17,15 @@ from airflow_ddlrepl import flow
 from airflow_ddlrepl.demo.servers import PrivateServer
 from airflow_ddlrepl.errors import ConfigError, DdlReplError, Fenced, LockHeld, MessageError, RepositoryError
 from airflow_ddlrepl.flow.streams.propagation import propagate
+from airflow_ddlrepl.flow.streams.sync_capture import sync_capture
 from airflow_ddlrepl.messaging import messaging_client
 from airflow_ddlrepl.model.position import LogKey
 from airflow_ddlrepl.repository.dequeued import FeedPosition
-from airflow_ddlrepl.streams.messages import UserMessage
+from airflow_ddlrepl.streams.messages import RowLcr, UserMessage
+from tests.flow.streams.apply_process.test_apply import begun as apply_channel
+from tests.flow.streams.apply_process.test_apply import rules as apply_rules
 from tests.flow.streams.messaging import BATTERY, channel, message_rule, names, put, rules, take
-from tests.flow.streams.streams_channel import StreamsChannel
+from tests.flow.streams.streams_channel import BATTERY_TABLES, StreamsChannel, streams_channel
 
 CELLS = {
     "table_not": ("B3 B5 B6 B7 B8", [rules("global", "table_not"), rules("table", "table_not", inclusion_rule=False)]),
@@ -261,3 +264,29 @@ def test_propagations_pass_messages_on_by_their_rules(begin: Begin) -> None:
     hr.stage(propagate)
     assert names(take(hr, "at_q2")) == ["B9"]
     assert names(take(hr, "at_q3")) == ["B10", "B11"]
+
+
+def test_rows_of_a_synchronous_capture_are_dequeued(databases: Any, tmp_path: Path) -> None:
+    """They are persistent; values have their types, and each comes once."""
+    captured = {"streams_type": "sync_capture", "streams_name": "sync", "queue_name": "q", "table_name": "hr.t"}
+    hr = streams_channel(tmp_path, databases.source, {"add_table_rules": captured}, rules("table", "c"))
+    hr.at_source(*BATTERY_TABLES)
+    hr.activate()
+    hr.stage(sync_capture)
+    hr.at_source("INSERT INTO hr.t VALUES (1, 5, 'one')", "INSERT INTO hr.u VALUES (1)", "DELETE FROM hr.t")
+    hr.stage(sync_capture)
+    (first,) = take(hr, at_most=1).messages
+    (second,) = take(hr).messages
+    assert isinstance(first, RowLcr) and isinstance(second, RowLcr)
+    assert (first.command, first.new) == ("INSERT", {"id": 1, "k": 5, "note": "one"})
+    assert (second.command, second.old["id"]) == ("DELETE", 1)
+    assert take(hr).messages == ()
+
+
+def test_an_enqueued_row_lcr_is_applied(databases: Any, tmp_path: Path) -> None:
+    hr = apply_channel(databases, tmp_path, apply_rules("schema"))
+    change = {"object": "hr.t", "command": "INSERT", "new": {"id": 5, "k": 6}, "source_database": "dbs1"}
+    put(hr, change)
+    hr.stage(flow.apply)
+    with psycopg.connect(databases.target) as connection:
+        assert connection.execute("SELECT id, k, note FROM hr.t").fetchall() == [(5, 6, None)]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,7 @@ from airflow_ddlrepl.flow.streams.clients import StreamsClients
 from airflow_ddlrepl.flow.streams.propagation import segments_behind
 from airflow_ddlrepl.model.position import LogKey
 from airflow_ddlrepl.queues.reader import BEGINNING, Queued, QueueReader
-from airflow_ddlrepl.streams.messages import RowLcr
+from airflow_ddlrepl.streams.messages import DdlLcr, RowLcr
 from airflow_ddlrepl.streams.rules.client import ClientKind
 from tests.flow.streams.streams_channel import BATTERY_TABLES, StreamsChannel, streams_channel
 
@@ -105,3 +107,30 @@ def test_an_error_stands_in_its_place_behind_all_that_comes_before_it(databases:
                 found += [str(one.message.new["id"]) for one in transaction.messages]  # type: ignore[union-attr]
     assert error.value.code == "RUL-118"
     assert found == [str(n) for n in range(7)]
+
+
+def test_messages_of_applications_come_at_their_places(databases: Any, tmp_path: Path) -> None:
+    """Also one in a transaction without a row; values of a row LCR are texts, and typed ones beside them."""
+    channel = begun(tmp_path, databases.source)
+    message = {"object": "hr.t", "command": "INSERT", "new": {"id": 9, "k": 1.5}, "source_database": "dbs1"}
+    emit = f"SELECT pg_logical_emit_message(true, 'ddlrepl.message', '{json.dumps(message)}')"
+    channel.at_source("INSERT INTO hr.t VALUES (1, 1, 'one')", emit, "INSERT INTO hr.t VALUES (2, 2, 'two')")
+    channel.stage(flow.capture)
+    found = [one for (one,) in read(channel)]
+    ids = [one.message.new["id"] for one in found if isinstance(one.message, RowLcr)]
+    assert ids == ["1", "9", "2"]
+    assert (found[1].message.new, found[1].typed.new) == (  # type: ignore[union-attr]
+        {"id": "9", "k": "1.5"},
+        {"id": Decimal(9), "k": Decimal("1.5")},
+    )
+
+
+def test_a_ddl_lcr_has_its_session_s_role_and_tag(databases: Any, tmp_path: Path) -> None:
+    channel = begun(tmp_path, databases.source, include_tagged_lcr=True)
+    text = channel.file.read_text()
+    channel.file.write_text(text.replace("streams_name: cap\n", "streams_name: cap\n      include_tagged_lcr: true\n"))
+    channel.at_source("SET ddlrepl.tag = '1d'; ALTER TABLE hr.t ADD x int")
+    channel.stage(flow.capture)
+    ((found,),) = read(channel)
+    assert isinstance(found.message, DdlLcr)
+    assert (found.message.tag, found.message.logon_user) == (b"1d", "postgres")
