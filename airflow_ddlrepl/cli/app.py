@@ -357,4 +357,13 @@ def explain_rules(
     )
 
 
+@command(rules, "list")
+def list_rules(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A SQL script, or YAML with the section `streams`.")],
+    dialect: Annotated[Dialect, typer.Option(help="How names are written.")] = Dialect.ORACLE,
+) -> Result:
+    """List the rules of each client with their transformations and custom functions. Connects to nothing."""
+    return commands.list_rules(file, dialect)
+
+
 message_commands.add_to(app)

@@ -235,6 +235,13 @@ def explain_rules(path: Path, **question: Any) -> Result:
     return asked.explain_rules(path, asked.Question(**question))
 
 
+def list_rules(path: Path, dialect: Any) -> Result:
+    """List the rules of a file's clients with their transformations."""
+    from airflow_ddlrepl.cli import list_rules as asked  # loads sqlglot
+
+    return asked.list_rules(path, dialect)
+
+
 def judge_import(result: Any) -> Exit:
     """Return FAILED when a part of what is imported was refused."""
     return Exit.DONE if result.is_whole else Exit.FAILED

@@ -13,6 +13,7 @@ from pydantic import ValidationError
 
 from airflow_ddlrepl.config.base.suggestion import suggestion
 from airflow_ddlrepl.config.goldengate.dialect import Dialect
+from airflow_ddlrepl.config.sections.streams import Streams
 from airflow_ddlrepl.config.streams.section import StreamsParameters
 from airflow_ddlrepl.errors import ConfigError
 from airflow_ddlrepl.frontends.findings import message
@@ -60,7 +61,7 @@ def explain_rules(path: Path, question: Question) -> Explanation:
     CFG-183 for a question that can't be answered, RuleError (RUL-…) for rules that can't be made.
     """
     case = NameCase.LOWER if question.dialect is Dialect.POSTGRES else NameCase.UPPER
-    environment = environment_of(_parameters(path), case)
+    environment = environment_of(parameters_in(path), case)
     clients = list(_chosen(environment, question.client))
     found: list[ExplainedClient | ExplainedSet] = [
         explain(one, each) for one in clients for each in _messages(question, case, _class_for(one))
@@ -73,14 +74,15 @@ def explain_rules(path: Path, question: Question) -> Explanation:
     return Explanation(tuple(found))
 
 
-def _parameters(path: Path) -> StreamsParameters:
+def parameters_in(path: Path) -> StreamsParameters:
+    """Return the calls in a script or in a YAML file, such as a channel file. Raises ConfigError CFG-182."""
     if path.suffix.lower() not in (".yaml", ".yml", ".json"):
         from airflow_ddlrepl.frontends.streams.importing import import_streams  # loads lark
 
         return import_streams(path).parameters
     try:
         data = yaml.safe_load(path.read_text(encoding="utf-8"))
-        return StreamsParameters.model_validate(data.get("streams") if isinstance(data, dict) else data)
+        return Streams.model_validate(data.get("streams") if isinstance(data, dict) else data)
     except OSError as error:
         raise _unreadable(path, error.strerror or str(error)) from None
     except yaml.YAMLError as error:

@@ -57,7 +57,7 @@ def with_lcr(event: Event, before: DdlLcr, after: DdlLcr, function: str) -> Even
         if after.text != before.text or after.command != before.command:
             raise refused(function, of, "another statement", "a TRUNCATE can get another table, and no text")
         return replace(event, dropped=tuple((i, new) for i, _ in event.dropped), is_transformed=True)
-    _require_agreement(after, function, of)
+    require_agreement(after, function, of)
     tables, shapes = (
         tuple(table.with_(name=new) if table.name == old else table for table in each)
         for each in (event.tables, event.before)
@@ -81,7 +81,7 @@ def with_lcr(event: Event, before: DdlLcr, after: DdlLcr, function: str) -> Even
     )
 
 
-def _require_agreement(lcr: DdlLcr, function: str, of: str) -> None:
+def require_agreement(lcr: DdlLcr, function: str, of: str) -> None:
     """Raise RuleError RUL-136 where a text is not the one statement about the object that the LCR names."""
     pieces = [piece for piece in scan(lcr.text) if piece.kind is not Kind.COMMENT]
     if any(piece.value == ";" for piece in pieces[:-1]):

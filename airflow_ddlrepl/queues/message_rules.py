@@ -7,9 +7,12 @@ from dataclasses import replace
 
 from airflow_ddlrepl.errors import RuleError
 from airflow_ddlrepl.model.change import Event
-from airflow_ddlrepl.queues.custom_functions import CustomFunctions
+from airflow_ddlrepl.queues.custom_functions import CustomFunctions, what_of
+from airflow_ddlrepl.queues.ddl.ddl_follows import lcr_with_row_names
+from airflow_ddlrepl.queues.ddl.row_names import RowNames
+from airflow_ddlrepl.queues.ddl_lcrs import require_agreement
 from airflow_ddlrepl.queues.messages import message_in, with_message
-from airflow_ddlrepl.streams.messages import Message
+from airflow_ddlrepl.streams.messages import DdlLcr, Message
 from airflow_ddlrepl.streams.rules.client import Client, ClientKind
 from airflow_ddlrepl.streams.rules.decide import Reason, Verdict, decide
 from airflow_ddlrepl.streams.rules.transform import transform
@@ -18,16 +21,25 @@ from airflow_ddlrepl.streams.rules.transform import transform
 def ruled(client: Client, message: Message, functions: CustomFunctions) -> tuple[Verdict, Message]:
     """Return whether a client takes a message, and the message as its rule leaves it.
 
-    Raises RuleError RUL-122 where a declared transformation can't be done; what a custom function raises as
-    `CustomFunctions.called` does.
+    Raises RuleError RUL-122 where a declared transformation can't be done, RUL-160 and RUL-161 as `lcr_with_row_names`
+    does; what a custom function raises as `CustomFunctions.called` does, and RUL-136 as `require_agreement`.
     """
     verdict = decide(client, message)
     if not verdict.is_taken:
         return verdict, message
     message = transform(message, verdict)
+    if isinstance(message, DdlLcr):
+        names = RowNames(client, message.source_database)
+        followed = lcr_with_row_names(message, names, f"{client.kind.words} {client.name}")
+        if followed is None:
+            return replace(verdict, is_taken=False, reason=Reason.NOTHING_LEFT, why=Reason.NOTHING_LEFT.value), message
+        message = followed
     action = verdict.rule.action if verdict.rule is not None and verdict.reason is Reason.POSITIVE else None
     if action is not None and action.function:
-        (message,) = functions.called(action.function, message, is_array=False)
+        before = message
+        (message,) = functions.called(action.function, before, is_array=False)
+        if isinstance(message, DdlLcr) and message != before:
+            require_agreement(message, action.function, what_of(before))
     return verdict, message
 
 

@@ -129,3 +129,24 @@ def test_files_that_can_not_be_read(run: Run, tmp_path: Path, text: str) -> None
     (tmp_path / "x.yaml").write_text(text)
     outcome = run("rules", "explain", tmp_path / "x.yaml", "--change", json.dumps(JOBS))
     assert (outcome.code, "CFG-182" in outcome.err) == (Exit.USAGE, True)
+
+
+@pytest.mark.req("ST-X-32")
+def test_the_list_of_rules_shows_functions(run: Run, tmp_path: Path) -> None:  # noqa: F811
+    table = {"table_name": "hr.t", "streams_type": "capture", "streams_name": "cap", "include_ddl": True}
+    calls = [
+        {"add_table_rules": {**table, "dml_rule_name": "r", "ddl_rule_name": "d"}},
+        {"delete_column": {"rule_name": "r", "table_name": "hr.t", "column_name": "ssn"}},
+        {"set_rule_transform_function": {"rule_name": "r", "transform_function": "hr.f"}},
+        {"set_rule_transform_function": {"rule_name": "d", "transform_function": "hr.g", "is_array": True}},
+        {"add_table_rules": {**table, "dml_rule_name": "n", "include_ddl": False, "inclusion_rule": False}},
+    ]
+    file = tmp_path / "rules.yaml"
+    file.write_text(yaml.safe_dump({"streams": {"calls": calls, "functions": {"hr.f": "m:f", "hr.g": "m:g"}}}))
+    outcome = run("rules", "list", file, "--json")
+    assert outcome.code == Exit.DONE, outcome.err
+    assert [tuple(row.values()) for row in json.loads(outcome.out)] == [
+        ("CAP", "capture", "positive", "R", "delete_column", "hr.f", "one for one"),
+        ("CAP", "capture", "positive", "D", "", "hr.g", "any number"),
+        ("CAP", "capture", "negative", "N", "", "", ""),
+    ]

@@ -22,6 +22,7 @@ class Reason(Enum):
     NO_POSITIVE = "no positive rule is true"
     MISSING_COLUMN = "a subset rule needs a column that the change does not have"
     EMPTY = "the positive rule set is empty"
+    NOTHING_LEFT = "the statement is about columns alone that the rules of its rows rename or delete"
     NOT_FOR_CLIENT = "the client takes no such messages"
 
 

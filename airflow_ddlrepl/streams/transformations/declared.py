@@ -24,10 +24,11 @@ class ValueType(StrEnum):
 class Declared(ABC):
     """A declared transformation changes a row LCR without anybody's code.
 
-    step: transformations are done by increasing number; those of one number by `order`.
+    step: transformations are done by increasing number; those of one number by `order`. procedure: that declares it.
     """
 
     order: ClassVar[int] = 0
+    procedure: ClassVar[str] = ""
     step: int = 0
 
     def __post_init__(self) -> None:
@@ -46,6 +47,7 @@ class KeepColumns(Declared):
     """This transformation removes all columns but those of a list."""
 
     order: ClassVar[int] = 1
+    procedure: ClassVar[str] = "keep_columns"
     table: str
     columns: tuple[str, ...]
     value_type: ValueType = ValueType.BOTH
@@ -61,6 +63,7 @@ class DeleteColumn(Declared):
     """This transformation removes a column; an LCR without the column stays as it is."""
 
     order: ClassVar[int] = 2
+    procedure: ClassVar[str] = "delete_column"
     table: str
     column: str
     value_type: ValueType = ValueType.BOTH
@@ -76,6 +79,7 @@ class RenameColumn(Declared):
     """This transformation renames a column; an LCR without the column stays as it is."""
 
     order: ClassVar[int] = 3
+    procedure: ClassVar[str] = "rename_column"
     table: str
     column: str
     to: str
@@ -95,6 +99,7 @@ class AddColumn(Declared):
     """This transformation adds a column with a value; an image that an LCR does not have is not made."""
 
     order: ClassVar[int] = 4
+    procedure: ClassVar[str] = "add_column"
     table: str
     column: str
     value: Any
@@ -114,6 +119,7 @@ class RenameTable(Declared):
     """This transformation renames a table, and its schema where the two names have different ones."""
 
     order: ClassVar[int] = 5
+    procedure: ClassVar[str] = "rename_table"
     table: str
     to: str
 
@@ -129,6 +135,7 @@ class RenameSchema(Declared):
     """This transformation renames the schema of a table."""
 
     order: ClassVar[int] = 6
+    procedure: ClassVar[str] = "rename_schema"
     schema: str
     to: str
 
@@ -165,12 +172,8 @@ def _by_images(table: str, value_type: ValueType, lcr: RowLcr, change: Any) -> R
 
 def _clash(what: Declared, lcr: RowLcr, column: str) -> RuleError:
     return RuleError(
-        f"{_named(what)}: the row LCR of {lcr.owner}.{lcr.name} has a column {column} already",
+        f"{what.procedure}: the row LCR of {lcr.owner}.{lcr.name} has a column {column} already",
         code="RUL-122",
         table=f"{lcr.owner}.{lcr.name}",
         hint="change or remove the transformation; the change waits",
     )
-
-
-def _named(what: Declared) -> str:
-    return {RenameColumn: "rename_column", AddColumn: "add_column"}.get(type(what), type(what).__name__)
