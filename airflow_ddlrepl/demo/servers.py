@@ -48,6 +48,8 @@ COMMON = {
 }
 LEVEL = {"source": {"wal_level": "logical"}, "target": {"wal_level": "replica"}}
 
+_DROP_ORIGINS = "SELECT pg_replication_origin_drop(roname) FROM pg_replication_origin WHERE roname LIKE %s"
+
 
 class PrivateServer:
     """A private server is one PostgreSQL server; `kind` source writes a logical WAL.
@@ -128,10 +130,7 @@ class PrivateServer:
                 "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE database = %s", [name]
             )
             connection.execute(f"DROP DATABASE {quote(name)} WITH (FORCE)".encode())
-            connection.execute(
-                "SELECT pg_replication_origin_drop(roname) FROM pg_replication_origin WHERE roname LIKE %s",
-                [f"ddlrepl % {name}"],
-            )
+            connection.execute(_DROP_ORIGINS, [f"ddlrepl % {name}"])
 
     def create_role(self, name: str, attributes: str = "LOGIN") -> None:
         """Create a role. attributes: as CREATE ROLE takes them, e.g. "LOGIN REPLICATION"."""
