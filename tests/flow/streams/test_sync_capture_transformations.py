@@ -9,6 +9,8 @@ import psycopg
 import pytest
 
 from airflow_ddlrepl.errors import RuleError
+from airflow_ddlrepl.flow.streams.propagation import propagate
+from airflow_ddlrepl.model.position import LogKey
 from airflow_ddlrepl.streams.messages import RowLcr
 from airflow_ddlrepl.streams.rules.decide import decide
 from tests.conftest import Databases
@@ -103,6 +105,9 @@ def test_declared_changes_are_internal_and_a_custom_function_comes_by_the_action
     assert of.positive is not None
     (made,) = of.positive.rules.values()
     assert made.action.pairs == {"STREAMS$_TRANSFORM_FUNCTION": "hr.mask"}
+    of = client(*captures.calls[:2])
+    assert of.positive is not None
+    assert [one.action.pairs for one in of.positive.rules.values()] == [{}]
 
 
 @pytest.mark.req("ST-X-54")
@@ -147,12 +152,22 @@ def test_everything_is_done_as_the_user_of_the_capture(captures: Capturing, data
                 connection.execute("SELECT * FROM ddlrepl.captured_lcrs")
     finally:
         captures.at_source(f"DROP OWNED BY {writer}", f"DROP ROLE {writer}")
+    ((stored,),) = captures.rows("SELECT new_values FROM ddlrepl.captured_lcrs")
+    assert stored == {"k": "1", "v": f"postgres {writer}", "n": "5"}
+    to = {"source_queue_name": "streams_queue", "source_database": captures.source.rpartition("/")[2]}
+    for queue in ("q2", "q3"):
+        names = {"destination_queue_name": queue, "streams_name": f"to_{queue}", "dml_rule_name": queue}
+        captures.calls = [*captures.calls, {"add_table_propagation_rules": {"table_name": "hr.t", **to, **names}}]
     captures.capture()
-    assert captures.seen() == [("INSERT", {}, {"k": "1", "v": f"postgres {writer}", "n": "5"})]
-    stored = captures.rows("SELECT count(*) FROM ddlrepl.captured_lcrs")
-    assert stored == [(0,)]
-    place = captures.trail.place
-    assert not any(b"123-45" in (place.read(path) or b"") for path in place.walk())
+    with captures.clients() as clients:
+        propagate(clients.run)
+        for queue in ("streams_queue", "q2", "q3"):
+            (feed,) = clients.feeds(queue)
+            (file,) = [file for segment in feed.trail.segments(feed.epoch) for file in segment.files()]
+            (row,) = feed.trail.rows(file, file.first, LogKey(file.last.lsn + 1, 0)).to_pylist()
+            values = {name: value for name, value in row.items() if name.startswith(("a_", "b_")) and value}
+            assert values == {"a_k": "1", "a_v": f"postgres {writer}", "a_n": "5"}
+            assert "ssn" not in {column.name for column in file.columns}
 
 
 @pytest.mark.req("ST-Y-05")
