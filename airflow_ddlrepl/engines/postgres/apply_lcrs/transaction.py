@@ -27,6 +27,7 @@ from airflow_ddlrepl.errors import ApplyError
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.goldengate.statement.spelling import spell
 from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.queues.messages import PREFIX
 from airflow_ddlrepl.streams.apply_message import ApplyMessage
 from airflow_ddlrepl.streams.messages import DdlLcr, RowLcr
 from airflow_ddlrepl.streams.rules.apply_settings import Instantiation
@@ -36,8 +37,6 @@ if TYPE_CHECKING:
 
 AT_ONCE = 500
 """So many row changes are sent together."""
-ENQUEUED = "ddlrepl.message"
-"""The prefix of messages in the log that a capture takes as messages of applications."""
 
 
 class _Change(NamedTuple):
@@ -110,7 +109,7 @@ class PostgresLcrTransaction(LcrTransaction):
 
     def enqueue(self, payload: str) -> None:
         self.flush()
-        self.connection.execute("SELECT pg_logical_emit_message(true, %s, %s)", [ENQUEUED, payload])
+        self.connection.execute("SELECT pg_logical_emit_message(true, %s, %s)", [PREFIX, payload])
 
     def flush(self) -> None:
         changes, self._waiting = self._waiting, []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 
@@ -25,7 +25,7 @@ from airflow_ddlrepl.flow.streams.apply_process.typed_values import TypedValues
 from airflow_ddlrepl.flow.streams.clients import CAPTURE, Feed, StreamsClients
 from airflow_ddlrepl.flow.streams.propagation import lows, require_retained
 from airflow_ddlrepl.model.position import Position
-from airflow_ddlrepl.queues.reader import QueuedTransaction, QueueReader
+from airflow_ddlrepl.queues.reader import QueueReader
 from airflow_ddlrepl.queues.stage import ClientStage
 from airflow_ddlrepl.streams.rules.client import Client, ClientKind
 from airflow_ddlrepl.trail.manifest import Segment
@@ -201,7 +201,11 @@ def _apply(process: ApplyProcess, total: _Total) -> None:
         numbers = range(2, rules.settings.parallelism + 1)
         others = [opened.enter_context(process.there.session(fence, number)) for number in numbers]
         known = process.there.positions(client.name)
+        # The reader gives all messages; `ApplyRules` decides about them one by one.
+        every = ClientStage(Client(client.name, ClientKind.APPLY), process.clients.database, process.clients.values)
         for feed in feeds:
+            is_typed = rules.reads_values
+            reader = QueueReader(feed.trail, every, process.clients.values, feed.message_class, is_typed=is_typed)
             position = process.position(feed, known)
             if feed.name == CAPTURE:
                 require_retained(process.clients.run, client, position)
@@ -209,26 +213,15 @@ def _apply(process: ApplyProcess, total: _Total) -> None:
             one = FeedApply(session, rules, handlers, feed.name, feed.epoch, process.clients.database, others)
             try:
                 for segment in segments_from(feed, position):
-                    position = one.run(
-                        _transactions(process, feed, segment, rules), position or segment.low, segment.high
-                    )
+                    position = one.run(reader.transactions(segment), position or segment.low, segment.high)
             finally:
                 total.add(process, one, position or Position(0))
         waiting = process.there.errors(client.name)
     if waiting:
         total.waiting[process.name] = len(waiting)
         total.warnings[f"target {process.name}: {len(waiting)} transactions wait in the error queue"] = None
-    total.discarded.update(rules.discarded)
+    total.discarded.update(rules.discarded + every.discarded)
     total.warnings.update(rules.warnings)
-
-
-def _transactions(
-    process: ApplyProcess, feed: Feed, segment: Segment, rules: ApplyRules
-) -> Iterable[QueuedTransaction]:
-    """Return the transactions of a segment with all messages; `ApplyRules` decides about them one by one."""
-    every = ClientStage(Client(process.client.name, ClientKind.APPLY), process.clients.database, process.clients.values)
-    values = process.clients.values
-    return QueueReader(feed.trail, every, values, feed.message_class, is_typed=rules.reads_values).transactions(segment)
 
 
 def _require_enabled(process: ApplyProcess, rules: ApplyRules) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -12,6 +11,7 @@ from airflow_ddlrepl.engines.lcr_target import LcrTransaction
 from airflow_ddlrepl.errors import ApplyError
 from airflow_ddlrepl.flow.streams.apply_process.apply_rules import Functions, text_of
 from airflow_ddlrepl.model.table import Table
+from airflow_ddlrepl.queues.messages import payload_of
 from airflow_ddlrepl.streams.apply_message import ApplyMessage
 from airflow_ddlrepl.streams.messages import DdlLcr, RowLcr, UserMessage
 from airflow_ddlrepl.streams.rules.apply_settings import ApplySettings
@@ -64,7 +64,7 @@ class Handlers:
         """
         for one in messages:
             if one.queue:
-                transaction.enqueue(json.dumps(one.to_json(), ensure_ascii=False))
+                transaction.enqueue(payload_of(one.message))
         messages = [one for one in messages if one.executes]
         if not messages:
             return
