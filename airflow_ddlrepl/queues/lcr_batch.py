@@ -32,6 +32,8 @@ from airflow_ddlrepl.streams.transformations.declared import (
 from airflow_ddlrepl.trail.manifest import ColumnLayout
 from airflow_ddlrepl.trail.writer import Layout
 
+UNKNOWN_SHAPE = "RUL-130"
+"""The code of the error that the shape of rows is not known."""
 HEAD = ("lsn", "seq", "op", "before", "absent")
 ADDED_IDS = 1 << 20
 """The first id of columns that transformations add: far above those of any table's own."""
@@ -57,7 +59,7 @@ class LcrBatch:
         if self.layout.shape is None:
             raise RuleError(
                 f"the shape that {self.layout.schema}.{self.layout.name} had is not known",
-                code="RUL-130",
+                code=UNKNOWN_SHAPE,
                 table=f"{self.layout.schema}.{self.layout.name}",
                 hint="`streams` needs the event triggers at the source: `ddlrepl activate` installs them",
             )
@@ -70,7 +72,7 @@ class LcrBatch:
             if one.name not in known:
                 raise RuleError(
                     f"the shape of {self.layout.schema}.{self.layout.name} has no column {one.name}, and its rows have",
-                    code="RUL-130",
+                    code=UNKNOWN_SHAPE,
                     table=f"{self.layout.schema}.{self.layout.name}",
                     hint="`ddlrepl activate` reads the table's shape again; then run again",
                 )

@@ -11,18 +11,19 @@ from dataclasses import dataclass, field, replace
 from airflow_ddlrepl.capture.drift import Inspection, sees_all, with_snapshot
 from airflow_ddlrepl.config.sections.policies import CaptureFormat
 from airflow_ddlrepl.engines.source import LogWindow
-from airflow_ddlrepl.errors import DdlReplError, DiskFull
+from airflow_ddlrepl.errors import DdlReplError, DiskFull, RuleError
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.capture.drift_check import enrolled, find_drift
 from airflow_ddlrepl.flow.capture.log_continuity import require_retained
 from airflow_ddlrepl.flow.capture.new_tables import join, settle_joined
-from airflow_ddlrepl.flow.run.context import RunContext
+from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.run.disk_space import needing
 from airflow_ddlrepl.flow.run.shared_storage import check_arrived
 from airflow_ddlrepl.flow.streams.clients import StreamsClients
 from airflow_ddlrepl.model.change import Event, EventKind, of_source
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.revision import Revision
+from airflow_ddlrepl.queues.lcr_batch import UNKNOWN_SHAPE
 from airflow_ddlrepl.repository.channels import CAPTURED
 from airflow_ddlrepl.repository.rows import SegmentFacts
 from airflow_ddlrepl.trail.manifest import Part, Segment
@@ -71,7 +72,7 @@ def _read(run: RunContext, low: Position, high: Position, inspection: Inspection
     """Write the window's files into the trail; no manifest names them yet."""
     parts: Sequence[Part] = ()
     if run.source.has_changes(low, high):
-        parts = run.source.capture(window_of(run, low, high, run.channel.trail), run.runner)
+        parts = _captured(run, window_of(run, low, high, run.channel.trail))
         run.check_lock()  # the files of a run that was taken over are gone: that is no lost file
         check_arrived(run.trail, parts)
     place = (run.channel.name, run.epoch, run.token, low, high)
@@ -87,6 +88,22 @@ def _read(run: RunContext, low: Position, high: Position, inspection: Inspection
     if not drift:
         return segment
     return replace(segment, parts=(*parts, _drift_part(run, segment, with_snapshot(inspection, drift))))
+
+
+def _captured(run: RunContext, window: LogWindow) -> Sequence[Part]:
+    """Write the window's files; where rules need a shape that no statement in the log has shown, with those of today.
+
+    Raises RuleError RUL-130 where rows have neither.
+    """
+    try:
+        return run.source.capture(window, run.runner)
+    except RuleError as error:
+        if error.code != UNKNOWN_SHAPE or window.rules is None:
+            raise
+        log.warning("%s; the shapes of today's catalog are looked at, too", error.message)
+        shapes = run.source.catalog.inspect(sorted(run.source.membership.published()))
+        rules = replace(window.rules, tables=(*window.rules.tables, *shapes))
+        return run.source.capture(replace(window, rules=rules), run.runner)
 
 
 @contextmanager

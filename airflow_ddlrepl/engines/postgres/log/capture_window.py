@@ -6,7 +6,7 @@ The window is split into ranges, each decoded by a task, side by side where that
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from airflow_ddlrepl.engines.postgres.log.capture_range import (
     NeedsText,
@@ -18,7 +18,9 @@ from airflow_ddlrepl.engines.postgres.log.capture_range import (
     wire_types,
 )
 from airflow_ddlrepl.engines.source import LogWindow
+from airflow_ddlrepl.errors import RuleError
 from airflow_ddlrepl.ports.work import Runner
+from airflow_ddlrepl.queues.lcr_batch import UNKNOWN_SHAPE
 from airflow_ddlrepl.trail.manifest import Part
 
 log = logging.getLogger("ddlrepl")
@@ -39,9 +41,18 @@ class LogReader:
 def capture_window(by: LogReader, window: LogWindow, runner: Runner) -> list[Part]:
     """Decode a window of the log into its trail; again in text format when a type needs that.
 
-    Raises what `capture_range` raises.
+    With rules of a capture process it is read again as one range where rows have a shape that DDL in an earlier range
+    has given to their table. Raises what `capture_range` raises.
     """
-    is_binary = not window.as_text and window.rules is None and all(binary_safe(table) for table in window.tables)
+    if window.rules is not None:
+        try:
+            return _captured(by, window, runner, is_binary=False)
+        except RuleError as error:
+            if error.code != UNKNOWN_SHAPE:
+                raise
+            log.info("reading the window again as one range: %s", error.message)
+            return _captured(by, replace(window, parallelism=1), runner, is_binary=False)
+    is_binary = not window.as_text and all(binary_safe(table) for table in window.tables)
     try:
         return _captured(by, window, runner, is_binary=is_binary)
     except NeedsText as reason:
