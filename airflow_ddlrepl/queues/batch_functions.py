@@ -30,10 +30,10 @@ def batch_called(
 ) -> LcrBatch | None:
     """Return a batch as a rule's function leaves it; None: nothing is left.
 
-    Raises RuleError RUL-131 for values that have no type of Arrow, RUL-136 and RUL-137 for what the function does.
+    Raises RuleError RUL-131 for values whose text is not known, RUL-136 and RUL-137 for what the function does.
     """
     of = f"a batch of rows of {batch.layout.schema}.{batch.layout.name}"
-    typed = batch.typed(values).rows.combine_chunks()
+    typed = batch.typed_or_text(values).rows.combine_chunks()
     ops = pa.array([_OPS[Op(op)] for op in typed["op"].to_pylist()], pa.string())
     names = [name for name in typed.column_names if name not in HEAD]
     given = pa.record_batch([ops, *(_whole(typed[name]) for name in names)], names=["op", *names])
@@ -120,6 +120,8 @@ class _Result:
         before = self._batch.shown(self._values, raw, self._known[side[2:]], pa.string())
         stays = pc.fill_null(pc.equal(new, given[side]), False)
         stays = pc.or_(stays, pc.and_(pc.is_null(new), pc.is_null(given[side])))
+        if pa.types.is_floating(new.type):
+            stays = pc.or_(stays, pc.fill_null(pc.and_(pc.is_nan(new), pc.is_nan(given[side])), False))
         return pc.if_else(stays, before, self._texts(new, side))
 
     def _texts(self, values: pa.Array, name: str) -> pa.Array:

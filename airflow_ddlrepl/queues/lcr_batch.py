@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from decimal import Decimal
@@ -112,6 +112,13 @@ class LcrBatch:
 
     def typed(self, values: ChangeValues, wanted: Collection[str] | None = None) -> RowBatch:
         """Return the rows with typed values of the wanted columns; None: of all. Raises RuleError RUL-131."""
+        return self._typed(values, wanted, self.shown)
+
+    def typed_or_text(self, values: ChangeValues) -> RowBatch:
+        """Return the rows with typed values; a column with a value that its type does not hold has texts."""
+        return self._typed(values, None, self._shown_or_text)
+
+    def _typed(self, values: ChangeValues, wanted: Collection[str] | None, shows: Callable[..., pa.Array]) -> RowBatch:
         rows, kinds = self.rows, dict[str, Kind]()
         for layout, column in self.columns():
             if wanted is not None and column.name not in wanted:
@@ -123,9 +130,17 @@ class LcrBatch:
                 name = f"{side}_{column.name}"
                 if name in rows.column_names:
                     raw = rows[name].combine_chunks()
-                    found = self.shown(values, raw, (layout, column), shown)
+                    found = shows(values, raw, (layout, column), shown)
                     rows = rows.set_column(rows.column_names.index(name), name, found)
         return replace(self.plain(), rows=rows, kinds=kinds)
+
+    def _shown_or_text(
+        self, values: ChangeValues, raw: pa.Array, of: tuple[ColumnLayout, Column], as_type: pa.DataType
+    ) -> pa.Array:
+        try:
+            return self.shown(values, raw, of, as_type)
+        except RuleError:
+            return self.shown(values, raw, of, pa.string())
 
     def shown(
         self, values: ChangeValues, raw: pa.Array, of: tuple[ColumnLayout, Column], as_type: pa.DataType

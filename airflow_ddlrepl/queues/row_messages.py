@@ -47,6 +47,61 @@ def queued_rows(
 
     is_typed: are typed values needed, too? Else `typed` has the texts.
     """
+    return _rows(
+        batch, facts, database, with_texts(batch, values), batch.typed(values) if is_typed else None, message_class
+    )
+
+
+def rows_for_functions(
+    batch: LcrBatch,
+    facts: TransactionFacts,
+    database: str,
+    values: ChangeValues,
+    message_class: MessageClass = MessageClass.CAPTURED,
+) -> Iterator[QueuedRow]:
+    """Yield the rows of a batch as `queued_rows` does, with texts for values that no type of Python holds.
+
+    Such are infinity and dates BC. Raises RuleError RUL-130, and RUL-131 where not even the text is known.
+    """
+    typed = batch.typed_or_text(values)
+    odd = list(_odd_values(batch, typed, values))
+    rows = _rows(batch, facts, database, with_texts(batch, values), typed, message_class)
+    for place, row in enumerate(rows):
+        lcr = row.typed
+        for side, name, found in odd:
+            if side == "a" and name in lcr.new:
+                lcr = replace(lcr, new={**lcr.new, name: found[place]})
+            elif side == "b" and name in lcr.old:
+                lcr = replace(lcr, old={**lcr.old, name: found[place]})
+        yield replace(row, typed=lcr) if odd else row
+
+
+def _odd_values(batch: LcrBatch, typed: RowBatch, values: ChangeValues) -> Iterator[tuple[str, str, list[Any]]]:
+    """Yield the values of columns of which not all have the column's type, each typed where that can be."""
+    for layout, column in batch.columns():
+        shown = values.shown_type(column, batch.shape.types)
+        for side in "ab":
+            name = f"{side}_{column.name}"
+            if name not in typed.rows.column_names or typed.rows.schema.field(name).type == shown:
+                continue
+            raw, found = batch.rows[name].combine_chunks(), list[Any]()
+            for place, text in enumerate(typed.rows[name].to_pylist()):
+                try:
+                    found += batch.shown(values, raw.slice(place, 1), (layout, column), shown).to_pylist()
+                except RuleError:
+                    is_number = values.is_number(column, batch.shape.types)
+                    found.append(Decimal(text) if is_number and text is not None else text)
+            yield side, column.name, found
+
+
+def _rows(
+    batch: LcrBatch,
+    facts: TransactionFacts,
+    database: str,
+    with_text: LcrBatch,
+    typed: RowBatch | None,
+    message_class: MessageClass,
+) -> Iterator[QueuedRow]:
     lsn, seq = (batch.rows[name].to_numpy() for name in ("lsn", "seq"))
     at = facts.places(lsn)
 
@@ -54,11 +109,9 @@ def queued_rows(
         attributes = facts.attributes(at, STAMPS)
         return replace(rows, tags=facts.tags(at), attributes=attributes, source_database=database)
 
-    texts = stamped(with_texts(batch, values).plain())
-    typed = stamped(batch.typed(values)) if is_typed else texts
     every = range(len(batch))
-    pairs = [rows.messages(every, rows.columns, message_class) for rows in (typed, texts)[: 1 + is_typed]]
-    for found in zip(*pairs, strict=True):
+    of = [stamped(rows) for rows in (typed, with_text.plain()) if rows is not None]
+    for found in zip(*(rows.messages(every, rows.columns, message_class) for rows in of), strict=True):
         (place, one), (_, text) = found[0], found[-1]
         yield QueuedRow(int(lsn[place]), int(seq[place]), text, one)
 
@@ -152,7 +205,12 @@ def _columns(
     known = {column.name: column for column in like.shape.columns}
     found: list[Column] = []
     for name in names:
-        given = [v for _, _, lcr in rows for image in (lcr.new, lcr.old) if (v := image.get(name)) is not None]
+        given = [
+            value
+            for row, _, lcr in rows
+            for image in ("new", "old")
+            if (value := getattr(lcr, image).get(name)) is not None and not _stays(row, image, name, value)
+        ]
         column = known.get(name)
         if column is None:
             kind = type_of_value(next(iter(given), None))
@@ -197,10 +255,18 @@ def _before(lcr: RowLcr, names: Iterable[str], keys: Sequence[str]) -> int:
     return 1 if keys and all(name in lcr.old for name in keys) else 0
 
 
+def _stays(row: QueuedRow, image: str, name: str, value: Any) -> bool:
+    """Return whether a function has left a value as it was."""
+    before = getattr(row.typed, image)
+    if name not in before:
+        return False
+    found = before[name]
+    return found is value or (found == value and type(found) is type(value))
+
+
 def _text(row: QueuedRow, lcr: RowLcr, image: str, name: str) -> str | None:
     value = getattr(lcr, image).get(name)
-    before = getattr(row.typed, image)
-    if name in before and before[name] == value and type(before[name]) is type(value):
+    if _stays(row, image, name, value):
         text = getattr(row.texts, image)[name]
         return None if text is None else str(text)
     try:

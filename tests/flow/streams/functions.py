@@ -18,6 +18,26 @@ CALLS: Counter[str] = Counter()
 """How often each function was called, by whom the test gives it to count."""
 
 
+def same(lcr: RowLcr) -> RowLcr:
+    return lcr
+
+
+def marked(lcr: RowLcr) -> RowLcr:
+    return replace(lcr, new={**lcr.new, "mark": "x"}) if lcr.new else lcr
+
+
+@takes_batches
+def same_batch(batch: pa.RecordBatch) -> pa.RecordBatch:
+    return batch
+
+
+@takes_batches
+def marked_batch(batch: pa.RecordBatch) -> pa.RecordBatch:
+    at = batch.schema.get_field_index("a_mark")
+    marks = pc.if_else(pc.equal(batch["op"], "DELETE"), batch["a_mark"], "x")
+    return batch.set_column(at, "a_mark", marks)
+
+
 def double(lcr: RowLcr) -> RowLcr:
     return replace(lcr, new={**lcr.new, "k": lcr.new["k"] * 2})
 

@@ -12,7 +12,7 @@ from airflow_ddlrepl.errors import RuleError
 from airflow_ddlrepl.flow.streams.propagation import propagate
 from tests.flow.streams import functions
 from tests.flow.streams.streams_channel import StreamsChannel, streams_channel
-from tests.flow.streams.test_capture_transformations import OF_CAPTURE, begun, called, listed
+from tests.flow.streams.transformations.test_capture_transformations import OF_CAPTURE, begun, called, listed
 from tests.support.crashing import die
 
 RENAMED = {"rename_column": {"rule_name": "r", "table_name": "hr.t", "from_column_name": "k", "to_column_name": "dept"}}
