@@ -56,7 +56,7 @@ class Instantiated(Printable):
 def instantiate(run: RunContext, target: str, tables: Collection[TableName] | None = None) -> Instantiated:
     """Bring the tables of the source that a target's apply process takes rows of to it; those that it has stay.
 
-    tables: of the source; None: all that are captured. Raises ConfigError CFG-191 for an unknown target, RuleError
+    tables: of the source; None: all that are captured. Raises ConfigError CFG-193 for an unknown target, RuleError
     (RUL-…) as the rules on the way do, SourceError SRC-110 where open transactions stay in the way, ApplyError APL-130
     to APL-136.
     """
@@ -66,7 +66,7 @@ def instantiate(run: RunContext, target: str, tables: Collection[TableName] | No
     if one is None:
         raise ConfigError(
             f"channel {run.channel.name} has no target {target} in its section streams",
-            code="CFG-191",
+            code="CFG-193",
             hint=f"it has {', '.join(other.name for other in clients.section.targets) or 'none'}",
         )
     with apply_process(clients, one) as process:
@@ -138,6 +138,8 @@ class _Instantiation:
     @property
     def _began(self) -> Position:
         """Return where the capture began: an apply process finds changes from there on."""
+        if self._process.clients.capture is None:
+            return Position(0)
         feeds = [one for one in self._process.clients.feeds(self._process.client.queue) if one.name.endswith(CAPTURE)]
         found = [low for feed in feeds for low in lows(feed)[:1]]
         return min([*found, self._run.captured()])
@@ -173,9 +175,8 @@ class _Instantiation:
             given = self._given(name)
             at = rows.position if is_loaded else Position(max(self._began, 0 if given is None else given + 1))
             self._positions[str(name)] = at
-        for name, count in filled.existing.items():
-            left = f"; {count} rows of the source are not compared with it" if count else ""
-            self._existing[str(name)] = f"its rows stay as they are{left}"
+        for name in filled.existing:
+            self._existing[str(name)] = "its rows stay as they are; nobody compares them with the source's"
         self._discarded += filled.discarded
         self._warnings += filled.warnings
 

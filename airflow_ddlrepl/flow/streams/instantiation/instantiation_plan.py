@@ -24,11 +24,15 @@ _HEAD = {"lsn": pa.int64(), "seq": pa.int64(), "op": pa.int8(), "before": pa.int
 
 @dataclass(frozen=True)
 class Way:
-    """A way is one route with the source table whose rows take it. outcomes: what may become of them."""
+    """A way is one route with the source table whose rows take it.
+
+    outcomes: what may become of them. former: names that the table had, under which the log may have changes of it.
+    """
 
     table: Table
     route: InsertRoute
     outcomes: tuple[Outcome, ...]
+    former: frozenset[TableName] = frozenset()
 
     @property
     def queued(self) -> set[TableName]:
@@ -37,12 +41,23 @@ class Way:
 
     def at(self, table: Table) -> Way:
         """Return the way of the table in another shape."""
-        return Way(table, self.route, tuple(self.route.outcomes(without_rows(table))))
+        former = self.former | {self.table.name}
+        return way_of(table, self.route, former - {table.name})
+
+    def former_queued(self) -> set[TableName]:
+        """Return the names that the table may have had in the queue of the apply process."""
+        ways = [way_of(self.table.with_(name=name), self.route) for name in self.former]
+        return {name for way in ways for name in way.queued} - self.queued
 
     def is_unchanged(self, outcome: Outcome) -> bool:
         """Return whether an outcome has all columns of the table under their names, and the table's own name."""
         names = {one.name for one in outcome.batch.layout.columns}
         return table_of(outcome.batch) == self.table.name and names == {one.name for one in stored(self.table)}
+
+
+def way_of(table: Table, route: InsertRoute, former: frozenset[TableName] = frozenset()) -> Way:
+    """Return the way of a table on a route."""
+    return Way(table, route, tuple(route.outcomes(without_rows(table))), former)
 
 
 @dataclass
@@ -81,15 +96,27 @@ def groups_of(clients: StreamsClients, client: Client, known: Known, tables: Ite
     Raises ApplyError APL-132 for a table that has the name of an earlier one in the queue.
     """
     routes = list(insert_routes(clients, client))
+    former = _former_names(clients)
     found = []
     for table in tables:
         for route in routes:
-            way = Way(table, route, tuple(route.outcomes(without_rows(table))))
+            way = way_of(table, route, frozenset(former.get(table.id, ())))
             if way.queued & known.queued and table.name not in known.tables:
                 raise _came_before(way, client)
             if not way.queued <= known.queued:
                 found.append(way)
     return _grouped(found)
+
+
+def _former_names(clients: StreamsClients) -> dict[int, set[TableName]]:
+    """Return the names that tables had, by table, without those that tables have now."""
+    run = clients.run
+    now = {table.name for table in clients.tables}
+    found: dict[int, set[TableName]] = {}
+    for one in run.repository.revisions(run.channel.name):
+        if one.table is not None and one.table.name not in now:
+            found.setdefault(one.table_id, set()).add(one.table.name)
+    return found
 
 
 def insert_routes(clients: StreamsClients, client: Client) -> Iterator[InsertRoute]:

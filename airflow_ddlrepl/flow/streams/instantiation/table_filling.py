@@ -71,13 +71,12 @@ def _inserts(texts: pa.RecordBatch, position: Position, seq: int) -> pa.Table:
 class Filled:
     """Filled tables are those of a group, by their names at the target.
 
-    rows: of the tables that were created. existing: tables that were there already; rows that were left out of them.
-    queued: by the names that tables have in the queue, whether their rows were loaded. discarded: rows by table and
-    client. warnings: of the server.
+    rows: of the tables that were created. existing: tables that were there already. queued: by the names that tables
+    have in the queue, whether their rows were loaded. discarded: rows by table and client. warnings: of the server.
     """
 
     rows: Counter[TableName] = field(default_factory=Counter)
-    existing: Counter[TableName] = field(default_factory=Counter)
+    existing: dict[TableName, None] = field(default_factory=dict)
     queued: dict[TableName, bool] = field(default_factory=dict)
     discarded: Counter[str] = field(default_factory=Counter)
     warnings: list[str] = field(default_factory=list)
@@ -108,6 +107,10 @@ class GroupFilling:
         for name, shape in self._made.items():
             if warning := self._tables.finish(shape, self._origins):
                 self._filled.warnings.append(f"{name}: {warning}")
+        for way in self._ways:
+            if any(self._filled.queued.get(name) for name in way.queued):
+                for name in way.former_queued():
+                    self._filled.queued.setdefault(name, True)
         for route, known in zip(routes, before, strict=True):
             self._filled.discarded += route.discarded - known
         return self._filled
@@ -132,7 +135,7 @@ class GroupFilling:
             return False
         if self._tables.facts.table(name) is None:
             return True
-        self._filled.existing[name] += 0
+        self._filled.existing[name] = None
         return False
 
     def _note(self, queued: TableName, name: TableName) -> None:
@@ -172,6 +175,8 @@ class GroupFilling:
 
     def _load(self, way: Way) -> None:
         uncertain = [one for one in way.outcomes if not one.is_certain]
+        if not uncertain and all(table_of(one.batch) in self._filled.existing for one in way.outcomes):
+            return
         facts, is_empty = self._rows.facts, True
         for batch in self._rows.batches(way.table) if not way.table.is_partitioned else ():
             for one in way.route.rows(batch, facts):
@@ -189,12 +194,11 @@ class GroupFilling:
             self._create([*alike, (way, one)])
         self._note(one.queued, name)
         if name in self._filled.existing:
-            self._filled.existing[name] += len(one.batch)
             return
         _require_inserts(way, one)
         texts = with_texts(one.batch, self._rows.values)
         names = [column.name for column in one.batch.layout.columns if f"a_{column.name}" in texts.rows.column_names]
-        rows = pa.table({column: texts.rows[f"a_{column}"] for column in names})
+        rows = texts.rows.select([f"a_{column}" for column in names]).rename_columns(names)
         self._tables.fill(self._made[name], rows)
         self._filled.rows[name] += len(one.batch)
 

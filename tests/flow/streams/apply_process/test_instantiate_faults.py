@@ -1,0 +1,92 @@
+"""No row is lost and none comes twice, whoever writes while tables come to the target, and whatever is killed when."""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from airflow_ddlrepl import flow
+from tests.flow.streams.apply_process.test_instantiate import RULES, TABLES, begun, cycle, loaded
+from tests.postgres.apply_lcrs.applying import ask
+from tests.support.crashing import die
+
+BOTH_TABLES = (
+    "CREATE TABLE hr.u (id int PRIMARY KEY, k int)",
+    "INSERT INTO hr.u SELECT n, n FROM generate_series(1, 300) n",
+)
+
+
+def require_equal(databases: Any, *tables: str) -> None:
+    for table in tables:
+        query = f"TABLE {table} ORDER BY 1"
+        assert ask(databases.target, query) == ask(databases.source, query), table
+
+
+@pytest.mark.parametrize("point", ["instantiate.copied", "instantiate.copied:2", "instantiate.committed"])
+def test_a_run_that_is_killed_is_made_up_for_by_the_next(point: str, databases: Any, tmp_path: Path) -> None:
+    channel = begun(tmp_path, databases, RULES, at_source=(*TABLES, *BOTH_TABLES))
+    die("instantiate", channel.file, point, "site2")
+    done = 0 if point == "instantiate.copied" else 1
+    there = "SELECT count(*) FROM pg_class WHERE relnamespace = to_regnamespace('hr') AND relkind = 'r'"
+    assert ask(databases.target, there) == [(done,)]
+    channel.at_source("DELETE FROM hr.t WHERE id = 1", "DELETE FROM hr.u WHERE id = 1", "INSERT INTO hr.u VALUES (0)")
+    assert len(loaded(channel).rows) == 2 - done
+    cycle(channel, "UPDATE hr.t SET k = 5", "UPDATE hr.u SET k = 5")
+    require_equal(databases, "hr.t", "hr.u")
+
+
+@contextmanager
+def writers(dsn: str, count: int) -> Iterator[None]:
+    """Sessions that insert, update and delete rows of hr.u, each in its own range of keys."""
+    ended = threading.Event()
+
+    def write(first: int) -> None:
+        rng, known = random.Random(first), list[int]()
+        with psycopg.connect(dsn, autocommit=True) as connection:
+            for number in range(first, 1 << 30, count):
+                if ended.is_set():
+                    return
+                with connection.transaction():
+                    connection.execute("INSERT INTO hr.u VALUES (%s, 0)", [number])
+                    known.append(number)
+                    one = rng.choice(known)
+                    connection.execute("UPDATE hr.u SET k = k + 1 WHERE id = %s", [one])
+                    if rng.random() < 0.3:
+                        known.remove(one)
+                        connection.execute("DELETE FROM hr.u WHERE id = %s", [one])
+
+    threads = [threading.Thread(target=write, args=(1000 + n,)) for n in range(count)]
+    for one in threads:
+        one.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        for one in threads:
+            one.join()
+
+
+def test_writers_go_on_while_their_table_is_loaded(databases: Any, tmp_path: Path) -> None:
+    channel = begun(tmp_path, databases, RULES, at_source=(*TABLES, *BOTH_TABLES))
+    with writers(databases.source, 3):
+        channel.stage(flow.capture)
+        assert loaded(channel).rows["hr.u"] >= 300
+        channel.stage(flow.capture)
+        channel.stage(flow.apply)
+    cycle(channel)
+    require_equal(databases, "hr.t", "hr.u")
+
+
+def test_a_large_table_comes_in_pieces(databases: Any, tmp_path: Path) -> None:
+    many = "INSERT INTO hr.u SELECT n, n FROM generate_series(1000, 200000) n"
+    channel = begun(tmp_path, databases, RULES, at_source=(*TABLES, *BOTH_TABLES, many))
+    assert loaded(channel).rows["hr.u"] == 199301
+    query = "SELECT count(*), sum(id), sum(k) FROM hr.u"
+    assert ask(databases.target, query) == ask(databases.source, query)
