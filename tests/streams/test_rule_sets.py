@@ -88,7 +88,7 @@ def test_the_negative_rule_set_is_evaluated_first() -> None:
     both = apply(rule_set("p", "a", "b"), rule_set("n", "b", "d"))
     found = verdict(both, MESSAGES["b"])
     assert (found.reason, found.evaluated) == (Reason.NEGATIVE, (1, 0))
-    assert verdict(both, MESSAGES["a"]).evaluated == (2, 2)
+    assert verdict(both, MESSAGES["a"]).evaluated == (0, 1)  # the others are about other tables
     assert verdict(apply(None, None), MESSAGES["a"]).evaluated == (0, 0)
 
 

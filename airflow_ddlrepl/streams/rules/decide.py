@@ -31,7 +31,8 @@ class Verdict:
     """A verdict says whether a client takes a message.
 
     rule: the one whose action is done, or that discards the message. warnings: of several rules with actions the first
-    one counts. evaluated: how many conditions were evaluated, of the negative and of the positive rule set.
+    one counts. evaluated: how many conditions were evaluated, of the negative and of the positive rule set:
+    those of rules that can be true for the object.
     """
 
     is_taken: bool
@@ -60,7 +61,7 @@ def decide(client: Client, message: Message) -> Verdict:
     evaluated = (negatives, len(answers))
     if not true:
         reason = Reason.NO_POSITIVE if client.positive.rules else Reason.EMPTY
-        if any(_lacks_column(rule, message) for rule in client.positive.rules.values()):
+        if any(_lacks_column(rule, message) for rule in client.positive.about(message)):
             reason = Reason.MISSING_COLUMN
         return Verdict(False, reason, f"{reason.value} ({client.positive.name})", evaluated=evaluated)
     acting = [rule for rule in true if rule.action.changes_messages]
@@ -70,7 +71,7 @@ def decide(client: Client, message: Message) -> Verdict:
 
 
 def _answers(rules: RuleSet | None, message: Message) -> Iterator[tuple[Rule, bool]]:
-    for rule in rules.rules.values() if rules is not None else ():
+    for rule in rules.about(message) if rules is not None else ():
         yield rule, rule.is_about(message) and holds(rule.condition, message, rule.types) is True
 
 

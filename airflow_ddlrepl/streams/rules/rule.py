@@ -11,7 +11,8 @@ from airflow_ddlrepl.streams.condition import tree
 from airflow_ddlrepl.streams.condition.names import NameCase
 from airflow_ddlrepl.streams.condition.problems import ConditionProblem
 from airflow_ddlrepl.streams.condition.variables import LCR_VARIABLES, Variables
-from airflow_ddlrepl.streams.messages import Command, DdlLcr, Message, RowLcr
+from airflow_ddlrepl.streams.evaluation.keys import KeyIndex
+from airflow_ddlrepl.streams.messages import Command, DdlLcr, Message, RowLcr, UserMessage
 from airflow_ddlrepl.streams.parsing.parser import parse
 from airflow_ddlrepl.streams.rules.apply_settings import ENQUEUE, EXECUTE
 from airflow_ddlrepl.streams.transformations.declared import Declared
@@ -138,6 +139,23 @@ class RuleSet:
         self.context = context
         self.rules: dict[str, Rule] = {}
         self.version = 0
+        self._index: tuple[int, KeyIndex, list[Rule]] | None = None
+        self._about: dict[tuple[Any, ...], list[Rule]] = {}
+
+    def about(self, message: Message) -> list[Rule]:
+        """Return the rules, in their order, that can be true for a message by the names of its object."""
+        if isinstance(message, UserMessage):
+            return [*self.rules.values()]
+        if self._index is None or self._index[0] != self.version:
+            rules = [*self.rules.values()]
+            self._index, self._about = (self.version, KeyIndex(rule.condition for rule in rules), rules), {}
+        base = (message.base_owner, message.base_name) if isinstance(message, DdlLcr) else None
+        key = (message.owner, message.name, base)
+        found = self._about.get(key)
+        if found is None:
+            _, index, rules = self._index
+            found = self._about[key] = [rules[number] for number in index.of(*key)]
+        return found
 
     def add(self, rule: Rule) -> None:
         """Add a rule, or put another one in the place of that of its name."""
