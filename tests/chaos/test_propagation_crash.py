@@ -13,8 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from airflow_ddlrepl import flow
-from airflow_ddlrepl.flow.streams.propagation import propagate
-from tests.flow.streams.streams_channel import BATTERY_TABLES, StreamsChannel, streams_channel
+from airflow_ddlrepl.flow.streams.clients import StreamsClients
+from airflow_ddlrepl.flow.streams.propagation import lows, position_of, propagate
+from airflow_ddlrepl.model.position import Position
+from tests.flow.streams.streams_channel import BATTERY_TABLES, StreamsChannel, feed_content, streams_channel
 from tests.support.crashing import die, kill_after
 
 SEED = int(os.environ.get("DDLREPL_CHAOS_FROM", "1"))
@@ -68,26 +70,28 @@ def expected(lines: list[str]) -> list[str]:
     return found
 
 
-def made_good(channel: StreamsChannel) -> None:
+def made_good(channel: StreamsChannel, after: Position | None) -> Position | None:
+    """Propagate; what is new since a position is in all queues, and nothing else is there. Return the new position."""
     channel.stage(propagate)
-    wanted = expected(channel.content("q1"))
-    assert channel.content("q2") == wanted and channel.content("q3") == wanted
     with channel.opened() as context:
-        from airflow_ddlrepl.flow.streams.clients import StreamsClients
-
-        for feed in (feed for queue in ("q2", "q3") for feed in StreamsClients(context).feeds(queue)):
-            named = {
-                blob.path for one in feed.trail.segments(feed.epoch) for part in one.parts for blob in part.blobs()
-            }
+        clients = StreamsClients(context)
+        first, second, third = (feed for queue in ("q1", "q2", "q3") for feed in clients.feeds(queue))
+        wanted = expected(feed_content(first, after))
+        assert feed_content(second, after) == wanted and feed_content(third, after) == wanted
+        for feed in (second, third):
+            assert lows(feed) == lows(first)
+            segments = feed.trail.segments(feed.epoch)
+            named = {blob.path for one in segments for part in one.parts for blob in part.blobs()}
             left = {path for path in feed.trail.place.walk() if path.endswith((".parquet", ".jsonl", ".arrows"))}
             assert left == named, "files that no manifest names are left"
+        return position_of(first)
 
 
 def test_each_message_arrives_once_whenever_a_propagation_is_killed(databases: Any, tmp_path: Path) -> None:
     channel = streams_channel(tmp_path, databases.source, *RULES, functions=FUNCTIONS)
     channel.at_source(*BATTERY_TABLES, "ALTER TABLE hr.t REPLICA IDENTITY FULL")
     channel.activate()
-    number = 0
+    number, after = 0, None
 
     def more() -> None:
         nonlocal number
@@ -99,7 +103,7 @@ def test_each_message_arrives_once_whenever_a_propagation_is_killed(databases: A
     for point in ("propagate.files", "propagate.manifest", "capture.rows", "propagate.files:3", "propagate.manifest:3"):
         more()
         die("propagate", channel.file, point)
-        made_good(channel)
+        after = made_good(channel, after)
     dice, length = random.Random(SEED), 0.0
     for kill in range(KILLS):
         more()
@@ -108,5 +112,6 @@ def test_each_message_arrives_once_whenever_a_propagation_is_killed(databases: A
         if code == 0:
             length = max(length, 1.1 * (time.monotonic() - started))
         if kill % 4 != 3:  # sometimes the next run is killed, too
-            made_good(channel)
-    made_good(channel)
+            after = made_good(channel, after)
+    made_good(channel, after)
+    made_good(channel, None)
