@@ -114,9 +114,23 @@ class LcrBatch:
         """Return the rows with typed values of the wanted columns; None: of all. Raises RuleError RUL-131."""
         return self._typed(values, wanted, self.shown)
 
-    def typed_or_text(self, values: ChangeValues) -> RowBatch:
-        """Return the rows with typed values; a column with a value that its type does not hold has texts."""
-        return self._typed(values, None, self._shown_or_text)
+    def typed_or_text(self, values: ChangeValues, compared: Collection[str] = ()) -> RowBatch:
+        """Return the rows with typed values; a column with a value that its type does not hold has texts.
+
+        Raises RuleError RUL-131 where it is one of those that conditions compare.
+        """
+
+        def shown(
+            values: ChangeValues, raw: pa.Array, of: tuple[ColumnLayout, Column], as_type: pa.DataType
+        ) -> pa.Array:
+            try:
+                return self.shown(values, raw, of, as_type)
+            except RuleError:
+                if of[1].name in compared:
+                    raise
+                return self.shown(values, raw, of, pa.string())
+
+        return self._typed(values, None, shown)
 
     def _typed(self, values: ChangeValues, wanted: Collection[str] | None, shows: Callable[..., pa.Array]) -> RowBatch:
         rows, kinds = self.rows, dict[str, Kind]()
@@ -133,14 +147,6 @@ class LcrBatch:
                     found = shows(values, raw, (layout, column), shown)
                     rows = rows.set_column(rows.column_names.index(name), name, found)
         return replace(self.plain(), rows=rows, kinds=kinds)
-
-    def _shown_or_text(
-        self, values: ChangeValues, raw: pa.Array, of: tuple[ColumnLayout, Column], as_type: pa.DataType
-    ) -> pa.Array:
-        try:
-            return self.shown(values, raw, of, as_type)
-        except RuleError:
-            return self.shown(values, raw, of, pa.string())
 
     def shown(
         self, values: ChangeValues, raw: pa.Array, of: tuple[ColumnLayout, Column], as_type: pa.DataType

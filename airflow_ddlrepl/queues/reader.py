@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from heapq import merge
 from itertools import count, groupby
@@ -80,14 +80,22 @@ class QueueReader:
     """
 
     def __init__(
-        self, trail: Trail, stage: ClientStage, values: ChangeValues, message_class: MessageClass, *, is_typed: bool
+        self,
+        trail: Trail,
+        stage: ClientStage,
+        values: ChangeValues,
+        message_class: MessageClass,
+        *,
+        is_typed: bool,
+        compared: Collection[str] | None = None,
     ) -> None:
-        """is_typed: are typed values of rows needed, too? Else `typed` has the texts."""
+        """is_typed, compared: which values of rows need their types, as `queued_rows` has it."""
         self.stage = stage
         self._trail = trail
         self._values = values
         self._class = message_class
         self._is_typed = is_typed
+        self._compared = compared
 
     def transactions(self, segment: Segment, after: LogKey = BEGINNING) -> Iterator[QueuedTransaction]:
         """Yield the transactions of a segment that the client takes something of, in commit order.
@@ -132,7 +140,16 @@ class QueueReader:
 
     def _items(self, batch: LcrBatch, facts: TransactionFacts, order: int) -> Iterator[_Item]:
         keys = tuple(one.name for one in batch.layout.columns if one.is_key)
-        for row in queued_rows(batch, facts, self.stage.database, self._values, self._class, is_typed=self._is_typed):
+        rows = queued_rows(
+            batch,
+            facts,
+            self.stage.database,
+            self._values,
+            self._class,
+            is_typed=self._is_typed,
+            compared=self._compared,
+        )
+        for row in rows:
             key = LogKey(row.lsn, row.seq)
             yield _Item(row.lsn, row.seq, order, Queued(key, row.texts, row.typed, batch.shape, keys))
 

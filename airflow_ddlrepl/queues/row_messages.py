@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from decimal import Decimal
@@ -42,29 +42,17 @@ def queued_rows(
     message_class: MessageClass = MessageClass.CAPTURED,
     *,
     is_typed: bool = True,
+    compared: Collection[str] | None = None,
 ) -> Iterator[QueuedRow]:
     """Yield the rows of a batch one by one, in log order. Raises RuleError RUL-130 and RUL-131.
 
-    is_typed: are typed values needed, too? Else `typed` has the texts.
+    is_typed: are typed values needed, too? Else `typed` has the texts. compared: the columns that conditions compare; a
+    value of another one is a text where its type does not hold it, such as infinity. None: all are compared.
     """
-    return _rows(
-        batch, facts, database, with_texts(batch, values), batch.typed(values) if is_typed else None, message_class
-    )
-
-
-def rows_for_functions(
-    batch: LcrBatch,
-    facts: TransactionFacts,
-    database: str,
-    values: ChangeValues,
-    message_class: MessageClass = MessageClass.CAPTURED,
-) -> Iterator[QueuedRow]:
-    """Yield the rows of a batch as `queued_rows` does, with texts for values that no type of Python holds.
-
-    Such are infinity and dates BC. Raises RuleError RUL-130, and RUL-131 where not even the text is known.
-    """
-    typed = batch.typed_or_text(values)
-    odd = list(_odd_values(batch, typed, values))
+    typed, odd = None, list[tuple[str, str, list[Any]]]()
+    if is_typed:
+        typed = batch.typed(values) if compared is None else batch.typed_or_text(values, compared)
+        odd = [] if compared is None else list(_odd_values(batch, typed, values))
     rows = _rows(batch, facts, database, with_texts(batch, values), typed, message_class)
     for place, row in enumerate(rows):
         lcr = row.typed

@@ -23,7 +23,7 @@ from airflow_ddlrepl.queues.ddl_lcrs import ddl_lcrs, with_lcr
 from airflow_ddlrepl.queues.lcr_batch import LcrBatch, kept_batch
 from airflow_ddlrepl.queues.message_rules import ruled_event
 from airflow_ddlrepl.queues.messages import is_message
-from airflow_ddlrepl.queues.row_messages import batches_of, rows_for_functions
+from airflow_ddlrepl.queues.row_messages import batches_of, queued_rows
 from airflow_ddlrepl.queues.transactions import TransactionFacts
 from airflow_ddlrepl.streams.condition import tree
 from airflow_ddlrepl.streams.evaluation.row_batch import RowBatch
@@ -169,7 +169,7 @@ class ClientStage:
                 found = batch_called(self._functions, action, left, self._values)
                 yield from [found] if found is not None else []
             else:
-                each = rows_for_functions(left, facts, self.database, self._values, message_class)
+                each = queued_rows(left, facts, self.database, self._values, message_class, compared=())
                 with self._functions.caller(action.function, is_array=action.is_array_function) as call:
                     given: list[Any] = [(one, call(one.typed)) for one in each]
                 yield from batches_of(left, given, self._values)

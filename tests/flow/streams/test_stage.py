@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 import numpy as np
@@ -163,3 +164,13 @@ def test_a_value_that_no_condition_can_compare_is_refused() -> None:
 def test_rows_one_by_one_have_exact_texts_and_typed_values() -> None:
     (one,) = queued_rows(batch({"id": "1", "k": "2.50"}), FACTS, "dbs1", engine("postgresql://").values)
     assert (one.texts.new["k"], str(one.typed.new["k"]), one.typed.new["id"]) == ("2.50", "2.50", 1)
+
+
+def test_a_value_that_no_condition_compares_is_a_text_where_its_type_lacks_it() -> None:
+    rows = batch({"id": "1", "k": "NaN", "at": "infinity"}, {"id": "2", "k": "1.5", "at": "2024-01-31 10:00:00"})
+    first, second = queued_rows(rows, FACTS, "dbs1", engine("postgresql://").values, compared={"k"})
+    assert (first.typed.new["at"], str(first.typed.new["k"])) == ("infinity", "NaN")
+    assert second.typed.new["at"] == datetime(2024, 1, 31, 10)
+    with pytest.raises(RuleError) as error:
+        list(queued_rows(rows, FACTS, "dbs1", engine("postgresql://").values, compared={"at"}))
+    assert error.value.code == "RUL-131"

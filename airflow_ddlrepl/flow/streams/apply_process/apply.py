@@ -204,8 +204,14 @@ def _apply(process: ApplyProcess, total: _Total) -> None:
         # The reader gives all messages; `ApplyRules` decides about them one by one.
         every = ClientStage(Client(client.name, ClientKind.APPLY), process.clients.database, process.clients.values)
         for feed in feeds:
-            is_typed = rules.reads_values
-            reader = QueueReader(feed.trail, every, process.clients.values, feed.message_class, is_typed=is_typed)
+            reader = QueueReader(
+                feed.trail,
+                every,
+                process.clients.values,
+                feed.message_class,
+                is_typed=rules.reads_values,
+                compared=rules.compared,
+            )
             position = process.position(feed, known)
             if feed.name == CAPTURE:
                 require_retained(process.clients.run, client, position)
