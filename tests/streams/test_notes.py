@@ -55,6 +55,7 @@ def test_what_is_hidden_late_has_left_the_source() -> None:
     assert "rule OF_APP transforms at apply process APP" in note and "hold what it hides" in note
 
 
+@pytest.mark.req("ST-X-24")
 def test_a_function_of_a_rule_for_many_tables() -> None:
     function = {"set_rule_transform_function": {"rule_name": "r", "transform_function": "f"}}
     (note,) = notes(made(rules(CAPTURE, "schema"), function))

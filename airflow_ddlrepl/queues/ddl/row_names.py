@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 from airflow_ddlrepl.errors import RuleError
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Table
+from airflow_ddlrepl.streams.evaluation.keys import KeyIndex
 from airflow_ddlrepl.streams.messages import Command
 from airflow_ddlrepl.streams.rules.client import Client
 from airflow_ddlrepl.streams.rules.rule import Rule
@@ -73,6 +75,7 @@ class RowNames:
         self._database = database
         rules = list(client.positive.rules.values()) if client.positive is not None else []
         self._rules = sorted(rules, key=lambda rule: not rule.action.changes_messages)
+        self._declared = {rule.name: rule.action.declared for rule in rules}
         self._split: dict[str, SplitRule] = {}
         self._known: dict[TableName, LeftNames] = {}
         self.has_changes = any(_changes_names(one) for rule in rules for one in rule.action.declared)
@@ -112,8 +115,7 @@ class RowNames:
 
     def _of(self, table: TableName) -> LeftNames:
         rules = list(dict.fromkeys(name for each in self._alternatives(table) for name in each))
-        declared = {rule.name: rule.action.declared for rule in self._rules}
-        changes = tuple((name, declared[name]) for name in rules)
+        changes = tuple((name, self._declared[name]) for name in rules)
         news = {_table(of, table): name for name, of in changes}
         if len(news) > 1:
             raise _differ(f"table {table}", [*map(str, news)], news.values())
@@ -131,8 +133,13 @@ class RowNames:
                 }  # fmt: skip
                 yield list(self._met(attributes))
 
+    @cached_property
+    def _index(self) -> KeyIndex:
+        return KeyIndex(rule.condition for rule in self._rules)
+
     def _met(self, attributes: Mapping[str, Any]) -> Iterator[str]:
-        for rule in self._rules:
+        for number in self._index.of(attributes["get_object_owner"], attributes["get_object_name"]):
+            rule = self._rules[number]
             split = self._split_of(rule)
             if split.may_be_true(attributes):
                 yield rule.name

@@ -120,6 +120,18 @@ def test_each_rule_calls_its_own_function_once_for_each_of_its_messages() -> Non
     assert functions.CALLS == {"INSERT hr.t": 2}
 
 
+@pytest.mark.req("ST-X-24")
+def test_rules_of_tables_do_what_a_rule_of_the_schema_does_until_a_table_comes() -> None:
+    def left(level: str, about: dict[str, str], rows: LcrBatch) -> list[tuple[str, dict[str, Any]]]:
+        rules = {"streams_type": "capture", "streams_name": "cap", "dml_rule_name": "r", **about}
+        return contents(stage({f"add_{level}_rules": rules}, called("counted"), counted="counted").rows(rows, FACTS))
+
+    new = replace(batch(ROW), layout=replace(batch(ROW).layout, name="new"))
+    schema, table = ("schema", {"schema_name": "hr"}), ("table", {"table_name": "hr.t"})
+    assert left(*schema, batch(ROW)) == left(*table, batch(ROW)) == [("hr.t", {**ROW, "note": "ANN LEE", "at": None})]
+    assert left(*schema, new) == [("hr.new", {**ROW, "note": "ANN LEE", "at": None})] and left(*table, new) == []
+
+
 @pytest.mark.req("ST-Z-01")
 def test_row_migration_comes_first_then_declared_transformations_then_the_function() -> None:
     subset = {"table_name": "hr.t", "streams_type": "capture", "streams_name": "cap", "dml_condition": "k = 50"}
