@@ -13,10 +13,12 @@ from airflow_ddlrepl.queues.ruled_writer import ClientRules
 from airflow_ddlrepl.queues.transactions import TransactionFacts
 from airflow_ddlrepl.streams.messages import MessageClass
 from airflow_ddlrepl.streams.rules.apply_settings import EXECUTE
-from airflow_ddlrepl.streams.rules.client import Client
+from airflow_ddlrepl.streams.rules.client import Client, ClientKind
 from airflow_ddlrepl.streams.rules.possible import PossibleInserts
-from airflow_ddlrepl.streams.rules.rule import RuleSet
+from airflow_ddlrepl.streams.rules.rule import ARRAY_TRANSFORM_FUNCTION, TRANSFORM_FUNCTION, RuleSet
 from airflow_ddlrepl.streams.transformations.row_batches import transformed_batch
+
+_FUNCTIONS = (TRANSFORM_FUNCTION, ARRAY_TRANSFORM_FUNCTION)
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,12 +26,14 @@ class Outcome:
     """An outcome is what may become of inserted rows of a table.
 
     queued: the table's name in the queue that the apply process reads. batch: what the target gets. is_certain: no
-    function on the way decides about it.
+    function on the way decides about it. source_function: a function of the source, which only its triggers can call,
+    changes the rows on the way.
     """
 
     queued: TableName
     batch: LcrBatch
     is_certain: bool = True
+    source_function: str = ""
 
 
 class InsertRoute:
@@ -41,7 +45,7 @@ class InsertRoute:
     def __init__(self, rules: Sequence[ClientRules], message_class: MessageClass, values: ChangeValues) -> None:
         rules = [*rules[:-1], replace(rules[-1], client=_executing(rules[-1].client))]
         self.message_class = message_class
-        self._stages = [one.stage(values) for one in rules]
+        self._stages = [_callable(one).stage(values) for one in rules]
         self._possible = [PossibleInserts(one.client, one.database) for one in rules]
 
     @property
@@ -71,7 +75,12 @@ class InsertRoute:
             rows = transformed_batch(one.batch.plain(), action.declared)
             left = kept_batch(one.batch, rows, action.declared) if action.declared else one.batch
             queued = name if at == len(self._stages) - 1 else table_of(left)
-            yield from self._outcomes(Outcome(queued, left, one.is_certain and not action.function), at + 1)
+            found = replace(one, queued=queued, batch=left)
+            if action.function and self._stages[at].client.kind is ClientKind.SYNC_CAPTURE:
+                found = replace(found, source_function=action.function)
+            elif action.function:
+                found = replace(found, is_certain=False)
+            yield from self._outcomes(found, at + 1)
 
     def rows(self, batch: LcrBatch, facts: TransactionFacts) -> list[Outcome]:
         """Return what becomes of inserted rows. Raises RuleError (RUL-…) as the rules on the way do."""
@@ -85,6 +94,18 @@ class InsertRoute:
 def table_of(batch: LcrBatch) -> TableName:
     """Return the name of a batch's table."""
     return TableName(batch.layout.schema, batch.layout.name)
+
+
+def _callable(rules: ClientRules) -> ClientRules:
+    """Return the rules of a synchronous capture without functions: these are the source's own."""
+    client = rules.client
+    if client.kind is not ClientKind.SYNC_CAPTURE or client.positive is None:
+        return rules
+    found = RuleSet(client.positive.name, client.positive.context)
+    for one in client.positive.rules.values():
+        pairs = {name: value for name, value in one.action.pairs.items() if name not in _FUNCTIONS}
+        found.add(replace(one, action=replace(one.action, pairs=pairs)))
+    return replace(rules, client=replace(client, positive=found))
 
 
 def _executing(client: Client) -> Client:

@@ -58,7 +58,7 @@ def instantiate(run: RunContext, target: str, tables: Collection[TableName] | No
 
     tables: of the source; None: all that are captured. Raises ConfigError CFG-193 for an unknown target, RuleError
     (RUL-…) as the rules on the way do, SourceError SRC-110 where open transactions stay in the way, ApplyError APL-130
-    to APL-136.
+    to APL-137.
     """
     started = time.monotonic()
     clients = StreamsClients(run)
@@ -72,6 +72,8 @@ def instantiate(run: RunContext, target: str, tables: Collection[TableName] | No
     with apply_process(clients, one) as process:
         work = _Instantiation(process)
         wanted = [table for table in clients.tables if tables is None or table.name in tables]
+        if process.rules.settings.source_database not in ("", clients.database):
+            wanted = []  # its changes are another database's
         groups = groups_of(clients, process.client, work.known(), wanted)
         if groups:
             with process.writing() as session:

@@ -96,7 +96,7 @@ class GroupFilling:
     def run(self) -> Filled:
         """Create the tables, fill them, and give them their keys; return what was done.
 
-        Raises ApplyError APL-130 to APL-134, RuleError (RUL-…) as the rules on the way do.
+        Raises ApplyError APL-130 to APL-137, RuleError (RUL-…) as the rules on the way do.
         """
         routes = {id(way.route): way.route for way in self._ways}.values()
         before = [route.discarded for route in routes]
@@ -121,6 +121,8 @@ class GroupFilling:
         for way, one in outcomes:
             shapes.setdefault(table_of(one.batch), []).append((way, one))
         wanted = {name: self._shape(name, of) for name, of in shapes.items() if self._is_new(name)}
+        for name in wanted:
+            _require_loadable(name, shapes[name])
         for name in _parents_first({name: shape for name, shape in wanted.items() if shape is not None}):
             self._tables.create(found := self._at_target(name, wanted))
             self._made[name] = found
@@ -201,6 +203,18 @@ class GroupFilling:
         rows = texts.rows.select([f"a_{column}" for column in names]).rename_columns(names)
         self._tables.fill(self._made[name], rows)
         self._filled.rows[name] += len(one.batch)
+
+
+def _require_loadable(name: TableName, of: Sequence[tuple[Way, Outcome]]) -> None:
+    for way, one in of:
+        if one.source_function:
+            raise ApplyError(
+                f"function {one.source_function} of the source changes rows of {way.table.name} as triggers capture"
+                f" them: nobody else can call it to load {name}",
+                code="APL-137",
+                table=name,
+                hint="create and fill the target's table by hand; the changes follow",
+            )
 
 
 def _require_inserts(way: Way, one: Outcome) -> None:

@@ -296,3 +296,29 @@ def test_changes_that_triggers_capture_follow_the_rows(databases: Any, tmp_path:
     channel.stage(sync_capture)
     assert channel.stage(flow.apply).changes == {"update": 1}
     assert ask(databases.target, HR_T) == ask(databases.source, HR_T)
+
+
+def test_a_function_of_the_source_cannot_be_called_for_a_load(databases: Any, tmp_path: Path) -> None:
+    sync = {"streams_type": "sync_capture", "streams_name": "sync", "queue_name": "q3", "table_name": "hr.t"}
+    function = {"rule_name": "r", "transform_function": "hr.f"}
+    calls = (
+        {"add_table_rules": {**sync, "dml_rule_name": "r"}},
+        {"set_rule_transform_function": function},
+        {"add_table_rules": {**APPLY, "queue_name": "q3", "table_name": "hr.t"}},
+    )
+    body = "CREATE FUNCTION hr.f(lcr jsonb) RETURNS jsonb LANGUAGE sql AS 'SELECT lcr'"
+    channel = begun(tmp_path, databases, *calls, at_source=(*TABLES, body), functions={"hr.f": "sql:hr.f"})
+    with pytest.raises(ApplyError) as error:
+        loaded(channel)
+    assert error.value.code == "APL-137"
+    run(databases.target, *TABLES[:2])
+    assert list(loaded(channel).existing) == ["hr.t"]
+    channel.at_source("INSERT INTO hr.t VALUES (4)")
+    channel.stage(sync_capture)
+    assert channel.stage(flow.apply).changes == {"insert": 1}
+
+
+def test_an_apply_process_of_another_database_needs_nothing(databases: Any, tmp_path: Path) -> None:
+    created = {"create_apply": {"apply_name": "app", "queue_name": "q1", "source_database": "dbs2"}}
+    channel = begun(tmp_path, databases, created)
+    assert loaded(channel).rows == {}
