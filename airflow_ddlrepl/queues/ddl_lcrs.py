@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -18,6 +19,13 @@ from airflow_ddlrepl.queues.custom_functions import refused, what_of
 from airflow_ddlrepl.streams.messages import DdlLcr
 
 TABLE = "TABLE"
+_OWN_SCHEMA = re.compile(r"pg_.*|information_schema|ddlrepl", re.DOTALL)
+
+
+def is_of_the_system(lcr: DdlLcr) -> bool:
+    """Return whether a statement is about an object in a schema of the server's, or in ours: no capture takes it."""
+    owners = (lcr.owner, lcr.base_owner)
+    return any(owner is not None and _OWN_SCHEMA.fullmatch(owner) for owner in owners)
 
 
 def ddl_lcrs(event: Event, database: str) -> list[DdlLcr]:

@@ -19,7 +19,7 @@ from airflow_ddlrepl.queues.batch_functions import batch_called
 from airflow_ddlrepl.queues.custom_functions import MOST_MESSAGES, NO_FUNCTIONS, CustomFunctions, refused
 from airflow_ddlrepl.queues.ddl.ddl_follows import with_row_names
 from airflow_ddlrepl.queues.ddl.row_names import RowNames
-from airflow_ddlrepl.queues.ddl_lcrs import ddl_lcrs, with_lcr
+from airflow_ddlrepl.queues.ddl_lcrs import ddl_lcrs, is_of_the_system, with_lcr
 from airflow_ddlrepl.queues.lcr_batch import LcrBatch, kept_batch
 from airflow_ddlrepl.queues.message_rules import ruled_event
 from airflow_ddlrepl.queues.messages import is_message
@@ -37,6 +37,7 @@ from airflow_ddlrepl.streams.rules.transform import transformed_groups
 MOST_ACTIONS, MOST_TABLES = 1 << 10, 1 << 10
 """How many actions a rule set can have for one table, and into how many tables a function can turn one."""
 ONE_EACH = "write a rule for each kind of statement, or let the application name one object in a statement"
+OWN_SCHEMAS = "changes of the server's own schemas, and of ours, are never captured"
 ATTRIBUTES = frozenset({"get_scn", "get_commit_scn", "get_transaction_id", "get_source_time"})
 
 
@@ -121,6 +122,9 @@ class ClientStage:
         if why_ignored(event) or event.is_inspected or event.kind not in (EventKind.DDL, EventKind.TRUNCATE):
             return [event]
         lcrs = ddl_lcrs(event, self.database)
+        if self.client.kind is ClientKind.CAPTURE and any(is_of_the_system(lcr) for lcr in lcrs):
+            self.discarded[OWN_SCHEMAS] += 1
+            return [replace(event, discarded=f"{self._who}: {OWN_SCHEMAS}")]
         verdicts = [decide(self.client, lcr) for lcr in lcrs]
         left = [(lcr, verdict) for lcr, verdict in zip(lcrs, verdicts, strict=True) if not verdict.is_taken]
         if left and event.kind is EventKind.TRUNCATE and len(left) < len(lcrs):

@@ -14,6 +14,7 @@ from airflow_ddlrepl.flow.admin.activate_clients import (
     activate_without_log,
     deactivate_clients,
     prepare_sources,
+    require_captured_tables,
     require_clients,
     require_whole_log,
 )
@@ -69,6 +70,7 @@ def activate(
             found = activate_without_log(run)
             prepare_sources(run)
             return replace(found, refreshed=_instantiated(run) if load else {})
+        require_captured_tables(run)
     changes_since = _changes_since(run, start)
     if enrollment != "keep":
         require_tables(run)

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from airflow_ddlrepl.errors import ConfigError
+from airflow_ddlrepl.flow.capture.left_out import why_not_in_the_log
 from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.run.results import Activated
 from airflow_ddlrepl.flow.streams.clients import StreamsClients
+from airflow_ddlrepl.flow.streams.rows_in_log import require_rows_in_log
 from airflow_ddlrepl.flow.streams.sync_capture import feed_of, last_window, remove_sync_capture
 from airflow_ddlrepl.model.position import LogKey, Position
 from airflow_ddlrepl.model.revision import Origin, Revision
+from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.repository.rows import ChannelState
 from airflow_ddlrepl.rules.decide import ChangeKind, decide
 from airflow_ddlrepl.streams.rules.client import ClientKind
@@ -32,6 +37,19 @@ def require_clients(run: RunContext) -> None:
         log.warning("%s", warning)
 
 
+def require_captured_tables(run: RunContext) -> None:
+    """Raise RuleError RUL-143 where a capture process takes rows of a table that the log does not have."""
+    missing = ((table.name, why_not_in_the_log(run, table)) for table in _tables(run))
+    require_rows_in_log(run, [(name, why) for name, why in missing if why])
+
+
+def _tables(run: RunContext) -> Sequence[Table]:
+    """Return the channel's tables with their shapes; of a partitioned table its partitions and theirs, too."""
+    names = run.source.catalog.list_tables()
+    wanted = {i for i, name in names.items() if decide(run.capture_client, name, ChangeKind.TABLE).is_taken}
+    return run.source.catalog.inspect(sorted(run.source.catalog.with_partitions(wanted)))
+
+
 def require_whole_log(run: RunContext, captured: Position | None) -> None:
     """Raise ConfigError CFG-192: a part of the log was lost, and targets of apply processes lack its changes."""
     raise ConfigError(
@@ -46,9 +64,7 @@ def require_whole_log(run: RunContext, captured: Position | None) -> None:
 
 def activate_without_log(run: RunContext) -> Activated:
     """Activate a channel that no capture process reads the log of: its tables are known, and nothing else is made."""
-    names = run.source.catalog.list_tables()
-    wanted = [i for i, name in names.items() if decide(run.capture_client, name, ChangeKind.TABLE).is_taken]
-    tables = run.source.catalog.inspect(sorted(run.source.catalog.with_partitions(set(wanted))))
+    tables = _tables(run)
     known = run.repository.latest_revisions(run.channel.name)
     found = []
     for table in tables:

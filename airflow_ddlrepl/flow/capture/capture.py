@@ -15,7 +15,7 @@ from airflow_ddlrepl.errors import SourceError
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.capture.drift_check import INSPECTED, explain, inspect_source
 from airflow_ddlrepl.flow.capture.dropped_tables import has_lost_all, require_a_table
-from airflow_ddlrepl.flow.capture.left_out import left_out, warn_of_left_out
+from airflow_ddlrepl.flow.capture.left_out import left_out, require_captured_rows, warn_of_left_out
 from airflow_ddlrepl.flow.capture.log_continuity import follow, is_followed, require_source
 from airflow_ddlrepl.flow.capture.log_retention import hold
 from airflow_ddlrepl.flow.capture.new_tables import warn_of_unnamed_sessions, warn_of_waiting
@@ -44,6 +44,7 @@ def capture(run: RunContext) -> Captured:
         low = tally.add(register(run, segment))
     _advance(run, low)
     late = run.source.membership.publish_late()
+    require_captured_rows(run)
     warn_of_waiting(run)
     warn_of_unnamed_sessions(run)
     reach("capture.published")
@@ -59,7 +60,7 @@ def capture(run: RunContext) -> Captured:
     run.repository.set_position(run.channel.name, run.token, INSPECTED, low)
     reach("capture.inspected")
     run.source.membership.forget_late(tally.filled)
-    missing = left_out(run)
+    missing = left_out(run) if run.channel.streams is None else []
     warn_of_left_out(missing)
     require_a_table(run)
     result = tally.result(first, low, time.monotonic() - started)

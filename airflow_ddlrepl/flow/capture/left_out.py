@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from airflow_ddlrepl.config.sections.policies import ReplicaIdentity
 from airflow_ddlrepl.engines.source import LeftOut
 from airflow_ddlrepl.flow.run.context import RunContext, log
+from airflow_ddlrepl.flow.streams.rows_in_log import require_rows_in_log
 from airflow_ddlrepl.model.table import Identity, Table
 from airflow_ddlrepl.rules.client import client_at
 from airflow_ddlrepl.rules.decide import ChangeKind, decide
@@ -20,11 +21,20 @@ def left_out(run: RunContext) -> list[LeftOut]:
 def not_in_the_log(run: RunContext) -> list[LeftOut]:
     """Return the channel's tables whose rows are not in the log and that a target would take.
 
-    These are the tables that are left out, and those that cycles load whole.
+    These are the tables that are left out, and those that cycles load whole; of a channel with clients of Streams all
+    of them, whatever rules say.
     """
+    if run.channel.streams is not None:
+        return list(run.source.membership.left_out()) if run.channel.streams.captures else []
     clients = [client_at(run.channel, target.name) for target in run.channel.targets]
     tables = run.source.membership.left_out()
     return [one for one in tables if any(decide(client, one.name, ChangeKind.TABLE).is_taken for client in clients)]
+
+
+def require_captured_rows(run: RunContext) -> None:
+    """Raise RuleError RUL-143 where a capture process takes rows of a table that is left out."""
+    if run.channel.streams is not None:
+        require_rows_in_log(run, ((one.name, str(one)) for one in run.source.membership.left_out()))
 
 
 def why_not_in_the_log(run: RunContext, table: Table) -> str:
