@@ -49,6 +49,11 @@ class RuledWriter:
         self._discarded: dict[tuple[int, TableName], tuple[int, LogKey, int, int]] = {}
         self.learn(rules.tables)
 
+    @property
+    def migrated(self) -> int:
+        """Return how many updates have become inserts or deletes, by subset rules."""
+        return self._stage.migrated
+
     def learn(self, tables: Iterable[Table]) -> None:
         """Note shapes of tables that rows may have from here on."""
         for table in tables:

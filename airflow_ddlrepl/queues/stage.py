@@ -45,8 +45,8 @@ class ClientStage:
     """A client's stage takes changes by the client's rules, and transforms those that it takes.
 
     database: the name of the source's database. discarded: rows that no rule has taken, by table. taken: how many
-    rows of the last batch were. scale: what numbers
-    in a transaction are multiplied by, so that a function can give several messages for one.
+    rows of the last batch were. migrated: how many updates subset rules have made inserts or deletes of. scale: what
+    numbers in a transaction are multiplied by, so that a function can give several messages for one.
     """
 
     def __init__(
@@ -57,6 +57,7 @@ class ClientStage:
         self.database = database
         self.discarded: Counter[str] = Counter()
         self.taken = 0
+        self.migrated = 0
         self._values = values
         self._functions = functions
         self._evaluator = BatchEvaluator(client)
@@ -100,6 +101,8 @@ class ClientStage:
         self._without(batch, len(batch) - self.taken)
         if not self.taken:
             return []
+        if self._subsets:
+            self.migrated += _migrated(typed, taken)
         return list(self._left(batch, taken, facts, message_class))
 
     def event(self, event: Event) -> Event:
@@ -207,6 +210,13 @@ class ClientStage:
                 hint=f"ALTER TABLE {typed.owner}.{typed.name} REPLICA IDENTITY FULL; rows that were changed before then"
                 " stay without them: load the table again",
             )
+
+
+def _migrated(batch: RowBatch, taken: Taken) -> int:
+    """Return how many updates of a batch become inserts or deletes, as they come into a subset or leave it."""
+    subsets = (Command.INSERT, Command.DELETE)
+    numbers = [number for number, rule in enumerate(taken.rules) if rule.action.subset in subsets]
+    return int((np.isin(taken.numbers, numbers) & (batch.ops == Op.UPDATE)).sum())
 
 
 def _is_of(rule: Rule, batch: RowBatch) -> bool:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from airflow_ddlrepl.config.streams.section import PROCEDURES
 from airflow_ddlrepl.errors import ConfigError
 from airflow_ddlrepl.frontends.findings import Fate
 from airflow_ddlrepl.frontends.streams.compile import Compiler, compile_script
@@ -216,3 +217,17 @@ def test_files_that_can_not_be_imported(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="calls no procedure of Oracle Streams") as empty:
         import_streams(tmp_path / "empty.sql")
     assert (missing.value.code, empty.value.code) == ("CFG-180", "CFG-181")
+
+
+@pytest.mark.req("ST-X-77")
+def test_mappings_between_message_formats_are_no_transformations_of_rules() -> None:
+    """No call of ours is one, and the page about transformations says so."""
+    mapping = "DBMS_TRANSFORM.CREATE_TRANSFORMATION(schema => 'hr', name => 'a_to_b', from_schema => 'hr');"
+    found = compiled(mapping)
+    assert calls(found) == []
+    ((line, what, why),) = findings(found, Fate.ATTENTION)
+    assert (line, what) == (2, "CREATE_TRANSFORMATION") and "maps formats of messages" in why
+    assert not [name for name, one in PROCEDURES.items() if one.package == "DBMS_TRANSFORM" or "mapping" in name]
+    page = (Path(__file__).parents[2] / "docs" / "streams.md").read_text()
+    assert page.count("DBMS_TRANSFORM") == 1
+    assert "`DBMS_TRANSFORM`, which maps formats of messages, has no counterpart" in page

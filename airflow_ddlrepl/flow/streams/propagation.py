@@ -37,13 +37,19 @@ EVERYTHING = (LogKey(0, 0), LogKey(1 << 62, 0))
 
 @dataclass(frozen=True)
 class Propagated(Printable):
-    """This is what propagations did: messages passed on by propagation, their positions, and what they discarded."""
+    """This is what propagations did: messages passed on by propagation, their positions, and what they discarded.
+
+    bytes: what was written into the destination queues, by propagation. migrated: updates that subset rules have made
+    inserts or deletes of, by propagation: a part of the work that is done where the source queue is read.
+    """
 
     rows: dict[str, int] = field(default_factory=dict)
     segments: int = 0
     positions: dict[str, Position] = field(default_factory=dict)
     discarded: dict[str, int] = field(default_factory=dict)
     seconds: float = 0.0
+    bytes: dict[str, int] = field(default_factory=dict)
+    migrated: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +70,14 @@ class PartTask:
     message_class: MessageClass
 
 
+@dataclass(frozen=True, slots=True)
+class PassedPart:
+    """This is a part as a propagation has written it, and how many updates became inserts or deletes."""
+
+    part: Part
+    migrated: int
+
+
 @stage("propagate")
 def propagate(run: RunContext, names: Sequence[str] = ()) -> Propagated:
     """Pass on what is in the queues that propagations read, each up to its end.
@@ -79,7 +93,15 @@ def propagate(run: RunContext, names: Sequence[str] = ()) -> Propagated:
         if not wanted or client.name in wanted:
             _pass_on(clients, client, feed, total)
     seconds = round(time.monotonic() - started, 2)
-    return Propagated(dict(total.rows), total.segments, total.positions, dict(total.discarded), seconds)
+    return Propagated(
+        dict(total.rows),
+        total.segments,
+        total.positions,
+        dict(total.discarded),
+        seconds,
+        dict(total.bytes),
+        dict(total.migrated),
+    )
 
 
 def has_messages(run: RunContext) -> bool:
@@ -126,6 +148,8 @@ class _Total:
     def __init__(self) -> None:
         self.rows: Counter[str] = Counter()
         self.discarded: Counter[str] = Counter()
+        self.bytes: Counter[str] = Counter()
+        self.migrated: Counter[str] = Counter()
         self.positions: dict[str, Position] = {}
         self.segments = 0
 
@@ -155,7 +179,8 @@ def _pass_on(clients: StreamsClients, client: Client, feed: Feed, total: _Total)
             parts = run.runner.map(pass_on_part, tasks, f"propagate {client.name}", size=_size(segment))
             reach("propagate.files")
             run.check_lock()
-            passed = Segment(into.trail.channel, feed.epoch, run.token, segment.low, segment.high, tuple(parts))
+            own = tuple(one.part for one in parts)
+            passed = Segment(into.trail.channel, feed.epoch, run.token, segment.low, segment.high, own)
             into.trail.publish(passed, run.check_lock)
         except Exception:
             with suppress(DdlReplError):
@@ -166,6 +191,8 @@ def _pass_on(clients: StreamsClients, client: Client, feed: Feed, total: _Total)
         into.trail.tidy(passed)
         total.segments += 1
         total.rows[client.name] += passed.rows
+        total.bytes[client.name] += _size(passed)
+        total.migrated[client.name] += sum(one.migrated for one in parts)
         total.positions[f"{client.name}: {feed.name}"] = segment.high
         _tell(into.trail, passed, total)
     if position is not None:
@@ -197,7 +224,7 @@ def _size(segment: Segment) -> int:
     return sum(file.size for file in segment.files())
 
 
-def pass_on_part(task: PartTask) -> Part:
+def pass_on_part(task: PartTask) -> PassedPart:
     """Pass one part of a segment on into files of the destination that no manifest names yet."""
     source, destination = Trail(*task.source), Trail(*task.destination)
     part = next(one for one in source.segment(task.epoch, task.segment_low).parts if one.index == task.index)
@@ -205,7 +232,7 @@ def pass_on_part(task: PartTask) -> Part:
     ruled = RuledWriter(writer, task.rules, engine(f"{task.scheme}://").values)
     try:
         _pass_on_rows(source, part, ruled, task)
-        return ruled.finish(part.low, part.high, 0)
+        return PassedPart(ruled.finish(part.low, part.high, 0), ruled.migrated)
     except BaseException:
         ruled.discard()
         raise

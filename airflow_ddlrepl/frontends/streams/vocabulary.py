@@ -75,6 +75,9 @@ OTHER: dict[str, Entry] = {
         DBMS_STREAMS.SET_TAG DBMS_STREAMS_ADM.SET_TAG"""),
     **entries(Fate.REFUSED, "conditions have the variables :dml and :ddl, and no evaluation context of their own", """
         DBMS_RULE_ADM.CREATE_EVALUATION_CONTEXT DBMS_RULE_ADM.ALTER_EVALUATION_CONTEXT"""),
+    **entries(Fate.ATTENTION, "it maps formats of messages, which no transformation of a rule does", """
+        DBMS_TRANSFORM.CREATE_TRANSFORMATION DBMS_TRANSFORM.MODIFY_TRANSFORMATION
+        DBMS_TRANSFORM.DROP_TRANSFORMATION"""),
     **entries(Fate.REFUSED, "it sets up a whole configuration: write its rules, or the channel file", """
         DBMS_STREAMS_ADM.MAINTAIN_GLOBAL DBMS_STREAMS_ADM.MAINTAIN_SCHEMAS DBMS_STREAMS_ADM.MAINTAIN_TABLES
         DBMS_STREAMS_ADM.MAINTAIN_TTS DBMS_STREAMS_ADM.MAINTAIN_SIMPLE_TTS DBMS_STREAMS_ADM.PRE_INSTANTIATION_SETUP

@@ -82,3 +82,24 @@ def test_an_apply_process_takes_a_subset_of_its_queue_and_another_queue_gets_all
     channel.stage(flow.replicate)
     assert ask(databases.target, STAFF) == [(1, 30), (2, 50), (9, 30)]
     assert [line.split()[0] for line in channel.content("q4")] == ["INSERT"] * 3 + ["UPDATE"] * 2
+
+
+@pytest.mark.req("ST-U-37")
+def test_a_propagation_counts_its_bytes_and_the_rows_that_it_migrates(databases: Any, tmp_path: Path) -> None:
+    calls = (CAPTURE, passing("q1", "q2"), passing("q1", "q3", "dept = 50"))
+    channel = streams_channel(tmp_path, databases.source, *calls)
+    channel.at_source(*TABLE)
+    channel.activate()
+    channel.at_source(
+        "INSERT INTO hr.employees SELECT i, repeat(md5(i::text), 9), CASE WHEN i <= 2 THEN 50 ELSE 80 END"
+        " FROM generate_series(1, 500) i",
+        "UPDATE hr.employees SET dept = 80 WHERE id = 1",
+        "UPDATE hr.employees SET dept = 50 WHERE id IN (3, 4)",
+        "UPDATE hr.employees SET name = 'stays' WHERE id = 2",
+    )
+    channel.stage(flow.capture)
+    found = channel.stage(flow.propagate)
+    assert found.rows == {"to_q2": 504, "to_q3": 6}
+    assert found.migrated == {"to_q2": 0, "to_q3": 3}
+    assert 0 < found.bytes["to_q3"] * 2 < found.bytes["to_q2"]
+    assert channel.stage(flow.propagate).bytes == {}
