@@ -47,7 +47,7 @@ demo: setup ## replicate Airflow's own database through all its migrations, comp
 test: lint setup-pg15 setup-chromium ## lint and the tests: under 20 minutes
 	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist loadgroup --durations=20 -m "not thorough"
 
-test-thorough: setup setup-pg15 setup-chromium ## the other tests: kills, random histories, PostgreSQL 15, Airflow and Spark in processes of their own, the demo, the README
+test-thorough: setup setup-pg15 setup-chromium ## the other tests: further cases, kills, random histories, PostgreSQL 15, Airflow and Spark in processes of their own, the demo, the README
 	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist loadgroup --durations=20 -m thorough
 
 unit: setup ## the tests that start no server: about a minute

@@ -7,6 +7,7 @@ import os
 import secrets
 import shutil
 import tempfile
+from collections import Counter
 from collections.abc import Iterator
 from functools import cached_property
 
@@ -81,20 +82,25 @@ THOROUGH = (
     "tests/spark/test_transform_worker.py",
 )
 """These tests take minutes, and say of the whole what others say of its parts: they are marked `thorough`."""
+CASES = 2
+"""Of a test with more cases that need a server, the others are marked `thorough`; each story is a test of its own."""
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark the tests that start a server, and those that run on PostgreSQL 15 as well, before `-m` chooses."""
     versions: dict[object, set[object]] = {}
+    cases: Counter[object] = Counter()
     for item in items:
         versions.setdefault(getattr(item, "function", None), set()).add(_version(item))
     for item in items:
         is_second = _version(item) == 15 and 18 in versions[getattr(item, "function", None)]
-        if is_second or item.nodeid.startswith(THOROUGH):
-            item.add_marker("thorough")
         if SERVERS & set(getattr(item, "fixturenames", ())):
             item.add_marker("server")
+            if not is_second and not item.nodeid.startswith("tests/stories/"):
+                cases[getattr(item, "function", None)] += 1
+        if is_second or item.nodeid.startswith(THOROUGH) or cases[getattr(item, "function", None)] > CASES:
+            item.add_marker("thorough")
 
 
 def _version(item: pytest.Item) -> object:
