@@ -63,8 +63,10 @@ SERVERS = {"private_server", "pg18", "pg15", "databases", "spark", "runner", "ai
 
 
 THOROUGH = (
+    "tests/airflow/streams/test_five_clients_dag.py",
     "tests/airflow/test_airflow_connections.py",
     "tests/airflow/test_airflow_secrets.py",
+    "tests/airflow/test_assets.py",
     "tests/airflow/test_local_app.py",
     "tests/airflow/test_new_target.py",
     "tests/airflow/test_readme.py",
@@ -74,6 +76,7 @@ THOROUGH = (
     "tests/conformance/test_killed.py",
     "tests/conformance/test_suspended.py",
     "tests/demo/",
+    "tests/flow/streams/test_sync_capture_order.py",
     "tests/histories/",
     "tests/security/test_secrets.py",
     "tests/spark/test_cluster.py",

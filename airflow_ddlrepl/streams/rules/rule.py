@@ -13,7 +13,6 @@ from airflow_ddlrepl.streams.condition.problems import ConditionProblem
 from airflow_ddlrepl.streams.condition.variables import LCR_VARIABLES, Variables
 from airflow_ddlrepl.streams.evaluation.keys import KeyIndex
 from airflow_ddlrepl.streams.messages import Command, DdlLcr, Message, RowLcr, UserMessage
-from airflow_ddlrepl.streams.parsing.parser import parse
 from airflow_ddlrepl.streams.rules.apply_settings import ENQUEUE, EXECUTE
 from airflow_ddlrepl.streams.transformations.declared import Declared
 
@@ -123,6 +122,8 @@ def make_rule(
     case: NameCase = NameCase.UPPER,
 ) -> Rule:
     """Return a rule whose condition a person has written. Raises RuleError, with the place in the text."""
+    from airflow_ddlrepl.streams.parsing.parser import parse  # its library is not where Spark's workers run
+
     if text is None:
         text = ""
     try:
