@@ -22,6 +22,7 @@ from dataclasses import dataclass, replace
 from airflow_ddlrepl.failpoint import FAIL_POINTS
 from tests.chaos.jobs import Done, Job, work_off
 from tests.chaos.life import KILLS
+from tests.support.crashing import OF_STREAMS
 
 
 @dataclass
@@ -83,7 +84,7 @@ def main() -> int:
         points = [
             point
             for point in FAIL_POINTS
-            if not point.startswith(("rewind.", "reread.", "ledger.", "isolated.", "cutover.", "sync_capture."))
+            if not point.startswith(("rewind.", "reread.", "ledger.", "isolated.", "cutover.", *OF_STREAMS))
         ]
     jobs = wanted(points or [], given)
     count = Count()

@@ -24,6 +24,7 @@ from airflow_ddlrepl.failpoint import FAIL_POINTS
 from airflow_ddlrepl.repository.repository import Repository
 from tests.conftest import Databases
 from tests.support.attempts import SLEPT, Attempt, attempt, stopped_at
+from tests.support.crashing import OF_STREAMS
 from tests.support.refusing import ask
 from tests.support.replica import Replica, lasting
 
@@ -36,7 +37,8 @@ START = (
 )
 TRACES = "select what, n, count(*) from log group by 1, 2 order by 1, 2"
 RARE = (
-    *("apply.", "keep.", "activate.", "save.", "rewind.", "reread.", "ledger."),
+    *OF_STREAMS,
+    *("keep.", "activate.", "save.", "rewind.", "reread.", "ledger."),
     *(
         "capture.published",
         "capture.advanced",
@@ -45,7 +47,6 @@ RARE = (
         "integrate.sequences",
         "isolated.",
         "cutover.",
-        "sync_capture.",
     ),
 )
 POINTS = [name for name in FAIL_POINTS if not name.startswith(RARE)]
