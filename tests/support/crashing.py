@@ -17,7 +17,7 @@ from airflow_ddlrepl.ports.work import InProcess
 
 SECONDS = 60
 OF_STREAMS = ("apply.", "instantiate.", "propagate.", "sync_capture.")
-"""Fail points that only a channel with clients of Streams comes to: tests/flow/streams and tests/chaos kill it there."""
+"""Fail points that only channels with clients of Streams come to; their own tests kill them there."""
 processes = multiprocessing.get_context("forkserver")
 processes.set_forkserver_preload(["airflow_ddlrepl.flow", "psycopg", "adbc_driver_postgresql.dbapi", "alembic"])
 
