@@ -11,10 +11,11 @@ import json
 import re
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import datetime
 
-from airflow_ddlrepl.errors import TrailError
+from airflow_ddlrepl.errors import DdlReplError, TrailError
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.trail.manifest import Blob, Segment
@@ -103,10 +104,25 @@ class Trail(SegmentReader):
             self.check_size(blob)
 
     def discard(self, epoch: int, low: Position, token: int) -> None:
-        """Delete the files that this run wrote for a segment that it never published."""
+        """Delete the files that this run wrote for a segment and that no manifest names."""
+        published = self.find(epoch, low)
+        named = {blob.path for blob in published.blobs()} if published else set()
         for path in self.place.walk(data_folder(epoch, low)):
-            if path.rpartition("/")[2].split("-")[1:2] == [str(token)]:
+            if path not in named and path.rpartition("/")[2].split("-")[1:2] == [str(token)]:
                 self.place.remove(path)
+
+    @contextmanager
+    def discarded_on_failure(self, epoch: int, low: Position, token: int) -> Iterator[None]:
+        """Inside this `with` an error deletes what this run wrote for a segment and no manifest names.
+
+        On a full disk the next try needs the room. The first error matters more than one of the deletion.
+        """
+        try:
+            yield
+        except Exception:
+            with suppress(DdlReplError):
+                self.discard(epoch, low, token)
+            raise
 
     def expire(self, before: Position) -> int:
         """Delete the segments that end at or before the position, in every epoch, and return how many.

@@ -10,9 +10,10 @@ from __future__ import annotations
 import io
 import json
 import uuid
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -53,6 +54,24 @@ class Layout:
     shape: Table | None = None
     variant: int = 0
     is_transformed: bool = False
+
+
+class Discardable(Protocol):
+    """A discardable writer can delete what it has written so far."""
+
+    def discard(self) -> None:
+        """Delete what was written so far, because the part failed."""
+        ...
+
+
+@contextmanager
+def undone_on_failure(writer: Discardable) -> Iterator[None]:
+    """Inside this `with` whatever ends it deletes what a writer has written: no manifest will name it."""
+    try:
+        yield
+    except BaseException:
+        writer.discard()
+        raise
 
 
 class PartWriter:

@@ -23,7 +23,7 @@ from airflow_ddlrepl.config.sections.adapt_actions import Action, AdaptAction
 from airflow_ddlrepl.config.sections.db_sequences import DbSequence
 from airflow_ddlrepl.config.sections.ddl_replay import ReplayEntry, require_no_overlap
 from airflow_ddlrepl.config.sections.location import default_repository, default_trail, redact
-from airflow_ddlrepl.config.sections.places import Source, Target
+from airflow_ddlrepl.config.sections.places import Place, Source, Target
 from airflow_ddlrepl.config.sections.policies import (
     DdlCapture,
     Defaults,
@@ -117,9 +117,7 @@ class Channel(Section):
 
     @field_validator("replay_ddl")
     @classmethod
-    def _no_table_is_also_adapted(
-        cls, value: tuple[ReplayEntry, ...], known: ValidationInfo
-    ) -> tuple[ReplayEntry, ...]:
+    def _no_table_is_also_adapted(cls, value: Any, known: ValidationInfo) -> Any:
         _require_no_table_twice(value, known.data)
         return value
 
@@ -155,7 +153,11 @@ class Channel(Section):
 
     def target(self, name: str) -> Target:
         """Return the target, or replay, of that name. Raises KeyError when there is none."""
-        return {target.name: target for target in _databases(self)}[name]
+        return {target.name: target for target in self.targets_and_replays}[name]
+
+    def place(self, name: str) -> Place:
+        """Return the target, replay or target of an apply process of that name. Raises KeyError when there is none."""
+        return {place.name: place for place in _databases(self)}[name]
 
     def target_name(self, target: str, name: TableName) -> TableName:
         """Return the name that a source's table has at a target or replay.
@@ -219,10 +221,7 @@ class Channel(Section):
         return mapped_rows.parameters_of(table, self.source.extract, self.target(target).replicat)
 
     def holder(self, name: str) -> str:
-        """Return the name under which a target's database stores its position; a replay has one of its own.
-
-        A replay may be in the database of a target.
-        """
+        """Return the name under which a database stores a target's position; a replay, maybe there too, has its own."""
         return f"{self.name}@{name}" if self.is_replay(name) else self.name
 
     def with_replay_like(self, target: str) -> Channel:
@@ -243,8 +242,9 @@ class Channel(Section):
 
     def replays_at(self, target: str, name: TableName) -> bool:
         """Return whether a target runs the text of the statements on a table, named as at the source."""
-        runs_texts = self.target(target).replicat or self.replays_text(name)
-        return bool(runs_texts) and not _is_unlike_source(self, target, name)
+        return bool(self.target(target).replicat or self.replays_text(name)) and not _is_unlike_source(
+            self, target, name
+        )
 
     def source_actions(self) -> tuple[AdaptAction, ...]:
         """Return the actions at the source, those of the source before those of the channel."""
@@ -309,7 +309,7 @@ def _require_no_table_twice(entries: tuple[ReplayEntry, ...], data: dict[str, An
     require_no_overlap(entries, lists, properties, {place: target.schemas for place, target in _numbered(data)})
 
 
-def _databases(channel: Channel) -> tuple[Target, ...]:
+def _databases(channel: Channel) -> tuple[Place, ...]:
     """Return every database that the channel writes to, in whichever way."""
     return (*channel.targets_and_replays, *(channel.streams.targets if channel.streams else ()))
 

@@ -64,17 +64,22 @@ class Source(Section):
         return any_matches(self.tables, name) and not any_matches(self.exclude, name)
 
 
-class Target(Section):
-    """This section names a database that changes go to."""
+class Place(Section):
+    """This section names a database that is written to, and says how long a statement waits for locks there."""
 
     name: str = Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]{0,39}$", description="unique in the channel, never changed")
     location: Location
+    lock_timeout: Seconds = Field(
+        5, ge=1, le=3600, description="how long a statement waits for a lock; it is tried again, then reported"
+    )
+
+
+class Target(Place):
+    """This section names a database that changes go to."""
+
     schemas: dict[str, str] = Field({}, description="source schema: target schema; others have the same name")
     existing_tables: ExistingTables = Field(
         ExistingTables.REFUSE, description="what to do when the target already has a table of that name with rows"
-    )
-    lock_timeout: Seconds = Field(
-        5, ge=1, le=3600, description="how long a statement waits for a lock; it is tried again, then reported"
     )
     on_error: OnError = Field(
         OnError.SUSPEND_TABLE,

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, field_validator
 
 from airflow_ddlrepl.config.base.section import Seconds
-from airflow_ddlrepl.config.sections.places import Target
+from airflow_ddlrepl.config.sections.places import Place
 from airflow_ddlrepl.config.streams.procedure import StreamsType
 from airflow_ddlrepl.config.streams.section import StreamsParameters
 
@@ -16,17 +16,10 @@ _FUNCTION = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*|sql:.+")
 _CAPTURES = ("create_capture",)
 
 
-class ApplyTarget(Target):
+class ApplyTarget(Place):
     """A database that an apply process writes to, transaction by transaction."""
 
     apply: str = Field(min_length=1, description="the name of the apply process, as the calls have it")
-
-    @model_validator(mode="after")
-    def _rules_decide(self) -> ApplyTarget:
-        for key in ("schemas", "adapt_ddl", "rules", "replicat", "existing_tables", "on_error", "suspended_log"):
-            if key in self.model_fields_set:
-                raise ValueError(f"{key} is not for a target of streams: the rules of its apply process decide")
-        return self
 
 
 class Streams(StreamsParameters):

@@ -17,20 +17,13 @@ from airflow_ddlrepl.flow.run.stage import stage
 from airflow_ddlrepl.flow.sequences.replicate import bring_all, has_sequence_changes
 from airflow_ddlrepl.flow.snapshots.archive import renew
 from airflow_ddlrepl.flow.snapshots.retention import expire
-from airflow_ddlrepl.flow.streams.apply_process.apply import apply, has_lcrs
 from airflow_ddlrepl.flow.targets.readiness import has_new_target, prepared_targets
 from airflow_ddlrepl.model.position import Position
 
 
 @stage("integrate")
 def integrate(run: RunContext, until: Position | None = None) -> Integrated:
-    """Merge the rows up to the captured position into every target that takes them. until: not beyond it.
-
-    A channel with clients of Streams has apply processes for it.
-    """
-    if run.channel.streams is not None:
-        found = apply(run)
-        return Integrated(found.changes, found.positions, found.seconds, discarded=found.discarded)
+    """Merge the rows up to the captured position into every target that takes them. until: not beyond it."""
     started = time.monotonic()
     total = Applied()
     positions: dict[str, Position] = {}
@@ -50,7 +43,7 @@ def integrate(run: RunContext, until: Position | None = None) -> Integrated:
     expired = 0
     with isolation.one():
         renew(run)
-        if retained and retained.keys() == {target.name for target in run.channel.targets}:
+        if retained.keys() == {target.name for target in run.channel.targets}:
             expired = expire(run, min(retained.values()))
     isolation.end()
     seconds = round(time.monotonic() - started, 2)
@@ -61,8 +54,6 @@ def integrate(run: RunContext, until: Position | None = None) -> Integrated:
 def has_rows(run: RunContext) -> bool:
     """Does a target lack rows or events that are captured, or is one new? An idle one is moved up, with sequences."""
     run.captured()
-    if run.channel.streams is not None:
-        return has_lcrs(run)
     if has_new_target(run):
         return True
     logs = pending_logs(run)

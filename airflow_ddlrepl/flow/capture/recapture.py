@@ -10,7 +10,7 @@ from airflow_ddlrepl.config.sections.ignored_sessions import of_labels
 from airflow_ddlrepl.errors import ConfigError, SourceError, TrailError
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.capture.log_continuity import follow
-from airflow_ddlrepl.flow.capture.window import STORED, files_gone_on_failure, touches, window_of
+from airflow_ddlrepl.flow.capture.window import STORED, touches, window_of
 from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.run.disk_space import needing
 from airflow_ddlrepl.flow.run.shared_storage import check_arrived
@@ -84,7 +84,7 @@ def reread(run: RunContext, row: SegmentRow) -> None:
     """
     follow(run)
     with (
-        files_gone_on_failure(run, row.low),
+        run.trail.discarded_on_failure(run.epoch, row.low, run.token),
         needing(run.positions.distance(row.low, row.high), "of log in this segment"),
     ):
         window = window_of(run, row.low, row.high, run.channel.trail)

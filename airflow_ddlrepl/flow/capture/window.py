@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from airflow_ddlrepl.capture.drift import Inspection, sees_all, with_snapshot
 from airflow_ddlrepl.config.sections.policies import CaptureFormat
 from airflow_ddlrepl.engines.source import LogWindow
-from airflow_ddlrepl.errors import DdlReplError, DiskFull, RuleError
+from airflow_ddlrepl.errors import RuleError
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.capture.drift_check import enrolled, find_drift
 from airflow_ddlrepl.flow.capture.log_continuity import require_retained
@@ -55,15 +54,16 @@ class Window:
 
 def capture_window(run: RunContext, low: Position, high: Position, inspection: Inspection, *, is_last: bool) -> Window:
     """Read the log of [low, high) into the trail and make it part of the channel; an empty window moves it on only."""
-    with files_gone_on_failure(run, low), needing(run.positions.distance(low, high), "of log in this window"):
-        segment = _read(run, low, high, inspection, is_last=is_last)
-        if not segment.is_empty:
-            reach("capture.files")
-        run.check_lock()
-    if segment.is_empty:
-        run.repository.set_position(run.channel.name, run.token, CAPTURED, high)
-        return Window(segment)
-    published = _publish(run, segment)
+    with run.trail.discarded_on_failure(run.epoch, low, run.token):
+        with needing(run.positions.distance(low, high), "of log in this window"):
+            segment = _read(run, low, high, inspection, is_last=is_last)
+            if not segment.is_empty:
+                reach("capture.files")
+            run.check_lock()
+        if segment.is_empty:
+            run.repository.set_position(run.channel.name, run.token, CAPTURED, high)
+            return Window(segment)
+        published = run.trail.publish(segment, run.check_lock)
     reach("capture.manifest")
     return register(run, published)
 
@@ -104,27 +104,6 @@ def _captured(run: RunContext, window: LogWindow) -> Sequence[Part]:
         shapes = run.source.catalog.inspect(sorted(run.source.membership.published()))
         rules = replace(window.rules, tables=(*window.rules.tables, *shapes))
         return run.source.capture(replace(window, rules=rules), run.runner)
-
-
-@contextmanager
-def files_gone_on_failure(run: RunContext, low: Position) -> Iterator[None]:
-    """Remove what this run wrote of a window that failed: on a full disk the next try needs the room."""
-    try:
-        yield
-    except Exception:
-        with suppress(DdlReplError):
-            run.trail.discard(run.epoch, low, run.token)
-        raise
-
-
-def _publish(run: RunContext, segment: Segment) -> Segment:
-    try:
-        return run.trail.publish(segment, run.check_lock)
-    except DiskFull:
-        with suppress(DdlReplError):
-            if run.trail.find(segment.epoch, segment.low) is None:
-                run.trail.discard(segment.epoch, segment.low, run.token)
-        raise
 
 
 def window_of(run: RunContext, low: Position, high: Position, trail_url: str) -> LogWindow:

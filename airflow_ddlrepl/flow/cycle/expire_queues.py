@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 
-from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.flow.snapshots.retention import expire
 from airflow_ddlrepl.flow.streams.apply_process.apply import apply_process
@@ -44,7 +43,6 @@ def _expire_feed(run: RunContext, feed: Feed, passed: Position, age: timedelta) 
     if before is None:
         return 0
     run.check_lock()
-    reach("keep.repository")
     return feed.trail.expire(before)
 
 

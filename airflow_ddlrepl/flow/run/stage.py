@@ -24,7 +24,7 @@ WHEN_CUT_OVER = frozenset(("cutover", "reopen", "deactivate"))
 """These stages run although applications use the targets; each other one raises CannotCutOver CUT-101."""
 
 
-OF_TARGETS = frozenset(("adapt", "refresh", "isolate", "rewind", "cutover", "reopen", "retry", "give up"))
+OF_TARGETS = frozenset(("adapt", "refresh", "integrate", "isolate", "rewind", "cutover", "reopen", "retry", "give up"))
 """These stages are about the section `targets` of a channel file, which a channel with `streams` does not have."""
 
 

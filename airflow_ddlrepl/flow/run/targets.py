@@ -105,7 +105,7 @@ class ChannelTargets:
         if found is None or found.is_closed:
             seconds = AGAIN_SECONDS if name in self._reported else None
             try:
-                location = resolve(self.channel.target(name).location)
+                location = resolve(self.channel.place(name).location)
                 found = self._connected[name] = engine(location).target(self.channel, name, location, seconds)
             except (Unreachable, ConfigError) as error:
                 raise about_target(name, error) from None

@@ -67,7 +67,7 @@ class StreamsClients:
     def environment(self) -> Environment:
         """Return the rules, rule sets and clients that the calls make. Raises RuleError (RUL-…) as the calls do."""
         columns = {f"{table.name.schema}.{table.name.name}": kinds_of(table, self.values) for table in self.tables}
-        return environment_of(self.section, CASE, columns)
+        return _environment(self.section, columns)
 
     @property
     def values(self) -> ChangeValues:
@@ -153,6 +153,20 @@ class StreamsClients:
                 hint="name the queue of a capture, or add a propagation whose destination it is",
             )
         return found
+
+
+_newest: tuple[Streams, Mapping[str, Mapping[str, Kind]], Environment] | None = None
+
+
+def _environment(section: Streams, columns: Mapping[str, Mapping[str, Kind]]) -> Environment:
+    """Return the environment that a section's calls make; stages, windows and tasks of a process ask for the same one.
+
+    Thousands of rules take seconds to be parsed; nobody changes an environment that a channel has.
+    """
+    global _newest
+    if _newest is None or _newest[0] != section or _newest[1] != columns:
+        _newest = (section, columns, environment_of(section, CASE, columns))
+    return _newest[2]
 
 
 def kinds_of(table: Table, values: ChangeValues) -> Mapping[str, Kind]:

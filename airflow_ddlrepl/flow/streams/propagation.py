@@ -9,12 +9,11 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 
 from airflow_ddlrepl.config.sections.location import resolve
 from airflow_ddlrepl.engines import engine
-from airflow_ddlrepl.errors import DdlReplError, TrailError
+from airflow_ddlrepl.errors import TrailError
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.run.results import Printable
@@ -28,7 +27,7 @@ from airflow_ddlrepl.streams.messages import MessageClass
 from airflow_ddlrepl.streams.rules.client import Client, ClientKind
 from airflow_ddlrepl.trail.manifest import Part, Segment
 from airflow_ddlrepl.trail.store import Trail
-from airflow_ddlrepl.trail.writer import Layout, PartWriter
+from airflow_ddlrepl.trail.writer import Layout, PartWriter, undone_on_failure
 
 CARRIED = (EventKind.DDL, EventKind.TRUNCATE, EventKind.MESSAGE)
 """The control records that are messages of a queue; the others are about the log that was captured."""
@@ -175,18 +174,13 @@ def _pass_on(clients: StreamsClients, client: Client, feed: Feed, total: _Total)
             )
             for part in segment.parts
         ]
-        try:
+        with into.trail.discarded_on_failure(feed.epoch, segment.low, run.token):
             parts = run.runner.map(pass_on_part, tasks, f"propagate {client.name}", size=_size(segment))
             reach("propagate.files")
             run.check_lock()
             own = tuple(one.part for one in parts)
             passed = Segment(into.trail.channel, feed.epoch, run.token, segment.low, segment.high, own)
             into.trail.publish(passed, run.check_lock)
-        except Exception:
-            with suppress(DdlReplError):
-                if into.trail.find(feed.epoch, segment.low) is None:
-                    into.trail.discard(feed.epoch, segment.low, run.token)
-            raise
         reach("propagate.manifest")
         into.trail.tidy(passed)
         total.segments += 1
@@ -230,12 +224,9 @@ def pass_on_part(task: PartTask) -> PassedPart:
     part = next(one for one in source.segment(task.epoch, task.segment_low).parts if one.index == task.index)
     writer = PartWriter(destination, task.epoch, task.segment_low, task.index, task.token)
     ruled = RuledWriter(writer, task.rules, engine(f"{task.scheme}://").values)
-    try:
+    with undone_on_failure(ruled):
         _pass_on_rows(source, part, ruled, task)
         return PassedPart(ruled.finish(part.low, part.high, 0), ruled.migrated)
-    except BaseException:
-        ruled.discard()
-        raise
 
 
 def _pass_on_rows(source: Trail, part: Part, ruled: RuledWriter, task: PartTask) -> None:

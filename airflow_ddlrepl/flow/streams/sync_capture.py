@@ -7,14 +7,12 @@ run has left comes again with the same number and the same rows: each of them is
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
 import pyarrow.compute as pc
 
 from airflow_ddlrepl.engines.sync_capture import NUMBER_BITS, CapturedWindow, FeedPlace, Prepared, SyncCapture
-from airflow_ddlrepl.errors import DdlReplError, SourceError
+from airflow_ddlrepl.errors import SourceError
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.run.results import Printable
@@ -121,24 +119,13 @@ def _publish(run: RunContext, capture: SyncCapture, window: CapturedWindow, feed
     trail = feed.trail
     found = trail.find(feed.epoch, window.low)
     if found is None:
-        with _files_gone_on_failure(feed, window, run.token):
+        with trail.discarded_on_failure(feed.epoch, window.low, run.token):
             part = capture.write(window, FeedPlace(trail.url, trail.channel, feed.epoch, run.token))
             reach("sync_capture.files")
             made = Segment(trail.channel, feed.epoch, run.token, window.low, window.high, (part,))
             found = trail.publish(made, run.check_lock)
     _require_same(trail, found, window)
     trail.tidy(found)
-
-
-@contextmanager
-def _files_gone_on_failure(feed: Feed, window: CapturedWindow, token: int) -> Iterator[None]:
-    try:
-        yield
-    except Exception:
-        with suppress(DdlReplError):
-            if feed.trail.find(feed.epoch, window.low) is None:
-                feed.trail.discard(feed.epoch, window.low, token)
-        raise
 
 
 def _require_same(trail: Trail, segment: Segment, window: CapturedWindow) -> None:

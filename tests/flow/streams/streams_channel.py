@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 
 from airflow_ddlrepl import flow
@@ -37,6 +38,33 @@ BATTERY = {
     "B8": "ALTER TABLE oe.o ADD added int",
 }
 """The battery of the requirements as statements of PostgreSQL: each is one change."""
+
+EVERYTHING = set(BATTERY)
+_CELLS: dict[str, tuple[tuple[tuple[str, bool], ...], set[str]]] = {
+    "table negative": ((("global", True), ("table", False)), {"B3", "B5", "B6", "B7", "B8"}),
+    "table positive": ((("table", True),), {"B1", "B2", "B4"}),
+    "schema negative": ((("global", True), ("schema", False)), {"B7", "B8"}),
+    "schema positive": ((("schema", True),), EVERYTHING - {"B7", "B8"}),
+    "global negative": ((("global", False),), set()),
+    "global positive": ((("global", True),), EVERYTHING),
+}
+"""Levels of rules in positive (True) or negative rule sets, and the changes of the battery that a client then takes."""
+
+
+def cells(rules: Callable[..., dict[str, Any]], first: int) -> list[Any]:
+    """The six cells of one kind of client, as calls with what it takes. first: number of the first one's requirement.
+
+    rules: makes a call of a level.
+    """
+    return [
+        pytest.param(
+            [rules(level) if is_positive else rules(level, inclusion_rule=False) for level, is_positive in levels],
+            expected,
+            marks=pytest.mark.req(f"ST-T-{number:02}"),
+            id=name,
+        )
+        for number, (name, (levels, expected)) in enumerate(_CELLS.items(), first)
+    ]
 
 
 @dataclass

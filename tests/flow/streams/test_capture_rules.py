@@ -9,7 +9,7 @@ import pytest
 
 from airflow_ddlrepl import flow
 from airflow_ddlrepl.ports.work import InProcess
-from tests.flow.streams.streams_channel import BATTERY, BATTERY_TABLES, streams_channel
+from tests.flow.streams.streams_channel import BATTERY, BATTERY_TABLES, EVERYTHING, cells, streams_channel
 
 CAPTURE = {"streams_type": "capture", "streams_name": "cap", "queue_name": "q1", "include_ddl": True}
 
@@ -31,28 +31,7 @@ def call(level: str, **more: Any) -> dict[str, Any]:
     return {f"add_{level}_rules": {**about, **CAPTURE, **more}}
 
 
-EVERYTHING = set(BATTERY)
-CELLS = [
-    pytest.param(
-        [call("global"), call("table", inclusion_rule=False)],
-        {"B3", "B5", "B6", "B7", "B8"},
-        marks=pytest.mark.req("ST-T-01"),
-        id="table negative",
-    ),
-    pytest.param([call("table")], {"B1", "B2", "B4"}, marks=pytest.mark.req("ST-T-02"), id="table positive"),
-    pytest.param(
-        [call("global"), call("schema", inclusion_rule=False)],
-        {"B7", "B8"},
-        marks=pytest.mark.req("ST-T-03"),
-        id="schema negative",
-    ),
-    pytest.param([call("schema")], EVERYTHING - {"B7", "B8"}, marks=pytest.mark.req("ST-T-04"), id="schema positive"),
-    pytest.param([call("global", inclusion_rule=False)], set(), marks=pytest.mark.req("ST-T-05"), id="global negative"),
-    pytest.param([call("global")], EVERYTHING, marks=pytest.mark.req("ST-T-06"), id="global positive"),
-]
-
-
-@pytest.mark.parametrize(("calls", "expected"), CELLS)
+@pytest.mark.parametrize(("calls", "expected"), cells(call, 1))
 def test_each_level_takes_or_discards_its_changes(
     calls: list[dict[str, Any]], expected: set[str], databases: Any, tmp_path: Path
 ) -> None:

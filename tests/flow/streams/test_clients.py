@@ -79,7 +79,7 @@ def test_a_channel_without_the_section_has_no_clients(tmp_path: Path) -> None:
     ("sections", "text"),
     [
         ({"functions": {"hr.f": "no place"}}, "is no place of a function"),
-        ({"targets": [{"name": "a", "location": NOWHERE, "apply": "x", "schemas": {"a": "b"}}]}, "schemas is not for"),
+        ({"targets": [{"name": "a", "location": NOWHERE, "apply": "x", "schemas": {"a": "b"}}]}, "schemas"),
         ({"place": {"ddl": "relations"}}, "rules need the shapes of tables"),
     ],
     ids=["function", "target", "relations"],

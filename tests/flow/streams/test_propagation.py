@@ -11,8 +11,15 @@ from airflow_ddlrepl import flow
 from airflow_ddlrepl.errors import TrailError
 from airflow_ddlrepl.flow.streams.clients import StreamsClients
 from airflow_ddlrepl.flow.streams.propagation import has_messages, propagate
-from tests.flow.streams.streams_channel import BATTERY, BATTERY_TABLES, StreamsChannel, streams_channel
-from tests.flow.streams.test_capture_rules import EVERYTHING, taken
+from tests.flow.streams.streams_channel import (
+    BATTERY,
+    BATTERY_TABLES,
+    EVERYTHING,
+    StreamsChannel,
+    cells,
+    streams_channel,
+)
+from tests.flow.streams.test_capture_rules import taken
 
 ALL = {"add_global_rules": {"streams_type": "capture", "streams_name": "cap", "queue_name": "q1", "include_ddl": True}}
 PROPAGATION = {"streams_name": "prop", "source_queue_name": "q1", "destination_queue_name": "q2", "include_ddl": True}
@@ -29,27 +36,7 @@ def begun(channel: StreamsChannel) -> StreamsChannel:
     return channel
 
 
-CELLS = [
-    pytest.param(
-        [call("global"), call("table", inclusion_rule=False)],
-        {"B3", "B5", "B6", "B7", "B8"},
-        marks=pytest.mark.req("ST-T-10"),
-        id="table negative",
-    ),
-    pytest.param([call("table")], {"B1", "B2", "B4"}, marks=pytest.mark.req("ST-T-11"), id="table positive"),
-    pytest.param(
-        [call("global"), call("schema", inclusion_rule=False)],
-        {"B7", "B8"},
-        marks=pytest.mark.req("ST-T-12"),
-        id="schema negative",
-    ),
-    pytest.param([call("schema")], EVERYTHING - {"B7", "B8"}, marks=pytest.mark.req("ST-T-13"), id="schema positive"),
-    pytest.param([call("global", inclusion_rule=False)], set(), marks=pytest.mark.req("ST-T-14"), id="global negative"),
-    pytest.param([call("global")], EVERYTHING, marks=pytest.mark.req("ST-T-15"), id="global positive"),
-]
-
-
-@pytest.mark.parametrize(("calls", "expected"), CELLS)
+@pytest.mark.parametrize(("calls", "expected"), cells(call, 10))
 def test_each_level_passes_on_or_discards_its_changes(
     calls: list[dict[str, Any]], expected: set[str], databases: Any, tmp_path: Path
 ) -> None:

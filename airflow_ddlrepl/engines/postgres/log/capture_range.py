@@ -43,7 +43,7 @@ from airflow_ddlrepl.queues.ruled_writer import ClientRules, RuledWriter
 from airflow_ddlrepl.queues.transactions import TransactionFacts
 from airflow_ddlrepl.trail.manifest import Part
 from airflow_ddlrepl.trail.store import Trail
-from airflow_ddlrepl.trail.writer import PartWriter
+from airflow_ddlrepl.trail.writer import PartWriter, undone_on_failure
 
 IN_USE = "55006"
 _ENCODINGS = {"UTF8": "utf-8", "SQL_ASCII": "utf-8", "LATIN1": "iso8859-1", "LATIN9": "iso8859-15", "EUC_JP": "euc_jp"}
@@ -127,11 +127,8 @@ def capture_range(task: RangeTask) -> Part:
     ignored = IgnoredTransactions(task.ignored)
     while True:
         writer = _writer(task)
-        try:
+        with undone_on_failure(writer):
             part = _capture(task, writer, ignored)
-        except BaseException:
-            writer.discard()
-            raise
         if not ignored.late:
             reach("capture.range")
             return part

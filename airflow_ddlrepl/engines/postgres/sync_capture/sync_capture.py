@@ -13,7 +13,7 @@ from airflow_ddlrepl.engines.sync_capture import CapturedWindow, FeedPlace, Prep
 from airflow_ddlrepl.queues.ruled_writer import ClientRules
 from airflow_ddlrepl.trail.manifest import Part
 from airflow_ddlrepl.trail.store import Trail
-from airflow_ddlrepl.trail.writer import PartWriter
+from airflow_ddlrepl.trail.writer import PartWriter, undone_on_failure
 
 if TYPE_CHECKING:
     from airflow_ddlrepl.engines.postgres.connection.connect import Connection
@@ -39,11 +39,8 @@ class PostgresSyncCapture:
     def write(self, window: CapturedWindow, place: FeedPlace) -> Part:
         """Write the rows of the open window into files of a feed."""
         writer = PartWriter(Trail(place.trail_url, place.trail), place.epoch, window.low, 0, place.token)
-        try:
+        with undone_on_failure(writer):
             return write_rows(self._windows, window, writer)
-        except BaseException:
-            writer.discard()
-            raise
 
     def close_window(self, window: CapturedWindow) -> None:
         """Delete the rows of a window, which must be in a published segment."""

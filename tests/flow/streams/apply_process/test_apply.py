@@ -12,10 +12,17 @@ import pytest
 
 from airflow_ddlrepl import flow
 from airflow_ddlrepl.errors import ApplyError, RuleError
-from airflow_ddlrepl.flow.apply.integrate import has_rows
+from airflow_ddlrepl.flow.streams.apply_process.apply import has_lcrs
 from airflow_ddlrepl.flow.streams.propagation import propagate
 from airflow_ddlrepl.streams.messages import RowLcr
-from tests.flow.streams.streams_channel import BATTERY, BATTERY_TABLES, StreamsChannel, streams_channel
+from tests.flow.streams.streams_channel import (
+    BATTERY,
+    BATTERY_TABLES,
+    EVERYTHING,
+    StreamsChannel,
+    cells,
+    streams_channel,
+)
 from tests.postgres.apply_lcrs.applying import ask
 from tests.support.crashing import start
 from tests.support.replica import run
@@ -25,7 +32,6 @@ CAPTURED = {
 }
 APPLY = {"streams_type": "apply", "streams_name": "apply_hr", "queue_name": "q1", "source_database": "dbs1"}
 GOES_ON = {"set_parameter": {"apply_name": "apply_hr", "parameter": "disable_on_error", "value": "N"}}
-EVERYTHING = set(BATTERY)
 
 
 def rules(level: str, **more: Any) -> dict[str, Any]:
@@ -64,37 +70,16 @@ def applied(target: str) -> set[str]:
     return {name for name, query in marks.items() if ask(target, query)}
 
 
-CELLS = [
-    pytest.param(
-        [rules("global"), rules("table", inclusion_rule=False)],
-        {"B3", "B5", "B6", "B7", "B8"},
-        marks=pytest.mark.req("ST-T-16"),
-        id="table negative",
-    ),
-    pytest.param([rules("table")], {"B1", "B2", "B4"}, marks=pytest.mark.req("ST-T-17"), id="table positive"),
-    pytest.param(
-        [{"add_subset_rules": {"table_name": "hr.t", "dml_condition": "k = 1", **APPLY}}],
-        {"B1"},
-        marks=pytest.mark.req("ST-T-17"),
-        id="subset",
-    ),
-    pytest.param(
-        [rules("global"), rules("schema", inclusion_rule=False)],
-        {"B7", "B8"},
-        marks=pytest.mark.req("ST-T-18"),
-        id="schema negative",
-    ),
-    pytest.param(
-        [rules("schema")], EVERYTHING - {"B7", "B8"}, marks=pytest.mark.req("ST-T-19", "ST-R-11"), id="schema positive"
-    ),
-    pytest.param(
-        [rules("global", inclusion_rule=False)], set(), marks=pytest.mark.req("ST-T-20"), id="global negative"
-    ),
-    pytest.param([rules("global")], EVERYTHING, marks=pytest.mark.req("ST-T-21"), id="global positive"),
-]
+SUBSET = pytest.param(
+    [{"add_subset_rules": {"table_name": "hr.t", "dml_condition": "k = 1", **APPLY}}],
+    {"B1"},
+    marks=pytest.mark.req("ST-T-17"),
+    id="subset",
+)
 
 
-@pytest.mark.parametrize(("calls", "expected"), CELLS)
+@pytest.mark.req("ST-R-11")
+@pytest.mark.parametrize(("calls", "expected"), [*cells(rules, 16), SUBSET])
 def test_each_level_applies_or_discards_its_changes(
     calls: list[dict[str, Any]], expected: set[str], databases: Any, tmp_path: Path
 ) -> None:
@@ -263,9 +248,9 @@ def test_a_cycle_and_the_status_say_what_was_applied_and_what_waits(databases: A
     assert "target site2, written by apply process apply_hr: capture at" in found.text()
     channel.at_source("INSERT INTO hr.t VALUES (3, 3, 'three')")
     channel.stage(flow.capture)
-    assert channel.stage(has_rows)
-    assert channel.stage(flow.integrate).rows == {"insert": 1}
-    assert not channel.stage(has_rows)
+    assert channel.stage(has_lcrs)
+    assert channel.stage(flow.apply_queues).changes == {"insert": 1}
+    assert not channel.stage(has_lcrs)
 
 
 @pytest.mark.parametrize("point", ["apply.transaction", "apply.altered", "apply.committed", "apply.error_stored"])
