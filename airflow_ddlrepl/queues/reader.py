@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from heapq import merge
 from itertools import count, groupby
 from typing import NamedTuple
@@ -16,12 +16,13 @@ from airflow_ddlrepl.model.position import LogKey
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.ports.change_values import ChangeValues
 from airflow_ddlrepl.queues.ddl_lcrs import ddl_lcrs
-from airflow_ddlrepl.queues.lcr_batch import LcrBatch, value_text
+from airflow_ddlrepl.queues.exact_texts import with_texts
+from airflow_ddlrepl.queues.lcr_batch import LcrBatch
 from airflow_ddlrepl.queues.messages import is_message, message_in
 from airflow_ddlrepl.queues.row_messages import queued_rows
 from airflow_ddlrepl.queues.stage import ClientStage
 from airflow_ddlrepl.queues.transactions import TransactionFacts
-from airflow_ddlrepl.streams.messages import Message, MessageClass, RowLcr
+from airflow_ddlrepl.streams.messages import Message, MessageClass
 from airflow_ddlrepl.trail.manifest import RowFile, Segment
 from airflow_ddlrepl.trail.store import Trail
 from airflow_ddlrepl.trail.writer import Layout
@@ -167,14 +168,6 @@ class QueueReader:
 def _of_event(event: Event, database: str) -> Sequence[Message]:
     """Return the message of a control record, if it is one: the first LCR of a statement, or an application's own."""
     return [message_in(event)] if is_message(event) else ddl_lcrs(event, database)[:1]
-
-
-def with_texts(message: Message) -> Message:
-    """Return a message with the values of a row LCR as texts, as queues have them."""
-    if not isinstance(message, RowLcr):
-        return message
-    old, new = ({name: value_text(one) for name, one in image.items()} for image in (message.old, message.new))
-    return replace(message, old=old, new=new)
 
 
 def _messages(items: Iterator[_Item]) -> Iterator[Queued]:

@@ -15,7 +15,8 @@ from airflow_ddlrepl.errors import RuleError
 from airflow_ddlrepl.model.change import Op
 from airflow_ddlrepl.model.table import Column
 from airflow_ddlrepl.ports.change_values import ChangeValues
-from airflow_ddlrepl.queues.lcr_batch import LcrBatch, absent_bitmap, free_id, type_of_value, value_text
+from airflow_ddlrepl.queues.exact_texts import exact_text, stays
+from airflow_ddlrepl.queues.lcr_batch import LcrBatch, absent_bitmap, free_id, type_of_value
 from airflow_ddlrepl.queues.transactions import TransactionFacts
 from airflow_ddlrepl.streams.evaluation.row_batch import WHOLE, RowBatch
 from airflow_ddlrepl.streams.messages import MessageClass, RowLcr
@@ -53,7 +54,7 @@ def queued_rows(
     if is_typed:
         typed = batch.typed(values) if compared is None else batch.typed_or_text(values, compared)
         odd = [] if compared is None else list(_odd_values(batch, typed, values))
-    rows = _rows(batch, facts, database, with_texts(batch, values), typed, message_class)
+    rows = _rows(batch, facts, database, batch_of_texts(batch, values), typed, message_class)
     for place, row in enumerate(rows):
         lcr = row.typed
         for side, name, found in odd:
@@ -104,7 +105,7 @@ def _rows(
         yield QueuedRow(int(lsn[place]), int(seq[place]), text, one)
 
 
-def with_texts(batch: LcrBatch, values: ChangeValues) -> LcrBatch:
+def batch_of_texts(batch: LcrBatch, values: ChangeValues) -> LcrBatch:
     """Return a batch with all values as texts. Raises RuleError RUL-131 for a type whose text is not known."""
     rows = batch.rows
     for layout, column in batch.columns():
@@ -197,7 +198,8 @@ def _columns(
             value
             for row, _, lcr in rows
             for image in ("new", "old")
-            if (value := getattr(lcr, image).get(name)) is not None and not _stays(row, image, name, value)
+            if (value := getattr(lcr, image).get(name)) is not None
+            and not stays(getattr(row.typed, image), name, value)
         ]
         column = known.get(name)
         if column is None:
@@ -243,25 +245,6 @@ def _before(lcr: RowLcr, names: Iterable[str], keys: Sequence[str]) -> int:
     return 1 if keys and all(name in lcr.old for name in keys) else 0
 
 
-def _stays(row: QueuedRow, image: str, name: str, value: Any) -> bool:
-    """Return whether a function has left a value as it was."""
-    before = getattr(row.typed, image)
-    if name not in before:
-        return False
-    found = before[name]
-    return found is value or (found == value and type(found) is type(value))
-
-
 def _text(row: QueuedRow, lcr: RowLcr, image: str, name: str) -> str | None:
-    value = getattr(lcr, image).get(name)
-    if _stays(row, image, name, value):
-        text = getattr(row.texts, image)[name]
-        return None if text is None else str(text)
-    try:
-        return value_text(value)
-    except ValueError as error:
-        raise RuleError(
-            f"{name} of {lcr.owner}.{lcr.name}: {error}",
-            code="RUL-136",
-            hint="a function gives texts, numbers, booleans, dates and bytes; other values as text",
-        ) from None
+    typed, texts = getattr(row.typed, image), getattr(row.texts, image)
+    return exact_text(lcr, name, getattr(lcr, image).get(name), typed, texts)

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pyarrow.compute as pc
 
-from airflow_ddlrepl.errors import RuleError
 from airflow_ddlrepl.model.change import REPLACED, Event, EventKind, Op, why_ignored
 from airflow_ddlrepl.model.position import LogKey
 from airflow_ddlrepl.model.table import Identity
@@ -23,6 +22,7 @@ from airflow_ddlrepl.queues.ddl_lcrs import ddl_lcrs, is_of_the_system, with_lcr
 from airflow_ddlrepl.queues.lcr_batch import LcrBatch, kept_batch
 from airflow_ddlrepl.queues.message_rules import ruled_event
 from airflow_ddlrepl.queues.messages import is_message
+from airflow_ddlrepl.queues.missing_values import lacks_new_values, lacks_old_values
 from airflow_ddlrepl.queues.row_messages import batches_of, queued_rows
 from airflow_ddlrepl.queues.transactions import TransactionFacts
 from airflow_ddlrepl.streams.condition import tree
@@ -202,14 +202,9 @@ class ClientStage:
             columns = {n.column for n in rule.condition.walk() if isinstance(n, tree.ColumnValue | tree.IsAbsent)}
             if (columns <= keys and typed.least_before) or not _is_of(rule, typed):
                 continue
-            raise RuleError(
-                f"rule {rule.name} of {self.client.kind.words} {self.client.name} needs the old values of"
-                f" {', '.join(sorted(columns))}, which the log does not have of {typed.owner}.{typed.name}",
-                code="RUL-132",
-                table=f"{typed.owner}.{typed.name}",
-                hint=f"ALTER TABLE {typed.owner}.{typed.name} REPLICA IDENTITY FULL; rows that were changed before then"
-                " stay without them: load the table again",
-            )
+            what = f"rule {rule.name} of {self._who} needs the old values of {', '.join(sorted(columns))}"
+            table = f"{typed.owner}.{typed.name}"
+            raise lacks_old_values(table, f"{what}, which the log does not have of {table}")
 
 
 def _migrated(batch: RowBatch, taken: Taken) -> int:
@@ -234,10 +229,4 @@ def _require_whole_inserts(batch: LcrBatch, rows: RowBatch, action: ActionContex
     """Raise RuleError RUL-133 where an update that comes into a subset lacks values of the row."""
     if action.subset is Command.INSERT and any(flags.any() for flags in rows.absent.values()):
         names = sorted(name for name, flags in rows.absent.items() if np.any(flags))
-        raise RuleError(
-            f"an update of {batch.layout.schema}.{batch.layout.name} comes into a subset, and the log does not have its"
-            f" {', '.join(names)}",
-            code="RUL-133",
-            table=f"{batch.layout.schema}.{batch.layout.name}",
-            hint="ALTER TABLE … REPLICA IDENTITY FULL lets the log have whole rows",
-        )
+        raise lacks_new_values(f"{batch.layout.schema}.{batch.layout.name}", names)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
@@ -14,7 +14,8 @@ from airflow_ddlrepl.model.change import Event, EventKind, why_ignored
 from airflow_ddlrepl.model.position import LogKey
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.queues.ddl_lcrs import ddl_lcrs
-from airflow_ddlrepl.queues.lcr_batch import value_text
+from airflow_ddlrepl.queues.exact_texts import with_texts
+from airflow_ddlrepl.queues.missing_values import lacks_new_values, lacks_old_values
 from airflow_ddlrepl.queues.reader import Queued
 from airflow_ddlrepl.queues.stage import ClientStage
 from airflow_ddlrepl.streams.apply_message import ApplyMessage
@@ -141,7 +142,7 @@ class ApplyRules:
             why = self._passed_over(incoming.message, incoming.key)
         if why:
             if verdict.reason is Reason.MISSING_COLUMN:
-                raise _lacks_old_values(incoming.message, verdict)
+                raise lacks_old_values(_object(incoming.message), f"{_object(incoming.message)}: {verdict.why}")
             self.discarded[f"{_object(incoming.message)}: {why}"] += 1
             return None
         action = verdict.rule.action if verdict.rule is not None else ActionContext()
@@ -158,15 +159,15 @@ class ApplyRules:
         """Return a message as row migration, declared changes and the function leave it; values of a row are texts."""
         _require_whole_insert(incoming, action)
         if not action.function:
-            return _with_texts(transform(incoming.message, verdict), {}, {})
+            return with_texts(transform(incoming.message, verdict))
         before = transform(incoming.typed, verdict)
         texts = transform(incoming.message, verdict)
         (after,) = self.functions.called(action.function, before, is_array=False)
         if not isinstance(incoming.message, UserMessage) and not isinstance(after, UserMessage):
             after = replace(after, **{name: getattr(incoming.message, name) for name in _FIXED})
         if isinstance(before, RowLcr) and isinstance(texts, RowLcr):
-            return _with_texts(after, {"old": before.old, "new": before.new}, {"old": texts.old, "new": texts.new})
-        return _with_texts(after, {}, {})
+            return with_texts(after, before, texts)
+        return with_texts(after)
 
     def _for_apply(self, incoming: Queued, message: Message, action: ActionContext) -> ApplyMessage:
         shape = incoming.shape
@@ -217,16 +218,6 @@ def _with_old_key(incoming: Queued) -> Queued:
     return replace(incoming, message=replace(lcr, old=text), typed=replace(typed, old=value))
 
 
-def _lacks_old_values(message: Message, verdict: Verdict) -> RuleError:
-    return RuleError(
-        f"{_object(message)}: {verdict.why}",
-        code="RUL-132",
-        table=_object(message),
-        hint=f"ALTER TABLE {_object(message)} REPLICA IDENTITY FULL at the source; rows that were changed before then"
-        " stay without their old values: load the table again",
-    )
-
-
 def _require_whole_insert(incoming: Queued, action: ActionContext) -> None:
     """Raise RuleError RUL-133 where an update that comes into a subset lacks values of the row."""
     lcr = incoming.message
@@ -234,46 +225,7 @@ def _require_whole_insert(incoming: Queued, action: ActionContext) -> None:
         return
     missing = [one.name for one in incoming.shape.columns if one.name not in {*lcr.old, *lcr.new}]
     if lcr.command is Command.UPDATE and missing:
-        raise RuleError(
-            f"an update of {_object(lcr)} comes into a subset, and the log does not have its {', '.join(missing)}",
-            code="RUL-133",
-            table=_object(lcr),
-            hint="ALTER TABLE … REPLICA IDENTITY FULL lets the log have whole rows",
-        )
-
-
-def _with_texts(
-    message: Message, typed: Mapping[str, Mapping[str, Any]], texts: Mapping[str, Mapping[str, Any]]
-) -> Message:
-    """Return a message with texts as the values of a row: what is as before keeps its exact text.
-
-    typed, texts: the values of both images before. Raises RuleError RUL-136 for a value that no column holds.
-    """
-    if not isinstance(message, RowLcr):
-        return message
-
-    def image(side: str) -> dict[str, str | None]:
-        before, exact = typed.get(side, {}), texts.get(side, {})
-        return {
-            name: exact[name]
-            if name in before and name in exact and before[name] == value and type(before[name]) is type(value)
-            else text_of(message, name, value)
-            for name, value in getattr(message, side).items()
-        }
-
-    return replace(message, old=image("old"), new=image("new"))
-
-
-def text_of(lcr: RowLcr, column: str, value: Any) -> str | None:
-    """Return a column's value as text. Raises RuleError RUL-136 for a value that no column holds."""
-    try:
-        return value_text(value)
-    except ValueError as error:
-        raise RuleError(
-            f"{column} of {lcr.owner}.{lcr.name}: {error}",
-            code="RUL-136",
-            hint="a function gives texts, numbers, booleans, dates and bytes; other values as text",
-        ) from None
+        raise lacks_new_values(_object(lcr), missing)
 
 
 def _truncating(event: Event) -> str:

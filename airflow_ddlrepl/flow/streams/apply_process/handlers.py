@@ -9,8 +9,9 @@ from typing import Any
 from airflow_ddlrepl.engines import explained
 from airflow_ddlrepl.engines.lcr_target import LcrTransaction
 from airflow_ddlrepl.errors import ApplyError
-from airflow_ddlrepl.flow.streams.apply_process.apply_rules import Functions, text_of
+from airflow_ddlrepl.flow.streams.apply_process.apply_rules import Functions
 from airflow_ddlrepl.model.table import Table
+from airflow_ddlrepl.queues.exact_texts import with_texts
 from airflow_ddlrepl.queues.messages import payload_of
 from airflow_ddlrepl.streams.apply_message import ApplyMessage
 from airflow_ddlrepl.streams.messages import DdlLcr, RowLcr, UserMessage
@@ -39,9 +40,7 @@ class HandlerContext:
         if isinstance(lcr, DdlLcr):
             self.transaction.ddl([lcr], self.search_path, self.time_zone)
             return
-        old = {name: text_of(lcr, name, value) for name, value in lcr.old.items()}
-        new = {name: text_of(lcr, name, value) for name, value in lcr.new.items()}
-        self.transaction.row_at_once(replace(lcr, old=old, new=new), self.key_columns)
+        self.transaction.row_at_once(with_texts(lcr), self.key_columns)
 
     def sql(self, text: str, *parameters: Any) -> list[tuple[Any, ...]]:
         """Run a statement with `%s` for each parameter; return its rows. Raises ApplyError APL-103."""

@@ -25,7 +25,7 @@ from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.ports.change_values import ChangeValues
 from airflow_ddlrepl.queues.insert_route import Outcome, table_of
 from airflow_ddlrepl.queues.lcr_batch import LcrBatch
-from airflow_ddlrepl.queues.row_messages import with_texts
+from airflow_ddlrepl.queues.row_messages import batch_of_texts
 from airflow_ddlrepl.queues.transactions import TransactionFacts
 
 
@@ -198,7 +198,7 @@ class GroupFilling:
         if name in self._filled.existing:
             return
         _require_inserts(way, one)
-        texts = with_texts(one.batch, self._rows.values)
+        texts = batch_of_texts(one.batch, self._rows.values)
         names = [column.name for column in one.batch.layout.columns if f"a_{column.name}" in texts.rows.column_names]
         rows = texts.rows.select([f"a_{column}" for column in names]).rename_columns(names)
         self._tables.fill(self._made[name], rows)

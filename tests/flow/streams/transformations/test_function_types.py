@@ -14,7 +14,7 @@ from airflow_ddlrepl.flow.streams.clients import StreamsClients
 from airflow_ddlrepl.flow.streams.propagation import EVERYTHING, propagate
 from airflow_ddlrepl.model.change import Op
 from airflow_ddlrepl.queues.lcr_batch import LcrBatch
-from airflow_ddlrepl.queues.row_messages import with_texts
+from airflow_ddlrepl.queues.row_messages import batch_of_texts
 from airflow_ddlrepl.trail.writer import Layout
 from tests.flow.refresh.test_random_types import fitting
 from tests.flow.streams.streams_channel import StreamsChannel, streams_channel
@@ -68,7 +68,9 @@ def rows(channel: StreamsChannel, queue: str) -> list[dict[str, Any]]:
             for file in (file for segment in feed.trail.segments(feed.epoch) for file in segment.files()):
                 layout = Layout(file.table_id, file.schema, file.name, file.identity, file.columns, file.shape)
                 for batch in feed.trail.batches(file, *EVERYTHING):
-                    found += with_texts(LcrBatch(layout, batch), clients.values).rows.drop_columns("absent").to_pylist()
+                    found += (
+                        batch_of_texts(LcrBatch(layout, batch), clients.values).rows.drop_columns("absent").to_pylist()
+                    )
     return sorted(found, key=lambda row: (row["lsn"], row["seq"]))
 
 
