@@ -38,11 +38,11 @@ class Explained:
 
     def to_json(self) -> dict[str, Any]:
         """Return the evaluation as JSON values."""
-        record, outcome, steps = self.evaluation
+        record = self.evaluation.record
         return {
             "side": self.side,
             "statement": record.raw,
-            "outcome": outcome,
+            "outcome": self.evaluation.outcome,
             "why": self.evaluation.why,
             "scope": record.scope,
             "operation": record.operation,
@@ -51,7 +51,7 @@ class Explained:
             "derived": None if record.derived is None else str(record.derived),
             "comments": list(record.comments),
             "text": record.text,
-            "steps": [step._asdict() for step in steps],
+            "steps": [step._asdict() for step in self.evaluation.steps],
         }
 
     def lines(self) -> Iterator[str]:
@@ -153,7 +153,7 @@ def _with_answers(evaluation: Evaluation, error: str, parameters: ReplicatParame
     if answer.handling is Handling.RETRY:
         last = 1 + max(rule.max_retries for rule in parameters.errors)
         final, _ = answered(evaluation, code, last, parameters)
-        after = after._replace(steps=(*after.steps, *final.steps[len(evaluation.steps) :]))
+        after = after._replace(answers=(*after.answers, *final.answers))
     return after
 
 

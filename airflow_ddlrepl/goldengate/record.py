@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import StrEnum
-from typing import Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from airflow_ddlrepl.config.goldengate.clauses import DdlScope
 from airflow_ddlrepl.config.goldengate.dialect import Dialect
@@ -58,12 +58,16 @@ class Outcome(StrEnum):
     RUNS = "runs"
 
 
-class Verdict(NamedTuple):
-    """A verdict is what a stage has made of a record, and why, in words."""
+Why = str | tuple[object, ...]
+"""The words of a verdict: a sentence, or one with gaps and what stands in them, which is written when it is read."""
+Verdict = tuple[Record, Why, Outcome]
+"""A verdict is what a stage has made of a record, why, and how it goes on."""
+GOES_ON, DISCARDED, WRITTEN, RUNS = Outcome
 
-    record: Record
-    why: str
-    outcome: Outcome = Outcome.GOES_ON
+
+def sentence(why: Why) -> str:
+    """Return the words of a verdict as one text."""
+    return why if isinstance(why, str) else str(why[0]).format(*why[1:])
 
 
 class Stage(NamedTuple, Generic[Parameters]):
@@ -84,25 +88,38 @@ class Step(NamedTuple):
 
 
 class Evaluation(NamedTuple):
-    """An evaluation is the way of one record through a pipeline: what became of it, and each step."""
+    """An evaluation is the way of one record through a pipeline: what became of it, and each stage's verdict.
+
+    stages: those of the pipeline, in order. answers: steps about what the target has answered.
+    """
 
     record: Record
     outcome: Outcome
-    steps: tuple[Step, ...]
+    stages: tuple[Stage[Any], ...]
+    verdicts: tuple[Verdict, ...]
+    answers: tuple[Step, ...] = ()
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """Return each step, with its verdict in words."""
+        found = enumerate(zip(self.stages, self.verdicts, strict=False), 1)
+        own = (Step(number, of.name, sentence(why), end, record.text) for number, (of, (record, why, end)) in found)
+        return (*own, *self.answers)
 
     @property
     def why(self) -> str:
         """Return the last verdict, which says why the record is discarded when it is."""
-        return self.steps[-1].why
+        return self.answers[-1].why if self.answers else sentence(self.verdicts[-1][1])
 
 
 def evaluate(record: Record, parameters: Parameters, stages: tuple[Stage[Parameters], ...]) -> Evaluation:
     """Send a record through the stages of a pipeline, up to the one that ends it."""
-    steps: list[Step] = []
-    outcome = Outcome.GOES_ON
-    for number, (name, run) in enumerate(stages, 1):
-        record, why, outcome = run(record, parameters)
-        steps.append(Step(number, name, why, outcome, record.text))
-        if outcome is not Outcome.GOES_ON:
+    verdicts: list[Verdict] = []
+    outcome = GOES_ON
+    for _, run in stages:
+        verdict = run(record, parameters)
+        verdicts.append(verdict)
+        record, _, outcome = verdict
+        if outcome is not GOES_ON:
             break
-    return Evaluation(record, outcome, tuple(steps))
+    return Evaluation(record, outcome, stages, tuple(verdicts))

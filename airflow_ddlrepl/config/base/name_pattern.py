@@ -16,6 +16,7 @@ MAX_NAME_BYTES = 63
 _PART = r'(?:"(?:[^"]|"")+"|\[[^\]]+\]|[^".\[])+'
 _ONE_PART = re.compile(rf"^{_PART}$")
 _TWO_PARTS = re.compile(rf"^({_PART})\.({_PART})$")
+_SPECIAL = re.compile(r"[*?\[\]|]")
 TOKEN = re.compile(r'"((?:[^"]|"")+)"|\[([!^]?)([^\]]+)\]|(\*)|(\?)|(\|)|(.)', re.DOTALL)
 """One part of a pattern; groups: quoted, negation, characters, star, question mark, bar, character."""
 
@@ -27,11 +28,15 @@ def matches(pattern: str, name: str) -> bool:
 
 def is_pattern(text: str) -> bool:
     """Return whether the text has a character that is special in a pattern."""
-    return any(c in text for c in "*?[]|")
+    return _SPECIAL.search(text) is not None
 
 
 def split_table_pattern(pattern: str) -> tuple[str, str]:
     """Split `schema.table` into its two patterns. Raises ValueError when there aren't exactly two parts."""
+    if '"' not in pattern and "[" not in pattern:  # each dot parts two parts
+        schema, _, table = pattern.partition(".")
+        if schema and table and "." not in table:
+            return schema, table
     found = _TWO_PARTS.match(pattern)
     if not found:
         raise ValueError(f'{pattern!r} is not of the form schema.table, for example "public.*"')
@@ -65,7 +70,9 @@ def split_name_pattern(pattern: str) -> tuple[str, ...]:
 
     A dot in double quotes belongs to the name.
     """
-    return (pattern,) if "." not in pattern or _ONE_PART.match(pattern) else split_table_pattern(pattern)
+    if "." not in pattern or (('"' in pattern or "[" in pattern) and _ONE_PART.match(pattern)):
+        return (pattern,)
+    return split_table_pattern(pattern)
 
 
 def matches_name(pattern: str, name: TableName) -> bool:

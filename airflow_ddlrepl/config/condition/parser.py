@@ -68,6 +68,7 @@ CHANGE_VALUES = ("commit_time", "operation", "position", "sequence", "transactio
 """What an expression of an extra column may take of a change, in braces."""
 _VALUES = (Named, OfChange, Text, Number, Truth, Cast, Minus, Arithmetic)
 _CONSTANTS = (Text, Number, Truth)
+_NO_CONSTANTS = (Kind.WORD, Kind.SIGN)
 
 
 @lru_cache(maxsize=1024)
@@ -293,13 +294,14 @@ class _Reader:
         """Return whether the next token is this word or sign, and go past it when it is."""
         if self.at < len(self.found):
             token = self.found[self.at]
-            if token.text == text and token.kind in (Kind.WORD, Kind.SIGN):
+            if token.text == text and token.kind in _NO_CONSTANTS:
                 self.at += 1
                 return True
         return False
 
     def sign(self, among: tuple[str, ...]) -> str:
-        return next((sign for sign in among if self.takes(sign)), "")
+        found = self.found[self.at].text if self.at < len(self.found) else ""
+        return found if found in among and self.takes(found) else ""
 
     def need(self, text: str) -> None:
         if not self.takes(text):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import StrEnum
 from typing import NamedTuple, Self
 
@@ -19,13 +20,14 @@ class Dialect(StrEnum):
 
     def fold(self, word: str) -> str:
         """Return the name that a word without quotes stands for."""
-        match self:
-            case Dialect.POSTGRES:
-                return word.lower()
-            case Dialect.ORACLE:
-                return word.upper()
-            case _:
-                return word
+        return _FOLD[self](word)
+
+
+_FOLD: dict[Dialect, Callable[[str], str]] = {
+    Dialect.POSTGRES: str.lower,
+    Dialect.MYSQL: str,
+    Dialect.ORACLE: str.upper,
+}
 
 
 class Dialects(NamedTuple):

@@ -15,7 +15,9 @@ from airflow_ddlrepl.model.names import TableName
 def table_of(name: TableName, parameters: ExtractParameters) -> TableParameter | None:
     """Return the first TABLE that lists a name, which decides about its rows; None: no TABLE does."""
     found = [parameters.tables[number] for number in _index(parameters.tables).matching(name)]
-    return None if is_excluded(name, parameters, [one.table for one in found]) else next(iter(found), None)
+    if not found or (parameters.exclude and is_excluded(name, parameters, [one.table for one in found])):
+        return None
+    return found[0]
 
 
 def is_excluded(name: TableName, parameters: ExtractParameters | ReplicatParameters, listed: Sequence[str]) -> bool:

@@ -20,7 +20,10 @@ def targets_of(name: TableName, parameters: ReplicatParameters, dialect: Dialect
 
     dialect: what the text of a target means that is in no quotes.
     """
-    return tuple(dict.fromkeys(mapped(name, one, dialect) for one in _maps_of(name, parameters)))
+    maps = _maps_of(name, parameters)
+    if len(maps) == 1:
+        return (mapped(name, maps[0], dialect),)
+    return tuple(dict.fromkeys(mapped(name, one, dialect) for one in maps))
 
 
 def target_of(name: TableName, parameters: ReplicatParameters) -> TableName | None:
@@ -47,12 +50,14 @@ def mapped_name(name: TableName, parameters: ReplicatParameters) -> MappedName |
 
 def _maps_of(name: TableName, parameters: ReplicatParameters) -> list[MapParameter]:
     found = [parameters.maps[number] for number in _index(parameters.maps).matching(name)]
-    return [] if is_excluded(name, parameters, [one.source for one in found]) else found
+    if parameters.exclude and is_excluded(name, parameters, [one.source for one in found]):
+        return []
+    return found
 
 
 def mapped(name: TableName, by: MapParameter, dialect: Dialect) -> TableName:
     """Return the name that one MAP parameter, whose source matches the name, gives it."""
-    (from_schema, from_name), (schema, own) = _parts(by.source), _parts(by.target)
+    (from_schema, schema), (from_name, own) = _prepared(by)
     return TableName(_part(name.schema, from_schema, schema, dialect), _part(name.name, from_name, own, dialect))
 
 
@@ -61,7 +66,11 @@ def _index(maps: tuple[MapParameter, ...]) -> NameIndex:
     return NameIndex([one.source for one in maps])
 
 
-_parts = lru_cache(8192)(split_table_pattern)
+@prepared_once
+def _prepared(by: MapParameter) -> tuple[tuple[str, str], tuple[str, str]]:
+    """Return the schema's pattern and its target's, then the name's and its target's."""
+    (from_schema, from_name), (schema, own) = split_table_pattern(by.source), split_table_pattern(by.target)
+    return (from_schema, schema), (from_name, own)
 
 
 def _part(part: str, source: str, target: str, dialect: Dialect) -> str:

@@ -21,7 +21,8 @@ class NameIndex:
 
     def __init__(self, patterns: Sequence[str]) -> None:
         self._plain: dict[tuple[str, str], list[int]] = {}
-        self._by_schema: dict[str | None, list[tuple[int, Part, Part]]] = {}
+        self._by_schema: dict[str, list[tuple[int, Part, Part]]] = {}
+        self._of_any_schema: list[tuple[int, Part, Part]] = []
         for number, pattern in enumerate(patterns):
             *schema, name = split_name_pattern(pattern)
             if schema and not _is_open(name) and not _is_open(schema[0]):
@@ -29,17 +30,18 @@ class NameIndex:
             elif schema and not _is_open(schema[0]):
                 self._by_schema.setdefault(schema[0].lower(), []).append((number, None, _part(name)))
             else:
-                self._by_schema.setdefault(None, []).append((number, _part(schema[0] if schema else "*"), _part(name)))
+                self._of_any_schema.append((number, _part(schema[0] if schema else "*"), _part(name)))
 
     def matching(self, name: TableName) -> list[int]:
         """Return the numbers of the patterns that match the name, in their order."""
         own = name.schema.lower()
         found = list(self._plain.get((own, name.name.lower()), ())) if self._plain else []
-        for key in (own, None):
-            for number, schema, pattern in self._by_schema.get(key, ()):
+        for asked in (self._by_schema.get(own), self._of_any_schema):
+            for number, schema, pattern in asked or ():
                 if (schema is None or schema(name.schema)) and (pattern is None or pattern(name.name)):
                     found.append(number)
-        found.sort()
+        if len(found) > 1:
+            found.sort()
         return found
 
 

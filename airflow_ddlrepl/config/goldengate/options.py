@@ -17,6 +17,9 @@ class RemoveComments(StrEnum):
     AFTER = "after"
 
 
+BEFORE, AFTER = RemoveComments
+
+
 class DdlParameters(Section):
     """The parameters that both sides have."""
 

@@ -43,12 +43,28 @@ _TRAPS = (
 """What stands before and at the place of an error, and what its usual reason is."""
 
 
+_PLAIN = r"[\w$#@.*?]++(?=[\s,]|\Z)"
+_GROUP = r"\((?:[^()'\"&;]|'[^']*')*+\)"
+_GROUPS = rf"\((?:[^()'\"&;]|'[^']*'|{_GROUP})*+\)"
+_BEGINNING = {
+    "table": re.compile(rf"\s*+({_PLAIN})"),
+    "map": re.compile(rf"\s*+({_PLAIN})\s*+,?+\s*+TARGET\s++({_PLAIN})", re.IGNORECASE),
+}
+_OPTION = re.compile(rf"(?:\s*+,\s*+|\s++)(\w++)(?:\s*+{_GROUPS}|(?=\s*+(?:,|\Z)))")
+_END = re.compile(r"\s*+\Z")
+
+
 def parse(statement: Statement) -> Parsed:
     """Return the parsed arguments of a parameter; its tokens count characters from the statement's `start`.
 
     Raises Problem at the first thing that the parameter can't have there.
     """
     rule = RULES.get(statement.name, statement.name.lower())
+    return parse_ordinary(statement.text, rule) or parse_by_grammar(statement, rule)
+
+
+def parse_by_grammar(statement: Statement, rule: str) -> Parsed:
+    """Return the parsed arguments of a parameter, whatever stands in them. Raises Problem as `parse` does."""
     try:
         return _parser().parse(statement.text, start=rule)
     except UnexpectedInput as error:
@@ -56,6 +72,30 @@ def parse(statement: Statement) -> Parsed:
         if isinstance(error, UnexpectedToken) and error.token.type == "$END":
             at = len(statement.text.rstrip())
         raise Problem(statement.start + at, _explained(statement, rule, at, error)) from None
+
+
+def parse_ordinary(text: str, rule: str) -> Parsed | None:
+    """Return the parsed arguments of a TABLE or MAP as most are; None: the grammar has to read them.
+
+    What stands in the parentheses of an option is left out: it is read from the text.
+    """
+    beginning = _BEGINNING.get(rule)
+    match = beginning.match(text) if beginning is not None else None
+    if match is None:
+        return None
+    names = [Tree("name", [_token("NAME", match, group)]) for group in range(1, match.re.groups + 1)]
+    found: list[Parsed | Token] = [names[0], *(Tree("target", [one]) for one in names[1:])]
+    at = match.end()
+    while (match := _OPTION.match(text, at)) is not None:
+        if match[1].upper() not in vocabulary.MAP_OPTIONS:
+            return None
+        found.append(Tree("option", [_token("OPTION", match, 1)]))
+        at = match.end()
+    return Tree(rule, found) if _END.match(text, at) else None
+
+
+def _token(kind: str, match: re.Match[str], group: int) -> Token:
+    return Token(kind, match[group], start_pos=match.start(group), end_pos=match.end(group))
 
 
 @lru_cache(1)

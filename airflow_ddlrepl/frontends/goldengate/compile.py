@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, TypeVar
 
 from lark import Token, Tree
@@ -36,7 +37,7 @@ Entry = TypeVar("Entry", bound=Section)
 _DROPPED = "the catalog {} is dropped: a channel replicates one database"
 
 
-@dataclass(slots=True)
+@dataclass
 class Compiled:
     """A compiled parameter file is the values of its side's parameters, with findings. side: EXTRACT or REPLICAT."""
 
@@ -45,6 +46,7 @@ class Compiled:
     findings: list[ParameterFinding] = field(default_factory=list)
     problems: list[tuple[Place, str]] = field(default_factory=list)
 
+    @cached_property
     def parameters(self) -> ExtractParameters | ReplicatParameters:
         """Return the parameters. Raises pydantic's ValidationError for what is wrong between them."""
         kind = ExtractParameters if self.side == "EXTRACT" else ReplicatParameters
@@ -120,7 +122,7 @@ class _Compiler:
             self._find(trails[1].at, Fate.ATTENTION, trails[1].name, why)
         try:
             if not self._compiled.problems:
-                self._compiled.parameters()
+                _ = self._compiled.parameters
         except ValidationError as error:
             at = (ddl or side).at
             self._compiled.problems.append((self._source.locate(at), message(error)))

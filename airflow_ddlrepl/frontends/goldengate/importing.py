@@ -81,7 +81,7 @@ def read_parameter_file(path: Path) -> ParameterFile:
     if compiled.problems:
         raise unreadable(compiled.problems)
     findings = sorted(compiled.findings, key=lambda one: (list(Fate).index(one.fate), one.file, one.line, one.column))
-    return ParameterFile(str(path), compiled.parameters(), tuple(findings))
+    return ParameterFile(str(path), compiled.parameters, tuple(findings))
 
 
 def read_extract(path: Path) -> ExtractParameters:

@@ -6,6 +6,7 @@ import re
 from typing import NamedTuple
 
 _TOKEN = re.compile(r'"((?:[^"]|"")*)"|\\(.)|([*?])|(\.)|([^\w$#@])|(.)', re.DOTALL)
+_PLAIN = re.compile(r"[\w$#@*?]+(?:\.[\w$#@*?]+){0,2}")
 _IN_QUOTES = re.compile(r'\\([*?\\])|([*?])|("")|(.)', re.DOTALL)
 
 
@@ -22,6 +23,9 @@ def read_name(text: str) -> Name:
 
     A name whose dots all stand in quotes, such as "hr.*", is one that old files quote as a whole. Raises ValueError.
     """
+    if _PLAIN.fullmatch(text):
+        plain = text.split(".")
+        return Name(".".join(plain[-2:]), plain[0] if len(plain) == 3 else "", len(plain))
     if re.fullmatch(r"'[^']*'", text):
         text = text[1:-1]
     if re.fullmatch(r'"[^"]*\.[^"]*"', text):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from airflow_ddlrepl.config.goldengate.extract import ExtractParameters
-from airflow_ddlrepl.goldengate.record import Record, Verdict
+from airflow_ddlrepl.goldengate.record import GOES_ON, Record, Verdict
 from airflow_ddlrepl.goldengate.statement.names import read
 
 
@@ -16,4 +16,4 @@ def detect_rename(record: Record, parameters: ExtractParameters) -> Verdict:
         object_type=reading.object_type,
         is_rename=reading.is_rename,
     )
-    return Verdict(record, "a rename" if reading.is_rename else "no rename")
+    return record, "a rename" if reading.is_rename else "no rename", GOES_ON

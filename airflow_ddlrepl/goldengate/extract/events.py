@@ -7,7 +7,7 @@ from dataclasses import replace
 from airflow_ddlrepl.config.goldengate.extract import ExtractParameters
 from airflow_ddlrepl.goldengate.event_record import record_of
 from airflow_ddlrepl.goldengate.extract.pipeline import STAGES, extract
-from airflow_ddlrepl.goldengate.record import Outcome, evaluate
+from airflow_ddlrepl.goldengate.record import DISCARDED, evaluate
 from airflow_ddlrepl.model.change import Event, EventKind
 
 
@@ -22,8 +22,8 @@ def extracted(event: Event, parameters: ExtractParameters) -> Event:
         return event
     record = record_of(event)
     evaluations = list(extract(record, parameters))
-    if any(one.outcome is Outcome.DISCARDED for one in evaluations):
-        why = next(one.why for one in evaluations if one.outcome is Outcome.DISCARDED)
+    if any(one.outcome is DISCARDED for one in evaluations):
+        why = next(one.why for one in evaluations if one.outcome is DISCARDED)
         return replace(event, discarded=f"Extract discards it: {why}")
     if event.statement is None:
         return event

@@ -43,4 +43,4 @@ STAGES: tuple[Stage[ExtractParameters], ...] = (
 def extract(record: Record, parameters: ExtractParameters) -> Iterator[Evaluation]:
     """Yield the evaluation of a captured statement; of one that renames or drops several objects, one of each."""
     for raw in split_objects(record.raw, record.dialect):
-        yield evaluate(record._replace(raw=raw), parameters, STAGES)
+        yield evaluate(record if raw == record.raw else record._replace(raw=raw), parameters, STAGES)

@@ -36,31 +36,38 @@ OPTIONS: tuple[tuple[Callable[[Clause], object], Callable[[Clause, Record], bool
 
 
 class PreparedClause(NamedTuple):
-    """A prepared clause is the tests of its options, but for its name, and how a parameter file writes it."""
+    """A prepared clause is the tests of its options, but for its name, and what it decides when all are true."""
 
     clause: Clause
     tests: tuple[Callable[[Clause, Record], bool], ...]
-    description: str
+    decision: Decision
 
 
 class ClauseIndex:
     """A clause index finds the first clause that is true: by the statement's names, then by the other options."""
 
-    def __init__(self, clauses: Sequence[Clause]) -> None:
+    def __init__(self, clauses: Sequence[Clause], kind: str) -> None:
         self._clauses = [
-            PreparedClause(one, tuple(test for is_there, test in OPTIONS if is_there(one)), described(one))
-            for one in clauses
+            PreparedClause(
+                one,
+                tuple(test for is_there, test in OPTIONS if is_there(one)),
+                Decision(kind == "include", f"{kind}[{number}] is true: {described(one)}"),
+            )
+            for number, one in enumerate(clauses)
         ]
         self._of_any_name = [number for number, one in enumerate(clauses) if not one.objname]
         self._named = [number for number, one in enumerate(clauses) if one.objname]
         self._names = NameIndex([str(clauses[number].objname) for number in self._named])
 
-    def first_true(self, record: Record) -> tuple[int, str] | None:
-        """Return the number and the description of the first clause whose options are all true; None: none is."""
+    def first_true(self, record: Record) -> Decision | None:
+        """Return what the first clause decides whose options are all true; None: none is."""
         for number in self._candidates(record):
-            clause, tests, description = self._clauses[number]
-            if all(test(clause, record) for test in tests):
-                return number, description
+            clause, tests, decision = self._clauses[number]
+            for test in tests:
+                if not test(clause, record):
+                    break
+            else:
+                return decision
         return None
 
     def _candidates(self, record: Record) -> list[int]:
@@ -69,24 +76,30 @@ class ClauseIndex:
         found = self._names.matching(record.base)
         if record.is_rename and record.derived is not None:
             found += self._names.matching(record.derived)
-        return sorted({*self._of_any_name, *(self._named[number] for number in found)}) if found else self._of_any_name
+        return sorted(self._of_any_name + [self._named[number] for number in found]) if found else self._of_any_name
 
 
-_index = prepared_once(ClauseIndex)
+@prepared_once
+def _including(clauses: Sequence[Clause]) -> ClauseIndex:
+    return ClauseIndex(clauses, "include")
+
+
+@prepared_once
+def _excluding(clauses: Sequence[Clause]) -> ClauseIndex:
+    return ClauseIndex(clauses, "exclude")
+
+
+_NO_CLAUSE = Decision(True, "there is no include clause")
+_NONE_IS_TRUE = Decision(False, "no include clause is true")
 
 
 def decide(include: Sequence[Clause], exclude: Sequence[Clause], record: Record) -> Decision:
     """Decide by all clauses: a true EXCLUDE discards; else one INCLUDE has to be true, if there are any."""
-    if exclude and (found := _index(exclude).first_true(record)) is not None:
-        return Decision(False, f"exclude[{found[0]}] is true: {found[1]}")
+    if exclude and (found := _excluding(exclude).first_true(record)) is not None:
+        return found
     if not include:
-        return Decision(True, "there is no include clause")
-    found = _index(include).first_true(record)
-    return (
-        Decision(False, "no include clause is true")
-        if found is None
-        else Decision(True, f"include[{found[0]}] is true: {found[1]}")
-    )
+        return _NO_CLAUSE
+    return _including(include).first_true(record) or _NONE_IS_TRUE
 
 
 def described(clause: Clause) -> str:

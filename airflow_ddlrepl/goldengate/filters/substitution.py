@@ -27,10 +27,14 @@ def substitute(record: Record, substitutions: Sequence[Substitution]) -> Substit
 
     Whether one is true is decided by the statement as it was before any of them.
     """
+    if not substitutions:
+        return Substituted(record, 0, 0, 0)
     true = [one for one in substitutions if decide(one.include, one.exclude, record).is_included]
     text, replaced = record.text, 0
     for one in true:
-        pattern, new = _prepared(one)
+        searched, pattern, new = _prepared(one)
+        if text.isascii() and searched not in text.lower():
+            continue
         text, count = pattern.subn(new, text)
         replaced += count
     if replaced:
@@ -40,6 +44,11 @@ def substitute(record: Record, substitutions: Sequence[Substitution]) -> Substit
 
 
 @prepared_once
-def _prepared(substitution: Substitution) -> tuple[re.Pattern[str], str]:
-    """Return the expression of what is searched, and the replacement as its template."""
-    return re.compile(re.escape(substitution.search), re.IGNORECASE), substitution.replacement.replace("\\", r"\\")
+def _prepared(substitution: Substitution) -> tuple[str, re.Pattern[str], str]:
+    """Return what is searched, in lower case and as an expression, and the replacement as its template.
+
+    Lower case is enough to tell that an ASCII text lacks an ASCII one; any other text is searched by the expression.
+    """
+    expression = re.compile(re.escape(substitution.search), re.IGNORECASE)
+    searched = substitution.search.lower() if substitution.search.isascii() else ""
+    return searched, expression, substitution.replacement.replace("\\", r"\\")

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from airflow_ddlrepl.config.goldengate.clauses import DdlScope
+from airflow_ddlrepl.config.goldengate.clauses import MAPPED, OTHER, UNMAPPED
 from airflow_ddlrepl.config.goldengate.mapping import targets_of
 from airflow_ddlrepl.config.goldengate.replicat import ReplicatParameters
-from airflow_ddlrepl.goldengate.record import Record, Verdict
+from airflow_ddlrepl.goldengate.record import GOES_ON, Record, Verdict
 
 
 def check_maps(record: Record, parameters: ReplicatParameters) -> Verdict:
@@ -13,11 +13,11 @@ def check_maps(record: Record, parameters: ReplicatParameters) -> Verdict:
 
     `target` may say already which of several targets this evaluation is for.
     """
-    if record.scope is DdlScope.OTHER:
-        return Verdict(record, "OTHER: names stay as they are")
+    if record.scope is OTHER:
+        return record, "OTHER: names stay as they are", GOES_ON
     target = record.target
     if target is None and record.base is not None:
         target = next(iter(targets_of(record.base, parameters, record.dialect)), None)
     if target is None:
-        return Verdict(record._replace(scope=DdlScope.UNMAPPED), f"UNMAPPED: no MAP lists {record.base}")
-    return Verdict(record._replace(scope=DdlScope.MAPPED, target=target), f"MAPPED: {record.base} to {target}")
+        return record._replace(scope=UNMAPPED), ("UNMAPPED: no MAP lists {}", record.base), GOES_ON
+    return record._replace(scope=MAPPED, target=target), ("MAPPED: {} to {}", record.base, target), GOES_ON

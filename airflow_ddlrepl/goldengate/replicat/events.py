@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from airflow_ddlrepl.config.goldengate.replicat import ReplicatParameters
 from airflow_ddlrepl.goldengate.event_record import record_of
-from airflow_ddlrepl.goldengate.record import Outcome, Record
+from airflow_ddlrepl.goldengate.record import DISCARDED, Record
 from airflow_ddlrepl.goldengate.replicat.pipeline import replicate, replicate_each
 from airflow_ddlrepl.model.change import Event, EventKind
 
@@ -28,6 +28,6 @@ def replicated(event: Event, parameters: ReplicatParameters) -> Replicated | Non
         return None
     record = record_of(event)
     found = replicate_each(record, parameters)
-    why = next((f"Replicat discards it: {one.why}" for one in found if one.outcome is Outcome.DISCARDED), "")
+    why = next((f"Replicat discards it: {one.why}" for one in found if one.outcome is DISCARDED), "")
     whole = found[0] if len(found) == 1 else next(replicate(record, parameters))
     return Replicated(whole.record, why)

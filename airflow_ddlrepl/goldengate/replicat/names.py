@@ -8,9 +8,8 @@ from airflow_ddlrepl.config.goldengate.dialect import Dialect
 from airflow_ddlrepl.config.goldengate.mapping import targets_of
 from airflow_ddlrepl.config.goldengate.replicat import ReplicatParameters
 from airflow_ddlrepl.goldengate.record import Record
-from airflow_ddlrepl.goldengate.statement.mentions import mentioned
+from airflow_ddlrepl.goldengate.statement.mentions import mentioned_in
 from airflow_ddlrepl.goldengate.statement.names import WITH_BASE, read
-from airflow_ddlrepl.goldengate.statement.scan import scan
 from airflow_ddlrepl.goldengate.statement.spelling import Change, with_names
 from airflow_ddlrepl.goldengate.statement.words import Named
 from airflow_ddlrepl.model.names import TableName
@@ -19,21 +18,22 @@ BARE_IN_POSTGRES = frozenset((("CREATE", "INDEX"), *((op, of) for op in ("CREATE
                                                      for of in ("TRIGGER", "RULE", "POLICY"))))  # fmt: skip
 """Statements whose derived object PostgreSQL wants without a schema: it lies where its table lies."""
 
+_POSTGRES = Dialect.POSTGRES
+
 
 def with_base(record: Record, target: TableName, parameters: ReplicatParameters) -> str:
     """Return the text with the base object called as at the target, and the tables that it refers to, by their MAP."""
-    pieces = scan(record.text, record.dialect)
     reading = read(record.text, record.dialect)
     changes: list[Change] = []
     if reading.is_rename:
-        is_bare = record.dialect is Dialect.POSTGRES or not _has_schema(record.text, reading.new_names[0])
+        is_bare = record.dialect is _POSTGRES or not _has_schema(record.text, reading.new_names[0])
         changes.append(Change(reading.new_names[0], target, is_bare))
     elif reading.object_type in WITH_BASE:
         changes += [Change(reading.base, target)] if reading.base is not None else []
     else:
         changes += [Change(place, target) for place in reading.objects[:1]]
     own = {(change.place.start, change.place.end) for change in changes}
-    others = (place for place in mentioned(pieces, record.dialect) if (place.start, place.end) not in own)
+    others = (place for place in mentioned_in(record.text, record.dialect) if (place.start, place.end) not in own)
     return with_names(record.text, [*changes, *_others(others, record, parameters)], record.dialect)
 
 
@@ -42,7 +42,7 @@ def with_derived(record: Record, derived: TableName) -> str:
     reading = read(record.text, record.dialect)
     if not reading.objects:
         return record.text
-    is_bare = record.dialect is Dialect.POSTGRES and (reading.operation, reading.object_type) in BARE_IN_POSTGRES
+    is_bare = record.dialect is _POSTGRES and (reading.operation, reading.object_type) in BARE_IN_POSTGRES
     return with_names(record.text, [Change(reading.objects[0], derived, is_bare)], record.dialect)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from airflow_ddlrepl.config.goldengate.mapping import targets_of
 from airflow_ddlrepl.config.goldengate.replicat import ReplicatParameters
-from airflow_ddlrepl.goldengate.record import Evaluation, Outcome, Record, Stage, Step, evaluate
+from airflow_ddlrepl.goldengate.record import DISCARDED, GOES_ON, Evaluation, Record, Stage, Step, evaluate
 from airflow_ddlrepl.goldengate.replicat.check_maps import check_maps
 from airflow_ddlrepl.goldengate.replicat.errors import UNTRANSLATABLE, Answer, Handling, answer
 from airflow_ddlrepl.goldengate.replicat.execute import execute
@@ -45,7 +45,7 @@ def replicate(record: Record, parameters: ReplicatParameters) -> Iterator[Evalua
     base, _ = base_and_derived(reading, record.schema, record.known_base)
     targets = targets_of(base, parameters, record.dialect) if base is not None else ()
     for target in targets or (None,):
-        yield evaluate(record._replace(target=target), parameters, STAGES)
+        yield evaluate(record if target == record.target else record._replace(target=target), parameters, STAGES)
 
 
 def replicate_each(record: Record, parameters: ReplicatParameters) -> list[Evaluation]:
@@ -65,11 +65,9 @@ def answered(
         error = UNTRANSLATABLE
     found = answer(evaluation.record, error, tries, parameters)
     text = evaluation.record.text
-    steps = [
-        Step(12, CHECK_ERROR, f"error {error}" if error else "no error: the next statement", Outcome.GOES_ON, text)
-    ]
+    steps = [Step(12, CHECK_ERROR, f"error {error}" if error else "no error: the next statement", GOES_ON, text)]
     if error:
-        steps.append(Step(13, FIND_RULE, found.why, Outcome.GOES_ON, text))
-        outcome = Outcome.DISCARDED if found.handling is Handling.DISCARD else Outcome.GOES_ON
+        steps.append(Step(13, FIND_RULE, found.why, GOES_ON, text))
+        outcome = DISCARDED if found.handling is Handling.DISCARD else GOES_ON
         steps.append(Step(14, HANDLE, found.handling.value, outcome, text))
-    return evaluation._replace(steps=(*evaluation.steps, *steps)), found
+    return evaluation._replace(answers=tuple(steps)), found

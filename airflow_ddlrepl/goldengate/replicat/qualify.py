@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from airflow_ddlrepl.config.goldengate.clauses import DdlScope
+from airflow_ddlrepl.config.goldengate.clauses import OTHER
 from airflow_ddlrepl.config.goldengate.replicat import ReplicatParameters
-from airflow_ddlrepl.goldengate.record import Record, Verdict
+from airflow_ddlrepl.goldengate.record import GOES_ON, Record, Verdict
 from airflow_ddlrepl.goldengate.statement.names import read
 from airflow_ddlrepl.goldengate.statement.objects import base_and_derived
 from airflow_ddlrepl.goldengate.statement.operation import is_mappable
@@ -23,5 +23,6 @@ def qualify(record: Record, parameters: ReplicatParameters) -> Verdict:
         derived=derived,
     )
     if is_mappable(record.operation, record.object_type):
-        return Verdict(record, f"{record.operation} {record.object_type} can be mapped")
-    return Verdict(record._replace(scope=DdlScope.OTHER), f"OTHER: {record.operation} {record.object_type}".rstrip())
+        return record, ("{0.operation} {0.object_type} can be mapped", record), GOES_ON
+    why = f"OTHER: {record.operation} {record.object_type}".rstrip()
+    return record._replace(scope=OTHER), why, GOES_ON

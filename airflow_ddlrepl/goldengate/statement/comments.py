@@ -5,22 +5,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from airflow_ddlrepl.config.goldengate.dialect import Dialect
-from airflow_ddlrepl.goldengate.statement.scan import Kind, Piece, scan
+from airflow_ddlrepl.goldengate.statement.scan import Piece, comments
 
 
 def split_comments(text: str, dialect: Dialect = Dialect.POSTGRES) -> tuple[str, tuple[str, ...]]:
     """Return the command and the comments of a statement; marks in strings and quoted names begin no comment."""
-    comments = [piece for piece in scan(text, dialect) if piece.kind is Kind.COMMENT]
-    if not comments:
+    if not ("--" in text or "/*" in text or "#" in text):  # begins no comment of any dialect
         return text.strip(), ()
-    return _without(text, comments).strip(), tuple(_without_marks(piece.value) for piece in comments)
+    found = list(comments(text, dialect))
+    if not found:
+        return text.strip(), ()
+    return _without(text, found).strip(), tuple(_without_marks(piece.value) for piece in found)
 
 
-def _without(text: str, comments: Sequence[Piece]) -> str:
+def _without(text: str, pieces: Sequence[Piece]) -> str:
     """Return a text without its comments, which become a blank where they part two words."""
     parts: list[str] = []
     at = 0
-    for piece in comments:
+    for piece in pieces:
         parts.append(text[at : piece.start])
         at = piece.end
         if parts[-1][-1:].strip() and text[at : at + 1].strip():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from airflow_ddlrepl.config.goldengate.dialect import Dialect
-from airflow_ddlrepl.goldengate.statement.scan import Kind, Piece
+from airflow_ddlrepl.goldengate.statement.scan import COMMENT, SIGN, WORD, Piece, scan
 from airflow_ddlrepl.goldengate.statement.words import Named, Words, by_first_word
 
 _BEFORE_A_TABLE = by_first_word(
@@ -13,6 +13,8 @@ _BEFORE_A_TABLE = by_first_word(
     ("INHERIT",), ("JOIN",), ("EXCHANGE", "PARTITION"), ("OWNED", "BY"),
     ("FROM",), ("LIKE",),
 )  # fmt: skip
+_WORDS = ("FROM", "LIKE", "REFERENCES", "PARTITION", "JOIN", "INHERIT", "OWNED")
+"""Each of these phrases has one of these words."""
 _BEFORE_A_NAME = by_first_word(("ONLY",), ("LATERAL",), ("IF", "EXISTS"))
 _IN_QUERIES = frozenset((("FROM",), ("JOIN",)))
 _LISTS = frozenset((("INHERITS", "("), ("FROM",)))
@@ -25,15 +27,22 @@ def mentioned(pieces: Sequence[Piece], dialect: Dialect) -> Iterator[Named]:
     """
     if _BEFORE_A_TABLE.keys().isdisjoint([piece.value for piece in pieces]):
         return
-    pieces = [piece for piece in pieces if piece.kind is not Kind.COMMENT]
+    pieces = [piece for piece in pieces if piece.kind is not COMMENT]
     is_query = [False]
     for at, piece in enumerate(pieces):
-        if piece.kind is Kind.SIGN and piece.value in "()":
+        if piece.kind is SIGN and piece.value in "()":
             is_query = [*is_query, False] if piece.value == "(" else is_query[:-1] or [False]
-        elif piece.kind is Kind.WORD and piece.value == "SELECT":
+        elif piece.kind is WORD and piece.value == "SELECT":
             is_query[-1] = True
-        elif piece.kind is Kind.WORD and piece.value in _BEFORE_A_TABLE:
+        elif piece.kind is WORD and piece.value in _BEFORE_A_TABLE:
             yield from _behind(pieces, at, dialect, is_query=is_query[-1])
+
+
+def mentioned_in(text: str, dialect: Dialect) -> Iterator[Named]:
+    """Yield the same of a text, which is split into pieces only where it has a word that stands before a table."""
+    upper = text.upper()
+    if any(word in upper for word in _WORDS):
+        yield from mentioned(scan(text, dialect), dialect)
 
 
 def _behind(pieces: list[Piece], at: int, dialect: Dialect, *, is_query: bool) -> Iterator[Named]:

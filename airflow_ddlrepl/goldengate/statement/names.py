@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from typing import NamedTuple
 
 from airflow_ddlrepl.config.goldengate.dialect import Dialect
 from airflow_ddlrepl.goldengate.statement.operation import OPERATIONS, read_type
-from airflow_ddlrepl.goldengate.statement.scan import scan
+from airflow_ddlrepl.goldengate.statement.scan import pieces
 from airflow_ddlrepl.goldengate.statement.words import Named, Words, by_first_word
 
 WITH_BASE = frozenset(("INDEX", "TRIGGER", "SYNONYM", "RULE", "POLICY"))
@@ -36,10 +37,43 @@ class Reading(NamedTuple):
         return bool(self.new_names)
 
 
+_WORD = r"[a-z_][\w$]*+"
+_NAME = rf"(?!(?:ONLY|IF|CONCURRENTLY|ON)\b)(?:({_WORD})\.)?+({_WORD})(?=[\s;(]|\Z)(?!\s*+\.)"
+_EXISTS = r"(?:IF\s++(?:NOT\s++)?+EXISTS\s++)?+"
+_ORDINARY = {
+    operation: [(of, re.compile(rf"\s++{pattern}", re.IGNORECASE | re.ASCII)) for of, pattern in patterns]
+    for operation, patterns in {
+        "CREATE": (
+            ("TABLE", rf"(?:(?:TEMPORARY|TEMP|UNLOGGED)\s++)?+TABLE\s++{_EXISTS}{_NAME}"),
+            ("INDEX", rf"(?:UNIQUE\s++)?+INDEX\s++{_EXISTS}{_NAME}\s++ON\s++(?:ONLY\s++)?+{_NAME}"),
+        ),
+        "ALTER": (
+            ("TABLE", rf"TABLE\s++{_EXISTS}(?:ONLY\s++)?+{_NAME}\s++(?!RENAME\b)[a-z]"),
+            ("TABLE", rf"TABLE\s++{_EXISTS}(?:ONLY\s++)?+{_NAME}\s++RENAME\s++TO\s++{_NAME}\s*+;?\s*+\Z"),
+        ),
+        "DROP": (("TABLE", rf"TABLE\s++{_EXISTS}{_NAME}(?:\s++(?:CASCADE|RESTRICT))?+\s*+;?\s*+\Z"),),
+        "COMMENT": (
+            ("TABLE", rf"ON\s++TABLE\s++{_NAME}\s++IS\b"),
+            ("TABLE", rf"ON\s++COLUMN\s++(?:({_WORD})\.)?({_WORD})\.{_WORD}\s++IS\b"),
+        ),
+    }.items()
+}
+"""The commonest statements, by their operation: the type of the object, and an expression for the rest of the text.
+
+The first name is the object's; a second one is an index's table, or a table's new name. What an expression does not
+match, such as comments, lists and names in quotes, is read piece by piece, with the same result for these.
+"""
+
+
 @lru_cache(32)
 def read(text: str, dialect: Dialect = Dialect.POSTGRES) -> Reading:
     """Return what a statement is about. It never fails: what can't be read is left empty."""
-    words = Words(scan(text, dialect), dialect)
+    return _read_ordinary(text, dialect) or read_by_pieces(text, dialect)
+
+
+def read_by_pieces(text: str, dialect: Dialect) -> Reading:
+    """Return what a statement is about, whatever it is, from its pieces."""
+    words = Words(pieces(text, dialect), dialect)
     operation = words.peek()
     if operation not in OPERATIONS or not words.take(operation):
         return Reading(operation)
@@ -58,11 +92,37 @@ def read(text: str, dialect: Dialect = Dialect.POSTGRES) -> Reading:
             return _read_object(operation, words)
 
 
+def _read_ordinary(text: str, dialect: Dialect) -> Reading | None:
+    """Return what one of the commonest statements is about; None: it is none of them."""
+    operation = text[: text.find(" ")].upper()
+    for object_type, pattern in _ORDINARY.get(operation, ()):
+        match = pattern.match(text, len(operation))
+        if match is None:
+            continue
+        name = _matched(match, 1, dialect)
+        if match.lastindex == 2:
+            return Reading(operation, object_type, (name,))
+        other = _matched(match, 3, dialect)
+        if object_type == "INDEX":
+            return Reading(operation, object_type, (name,), other)
+        return Reading(operation, object_type, (name,), None, (_in_schema(other, name),))
+    return None
+
+
+def _matched(match: re.Match[str], group: int, dialect: Dialect) -> Named:
+    """Return a name whose schema is this group of a match, and which is itself the next one."""
+    schema, name = match.group(group, group + 1)
+    start = match.start(group if schema else group + 1)
+    return Named(dialect.fold(schema) if schema else "", dialect.fold(name), start, match.end(group + 1))
+
+
 def _read_object(operation: str, words: Words) -> Reading:
     object_type = read_type(words)
     if object_type == "INDEX" and words.take("ON"):  # an index without a name
         words.take("ONLY")
         return Reading(operation, object_type, (), words.name())
+    if operation == "CREATE" and object_type == "TABLE":  # has one name; the rest of the text need not be read
+        return Reading(operation, object_type, words.first_name())
     objects = words.names() if object_type else ()
     if object_type in WITH_BASE:
         return Reading(operation, object_type, objects, _base(words, _FOLLOWS_BASE.get(object_type, ("ON",))))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from enum import Enum
 from functools import lru_cache
 from typing import NamedTuple
@@ -23,6 +23,10 @@ class Kind(Enum):
     COMMENT = 6
 
 
+WORD, NAME, STRING, NUMBER, SIGN, COMMENT = Kind
+"""The kinds, for what looks at every piece: reading one off its class takes as long as a call (Python 3.11)."""
+
+
 class Piece(NamedTuple):
     """A piece is one word, name in quotes, constant, sign or comment of a text, from `start` up to `end`.
 
@@ -37,37 +41,62 @@ class Piece(NamedTuple):
 
 
 _WORD = r"[^\W\d][\w$#]*"
+_PLAIN = r"[^\W\d][\w$#]*+(?!['\"&])"
+"""A word that is no prefix of a constant or a quoted name: most of a text, so it is looked for first."""
 _NUMBER = r"\d[\w.]*"
 _DOUBLE = r'"(?:[^"]|"")*(?:"|\Z)'
 _SINGLE = r"'(?:[^']|'')*(?:'|\Z)"
 _BACKSLASHED = r"'(?:[^'\\]|\\.|'')*(?:'|\Z)"
 _LINE = r"--[^\n\r]*"
 _POSTGRES = (
-    ("comment", _LINE), ("block", r"/\*"), ("dollar", r"\$(?:[^\W\d]\w*)?\$"),
+    ("plain", _PLAIN), ("comment", _LINE), ("block", r"/\*"), ("dollar", r"\$(?:[^\W\d]\w*)?\$"),
     ("string", rf"[eE]{_BACKSLASHED}|(?:[bBxXnN]|[uU]&)?{_SINGLE}"), ("name", rf"(?:[uU]&)?{_DOUBLE}"),
     ("word", _WORD), ("number", _NUMBER), ("sign", r"::|\S"),
 )  # fmt: skip
 _MYSQL = (
+    ("plain", r"[^\W\d][\w$]*+(?!['\"&])"),
     ("comment", r"--(?=\s|\Z)[^\n\r]*|#[^\n\r]*"), ("code", r"/\*M?!"), ("block", r"/\*"),
     ("string", rf'(?:[bBxXnN]|_\w+)?{_BACKSLASHED}|"(?:[^"\\]|\\.|"")*(?:"|\Z)'), ("name", r"`(?:[^`]|``)*(?:`|\Z)"),
     ("word", r"[^\W\d][\w$]*"), ("number", _NUMBER), ("sign", r"\S"),
 )  # fmt: skip
 _ORACLE = (
-    ("comment", _LINE), ("block", r"/\*"),
+    ("plain", _PLAIN), ("comment", _LINE), ("block", r"/\*"),
     ("string", rf"[nN]?[qQ]'(?:\[.*?\]|\{{.*?\}}|\(.*?\)|<.*?>|(?P<q>\S).*?(?P=q))'|[nN]?{_SINGLE}"),
     ("name", _DOUBLE), ("word", _WORD), ("number", _NUMBER), ("sign", r"\S"),
 )  # fmt: skip
+_DIALECTS = {Dialect.POSTGRES: _POSTGRES, Dialect.MYSQL: _MYSQL, Dialect.ORACLE: _ORACLE}
 _PATTERNS = {
-    dialect: re.compile("|".join(f"(?P<{kind}>{pattern})" for kind, pattern in pieces), re.DOTALL)
-    for dialect, pieces in ((Dialect.POSTGRES, _POSTGRES), (Dialect.MYSQL, _MYSQL), (Dialect.ORACLE, _ORACLE))
+    dialect: re.compile(r"\s*+(?:" + "|".join(f"(?P<{kind}>{pattern})" for kind, pattern in kinds) + ")", re.DOTALL)
+    for dialect, kinds in _DIALECTS.items()
 }
+_LONG = ("comment", "block", "dollar")
+
+
+def _around_comments(kinds: Iterable[tuple[str, str]]) -> re.Pattern[str]:
+    """Return an expression for what lies before the next comment or dollar-quoted string, or for the mark of one.
+
+    It reads the pieces in the same order as the expression of single pieces does, so both see the same comments.
+    """
+    long = [(kind, pattern) for kind, pattern in kinds if kind in _LONG]
+    before: list[str] = [r"\s++"]
+    barred: list[str] = []
+    for kind, pattern in kinds:
+        if kind in _LONG:
+            barred.append(pattern)
+        else:
+            before.append(f"(?!{'|'.join(barred)})(?:{pattern})" if barred else f"(?:{pattern})")
+    marks = "|".join(f"(?P<{kind}>{pattern})" for kind, pattern in long)
+    return re.compile(f"(?:{'|'.join(before)})++|{marks}", re.DOTALL)
+
+
+_AROUND_COMMENTS = {dialect: _around_comments(kinds) for dialect, kinds in _DIALECTS.items()}
 _KINDS = {
-    "comment": Kind.COMMENT,
-    "string": Kind.STRING,
-    "q": Kind.STRING,
-    "number": Kind.NUMBER,
-    "sign": Kind.SIGN,
-    "code": Kind.SIGN,
+    "comment": COMMENT,
+    "string": STRING,
+    "q": STRING,
+    "number": NUMBER,
+    "sign": SIGN,
+    "code": SIGN,
 }
 _NEW = tuple.__new__
 """Makes a piece in half the time of a call, for words and signs, which are most of a text."""
@@ -80,31 +109,51 @@ def scan(text: str, dialect: Dialect = Dialect.POSTGRES) -> tuple[Piece, ...]:
     It never fails: a string, name or comment that isn't closed runs to the end. MySQL's executable comments are code:
     only the marks around them are left out.
     """
-    pattern, found = _PATTERNS[dialect], list[Piece]()
+    return tuple(pieces(text, dialect))
+
+
+def pieces(text: str, dialect: Dialect) -> Iterator[Piece]:
+    """Yield the pieces of a text as far as they are asked for: what a statement is about stands at its beginning."""
+    pattern = _PATTERNS[dialect]
     at: int | None = 0
     while at is not None:
-        at = _scan_on(text, at, pattern.finditer(text, at), found, nests=dialect is Dialect.POSTGRES)
-    return tuple(found)
+        matches, at = pattern.finditer(text, at), None
+        for match in matches:
+            group = match.lastgroup or ""
+            part = match[group]
+            start, end = match.span(group)
+            if group == "plain" or group == "word":
+                yield _NEW(Piece, (WORD, part.upper(), part, start, end))
+            elif group == "name":
+                quote = part[-1]
+                value = part[part.index(quote) + 1 : -1].replace(quote * 2, quote)
+                yield Piece(NAME, value, part, start, end)
+            elif group == "block" or group == "dollar":
+                at = _end_of_long(text, group, match, dialect)
+                yield Piece(COMMENT if group == "block" else STRING, text[start:at], text[start:at], start, at)
+                break
+            else:
+                yield _NEW(Piece, (_KINDS[group], part, part, start, end))
 
 
-def _scan_on(text: str, at: int, matches: Iterator[re.Match[str]], found: list[Piece], *, nests: bool) -> int | None:
-    """Add pieces up to one whose end no pattern finds; return where it ends, None at the end of the text."""
-    for match in matches:
-        group, part, at, end = match.lastgroup, match.group(), match.start(), match.end()
-        if group == "word":
-            found.append(_NEW(Piece, (Kind.WORD, part.upper(), part, at, end)))
-        elif group == "name":
-            quote = part[-1]
-            value = part[part.index(quote) + 1 : -1].replace(quote * 2, quote)
-            found.append(Piece(Kind.NAME, value, part, at, end))
-        elif group in ("block", "dollar"):
-            end = _end_of_block(text, at, nests=nests) if group == "block" else _end_of_dollars(text, part, end)
-            kind = Kind.COMMENT if group == "block" else Kind.STRING
-            found.append(Piece(kind, text[at:end], text[at:end], at, end))
-            return end
-        else:
-            found.append(_NEW(Piece, (_KINDS[group or ""], part, part, at, end)))
-    return None
+def comments(text: str, dialect: Dialect) -> Iterator[Piece]:
+    """Yield the comments among the pieces of a text, without making the others."""
+    pattern = _AROUND_COMMENTS[dialect]
+    at = 0
+    while (match := pattern.match(text, at)) is not None:
+        group, at = match.lastgroup, match.end()
+        if group == "block" or group == "dollar":
+            at = _end_of_long(text, group, match, dialect)
+        if group == "block" or group == "comment":
+            comment = text[match.start() : at]
+            yield Piece(COMMENT, comment, comment, match.start(), at)
+
+
+def _end_of_long(text: str, group: str, match: re.Match[str], dialect: Dialect) -> int:
+    """Return the end of a comment or a dollar-quoted string, which no pattern finds."""
+    if group == "dollar":
+        return _end_of_dollars(text, match[group], match.end())
+    return _end_of_block(text, match.start(group), nests=dialect is Dialect.POSTGRES)
 
 
 def _end_of_dollars(text: str, quote: str, at: int) -> int:

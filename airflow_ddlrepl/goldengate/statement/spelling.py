@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import NamedTuple
 
 from airflow_ddlrepl.config.goldengate.dialect import Dialect
@@ -15,6 +16,8 @@ _PLAIN = {
     Dialect.ORACLE: re.compile(r"[A-Z][A-Z0-9_$#]*"),
     Dialect.MYSQL: re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*"),
 }
+
+_MYSQL = Dialect.MYSQL
 
 
 class Change(NamedTuple):
@@ -34,11 +37,12 @@ def with_names(text: str, changes: Iterable[Change], dialect: Dialect) -> str:
     return text
 
 
+@lru_cache(4096)
 def spell(part: str, dialect: Dialect) -> str:
     """Return a name as the dialect writes it, in quotes where it needs them."""
     if _PLAIN[dialect].fullmatch(part) and part.upper() not in RESERVED:
         return part
-    quote = "`" if dialect is Dialect.MYSQL else '"'
+    quote = "`" if dialect is _MYSQL else '"'
     return f"{quote}{part.replace(quote, quote * 2)}{quote}"
 
 

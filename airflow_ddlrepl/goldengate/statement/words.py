@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 from typing import NamedTuple
 
 from airflow_ddlrepl.config.goldengate.dialect import Dialect
-from airflow_ddlrepl.goldengate.statement.scan import Kind, Piece
+from airflow_ddlrepl.goldengate.statement.scan import COMMENT, NAME, SIGN, WORD, Piece
 
 Phrases = Mapping[str, Sequence[tuple[str, ...]]]
 """Phrases of one or more words, by their first word."""
@@ -21,6 +22,8 @@ def by_first_word(*phrases: tuple[str, ...]) -> Phrases:
 
 
 _ONLY = by_first_word(("ONLY",))
+_AT_ONCE = 8
+"""So many pieces are taken at once: what most statements are about stands in the first ones."""
 
 
 class Named(NamedTuple):
@@ -36,32 +39,37 @@ class Named(NamedTuple):
 
 
 class Words:
-    """The words of a statement are its pieces without comments, and the place up to which they have been read."""
+    """The words of a statement are its pieces without comments, and the place up to which they have been read.
+
+    Pieces are taken from where they come only as far as they are looked at.
+    """
 
     def __init__(self, pieces: Iterable[Piece], dialect: Dialect) -> None:
-        self._pieces = [piece for piece in pieces if piece.kind is not Kind.COMMENT]
-        self._words = [p.value if p.kind is Kind.WORD or p.kind is Kind.SIGN else "" for p in self._pieces]
-        self._words.append("")
+        self._coming = iter(pieces)
+        self._pieces: list[Piece] = []
+        self._words: list[str] = []
         self._dialect = dialect
         self._at = 0
 
     def peek(self, ahead: int = 0) -> str:
         """Return the word that comes next, in upper case; of a name in quotes or a constant, nothing."""
-        return self._words[min(self._at + ahead, len(self._pieces))]
+        at = self._at + ahead
+        return self._words[at] if at < len(self._words) or self._reaches(at) else ""
 
     def take(self, *words: str) -> bool:
         """Read these words if they come next."""
-        if tuple(self._words[self._at : self._at + len(words)]) == words:
-            self._at += len(words)
-            return True
-        return False
+        for ahead, word in enumerate(words):
+            if self.peek(ahead) != word:
+                return False
+        self._at += len(words)
+        return True
 
     def take_any(self, phrases: Phrases) -> tuple[str, ...]:
         """Read the first of these phrases that comes next, and return it; empty: none comes.
 
         A word with a dot behind it is a schema's name, whatever the word.
         """
-        for phrase in phrases.get(self._words[self._at], ()):
+        for phrase in phrases.get(self.peek(), ()):
             if self.peek(len(phrase)) != "." and self.take(*phrase):
                 return phrase
         return ()
@@ -83,12 +91,14 @@ class Words:
     def skip_to(self, *words: str) -> bool:
         """Read up to the first of these words that is in no parentheses, and it; False: nothing is read."""
         depth = 0
-        for place in range(self._at, len(self._pieces)):
+        place = self._at
+        while place < len(self._pieces) or self._reaches(place):
             piece = self._pieces[place]
-            if piece.kind is Kind.SIGN:
+            place += 1
+            if piece.kind is SIGN:
                 depth += (piece.value == "(") - (piece.value == ")")
-            elif piece.kind is Kind.WORD and depth == 0 and piece.value in words:
-                self._at = place + 1
+            elif piece.kind is WORD and depth == 0 and piece.value in words:
+                self._at = place
                 return True
         return False
 
@@ -107,6 +117,12 @@ class Words:
         texts = [self._text(part) for part in own]
         return Named(texts[-2] if len(texts) > 1 else "", texts[-1], own[0].start, own[-1].end)
 
+    def first_name(self) -> tuple[Named, ...]:
+        """Read one name, which may have ONLY in front."""
+        self.skip(_ONLY)
+        name = self.name()
+        return () if name is None else (name,)
+
     def names(self) -> tuple[Named, ...]:
         """Read names with commas between them; arguments in parentheses behind a name are passed over."""
         found: list[Named] = []
@@ -124,17 +140,27 @@ class Words:
 
     def _skip_parentheses(self) -> None:
         depth = 0
-        while self._at < len(self._pieces):
+        while self._at < len(self._pieces) or self._reaches(self._at):
             depth += (self.peek() == "(") - (self.peek() == ")")
             self._at += 1
             if depth == 0:
                 return
 
+    def _reaches(self, place: int) -> bool:
+        """Take more pieces, up to this place; False: the text ends before it."""
+        while coming := list(islice(self._coming, _AT_ONCE)):
+            found = [piece for piece in coming if piece.kind is not COMMENT]
+            self._pieces += found
+            self._words += [piece.value if piece.kind is WORD or piece.kind is SIGN else "" for piece in found]
+            if len(self._words) > place:
+                return True
+        return False
+
     def _part(self, place: int) -> Piece | None:
-        if place >= len(self._pieces):
+        if place >= len(self._pieces) and not self._reaches(place):
             return None
         piece = self._pieces[place]
-        return piece if piece.kind in (Kind.WORD, Kind.NAME) else None
+        return piece if piece.kind is WORD or piece.kind is NAME else None
 
     def _text(self, part: Piece) -> str:
-        return part.value if part.kind is Kind.NAME else self._dialect.fold(part.text)
+        return part.value if part.kind is NAME else self._dialect.fold(part.text)
