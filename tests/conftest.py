@@ -7,7 +7,6 @@ import os
 import secrets
 import shutil
 import tempfile
-from collections import Counter
 from collections.abc import Iterator
 from functools import cached_property
 
@@ -67,6 +66,7 @@ THOROUGH = (
     "tests/airflow/test_airflow_connections.py",
     "tests/airflow/test_airflow_secrets.py",
     "tests/airflow/test_assets.py",
+    "tests/airflow/test_forked.py",
     "tests/airflow/test_local_app.py",
     "tests/airflow/test_new_target.py",
     "tests/airflow/test_readme.py",
@@ -76,6 +76,9 @@ THOROUGH = (
     "tests/conformance/test_killed.py",
     "tests/conformance/test_suspended.py",
     "tests/demo/",
+    "tests/flow/both_directions/test_random_writers.py",
+    "tests/flow/mapping/test_target_table_histories.py",
+    "tests/flow/refresh/test_random_types.py",
     "tests/flow/streams/test_sync_capture_order.py",
     "tests/histories/",
     "tests/security/test_secrets.py",
@@ -84,25 +87,28 @@ THOROUGH = (
     "tests/spark/test_runner.py",
     "tests/spark/test_transform_worker.py",
 )
-"""These tests take minutes, and say of the whole what others say of its parts: they are marked `thorough`."""
-CASES = 2
-"""Of a test with more cases that need a server, the others are marked `thorough`; each story is a test of its own."""
+"""These tests take minutes, and say of the whole what others say of its parts: they are marked `thorough`.
+
+So is every case but the first of a test that needs a server; each story is a test of its own.
+"""
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark the tests that start a server, and those that run on PostgreSQL 15 as well, before `-m` chooses."""
     versions: dict[object, set[object]] = {}
-    cases: Counter[object] = Counter()
+    seen: set[object] = set()
     for item in items:
         versions.setdefault(getattr(item, "function", None), set()).add(_version(item))
     for item in items:
-        is_second = _version(item) == 15 and 18 in versions[getattr(item, "function", None)]
+        function = getattr(item, "function", None)
+        is_other = (_version(item) == 15 and 18 in versions[function]) or item.nodeid.startswith(THOROUGH)
         if SERVERS & set(getattr(item, "fixturenames", ())):
             item.add_marker("server")
-            if not is_second and not item.nodeid.startswith("tests/stories/"):
-                cases[getattr(item, "function", None)] += 1
-        if is_second or item.nodeid.startswith(THOROUGH) or cases[getattr(item, "function", None)] > CASES:
+            is_other = is_other or function in seen
+            if not item.nodeid.startswith("tests/stories/") and not is_other:
+                seen.add(function)
+        if is_other:
             item.add_marker("thorough")
 
 
