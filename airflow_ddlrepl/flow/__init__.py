@@ -34,7 +34,7 @@ from airflow_ddlrepl.flow.refresh.refresh import has_loads, refresh
 from airflow_ddlrepl.flow.rewind.rewind import plan_rewind, rewind
 from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.flow.run.fencing import require_not_cut_over
-from airflow_ddlrepl.flow.streams.apply_process.apply import applied_up_to, apply, has_lcrs
+from airflow_ddlrepl.flow.streams.apply_process.apply import apply, has_lcrs
 from airflow_ddlrepl.flow.streams.apply_process.apply_errors import (
     delete_error,
     queued_errors,
@@ -103,7 +103,6 @@ __all__ = [
     "RunContext",
     "activate",
     "adapt",
-    "applied_up_to",
     "apply",
     "apply_queues",
     "capture",

@@ -59,7 +59,7 @@ class InsertRoute:
         found: Counter[str] = Counter()
         for stage in self._stages:
             for table, rows in stage.discarded.items():
-                found[f"{table}: {stage.client.kind.words} {stage.client.name}"] += rows
+                found[f"{table}: {stage.client.words}"] += rows
         return found
 
     def outcomes(self, batch: LcrBatch) -> list[Outcome]:

@@ -89,7 +89,7 @@ class RuledWriter:
 
     def finish(self, low: Position, high: Position, bytes_read: int) -> Part:
         """Write what was discarded, close every file and return the part."""
-        name = f"no rule of {self._stage.client.kind.words} {self._stage.client.name} takes them"
+        name = f"no rule of {self._stage.client.words} takes them"
         for (table_id, table), (rows, key, xid, committed) in self._discarded.items():
             self._writer.event(
                 Event(

@@ -71,10 +71,6 @@ class ClientStage:
         self._subsets = [rule for rule in acting if rule.action.subset is not None]
         self._row_names = RowNames(client, database)
 
-    @property
-    def _who(self) -> str:
-        return f"{self.client.kind.words} {self.client.name}"
-
     def rows(
         self, batch: LcrBatch, facts: TransactionFacts, message_class: MessageClass = MessageClass.CAPTURED
     ) -> list[LcrBatch]:
@@ -127,7 +123,7 @@ class ClientStage:
         lcrs = ddl_lcrs(event, self.database)
         if self.client.kind is ClientKind.CAPTURE and any(is_of_the_system(lcr) for lcr in lcrs):
             self.discarded[OWN_SCHEMAS] += 1
-            return [replace(event, discarded=f"{self._who}: {OWN_SCHEMAS}")]
+            return [replace(event, discarded=f"{self.client.words}: {OWN_SCHEMAS}")]
         verdicts = [decide(self.client, lcr) for lcr in lcrs]
         left = [(lcr, verdict) for lcr, verdict in zip(lcrs, verdicts, strict=True) if not verdict.is_taken]
         if left and event.kind is EventKind.TRUNCATE and len(left) < len(lcrs):
@@ -135,7 +131,7 @@ class ClientStage:
             event = replace(event, dropped=tuple(taken))
         elif left:
             self.discarded[f"{left[0][0].command} of {left[0][0].owner}.{left[0][0].name or '?'}"] += 1
-            return [replace(event, discarded=f"{self._who}: {left[0][1].why}")]
+            return [replace(event, discarded=f"{self.client.words}: {left[0][1].why}")]
         found = list(self._transformed(event, [verdict for verdict in verdicts if verdict.is_taken]))
         if found == [event] or self.client.kind is not ClientKind.CAPTURE:
             return found
@@ -144,7 +140,7 @@ class ClientStage:
 
     def _transformed(self, event: Event, verdicts: list[Verdict]) -> Iterator[Event]:
         """Yield a statement that the client takes with the names of its rows, and what functions make of it."""
-        followed = with_row_names(event, self._row_names, self._who)
+        followed = with_row_names(event, self._row_names, self.client.words)
         actions = {one.rule.action.function: one.rule for one in verdicts if one.rule and one.rule.action.function}
         if followed.discarded or not actions:
             yield followed
@@ -155,7 +151,7 @@ class ClientStage:
             raise refused(function, f"{event.tag} of several objects", "nothing: it is called for one", ONE_EACH)
         given = self._functions.called(function, lcrs[0], is_array=rule.action.is_array_function)
         if not given:
-            yield replace(event, discarded=f"{self._who}: function {function} gives nothing for it")
+            yield replace(event, discarded=f"{self.client.words}: function {function} gives nothing for it")
         for number, lcr in enumerate(given):
             key = LogKey(event.key.lsn, event.key.seq + number)
             made = with_lcr(followed, lcrs[0], lcr, function)  # type: ignore[arg-type]
@@ -202,7 +198,7 @@ class ClientStage:
             columns = {n.column for n in rule.condition.walk() if isinstance(n, tree.ColumnValue | tree.IsAbsent)}
             if (columns <= keys and typed.least_before) or not _is_of(rule, typed):
                 continue
-            what = f"rule {rule.name} of {self._who} needs the old values of {', '.join(sorted(columns))}"
+            what = f"rule {rule.name} of {self.client.words} needs the old values of {', '.join(sorted(columns))}"
             table = f"{typed.owner}.{typed.name}"
             raise lacks_old_values(table, f"{what}, which the log does not have of {table}")
 

@@ -63,11 +63,12 @@ class SegmentReader(RowReader):
 
     def segments(self, epoch: int) -> list[Segment]:
         """Return every segment of an epoch, in log order."""
-        folder = f"e{epoch}/segments"
-        lows = [
-            Position(int(path.rsplit("/", 1)[1][:-5], 16)) for path in self.place.walk(folder) if path.endswith(".json")
-        ]
-        return [segment for low in sorted(lows) if (segment := self.find(epoch, low))]
+        return [segment for low in self.starts(epoch) if (segment := self.find(epoch, low))]
+
+    def starts(self, epoch: int) -> list[Position]:
+        """Return the positions where the segments of an epoch begin, in log order."""
+        paths = self.place.walk(f"e{epoch}/segments")
+        return sorted(Position(int(path.rsplit("/", 1)[1][:-5], 16)) for path in paths if path.endswith(".json"))
 
     def events(self, segment: Segment) -> list[Event]:
         """Return the segment's control records (DDL, truncates, messages), in log order."""

@@ -14,7 +14,7 @@ from typing import Any
 
 from airflow_ddlrepl import flow
 from airflow_ddlrepl.flow.streams.clients import StreamsClients
-from airflow_ddlrepl.flow.streams.propagation import lows, position_of, propagate
+from airflow_ddlrepl.flow.streams.propagation import propagate
 from airflow_ddlrepl.model.position import Position
 from tests.flow.streams.streams_channel import BATTERY_TABLES, StreamsChannel, feed_content, streams_channel
 from tests.support.crashing import die, kill_after
@@ -79,12 +79,12 @@ def made_good(channel: StreamsChannel, after: Position | None) -> Position | Non
         wanted = expected(feed_content(first, after))
         assert feed_content(second, after) == wanted and feed_content(third, after) == wanted
         for feed in (second, third):
-            assert lows(feed) == lows(first)
+            assert feed.starts() == first.starts()
             segments = feed.trail.segments(feed.epoch)
             named = {blob.path for one in segments for part in one.parts for blob in part.blobs()}
             left = {path for path in feed.trail.place.walk() if path.endswith((".parquet", ".jsonl", ".arrows"))}
             assert left == named, "files that no manifest names are left"
-        return position_of(first)
+        return first.end()
 
 
 def test_each_message_arrives_once_whenever_a_propagation_is_killed(databases: Any, tmp_path: Path) -> None:

@@ -9,11 +9,11 @@ from pydantic import Field, field_validator
 
 from airflow_ddlrepl.config.base.section import Seconds
 from airflow_ddlrepl.config.sections.places import Place
-from airflow_ddlrepl.config.streams.procedure import StreamsType
+from airflow_ddlrepl.config.streams.administration import CreateCapture
+from airflow_ddlrepl.config.streams.procedure import Procedure, StreamsType
 from airflow_ddlrepl.config.streams.section import StreamsParameters
 
 _FUNCTION = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*|sql:.+")
-_CAPTURES = ("create_capture",)
 
 
 class ApplyTarget(Place):
@@ -48,9 +48,18 @@ class Streams(StreamsParameters):
     @property
     def captures(self) -> bool:
         """Return whether a capture process reads the source's log by rules."""
-        return any(
-            one.name in _CAPTURES or getattr(one, "streams_type", None) == StreamsType.CAPTURE for one in self.calls
-        )
+        return next(self._capture_calls(), None) is not None
+
+    @property
+    def capture_name(self) -> str:
+        """Return the name that the calls give to the capture process; empty where they leave it to the product."""
+        names = (getattr(one, "capture_name", getattr(one, "streams_name", None)) for one in self._capture_calls())
+        return next((name for name in names if name), "")
+
+    def _capture_calls(self) -> Iterator[Procedure]:
+        for one in self.calls:
+            if isinstance(one, CreateCapture) or getattr(one, "streams_type", None) == StreamsType.CAPTURE:
+                yield one
 
     def subset_tables(self) -> Iterator[str]:
         """Yield the tables that subset rules are about: their old rows have to be in the log as a whole."""

@@ -7,7 +7,7 @@ from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.repository.rows import RunStatus
 
 _STAGES = {
-    "capture": "create_capture",
+    "capture": "capture process",
     "sync_capture": "synchronous captures",
     "propagate": "propagations",
     "apply": "apply processes",
@@ -39,14 +39,6 @@ def disabled_clients(context: RunContext) -> list[str]:
 
 def _who(channel: Channel, stage: str) -> str:
     """Return the clients of a stage in words, with their verb."""
-    if stage != "capture":
+    if stage != "capture" or channel.streams is None:
         return f"the {_STAGES[stage]} are"
-    calls = channel.streams.calls if channel.streams else ()
-    names = (
-        getattr(one, "streams_name", None) or getattr(one, "capture_name", None) for one in calls if _captures(one)
-    )
-    return f"capture process {next((name for name in names if name), '')} is".replace("  ", " ")
-
-
-def _captures(call: object) -> bool:
-    return str(getattr(call, "streams_type", "")).lower() == "capture" or hasattr(call, "capture_name")
+    return f"capture process {channel.streams.capture_name} is".replace("  ", " ")

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 
-from airflow_ddlrepl.flow.run.context import RunContext
+from airflow_ddlrepl.errors import Unreachable
+from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.snapshots.retention import expire
 from airflow_ddlrepl.flow.streams.apply_process.apply import apply_process
-from airflow_ddlrepl.flow.streams.clients import CAPTURE, Feed, StreamsClients
-from airflow_ddlrepl.flow.streams.propagation import position_of, segments_behind
+from airflow_ddlrepl.flow.streams.clients import CAPTURE, StreamsClients
+from airflow_ddlrepl.flow.streams.feed import Feed
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.streams.rules.client import ClientKind
 
@@ -35,7 +36,7 @@ def expire_queues(run: RunContext) -> int:
 def _expire_feed(run: RunContext, feed: Feed, passed: Position, age: timedelta) -> int:
     """Remove old segments of a feed. The last one stays: it says up to where the feed is."""
     before, limit = None, datetime.now(UTC) - age
-    segments = list(segments_behind(feed, None))
+    segments = list(feed.segments())
     for segment in segments[:-1]:
         if segment.high > passed or datetime.fromisoformat(segment.created) > limit:
             break
@@ -57,12 +58,16 @@ def _readers(clients: StreamsClients) -> Mapping[tuple[str, str], tuple[Feed, li
 def _positions(clients: StreamsClients) -> Iterator[tuple[Feed, Position]]:
     for client in clients.of_kind(ClientKind.PROPAGATION):
         for feed in clients.feeds(client.queue):
-            yield feed, position_of(clients.passed_on(client, feed)) or NOTHING
+            yield feed, clients.passed_on(client, feed).end() or NOTHING
     for target in clients.section.targets:
-        with apply_process(clients, target) as process:
-            known = process.there.positions(process.client.name)
-            for feed in clients.feeds(process.client.queue):
-                yield feed, process.position(feed, known) or NOTHING
+        queue = clients.environment.existing_client(ClientKind.APPLY, target.apply).queue
+        try:
+            with apply_process(clients, target) as process:
+                found = process.positions()
+        except Unreachable as error:  # it keeps everything that it may have to read, and no other client from its work
+            log.warning("nothing that target %s reads expires: %s", target.name, error)
+            found = [(feed, None) for feed in clients.feeds(queue)]
+        yield from ((feed, at or NOTHING) for feed, at in found)
     for client in clients.of_kind(ClientKind.DEQUEUE):
         taken = clients.run.repository.dequeued(clients.run.channel.name, client.name)
         for feed in clients.feeds(client.queue):

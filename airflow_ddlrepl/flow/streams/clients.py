@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from urllib.parse import unquote, urlsplit
 
@@ -15,6 +14,7 @@ from airflow_ddlrepl.config.sections.streams import Streams
 from airflow_ddlrepl.engines import source_engine
 from airflow_ddlrepl.errors import ConfigError, RuleError
 from airflow_ddlrepl.flow.run.context import RunContext
+from airflow_ddlrepl.flow.streams.feed import Feed
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.ports.change_values import ChangeValues
 from airflow_ddlrepl.queues.custom_functions import CustomFunctions
@@ -30,20 +30,6 @@ from airflow_ddlrepl.trail.store import Trail
 
 CASE = NameCase.LOWER
 CAPTURE = "capture"
-
-
-@dataclass(frozen=True)
-class Feed:
-    """A feed is what one client writes into a queue: a trail whose segments nobody else writes.
-
-    name: of the client, behind those whose messages it passes on. epoch: of its segments. message_class: of its rows.
-    """
-
-    name: str
-    queue: str
-    trail: Trail
-    epoch: int
-    message_class: MessageClass
 
 
 class StreamsClients:
@@ -148,7 +134,7 @@ class StreamsClients:
         found = self.feeds(client.queue)
         if not found:
             raise RuleError(
-                f"nothing comes into queue {client.queue} of {client.kind.words} {client.name}",
+                f"nothing comes into queue {client.queue} of {client.words}",
                 code="RUL-142",
                 hint="name the queue of a capture, or add a propagation whose destination it is",
             )

@@ -18,7 +18,8 @@ from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.run.results import Printable
 from airflow_ddlrepl.flow.run.stage import stage
-from airflow_ddlrepl.flow.streams.clients import CAPTURE, Feed, StreamsClients
+from airflow_ddlrepl.flow.streams.clients import CAPTURE, StreamsClients
+from airflow_ddlrepl.flow.streams.feed import Feed
 from airflow_ddlrepl.model.change import EventKind, counted, why_ignored
 from airflow_ddlrepl.model.position import LogKey, Position
 from airflow_ddlrepl.queues.ruled_writer import ClientRules, RuledWriter
@@ -107,7 +108,7 @@ def has_messages(run: RunContext) -> bool:
     """Is there a segment that a propagation has yet to pass on?"""
     clients = StreamsClients(run)
     return any(
-        next(segments_behind(feed, position_of(clients.passed_on(client, feed))), None) is not None
+        next(feed.segments(clients.passed_on(client, feed).end()), None) is not None
         for client, feed in in_order(clients)
     )
 
@@ -120,25 +121,6 @@ def in_order(clients: StreamsClients) -> Iterator[tuple[Client, Feed]]:
     for client in clients.of_kind(ClientKind.PROPAGATION):
         clients.require_fed(client)
     yield from sorted(steps, key=lambda step: step[1].name.count("."))
-
-
-def position_of(feed: Feed) -> Position | None:
-    """Return the position up to which a feed has everything; None: nothing is in it."""
-    last = max(lows(feed), default=None)
-    return None if last is None else feed.trail.segment(feed.epoch, last).high
-
-
-def lows(feed: Feed) -> list[Position]:
-    """Return the positions where the feed's segments begin, in order."""
-    names = feed.trail.place.walk(f"e{feed.epoch}/segments")
-    return sorted(Position(int(name.rpartition("/")[2][:-5], 16)) for name in names if name.endswith(".json"))
-
-
-def segments_behind(feed: Feed, position: Position | None) -> Iterator[Segment]:
-    """Yield the segments of a feed from a position on, in order; None: all."""
-    for low in lows(feed):
-        if position is None or low >= position:
-            yield feed.trail.segment(feed.epoch, low)
 
 
 class _Total:
@@ -155,11 +137,11 @@ class _Total:
 
 def _pass_on(clients: StreamsClients, client: Client, feed: Feed, total: _Total) -> None:
     run, into = clients.run, clients.passed_on(client, feed)
-    position = position_of(into)
+    position = into.end()
     if feed.name == CAPTURE:
         require_retained(run, client, position)
     scheme = resolve(run.channel.source.location).partition("://")[0]
-    for segment in segments_behind(feed, position):
+    for segment in feed.segments(position):
         tasks = [
             PartTask(
                 (feed.trail.url, feed.trail.channel),
@@ -205,7 +187,7 @@ def require_retained(run: RunContext, client: Client, position: Position | None)
     retained = run.repository.retained_from(run.channel.name)
     if position is not None and position < retained:
         raise TrailError(
-            f"{client.kind.words} {client.name} is at {position}, and the trail begins at {retained}",
+            f"{client.words} is at {position}, and the trail begins at {retained}",
             code="TRL-128",
             at=retained,
             hint="what lies between is lost for its destination: load its tables again, in a new queue",

@@ -17,8 +17,8 @@ from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.run.results import Printable
 from airflow_ddlrepl.flow.run.stage import stage
-from airflow_ddlrepl.flow.streams.clients import Feed, StreamsClients
-from airflow_ddlrepl.flow.streams.propagation import lows
+from airflow_ddlrepl.flow.streams.clients import StreamsClients
+from airflow_ddlrepl.flow.streams.feed import Feed
 from airflow_ddlrepl.streams.messages import MessageClass
 from airflow_ddlrepl.streams.rules.client import Client, ClientKind
 from airflow_ddlrepl.trail.manifest import Segment
@@ -106,7 +106,7 @@ def remove_sync_capture(run: RunContext, name: str) -> tuple[str, ...]:
 
 def last_window(feed: Feed) -> int:
     """Return the number of the newest window in a feed; 0 where there is none."""
-    return max((low >> NUMBER_BITS for low in lows(feed)), default=0)
+    return max((low >> NUMBER_BITS for low in feed.starts()), default=0)
 
 
 def feed_of(clients: StreamsClients, client: Client) -> Feed:

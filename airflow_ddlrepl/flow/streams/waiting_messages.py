@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from airflow_ddlrepl.errors import MessageError, RuleError
-from airflow_ddlrepl.flow.streams.clients import CAPTURE, Feed, StreamsClients
-from airflow_ddlrepl.flow.streams.propagation import lows, segments_behind
+from airflow_ddlrepl.flow.streams.clients import CAPTURE, StreamsClients
+from airflow_ddlrepl.flow.streams.feed import Feed
 from airflow_ddlrepl.model.change import Event, why_ignored
 from airflow_ddlrepl.model.position import LogKey, Position
 from airflow_ddlrepl.queues.messages import is_message, message_in
@@ -49,9 +49,7 @@ def _of_feed(clients: StreamsClients, client: Client, feed: Feed, behind: FeedPo
     start = behind.key if behind is not None and behind.epoch == feed.epoch else LogKey(0, -1)
     _require_retained(clients, feed, behind)
     end = committed = 0
-    for segment in segments_behind(feed, _segment_of(feed, start)):
-        if segment.high <= start.lsn:
-            continue
+    for segment in feed.segments(Position(start.lsn)):
         end = segment.high
         for waiting in heapq.merge(
             _messages(feed, segment, start), _rows(clients, client, feed, segment, start), key=lambda one: one.at
@@ -60,11 +58,6 @@ def _of_feed(clients: StreamsClients, client: Client, feed: Feed, behind: FeedPo
             yield waiting
     if (last := LogKey.last_before(Position(end))) > start:
         yield Waiting(feed.name, FeedPosition(feed.epoch, last), committed)
-
-
-def _segment_of(feed: Feed, start: LogKey) -> Position | None:
-    """Return where the segment begins that a place is in, so that no manifest before it is read; None: the first."""
-    return max((low for low in lows(feed) if low <= start.lsn), default=None)
 
 
 def _messages(feed: Feed, segment: Segment, start: LogKey) -> Iterator[Waiting]:

@@ -126,7 +126,7 @@ def _condition(procedure: str, scope: Scope, lcr: str) -> tuple[str, Truth]:
 
 
 def _warnings(call: ForClient | ForPropagation, client: Client, scope: Scope, made: list[Rule]) -> Iterator[str]:
-    place = f"{call.name} for {client.kind.words} {client.name}"
+    place = f"{call.name} for {client.words}"
     if not made:
         yield f"{place} makes no rule: an empty positive rule set discards every message"
     if client.kind is ClientKind.PROPAGATION and not scope.source and call.inclusion_rule:

@@ -78,7 +78,7 @@ def remove_client_rule(call: calls.RemoveRuleOfClient, environment: Environment)
     rules = client.positive if call.inclusion_rule else client.negative
     if rules is None:
         side = "positive" if call.inclusion_rule else "negative"
-        raise RuleError(f"{client.kind.words} {client.name} has no {side} rule set", code="RUL-113", hint="add_rule")
+        raise RuleError(f"{client.words} has no {side} rule set", code="RUL-113", hint="add_rule")
     names = [environment.rule(call.rule_name).name] if call.rule_name is not None else list(rules.rules)
     for name in names:
         rules.remove(name)

@@ -36,7 +36,7 @@ def _early_transformations(client: Client, clients: Iterable[Client]) -> Iterato
     for rule in _positive(client):
         if len(readers) > 1 and (rule.action.declared or rule.action.function):
             yield (
-                f"rule {rule.name} transforms at {client.kind.words} {client.name}: {_WORK[client.kind]} the work, and"
+                f"rule {rule.name} transforms at {client.words}: {_WORK[client.kind]} the work, and"
                 f" all {len(readers)} clients of queue {client.queue} get what it leaves, {_names(readers)}; a"
                 " transformation at one of these is for its destination alone"
             )
@@ -62,8 +62,8 @@ def _subsets(clients: Iterable[Client]) -> Iterator[str]:
         for one in others:
             if table not in _subset_tables(one) and _wants(one, table):
                 yield (
-                    f"{one.kind.words} {one.name} gets a subset of {'.'.join(table)} alone, for {capture.kind.words}"
-                    f" {capture.name} takes no more: put the subset rule to the clients that want no more"
+                    f"{one.words} gets a subset of {'.'.join(table)} alone, for {capture.words}"
+                    f" takes no more: put the subset rule to the clients that want no more"
                 )
     appliers = [one for one in others if one.kind is ClientKind.APPLY]
     found = [{rule.text for rule in _positive(one) if rule.action.subset is not None} for one in appliers]
@@ -95,14 +95,14 @@ def _positive(client: Client) -> list[Rule]:
 
 
 def _names(clients: Iterable[Client]) -> str:
-    return ", ".join(f"{one.kind.words} {one.name}" for one in clients)
+    return ", ".join(one.words for one in clients)
 
 
 def _late_transformations(client: Client) -> Iterator[str]:
     for rule in _positive(client):
         if _hides(rule):
             yield (
-                f"rule {rule.name} transforms at {client.kind.words} {client.name}: queue {client.queue}, and all"
+                f"rule {rule.name} transforms at {client.words}: queue {client.queue}, and all"
                 " queues before it, hold what it hides, and each such client does the work again"
             )
 

@@ -108,7 +108,7 @@ def set_function(call: calls.SetRuleTransformFunction, environment: Environment)
             is_user = client.positive is not None and rule.name in client.positive.rules
             if is_user and client.kind not in (ClientKind.CAPTURE, ClientKind.SYNC_CAPTURE):
                 raise RuleError(
-                    f"rule {rule.name} is used by {client.kind.words} {client.name}, which takes one message for one",
+                    f"rule {rule.name} is used by {client.words}, which takes one message for one",
                     code="RUL-125",
                     hint="transform into many messages at a capture",
                 )

@@ -52,6 +52,11 @@ class Client:
         if self.negative is not None:
             self.attach(self.negative, is_positive=False)
 
+    @property
+    def words(self) -> str:
+        """Return the client in words: what it is, and its name."""
+        return f"{self.kind.words} {self.name}"
+
     def attach(self, rules: RuleSet, *, is_positive: bool) -> None:
         """Give the client a rule set in place of the one that it has.
 
@@ -85,7 +90,7 @@ class Client:
         for rule in self.positive.rules.values():
             if rule.action.is_array_function:
                 raise RuleError(
-                    f"rule {rule.name} is used by {self.kind.words} {self.name}, which takes one message for one",
+                    f"rule {rule.name} is used by {self.words}, which takes one message for one",
                     code="RUL-125",
                     hint="transform into many messages at a capture",
                 )
@@ -110,8 +115,7 @@ def require_no_subsets(rules: RuleSet, client: Client) -> None:
     for rule in rules.rules.values():
         if rule.action.subset is not None:
             raise RuleError(
-                f"rule set {rules.name} has the subset rule {rule.name}, and is the negative one of "
-                f"{client.kind.words} {client.name}",
+                f"rule set {rules.name} has the subset rule {rule.name}, and is the negative one of {client.words}",
                 code="RUL-111",
                 hint="rows could not be migrated: put subset rules into a positive rule set",
             )

@@ -105,7 +105,7 @@ class ExplainedClient:
         """Yield the explanation as lines for a person."""
         verdict = self.verdict
         does = "takes it" if verdict.is_taken else "discards it"
-        yield f"{self.client.kind.words} {self.client.name} {does}: {verdict.why or verdict.reason.value}"
+        yield f"{self.client.words} {does}: {verdict.why or verdict.reason.value}"
         yield from (f"  warning: {text}" for text in verdict.warnings)
         for one in self.sets:
             yield from one.lines()

@@ -13,8 +13,8 @@ import yaml
 
 from airflow_ddlrepl import flow
 from airflow_ddlrepl.flow.run.context import RunContext
-from airflow_ddlrepl.flow.streams.clients import Feed, StreamsClients
-from airflow_ddlrepl.flow.streams.propagation import segments_behind
+from airflow_ddlrepl.flow.streams.clients import StreamsClients
+from airflow_ddlrepl.flow.streams.feed import Feed
 from airflow_ddlrepl.model.change import Event, EventKind, Op, why_ignored
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.ports.work import InProcess
@@ -114,7 +114,7 @@ class StreamsChannel:
 def feed_content(feed: Feed, after: Position | None = None) -> list[str]:
     """after: only the segments from this position on."""
     found: list[tuple[tuple[int, int], str]] = []
-    for segment in segments_behind(feed, after):
+    for segment in feed.segments(after):
         for event in feed.trail.events(segment):
             if event.kind in (EventKind.DDL, EventKind.TRUNCATE) and not why_ignored(event):
                 found.append(((event.key.lsn, event.key.seq), _text(event)))

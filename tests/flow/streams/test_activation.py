@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 from airflow_ddlrepl import flow
-from airflow_ddlrepl.errors import ConfigError, RuleError
+from airflow_ddlrepl.errors import ConfigError, RuleError, Unreachable
 from airflow_ddlrepl.flow.streams.clients import StreamsClients
-from airflow_ddlrepl.flow.streams.propagation import lows
 from tests.flow.streams.streams_channel import BATTERY_TABLES, StreamsChannel, streams_channel
 from tests.support.refusing import ask
 
@@ -68,9 +67,9 @@ def test_queues_retain_what_a_reader_has_yet_to_read(databases: Any, tmp_path: P
     with channel.opened() as context:
         clients = StreamsClients(context)
         (first,), (second,) = clients.feeds("q1"), clients.feeds("q2")
-    assert (len(lows(first)), len(lows(second))) == (3, 3)
+    assert (len(first.starts()), len(second.starts())) == (3, 3)
     channel.stage(flow.apply_queues)
-    assert (len(lows(first)), len(lows(second))) == (0, 1)
+    assert (len(first.starts()), len(second.starts())) == (0, 1)
     channel.at_source("INSERT INTO hr.t VALUES (5, 5)")
     channel.stage(flow.replicate)
     assert [row[0] for row in ask(databases.target, ROWS)] == [1, 2, 3, 4, 5]
@@ -87,3 +86,20 @@ def test_a_lost_log_is_refused_and_a_new_activation_begins_anew(databases: Any, 
     channel.at_source("INSERT INTO hr.t VALUES (3, 3)")
     channel.stage(flow.replicate)
     assert (3, 3) in ask(databases.target, ROWS)
+
+
+def test_a_target_that_does_not_answer_keeps_no_other_from_its_work(databases: Any, tmp_path: Path) -> None:
+    channel = begun(databases, tmp_path, ALL, PROPAGATION, apply())
+    away = {"name": "away", "location": "postgresql://nobody@127.0.0.1:1/nothing", "apply": "app"}
+    site = {"name": "site", "location": databases.target, "apply": "app"}
+    channel.change(targets=[site, away])
+    channel.file.write_text(f"{channel.file.read_text()}retention: {{age: 0}}\n")
+    channel.at_source("INSERT INTO hr.t VALUES (2, 2)")
+    channel.stage(flow.capture)
+    channel.stage(flow.propagate)
+    assert channel.stage(flow.apply_queues, "site").changes == {"insert": 1}
+    with channel.opened() as context:
+        (feed,) = StreamsClients(context).feeds("q2")
+    assert len(feed.starts()) == 1
+    with pytest.raises(Unreachable):
+        channel.stage(flow.replicate)

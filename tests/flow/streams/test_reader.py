@@ -12,7 +12,6 @@ import pytest
 from airflow_ddlrepl import flow
 from airflow_ddlrepl.errors import RuleError
 from airflow_ddlrepl.flow.streams.clients import StreamsClients
-from airflow_ddlrepl.flow.streams.propagation import segments_behind
 from airflow_ddlrepl.model.position import LogKey
 from airflow_ddlrepl.queues.reader import BEGINNING, Queued, QueueReader
 from airflow_ddlrepl.streams.messages import DdlLcr, RowLcr
@@ -42,7 +41,7 @@ def read(channel: StreamsChannel, after: LogKey = BEGINNING) -> list[list[Queued
         (feed,) = clients.require_fed(client)
         stage = clients.rules(client).stage(clients.values)
         reader = QueueReader(feed.trail, stage, clients.values, feed.message_class, is_typed=True)
-        for segment in segments_behind(feed, None):
+        for segment in feed.segments():
             for transaction in reader.transactions(segment, after):
                 found.append([])
                 for queued in transaction.messages:
@@ -102,7 +101,7 @@ def test_an_error_stands_in_its_place_behind_all_that_comes_before_it(databases:
         (feed,) = clients.require_fed(client)
         stage = clients.rules(client).stage(clients.values)
         reader = QueueReader(feed.trail, stage, clients.values, feed.message_class, is_typed=False)
-        for segment in segments_behind(feed, None):
+        for segment in feed.segments():
             for transaction in reader.transactions(segment):
                 found += [str(one.message.new["id"]) for one in transaction.messages]  # type: ignore[union-attr]
     assert error.value.code == "RUL-118"

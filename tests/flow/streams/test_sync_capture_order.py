@@ -11,7 +11,7 @@ import psycopg
 import pytest
 
 from airflow_ddlrepl.flow.streams.clients import StreamsClients
-from airflow_ddlrepl.flow.streams.propagation import propagate, segments_behind
+from airflow_ddlrepl.flow.streams.propagation import propagate
 from airflow_ddlrepl.flow.streams.sync_capture import sync_capture
 from airflow_ddlrepl.queues.reader import QueueReader
 from airflow_ddlrepl.streams.messages import Command, MessageClass, RowLcr
@@ -128,7 +128,7 @@ def test_the_queue_of_a_synchronous_capture_is_propagated_and_read_as_any_other(
         assert feed.message_class is MessageClass.PERSISTENT
         stage = clients.rules(client).stage(clients.values)
         reader = QueueReader(feed.trail, stage, clients.values, feed.message_class, is_typed=True)
-        for segment in segments_behind(feed, None):
+        for segment in feed.segments():
             for transaction in reader.transactions(segment):
                 for queued in transaction.messages:
                     assert isinstance(queued.message, RowLcr)

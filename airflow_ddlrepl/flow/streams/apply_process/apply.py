@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 
 from airflow_ddlrepl.config.sections.location import resolve
 from airflow_ddlrepl.config.sections.streams import ApplyTarget
 from airflow_ddlrepl.engines import engine
-from airflow_ddlrepl.engines.lcr_target import FeedPosition, LcrSession, LcrTarget
+from airflow_ddlrepl.engines.lcr_target import LcrSession, LcrTarget
 from airflow_ddlrepl.errors import ApplyError, ConfigError, Unreachable
 from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.flow.run.isolation import FailureIsolation
@@ -22,13 +22,13 @@ from airflow_ddlrepl.flow.streams.apply_process.apply_feed import FeedApply
 from airflow_ddlrepl.flow.streams.apply_process.apply_rules import ApplyRules
 from airflow_ddlrepl.flow.streams.apply_process.handlers import Handlers
 from airflow_ddlrepl.flow.streams.apply_process.typed_values import TypedValues
-from airflow_ddlrepl.flow.streams.clients import CAPTURE, Feed, StreamsClients
-from airflow_ddlrepl.flow.streams.propagation import lows, require_retained
+from airflow_ddlrepl.flow.streams.clients import CAPTURE, StreamsClients
+from airflow_ddlrepl.flow.streams.feed import Feed
+from airflow_ddlrepl.flow.streams.propagation import require_retained
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.queues.reader import QueueReader
 from airflow_ddlrepl.queues.stage import ClientStage
 from airflow_ddlrepl.streams.rules.client import Client, ClientKind
-from airflow_ddlrepl.trail.manifest import Segment
 
 
 @dataclass(frozen=True)
@@ -77,10 +77,11 @@ class ApplyProcess:
         """Return the target's name."""
         return self.target.name
 
-    def position(self, feed: Feed, known: Mapping[str, FeedPosition]) -> Position | None:
-        """Return up to where a feed is applied; None: nothing of it is, in the feed's epoch."""
-        found = known.get(feed.name)
-        return found.position if found is not None and found.epoch == feed.epoch else None
+    def positions(self) -> list[tuple[Feed, Position | None]]:
+        """Return the feeds of the queue with up to where each is applied; None: nothing of it is, in its epoch."""
+        known = self.there.positions(self.client.name)
+        found = [(feed, known.get(feed.name)) for feed in self.clients.feeds(self.client.queue)]
+        return [(feed, at.position if at is not None and at.epoch == feed.epoch else None) for feed, at in found]
 
     @contextmanager
     def writing(self) -> Iterator[LcrSession]:
@@ -134,36 +135,13 @@ def has_lcrs(run: RunContext) -> bool:
     clients = StreamsClients(run)
     for target in clients.section.targets:
         with apply_process(clients, target) as process:
-            known = process.there.positions(process.client.name)
-            for feed in clients.require_fed(process.client):
-                if next(segments_from(feed, process.position(feed, known)), None) is not None:
-                    return True
+            clients.require_fed(process.client)
+            if any(next(feed.segments(at), None) is not None for feed, at in process.positions()):
+                return True
             settings = clients.environment.apply_settings(process.client.name)
             if settings.disables_on_error and process.there.errors(process.client.name):
                 return True
     return False
-
-
-def segments_from(feed: Feed, position: Position | None) -> Iterator[Segment]:
-    """Yield the segments of a feed that end behind a position, in order; None: all."""
-    found = lows(feed)
-    first = max((number for number, low in enumerate(found) if position is not None and low <= position), default=0)
-    for low in found[first:]:
-        segment = feed.trail.segment(feed.epoch, low)
-        if position is None or segment.high > position:
-            yield segment
-
-
-def applied_up_to(run: RunContext) -> Position | None:
-    """Return up to where all apply processes that read the channel's own trail have applied it; None: there is none."""
-    clients = StreamsClients(run)
-    found = []
-    for target in clients.section.targets:
-        with apply_process(clients, target) as process:
-            known = process.there.positions(process.client.name)
-            own = [feed for feed in clients.feeds(process.client.queue) if feed.name == CAPTURE]
-            found += [process.position(feed, known) or Position(0) for feed in own]
-    return min(found, default=None)
 
 
 class _Total:
@@ -194,16 +172,15 @@ class _Total:
 def _apply(process: ApplyProcess, total: _Total) -> None:
     client, rules = process.client, process.rules
     rules.require_functions()
-    feeds = process.clients.require_fed(client)
+    process.clients.require_fed(client)
     with process.writing() as session, ExitStack() as opened:
         _require_enabled(process, rules)
         fence = process.clients.run.fence
         numbers = range(2, rules.settings.parallelism + 1)
         others = [opened.enter_context(process.there.session(fence, number)) for number in numbers]
-        known = process.there.positions(client.name)
         # The reader gives all messages; `ApplyRules` decides about them one by one.
         every = ClientStage(Client(client.name, ClientKind.APPLY), process.clients.database, process.clients.values)
-        for feed in feeds:
+        for feed, position in process.positions():
             reader = QueueReader(
                 feed.trail,
                 every,
@@ -212,13 +189,12 @@ def _apply(process: ApplyProcess, total: _Total) -> None:
                 is_typed=rules.reads_values,
                 compared=rules.compared,
             )
-            position = process.position(feed, known)
             if feed.name == CAPTURE:
                 require_retained(process.clients.run, client, position)
             handlers = process.handlers(rules)
             one = FeedApply(session, rules, handlers, feed.name, feed.epoch, process.clients.database, others)
             try:
-                for segment in segments_from(feed, position):
+                for segment in feed.segments(position):
                     position = one.run(reader.transactions(segment), position or segment.low, segment.high)
             finally:
                 total.add(process, one, position or Position(0))

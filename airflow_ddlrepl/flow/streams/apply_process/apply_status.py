@@ -24,8 +24,7 @@ def _states(clients: StreamsClients) -> Iterable[dict[str, Any]]:
         found: dict[str, Any] = {"target": target.name, "client": target.apply, "unreachable": None}
         try:
             with apply_process(clients, target) as process:
-                known = process.there.positions(process.client.name)
-                feeds = {feed.name: process.position(feed, known) for feed in clients.feeds(process.client.queue)}
+                feeds = {feed.name: at for feed, at in process.positions()}
                 waiting = process.there.errors(process.client.name)
                 settings = clients.environment.apply_settings(process.client.name)
         except DdlReplError as error:

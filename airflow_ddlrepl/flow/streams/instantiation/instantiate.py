@@ -22,7 +22,6 @@ from airflow_ddlrepl.flow.streams.apply_process.apply import ApplyProcess, apply
 from airflow_ddlrepl.flow.streams.clients import CAPTURE, StreamsClients
 from airflow_ddlrepl.flow.streams.instantiation.instantiation_plan import Group, Known, groups_of
 from airflow_ddlrepl.flow.streams.instantiation.table_filling import Filled, GroupFilling, Rows
-from airflow_ddlrepl.flow.streams.propagation import lows
 from airflow_ddlrepl.flow.streams.sync_capture import feed_of, last_window
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Position
@@ -143,7 +142,7 @@ class _Instantiation:
         if self._process.clients.capture is None:
             return Position(0)
         feeds = [one for one in self._process.clients.feeds(self._process.client.queue) if one.name.endswith(CAPTURE)]
-        found = [low for feed in feeds for low in lows(feed)[:1]]
+        found = [low for feed in feeds for low in feed.starts()[:1]]
         return min([*found, self._run.captured()])
 
     def _given(self, queued: TableName) -> int | None:
