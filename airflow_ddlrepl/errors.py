@@ -205,6 +205,8 @@ class RepositoryError(DdlReplError):
 class RuleError(ConfigError):
     """A rule, a rule set, a condition or a transformation can't be used (RUL-…)."""
 
+    is_local = True
+
 
 class MessageError(DdlReplError):
     """A message can't be enqueued or dequeued (MSG-…)."""

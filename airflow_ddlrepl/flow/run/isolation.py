@@ -14,15 +14,19 @@ from airflow_ddlrepl.flow.run.context import log
 @dataclass
 class FailureIsolation:
     """A failure isolation collects the errors of the pieces of work that failed, and raises them at the end.
-     An error that concerns the whole run passes at once: it has lost the channel, its file is wrong, Spark does not
+
+    An error that concerns the whole run passes at once: it has lost the channel, its file is wrong, Spark does not
     start.
     """
 
     errors: list[DdlReplError] = field(default_factory=list)
 
     @contextmanager
-    def one(self, target: str | None = None) -> Iterator[None]:
-        """Run one piece of work and collect its error. target: the one that it is about; its errors name it."""
+    def one(self, target: str | None = None, *, client: str = "") -> Iterator[None]:
+        """Run one piece of work and collect its error, which then names whom it is about.
+
+        target: the one that the work is about. client: that of Streams which does the work, in words.
+        """
         try:
             yield
         except Exception as error:
@@ -30,6 +34,8 @@ class FailureIsolation:
             if known is None or not known.is_local:
                 raise
             known.target = known.target or target
+            if client not in known.message:
+                known.message = f"{client}: {known.message}"
             known.__cause__ = error.__cause__ if known is error else error
             self.errors.append(known)
 

@@ -16,6 +16,7 @@ from airflow_ddlrepl.engines import engine
 from airflow_ddlrepl.errors import TrailError
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.run.context import RunContext, log
+from airflow_ddlrepl.flow.run.isolation import FailureIsolation
 from airflow_ddlrepl.flow.run.results import Printable
 from airflow_ddlrepl.flow.run.stage import stage
 from airflow_ddlrepl.flow.streams.clients import CAPTURE, StreamsClients
@@ -83,15 +84,18 @@ def propagate(run: RunContext, names: Sequence[str] = ()) -> Propagated:
     """Pass on what is in the queues that propagations read, each up to its end.
 
     names: of propagations; none: all. Raises RuleError RUL-113 for a name that none has, and another one (RUL-…) where
-    a rule or a transformation can't be evaluated: its message stays where it is, and so does what comes behind it.
+    a rule or a transformation can't be evaluated: its message stays where it is, and so does what comes behind it. A
+    propagation that fails keeps no other one from its work; the error names it.
     """
     started = time.monotonic()
     clients = StreamsClients(run)
-    total = _Total()
+    total, isolation = _Total(), FailureIsolation()
     wanted = {clients.environment.existing_client(ClientKind.PROPAGATION, name).name for name in names}
     for client, feed in in_order(clients):
         if not wanted or client.name in wanted:
-            _pass_on(clients, client, feed, total)
+            with isolation.one(client=client.words):
+                _pass_on(clients, client, feed, total)
+    isolation.end()
     seconds = round(time.monotonic() - started, 2)
     return Propagated(
         dict(total.rows),

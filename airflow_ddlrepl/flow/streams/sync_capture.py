@@ -15,6 +15,7 @@ from airflow_ddlrepl.engines.sync_capture import NUMBER_BITS, CapturedWindow, Fe
 from airflow_ddlrepl.errors import SourceError
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.run.context import RunContext, log
+from airflow_ddlrepl.flow.run.isolation import FailureIsolation
 from airflow_ddlrepl.flow.run.results import Printable
 from airflow_ddlrepl.flow.run.stage import stage
 from airflow_ddlrepl.flow.streams.clients import StreamsClients
@@ -55,14 +56,18 @@ def sync_capture(run: RunContext) -> SyncCaptured:
     """Bring everything into the queues that triggers have captured in transactions which have ended.
 
     The triggers are brought up to the rules first; those of clients that the channel file no longer has are removed.
-    Raises RuleError for rules that triggers can't have, SourceError SRC-192 when the source was set back behind a feed.
+    A client that fails keeps no other one from its work. Raises RuleError for rules that triggers can't have,
+    SourceError SRC-192 when the source was set back behind a feed; both name the client.
     """
     clients, found = StreamsClients(run), SyncCaptured()
-    captures = clients.of_kind(ClientKind.SYNC_CAPTURE)
+    captures, isolation = clients.of_kind(ClientKind.SYNC_CAPTURE), FailureIsolation()
     for name in sorted({*run.source.sync_captures.clients()} - {client.name for client in captures}):
-        found = found.and_then(SyncCaptured(changes=remove_sync_capture(run, name)))
+        with isolation.one(client=f"{ClientKind.SYNC_CAPTURE.words} {name}"):
+            found = found.and_then(SyncCaptured(changes=remove_sync_capture(run, name)))
     for client in captures:
-        found = found.and_then(sync_capture_client(clients, client))
+        with isolation.one(client=client.words):
+            found = found.and_then(sync_capture_client(clients, client))
+    isolation.end()
     return found
 
 
