@@ -11,8 +11,9 @@ from airflow_ddlrepl.queues.custom_functions import CustomFunctions, what_of
 from airflow_ddlrepl.queues.ddl.ddl_follows import lcr_with_row_names
 from airflow_ddlrepl.queues.ddl.row_names import RowNames
 from airflow_ddlrepl.queues.ddl_lcrs import require_agreement
+from airflow_ddlrepl.queues.exact_texts import with_texts
 from airflow_ddlrepl.queues.messages import message_in, with_message
-from airflow_ddlrepl.streams.messages import DdlLcr, Message
+from airflow_ddlrepl.streams.messages import DdlLcr, Message, RowLcr
 from airflow_ddlrepl.streams.rules.client import Client, ClientKind
 from airflow_ddlrepl.streams.rules.decide import Reason, Verdict, decide
 from airflow_ddlrepl.streams.rules.transform import transform
@@ -25,22 +26,30 @@ def ruled(client: Client, message: Message, functions: CustomFunctions) -> tuple
     does; what a custom function raises as `CustomFunctions.called` does, and RUL-136 as `require_agreement`.
     """
     verdict = decide(client, message)
-    if not verdict.is_taken:
-        return verdict, message
-    message = transform(message, verdict)
-    if isinstance(message, DdlLcr):
-        names = RowNames(client, message.source_database)
-        followed = lcr_with_row_names(message, names, f"{client.kind.words} {client.name}")
+    return left_by(verdict, client, message, functions) if verdict.is_taken else (verdict, message)
+
+
+def left_by(
+    verdict: Verdict, client: Client, message: Message, functions: CustomFunctions, texts: RowLcr | None = None
+) -> tuple[Verdict, Message]:
+    """Return a message that a client takes as its rule leaves it; the verdict may be that nothing is left of it.
+
+    texts: a row LCR with the exact texts of its values, if those are to come back. Raises as `ruled` does.
+    """
+    before = transform(message, verdict)
+    if isinstance(before, DdlLcr):
+        followed = lcr_with_row_names(before, RowNames(client, before.source_database), client.words)
         if followed is None:
             return replace(verdict, is_taken=False, reason=Reason.NOTHING_LEFT, why=Reason.NOTHING_LEFT.value), message
-        message = followed
+        before = followed
+    exact = with_texts(transform(texts, verdict)) if texts is not None else None
     action = verdict.rule.action if verdict.rule is not None and verdict.reason is Reason.POSITIVE else None
-    if action is not None and action.function:
-        before = message
-        (message,) = functions.called(action.function, before, is_array=False)
-        if isinstance(message, DdlLcr) and message != before:
-            require_agreement(message, action.function, what_of(before))
-    return verdict, message
+    if action is None or not action.function:
+        return verdict, before if exact is None else exact
+    (after,) = functions.called(action.function, before, is_array=False)
+    if isinstance(after, DdlLcr) and after != before:
+        require_agreement(after, action.function, what_of(before))
+    return verdict, with_texts(after, before, exact) if isinstance(before, RowLcr) and exact is not None else after
 
 
 def ruled_event(event: Event, client: Client, functions: CustomFunctions, discarded: Counter[str]) -> Event:
@@ -59,4 +68,4 @@ def ruled_event(event: Event, client: Client, functions: CustomFunctions, discar
     if verdict.is_taken:
         return event if left is message else with_message(event, left)
     discarded["messages"] += 1
-    return replace(event, discarded=f"{client.kind.words} {client.name}: {verdict.why}")
+    return replace(event, discarded=f"{client.words}: {verdict.why}")

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
 
 from airflow_ddlrepl.config.goldengate.dialect import Dialect
 from airflow_ddlrepl.errors import RuleError
@@ -13,8 +12,9 @@ from airflow_ddlrepl.goldengate.statement.spelling import spell
 from airflow_ddlrepl.model.change import Event, EventKind, why_ignored
 from airflow_ddlrepl.model.position import LogKey
 from airflow_ddlrepl.model.table import Table
+from airflow_ddlrepl.queues.custom_functions import CustomFunctions
 from airflow_ddlrepl.queues.ddl_lcrs import ddl_lcrs
-from airflow_ddlrepl.queues.exact_texts import with_texts
+from airflow_ddlrepl.queues.message_rules import left_by
 from airflow_ddlrepl.queues.missing_values import lacks_new_values, lacks_old_values
 from airflow_ddlrepl.queues.reader import Queued
 from airflow_ddlrepl.queues.stage import ClientStage
@@ -23,34 +23,12 @@ from airflow_ddlrepl.streams.condition import tree
 from airflow_ddlrepl.streams.messages import Command, DdlLcr, Message, MessageClass, RowLcr, UserMessage
 from airflow_ddlrepl.streams.rules.apply_settings import ENQUEUE, EXECUTE, ApplySettings
 from airflow_ddlrepl.streams.rules.client import Client
-from airflow_ddlrepl.streams.rules.decide import Reason, Verdict, decide
+from airflow_ddlrepl.streams.rules.decide import Reason, decide
 from airflow_ddlrepl.streams.rules.rule import ActionContext, Rule
-from airflow_ddlrepl.streams.rules.transform import transform
 from airflow_ddlrepl.streams.transformations.declared import Declared, RenameColumn, in_order
 
 OTHER_DATABASE = "it is not of the client's source database"
 INSTANTIATED = "the target has it already (instantiation)"
-_FIXED = ("source_database", "transaction_id", "scn", "commit_scn")
-
-
-class Functions(Protocol):
-    """These are the functions that a channel lists for rules and handlers, by name."""
-
-    def require(self, names: Iterable[str]) -> None:
-        """Raise RuleError RUL-134 or RUL-135 for a name that can't be called."""
-        ...
-
-    def function(self, name: str) -> Callable[..., Any]:
-        """Return the function of a name. Raises RuleError RUL-134 and RUL-135."""
-        ...
-
-    def takes_batches(self, name: str) -> bool:
-        """Return whether a function takes batches of rows."""
-        ...
-
-    def called(self, name: str, message: Message, *, is_array: bool) -> list[Message]:
-        """Return what a function gives for a message. Raises RuleError RUL-136 and RUL-137."""
-        ...
 
 
 @dataclass
@@ -64,7 +42,7 @@ class ApplyRules:
 
     client: Client
     settings: ApplySettings
-    functions: Functions
+    functions: CustomFunctions
     database: str
     stage: ClientStage | None = None
     discarded: Counter[str] = field(default_factory=Counter)
@@ -120,7 +98,7 @@ class ApplyRules:
         """Yield the LCRs of a statement as the rules leave it: with the names that its tables' rows get, too."""
         before = ddl_lcrs(event, self.database)
         if before and (why := self._passed_over(before[0], incoming.key)):
-            self.discarded[f"{_object(before[0])}: {why}"] += 1
+            self._discard(before[0], why)
             return
         for left in stage.events(event):
             if why := why_ignored(left):
@@ -134,40 +112,34 @@ class ApplyRules:
 
     def _one(self, incoming: Queued) -> ApplyMessage | None:
         incoming = _with_old_key(incoming)
+        lcr = None if isinstance(incoming.message, UserMessage) else incoming.message
+        if lcr is not None and (why := self._passed_over(lcr, incoming.key)):
+            self._discard(lcr, why)
+            return None
         verdict = decide(self.client, incoming.typed)
         self.evaluated += sum(verdict.evaluated)
         self.warnings.update(dict.fromkeys(verdict.warnings))
-        why = "" if verdict.is_taken else verdict.why
-        if not why and not isinstance(incoming.message, UserMessage):
-            why = self._passed_over(incoming.message, incoming.key)
-        if why:
-            if verdict.reason is Reason.MISSING_COLUMN:
-                raise lacks_old_values(_object(incoming.message), f"{_object(incoming.message)}: {verdict.why}")
-            self.discarded[f"{_object(incoming.message)}: {why}"] += 1
-            return None
+        if verdict.reason is Reason.MISSING_COLUMN:
+            raise lacks_old_values(_object(incoming.message), f"{_object(incoming.message)}: {verdict.why}")
         action = verdict.rule.action if verdict.rule is not None else ActionContext()
-        message = self._transformed(incoming, verdict, action)
-        return self._for_apply(incoming, message, action)
+        message = incoming.message
+        if verdict.is_taken:
+            _require_whole_insert(incoming, action)
+            texts = lcr if isinstance(lcr, RowLcr) else None
+            verdict, message = left_by(verdict, self.client, incoming.typed, self.functions, texts)
+        if verdict.is_taken:
+            return self._for_apply(incoming, message, action)
+        self._discard(message, verdict.why)
+        return None
+
+    def _discard(self, message: Message, why: str) -> None:
+        self.discarded[f"{_object(message)}: {why}"] += 1
 
     def _passed_over(self, lcr: RowLcr | DdlLcr, key: LogKey) -> str:
         if self.settings.source_database not in ("", lcr.source_database):
             return OTHER_DATABASE
         commit_scn = key.lsn if lcr.commit_scn is None else lcr.commit_scn
         return INSTANTIATED if any(one.has(lcr, commit_scn) for one in self.settings.applied) else ""
-
-    def _transformed(self, incoming: Queued, verdict: Verdict, action: ActionContext) -> Message:
-        """Return a message as row migration, declared changes and the function leave it; values of a row are texts."""
-        _require_whole_insert(incoming, action)
-        if not action.function:
-            return with_texts(transform(incoming.message, verdict))
-        before = transform(incoming.typed, verdict)
-        texts = transform(incoming.message, verdict)
-        (after,) = self.functions.called(action.function, before, is_array=False)
-        if not isinstance(incoming.message, UserMessage) and not isinstance(after, UserMessage):
-            after = replace(after, **{name: getattr(incoming.message, name) for name in _FIXED})
-        if isinstance(before, RowLcr) and isinstance(texts, RowLcr):
-            return with_texts(after, before, texts)
-        return with_texts(after)
 
     def _for_apply(self, incoming: Queued, message: Message, action: ActionContext) -> ApplyMessage:
         shape = incoming.shape

@@ -9,8 +9,8 @@ from typing import Any
 from airflow_ddlrepl.engines import explained
 from airflow_ddlrepl.engines.lcr_target import LcrTransaction
 from airflow_ddlrepl.errors import ApplyError
-from airflow_ddlrepl.flow.streams.apply_process.apply_rules import Functions
 from airflow_ddlrepl.model.table import Table
+from airflow_ddlrepl.queues.custom_functions import CustomFunctions
 from airflow_ddlrepl.queues.exact_texts import with_texts
 from airflow_ddlrepl.queues.messages import payload_of
 from airflow_ddlrepl.streams.apply_message import ApplyMessage
@@ -53,7 +53,7 @@ class Handlers:
 
     client: str
     settings: ApplySettings
-    functions: Functions
+    functions: CustomFunctions
     typing: Typing
 
     def apply(self, transaction: LcrTransaction, messages: Sequence[ApplyMessage], number: int) -> None:

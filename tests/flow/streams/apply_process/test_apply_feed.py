@@ -216,6 +216,18 @@ def test_changes_that_a_table_has_already_are_ignored(target: str) -> None:
     assert (rows(target), done.transactions, client.position) == ([(3, "x")], 1, 121)
 
 
+def test_no_rule_is_asked_about_what_a_table_has_already(target: str) -> None:
+    """The log lacks the old values of a change that was made before the table was loaded."""
+    in_subset = {k: DML["add_table_rules"][k] for k in ("table_name", "streams_type", "streams_name", "queue_name")}
+    subset = {"add_subset_rules": {**in_subset, "dml_condition": "note = 'in'"}}
+    queue = transactions([update("hr.t", {}, {"id": "1", "k": "5"})], [t(2, "in")])
+    with pytest.raises(ApplyError, match="RUL-132"):
+        ApplyClient(target, (subset,)).run(queue)
+    known = {"source_object_name": "hr.t", "source_database_name": "dbs1", "instantiation_scn": 100}
+    ApplyClient(target, (subset, {"set_table_instantiation_scn": known})).run(queue)
+    assert rows(target) == [(2, "in")]
+
+
 def test_another_source_database_is_not_the_clients(target: str) -> None:
     calls = {"create_apply": {"apply_name": "other", "queue_name": "q"}}
     client = ApplyClient(target, (calls,))

@@ -14,6 +14,7 @@ from tests.flow.streams.apply_process.test_apply import begun, cycle, rules
 from tests.flow.streams.apply_process.test_apply_feed import MESSAGES
 from tests.flow.streams.streams_channel import streams_channel
 from tests.postgres.apply_lcrs.applying import ask
+from tests.support.replica import run
 
 ONE = {"type": "hr.m", "fields": {"n": 1}}
 TAKES = {
@@ -58,6 +59,18 @@ def test_a_persistent_change_is_applied_as_any_other(databases: Any, tmp_path: P
         enqueue(context, [row, ddl])
     assert cycle(channel).changes == {"insert": 1, "ddl": 1}
     assert ask(databases.target, "SELECT * FROM hr.t") == [(5, 6, "by hand", None)]
+
+
+def test_a_persistent_statement_follows_the_names_that_rows_get(databases: Any, tmp_path: Path) -> None:
+    renamed = {"rename_table": {"rule_name": "dml", "from_table_name": "hr.t", "to_table_name": "pub.t2"}}
+    channel = begun(databases, tmp_path, rules("schema", dml_rule_name="dml"), renamed)
+    run(databases.target, "CREATE SCHEMA pub", "CREATE TABLE pub.t2 (id int PRIMARY KEY)")
+    ddl = {"object": "hr.t", "command": "ALTER TABLE", "text": "ALTER TABLE hr.t ADD x int", "source_database": "dbs1"}
+    row = {"object": "hr.t", "command": "INSERT", "new": {"id": 5, "x": 6}, "source_database": "dbs1"}
+    with channel.opened() as context:
+        enqueue(context, [ddl, row])
+    assert cycle(channel).changes == {"ddl": 1, "insert": 1}
+    assert ask(databases.target, "SELECT id, x FROM pub.t2") == [(5, 6)]
 
 
 def test_a_message_that_can_not_be_read_is_passed_over(databases: Any, tmp_path: Path) -> None:
