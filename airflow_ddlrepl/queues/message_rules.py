@@ -42,7 +42,9 @@ def left_by(
         if followed is None:
             return replace(verdict, is_taken=False, reason=Reason.NOTHING_LEFT, why=Reason.NOTHING_LEFT.value), message
         before = followed
-    exact = with_texts(transform(texts, verdict)) if texts is not None else None
+    exact = transform(texts, verdict) if texts is not None else None
+    if exact is not None and exact is not texts:
+        exact = with_texts(exact)
     action = verdict.rule.action if verdict.rule is not None and verdict.reason is Reason.POSITIVE else None
     if action is None or not action.function:
         return verdict, before if exact is None else exact

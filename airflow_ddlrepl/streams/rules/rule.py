@@ -78,7 +78,11 @@ class ActionContext:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A rule is a condition with a name. text: as it was written. is_system: a procedure has made its condition."""
+    """A rule is a condition with a name. text: as it was written. is_system: a procedure has made its condition.
+
+    variables: the names of those that the condition mentions. types: the message type of each that stands for a user
+    message. Every message asks for both.
+    """
 
     name: str
     text: str
@@ -86,15 +90,15 @@ class Rule:
     context: EvaluationContext = STREAMS_CONTEXT
     action: ActionContext = field(default_factory=ActionContext)
     is_system: bool = False
+    variables: frozenset[str] = field(init=False, repr=False, compare=False)
+    types: Mapping[str, str] = field(init=False, repr=False, compare=False)
 
-    @property
-    def variables(self) -> frozenset[str]:
-        """Return the names of the variables that the condition mentions."""
-        return frozenset(
-            one.variable
-            for one in self.condition.walk()
-            if isinstance(one, tree.Attribute | tree.ColumnValue | tree.IsAbsent | tree.Field)
-        )
+    def __post_init__(self) -> None:
+        known = (tree.Attribute, tree.ColumnValue, tree.IsAbsent, tree.Field)
+        mentioned = frozenset(one.variable for one in self.condition.walk() if isinstance(one, known))
+        object.__setattr__(self, "variables", mentioned)
+        types = {name: one.type for name, one in self.context.variables.items() if one.type}
+        object.__setattr__(self, "types", types)
 
     @property
     def is_complex(self) -> bool:
@@ -106,13 +110,7 @@ class Rule:
         variables = self.variables
         if isinstance(message, RowLcr | DdlLcr):
             return not variables or ("dml" if isinstance(message, RowLcr) else "ddl") in variables
-        types = self.types
-        return any(types.get(one) == message.type for one in variables)
-
-    @property
-    def types(self) -> dict[str, str]:
-        """Return the message type of each variable that stands for a user message."""
-        return {name: one.type for name, one in self.context.variables.items() if one.type}
+        return any(self.types.get(one) == message.type for one in variables)
 
 
 def make_rule(
