@@ -50,8 +50,8 @@ test: lint setup-pg15 setup-chromium ## lint and the tests: under 20 minutes
 test-thorough: setup setup-pg15 setup-chromium ## the other tests: further cases, kills, random histories, PostgreSQL 15, Airflow and Spark in processes of their own, the demo, the README
 	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist loadgroup --durations=20 -m thorough
 
-unit: setup ## the tests that start no server: about a minute
-	$(BIN)/python -m pytest -n $(UNIT_WORKERS) --dist loadgroup -m "not server" -q
+unit: setup ## the tests that start no server and no process of Airflow or Spark: about a minute
+	$(BIN)/python -m pytest -n $(UNIT_WORKERS) --dist loadgroup -m "not server and not thorough" -q
 
 test-readme: setup ## the README's way into Airflow, with a wheel that pip installs with all that it needs; minutes
 	DDLREPL_FRESH_INSTALL=1 $(BIN)/python -m pytest -n 0 tests/airflow/test_readme.py

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -88,18 +89,19 @@ def modules() -> list[Path]:
     return [file for file in found if "__pycache__" not in file.parts and MIGRATIONS not in file.parents]
 
 
-def definitions() -> Iterator[tuple[str, Function]]:
-    for file in modules():
-        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-            if isinstance(node, Function):
-                yield f"{file.relative_to(ROOT)}: {node.name}", node
+@cache
+def trees() -> dict[str, ast.Module]:
+    return {str(file.relative_to(ROOT)): ast.parse(file.read_text(encoding="utf-8")) for file in modules()}
 
 
-def classes() -> Iterator[tuple[str, ast.ClassDef]]:
-    for file in modules():
-        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.ClassDef):
-                yield f"{file.relative_to(ROOT)}: {node.name}", node
+@cache
+def classes() -> list[tuple[str, ast.ClassDef]]:
+    return [(name, node) for name, tree in trees().items() for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+
+
+@cache
+def definitions() -> list[tuple[str, Function]]:
+    return [(name, node) for name, tree in trees().items() for node in ast.walk(tree) if isinstance(node, Function)]
 
 
 def length(node: Function | ast.ClassDef) -> int:
@@ -107,12 +109,12 @@ def length(node: Function | ast.ClassDef) -> int:
 
 
 def test_functions_are_short() -> None:
-    lengths = {name: length(node) for name, node in definitions()}
+    lengths = {f"{name}: {node.name}": length(node) for name, node in definitions()}
     assert {name: lines for name, lines in lengths.items() if lines > MOST_LINES} == {}
 
 
 def test_classes_are_short() -> None:
-    lengths = {name: length(node) for name, node in classes()}
+    lengths = {f"{name}: {node.name}": length(node) for name, node in classes()}
     assert {name: lines for name, lines in lengths.items() if lines > MOST_CLASS_LINES} == {}
 
 
@@ -126,7 +128,7 @@ def test_module_names_say_what_is_in_them() -> None:
 
 
 def test_functions_take_few_parameters() -> None:
-    counts = {name: parameters(node) for name, node in definitions()}
+    counts = {f"{name}: {node.name}": parameters(node) for name, node in definitions()}
     assert {name: count for name, count in counts.items() if count > MOST_PARAMETERS} == {}
 
 
@@ -140,13 +142,11 @@ Public = tuple[str, ast.ClassDef | None, Function | ast.ClassDef]
 
 def test_everything_public_is_documented() -> None:
     """A method is documented where it stands, or where a base class of the package says what it does."""
-    trees = {str(file.relative_to(ROOT)): ast.parse(file.read_text(encoding="utf-8")) for file in modules()}
-    classes = [node for tree in trees.values() for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
     by_name: dict[str, list[ast.ClassDef]] = {}
-    for one in classes:
+    for _, one in classes():
         by_name.setdefault(one.name, []).append(one)
-    found = [name for name, tree in trees.items() if tree.body and not ast.get_docstring(tree)]
-    for name, tree in trees.items():
+    found = [name for name, tree in trees().items() if tree.body and not ast.get_docstring(tree)]
+    for name, tree in trees().items():
         for path, of, node in public(name, tree.body):
             if not ast.get_docstring(node) and not is_documented_above(node.name, of, by_name):
                 found.append(path)
