@@ -5,6 +5,7 @@ from __future__ import annotations
 from airflow_ddlrepl.adapt.plan.responses import STILL_WAITS
 from airflow_ddlrepl.adapt.plan_model import Omission, Step, StepKind, TablePlan
 from airflow_ddlrepl.adapt.policy import Policy
+from airflow_ddlrepl.adapt.shape.linked_by_name import linked_by_name, without_values
 from airflow_ddlrepl.adapt.shape.match_existing import as_seen
 from airflow_ddlrepl.adapt.shape.target_shape import hold
 from airflow_ddlrepl.adapt.target_facts import TargetFacts
@@ -15,6 +16,7 @@ from airflow_ddlrepl.ddl.tables.create_table import CreateTable
 from airflow_ddlrepl.ddl.tables.drop_table import DropTable
 from airflow_ddlrepl.model.table import Table
 
+_LOST = "the source's table has no column of its name"
 WHY = "no AdaptDDL action on both sides: the target is not changed"
 
 
@@ -24,7 +26,8 @@ def left_alone(
     """Return a plan that changes nothing at the target and warns of each change of the source's table.
 
     old: the target's table, if it has one. before: the source's own shape before, if known.
-    A new table is not made. One that comes back under its name goes on in the existing table.
+    A new table is not made. One that comes back under its name goes on in the existing table. For want of actions a
+    column of the target takes the values of the source's column of its name; otherwise of the one that it came from.
     """
     table = new or old
     assert table is not None
@@ -34,6 +37,10 @@ def left_alone(
     if facts.is_pending and new is not None:
         steps.append(STILL_WAITS)
     shape = old
+    if old is not None and new is not None and before is not None and policy.is_hvr and not policy.discarded:
+        shape = linked_by_name(old, before, new)
+        lost = [name for name in without_values(shape, new) if name not in without_values(old, before)]
+        steps += [Step(StepKind.WARN, f"column {name} gets no more values: {_LOST}") for name in lost]
     if old is None and new is not None and facts.is_orphaned and facts.existing is not None:
         shape = as_seen(facts.existing, hold(new, facts.name_after, facts))
     return TablePlan(

@@ -95,7 +95,8 @@ def like_parent(table: Table, parent: Table | None) -> Table:
     if table.partition is None or parent is None:
         return table
     ours = {column.name: column for column in table.columns}
-    columns = tuple(_like(ours.get(theirs.name), theirs) for theirs in parent.columns)
+    lowest = min(0, *(column.id for column in parent.columns))
+    columns = tuple(_like(ours.get(theirs.name), theirs, lowest) for theirs in parent.columns)
     if set(columns) == set(table.columns):
         return table
     types = {of.oid: of for of in (*parent.types, *table.types)}
@@ -114,13 +115,14 @@ def joined(table: Table, parent: Table | None) -> Table:
     return like_parent(table, parent) if all(column.name in names for column in table.columns) else table
 
 
-def _like(ours: Column | None, theirs: Column) -> Column:
+def _like(ours: Column | None, theirs: Column, lowest: int) -> Column:
     """Return the partition's column in the type of its partitioned table's.
 
-    The id of a column that the source's partition lacks is one that none of its columns has.
+    The id of a column that the source's partition lacks is one that none of its columns has. lowest: of the ids of the
+    partitioned table's columns and 0.
     """
     if ours is None:
-        return replace(theirs, id=-theirs.id, missing=None, identity="")
+        return replace(theirs, id=lowest - theirs.id if theirs.id > 0 else theirs.id, missing=None, identity="")
     found = replace(ours, type=theirs.type, collation=theirs.collation, nullable=ours.nullable and theirs.nullable)
     if bool(ours.generated) == bool(theirs.generated):
         return found

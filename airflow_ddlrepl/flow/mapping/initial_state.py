@@ -18,7 +18,7 @@ from airflow_ddlrepl.model.table_state import TableState, TableStatus
 def as_enrolled(channel: Channel, table: Table, history: Sequence[Revision]) -> Table:
     """Return the table with the columns that the channel replicates.
 
-    With HVR's defaults and no AdaptDDL action at the source, these are the columns that it began with.
+    With HVR's defaults and no AdaptDDL action at the source, these are the columns of the names that it began with.
     Revisions go on in any case: rows can't be read without.
     """
     if channel.defaults is Defaults.OWN or channel.replays_text(table.name):
@@ -26,8 +26,9 @@ def as_enrolled(channel: Channel, table: Table, history: Sequence[Revision]) -> 
     if any(action.is_for(table.name) for action in channel.source_actions()):
         return table
     first = next((revision.table for revision in history if revision.table is not None), table)
-    known = {column.id for column in first.columns}
-    return table.with_(columns=tuple(column for column in table.columns if column.id in known)).with_keys_of(known)
+    names = {column.name for column in first.columns}
+    columns = tuple(column for column in table.columns if column.name in names)
+    return table.with_(columns=columns).with_keys_of({column.id for column in columns})
 
 
 def waiting(channel: Channel, target: str, table: Table, present: ServerFacts) -> TableState:
