@@ -52,14 +52,14 @@ def with_extra_columns(shape: Table, source: Table, entry: TargetTable, *, lenie
 
     shape: the table there without them, `source` the source's, which has the names that expressions use. lenient: an
     extra column is left out where an expression names a column that the table does not have.
-    Raises Unsupported ADP-160 for a partitioned table or a partition, ADP-161 for a name that another column has,
-    ADP-162 for an expression that names a column which the target's table does not have, ADP-163 without a key, and
-    what `with_own_types` raises.
+    Raises Unsupported ADP-160 for what a partitioned table or a partition can't have, ADP-161 for a name that another
+    column has, ADP-162 for an expression that names a column which the target's table does not have, ADP-163 without a
+    key, and what `with_own_types` raises.
     """
     if not entry.shapes and not entry.discards:
         return shape
-    if source.is_partitioned or source.partition is not None:
-        raise _refused(source, "ADP-160", "`target_tables` has an entry for a partitioned table, or a partition",
+    if (source.is_partitioned or source.partition is not None) and (why := _impossible_in_tree(entry)):
+        raise _refused(source, "ADP-160", f"no partitioned table or partition can be as `target_tables` says: {why}",
                        "take it out of the patterns in `tables`")  # fmt: skip
     if entry.discards and source.key is None:
         raise _refused(source, "ADP-163", "`coerce_error_policy: discard` needs a key, by which a row is found",
@@ -78,6 +78,17 @@ def with_extra_columns(shape: Table, source: Table, entry: TargetTable, *, lenie
         raise _refused(source, "ADP-163", "`target_tables` lets changes set a column, and no key tells rows apart",
                        "add a primary key, or take the table out of the patterns in `tables`")  # fmt: skip
     return shape.with_(columns=(*shape.columns, *sorted(found, key=lambda column: column.id)))
+
+
+def _impossible_in_tree(entry: TargetTable) -> str:
+    """Return why a partitioned table and its partitions can't be as the entry says; empty: they can."""
+    if entry.time_key:
+        return "a row for a TRUNCATE (`time_key`) has no values, so no partition takes it"
+    if entry.key:
+        return "no index makes `key` unique over all partitions"
+    if entry.discards:
+        return "a row that is discarded is looked for in one table (`coerce_error_policy: discard`)"
+    return ""
 
 
 def with_own_key(source: Table, entry: TargetTable, *, lenient: bool = False) -> Table:

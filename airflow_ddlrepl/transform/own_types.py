@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from airflow_ddlrepl.config.base.column_types import column_type
 from airflow_ddlrepl.config.sections.target_tables import TargetTable
+from airflow_ddlrepl.ddl.columns.column_names import mentions
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.model.types import DataType
@@ -57,7 +58,9 @@ def _retyped(shape: Table, source: Table, entry: TargetTable, *, lenient: bool) 
                            " table does not have", "correct the entry: it names the source's columns; where the source"
                            " renames or drops one, write it for the columns after that, and run again")  # fmt: skip
         own = column_type(text)
-        if why := _impossible(column, own, is_key=column.id in keys):
+        bounds = mentions((source.partition_key or "").partition(" ")[2], name)
+        why = "the bounds of partitions may be values of it" if bounds else ""
+        if why := why or _impossible(column, own, is_key=column.id in keys):
             raise _refused(source, "ADP-173", f"`types` in `target_tables` gives column {name} the type {own.text}, and"
                            f" {why}", "take the column out of `types`, or choose another type")  # fmt: skip
         yield column, own

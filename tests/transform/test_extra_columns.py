@@ -24,6 +24,8 @@ T = Table(
     (Column(1, "id", INT, False), Column(2, "a", INT, False), Column(4, "note", TEXT, False)),
     Key((1,), "t_pkey", True),
 )
+TREE = T.with_(partition_key="RANGE (a)")
+HISTORY = {"o": "{operation}", "p": "{position}", "n": "{sequence}"}
 
 
 def extra(**expressions: str) -> TargetTable:
@@ -69,8 +71,10 @@ def test_rows_that_stay_need_not_fulfil_what_others_must() -> None:
 @pytest.mark.parametrize(
     ("table", "entry", "told"),
     [
-        (T.with_(partition_key="RANGE (a)"), extra(n="1"), "ADP-160"),
-        (T.with_(partition=Partition(1, T.name, "DEFAULT")), extra(n="1"), "ADP-160"),
+        (TREE, TargetTable(time_key=True, extra=HISTORY), "ADP-160: .* a row for a TRUNCATE"),
+        (TREE, TargetTable(key=("id",)), "ADP-160: .* unique over all partitions"),
+        (TREE, TargetTable(types={"a": "bigint"}), "ADP-173: .* the bounds of partitions"),
+        (T.with_(partition=Partition(1, T.name, "DEFAULT")), TargetTable(coerce_error_policy="discard"), "ADP-160"),
         (T, extra(note="1"), "ADP-161: .* column note"),
         (T, extra(n="b + 1"), "ADP-162: .* no column b"),
         (T.with_(columns=(*T.columns, Column(5, "g", INT, generated="stored", default="1"))), extra(n="g"), "ADP-162"),

@@ -129,6 +129,12 @@ class TargetTable(Property):
         return (*(name for name in (self.soft_delete, self.deleted_at) if name is not None), *self.extra)
 
 
+def settings_of(entry: TargetTable | None) -> dict[str, Any]:
+    """Return what an entry says of a table's columns; two tables with equal settings have the same ones."""
+    found = entry.model_dump(include={"soft_delete", "deleted_at", "extra", "types"}) if entry is not None else {}
+    return {name: value for name, value in found.items() if value}
+
+
 @lru_cache(maxsize=4096)
 def target_table_in(properties: str) -> TargetTable | None:
     """Return the entry of `target_tables` in a text made by `table_mapping.digest`; None: there is none."""

@@ -11,7 +11,7 @@ from airflow_ddlrepl.adapt.policy import policy_at
 from airflow_ddlrepl.config.goldengate.dialect import Dialect
 from airflow_ddlrepl.config.goldengate.mapping import targets_of
 from airflow_ddlrepl.config.sections.channel import Channel
-from airflow_ddlrepl.config.sections.target_tables import target_table_in
+from airflow_ddlrepl.config.sections.target_tables import settings_of, target_table_in
 from airflow_ddlrepl.ddl.sql.statement import Evidence
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.flow.mapping.row_filters import conditions_at, require_one_condition
@@ -137,9 +137,11 @@ def require_like_parent(channel: Channel, target: str, table: Table, parent: Tab
     require_one_function(channel, target, table, parent)
     ours = target_names(table, channel.columns_at(target, table.name))
     theirs = target_names(parent, channel.columns_at(target, parent.name))
-    if any(ours[name] != theirs[name] for name in ours.keys() & theirs.keys()):
+    own = tuple(settings_of(channel.target_table_at(target, name)) for name in (table.name, parent.name))
+    where = "target_tables" if own[0] != own[1] else "column_properties"
+    if own[0] != own[1] or any(ours[name] != theirs[name] for name in ours.keys() & theirs.keys()):
         raise Unsupported(
-            f"by column_properties the partition {table.name} would have other columns than {parent.name}",
+            f"by {where} the partition {table.name} would have other columns than {parent.name}",
             code="ADP-145",
             table=table.name,
             hint="write a pattern in `tables` that matches the partitioned table and its partitions alike",
