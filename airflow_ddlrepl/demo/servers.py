@@ -48,7 +48,10 @@ COMMON = {
 }
 LEVEL = {"source": {"wal_level": "logical"}, "target": {"wal_level": "replica"}}
 
-_DROP_ORIGINS = "SELECT pg_replication_origin_drop(roname) FROM pg_replication_origin WHERE roname LIKE %s"
+_DROP_ORIGINS = """
+SELECT pg_replication_origin_drop(roname) FROM pg_replication_origin
+WHERE starts_with(roname, 'ddlrepl ') AND split_part(roname, '#', 1) LIKE '%% ' || %s
+"""
 
 
 class PrivateServer:
@@ -130,7 +133,7 @@ class PrivateServer:
                 "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE database = %s", [name]
             )
             connection.execute(f"DROP DATABASE {quote(name)} WITH (FORCE)".encode())
-            connection.execute(_DROP_ORIGINS, [f"ddlrepl % {name}"])
+            connection.execute(_DROP_ORIGINS, [name])
 
     def create_role(self, name: str, attributes: str = "LOGIN") -> None:
         """Create a role. attributes: as CREATE ROLE takes them, e.g. "LOGIN REPLICATION"."""

@@ -15,6 +15,8 @@ from airflow_ddlrepl.streams.messages import RowLcr
 
 Some = TypeVar("Some")
 Work = Callable[[LcrTransaction, Some], None]
+MOST_ROWS = 10_000
+"""A transaction that touches more rows is applied alone: nobody holds all their keys in memory."""
 
 
 def waves(
@@ -41,13 +43,13 @@ def waves(
 def touched_rows(messages: Iterable[ApplyMessage]) -> set[Hashable] | None:
     """Return the tables that a transaction touches, with the keys of their rows; None: nobody knows what it touches.
 
-    A table of which not every row has a key is touched as a whole.
+    A table of which not every row has a key is touched as a whole. None, too, of a transaction that touches many rows.
     """
     found: set[Hashable] = set()
     whole: set[Hashable] = set()
     for one in messages:
         lcr = one.message
-        if not isinstance(lcr, RowLcr):
+        if not isinstance(lcr, RowLcr) or len(found) > MOST_ROWS:
             return None
         table = (lcr.owner, lcr.name)
         for image in (lcr.old, lcr.new):
