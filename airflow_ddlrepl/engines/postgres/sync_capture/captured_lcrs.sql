@@ -26,7 +26,8 @@ CREATE TABLE IF NOT EXISTS ddlrepl.captured_lcrs (
 );
 CREATE INDEX IF NOT EXISTS captured_lcrs_by_client ON ddlrepl.captured_lcrs (channel, client, id);
 
--- The shapes of tables that row LCRs refer to. Transactions that find none with the table's signature add one each.
+-- The shapes of tables that row LCRs refer to. Transactions that find none with the table's signature add one each. Old
+-- ones that no row LCR refers to any more are deleted by runs.
 CREATE TABLE IF NOT EXISTS ddlrepl.captured_shapes (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     table_id oid NOT NULL,
@@ -85,6 +86,9 @@ BEGIN
     WHERE s.table_id = of_table AND s.signature = digest LIMIT 1;
     IF NOT FOUND THEN
         shape_id := ddlrepl.sync_capture_new_shape(of_table, digest);
+    ELSIF current_setting('transaction_isolation') <> 'read committed' THEN
+        -- The transaction's snapshot may show a shape that was deleted since: then this is a serialization failure.
+        PERFORM FROM ddlrepl.captured_shapes s WHERE s.id = shape_id FOR KEY SHARE;
     END IF;
 END
 $$;

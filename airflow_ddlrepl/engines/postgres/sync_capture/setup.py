@@ -243,12 +243,13 @@ def _known(
     for table in tables:
         if table.name in missing:
             continue
-        query = "SELECT * FROM ddlrepl.sync_capture_shape(to_regclass(%s))"
-        found = connection.execute(query, [qualified(table.name)]).fetchone()
-        assert found is not None
-        query = "SELECT names, kinds::text FROM ddlrepl.captured_shapes WHERE id = %s"
-        row = connection.execute(query, found[:1]).fetchone()
-        assert row is not None
+        with connection.transaction():  # nobody deletes the shape meanwhile
+            query = "SELECT * FROM ddlrepl.sync_capture_shape(to_regclass(%s))"
+            found = connection.execute(query, [qualified(table.name)]).fetchone()
+            assert found is not None
+            query = "SELECT names, kinds::text FROM ddlrepl.captured_shapes WHERE id = %s"
+            row = connection.execute(query, found[:1]).fetchone()
+            assert row is not None
         known[table.name] = KnownColumns(found[1], tuple(row[0]), row[1])
     return known
 

@@ -43,8 +43,9 @@ class PostgresSyncCapture:
             return write_rows(self._windows, window, writer)
 
     def close_window(self, window: CapturedWindow) -> None:
-        """Delete the rows of a window, which must be in a published segment."""
+        """Delete the rows of a window, which must be in a published segment, and shapes that no other row needs."""
         self._windows.close(window.number)
+        self._windows.forget_shapes()
 
     @property
     def _windows(self) -> Windows:

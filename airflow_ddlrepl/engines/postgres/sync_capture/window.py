@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from airflow_ddlrepl.engines.postgres.connection.errors import errors
 from airflow_ddlrepl.engines.sync_capture import CapturedWindow
 from airflow_ddlrepl.model.table import Table
 
@@ -64,6 +65,13 @@ WHERE {_OF_CLIENT} AND w.channel = l.channel AND w.client = l.client AND w.numbe
 _CLOSE = """
 UPDATE ddlrepl.captured_windows SET is_open = false
 WHERE channel = %(channel)s AND client = %(client)s AND number = %(number)s
+"""
+# All but the newest shape of each table that is there, and those that a row LCR of any channel refers to.
+_NEEDLESS = """
+FROM ddlrepl.captured_shapes s
+WHERE NOT EXISTS (SELECT FROM ddlrepl.captured_lcrs l WHERE l.shape_id = s.id)
+  AND (NOT EXISTS (SELECT FROM pg_class c WHERE c.oid = s.table_id)
+       OR EXISTS (SELECT FROM ddlrepl.captured_shapes n WHERE n.table_id = s.table_id AND n.id > s.id))
 """
 
 
@@ -140,6 +148,21 @@ class Windows:
             self.connection.execute(_LAST, self._known)
             self.connection.execute(_DELETE.encode(), {**self._known, "number": number})
             self._close(number)
+
+    def forget_shapes(self) -> int:
+        """Delete old shapes of tables that no captured row refers to; return how many.
+
+        Transactions that capture rows hold a lock on the shapes until they end. While there is one, nothing is deleted
+        and nobody waits: what it has captured may refer to any shape, and is not to be seen yet.
+        """
+        if self.connection.execute(f"SELECT {_NEEDLESS} LIMIT 1".encode()).fetchone() is None:
+            return 0
+        try:
+            with self.connection.transaction():
+                self.connection.execute("LOCK TABLE ddlrepl.captured_shapes IN ACCESS EXCLUSIVE MODE NOWAIT")
+                return self.connection.execute(f"DELETE {_NEEDLESS}".encode()).rowcount
+        except errors().LockNotAvailable:
+            return 0
 
     def _close(self, number: int) -> None:
         self.connection.execute(_CLOSE, {**self._known, "number": number})
