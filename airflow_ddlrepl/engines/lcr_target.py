@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from airflow_ddlrepl.engines.target import ServerFacts
 from airflow_ddlrepl.engines.target_state import Fence
+from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.streams.apply_message import ApplyMessage
+from airflow_ddlrepl.streams.condition.tree import Truth
 from airflow_ddlrepl.streams.messages import DdlLcr, RowLcr
 from airflow_ddlrepl.streams.rules.apply_settings import Instantiation
 
@@ -61,6 +63,18 @@ class QueuedError:
     messages: int
     tries: int
     since: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class RowCondition:
+    """A row condition is a rule's condition for inserts of a table, and how its columns are named at a target.
+
+    about: the table, as the rule has it. columns: the target's columns, by the names that the rule has.
+    """
+
+    condition: Truth
+    about: TableName
+    columns: Mapping[str, str]
 
 
 class NewTables(Protocol):
@@ -195,6 +209,19 @@ class LcrTarget(Protocol):
 
     def instantiations(self, client: str) -> Sequence[Instantiation]:
         """Return which changes tables have already."""
+        ...
+
+    def existing(self, tables: Collection[TableName]) -> set[TableName]:
+        """Return which of these tables the target has."""
+        ...
+
+    def rows_outside(
+        self, table: TableName, conditions: Sequence[Sequence[RowCondition]], source_database: str
+    ) -> int | None:
+        """Return how many rows of a table are inserts for which in no sequence all conditions are true.
+
+        None: the server can't evaluate one of them, or the table lacks a column. source_database: of the inserts.
+        """
         ...
 
     def errors(self, client: str = "") -> Sequence[QueuedError]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from airflow_ddlrepl.model.names import TableName
@@ -11,14 +11,29 @@ from airflow_ddlrepl.ports.change_values import ChangeValues
 from airflow_ddlrepl.queues.lcr_batch import LcrBatch, kept_batch
 from airflow_ddlrepl.queues.ruled_writer import ClientRules
 from airflow_ddlrepl.queues.transactions import TransactionFacts
+from airflow_ddlrepl.streams.condition import tree
+from airflow_ddlrepl.streams.condition.tree import Truth
 from airflow_ddlrepl.streams.messages import MessageClass
 from airflow_ddlrepl.streams.rules.apply_settings import EXECUTE
 from airflow_ddlrepl.streams.rules.client import Client, ClientKind
-from airflow_ddlrepl.streams.rules.possible import PossibleInserts
-from airflow_ddlrepl.streams.rules.rule import ARRAY_TRANSFORM_FUNCTION, TRANSFORM_FUNCTION, RuleSet
+from airflow_ddlrepl.streams.rules.possible import PossibleChanges
+from airflow_ddlrepl.streams.rules.rule import ARRAY_TRANSFORM_FUNCTION, TRANSFORM_FUNCTION, ActionContext, RuleSet
 from airflow_ddlrepl.streams.transformations.row_batches import transformed_batch
 
 _FUNCTIONS = (TRANSFORM_FUNCTION, ARRAY_TRANSFORM_FUNCTION)
+
+
+@dataclass(frozen=True, slots=True)
+class Subset:
+    """A subset is the condition of a client's subset rules for the inserts of a table.
+
+    about: the table's name at that client. columns: those of the condition with their ids. rules: their names in words.
+    """
+
+    condition: Truth
+    about: TableName
+    columns: Mapping[str, int]
+    rules: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,13 +42,16 @@ class Outcome:
 
     queued: the table's name in the queue that the apply process reads. batch: what the target gets. is_certain: no
     function on the way decides about it. source_function: a function of the source, which only its triggers can call,
-    changes the rows on the way.
+    changes the rows on the way. subsets: which of the rows subset rules on the way have let through. rules: texts of
+    the rules on the way that may be true for changes of the table's rows.
     """
 
     queued: TableName
     batch: LcrBatch
     is_certain: bool = True
     source_function: str = ""
+    subsets: tuple[Subset, ...] = ()
+    rules: tuple[str, ...] = ()
 
 
 class InsertRoute:
@@ -46,7 +64,7 @@ class InsertRoute:
         rules = [*rules[:-1], replace(rules[-1], client=_executing(rules[-1].client))]
         self.message_class = message_class
         self._stages = [_callable(one).stage(values) for one in rules]
-        self._possible = [PossibleInserts(one.client, one.database) for one in rules]
+        self._possible = [PossibleChanges(one.client, one.database) for one in rules]
 
     @property
     def name(self) -> str:
@@ -71,16 +89,35 @@ class InsertRoute:
             yield one
             return
         name = table_of(one.batch)
-        for action in self._possible[at].of(name.schema, name.name):
+        for action in self._possible[at].of_inserts(name.schema, name.name):
             rows = transformed_batch(one.batch.plain(), action.declared)
             left = kept_batch(one.batch, rows, action.declared) if action.declared else one.batch
             queued = name if at == len(self._stages) - 1 else table_of(left)
-            found = replace(one, queued=queued, batch=left)
+            subsets = (*one.subsets, *self._subsets(at, one.batch, action))
+            rules = (*one.rules, f"{at}: {self._possible[at].rules_text(name.schema, name.name)}")
+            found = replace(one, queued=queued, batch=left, subsets=subsets, rules=rules)
             if action.function and self._stages[at].client.kind is ClientKind.SYNC_CAPTURE:
                 found = replace(found, source_function=action.function)
             elif action.function:
                 found = replace(found, is_certain=False)
             yield from self._outcomes(found, at + 1)
+
+    def _subsets(self, at: int, batch: LcrBatch, action: ActionContext) -> Iterator[Subset]:
+        """Yield which rows the rules with a subset's action let through."""
+        if action.subset is None:
+            return
+        name = table_of(batch)
+        rules = [rule for rule in self._possible[at].insert_rules(name.schema, name.name) if rule.action == action]
+        nodes = [node for rule in rules for node in rule.condition.walk()]
+        wanted = {node.column for node in nodes if isinstance(node, tree.ColumnValue)}
+        ids = {column.name: column.id for column in batch.shape.columns}
+        client = self._stages[at].client
+        yield Subset(
+            tree.AnyOf(tuple(rule.condition for rule in rules)),
+            name,
+            {column: ids.get(column, -1) for column in sorted(wanted)},
+            tuple(f"subset rule {rule.name} of {client.kind.words} {client.name}" for rule in rules),
+        )
 
     def rows(self, batch: LcrBatch, facts: TransactionFacts) -> list[Outcome]:
         """Return what becomes of inserted rows. Raises RuleError (RUL-…) as the rules on the way do."""

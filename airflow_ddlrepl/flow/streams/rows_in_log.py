@@ -8,7 +8,7 @@ from airflow_ddlrepl.errors import RuleError
 from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.flow.streams.clients import StreamsClients
 from airflow_ddlrepl.model.names import TableName
-from airflow_ddlrepl.streams.rules.possible import PossibleInserts
+from airflow_ddlrepl.streams.rules.possible import PossibleChanges
 
 
 def require_rows_in_log(run: RunContext, missing: Iterable[tuple[TableName, str]]) -> None:
@@ -20,8 +20,8 @@ def require_rows_in_log(run: RunContext, missing: Iterable[tuple[TableName, str]
     client = clients.capture
     if client is None:
         return
-    possible = PossibleInserts(client, clients.database)
-    found = [(name, why) for name, why in missing if possible.of(name.schema, name.name)]
+    possible = PossibleChanges(client, clients.database)
+    found = [(name, why) for name, why in missing if possible.takes(name.schema, name.name)]
     if found:
         table = found[0][0]
         told = "; ".join(f"{name}: {why}" for name, why in found)

@@ -1,17 +1,20 @@
-"""This module tells which actions a client may have for the rows that are inserted into a table, whatever they hold."""
+"""This module tells which actions a client may have for the changes of a table's rows, whatever these hold."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from airflow_ddlrepl.streams.evaluation.keys import KeyIndex
 from airflow_ddlrepl.streams.messages import Command
 from airflow_ddlrepl.streams.rules.client import Client
-from airflow_ddlrepl.streams.rules.rule import ActionContext, RuleSet
+from airflow_ddlrepl.streams.rules.rule import ActionContext, Rule, RuleSet
 from airflow_ddlrepl.streams.rules.split import split_rule
 from airflow_ddlrepl.streams.rules.transform import NO_ACTION
 
 
-class PossibleInserts:
-    """Possible inserts are the actions of a client's rules that may be true for an untagged INSERT.
+class PossibleChanges:
+    """Possible changes are the actions of a client's rules that may be true for changes of a table's rows.
 
     database: the source database's name. The table's name decides; what rules say of values may be true or not.
     """
@@ -21,24 +24,48 @@ class PossibleInserts:
         self._database = database
         self._positive, self._negative = (_Indexed(rules) for rules in (client.positive, client.negative))
 
-    def of(self, owner: str, name: str) -> list[ActionContext]:
-        """Return the actions for rows of a table, each once; none where the client takes none of them."""
-        attributes = {
-            "get_object_owner": owner,
-            "get_object_name": name,
-            "get_source_database_name": self._database,
-            "get_command_type": Command.INSERT.value,
-            "get_tag": None,
-            "is_null_tag": "Y",
-        }
-        if any(is_certain for _, is_certain in self._negative.of(attributes)):
+    def of_inserts(self, owner: str, name: str) -> list[ActionContext]:
+        """Return the actions for untagged inserts, each once; none where the client takes none of them."""
+        about = self._of_insert(owner, name)
+        return self._actions(about, about)
+
+    def insert_rules(self, owner: str, name: str) -> list[Rule]:
+        """Return the positive rules that may be true for untagged inserts."""
+        return [rule for rule, _ in self._positive.of(self._of_insert(owner, name))]
+
+    def rules_text(self, owner: str, name: str) -> str:
+        """Return a text of all rules for row changes of a table, without their names: equal for equal rules."""
+        sides = (
+            ("positive", self._client.positive, self._positive),
+            ("negative", self._client.negative, self._negative),
+        )
+        return "; ".join(f"{side} {rules.texts(owner, name)}" for side, given, rules in sides if given is not None)
+
+    def _of_insert(self, owner: str, name: str) -> dict[str, Any]:
+        untagged = {"get_tag": None, "is_null_tag": "Y"}
+        return {**self._about(owner, name), "get_command_type": Command.INSERT.value, **untagged}
+
+    def takes(self, owner: str, name: str) -> bool:
+        """Return whether the client may take any change of a row: insert, update or delete, with a tag or without."""
+        for command in Command:
+            about = {**self._about(owner, name), "get_command_type": command.value}
+            if any(self._actions({**about, **tag}, {**about, **discarded}) for tag, discarded in _TAGS):
+                return True
+        return False
+
+    def _about(self, owner: str, name: str) -> dict[str, Any]:
+        return {"get_object_owner": owner, "get_object_name": name, "get_source_database_name": self._database}
+
+    def _actions(self, taken: Mapping[str, Any], discarded: Mapping[str, Any]) -> list[ActionContext]:
+        """Return the actions for a change with attributes, as the positive and the negative rule set see them."""
+        if any(is_certain for _, is_certain in self._negative.of(discarded)):
             return []
         if self._client.positive is None:
             return [NO_ACTION]
         found: list[ActionContext] = []
-        for action, _ in self._positive.of(attributes):
-            if action not in found:
-                found.append(action)
+        for rule, _ in self._positive.of(taken):
+            if rule.action not in found:
+                found.append(rule.action)
         return found
 
 
@@ -50,13 +77,36 @@ class _Indexed:
         self._rules = sorted(found, key=lambda rule: not rule.action.changes_messages)
         self._index = KeyIndex(rule.condition for rule in self._rules)
 
-    def of(self, attributes: dict[str, str | None]) -> list[tuple[ActionContext, bool]]:
-        """Return the actions of rules that may be true, up to the first that is certain to be, and whether it is."""
-        found = []
+    def texts(self, owner: str, name: str) -> list[str]:
+        """Return conditions and actions of the rules that can be true for row changes of a table."""
+        rules = [self._rules[number] for number in self._index.of(owner, name)]
+        of_rows = [rule for rule in rules if not rule.variables or "dml" in rule.variables]
+        return [f"{one.text} {sorted(one.action.pairs.items())} {one.action.declared}" for one in of_rows]
+
+    def of(self, attributes: Mapping[str, Any]) -> Iterator[tuple[Rule, bool]]:
+        """Yield the rules that may be true, up to the first that is certain to be, and whether it is."""
         for number in self._index.of(attributes["get_object_owner"], attributes["get_object_name"]):
             split = split_rule(self._rules[number])
             if split.may_be_true(attributes):
-                found.append((self._rules[number].action, split.rest is None))
+                yield self._rules[number], split.rest is None
                 if split.rest is None:
-                    break
-        return found
+                    return
+
+
+class _AnyTag(bytes):
+    """This tag is equal to every other one: a rule for changes with a tag of a value may be true."""
+
+    def __eq__(self, other: object) -> bool:
+        return True
+
+    def __ne__(self, other: object) -> bool:
+        return False
+
+    __hash__ = bytes.__hash__
+
+
+_TAGS = (
+    ({"get_tag": None, "is_null_tag": "Y"},) * 2,
+    ({"get_tag": _AnyTag(), "is_null_tag": "N"}, {"get_tag": b"", "is_null_tag": "N"}),
+)
+"""A change without a tag, and one with a tag that is not known: as positive and as negative rule sets see them."""

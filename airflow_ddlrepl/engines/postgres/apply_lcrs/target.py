@@ -14,8 +14,10 @@ from airflow_ddlrepl.engines.lcr_target import (
     LcrTarget,
     LcrTransaction,
     QueuedError,
+    RowCondition,
 )
 from airflow_ddlrepl.engines.postgres.apply_lcrs import error_queue, stored_state
+from airflow_ddlrepl.engines.postgres.apply_lcrs.outside_rows import rows_outside
 from airflow_ddlrepl.engines.postgres.apply_lcrs.statements import row_place, table_of
 from airflow_ddlrepl.engines.postgres.apply_lcrs.table_layout import TableLayout, read_layout
 from airflow_ddlrepl.engines.postgres.apply_lcrs.transaction import PostgresLcrTransaction
@@ -79,6 +81,17 @@ class PostgresLcrTarget(LcrTarget):
 
     def instantiations(self, client: str) -> Sequence[Instantiation]:
         return stored_state.instantiations(self.connection, self.holder, client)
+
+    def existing(self, tables: Collection[TableName]) -> set[TableName]:
+        query = "SELECT i FROM unnest(%s::text[]) WITH ORDINALITY n(name, i) WHERE to_regclass(n.name) IS NOT NULL"
+        listed = list(tables)
+        rows = self.connection.execute(query, [[qualified(one) for one in listed]]).fetchall()
+        return {listed[int(number) - 1] for (number,) in rows}
+
+    def rows_outside(
+        self, table: TableName, conditions: Sequence[Sequence[RowCondition]], source_database: str
+    ) -> int | None:
+        return rows_outside(self.connection, table, conditions, source_database)
 
     def errors(self, client: str = "") -> Sequence[QueuedError]:
         return error_queue.errors(self.connection, self.holder, client)

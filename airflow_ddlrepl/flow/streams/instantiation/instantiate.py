@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -20,17 +20,28 @@ from airflow_ddlrepl.flow.run.results import Printable
 from airflow_ddlrepl.flow.run.stage import stage
 from airflow_ddlrepl.flow.streams.apply_process.apply import ApplyProcess, apply_process
 from airflow_ddlrepl.flow.streams.clients import CAPTURE, StreamsClients
-from airflow_ddlrepl.flow.streams.instantiation.instantiation_plan import Group, Known, groups_of
+from airflow_ddlrepl.flow.streams.instantiation.instantiation_plan import (
+    Group,
+    Known,
+    groups_of,
+    insert_routes,
+    without_dropped,
+)
+from airflow_ddlrepl.flow.streams.instantiation.subset_rows import OUTSIDE_MEANS, subsets_of
 from airflow_ddlrepl.flow.streams.instantiation.table_filling import Filled, GroupFilling, Rows
 from airflow_ddlrepl.flow.streams.sync_capture import feed_of, last_window
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Position
+from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.visibility import Visibility
-from airflow_ddlrepl.streams.rules.apply_settings import Instantiation
+from airflow_ddlrepl.queues.insert_route import InsertRoute
+from airflow_ddlrepl.streams.rules.apply_settings import Instantiation as Applied
 from airflow_ddlrepl.streams.rules.client import ClientKind
 
 SOURCE_TABLES = "tables of the source: "
 """Behind it stands the client's name where the tables are named as at the source, not as in the queue."""
+LACKING = "tables that lack rows: "
+"""Behind it stands the client's name where rows of tables of the source, from before a position, were not loaded."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +50,8 @@ class Instantiated(Printable):
 
     rows: loaded, by table of the target. positions: up to where tables have their changes already, by the name in the
     queue. existing: tables of the target that were there, and what that means. discarded: rows that a client on the way
-    has not taken, by table and client.
+    has not taken, by table and client. outside: rows of the target's tables that do not meet the conditions of the
+    subset rules whose messages they receive.
     """
 
     target: str
@@ -49,6 +61,7 @@ class Instantiated(Printable):
     discarded: dict[str, int] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
     seconds: float = 0.0
+    outside: dict[str, int] = field(default_factory=dict)
 
 
 @stage("instantiate")
@@ -69,19 +82,23 @@ def instantiate(run: RunContext, target: str, tables: Collection[TableName] | No
             hint=f"it has {', '.join(other.name for other in clients.section.targets) or 'none'}",
         )
     with apply_process(clients, one) as process:
-        work = _Instantiation(process)
-        wanted = [table for table in clients.tables if tables is None or table.name in tables]
-        if process.rules.settings.source_database not in ("", clients.database):
-            wanted = []  # its changes are another database's
-        groups = groups_of(clients, process.client, work.known(), wanted)
+        work = Instantiation(process)
+        wanted = [table for table in work.tables if tables is None or table.name in tables]
+        routes = list(insert_routes(clients, process.client)) if wanted else []
+        known = without_dropped(work.known(), routes, wanted, process.there.existing)
+        groups = groups_of(clients, process.client, known, wanted)
         if groups:
             with process.writing() as session:
                 work.run(session, groups)
+        work.count_outside(routes, wanted)
         return work.result(round(time.monotonic() - started, 2))
 
 
-class _Instantiation:
-    """An instantiation loads groups of tables one after the other, under one snapshot of the source."""
+class Instantiation:
+    """An instantiation loads groups of tables one after the other, under one snapshot of the source.
+
+    tables: of the source, which the apply process may take rows of.
+    """
 
     def __init__(self, process: ApplyProcess) -> None:
         self._process = process
@@ -92,7 +109,11 @@ class _Instantiation:
         self._positions: dict[str, Position] = {}
         self._existing: dict[str, str] = {}
         self._discarded: Counter[str] = Counter()
+        self._outside: dict[str, int] = {}
         self._warnings: list[str] = []
+        settings = process.clients.environment.apply_settings(self._client)
+        is_source = settings.source_database in ("", self._database)
+        self.tables = process.clients.tables if is_source else ()  # else its changes are another database's
 
     def known(self) -> Known:
         """Return which tables the target has got, or was found to have, before."""
@@ -128,13 +149,20 @@ class _Instantiation:
         transaction.instantiate(self._client, found)
         marks = [self._instantiation(name, rows.position, seen, True) for name in group.tables]
         transaction.instantiate(SOURCE_TABLES + self._client, marks)
+        transaction.instantiate(LACKING + self._client, self._lacking(group, filled, rows.position))
         reach("instantiate.copied")
         return filled
 
-    def _instantiation(self, name: TableName, position: Position, seen: Visibility, is_loaded: bool) -> Instantiation:
+    def _lacking(self, group: Group, filled: Filled, position: Position) -> Iterator[Applied]:
+        """Yield the source's tables whose rows were not loaded, for their tables at the target were there already."""
+        for way in group.ways:
+            if not any(filled.queued.get(one) for one in way.queued) and self.given(way.table.name) is None:
+                yield Applied(self._database, way.table.name.schema, way.table.name.name, position)
+
+    def _instantiation(self, name: TableName, position: Position, seen: Visibility, is_loaded: bool) -> Applied:
         if is_loaded:
-            return Instantiation(self._database, name.schema, name.name, position - 1, seen=seen)
-        return Instantiation(self._database, name.schema, name.name, max(0, self._began - 1))
+            return Applied(self._database, name.schema, name.name, position - 1, seen=seen)
+        return Applied(self._database, name.schema, name.name, max(0, self._began - 1))
 
     @property
     def _began(self) -> Position:
@@ -145,7 +173,7 @@ class _Instantiation:
         found = [low for feed in feeds for low in feed.starts()[:1]]
         return min([*found, self._run.captured()])
 
-    def _given(self, queued: TableName) -> int | None:
+    def given(self, queued: TableName) -> int | None:
         """Return the position that a person has given for a table."""
         applied = self._process.clients.environment.apply_settings(self._client).applied
         found = [
@@ -158,7 +186,7 @@ class _Instantiation:
 
     def _require_not_behind(self, queued: TableName, is_loaded: bool, position: Position) -> None:
         """Raise ApplyError APL-136 where a person says that the target has more than its rows contain."""
-        given = self._given(queued)
+        given = self.given(queued)
         if is_loaded and given is not None and given >= position:
             raise ApplyError(
                 f"set_table_instantiation_scn says that the target has {queued} up to {Position(given)}, and it has no"
@@ -173,13 +201,27 @@ class _Instantiation:
             self._rows[str(name)] = count
             log.info("%s has %d rows at target %s, as of %s", name, count, self._process.name, rows.position)
         for name, is_loaded in filled.queued.items():
-            given = self._given(name)
+            given = self.given(name)
             at = rows.position if is_loaded else Position(max(self._began, 0 if given is None else given + 1))
             self._positions[str(name)] = at
         for name in filled.existing:
             self._existing[str(name)] = "its rows stay as they are; nobody compares them with the source's"
         self._discarded += filled.discarded
         self._warnings += filled.warnings
+
+    def count_outside(self, routes: Sequence[InsertRoute], tables: Sequence[Table]) -> None:
+        """Count the rows of the target's tables that do not meet the conditions of the subset rules of their rows."""
+        made = {TableName(*name.split(".", 1)) for name in self._rows}
+        found = subsets_of(routes, tables)
+        there = self._process.there.existing(found)
+        for name, subset in found.items():
+            if name in there and name not in made:
+                outside = self._process.there.rows_outside(name, subset.conditions, self._database)
+                if outside is None:
+                    self._warnings.append(f"{name}: this server can't count the rows that do not meet {subset}")
+                elif outside:
+                    self._outside[str(name)] = outside
+                    self._warnings.append(f"{name}: {outside} rows do not meet {subset}: {OUTSIDE_MEANS}")
 
     def result(self, seconds: float) -> Instantiated:
         """Return what was done."""
@@ -191,4 +233,5 @@ class _Instantiation:
             dict(self._discarded),
             tuple(self._warnings),
             seconds,
+            self._outside,
         )

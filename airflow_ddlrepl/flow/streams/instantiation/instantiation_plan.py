@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -106,6 +106,24 @@ def groups_of(clients: StreamsClients, client: Client, known: Known, tables: Ite
             if not way.queued <= known.queued:
                 found.append(way)
     return _grouped(found)
+
+
+def without_dropped(
+    known: Known,
+    routes: Sequence[InsertRoute],
+    tables: Iterable[Table],
+    existing: Callable[[Collection[TableName]], Collection[TableName]],
+) -> Known:
+    """Return what a target has, without the tables that it had and has no more: they are to be loaded again.
+
+    existing: which of some tables the target has.
+    """
+    ways = [way_of(table, route) for table in tables if table.name in known.tables for route in routes]
+    ways = [way for way in ways if way.outcomes and all(one.is_certain for one in way.outcomes)]
+    there = existing({table_of(one.batch) for way in ways for one in way.outcomes})
+    gone = [way for way in ways if not any(table_of(one.batch) in there for one in way.outcomes)]
+    queued = {name for way in gone for name in way.queued}
+    return Known(known.queued - queued, known.tables - {way.table.name for way in gone})
 
 
 def _former_names(clients: StreamsClients) -> dict[int, set[TableName]]:

@@ -46,6 +46,26 @@ def test_a_table_without_log_ends_the_capture_until_a_negative_rule_leaves_it_ou
     assert channel.content("q1") == ["INSERT hr.t {'id': 1, 'k': None, 'note': None}"]
 
 
+@pytest.mark.parametrize("of", ["get_command_type() IN ('UPDATE', 'DELETE')", "is_null_tag() = 'N'"])
+def test_a_table_without_log_is_refused_whichever_of_its_changes_a_rule_takes(
+    databases: Any, tmp_path: Path, of: str
+) -> None:
+    condition = f":dml.get_object_owner() = 'hr' AND :dml.get_object_name() = 'scratch' AND :dml.{of}"
+    calls = (
+        {"create_rule_set": {"rule_set_name": "some"}},
+        {"create_rule": {"rule_name": "some_changes", "condition": condition}},
+        {"add_rule": {"rule_name": "some_changes", "rule_set_name": "some"}},
+        {"create_capture": {"queue_name": "q1", "capture_name": "cap", "rule_set_name": "some"}},
+    )
+    channel = streams_channel(tmp_path, databases.source, *calls)
+    channel.at_source(*BATTERY_TABLES, UNLOGGED)
+    with pytest.raises(RuleError) as error:
+        channel.activate()
+    assert error.value.code == "RUL-143"
+    channel.at_source("ALTER TABLE hr.scratch SET LOGGED")
+    channel.activate()
+
+
 @pytest.mark.req("ST-S-51", "ST-S-59")
 def test_rules_for_a_table_without_log_are_refused_before_anything_is_done(databases: Any, tmp_path: Path) -> None:
     """A rule that a person has written for the negative rule set lets a rule for the schema be."""
