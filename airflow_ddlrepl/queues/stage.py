@@ -83,7 +83,8 @@ class ClientStage:
             return []
         if self.client.kind is ClientKind.DEQUEUE and message_class is not MessageClass.PERSISTENT:
             return self._without(batch, len(batch))
-        batch = batch.with_old_keys() if self._subsets else batch
+        if self._subsets or (self.client.kind, message_class) == (ClientKind.APPLY, MessageClass.CAPTURED):
+            batch = batch.with_old_keys()
         at = facts.places(batch.rows["lsn"].to_numpy())
         typed = replace(
             batch.typed(self._values, self._columns),

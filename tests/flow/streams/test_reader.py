@@ -78,9 +78,9 @@ def test_changes_of_all_tables_come_in_their_order(databases: Any, tmp_path: Pat
         [
             "INSERT hr.t {} {'id': '1', 'k': '1', 'note': 'one'}",
             "INSERT hr.u {} {'id': '1', 'k': '5'}",
-            "UPDATE hr.t {} {'id': '1', 'k': '1', 'note': 'two'}",
+            "UPDATE hr.t {'id': '1'} {'id': '1', 'k': '1', 'note': 'two'}",
             "ALTER TABLE hr.t ADD price numeric(8, 2)",
-            "UPDATE hr.t {} {'id': '1', 'k': '1', 'note': 'two', 'price': '2.50'}",
+            "UPDATE hr.t {'id': '1'} {'id': '1', 'k': '1', 'note': 'two', 'price': '2.50'}",
         ],
         ["TRUNCATE TABLE"],
         ["DELETE hr.t {'id': '1'} {}"],

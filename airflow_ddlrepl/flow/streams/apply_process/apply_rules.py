@@ -20,7 +20,7 @@ from airflow_ddlrepl.queues.reader import Queued
 from airflow_ddlrepl.queues.stage import ClientStage
 from airflow_ddlrepl.streams.apply_message import ApplyMessage
 from airflow_ddlrepl.streams.condition import tree
-from airflow_ddlrepl.streams.messages import Command, DdlLcr, Message, MessageClass, RowLcr, UserMessage
+from airflow_ddlrepl.streams.messages import Command, DdlLcr, Message, RowLcr, UserMessage
 from airflow_ddlrepl.streams.rules.apply_settings import ENQUEUE, EXECUTE, ApplySettings
 from airflow_ddlrepl.streams.rules.client import Client
 from airflow_ddlrepl.streams.rules.decide import Reason, decide
@@ -111,7 +111,6 @@ class ApplyRules:
                 )
 
     def _one(self, incoming: Queued) -> ApplyMessage | None:
-        incoming = _with_old_key(incoming)
         lcr = None if isinstance(incoming.message, UserMessage) else incoming.message
         if lcr is not None and (why := self._passed_over(lcr, incoming.key)):
             self._discard(lcr, why)
@@ -176,18 +175,6 @@ class ApplyRules:
                     columns = tuple(replace(c, name=one.to) if c.name == one.column else c for c in columns)
             self._shapes[key] = (shape, shape.with_(columns=columns))
         return self._shapes[key][1]
-
-
-def _with_old_key(incoming: Queued) -> Queued:
-    """Return an update from a log with its old key: the log has it only where the key changes."""
-    lcr, typed = incoming.message, incoming.typed
-    if not isinstance(lcr, RowLcr) or not isinstance(typed, RowLcr) or lcr.command is not Command.UPDATE:
-        return incoming
-    missing = [name for name in incoming.key_columns if name not in lcr.old and name in lcr.new]
-    if not missing or lcr.message_class is not MessageClass.CAPTURED:
-        return incoming
-    text, value = ({**{name: one.new[name] for name in missing}, **one.old} for one in (lcr, typed))
-    return replace(incoming, message=replace(lcr, old=text), typed=replace(typed, old=value))
 
 
 def _require_whole_insert(incoming: Queued, action: ActionContext) -> None:
