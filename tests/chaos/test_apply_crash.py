@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import random
-import time
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ from airflow_ddlrepl import flow
 from airflow_ddlrepl.failpoint import FAIL_POINTS
 from airflow_ddlrepl.streams.messages import RowLcr
 from tests.flow.streams.streams_channel import BATTERY_TABLES, StreamsChannel, streams_channel
-from tests.support.crashing import die, kill_after
+from tests.support.crashing import die, kill_at_random
 from tests.support.refusing import ask
 from tests.support.replica import run
 
@@ -122,15 +121,5 @@ def test_each_transaction_is_applied_once_wherever_a_parallel_apply_is_killed(li
 
 
 def test_each_transaction_is_applied_once_whenever_a_parallel_apply_is_killed(life: Life) -> None:
-    dice, length, killed = random.Random(SEED), 0.0, 0
-    while killed < KILLS:
-        life.more()
-        started = time.monotonic()
-        code = kill_after("apply", life.channel.file, dice.uniform(length / 5, length) if length else 60)
-        killed += code != 0
-        if code == 0:
-            length = time.monotonic() - started
-        if killed % 4:  # sometimes the next run is killed, too
-            life.made_good()
-    life.made_good()
-    print(f"seed {SEED}: {killed} of {life.rounds} runs were killed")
+    runs = kill_at_random("apply", life.channel.file, random.Random(SEED), KILLS, life.more, life.made_good)
+    print(f"seed {SEED}: {KILLS} of {runs} runs were killed")

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import random
-import time
 from ast import literal_eval
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ from airflow_ddlrepl.flow.streams.clients import StreamsClients
 from airflow_ddlrepl.flow.streams.propagation import propagate
 from airflow_ddlrepl.model.position import Position
 from tests.flow.streams.streams_channel import BATTERY_TABLES, StreamsChannel, feed_content, streams_channel
-from tests.support.crashing import die, kill_after
+from tests.support.crashing import die, kill_at_random
 
 SEED = int(os.environ.get("DDLREPL_CHAOS_FROM", "1"))
 KILLS = int(os.environ.get("DDLREPL_CHAOS_LIVES", "8"))
@@ -104,17 +103,11 @@ def test_each_message_arrives_once_whenever_a_propagation_is_killed(databases: A
         more()
         die("propagate", channel.file, point)
         after = made_good(channel, after)
-    dice, length, killed = random.Random(SEED), 0.0, 0
-    for kill in range(KILLS):
-        more()
-        started = time.monotonic()
-        code = kill_after("propagate", channel.file, dice.uniform(0, length) if length else 60)
-        killed += code != 0
-        if code == 0:
-            length = max(length, 1.1 * (time.monotonic() - started))
-        if kill % 4 != 3:  # sometimes the next run is killed, too
-            after = made_good(channel, after)
-    made_good(channel, after)
+
+    def good() -> None:
+        nonlocal after
+        after = made_good(channel, after)
+
+    runs = kill_at_random("propagate", channel.file, random.Random(SEED), KILLS, more, good)
     made_good(channel, None)
-    print(f"seed {SEED}: {killed} of {KILLS} runs were killed")
-    assert killed >= KILLS // 2
+    print(f"seed {SEED}: {KILLS} of {runs} runs were killed")

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import random
 import signal
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -79,3 +81,25 @@ def kill_after(stage: str, file: Path, seconds: float) -> int | None:
     process.join(SECONDS)
     code: int | None = process.exitcode
     return code
+
+
+def kill_at_random(
+    stage: str, file: Path, dice: random.Random, kills: int, more: Callable[[], None], made_good: Callable[[], None]
+) -> int:
+    """Run the stage until so many runs were killed at random moments; return how many runs that took.
+
+    more: brings new work before each run. made_good: finishes it and compares; sometimes the next run is killed first.
+    """
+    runs, killed, length = 0, 0, 0.0
+    while killed < kills:
+        more()
+        started = time.monotonic()
+        code = kill_after(stage, file, dice.uniform(length / 5, length) if length else SECONDS)
+        runs += 1
+        killed += code != 0
+        if code == 0:
+            length = time.monotonic() - started
+        if killed % 4:
+            made_good()
+    made_good()
+    return runs
