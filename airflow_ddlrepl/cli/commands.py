@@ -24,12 +24,13 @@ from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.config.sections.location import resolve
 from airflow_ddlrepl.config.sections.scope import discards
 from airflow_ddlrepl.engines import source_types
-from airflow_ddlrepl.errors import ConfigError, Exit
+from airflow_ddlrepl.errors import ConfigError, DdlReplError, Exit
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.revision import Revision
 from airflow_ddlrepl.repository.process import this_holder
 from airflow_ddlrepl.repository.repository import Repository
 from airflow_ddlrepl.streams.condition.names import NameCase
+from airflow_ddlrepl.streams.rules.function_use import FunctionUse
 
 
 def with_flow(path: Path, act: Callable[[ModuleType, Any], Result], spark: str = "") -> Result:
@@ -264,10 +265,28 @@ def _missing_locations(channel: Channel) -> Iterator[str]:
 def _notes_of_clients(channel: Channel) -> Iterator[str]:
     """Yield what is to be known of the clients of `streams`. Raises RuleError (RUL-…) for rules that can't be made."""
     if channel.streams is not None:
-        from airflow_ddlrepl.streams.procedures.notes import notes  # loads sqlglot
+        from airflow_ddlrepl.streams.procedures.notes import calls_for_many_tables, notes  # loads sqlglot
         from airflow_ddlrepl.streams.procedures.run import environment_of
 
-        yield from notes(environment_of(channel.streams, NameCase.LOWER))
+        environment = environment_of(channel.streams, NameCase.LOWER)
+        used = _function_uses(channel) if calls_for_many_tables(environment) else []
+        yield from notes(environment, used)
+
+
+def _function_uses(channel: Channel) -> list[FunctionUse]:
+    """Return how often functions were called so far; nothing where no repository says it.
+
+    The repository is read as it is: a check changes nothing.
+    """
+    from airflow_ddlrepl.flow.streams.function_uses import function_uses
+
+    try:
+        if not Repository.is_there(channel.repository):
+            return []
+        with Repository.as_it_is(channel.repository) as repository:
+            return function_uses(repository, channel.name)
+    except DdlReplError:
+        return []
 
 
 def revisions(path: Path, tables: Sequence[str], diff: str = "") -> Result:

@@ -38,6 +38,7 @@ def batch_called(
     names = [name for name in typed.column_names if name not in HEAD]
     given = pa.record_batch([ops, *(_whole(typed[name]) for name in names)], names=["op", *names])
     result, stays = _read(functions.called_with_batch(action.function, given, of), action, of)
+    got = given.num_rows
     if stays is not None:
         if len(stays) != len(batch) or stays.null_count:
             raise refused(action.function, of, "a list of rows that stay of another length, or with NULL")
@@ -45,7 +46,32 @@ def batch_called(
         given = given.filter(stays)
     if result.num_rows != len(batch) or "op" not in result.schema.names or not result["op"].equals(given["op"]):
         raise refused(action.function, of, "other rows or kinds of changes than it got", "return them in their order")
+    functions.counts.add(action.function, got, _unchanged(given, result))
     return _Result(action.function, of, batch, values).left(given, result) if len(batch) else None
+
+
+def _unchanged(given: pa.RecordBatch, result: pa.RecordBatch) -> int:
+    """Return how many rows a function has left as they were. result: as many rows in the same order."""
+    if set(given.schema.names) != set(result.schema.names):
+        return 0
+    same = np.ones(given.num_rows, np.bool_)
+    for name in given.schema.names:
+        before, after = given[name], result[name]
+        if not before.equals(after):
+            try:
+                same &= np.asarray(_stays(before, after))
+            except pa.ArrowException:  # of another kind
+                return 0
+    return int(same.sum())
+
+
+def _stays(before: pa.Array, after: pa.Array) -> pa.Array:
+    """Return which values of a column are what they were. Raises ArrowException where the types can't be compared."""
+    stays = pc.fill_null(pc.equal(after, before), False)
+    stays = pc.or_(stays, pc.and_(pc.is_null(after), pc.is_null(before)))
+    if pa.types.is_floating(after.type):
+        stays = pc.or_(stays, pc.fill_null(pc.and_(pc.is_nan(after), pc.is_nan(before)), False))
+    return stays
 
 
 def _read(found: Any, action: ActionContext, of: str) -> tuple[pa.RecordBatch, pa.Array | None]:
@@ -118,11 +144,7 @@ class _Result:
         if raw is None or new.type != given[side].type:
             return self._texts(new, side)
         before = self._batch.shown(self._values, raw, self._known[side[2:]], pa.string())
-        stays = pc.fill_null(pc.equal(new, given[side]), False)
-        stays = pc.or_(stays, pc.and_(pc.is_null(new), pc.is_null(given[side])))
-        if pa.types.is_floating(new.type):
-            stays = pc.or_(stays, pc.fill_null(pc.and_(pc.is_nan(new), pc.is_nan(given[side])), False))
-        return pc.if_else(stays, before, self._texts(new, side))
+        return pc.if_else(_stays(given[side], new), before, self._texts(new, side))
 
     def _texts(self, values: pa.Array, name: str) -> pa.Array:
         """Return values as texts that a server reads. Raises RuleError RUL-136."""

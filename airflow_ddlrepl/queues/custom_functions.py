@@ -12,7 +12,10 @@ from operator import attrgetter
 from typing import Any
 
 from airflow_ddlrepl.errors import RuleError
+from airflow_ddlrepl.queues.call_context import CallContext, called_by
 from airflow_ddlrepl.streams.messages import DdlLcr, Message, RowLcr, UserMessage
+from airflow_ddlrepl.streams.rules.client import Client
+from airflow_ddlrepl.streams.rules.function_use import FunctionCounts
 
 MOST_MESSAGES = 1024
 """How many messages a function may give for one."""
@@ -28,11 +31,18 @@ _facts = attrgetter(*_FIXED)
 class CustomFunctions:
     """The custom functions of a channel are its allow-list: the name that rules use, and where the function is.
 
-    listed: `module:function` by name. seconds: how long a call may take.
+    listed: `module:function` by name. seconds: how long a call may take. caller: who calls them; None: nobody knows.
+    counts: how often they were called for it.
     """
 
     listed: Mapping[str, str] = field(default_factory=dict)
     seconds: float = SECONDS
+    caller: CallContext | None = None
+    counts: FunctionCounts = field(default_factory=FunctionCounts, compare=False, repr=False)
+
+    def of_client(self, client: Client, user: str) -> CustomFunctions:
+        """Return the functions as a client calls them, which works as this user; its calls are counted from now on."""
+        return replace(self, caller=CallContext(client.name, client.kind, user), counts=FunctionCounts())
 
     def require(self, names: Iterable[str]) -> None:
         """Raise RuleError RUL-134 for the first name that is not listed, RUL-135 for one that can't be imported."""
@@ -66,13 +76,13 @@ class CustomFunctions:
 
         Raises RuleError RUL-136 for what it must not give, RUL-137 where it raises or takes too long.
         """
-        with self.caller(name, is_array=is_array) as call:
+        with self.calling(name, is_array=is_array) as call:
             return call(message)
 
     @contextmanager
-    def caller(self, name: str, *, is_array: bool) -> Iterator[Callable[[Message], list[Message]]]:
+    def calling(self, name: str, *, is_array: bool) -> Iterator[Callable[[Message], list[Message]]]:
         """Yield what calls a function for many messages in turn, each as `called` does."""
-        function = self.function(name)
+        function = called_by(self.caller, self.function(name))
         with _Limit(self.seconds) as limit:
 
             def call(message: Message) -> list[Message]:
@@ -86,7 +96,9 @@ class CustomFunctions:
                 if len(found) > MOST_MESSAGES:
                     what = f"{len(found)} messages, and {MOST_MESSAGES} are the most"
                     raise refused(name, what_of(message), what)
-                return [_allowed(name, message, one) for one in found]
+                left = [_allowed(name, message, one) for one in found]
+                self.counts.add(name, 1, left == [message])
+                return left
 
             yield call
 
@@ -99,7 +111,7 @@ class CustomFunctions:
 
         what: the rows, in words.
         """
-        function = self.function(name)
+        function = called_by(self.caller, self.function(name))
         try:
             with _Limit(self.seconds) as limit:
                 return limit(function, batch)

@@ -116,7 +116,7 @@ class InsertRoute:
             tree.AnyOf(tuple(rule.condition for rule in rules)),
             name,
             {column: ids.get(column, -1) for column in sorted(wanted)},
-            tuple(f"subset rule {rule.name} of {client.kind.words} {client.name}" for rule in rules),
+            tuple(f"subset rule {rule.name} of {client.words}" for rule in rules),
         )
 
     def rows(self, batch: LcrBatch, facts: TransactionFacts) -> list[Outcome]:

@@ -156,6 +156,7 @@ class QueueReader:
 
     def _events(self, segment: Segment, low: LogKey, order: int) -> Iterator[_Item]:
         events = [event for event in self._trail.events(segment) if event.key >= low and not why_ignored(event)]
+        events = [event for event in events if not event.is_inspected]  # these are of no transaction: nobody wrote them
         for event in sorted(events, key=lambda one: one.key):
             try:
                 one = self.stage.event(event)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
-from airflow_ddlrepl.model.change import Event, EventKind
+from airflow_ddlrepl.model.change import Event, EventKind, why_ignored
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import LogKey, Position
 from airflow_ddlrepl.model.table import Table
@@ -21,19 +21,26 @@ from airflow_ddlrepl.streams.rules.client import Client
 from airflow_ddlrepl.trail.manifest import Part
 from airflow_ddlrepl.trail.writer import Layout, PartWriter
 
+CARRIED = (EventKind.DDL, EventKind.TRUNCATE, EventKind.MESSAGE)
+"""The control records that are messages of a queue; the others are about the log that was captured."""
+
 
 @dataclass(frozen=True)
 class ClientRules:
-    """A client's rules are what a task needs to do its work: the client, the source's name, functions, known shapes."""
+    """A client's rules are what a task needs to do its work: the client, the source's name, functions, known shapes.
+
+    user: that the client works as.
+    """
 
     client: Client
     database: str
     functions: CustomFunctions = field(default_factory=CustomFunctions)
     tables: tuple[Table, ...] = ()
+    user: str = ""
 
     def stage(self, values: ChangeValues) -> ClientStage:
         """Return the client's stage. values: of the source's engine. Raises RuleError (RUL-134, RUL-135)."""
-        return ClientStage(self.client, self.database, values, self.functions)
+        return ClientStage(self.client, self.database, values, self.functions, self.user)
 
 
 class RuledWriter:
@@ -45,6 +52,7 @@ class RuledWriter:
     def __init__(self, writer: PartWriter, rules: ClientRules, values: ChangeValues) -> None:
         self._writer = writer
         self._stage = rules.stage(values)
+        self._user = rules.user
         self._shapes: dict[int, list[Table]] = {}
         self._discarded: dict[tuple[int, TableName], tuple[int, LogKey, int, int]] = {}
         self.learn(rules.tables)
@@ -53,6 +61,10 @@ class RuledWriter:
     def migrated(self) -> int:
         """Return how many updates have become inserts or deletes, by subset rules."""
         return self._stage.migrated
+
+    def read_as(self, user: str) -> None:
+        """Note the user of the connection that the log is read over."""
+        self._stage.steps.setdefault("read", user)
 
     def learn(self, tables: Iterable[Table]) -> None:
         """Note shapes of tables that rows may have from here on."""
@@ -75,12 +87,15 @@ class RuledWriter:
         if taken < table.num_rows:
             self._count(layout, table, table.num_rows - taken, facts)
         for one in left:
+            self._stage.steps.setdefault("enqueue", self._user)
             for piece in one.rows.combine_chunks().to_batches():
                 self._writer.rows(one.layout, piece)
 
     def event(self, event: Event) -> None:
         """Add a control record as the client leaves it. Raises RuleError (RUL-…) as `ClientStage.events` does."""
         for one in self._stage.events(event):
+            if one.kind in CARRIED and not why_ignored(one):
+                self._stage.steps.setdefault("enqueue", self._user)
             self._writer.event(one)
 
     def transactions(self, batch: pa.RecordBatch) -> None:
@@ -102,7 +117,8 @@ class RuledWriter:
                     discarded=name,
                 )
             )
-        return self._writer.finish(low, high, bytes_read)
+        part = self._writer.finish(low, high, bytes_read)
+        return replace(part, functions=self._stage.functions.counts.to_json(), steps=dict(self._stage.steps))
 
     def discard(self) -> None:
         """Delete what was written so far, because the part failed."""

@@ -46,20 +46,29 @@ class ClientStage:
 
     database: the name of the source's database. discarded: rows that no rule has taken, by table. taken: how many
     rows of the last batch were. migrated: how many updates subset rules have made inserts or deletes of. scale: what
-    numbers in a transaction are multiplied by, so that a function can give several messages for one.
+    numbers in a transaction are multiplied by, so that a function can give several messages for one. functions: as the
+    client calls them, with their counts. steps: of its work that were done, each with the user who has done it.
     """
 
     def __init__(
-        self, client: Client, database: str, values: ChangeValues, functions: CustomFunctions = NO_FUNCTIONS
+        self,
+        client: Client,
+        database: str,
+        values: ChangeValues,
+        functions: CustomFunctions = NO_FUNCTIONS,
+        user: str = "",
     ) -> None:
+        """user: that the client works as."""
         client.require_ready()
         self.client = client
         self.database = database
         self.discarded: Counter[str] = Counter()
         self.taken = 0
         self.migrated = 0
+        self.functions = functions.of_client(client, user)
+        self.steps: dict[str, str] = {}
+        self._user = user
         self._values = values
-        self._functions = functions
         self._evaluator = BatchEvaluator(client)
         rules = [one for rules in (client.positive, client.negative) if rules for one in rules.rules.values()]
         acting = list(client.positive.rules.values()) if client.positive else []
@@ -83,6 +92,7 @@ class ClientStage:
             return []
         if self.client.kind is ClientKind.DEQUEUE and message_class is not MessageClass.PERSISTENT:
             return self._without(batch, len(batch))
+        self._note("format")
         if self._subsets or (self.client.kind, message_class) == (ClientKind.APPLY, MessageClass.CAPTURED):
             batch = batch.with_old_keys()
         at = facts.places(batch.rows["lsn"].to_numpy())
@@ -118,9 +128,10 @@ class ClientStage:
         if event.query is not None:
             event = replace(event, query=None)  # it may have the values of rows that the rules keep out
         if is_message(event) and not why_ignored(event):
-            return [ruled_event(event, self.client, self._functions, self.discarded)]
+            return [ruled_event(event, self.client, self.functions, self.discarded)]
         if why_ignored(event) or event.is_inspected or event.kind not in (EventKind.DDL, EventKind.TRUNCATE):
             return [event]
+        self._note("format")
         lcrs = ddl_lcrs(event, self.database)
         if self.client.kind is ClientKind.CAPTURE and any(is_of_the_system(lcr) for lcr in lcrs):
             self.discarded[OWN_SCHEMAS] += 1
@@ -143,6 +154,8 @@ class ClientStage:
         """Yield a statement that the client takes with the names of its rows, and what functions make of it."""
         followed = with_row_names(event, self._row_names, self.client.words)
         actions = {one.rule.action.function: one.rule for one in verdicts if one.rule and one.rule.action.function}
+        if followed is not event:
+            self._note("transform")
         if followed.discarded or not actions:
             yield followed
             return
@@ -150,7 +163,8 @@ class ClientStage:
         (function, rule), *others = actions.items()
         if others or len(lcrs) != 1:
             raise refused(function, f"{event.tag} of several objects", "nothing: it is called for one", ONE_EACH)
-        given = self._functions.called(function, lcrs[0], is_array=rule.action.is_array_function)
+        self._note(f"call {function}")
+        given = self.functions.called(function, lcrs[0], is_array=rule.action.is_array_function)
         if not given:
             yield replace(event, discarded=f"{self.client.words}: function {function} gives nothing for it")
         for number, lcr in enumerate(given):
@@ -167,16 +181,24 @@ class ClientStage:
             left = batch if rows is plain else kept_batch(batch, rows, action.declared)
             number = (batch.layout.variant * MOST_ACTIONS + variant) * MOST_TABLES
             left = self._scaled(replace(left, layout=replace(left.layout, variant=number)))
+            if action.declared or action.subset is not None:
+                self._note("transform")
             if not action.function:
                 yield left
-            elif self._functions.takes_batches(action.function):
-                found = batch_called(self._functions, action, left, self._values)
+                continue
+            self._note(f"call {action.function}")
+            if self.functions.takes_batches(action.function):
+                found = batch_called(self.functions, action, left, self._values)
                 yield from [found] if found is not None else []
             else:
                 each = queued_rows(left, facts, self.database, self._values, message_class, compared=())
-                with self._functions.caller(action.function, is_array=action.is_array_function) as call:
+                with self.functions.calling(action.function, is_array=action.is_array_function) as call:
                     given: list[Any] = [(one, call(one.typed)) for one in each]
                 yield from batches_of(left, given, self._values)
+
+    def _note(self, step: str) -> None:
+        """Note that a step of the client's work was done."""
+        self.steps.setdefault(step, self._user)
 
     def _scaled(self, batch: LcrBatch) -> LcrBatch:
         """Return the rows with room between their numbers, where a function may give several for one."""

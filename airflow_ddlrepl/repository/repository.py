@@ -36,6 +36,14 @@ class Repository(Channels, Revisions, Segments, Work, Runs, Dequeued):
             raise
         return cls(database)
 
+    @classmethod
+    def as_it_is(cls, location: str) -> Repository:
+        """Connect to the repository and leave its tables as they are, to look at what another version may have written.
+
+        Raises ConfigError; reading raises Unreachable CON-120, or RepositoryError REP-100 where a table is missing.
+        """
+        return cls(Database(location))
+
     @staticmethod
     def is_there(location: str) -> bool:
         """Return whether a repository exists at the location, without making one.

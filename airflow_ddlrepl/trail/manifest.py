@@ -6,8 +6,8 @@ every file with its size and checksum, so nothing else has to be listed or guess
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
@@ -125,7 +125,8 @@ class Part:
     """A part is what one capture task wrote of a segment: the log between `low` (included) and `high` (excluded).
 
     control: events as JSON lines. transactions: Parquet. pack: rows of many tables. None when there are none.
-    bytes_read: bytes of messages the source delivered.
+    bytes_read: bytes of messages the source delivered. functions: how many messages each function of a client of
+    Streams got, and how many it left as they were. steps: of that client's work, with the user who did it.
     """
 
     index: int
@@ -139,6 +140,8 @@ class Part:
     event_count: int = 0
     bytes_read: int = 0
     pack: Blob | None = None
+    functions: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    steps: Mapping[str, str] = field(default_factory=dict)
 
     def blobs(self) -> Iterator[Blob]:
         """Yield every file of the part."""
@@ -156,6 +159,8 @@ class Part:
             "control": self.control.to_json() if self.control else None,
             "transactions": self.transactions.to_json() if self.transactions else None,
             "pack": self.pack.to_json() if self.pack else None,
+            "functions": dict(self.functions),
+            "steps": dict(self.steps),
         }
 
     @classmethod
@@ -170,6 +175,8 @@ class Part:
                 "control": Blob(*data["control"]) if data["control"] else None,
                 "transactions": Blob(*data["transactions"]) if data["transactions"] else None,
                 "pack": Blob(*data["pack"]) if data.get("pack") else None,
+                "functions": {name: tuple(counts) for name, counts in data.get("functions", {}).items()},
+                "steps": data.get("steps", {}),
             }
         )
 

@@ -40,19 +40,33 @@ HIDDEN = {"delete_column": {"rule_name": "r", "table_name": "hr.t", "column_name
 
 @pytest.mark.req("ST-X-50", "ST-X-62")
 @pytest.mark.parametrize(
-    ("of", "where"), [(CAPTURE, "the tasks that read the source's log do"), (SYNC, "at the source")]
-)
-def test_a_transformation_at_a_capture_names_both_costs(of: dict[str, Any], where: str) -> None:
-    (note,) = notes(made(rules(of), HIDDEN, passes("q2"), passes("q3")))
+    ("of", "where", "before"),
+    [
+        (CAPTURE, "the tasks that read the source's log do the work", ()),
+        (SYNC, "the transactions that change its rows do, at the source, the work", ()),
+        ({**CAPTURE, "source_database": "dbs1"}, "the tasks that read the log of the other database do, off that",
+         ({"create_capture": {"queue_name": "q", "capture_name": "cap", "source_database": "dbs1"}},)),
+    ],
+    ids=["local capture", "synchronous capture", "downstream capture"],
+)  # fmt: skip
+def test_a_transformation_at_a_capture_names_both_costs(
+    of: dict[str, Any], where: str, before: tuple[dict[str, Any], ...]
+) -> None:
+    """The work is done where changes are captured: at the source by triggers, else where its log is read."""
+    note = list(notes(made(*before, rules(of), HIDDEN, passes("q2"), passes("q3"))))[-1]
     assert where in note and "all 2 clients of queue Q get what it leaves" in note
-    assert list(notes(made(rules(of), HIDDEN, passes("q2")))) == []
+    assert [one for one in notes(made(*before, rules(of), HIDDEN, passes("q2"))) if "transforms at" in one] == []
 
 
 @pytest.mark.req("ST-X-68")
 def test_what_is_hidden_late_has_left_the_source() -> None:
     late = {"delete_column": {**HIDDEN["delete_column"], "rule_name": "of_app"}}
     (note,) = notes(made(rules(CAPTURE), rules(applies("app")), late))
-    assert "rule OF_APP transforms at apply process APP" in note and "hold what it hides" in note
+    assert "rule OF_APP transforms at apply process APP" in note
+    assert "values that it hides leave the source as they are, queue Q and all queues before it hold them" in note
+    assert "the work, which is done off the source, is done again by each such client" in note
+    early = {"delete_column": {**HIDDEN["delete_column"], "rule_name": "r"}}
+    assert list(notes(made(rules(CAPTURE), rules(applies("app")), early))) == []
 
 
 @pytest.mark.req("ST-X-24")

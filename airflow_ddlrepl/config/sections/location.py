@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 import json
 import os
 import re
@@ -60,6 +61,23 @@ _LIBPQ = frozenset(
 def redact(url: str) -> str:
     """Return a URL, or a text that contains some, with *** in place of every password."""
     return _SECRET.sub(lambda m: f"{m.group(1)}=***", _USERINFO.sub(r"\1:***@", url))
+
+
+def process_user() -> str:
+    """Return the name of the user that this process runs as; of one that has no name, its number."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return str(os.getuid())
+
+
+def user_of(location: str) -> str:
+    """Return the name of the user that connects to a location; one that names none takes PGUSER, or the process's user.
+
+    Raises ConfigError as `resolve` does.
+    """
+    named = urlsplit(resolve(location)).username
+    return unquote(named) if named else os.environ.get("PGUSER") or process_user()
 
 
 def resolve(location: str) -> str:

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from airflow_ddlrepl.errors import ConfigError
 from airflow_ddlrepl.flow.capture.left_out import why_not_in_the_log
 from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.run.results import Activated
 from airflow_ddlrepl.flow.streams.clients import StreamsClients
+from airflow_ddlrepl.flow.streams.known_tables import BEGINNING, inspect_tables, note_tables
 from airflow_ddlrepl.flow.streams.rows_in_log import require_rows_in_log
 from airflow_ddlrepl.flow.streams.sync_capture import feed_of, last_window, remove_sync_capture
-from airflow_ddlrepl.model.position import LogKey, Position
-from airflow_ddlrepl.model.revision import Origin, Revision
-from airflow_ddlrepl.model.table import Table
+from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.repository.rows import ChannelState
-from airflow_ddlrepl.rules.decide import ChangeKind, decide
 from airflow_ddlrepl.streams.rules.client import ClientKind
 
-BEGINNING = Position(0)
 _READERS = (ClientKind.PROPAGATION, ClientKind.APPLY, ClientKind.DEQUEUE)
 
 
@@ -39,15 +34,8 @@ def require_clients(run: RunContext) -> None:
 
 def require_captured_tables(run: RunContext) -> None:
     """Raise RuleError RUL-143 where a capture process takes rows of a table that the log does not have."""
-    missing = ((table.name, why_not_in_the_log(run, table)) for table in _tables(run))
+    missing = ((table.name, why_not_in_the_log(run, table)) for table in inspect_tables(run))
     require_rows_in_log(run, [(name, why) for name, why in missing if why])
-
-
-def _tables(run: RunContext) -> Sequence[Table]:
-    """Return the channel's tables with their shapes; of a partitioned table its partitions and theirs, too."""
-    names = run.source.catalog.list_tables()
-    wanted = {i for i, name in names.items() if decide(run.capture_client, name, ChangeKind.TABLE).is_taken}
-    return run.source.catalog.inspect(sorted(run.source.catalog.with_partitions(wanted)))
 
 
 def require_whole_log(run: RunContext, captured: Position | None) -> None:
@@ -64,16 +52,7 @@ def require_whole_log(run: RunContext, captured: Position | None) -> None:
 
 def activate_without_log(run: RunContext) -> Activated:
     """Activate a channel that no capture process reads the log of: its tables are known, and nothing else is made."""
-    tables = _tables(run)
-    known = run.repository.latest_revisions(run.channel.name)
-    found = []
-    for table in tables:
-        before = known.get(table.id)
-        if before is None or before.table != table:
-            number = before.number + 1 if before else 0
-            found.append(Revision(table.id, number, LogKey(number, 0), table, Origin.INSPECTED))
-    is_new = run.repository.captured(run.channel.name) is None
-    run.repository.enroll(run.channel.name, run.token, found, BEGINNING if is_new else None)
+    tables = note_tables(run)
     row = run.repository.channel(run.channel.name)
     if row is None or row.state is not ChannelState.ACTIVE or row.fingerprint != run.channel.fingerprint():
         run.repository.set_state(run.channel.name, run.token, ChannelState.ACTIVE, run.channel.fingerprint())

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any, TypeVar
@@ -15,21 +15,23 @@ from airflow_ddlrepl.config.sections.places import Target
 from airflow_ddlrepl.engines.source import LeftOut
 from airflow_ddlrepl.engines.target_state import TargetState
 from airflow_ddlrepl.errors import ConfigError, TrailError, Unreachable
+from airflow_ddlrepl.flow.admin.apply_status import apply_lines, apply_states
 from airflow_ddlrepl.flow.admin.disabled_clients import disabled_clients
 from airflow_ddlrepl.flow.admin.discarded import conflict_counts, discarded_counts
 from airflow_ddlrepl.flow.admin.may_differ import may_differ
+from airflow_ddlrepl.flow.admin.trail_status import trail_status
 from airflow_ddlrepl.flow.capture.left_out import not_in_the_log
 from airflow_ddlrepl.flow.rewind.route import horizon
 from airflow_ddlrepl.flow.run.context import RunContext, log
-from airflow_ddlrepl.flow.streams.apply_process.apply_status import apply_lines, apply_states
+from airflow_ddlrepl.flow.streams.function_uses import function_uses
 from airflow_ddlrepl.flow.targets.readiness import what_is_missing
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.revision import Revision
-from airflow_ddlrepl.model.table_state import TableState, TableStatus
+from airflow_ddlrepl.model.table_state import TableState
 from airflow_ddlrepl.repository.rows import RunRow, SegmentRow
 from airflow_ddlrepl.rules.client import client_at
 from airflow_ddlrepl.rules.decide import ChangeKind, decide
-from airflow_ddlrepl.trail.loads import Load
+from airflow_ddlrepl.streams.rules.function_use import FunctionUse
 
 T = TypeVar("T")
 LEFT_OUT = "left out"
@@ -57,6 +59,7 @@ class Status:
     unreachable: why a target does not answer; missing: why it is not prepared for the channel; then nothing else of it
     is known. source_unreachable: why the source does not answer. cut_over: where in the log and since when applications
     use the targets; None: they do not. disabled: clients of Streams that an error has stopped. apply: `apply_states`.
+    functions: custom functions of Streams' clients, and how often the last runs have called them.
     """
 
     channel: str
@@ -73,6 +76,7 @@ class Status:
     cut_over: dict[str, str] | None = None
     disabled: list[str] = field(default_factory=list)
     apply: list[dict[str, Any]] = field(default_factory=list)
+    functions: tuple[FunctionUse, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Return the status for XCom and --json."""
@@ -91,6 +95,7 @@ class Status:
             "cut_over": self.cut_over,
             "disabled": self.disabled,
             "apply": self.apply,
+            "functions": [asdict(use) for use in self.functions],
         }
 
     def text(self) -> str:
@@ -130,7 +135,12 @@ class Status:
         for run in self.runs:
             took = "" if run["seconds"] is None else f" in {run['seconds']} s"
             lines.append(f"last {run['stage']}: {run['status']}{took}, began {run['started']}, run {run['run']}")
-        lines += [*apply_lines(self.apply), *self.disabled, f"controls {self.controls}, errors {self.errors}"]
+        lines += [
+            *apply_lines(self.apply),
+            *map(str, self.functions),
+            *self.disabled,
+            f"controls {self.controls}, errors {self.errors}",
+        ]
         return "\n".join(lines)
 
     def _source_text(self) -> str:
@@ -175,8 +185,7 @@ def status(context: RunContext) -> Status:
         source.unreachable,
         None if source.unreachable else context.positions.distance(captured, end),
         {
-            **_trail(segments, _needed_from(context, targets.values(), back)),
-            **_horizon(back),
+            **trail_status(context, segments, targets.values(), back),
             "held_from": source.held_from,
             "damaged": list(damaged),
         },
@@ -192,6 +201,7 @@ def status(context: RunContext) -> Status:
         _cut_over(context),
         disabled_clients(context),
         apply_states(context),
+        tuple(function_uses(context.repository, name)) if context.channel.streams is not None else (),
     )
 
 
@@ -338,45 +348,6 @@ def _oldest(context: RunContext, segments: list[SegmentRow], since: Position) ->
             if waiting.num_rows:
                 return datetime.fromtimestamp(pc.min(waiting["committed"]).as_py() / 1_000_000, UTC)
     return None
-
-
-def _needed_from(context: RunContext, targets: Iterable[dict[str, Any]], back: Load | None) -> Position:
-    """Return the position from which on a target, one of its suspended tables, or a rewind needs the trail."""
-    positions: list[Position] = []
-    for one in targets:
-        if not one["missing"]:
-            late = [table["since"] for table in one["tables"] if table["state"] == TableStatus.SUSPENDED]
-            positions += map(Position.parse, [one["position"] or "0/0", *late])
-    if context.channel.rewind_horizon is not None:
-        positions.append(back.position if back else Position(0))
-    return min(positions, default=Position(0))
-
-
-def _trail(segments: list[SegmentRow], since: Position) -> dict[str, Any]:
-    """Return what the trail holds that is needed, and what is retained besides. since: from where on it is needed."""
-    retained = [row for row in segments if row.high <= since]
-    return {
-        **_extent([row for row in segments if row.high > since]),
-        "retained": {"segments": len(retained), "bytes": sum(row.bytes for row in retained)},
-    }
-
-
-def _extent(segments: list[SegmentRow]) -> dict[str, Any]:
-    first = segments[0] if segments else None
-    return {
-        "from": str(first.low) if first else None,
-        "since": first.created.isoformat(timespec="seconds") if first else None,
-        "segments": len(segments),
-        "bytes": sum(row.bytes for row in segments),
-    }
-
-
-def _horizon(oldest: Load | None) -> dict[str, str | None]:
-    """Return how far back a rewind of all tables can go."""
-    return {
-        "horizon": str(oldest.snapshot.high) if oldest else None,
-        "horizon_since": oldest.created.isoformat(timespec="seconds") if oldest else None,
-    }
 
 
 def _held_from(context: RunContext) -> str | None:

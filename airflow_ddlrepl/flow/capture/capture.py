@@ -23,8 +23,11 @@ from airflow_ddlrepl.flow.capture.window import Window, capture_window, register
 from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.run.results import Captured
 from airflow_ddlrepl.flow.run.stage import stage
+from airflow_ddlrepl.flow.streams.clients import StreamsClients
+from airflow_ddlrepl.flow.streams.function_uses import warn_of_needless
 from airflow_ddlrepl.model.change import REPLACED, EventKind, counted, why_ignored
 from airflow_ddlrepl.model.position import Position
+from airflow_ddlrepl.streams.rules.function_use import FunctionCounts, FunctionUse, uses
 
 
 @stage("capture")
@@ -64,7 +67,20 @@ def capture(run: RunContext) -> Captured:
     warn_of_left_out(missing)
     require_a_table(run)
     result = tally.result(first, low, time.monotonic() - started)
+    if run.channel.streams is not None:
+        result = replace(result, functions=_uses(run, tally.functions), steps=tally.steps)
     return replace(result, left_out={str(one.name): str(one) for one in missing})
+
+
+def _uses(run: RunContext, counts: FunctionCounts) -> tuple[FunctionUse, ...]:
+    """Return which functions the capture process has called."""
+    clients = StreamsClients(run)
+    client = clients.capture
+    if client is None:
+        return ()
+    found = uses(client.name, client.kind, clients.user(client), counts.to_json())
+    warn_of_needless(clients, found)
+    return found
 
 
 def _advance(run: RunContext, low: Position) -> None:
@@ -107,10 +123,15 @@ class _Tally:
         self.ddl: Counter[str] = Counter()
         self.discarded: Counter[str] = Counter()
         self.filled: set[int] = set()
+        self.functions = FunctionCounts()
+        self.steps: dict[str, str] = {}
 
     def add(self, window: Window) -> Position:
         segment = window.segment
         self.rows += segment.rows
+        for part in segment.parts:
+            self.functions.add_all(part.functions)
+            self.steps |= part.steps
         self.transactions += sum(part.transaction_count for part in segment.parts)
         self.segments += not segment.is_empty
         self.revisions += len(window.revisions)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from airflow_ddlrepl.flow.capture.capture import capture
@@ -11,21 +11,26 @@ from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.flow.run.isolation import FailureIsolation
 from airflow_ddlrepl.flow.run.results import Captured, Printable
 from airflow_ddlrepl.flow.streams.apply_process.apply import AppliedLcrs, apply
+from airflow_ddlrepl.flow.streams.clients import StreamsClients
+from airflow_ddlrepl.flow.streams.function_uses import needless_hints
+from airflow_ddlrepl.flow.streams.instantiation.joined_tables import bring_joined_tables
 from airflow_ddlrepl.flow.streams.propagation import Propagated, propagate
 from airflow_ddlrepl.flow.streams.sync_capture import SyncCaptured, sync_capture
+from airflow_ddlrepl.streams.rules.function_use import FunctionUse
 
 
 @dataclass(frozen=True)
 class StreamsCycle(Printable):
     """This is what one cycle of a channel with clients of Streams did: the results of its stages.
 
-    capture: None where no capture process reads the log.
+    capture: None where no capture process reads the log. hints: functions that left most of what they got as it was.
     """
 
     capture: Captured | None
     sync_capture: SyncCaptured
     propagate: Propagated
     apply: AppliedLcrs
+    hints: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         stages = {
@@ -34,14 +39,25 @@ class StreamsCycle(Printable):
             "propagate": self.propagate,
             "apply": self.apply,
         }
-        return {name: result.to_json() for name, result in stages.items() if result is not None}
+        found = {name: result.to_json() for name, result in stages.items() if result is not None}
+        return {**found, "hints": list(self.hints)}
+
+    @property
+    def functions(self) -> list[FunctionUse]:
+        """Return the custom functions that clients have called."""
+        captured = self.capture.functions if self.capture is not None else ()
+        return [*captured, *self.propagate.functions, *self.apply.functions]
 
     def text(self) -> str:
         lines, captured = [], self.capture
         if captured is not None:
             lines.append(f"captured {captured.rows} rows in {captured.transactions} transactions up to {captured.high}")
+        if captured is not None and captured.steps:
+            steps = ", ".join(f"{step} as {user}" for step, user in captured.steps.items())
+            lines.append(f"steps of the capture process: {steps}")
         lines += [f"captured {rows} rows by {name}" for name, rows in self.sync_capture.rows.items()]
         lines += [f"propagated {rows} rows by {name}" for name, rows in self.propagate.rows.items()]
+        lines += [f"loaded {rows} rows of a table that has joined: {name}" for name, rows in self.apply.loaded.items()]
         changes = ", ".join(f"{n} {kind}" for kind, n in self.apply.changes.items()) or "nothing"
         lines.append(f"applied {self.apply.transactions} transactions: {changes}")
         lines += [f"error queue of {name}: {n} transactions wait" for name, n in self.apply.waiting.items()]
@@ -49,7 +65,8 @@ class StreamsCycle(Printable):
         lines += [f"discarded: {n} x {why}" for discarded in discarding for why, n in discarded.items()]
         lines += [f"left out: {table}: {why}" for table, why in (captured.left_out if captured else {}).items()]
         lines += [f"not there: {table}" for table in self.sync_capture.missing]
-        return "\n".join(lines + [f"warning: {warning}" for warning in self.apply.warnings])
+        lines += [str(use) for use in self.functions]
+        return "\n".join(lines + [f"warning: {warning}" for warning in (*self.apply.warnings, *self.hints)])
 
 
 def run_clients(run: RunContext) -> StreamsCycle:
@@ -68,15 +85,18 @@ def run_clients(run: RunContext) -> StreamsCycle:
     with isolation.one():
         applied = apply_queues(run)
     isolation.end()
-    return StreamsCycle(captured, written, passed, applied)
+    done = StreamsCycle(captured, written, passed, applied)
+    return replace(done, hints=needless_hints(StreamsClients(run), done.functions))
 
 
 def apply_queues(run: RunContext, target: str = "") -> AppliedLcrs:
     """Apply what is in the queues of apply processes, and remove what nobody needs any more. target: only this one.
 
+    Tables that have joined since the last activation are loaded first.
+
     Raises what `apply` raises.
     """
-    applied = apply(run, target)
+    applied = apply(run, target, bring_joined_tables)
     with run.locked():
         expire_queues(run)
     return applied

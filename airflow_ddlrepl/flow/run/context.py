@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Self
 
 from airflow_ddlrepl.adapt.policy import makes_two_of_rename
 from airflow_ddlrepl.config.sections.channel import Channel
-from airflow_ddlrepl.config.sections.location import redact, resolve
+from airflow_ddlrepl.config.sections.location import process_user, redact, resolve
 from airflow_ddlrepl.config.sections.policies import Defaults
 from airflow_ddlrepl.config.sections.scope import Scope
 from airflow_ddlrepl.engines import engine, reusing_sessions, source_engine
@@ -50,13 +50,15 @@ def _this_run() -> str:
 class RunContext:
     """A run context has what the stages of one run share. `with` closes it.
      runner: who runs the tasks. run_id: this run in the repository. lineage: of the source's log, once the run follows
-    it. targets: of the channel, as this run finds them.
+    it. targets: of the channel, as this run finds them. user: who started it.
     """
 
-    def __init__(self, channel: Channel, runner: Runner, run_id: str = "") -> None:
+    def __init__(self, channel: Channel, runner: Runner, run_id: str = "", user: str = "") -> None:
+        """user: empty: the process's user of the operating system."""
         self.channel = channel
         self.runner = runner
         self.run_id = run_id or _this_run()
+        self.user = user or process_user()
         self._lock: ChannelLock | None = None
         self._kept: list[BaseException] = []
         self._is_claimed = False

@@ -8,6 +8,7 @@ from typing import Any
 
 from airflow_ddlrepl.adapt.plan_model import Executed
 from airflow_ddlrepl.model.position import Position
+from airflow_ddlrepl.streams.rules.function_use import FunctionUse
 
 
 class Printable:
@@ -45,7 +46,8 @@ class Captured(Printable):
     """This is what one capture did: log positions, what it found by kind, and where the time went (seconds).
 
     discarded: schema changes that are about no table of the channel, by kind; the server sends it no rows of others.
-    left_out: the channel's tables whose rows the log does not bring, and why.
+    left_out: the channel's tables whose rows the log does not bring, and why. functions: that a capture process has
+    called. steps: of that process's work, each with the user who has done it.
     """
 
     low: Position
@@ -59,6 +61,8 @@ class Captured(Printable):
     seconds: float = 0.0
     discarded: dict[str, int] = field(default_factory=dict)
     left_out: dict[str, str] = field(default_factory=dict)
+    functions: tuple[FunctionUse, ...] = ()
+    steps: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import cached_property
 from urllib.parse import unquote, urlsplit
 
 import pyarrow as pa
 
-from airflow_ddlrepl.config.sections.location import resolve
+from airflow_ddlrepl.config.sections.location import resolve, user_of
 from airflow_ddlrepl.config.sections.streams import Streams
 from airflow_ddlrepl.engines import source_engine
 from airflow_ddlrepl.errors import ConfigError, RuleError
@@ -89,14 +90,30 @@ class StreamsClients:
             )
         return found[0] if found else None
 
+    def user(self, client: Client) -> str:
+        """Return the user that a client works as.
+
+        Of a capture it is that of the connection to the source, of a propagation the owner of its source queue, of an
+        apply process that of the connection to its target, of a messaging client who has started the run.
+        """
+        if client.kind is ClientKind.DEQUEUE:
+            return self.run.user
+        target = next((one for one in self.section.targets if CASE.plain(one.apply) == client.name), None)
+        if client.kind is ClientKind.APPLY and target is not None:
+            return user_of(target.location)
+        owner, _, name = client.queue.rpartition(".")
+        if client.kind is ClientKind.PROPAGATION and owner and name:
+            return owner
+        return user_of(self.run.channel.source.location)
+
     def rules(self, client: Client) -> ClientRules:
         """Return what a task needs to do a client's work."""
-        return ClientRules(client, self.database, self.functions)
+        return ClientRules(client, self.database, self.functions, user=self.user(client))
 
     def capture_rules(self) -> ClientRules | None:
         """Return the rules of the capture process, with the shapes of tables that its log begins with."""
         client = self.capture
-        return None if client is None else ClientRules(client, self.database, self.functions, self.tables)
+        return None if client is None else replace(self.rules(client), tables=self.tables)
 
     def feeds(self, queue: str) -> list[Feed]:
         """Return the feeds of a queue. Raises RuleError RUL-141 where messages would go in a circle."""

@@ -6,7 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from airflow_ddlrepl.errors import DdlReplError, Exit, MessageError
@@ -22,6 +22,7 @@ from airflow_ddlrepl.streams.messages import Message
 from airflow_ddlrepl.streams.procedures.environment import Environment
 from airflow_ddlrepl.streams.rules.client import Client, ClientKind
 from airflow_ddlrepl.streams.rules.decide import Reason
+from airflow_ddlrepl.streams.rules.function_use import FunctionUse, uses
 from airflow_ddlrepl.streams.rules.written_messages import written
 
 WAIT_SECONDS = 30.0
@@ -32,6 +33,7 @@ class Dequeued:
     """This is what a call of a messaging client gave: messages, and how many were discarded, by the reason.
 
     stopped_by: why the next message could not be given; that message, and all behind it, wait. case: of names.
+    functions: that rules have called.
     """
 
     client: str
@@ -39,6 +41,7 @@ class Dequeued:
     discarded: Mapping[str, int] = field(default_factory=dict)
     stopped_by: DdlReplError | None = None
     case: NameCase = NameCase.LOWER
+    functions: tuple[FunctionUse, ...] = ()
 
     @property
     def exit_code(self) -> Exit:
@@ -60,7 +63,13 @@ class Dequeued:
     def to_json(self) -> dict[str, Any]:
         """Return all of it as JSON values."""
         stopped = str(self.stopped_by) if self.stopped_by is not None else None
-        return {"client": self.client, "messages": self.written(), "discarded": {**self.discarded}, "error": stopped}
+        return {
+            "client": self.client,
+            "messages": self.written(),
+            "discarded": {**self.discarded},
+            "error": stopped,
+            "functions": [asdict(use) for use in self.functions],
+        }
 
 
 class MessagingClient:
@@ -77,12 +86,19 @@ class MessagingClient:
         self._clients = clients
         self._behind = behind
         rules = client.positive.rules.values() if client.positive is not None else ()
-        clients.functions.require(rule.action.function for rule in rules if rule.action.function)
+        self._functions = clients.functions.of_client(client, clients.user(client))
+        self._functions.require(rule.action.function for rule in rules if rule.action.function)
 
     @property
     def case(self) -> NameCase:
         """Return how names are spelled in messages."""
         return self._clients.environment.case
+
+    @property
+    def functions(self) -> tuple[FunctionUse, ...]:
+        """Return which functions the client has called so far."""
+        user = self._clients.user(self.client)
+        return uses(self.client.name, self.client.kind, user, self._functions.counts.to_json())
 
     def dequeue(self, at_most: int | None = None) -> Iterator[Message]:
         """Yield messages. What was yielded, and what was discarded before it, is taken when the block ends.
@@ -101,7 +117,7 @@ class MessagingClient:
         given = 0
         if at_most == 0:
             return
-        for waiting in waiting_messages(self._clients, self.client, {**self._behind, **moved}):
+        for waiting in waiting_messages(self._clients, self.client, {**self._behind, **moved}, self._functions.counts):
             found = self._taken(waiting, discarded)
             moved[waiting.feed] = waiting.at
             if found is not None:
@@ -119,7 +135,7 @@ class MessagingClient:
             return None
         if waiting.is_ruled:
             return waiting.message
-        verdict, message = ruled(self.client, waiting.message, self._clients.functions)
+        verdict, message = ruled(self.client, waiting.message, self._functions)
         for warning in verdict.warnings:
             log.warning("message at %s: %s", waiting.at.key, warning)
         if verdict.is_taken:
@@ -191,7 +207,7 @@ def _collected(client: MessagingClient, at_most: int | None, *, browse: bool) ->
         if not found:
             raise
         stopped = error
-    return Dequeued(client.client.name, tuple(found), dict(client.discarded), stopped, client.case)
+    return Dequeued(client.client.name, tuple(found), dict(client.discarded), stopped, client.case, client.functions)
 
 
 def client_named(environment: Environment, name: str) -> Client:

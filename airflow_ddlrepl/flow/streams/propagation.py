@@ -21,18 +21,18 @@ from airflow_ddlrepl.flow.run.results import Printable
 from airflow_ddlrepl.flow.run.stage import stage
 from airflow_ddlrepl.flow.streams.clients import CAPTURE, StreamsClients
 from airflow_ddlrepl.flow.streams.feed import Feed
+from airflow_ddlrepl.flow.streams.function_uses import warn_of_needless
 from airflow_ddlrepl.model.change import EventKind, counted, why_ignored
 from airflow_ddlrepl.model.position import LogKey, Position
-from airflow_ddlrepl.queues.ruled_writer import ClientRules, RuledWriter
+from airflow_ddlrepl.queues.ruled_writer import CARRIED, ClientRules, RuledWriter
 from airflow_ddlrepl.queues.transactions import TransactionFacts
 from airflow_ddlrepl.streams.messages import MessageClass
 from airflow_ddlrepl.streams.rules.client import Client, ClientKind
+from airflow_ddlrepl.streams.rules.function_use import FunctionCounts, FunctionUse, uses
 from airflow_ddlrepl.trail.manifest import Part, Segment
 from airflow_ddlrepl.trail.store import Trail
 from airflow_ddlrepl.trail.writer import Layout, PartWriter, undone_on_failure
 
-CARRIED = (EventKind.DDL, EventKind.TRUNCATE, EventKind.MESSAGE)
-"""The control records that are messages of a queue; the others are about the log that was captured."""
 EVERYTHING = (LogKey(0, 0), LogKey(1 << 62, 0))
 
 
@@ -41,7 +41,8 @@ class Propagated(Printable):
     """This is what propagations did: messages passed on by propagation, their positions, and what they discarded.
 
     bytes: what was written into the destination queues, by propagation. migrated: updates that subset rules have made
-    inserts or deletes of, by propagation: a part of the work that is done where the source queue is read.
+    inserts or deletes of, by propagation: a part of the work that is done where the source queue is read. functions:
+    that rules have called.
     """
 
     rows: dict[str, int] = field(default_factory=dict)
@@ -51,6 +52,7 @@ class Propagated(Printable):
     seconds: float = 0.0
     bytes: dict[str, int] = field(default_factory=dict)
     migrated: dict[str, int] = field(default_factory=dict)
+    functions: tuple[FunctionUse, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +107,7 @@ def propagate(run: RunContext, names: Sequence[str] = ()) -> Propagated:
         seconds,
         dict(total.bytes),
         dict(total.migrated),
+        total.uses(clients),
     )
 
 
@@ -135,8 +138,18 @@ class _Total:
         self.discarded: Counter[str] = Counter()
         self.bytes: Counter[str] = Counter()
         self.migrated: Counter[str] = Counter()
+        self.functions: dict[str, FunctionCounts] = {}
         self.positions: dict[str, Position] = {}
         self.segments = 0
+
+    def uses(self, clients: StreamsClients) -> tuple[FunctionUse, ...]:
+        """Return which functions the propagations have called."""
+        found: list[FunctionUse] = []
+        for name, counts in self.functions.items():
+            client = clients.environment.existing_client(ClientKind.PROPAGATION, name)
+            found += uses(name, client.kind, clients.user(client), counts.to_json())
+        warn_of_needless(clients, found)
+        return tuple(found)
 
 
 def _pass_on(clients: StreamsClients, client: Client, feed: Feed, total: _Total) -> None:
@@ -173,6 +186,8 @@ def _pass_on(clients: StreamsClients, client: Client, feed: Feed, total: _Total)
         total.rows[client.name] += passed.rows
         total.bytes[client.name] += _size(passed)
         total.migrated[client.name] += sum(one.migrated for one in parts)
+        for part in own:
+            total.functions.setdefault(client.name, FunctionCounts()).add_all(part.functions)
         total.positions[f"{client.name}: {feed.name}"] = segment.high
         _tell(into.trail, passed, total)
     if position is not None:
@@ -223,7 +238,7 @@ def _pass_on_rows(source: Trail, part: Part, ruled: RuledWriter, task: PartTask)
         for batch in source.batches(file, *EVERYTHING):
             ruled.rows(layout, batch, facts, task.message_class)
     for event in source.part_events(part):
-        if event.kind in CARRIED and not why_ignored(event):
-            ruled.event(event)
+        if event.kind in CARRIED and (event.filled or not why_ignored(event)):
+            ruled.event(event)  # where rows of a table are not in the log, every apply process has to know
     for piece in table.to_batches():
         ruled.transactions(piece)

@@ -20,6 +20,7 @@ from airflow_ddlrepl.flow.run.results import Printable
 from airflow_ddlrepl.flow.run.stage import stage
 from airflow_ddlrepl.flow.streams.clients import StreamsClients
 from airflow_ddlrepl.flow.streams.feed import Feed
+from airflow_ddlrepl.flow.streams.known_tables import note_tables
 from airflow_ddlrepl.streams.messages import MessageClass
 from airflow_ddlrepl.streams.rules.client import Client, ClientKind
 from airflow_ddlrepl.trail.manifest import Segment
@@ -67,6 +68,9 @@ def sync_capture(run: RunContext) -> SyncCaptured:
     for client in captures:
         with isolation.one(client=client.words):
             found = found.and_then(sync_capture_client(clients, client))
+    is_active = run.repository.captured(run.channel.name) is not None
+    if found.changes and is_active and not clients.section.captures:
+        note_tables(run)  # one that has triggers only now joins: apply processes need the rows that it had
     isolation.end()
     return found
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from airflow_ddlrepl.errors import MessageError, RuleError
 from airflow_ddlrepl.flow.streams.clients import CAPTURE, StreamsClients
@@ -13,9 +13,11 @@ from airflow_ddlrepl.model.change import Event, why_ignored
 from airflow_ddlrepl.model.position import LogKey, Position
 from airflow_ddlrepl.queues.messages import is_message, message_in
 from airflow_ddlrepl.queues.reader import QueueReader
+from airflow_ddlrepl.queues.stage import ClientStage
 from airflow_ddlrepl.repository.dequeued import FeedPosition
 from airflow_ddlrepl.streams.messages import Message, MessageClass
 from airflow_ddlrepl.streams.rules.client import Client
+from airflow_ddlrepl.streams.rules.function_use import FunctionCounts
 from airflow_ddlrepl.trail.manifest import Segment
 
 
@@ -35,25 +37,33 @@ class Waiting:
     is_ruled: bool = False
 
 
-def waiting_messages(clients: StreamsClients, client: Client, behind: Mapping[str, FeedPosition]) -> Iterator[Waiting]:
+def waiting_messages(
+    clients: StreamsClients, client: Client, behind: Mapping[str, FeedPosition], counts: FunctionCounts
+) -> Iterator[Waiting]:
     """Yield the messages of a client's queue behind its positions, by the time of their commit.
+
+    counts: of the functions that rows have called; it is counted up.
 
     Messages of one feed come in its order. Raises MessageError MSG-104 where the trail does not have all of them,
     RuleError (RUL-…) at a row that its rules or transformations can't evaluate.
     """
-    feeds = [_of_feed(clients, client, feed, behind.get(feed.name)) for feed in clients.require_fed(client)]
+    fed = clients.require_fed(client)
+    feeds = [_of_feed(clients, client, feed, behind.get(feed.name), counts) for feed in fed]
     yield from heapq.merge(*feeds, key=lambda one: (one.committed, one.feed))
 
 
-def _of_feed(clients: StreamsClients, client: Client, feed: Feed, behind: FeedPosition | None) -> Iterator[Waiting]:
+def _of_feed(
+    clients: StreamsClients, client: Client, feed: Feed, behind: FeedPosition | None, counts: FunctionCounts
+) -> Iterator[Waiting]:
     start = behind.key if behind is not None and behind.epoch == feed.epoch else LogKey(0, -1)
     _require_retained(clients, feed, behind)
     end = committed = 0
     for segment in feed.segments(Position(start.lsn)):
         end = segment.high
-        for waiting in heapq.merge(
-            _messages(feed, segment, start), _rows(clients, client, feed, segment, start), key=lambda one: one.at
-        ):
+        stage = clients.rules(client).stage(clients.values)
+        stage.functions = replace(stage.functions, counts=counts)
+        rows = _rows(clients, stage, feed, segment, start)
+        for waiting in heapq.merge(_messages(feed, segment, start), rows, key=lambda one: one.at):
             committed = waiting.committed
             yield waiting
     if (last := LogKey.last_before(Position(end))) > start:
@@ -75,11 +85,12 @@ def _of_event(feed: Feed, event: Event) -> Waiting:
         return Waiting(feed.name, at, event.committed, problem=error.message)
 
 
-def _rows(clients: StreamsClients, client: Client, feed: Feed, segment: Segment, start: LogKey) -> Iterator[Waiting]:
+def _rows(
+    clients: StreamsClients, stage: ClientStage, feed: Feed, segment: Segment, start: LogKey
+) -> Iterator[Waiting]:
     """Yield the rows of a synchronous capture that the client takes; rows of others are not persistent."""
     if feed.message_class is not MessageClass.PERSISTENT or not segment.rows:
         return
-    stage = clients.rules(client).stage(clients.values)
     reader = QueueReader(feed.trail, stage, clients.values, feed.message_class, is_typed=True)
     for transaction in reader.transactions(segment, start):
         for queued in transaction.messages:

@@ -137,7 +137,8 @@ def _run(file: str, context: Context) -> Iterator[RunContext]:
     from airflow_ddlrepl.flow.run.context import RunContext
 
     channel = load_channel(file)
-    with connections_file(channel), RunContext(channel, InProcess(), str(context["run_id"])) as run:
+    user = str(getattr(context.get("dag_run"), "triggering_user_name", None) or "")
+    with connections_file(channel), RunContext(channel, InProcess(), str(context["run_id"]), user) as run:
         yield run
 
 

@@ -11,11 +11,34 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from airflow_ddlrepl.queues.call_context import CallContext, call_context
 from airflow_ddlrepl.queues.functions import takes_batches, with_table_names
 from airflow_ddlrepl.streams.messages import Command, DdlLcr, RowLcr, UserMessage
 
 CALLS: Counter[str] = Counter()
 """How often each function was called, by whom the test gives it to count."""
+
+
+CONTEXTS: list[CallContext] = []
+"""Who has called `asks`, call by call."""
+
+
+def asks(message: RowLcr | UserMessage) -> RowLcr | UserMessage:
+    """Notes who calls it."""
+    CONTEXTS.append(call_context())
+    return message
+
+
+def hides_notes_of_t(lcr: RowLcr) -> RowLcr:
+    """Concerns one table alone, whatever rule it belongs to."""
+    return replace(lcr, new={**lcr.new, "note": "hidden"}) if lcr.name == "t" else lcr
+
+
+@takes_batches
+def ten_of_each_batch(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Changes the rows with k up to 10."""
+    at = batch.schema.get_field_index("a_k")
+    return batch.set_column(at, "a_k", pc.if_else(pc.less_equal(batch["a_k"], 10), -1, batch["a_k"]))
 
 
 def same(lcr: RowLcr) -> RowLcr:

@@ -147,6 +147,8 @@ def _writer(task: RangeTask) -> Writer:
 def _capture(task: RangeTask, writer: Writer, ignored: IgnoredTransactions) -> Part:
     with _session(task) as cursor:
         encoding = _prepare(cursor, task)
+        if isinstance(writer, RuledWriter):
+            writer.read_as(_user(cursor))
         key = read_key(over(cursor), task.publication)
         decoder = Decoder(task.low, task.high, task.wire_format, dict(task.types), encoding, key, ignored)
         decoder.shows_begun = task.rules is not None
@@ -210,6 +212,11 @@ def _prepare(cursor: Any, task: RangeTask) -> str:
     row = first_row(cursor, "select current_setting('server_encoding')")
     encoding = str(row[0]) if row else "UTF8"
     return _ENCODINGS.get(encoding, encoding.lower().replace("win", "cp"))
+
+
+def _user(cursor: Any) -> str:
+    row = first_row(cursor, "select current_user::text")
+    return str(row[0]) if row else ""
 
 
 def _messages(cursor: Any, task: RangeTask) -> Iterator[pa.Array]:

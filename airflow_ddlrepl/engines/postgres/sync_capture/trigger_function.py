@@ -29,6 +29,7 @@ DECLARE
     object_owner text := TG_TABLE_SCHEMA;
     object_name text := TG_TABLE_NAME;
     command text := TG_OP;
+    client_name text := /*client*/;
     captured_at timestamptz := clock_timestamp();
     tag text;
     shape record;
@@ -106,6 +107,8 @@ _LCR = """jsonb_build_object('owner', object_owner, 'name', object_name, 'comman
                 'source_database', /*database*/, 'tag', encode(convert_to(tag, 'UTF8'), 'hex'),
                 'transaction_id', pg_current_xact_id()::text, 'source_time', captured_at AT TIME ZONE 'UTC',
                 'old', old_row, 'new', new_row)"""
+_CALLER = "jsonb_build_object('client', client_name, 'kind', 'sync_capture', 'user', current_user)::text"
+"""The call context as `queues.call_context.CallContext` has it, which functions of the source read as a setting."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,6 +217,7 @@ class FunctionWriter:
         function = ".".join(map(quote, self.function_of(rule)))
         is_array = "true" if rule.action.is_array_function else "false"
         lcr = _filled(_LCR, {"/*database*/": literal(self.source_database)})
+        yield f"PERFORM set_config('ddlrepl.caller', {_CALLER}, true);"
         checked = f"ddlrepl.sync_capture_checked({function}({lcr}), {called}, {is_array})"
         yield f"made := ARRAY(SELECT one FROM {checked} one);"
 

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
+from typing import Protocol
 
-from airflow_ddlrepl.config.sections.location import resolve
+from airflow_ddlrepl.config.sections.location import resolve, user_of
 from airflow_ddlrepl.config.sections.streams import ApplyTarget
 from airflow_ddlrepl.engines import engine
 from airflow_ddlrepl.engines.lcr_target import LcrSession, LcrTarget
 from airflow_ddlrepl.errors import ApplyError, ConfigError, Unreachable
-from airflow_ddlrepl.flow.run.context import RunContext
+from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.run.isolation import FailureIsolation
 from airflow_ddlrepl.flow.run.results import Printable
 from airflow_ddlrepl.flow.run.stage import stage
@@ -24,11 +25,13 @@ from airflow_ddlrepl.flow.streams.apply_process.handlers import Handlers
 from airflow_ddlrepl.flow.streams.apply_process.typed_values import TypedValues
 from airflow_ddlrepl.flow.streams.clients import CAPTURE, StreamsClients
 from airflow_ddlrepl.flow.streams.feed import Feed
+from airflow_ddlrepl.flow.streams.function_uses import warn_of_needless
 from airflow_ddlrepl.flow.streams.propagation import require_retained
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.queues.reader import QueueReader
 from airflow_ddlrepl.queues.stage import ClientStage
 from airflow_ddlrepl.streams.rules.client import Client, ClientKind
+from airflow_ddlrepl.streams.rules.function_use import FunctionUse, summed, uses
 
 
 @dataclass(frozen=True)
@@ -36,7 +39,8 @@ class AppliedLcrs(Printable):
     """This is what apply processes did: transactions, changes by kind, and transactions that failed, all of them now.
 
     waiting: transactions in the error queues, by target, when they ended. discarded: messages that they have not taken,
-    by object and reason. positions: by target and feed.
+    by object and reason. positions: by target and feed. functions: that rules have called. loaded: rows of tables that
+    have joined, by target and table.
     """
 
     transactions: int = 0
@@ -47,6 +51,22 @@ class AppliedLcrs(Printable):
     positions: dict[str, Position] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
     seconds: float = 0.0
+    functions: tuple[FunctionUse, ...] = ()
+    loaded: dict[str, int] = field(default_factory=dict)
+
+
+class Prepared(Protocol):
+    """This is what was done at a target before its changes are applied: rows loaded by table, and warnings."""
+
+    @property
+    def rows(self) -> Mapping[str, int]:
+        """Return how many rows were loaded, by table."""
+        ...
+
+    @property
+    def warnings(self) -> Sequence[str]:
+        """Return what people should know."""
+        ...
 
 
 @dataclass
@@ -64,8 +84,9 @@ class ApplyProcess:
         settings = self.clients.environment.apply_settings(self.client.name)
         stored = self.there.instantiations(self.client.name)
         settings = replace(settings, applied=(*settings.applied, *stored))
-        functions, database = self.clients.functions, self.clients.database
-        stage = ClientStage(self.client, database, self.clients.values, functions)
+        database, user = self.clients.database, user_of(self.target.location)
+        functions = self.clients.functions.of_client(self.client, user)
+        stage = ClientStage(self.client, database, self.clients.values, functions, user)
         return ApplyRules(self.client, settings, functions, database, stage)
 
     def handlers(self, rules: ApplyRules) -> Handlers:
@@ -113,11 +134,12 @@ def apply_process(clients: StreamsClients, target: ApplyTarget) -> Iterator[Appl
 
 
 @stage("apply")
-def apply(run: RunContext, target: str = "") -> AppliedLcrs:
+def apply(run: RunContext, target: str = "", before: Callable[[ApplyProcess], Prepared] | None = None) -> AppliedLcrs:
     """Apply what is in the queues of the apply processes; each goes as far as it can. target: only this one.
 
-    Raises ApplyError APL-110 or APL-111 where a transaction in the error queue stops a client, APL-113 where a rule
-    can't handle a message.
+    before: what is done for each of them first. Raises what that does, and then applies nothing of the process's queue;
+    ApplyError APL-110 or APL-111 where a transaction in the error queue stops a client, APL-113 where a rule can't
+    handle a message.
     """
     started = time.monotonic()
     clients = StreamsClients(run)
@@ -125,9 +147,13 @@ def apply(run: RunContext, target: str = "") -> AppliedLcrs:
     for one in clients.section.targets:
         if target in ("", one.name):
             with isolation.one(one.name), apply_process(clients, one) as process:
+                if before is not None:
+                    total.add_prepared(process, before(process))
                 _apply(process, total)
     isolation.end()
-    return total.result(round(time.monotonic() - started, 2))
+    found = total.result(round(time.monotonic() - started, 2))
+    warn_of_needless(clients, found.functions)
+    return found
 
 
 def has_lcrs(run: RunContext) -> bool:
@@ -155,6 +181,22 @@ class _Total:
         self.discarded: Counter[str] = Counter()
         self.positions: dict[str, Position] = {}
         self.warnings: dict[str, None] = {}
+        self.functions: list[FunctionUse] = []
+        self.loaded: dict[str, int] = {}
+
+    def add_prepared(self, process: ApplyProcess, prepared: Prepared) -> None:
+        """Add what was done before the changes of a process are applied."""
+        self.loaded |= {f"{process.name}: {table}": rows for table, rows in prepared.rows.items()}
+        for warning in prepared.warnings:
+            log.warning("target %s: %s", process.name, warning)
+            self.warnings[f"target {process.name}: {warning}"] = None
+
+    def add_functions(self, process: ApplyProcess, rules: ApplyRules) -> None:
+        """Add which functions the rules of a client have called."""
+        counts = [rules.functions.counts, *([rules.stage.functions.counts] if rules.stage is not None else [])]
+        for one in counts:
+            client = process.client
+            self.functions += uses(client.name, client.kind, user_of(process.target.location), one.to_json())
 
     def add(self, process: ApplyProcess, feed: FeedApply, at: Position) -> None:
         """Add what was done of a feed."""
@@ -166,7 +208,9 @@ class _Total:
     def result(self, seconds: float) -> AppliedLcrs:
         """Return the sum as a result."""
         known = dict(self.changes), self.errors, self.waiting, dict(self.discarded), self.positions
-        return AppliedLcrs(self.transactions, *known, tuple(self.warnings), seconds)
+        return AppliedLcrs(
+            self.transactions, *known, tuple(self.warnings), seconds, tuple(summed(self.functions)), self.loaded
+        )
 
 
 def _apply(process: ApplyProcess, total: _Total) -> None:
@@ -202,6 +246,7 @@ def _apply(process: ApplyProcess, total: _Total) -> None:
     if waiting:
         total.waiting[process.name] = len(waiting)
         total.warnings[f"target {process.name}: {len(waiting)} transactions wait in the error queue"] = None
+    total.add_functions(process, rules)
     total.discarded.update(rules.discarded + every.discarded)
     total.warnings.update(rules.warnings)
 

@@ -9,12 +9,16 @@ from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.streams.apply_process.apply import apply_process
 from airflow_ddlrepl.flow.streams.clients import StreamsClients
+from airflow_ddlrepl.flow.streams.instantiation.joined_tables import lacking
+
+MOST_LINES = 10
 
 
 def apply_states(run: RunContext) -> list[dict[str, Any]]:
     """Return for each target of an apply process its client, positions by feed, and how many transactions wait.
 
-    unreachable: why nothing is known of it. A channel without clients of Streams has none.
+    lacking: source tables of which the target may lack rows, and why. unreachable: why nothing is known of it. A
+    channel without clients of Streams has none.
     """
     return [] if run.channel.streams is None else list(_states(StreamsClients(run)))
 
@@ -27,13 +31,16 @@ def _states(clients: StreamsClients) -> Iterable[dict[str, Any]]:
                 feeds = {feed.name: at for feed, at in process.positions()}
                 waiting = process.there.errors(process.client.name)
                 settings = clients.environment.apply_settings(process.client.name)
+                lacks = [str(one) for one in lacking(process)]
         except DdlReplError as error:
             log.error("target %s: %s", target.name, error)
-            yield {**found, "positions": {}, "waiting": None, "is_disabled": None, "unreachable": error.message}
+            unknown: dict[str, Any] = {"positions": {}, "waiting": None, "is_disabled": None, "lacking": []}
+            yield {**found, **unknown, "unreachable": error.message}
             continue
         positions = {name: None if at is None else str(at) for name, at in feeds.items()}
         is_disabled = bool(waiting) and settings.disables_on_error
-        yield {**found, "positions": positions, "waiting": len(waiting), "is_disabled": is_disabled}
+        state = {"positions": positions, "waiting": len(waiting), "is_disabled": is_disabled, "lacking": lacks}
+        yield {**found, **state}
 
 
 def apply_lines(states: Iterable[dict[str, Any]]) -> list[str]:
@@ -48,4 +55,7 @@ def apply_lines(states: Iterable[dict[str, Any]]) -> list[str]:
         lines.append(f"{name}: {places or 'nothing comes into its queue'}{', disabled' if one['is_disabled'] else ''}")
         if one["waiting"]:
             lines.append(f"  {one['waiting']} transactions wait in its error queue: ddlrepl errors")
+        lines += [f"  {text}" for text in one["lacking"][:MOST_LINES]]
+        if len(one["lacking"]) > MOST_LINES:
+            lines.append(f"  {len(one['lacking']) - MOST_LINES} more tables may lack rows: --json lists them")
     return lines

@@ -1,0 +1,30 @@
+"""This module tells how often a channel's clients have called custom functions, and which calls were needless."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from airflow_ddlrepl.flow.run.context import log
+from airflow_ddlrepl.flow.streams.clients import StreamsClients
+from airflow_ddlrepl.repository.repository import Repository
+from airflow_ddlrepl.streams.procedures.notes import needless_calls
+from airflow_ddlrepl.streams.rules.function_use import FunctionUse, summed, uses_in
+
+STAGES = ("capture", "propagate", "apply")
+
+
+def function_uses(repository: Repository, channel: str) -> list[FunctionUse]:
+    """Return how often functions were called in the runs that the repository lists, by client and function."""
+    rows = [row for row in repository.runs(channel) if row.stage in STAGES]
+    return summed(use for row in rows for use in uses_in(row.result))
+
+
+def needless_hints(clients: StreamsClients, used: Iterable[FunctionUse]) -> tuple[str, ...]:
+    """Return which functions left most of what they got as it was, with what would cost less."""
+    return tuple(needless_calls(clients.environment, used))
+
+
+def warn_of_needless(clients: StreamsClients, used: Iterable[FunctionUse]) -> None:
+    """Log a warning for each function that left most of what it got as it was."""
+    for hint in needless_hints(clients, used):
+        log.warning("%s", hint)

@@ -1,0 +1,239 @@
+"""Tables join a channel between activations; a target has their rows before an apply process applies their changes.
+
+A table has joined when rules take its rows and the target does not know it: it is new, a rule for it is new, or it was
+not published until now. One that DDL in the queue creates comes whole by it. Each other one is loaded, as activation
+loads it. What can't be loaded without taking rows of the target's own away is told by each run, and by the status.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from airflow_ddlrepl.engines.lcr_target import LcrTransaction
+from airflow_ddlrepl.flow.run.context import log
+from airflow_ddlrepl.flow.streams.apply_process.apply import ApplyProcess
+from airflow_ddlrepl.flow.streams.clients import CAPTURE
+from airflow_ddlrepl.flow.streams.feed import Feed
+from airflow_ddlrepl.flow.streams.instantiation.changed_rules import CHANGED, RuleDigests
+from airflow_ddlrepl.flow.streams.instantiation.instantiate import (
+    LACKING,
+    SOURCE_TABLES,
+    Instantiated,
+    Instantiation,
+)
+from airflow_ddlrepl.flow.streams.instantiation.instantiation_plan import Known, Way, groups_of, insert_routes, way_of
+from airflow_ddlrepl.model.change import Event, EventKind, why_ignored
+from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.position import Position
+from airflow_ddlrepl.model.revision import Origin, Revision
+from airflow_ddlrepl.queues.ddl_lcrs import ddl_lcrs
+from airflow_ddlrepl.queues.insert_route import table_of
+from airflow_ddlrepl.streams.rules.apply_settings import Instantiation as Applied
+from airflow_ddlrepl.streams.rules.decide import decide
+
+
+def bring_joined_tables(process: ApplyProcess) -> Instantiated:
+    """Load the tables that have joined since the last activation; return what was loaded, and what lacks rows.
+
+    Raises what `instantiate` raises: nothing of the client's queue may be applied then.
+    """
+    return _Joining(process).run()
+
+
+OTHER_RULES = "the rules that take its rows have changed, and those of before are as the earlier rules left them"
+
+
+@dataclass(frozen=True, slots=True)
+class Lacking:
+    """A target may lack rows of a table of the source: those from before a position.
+
+    why: in words. is_late: the log lacks them, for the table was not published then.
+    """
+
+    name: TableName
+    at: Position
+    why: str
+    is_late: bool = False
+
+    def __str__(self) -> str:
+        return (
+            f"{self.name} may lack rows from before {self.at}: {self.why}. Drop the target's table, and"
+            " `ddlrepl activate` loads it again; or make the rows equal by other means, and say so by"
+            " set_table_instantiation_scn"
+        )
+
+
+def lacking(process: ApplyProcess) -> list[Lacking]:
+    """Return of which of the source's tables a target may lack rows."""
+    there, client = process.there, process.client.name
+    database = process.clients.database
+
+    def known(name: str) -> dict[TableName, int]:
+        found = there.instantiations(name + client)
+        return {TableName(one.owner, one.name): one.scn for one in found if one.source_database == database}
+
+    loaded, work = known(SOURCE_TABLES), Instantiation(process)
+    now = {table.name for table in process.clients.tables}
+
+    def is_left(name: TableName, at: int) -> bool:
+        return name in now and at > max(loaded.get(name, -1), work.given(name) or -1)
+
+    found = [
+        Lacking(name, Position(at), "the target had the table")
+        if at == loaded.get(name, -1) + 1
+        else Lacking(name, Position(at), "it was not published, and they are not in the log", is_late=True)
+        for name, at in known(LACKING).items()
+        if is_left(name, at)
+    ]
+    changed = [Lacking(name, Position(at), OTHER_RULES) for name, at in known(CHANGED).items() if is_left(name, at)]
+    return found + changed
+
+
+class _Joining:
+    """A joining brings the tables that have joined to one target."""
+
+    def __init__(self, process: ApplyProcess) -> None:
+        self._process = process
+        self._clients = process.clients
+        self._client = process.client
+        self._work = Instantiation(process)
+
+    def run(self) -> Instantiated:
+        changed: Collection[TableName] = ()
+        if self._work.tables:
+            known = self._work.known()
+            self._note_lacking(known)
+            ways = list(self._ways(known))
+            if ways:
+                self._bring(known, ways)
+            changed = self._with_other_rules(has_joined=bool(ways))
+        late = tuple(str(one) for one in lacking(self._process) if one.is_late or one.name in changed)
+        result = self._work.result(0.0)
+        existing = tuple(f"{table}: {what}" for table, what in result.existing.items())
+        return replace(result, warnings=(*result.warnings, *existing, *late))
+
+    def _with_other_rules(self, *, has_joined: bool) -> Collection[TableName]:
+        """Return the tables of the target whose rules have changed since the last cycle."""
+        digests = RuleDigests(self._process)
+        if digests.is_current and not has_joined:
+            return ()
+        known = self._work.known().tables
+        tables = [table for table in self._work.tables if table.name in known]
+        return digests.changed(tables, list(insert_routes(self._clients, self._client)), self._begins)
+
+    def _ways(self, known: Known) -> Iterator[Way]:
+        """Yield the ways of tables that the target does not know."""
+        joined = [table for table in self._work.tables if table.name not in known.tables]
+        routes = list(insert_routes(self._clients, self._client)) if joined else []
+        for table in joined:
+            for route in routes:
+                way = way_of(table, route)
+                if way.outcomes:
+                    yield way
+
+    def _bring(self, known: Known, ways: Sequence[Way]) -> None:
+        """Load the tables of ways, but for those that come whole."""
+        there = self._process.there.existing({table_of(one.batch) for way in ways for one in way.outcomes})
+        left = {way.table.id: way.table for way in ways if not self._comes_whole(way, known, there)}
+        whole = [way for way in ways if way.table.id not in left]
+        with self._process.writing() as session:
+            if whole:
+                session.run(lambda transaction: self._mark(transaction, whole, known))
+            groups = groups_of(self._clients, self._client, self._work.known(), left.values()) if left else []
+            if groups:
+                log.info("tables join target %s: %s", self._process.name, ", ".join(str(t.name) for t in left.values()))
+                self._work.run(session, groups)
+
+    def _comes_whole(self, way: Way, known: Known, there: set[TableName]) -> bool:
+        """Return whether the log has all rows of a table: it was created, or renamed, in what is not applied yet."""
+        arrival = self._arrivals.get(way.table.id)
+        if arrival is None or arrival.origin is not Origin.IN_LOG or way.table.id in self._filled:
+            return False
+        former = {revision.table.name for revision in self._revisions[way.table.id] if revision.table is not None}
+        is_new = arrival == self._revisions[way.table.id][0]
+        if not is_new and not former & known.tables:
+            return False
+        if arrival.key.lsn in self._delivered.get(way.table.id, ()):
+            return True
+        return arrival.key.lsn >= self._begins and all(table_of(one.batch) in there for one in way.outcomes)
+
+    def _mark(self, transaction: LcrTransaction, whole: Sequence[Way], known: Known) -> None:
+        """Write that the queue has all of some tables: nothing of what is not applied yet is passed over."""
+        database, scn = self._clients.database, max(0, self._begins - 1)
+        tables = [Applied(database, *name, scn) for name in sorted({way.table.name for way in whole})]
+        transaction.instantiate(SOURCE_TABLES + self._client.name, tables)
+        queued = {name for way in whole for name in way.queued} - known.queued
+        transaction.instantiate(self._client.name, [Applied(database, *name, scn) for name in sorted(queued)])
+
+    def _note_lacking(self, known: Known) -> None:
+        """Write which tables, that the target has got, have come into the log again without some of their rows."""
+        database = self._clients.database
+        found = [
+            Applied(database, *table.name, at)
+            for table in self._work.tables
+            if table.name in known.tables and (at := self._filled.get(table.id)) is not None
+        ]
+        if found:
+            with self._process.writing() as session:
+                session.run(lambda transaction: transaction.instantiate(LACKING + self._client.name, found))
+
+    @cached_property
+    def _revisions(self) -> Mapping[int, Sequence[Revision]]:
+        run = self._clients.run
+        return run.repository.histories(run.channel.name)
+
+    @cached_property
+    def _arrivals(self) -> Mapping[int, Revision]:
+        """Return the revision since which each table has its name."""
+        found = {}
+        for number, revisions in self._revisions.items():
+            arrival, name = None, None
+            for one in reversed(revisions):
+                if one.table is None or name not in (None, one.table.name):
+                    break
+                arrival, name = one, one.table.name
+            if arrival is not None:
+                found[number] = arrival
+        return found
+
+    @cached_property
+    def _waiting(self) -> Sequence[tuple[Feed, Position | None]]:
+        """Return the feeds of the source's log, each with the position up to which it is applied."""
+        return [(feed, at) for feed, at in self._process.positions() if feed.name.endswith(CAPTURE)]
+
+    @property
+    def _begins(self) -> Position:
+        """Return where the log begins that is not applied yet."""
+        return min((at or Position(0) for _, at in self._waiting), default=Position(0))
+
+    @cached_property
+    def _events(self) -> Sequence[Event]:
+        """Return the DDL of the queue that is not applied yet."""
+        found = (event for feed, at in self._waiting for one in feed.segments(at) for event in feed.trail.events(one))
+        return [event for event in found if event.kind is EventKind.DDL]
+
+    @cached_property
+    def _filled(self) -> Mapping[int, Position]:
+        """Return the places where tables have come into the log with rows that it lacks, by table."""
+        found: dict[int, Position] = {}
+        for event in self._events:
+            for number in event.filled:
+                found[number] = max(Position(event.key.lsn), found.get(number, Position(0)))
+        return found
+
+    @cached_property
+    def _delivered(self) -> Mapping[int, set[int]]:
+        """Return the places of DDL that the client takes, by table."""
+        found: dict[int, set[int]] = {}
+        for event in self._events:
+            if not why_ignored(event) and not event.is_inspected and self._is_taken(event):
+                for table in event.tables:
+                    found.setdefault(table.id, set()).add(event.key.lsn)
+        return found
+
+    def _is_taken(self, event: Event) -> bool:
+        """Return whether the client takes a statement."""
+        lcrs = ddl_lcrs(event, self._clients.database)
+        return bool(lcrs) and all(decide(self._client, lcr).is_taken for lcr in lcrs)

@@ -1,0 +1,229 @@
+"""Tables that join a channel between activations: no row of them is missing at an apply process's target unsaid."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from airflow_ddlrepl import flow
+from airflow_ddlrepl.errors import ApplyError
+from tests.flow.streams.streams_channel import StreamsChannel, streams_channel
+from tests.support.refusing import ask
+from tests.support.replica import BOTH, run
+
+CAPTURE = {"streams_type": "capture", "streams_name": "cap", "queue_name": "q1"}
+APPLY = {"streams_type": "apply", "streams_name": "app", "queue_name": "q1", "source_database": "dbs1"}
+TABLES = (
+    "CREATE SCHEMA hr",
+    "CREATE SCHEMA oe",
+    "CREATE SCHEMA other",
+    "CREATE TABLE hr.t (id int PRIMARY KEY, k int)",
+    "CREATE TABLE hr.u (id int PRIMARY KEY, k int)",
+    "INSERT INTO hr.t VALUES (1, 1)",
+    "INSERT INTO hr.u VALUES (1, 1), (2, 2)",
+)
+
+
+def schema(of: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return {"add_schema_rules": {"schema_name": "hr", **of, **more}}
+
+
+def table(of: dict[str, Any], name: str, **more: Any) -> dict[str, Any]:
+    return {"add_table_rules": {"table_name": name, **of, **more}}
+
+
+def begun(databases: Any, folder: Path, *calls: dict[str, Any], **more: Any) -> StreamsChannel:
+    target = {"name": "site", "location": databases.target, "apply": "app"}
+    channel = streams_channel(folder, databases.source, *calls, targets=[target], **more)
+    channel.at_source(*TABLES)
+    channel.activate(load=True)
+    return channel
+
+
+def cycle(channel: StreamsChannel, *statements: str) -> Any:
+    channel.at_source(*statements)
+    return channel.stage(flow.replicate).apply
+
+
+def lacking(channel: StreamsChannel) -> list[str]:
+    (state,) = channel.stage(flow.status).to_json()["apply"]
+    return [text.split(" ")[0] for text in state["lacking"]]
+
+
+def same(databases: Any, *tables: str) -> bool:
+    return all(
+        ask(databases.source, f"TABLE {t} ORDER BY 1") == ask(databases.target, f"TABLE {t} ORDER BY 1") for t in tables
+    )
+
+
+@BOTH
+def test_a_new_table_without_ddl_rules_is_loaded_by_the_cycle(databases: Any, tmp_path: Path) -> None:
+    channel = begun(databases, tmp_path, schema(CAPTURE), schema(APPLY))
+    done = cycle(channel, "CREATE TABLE hr.later (id int PRIMARY KEY)", "INSERT INTO hr.later VALUES (1)")
+    assert done.loaded == {"site: hr.later": 1}
+    assert cycle(channel, "INSERT INTO hr.later VALUES (2)", "DELETE FROM hr.later WHERE id = 1").loaded == {}
+    assert same(databases, "hr.later") and lacking(channel) == []
+
+
+@BOTH
+def test_a_rule_that_is_new_brings_the_rows_that_a_table_had(databases: Any, tmp_path: Path) -> None:
+    channel = begun(databases, tmp_path, table(CAPTURE, "hr.t"), table(APPLY, "hr.t"))
+    cycle(channel, "INSERT INTO hr.u VALUES (3, 3)")
+    channel.change(calls=[table(one, name) for one in (CAPTURE, APPLY) for name in ("hr.t", "hr.u")])
+    assert cycle(channel, "UPDATE hr.u SET k = 9 WHERE id = 1").loaded == {"site: hr.u": 3}
+    cycle(channel, "INSERT INTO hr.u VALUES (4, 4)", "DELETE FROM hr.u WHERE id = 2")
+    assert same(databases, "hr.t", "hr.u") and lacking(channel) == []
+
+
+def test_a_table_that_the_target_has_is_told_by_the_run_and_the_status(databases: Any, tmp_path: Path) -> None:
+    channel = begun(databases, tmp_path, table(CAPTURE, "hr.t"), table(APPLY, "hr.t"))
+    run(databases.target, TABLES[4])
+    channel.change(calls=[table(one, name) for one in (CAPTURE, APPLY) for name in ("hr.t", "hr.u")])
+    done = cycle(channel, "INSERT INTO hr.u VALUES (3, 3)")
+    assert [one for one in done.warnings if "hr.u: its rows stay as they are" in one]
+    assert ask(databases.target, "TABLE hr.u") == [(3, 3)]
+    assert lacking(channel) == ["hr.u"]
+    assert "hr.u may lack rows from before" in channel.stage(flow.status).text()
+    run(databases.target, "DROP TABLE hr.u")
+    channel.activate(load=True)
+    assert same(databases, "hr.u") and lacking(channel) == []
+
+
+def test_a_person_says_what_a_table_of_the_target_has(databases: Any, tmp_path: Path) -> None:
+    channel = begun(databases, tmp_path, table(CAPTURE, "hr.t"), table(APPLY, "hr.t"))
+    run(databases.target, TABLES[4], TABLES[6])
+    (position,) = ask(databases.source, "SELECT (pg_current_wal_lsn() - '0/0')::bigint")[0]
+    given = {"source_object_name": "hr.u", "source_database_name": "dbs1", "instantiation_scn": int(position)}
+    rules = [table(one, name) for one in (CAPTURE, APPLY) for name in ("hr.t", "hr.u")]
+    channel.change(calls=[*rules, {"set_table_instantiation_scn": given}])
+    cycle(channel, "INSERT INTO hr.u VALUES (3, 3)")
+    assert same(databases, "hr.u") and lacking(channel) == []
+
+
+@BOTH
+def test_a_table_that_ddl_brings_comes_by_it_alone(databases: Any, tmp_path: Path) -> None:
+    """Its checks and defaults come with the statement; a table that is renamed stays what it is."""
+    channel = begun(databases, tmp_path, schema(CAPTURE, include_ddl=True), schema(APPLY, include_ddl=True))
+    done = cycle(
+        channel,
+        "CREATE TABLE hr.later (id int PRIMARY KEY, k int CHECK (k > 0)); INSERT INTO hr.later VALUES (1, 1)",
+        "ALTER TABLE hr.t RENAME TO s",
+        "INSERT INTO hr.s VALUES (2, 2)",
+    )
+    assert (done.loaded, done.errors) == ({}, 0)
+    assert [one for one in done.warnings if "rows" in one] == []
+    assert ask(
+        databases.target, "SELECT count(*) FROM pg_constraint WHERE conrelid = 'hr.later'::regclass AND contype = 'c'"
+    ) == [(1,)]
+    assert same(databases, "hr.later", "hr.s") and lacking(channel) == []
+    channel.activate(load=True)
+    assert cycle(channel, "INSERT INTO hr.later VALUES (2, 2)").loaded == {}
+    assert same(databases, "hr.later", "hr.s") and lacking(channel) == []
+
+
+@pytest.mark.parametrize("is_taken", [True, False], ids=["ddl rules", "row rules"])
+def test_a_table_that_is_made_with_its_rows_has_the_source_s_rows(
+    databases: Any, tmp_path: Path, is_taken: bool
+) -> None:
+    """CREATE TABLE AS: what its query would find at the target does not count."""
+    channel = begun(databases, tmp_path, schema(CAPTURE, include_ddl=is_taken), schema(APPLY, include_ddl=is_taken))
+    run(databases.target, "INSERT INTO hr.u VALUES (77, 77)")
+    done = cycle(channel, "CREATE TABLE hr.copy AS SELECT * FROM hr.u", "INSERT INTO hr.copy VALUES (8, 8)")
+    assert done.loaded == {"site: hr.copy": 3}
+    cycle(channel, "UPDATE hr.copy SET k = 0 WHERE id = 8")
+    assert same(databases, "hr.copy") and lacking(channel) == []
+
+
+@BOTH
+def test_a_table_that_comes_under_a_name_of_the_channel_has_its_rows(databases: Any, tmp_path: Path) -> None:
+    channel = begun(databases, tmp_path, schema(CAPTURE), schema(APPLY))
+    channel.at_source("CREATE TABLE other.moved (id int PRIMARY KEY)", "INSERT INTO other.moved VALUES (1), (2)")
+    done = cycle(channel, "ALTER TABLE other.moved SET SCHEMA hr", "INSERT INTO hr.moved VALUES (3)")
+    assert done.loaded == {"site: hr.moved": 3}
+    assert same(databases, "hr.moved")
+
+
+def test_rows_written_while_a_table_was_not_published_are_told_until_it_is_loaded_again(
+    databases: Any, tmp_path: Path
+) -> None:
+    channel = begun(databases, tmp_path, schema(CAPTURE), schema(APPLY))
+    ((publication,),) = ask(databases.source, "SELECT pubname FROM pg_publication")
+    cycle(channel, f"ALTER PUBLICATION {publication} DROP TABLE hr.u", "INSERT INTO hr.u VALUES (3, 3)")
+    done = cycle(channel, "INSERT INTO hr.u VALUES (4, 4)")
+    assert (4, 4) in ask(databases.target, "TABLE hr.u") and not same(databases, "hr.u")
+    for _ in range(2):
+        assert [one for one in done.warnings if "hr.u may lack rows from before" in one]
+        assert lacking(channel) == ["hr.u"]
+        done = cycle(channel, "INSERT INTO hr.t SELECT max(id) + 1 FROM hr.t")
+    run(databases.target, "DROP TABLE hr.u")
+    channel.activate(load=True)
+    assert lacking(channel) == [] and cycle(channel, "DELETE FROM hr.u WHERE id = 1").warnings == ()
+    assert same(databases, "hr.u")
+
+
+def test_rows_that_other_rules_take_now_are_told_until_the_table_is_loaded_again(
+    databases: Any, tmp_path: Path
+) -> None:
+    def subset(condition: str) -> list[dict[str, Any]]:
+        return [schema(CAPTURE), {"add_subset_rules": {"table_name": "hr.u", "dml_condition": condition, **APPLY}}]
+
+    channel = begun(databases, tmp_path, *subset("k = 1"))
+    assert cycle(channel, "INSERT INTO hr.u VALUES (3, 3)").warnings == ()
+    channel.change(function_seconds=30)
+    assert cycle(channel, "INSERT INTO hr.u VALUES (4, 1)").warnings == () and lacking(channel) == []
+    channel.change(calls=subset("k < 3"))
+    (warning,) = cycle(channel, "INSERT INTO hr.u VALUES (5, 2)").warnings
+    assert "hr.u may lack rows from before" in warning and "the rules that take its rows have changed" in warning
+    assert ask(databases.target, "SELECT id FROM hr.u ORDER BY 1") == [(1,), (4,), (5,)]
+    assert cycle(channel, "INSERT INTO hr.u VALUES (6, 2)").warnings == () and lacking(channel) == ["hr.u"]
+    run(databases.target, "DROP TABLE hr.u")
+    channel.activate(load=True)
+    assert cycle(channel, "INSERT INTO hr.u VALUES (7, 2)").warnings == () and lacking(channel) == []
+    assert ask(databases.target, "SELECT id FROM hr.u ORDER BY 1") == [(1,), (2,), (4,), (5,), (6,), (7,)]
+
+
+def test_a_table_that_joins_one_that_others_share_is_refused_where_it_has_rows(databases: Any, tmp_path: Path) -> None:
+    """Rows of two tables come together at the target: a third one joins them if the log has all of its rows."""
+    queues = {"streams_name": "prop", "source_queue_name": "q1", "destination_queue_name": "q2"}
+    passed = [
+        {
+            "add_table_propagation_rules": {
+                "table_name": f"hr.{n}",
+                **queues,
+                "dml_rule_name": f"r_{n}",
+                "source_database": "dbs1",
+            }
+        }
+        for n in "tuvw"
+    ]
+    renames = [
+        {"rename_table": {"rule_name": f"r_{n}", "from_table_name": f"hr.{n}", "to_table_name": "hr.all"}}
+        for n in "tuvw"
+    ]
+    keyless = "ALTER TABLE hr.u DROP CONSTRAINT u_pkey"
+    target = {"name": "site", "location": databases.target, "apply": "app"}
+    calls = (schema(CAPTURE), *passed, *renames, {"add_global_rules": {**APPLY, "queue_name": "q2"}})
+    channel = streams_channel(tmp_path, databases.source, *calls, targets=[target])
+    channel.at_source(*TABLES, keyless, "ALTER TABLE hr.t DROP CONSTRAINT t_pkey")
+    channel.activate(load=True)
+    assert ask(databases.target, "SELECT count(*) FROM hr.all") == [(3,)]
+    cycle(
+        channel, "INSERT INTO hr.t VALUES (9, 9)", "CREATE TABLE hr.v (id int, k int)", "INSERT INTO hr.v VALUES (5, 5)"
+    )
+    assert ask(databases.target, "SELECT count(*) FROM hr.all") == [(5,)]
+    with pytest.raises(ApplyError) as error:
+        cycle(channel, "CREATE TABLE hr.w AS SELECT 6 AS id, 6 AS k", "INSERT INTO hr.w VALUES (7, 7)")
+    assert error.value.code == "APL-132"
+    assert ask(databases.target, "SELECT count(*) FROM hr.all") == [(5,)]
+
+
+def test_a_table_of_triggers_that_comes_later_is_loaded(databases: Any, tmp_path: Path) -> None:
+    sync = {"streams_type": "sync_capture", "streams_name": "sync", "queue_name": "q3"}
+    calls = [table(sync, name) for name in ("hr.t", "hr.later")]
+    channel = begun(databases, tmp_path, *calls, schema({**APPLY, "queue_name": "q3"}))
+    channel.at_source("CREATE TABLE hr.later (id int PRIMARY KEY)", "INSERT INTO hr.later VALUES (1)")
+    cycle(channel)
+    cycle(channel, "INSERT INTO hr.later VALUES (2)", "INSERT INTO hr.t VALUES (2)")
+    assert same(databases, "hr.later", "hr.t")
