@@ -27,8 +27,8 @@ from tests.support.replica import run
 CHANGES = int(os.environ.get("DDLREPL_ERROR_CHANGES", "50000"))
 FEW = 100
 pytestmark = [pytest.mark.thorough, pytest.mark.timeout(300 + CHANGES // 100)]
-MEGABYTES = 60
-"""So much more memory than for a few changes may any number of them take."""
+MEGABYTES = 50 + min(CHANGES // 10_000, 100)
+"""So much more memory than for a few changes may they take: a queue is read by row groups, which fill up to 16 MiB."""
 PARALLEL = {"set_parameter": {"apply_name": "apply_hr", "parameter": "parallelism", "value": 4}}
 
 
@@ -78,7 +78,7 @@ def failed(channel: StreamsChannel, target: str, changes: int) -> dict[str, int]
 
 
 @pytest.mark.parametrize("parameters", [(), (PARALLEL,)], ids=["one by one", "parallel"])
-def test_a_failed_transaction_of_any_size_takes_the_same_memory(
+def test_a_failed_transaction_of_any_size_is_not_held_in_memory(
     databases: Any, tmp_path: Path, parameters: tuple[dict[str, Any], ...]
 ) -> None:
     channel = begun(databases, tmp_path, rules("global"), *parameters)
