@@ -117,6 +117,10 @@ class Engine(Protocol):
         """Search a table for the rows that differ, as `differing.find_differing` documents."""
         return None
 
+    def load_mark(self, task: DifferingTask) -> str:
+        """Return what the target stores of a load, as `differing.load_mark` documents."""
+        return ""
+
     def reusing_sessions(self) -> AbstractContextManager[None]:
         """Reuse, inside the `with`, a session that this process has closed for the next one to the same location."""
         ...

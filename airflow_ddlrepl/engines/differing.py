@@ -25,7 +25,8 @@ class DifferingTask:
 
     Its text never shows a location. rows: all of the source's table, under a snapshot. place: the target's table.
     pairs: the source's columns, each with the target's of the same type. key: those of the key, which is one integer.
-    most: how many bytes a row source of the result is to have, about.
+    most: how many bytes a row source of the result is to have, about. channel: what it is called at the target. since:
+    by the monotonic clock, when the snapshot was open already.
     """
 
     rows: RowSource
@@ -34,6 +35,9 @@ class DifferingTask:
     pairs: Sequence[tuple[Column, Column]]
     key: tuple[Column, Column]
     most: int
+    channel: str = ""
+    table_id: int = 0
+    since: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +50,14 @@ class Differing:
     rows: tuple[RowSource, ...]
     ranges: KeyRanges
     count: int
+
+
+def load_mark(task: DifferingTask) -> str:
+    """Return a text by which a later search knows which of the source's rows were loaded; empty: there is none.
+
+    The target stores it in the transaction that gives its table these rows, and no others.
+    """
+    return engine(task.target_dsn).load_mark(task)
 
 
 def find_differing(task: DifferingTask) -> Differing | None:

@@ -192,6 +192,7 @@ class Placing:
     discarded: rows of the source that the shadow does not have, besides those that its load has discarded.
     stood: the shape that the channel gave the table; columns that people added stay with their values, by key.
     ranges: those of its key that the shadow's rows are of, in the others nothing differs; None: all.
+    mark: of the source's table, where the table has just its rows (`DifferingTask`); empty: none is stored.
     """
 
     state: TableState
@@ -205,6 +206,7 @@ class Placing:
     limit: RowLimit | None = None
     discarded: Sequence[DiscardedRow] = ()
     ranges: KeyRanges | None = None
+    mark: str = ""
 
 
 def forgotten(target: str, channel: str) -> TargetError:

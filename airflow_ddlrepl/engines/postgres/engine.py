@@ -103,6 +103,11 @@ class PostgresEngine(Engine):
 
         return find_differing(task)
 
+    def load_mark(self, task: DifferingTask) -> str:
+        from airflow_ddlrepl.engines.postgres.load.rows_since_load import load_mark
+
+        return load_mark(task)
+
     def reusing_sessions(self) -> AbstractContextManager[None]:
         from airflow_ddlrepl.engines.postgres.connection.pool import reusing
 

@@ -21,10 +21,16 @@ def is_as_loaded(load: TableLoad, before: Table | None, options: RefreshOptions)
     and compared row by row: for columns of the target's own, conditions, functions, another type or layout than before.
     before: the shape that the channel has made the target's table; None: it has made none.
     """
+    return options.is_by_row and before is not None and load.after.shape == before and is_copy(load)
+
+
+def is_copy(load: TableLoad) -> bool:
+    """Return whether a load gives the target's table just the source's rows and columns, which one integer tells apart.
+
+    No condition, function or column of the target's own, and no other type, changes anything.
+    """
     shape, pairs, key = load.after.shape, load.columns, load.table.key
-    if not options.is_by_row or before is None or shape != before or load.limit is not None:
-        return False
-    if load.cut or load.discarded or load.policy.replaces:
+    if load.limit is not None or load.cut or load.discarded or load.policy.replaces:
         return False
     if load.condition is not None or load.transform is not None or len(pairs) != len(shape.columns):
         return False

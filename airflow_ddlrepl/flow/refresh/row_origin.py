@@ -135,6 +135,10 @@ class RowOrigin(Protocol):
         """
         return None
 
+    def mark(self, load: TableLoad) -> str:
+        """Return the mark of a table at the source that is loaded as it is (`is_copy`); empty: there is none."""
+        return ""
+
     def chunks(self, loads: Sequence[TableLoad]) -> AbstractContextManager[Sequence[Chunk]]:
         """Open the rows of all tables, the largest chunk first."""
         ...

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from airflow_ddlrepl.engines.chunks import chunk_bytes
-from airflow_ddlrepl.engines.differing import Differing, DifferingTask, find_differing
+from airflow_ddlrepl.engines.differing import Differing, DifferingTask, find_differing, load_mark
 from airflow_ddlrepl.engines.source_catalog import RowSelection, SourceSnapshot
 from airflow_ddlrepl.flow.mapping.capabilities import require_capable
 from airflow_ddlrepl.flow.mapping.row_filters import require_restrictable
@@ -20,10 +21,14 @@ from airflow_ddlrepl.model.table import Table
 
 @dataclass
 class SourceRows(RowOrigin):
-    """These are the rows of the source's tables as a snapshot shows them. shapes: of the tables at the target."""
+    """These are the rows of the source's tables as a snapshot shows them.
+
+    shapes: of the tables at the target. opened: when the snapshot was open already, by the monotonic clock.
+    """
 
     source: SourceSnapshot
     shapes: ShapesAtTarget
+    opened: float = field(default_factory=time.monotonic, init=False)
 
     @property
     def tables(self) -> Sequence[Table]:
@@ -42,14 +47,20 @@ class SourceRows(RowOrigin):
         return self.shapes.load_of(table)
 
     def differing(self, load: TableLoad) -> Differing | None:
-        context = self.shapes.context
-        selection = RowSelection(load.table, tuple(theirs.name for theirs, _ in load.columns))
+        return find_differing(self._task(load))
+
+    def mark(self, load: TableLoad) -> str:
+        return load_mark(self._task(load))
+
+    def _task(self, load: TableLoad) -> DifferingTask:
+        context, table = self.shapes.context, load.table
+        selection = RowSelection(table, tuple(theirs.name for theirs, _ in load.columns))
         (whole,) = self.source.chunks(selection, sys.maxsize)
-        key = load.table.key
-        (pair,) = (pair for pair in load.columns if key is not None and pair[0].id in key.columns)
-        most = chunk_bytes([self.source.sizes[load.table.id]], context.runner.parallelism)
-        place = context.target(self.shapes.into).location
-        return find_differing(DifferingTask(whole, place, load.after.name, load.columns, pair, most))
+        (pair,) = (pair for pair in load.columns if table.key is not None and pair[0].id in table.key.columns)
+        most = chunk_bytes([self.source.sizes[table.id]], context.runner.parallelism)
+        target, channel = context.target(self.shapes.into).location, context.channel.holder(self.shapes.into)
+        places = (whole, target, load.after.name, load.columns, pair, most)
+        return DifferingTask(*places, channel, table.id, self.opened)
 
     @contextmanager
     def chunks(self, loads: Sequence[TableLoad]) -> Iterator[Sequence[Chunk]]:

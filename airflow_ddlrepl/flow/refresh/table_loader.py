@@ -19,7 +19,7 @@ from airflow_ddlrepl.errors import CannotAdapt, DdlReplError, ServerRefusal, Tar
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.mapping.existing_tables import refuse_foreign
 from airflow_ddlrepl.flow.mapping.tables import same_name
-from airflow_ddlrepl.flow.refresh.differing_rows import differing, is_as_loaded
+from airflow_ddlrepl.flow.refresh.differing_rows import differing, is_as_loaded, is_copy
 from airflow_ddlrepl.flow.refresh.load_values import (
     cutting,
     fitting,
@@ -261,6 +261,7 @@ class TableLoader:
             limit=load.limit,
             discarded=load.discarded,
             ranges=part.ranges if (part := self.parts.get(load.table.id)) else None,
+            mark=self.origin.mark(load) if part is None and is_copy(load) else "",
         )
 
 

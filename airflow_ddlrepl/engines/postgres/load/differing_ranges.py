@@ -3,6 +3,9 @@
 A digest is the number of rows and the xor of their hashes. As the key is unique, no hash comes twice in a range; a
 range that differs looks equal with a chance of one in 2^64. What else makes the digests of equal rows differ, such as
 servers that hash in another way, makes more ranges differ, never fewer.
+
+Where it is known which versions of rows the last load has seen (`rows_since_load`), these are equal: only the others
+are hashed, and of all rows the key. Where both sides have the same keys, the rows that differ are among the others.
 """
 
 from __future__ import annotations
@@ -22,8 +25,9 @@ from airflow_ddlrepl.engines.differing import Differing, DifferingTask
 from airflow_ddlrepl.engines.postgres.connection.connect import session
 from airflow_ddlrepl.engines.postgres.connection.copy import SourceFailed, open_snapshot
 from airflow_ddlrepl.engines.postgres.connection.quoting import literal, qualified, quote
+from airflow_ddlrepl.engines.postgres.load.rows_since_load import later_versions
 from airflow_ddlrepl.engines.postgres.load.table_rows import NAME, TableRows
-from airflow_ddlrepl.engines.postgres.types.row_hash import row_hash
+from airflow_ddlrepl.engines.postgres.types.row_hash import key_hash, row_hash
 from airflow_ddlrepl.model.key_ranges import KeyRanges, joined
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column
@@ -36,6 +40,9 @@ ROWS_PER_RANGE = 16
 MOST_RANGES = 1 << 19
 MOST_SHARE = 0.2
 """Where more of the rows lie in ranges that differ, all rows are loaded: many tasks do that at once."""
+
+MOST_KEYS = 1 << 17
+"""Where more rows were written since the load, digests of ranges tell which of them differ."""
 
 _BYTES_PER_ROW = 100
 # The planner takes each row for a range of its own, whose transport from a parallel worker would cost too much.
@@ -59,11 +66,27 @@ def find_differing(task: DifferingTask) -> Differing | None:
             stack.callback(target.rollback)
             open_snapshot(target, "")
             theirs, ours = (tuple(pair[place] for pair in task.pairs) for place in (0, 1))
-            sides = (_Side(source, rows.place, theirs, task.key[0]), _Side(target, task.place, ours, task.key[1]))
-            return _found(task, rows, sides)
+            later = later_versions(task, source, target) or ("", "")
+            sides = (
+                _Side(source, rows.place, theirs, task.key[0], later[0]),
+                _Side(target, task.place, ours, task.key[1], later[1]),
+            )
+            return (_written_since(task, rows, sides) if all(later) else None) or _found(task, rows, sides)
     except (SourceFailed, psycopg.Error) as error:
         log.info("%s: all rows are read, ranges can't be compared: %s", rows.table, " ".join(str(error).split()))
         return None
+
+
+def _written_since(task: DifferingTask, rows: TableRows, sides: tuple[_Side, _Side]) -> Differing | None:
+    """Return the rows that somebody has written since the load; None where keys differ, or that is not a small part."""
+    with ThreadPoolExecutor(2) as pool:
+        theirs, ours = pool.map(lambda side: side.written_since(), sides)
+    total, unlike = theirs.rows, np.union1d(theirs.written, ours.written)
+    if theirs[:2] != ours[:2] or len(unlike) > min(MOST_KEYS, total * MOST_SHARE):
+        return None
+    bounds = joined(unlike.tolist(), 0)
+    log.info("%s: %d of %d rows are read, those in %d ranges that differ", rows.table, len(unlike), total, len(bounds))
+    return Differing(_parts(task, rows, bounds, rows.size * len(unlike) // max(1, total)), _ranges(task, bounds), total)
 
 
 def _found(task: DifferingTask, rows: TableRows, sides: tuple[_Side, _Side]) -> Differing | None:
@@ -115,6 +138,14 @@ def key_shift(keys: Sequence[int], rows: int) -> int:
     return min(shift, 62)
 
 
+class _Written(NamedTuple):
+    """This value has the number of a table's rows, the xor of their keys' hashes, and the keys of later versions."""
+
+    rows: int
+    keys: int
+    written: np.ndarray[Any, np.dtype[np.int64]]
+
+
 class _Digests(NamedTuple):
     """The digests of a table's ranges: the number of each, ascending, how many rows it has, and their hash."""
 
@@ -145,12 +176,16 @@ def _unlike(theirs: _Digests, ours: _Digests) -> np.ndarray[Any, np.dtype[np.int
 
 @dataclass(frozen=True, slots=True)
 class _Side:
-    """A side is the source's or the target's table, with the session that reads it."""
+    """A side is the source's or the target's table, with the session that reads it.
+
+    later: SQL that is true for the versions of rows that no load has seen; empty: that is not known.
+    """
 
     connection: Connection[Any]
     table: TableName
     columns: Sequence[Column]
     key: Column
+    later: str = ""
 
     @property
     def encoding(self) -> str | None:
@@ -177,19 +212,34 @@ class _Side:
         known = int(self._row(f"SELECT reltuples::bigint FROM pg_class WHERE oid = {name}::regclass")[0])
         return known if known > 0 else size // _BYTES_PER_ROW
 
+    def written_since(self) -> _Written:
+        """Return all keys' digest, and the keys of the rows that are later versions than the load's."""
+        key = quote(self.key.name)
+        written = f"array_agg({key}::bigint) FILTER (WHERE {self.later})"
+        query = f"SELECT count(*), coalesce(bit_xor({key_hash(key)}), 0), {written} FROM ONLY {qualified(self.table)}"
+        (rows, keys), written_keys = self._binary(query, 2)
+        return _Written(rows, keys, np.unique(_numbers(written_keys[0])))
+
     def digests(self, shift: int) -> _Digests:
         """Return the digests of the ranges of 2^shift keys that have rows."""
-        self.connection.execute(_AT_ONCE.encode())
         columns = [(quote(column.name), column.type) for column in self.columns]
-        row = row_hash(columns, self.connection.info.server_version)
-        number = f"{quote(self.key.name)}::bigint >> {shift}"
+        row, key = row_hash(columns, self.connection.info.server_version), quote(self.key.name)
+        if self.later:
+            row = f"CASE WHEN {self.later} THEN {row} ELSE {key_hash(key)} END"
+        number = f"{key}::bigint >> {shift}"
         each = f"SELECT {number} AS n, count(*) AS c, bit_xor({row}) AS h FROM ONLY {qualified(self.table)} GROUP BY 1"
         query = f"SELECT array_agg(n), array_agg(c), array_agg(h) FROM ({each}) AS ranges"
+        return _Digests.read(self._binary(query, 0)[1])
+
+    def _binary(self, query: str, numbers: int) -> tuple[tuple[int, ...], list[bytes | None]]:
+        """Return the columns of a query's only row: so many of type bigint, and the others in binary."""
+        self.connection.execute(_AT_ONCE.encode())
         with self.connection.cursor(binary=True) as cursor:
             cursor.execute(query.encode())
             result = cursor.pgresult
             assert result is not None
-            return _Digests.read([result.get_value(0, place) for place in range(3)])
+            found = [result.get_value(0, place) for place in range(result.nfields)]
+        return tuple(int.from_bytes(one or b"", signed=True) for one in found[:numbers]), found[numbers:]
 
     def _row(self, query: str) -> tuple[Any, ...]:
         row: tuple[Any, ...] | None = self.connection.execute(query.encode()).fetchone()

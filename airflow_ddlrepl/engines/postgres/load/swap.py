@@ -45,7 +45,7 @@ from airflow_ddlrepl.engines.postgres.merge.constraints import (
     resting,
 )
 from airflow_ddlrepl.engines.postgres.merge.statements import note_truncate
-from airflow_ddlrepl.engines.postgres.target import state
+from airflow_ddlrepl.engines.postgres.target import load_marks, state
 from airflow_ddlrepl.engines.postgres.target.discarded_rows import found_by, placed
 from airflow_ddlrepl.engines.postgres.target.outbox import leave
 from airflow_ddlrepl.engines.postgres.target.release_sequences import release
@@ -151,6 +151,7 @@ def put_in_place(connection: Connection[Any], channel: str, placing: Placing, fe
         if written is None:
             with refusals(table_state.name, hanging):
                 written = Written(_in_bulk(cursor, found, placing, session, (hanging, added)), 0)
+            load_marks.store(cursor, channel, table_state.table_id, table_state.name, placing.mark)
         state.write_table_states(cursor, channel, {table_state.table_id: table_state})
         at = table_state.snapshot.high if table_state.snapshot else placing.at or Position(0)
         placed(cursor, channel, table_state.table_id, shadow, at, placing.discarded)

@@ -17,6 +17,7 @@ from airflow_ddlrepl.engines.postgres.target import (
     conflict_counts,
     cut_over,
     discarded_rows,
+    load_marks,
     outbox,
     rewind_area,
     tracked_sequences,
@@ -65,10 +66,11 @@ TABLES = (
     tracked_sequences.TABLE,
     discarded_rows.TABLE,
     conflict_counts.TABLE,
+    load_marks.TABLE,
     *rewind_area.TABLES,
     *apply_tables.TABLES,
 )
-_OF_TABLES = (discarded_rows.STORED, conflict_counts.STORED)
+_OF_TABLES = (discarded_rows.STORED, conflict_counts.STORED, load_marks.STORED)
 _known: WeakKeyDictionary[Connection[Any], dict[tuple[str, str], TableState]] = WeakKeyDictionary()
 
 
@@ -84,7 +86,7 @@ def create(connection: Connection[Any]) -> None:
             connection.execute("SELECT pg_advisory_xact_lock(hashtext('ddlrepl.prepare'))")
             connection.execute("CREATE SCHEMA IF NOT EXISTS ddlrepl")
             require_trusted(connection, TABLES, TargetError, "TGT-104")
-            own = (outbox, tracked_sequences, discarded_rows, conflict_counts, rewind_area)
+            own = (outbox, tracked_sequences, discarded_rows, conflict_counts, load_marks, rewind_area)
             connection.execute("".join((CREATE, *(one.CREATE for one in own))).encode())
     except psycopg.errors.InsufficientPrivilege as error:
         raise _no_right(connection, error) from None

@@ -38,6 +38,20 @@ _HASHES_BYTES = 180000
 """From this version on a server has a function that hashes bytea; before, the row of one bytea has the same hash."""
 
 
+_PLAIN = (114, 1042, 3802)
+"""Types that are hashed by their texts, which follow from the values' bytes: json, char(n), jsonb."""
+
+
+def is_hashed_by_bytes(of: DataType) -> bool:
+    """Does a value of the type stay the same, as text, whatever else changes in the database?"""
+    return of.is_builtin and of.kind is TypeKind.BASE and (of.oid in _DIRECT or of.oid in _SENT or of.oid in _PLAIN)
+
+
+def key_hash(sql: str) -> str:
+    """Return SQL of type bigint for the hash of an integer, given as SQL."""
+    return _DIRECT[20].format(f"({sql}::bigint)", 0)
+
+
 def row_hash(columns: Sequence[tuple[str, DataType | None]], server_version: int) -> str:
     """Return SQL of type bigint; rows whose texts differ have different hashes, but for one in 2^64.
 
