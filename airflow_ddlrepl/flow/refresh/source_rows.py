@@ -18,6 +18,9 @@ from airflow_ddlrepl.flow.mapping.value_functions import require_transformable
 from airflow_ddlrepl.flow.refresh.row_origin import Chunk, RowOrigin, ShapesAtTarget, TableLoad
 from airflow_ddlrepl.model.table import Table
 
+SMALLEST_MARKED = 8 << 20
+"""Of a smaller table, in bytes, all rows are hashed in no more time than its mark takes."""
+
 
 @dataclass
 class SourceRows(RowOrigin):
@@ -50,7 +53,7 @@ class SourceRows(RowOrigin):
         return find_differing(self._task(load))
 
     def mark(self, load: TableLoad) -> str:
-        return load_mark(self._task(load))
+        return load_mark(self._task(load)) if self.source.sizes[load.table.id] >= SMALLEST_MARKED else ""
 
     def _task(self, load: TableLoad) -> DifferingTask:
         context, table = self.shapes.context, load.table

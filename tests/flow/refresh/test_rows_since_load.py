@@ -13,6 +13,7 @@ import psycopg
 import pytest
 
 from airflow_ddlrepl.engines.postgres.target import load_marks
+from airflow_ddlrepl.flow.refresh import source_rows
 from airflow_ddlrepl.model.names import TableName
 from tests.flow.refresh.test_differing_rows import CHANGES, equal, partly
 from tests.support.differing_rows import new_replica
@@ -37,7 +38,8 @@ def _heard(caplog: pytest.LogCaptureFixture) -> None:
 
 @pytest.fixture(autouse=True)
 def _durable(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Loads as short as these may end before the server has written what came before them; nothing crashes here."""
+    """Small tables have marks, too; and none crashes before the server has written what came before the load."""
+    monkeypatch.setattr(source_rows, "SMALLEST_MARKED", 0)
     monkeypatch.setattr(load_marks, "_FLUSHED", load_marks._FLUSHED.replace("SELECT ", "SELECT true OR ", 1))
 
 
@@ -55,6 +57,7 @@ def read(replica: Replica, caplog: pytest.LogCaptureFixture) -> int | None:
     return found[0][1] if found else None
 
 
+@pytest.mark.req("HVR-P-64")
 def test_just_the_rows_that_were_written_are_read(replica: Replica, caplog: Any) -> None:
     assert read(replica, caplog) == 0
     replica.at_target("UPDATE t SET v = 'other' WHERE id IN (5, 6, 700)")
@@ -136,6 +139,12 @@ def test_a_table_that_was_altered_by_hand_is_compared_whole(replica: Replica, ca
     replica.at_target(CHANGED[what])
     read(replica, caplog)
     assert equal(replica)
+
+
+def test_a_small_table_has_no_mark(databases: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(source_rows, "SMALLEST_MARKED", 1 << 30)
+    replica = new_replica(databases, tmp_path, *MAKE)
+    assert replica.rows("SELECT count(*) FROM ddlrepl.loads") == [(0,)]
 
 
 def test_types_whose_values_may_change_elsewhere_have_no_mark(databases: Any, tmp_path: Path, caplog: Any) -> None:

@@ -71,39 +71,67 @@ def find_differing(task: DifferingTask) -> Differing | None:
                 _Side(source, rows.place, theirs, task.key[0], later[0]),
                 _Side(target, task.place, ours, task.key[1], later[1]),
             )
-            return (_written_since(task, rows, sides) if all(later) else None) or _found(task, rows, sides)
+            return _found(task, rows, sides)
     except (SourceFailed, psycopg.Error) as error:
         log.info("%s: all rows are read, ranges can't be compared: %s", rows.table, " ".join(str(error).split()))
         return None
 
 
-def _written_since(task: DifferingTask, rows: TableRows, sides: tuple[_Side, _Side]) -> Differing | None:
-    """Return the rows that somebody has written since the load; None where keys differ, or that is not a small part."""
-    with ThreadPoolExecutor(2) as pool:
-        theirs, ours = pool.map(lambda side: side.written_since(), sides)
-    total, unlike = theirs.rows, np.union1d(theirs.written, ours.written)
-    if theirs[:2] != ours[:2] or len(unlike) > min(MOST_KEYS, total * MOST_SHARE):
-        return None
-    bounds = joined(unlike.tolist(), 0)
-    log.info("%s: %d of %d rows are read, those in %d ranges that differ", rows.table, len(unlike), total, len(bounds))
-    return Differing(_parts(task, rows, bounds, rows.size * len(unlike) // max(1, total)), _ranges(task, bounds), total)
-
-
 def _found(task: DifferingTask, rows: TableRows, sides: tuple[_Side, _Side]) -> Differing | None:
+    few = _written_since(sides) if sides[0].later else None
+    if few is not None and few.has_same_keys:
+        return _differing(task, rows, few.keys, 0, (len(few.keys), few.rows))
     edges = [edge for side in sides for edge in side.key_range()]
     if None in edges or len({side.encoding for side in sides}) > 1:
         return None
     keys = sorted({*(edge for edge in edges if edge is not None), *(sides[0].key_sample() or sides[1].key_sample())})
     shift = key_shift(keys, sides[0].about_rows(rows.size))
     with ThreadPoolExecutor(2) as pool:
-        theirs, ours = pool.map(lambda side: side.digests(shift), sides)
+        theirs, ours = pool.map(lambda side: side.digests(shift) if few is None else side.key_digests(shift), sides)
     unlike, looked_at, total = _unlike(theirs, ours), 0, int(theirs.counts.sum())
+    if few is not None:
+        unlike = np.union1d(unlike, few.keys >> shift)
     for side in (theirs, ours):
         looked_at = max(looked_at, int(side.counts[np.isin(side.numbers, unlike, assume_unique=True)].sum()))
+    return _differing(task, rows, unlike, shift, (looked_at, total))
+
+
+class _Few(NamedTuple):
+    """This value has the keys of the rows that somebody has written since the load, ascending, where they are few.
+
+    has_same_keys: have both tables the same keys, of as many rows?
+    """
+
+    keys: np.ndarray[Any, np.dtype[np.int64]]
+    rows: int
+    has_same_keys: bool
+
+
+def _written_since(sides: tuple[_Side, _Side]) -> _Few | None:
+    """Return the rows that somebody has written since the load, on either side; None where they are many."""
+    with ThreadPoolExecutor(2) as pool:
+        theirs, ours = pool.map(lambda side: side.written_since(), sides)
+    total, keys = theirs.rows, np.union1d(theirs.written, ours.written)
+    is_same = theirs[:2] == ours[:2]
+    return _Few(keys, total, is_same) if total and len(keys) <= min(MOST_KEYS, total * MOST_SHARE) else None
+
+
+def _differing(
+    task: DifferingTask,
+    rows: TableRows,
+    numbers: np.ndarray[Any, np.dtype[np.int64]],
+    shift: int,
+    counts: tuple[int, int],
+) -> Differing | None:
+    """Return the rows in ranges of 2^shift keys, by their numbers; None where that is not a small part of all rows.
+
+    counts: the rows that lie in them, and all.
+    """
+    looked_at, total = counts
     if looked_at > total * MOST_SHARE:
         log.info("%s: all rows are read, %d of %d are in ranges that differ", rows.table, looked_at, total)
         return None
-    bounds = joined(unlike.tolist(), shift)
+    bounds = joined(numbers.tolist(), shift)
     log.info("%s: %d of %d rows are read, those in %d ranges that differ", rows.table, looked_at, total, len(bounds))
     return Differing(_parts(task, rows, bounds, rows.size * looked_at // max(1, total)), _ranges(task, bounds), total)
 
@@ -223,10 +251,17 @@ class _Side:
     def digests(self, shift: int) -> _Digests:
         """Return the digests of the ranges of 2^shift keys that have rows."""
         columns = [(quote(column.name), column.type) for column in self.columns]
-        row, key = row_hash(columns, self.connection.info.server_version), quote(self.key.name)
+        row = row_hash(columns, self.connection.info.server_version)
         if self.later:
-            row = f"CASE WHEN {self.later} THEN {row} ELSE {key_hash(key)} END"
-        number = f"{key}::bigint >> {shift}"
+            row = f"CASE WHEN {self.later} THEN {row} ELSE {key_hash(quote(self.key.name))} END"
+        return self._digests(shift, row)
+
+    def key_digests(self, shift: int) -> _Digests:
+        """Return the digests of nothing but the keys."""
+        return self._digests(shift, key_hash(quote(self.key.name)))
+
+    def _digests(self, shift: int, row: str) -> _Digests:
+        number = f"{quote(self.key.name)}::bigint >> {shift}"
         each = f"SELECT {number} AS n, count(*) AS c, bit_xor({row}) AS h FROM ONLY {qualified(self.table)} GROUP BY 1"
         query = f"SELECT array_agg(n), array_agg(c), array_agg(h) FROM ({each}) AS ranges"
         return _Digests.read(self._binary(query, 0)[1])

@@ -38,7 +38,8 @@ FROM pg_catalog.pg_attribute WHERE attrelid = c.oid AND attnum > 0
 """
 _SERVER = f"""
 pg_catalog.concat_ws('/', {TIMELINE}, (SELECT system_identifier FROM pg_catalog.pg_control_system()),
-    pg_catalog.date_part('epoch', pg_catalog.pg_postmaster_start_time()))
+    (SELECT oid FROM pg_catalog.pg_database WHERE datname = pg_catalog.current_database()),
+    (extract(epoch FROM pg_catalog.pg_postmaster_start_time()) * 1000000)::bigint)
 """
 _MARK = f"""
 SELECT {_SERVER}, c.oid::bigint, ({_LAYOUT}), pg_catalog.pg_snapshot_xmin(s)::text::bigint,
@@ -58,8 +59,9 @@ _EPOCH = 1 << 32
 class Mark:
     """A mark says which versions of a table's rows a snapshot may not have seen.
 
-    server: its timeline, its identifier, and when it started. table: the table's oid. layout: of its columns, as text.
-    oldest: those of transactions from this number on. newest: no transaction from this number on has begun.
+    server: its timeline, its identifier, the database's oid, and when the server started. table: the table's oid.
+    layout: of its columns, as text. oldest: those of transactions from this number on. newest: no transaction from this
+    number on has begun.
     """
 
     server: str
