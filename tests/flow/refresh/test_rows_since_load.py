@@ -147,6 +147,22 @@ def test_a_small_table_has_no_mark(databases: Any, tmp_path: Path, monkeypatch: 
     assert replica.rows("SELECT count(*) FROM ddlrepl.loads") == [(0,)]
 
 
+@pytest.mark.parametrize("side", ["source", "target"])
+def test_a_server_that_does_not_answer_has_no_mark(
+    replica: Replica, caplog: Any, monkeypatch: pytest.MonkeyPatch, side: str
+) -> None:
+    """The table is loaded all the same; one that had a mark has none any more."""
+    broken = "SELECT 1 / 0, {} IS NULL"
+    monkeypatch.setattr(load_marks, "_MARK", broken)
+    if side == "target":
+        monkeypatch.setattr(source_rows, "load_mark", lambda task: "[]")
+    replica.refresh("public.t")
+    monkeypatch.undo()
+    assert replica.rows("SELECT count(*) FROM ddlrepl.loads") == [(0,)]
+    replica.at_target("UPDATE t SET v = 'other' WHERE id = 5")
+    assert (read(replica, caplog) or 0) > 1
+
+
 def test_types_whose_values_may_change_elsewhere_have_no_mark(databases: Any, tmp_path: Path, caplog: Any) -> None:
     replica = new_replica(
         databases,

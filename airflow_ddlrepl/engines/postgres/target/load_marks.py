@@ -10,16 +10,19 @@ back), so a mark holds until then.
 from __future__ import annotations
 
 import json
+import logging
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from airflow_ddlrepl.engines.postgres.connection.errors import passing
 from airflow_ddlrepl.engines.postgres.connection.quoting import literal, qualified
 from airflow_ddlrepl.engines.postgres.log.timeline import TIMELINE
 from airflow_ddlrepl.engines.postgres.target.channel_table import ChannelTable
 from airflow_ddlrepl.model.names import TableName
 
+log = logging.getLogger("ddlrepl")
 TABLE = "loads"
 CREATE = """
 CREATE TABLE IF NOT EXISTS ddlrepl.loads (
@@ -114,12 +117,26 @@ def store(cursor: Any, channel: str, table_id: int, place: TableName, source: st
 
     source: the text of the mark of the source's table, and how columns belong together (`origin_text`); empty: no mark.
     """
-    found = mark(cursor.connection, place) if source else None
+    found = _mark_if_allowed(cursor.connection, place) if source else None
     if found is not None:
         STORED.ensure(cursor)
         cursor.execute(_PUT, [channel, table_id, source, found.text()])
     elif STORED.is_there(cursor.connection):
         cursor.execute("DELETE FROM ddlrepl.loads WHERE channel = %s AND table_id = %s", [channel, table_id])
+
+
+def _mark_if_allowed(connection: Any, table: TableName) -> Mark | None:
+    """Return the mark of a table; None where the server refuses to answer, and the transaction goes on."""
+    import psycopg
+
+    try:
+        with connection.transaction():
+            return mark(connection, table)
+    except psycopg.Error as error:
+        if passing(error, "the target") is not None:
+            raise
+        log.info("%s: a later refresh hashes all rows: %s", table, " ".join(str(error).split()))
+        return None
 
 
 def origin_text(source: Mark, columns: Sequence[tuple[str, str]]) -> str:
