@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import re
-import uuid
 from collections.abc import Callable, Sequence
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from airflow_ddlrepl.engines.postgres.types.casts import numeric_size
-from airflow_ddlrepl.engines.postgres.types.send_format import TEXTS, decimals, time_text
+from airflow_ddlrepl.engines.postgres.types.numerics import MAX_DIGITS, decimals, numeric_texts, spread
+from airflow_ddlrepl.engines.postgres.types.send_format import TEXTS, time_text
 from airflow_ddlrepl.engines.postgres.types.underlying import underlying
 from airflow_ddlrepl.model.table import Column
 from airflow_ddlrepl.model.types import TypeDefinition
 from airflow_ddlrepl.ports.change_values import ChangeValues, NotShown
 
 DAYS, MICROS = 10_957, 946_684_800_000_000  # from 1970 to 2000, where PostgreSQL counts from
-MAX_DIGITS = 38  # of a decimal
+_DAY = 86_400_000_000  # microseconds
+_HEXADECIMAL = np.frombuffer(b"".join(b"%02x" % byte for byte in range(256)), np.uint16)
+_UUID_PARTS = ((0, 4, 0), (4, 6, 9), (6, 8, 14), (8, 10, 19), (10, 16, 24))  # bytes from, to; place in the text
 _MODIFIER = re.compile(r"numeric\s*\((\d+)(?:,\s*(-?\d+))?\)")
 _TYPES = {
     "bool": pa.bool_(),
@@ -131,18 +134,39 @@ def _texts(values: pa.Array, encoding: str, name: str) -> pa.Array:
     """Return the values' text; raise NotShown for a type whose send format is not read here."""
     if pa.types.is_string(values.type):
         return values
-    if encoding == "binary" or name in ("time", "uuid"):
-        write = _WRITTEN.get(name)
-        if write is None:
+    if (write := _WRITTEN.get(name)) is not None:
+        return write(values)
+    if encoding == "binary":
+        if name not in TEXTS:
             raise NotShown("has a type that the change feed does not read")
-        return pa.array([None if v is None else write(v) for v in values.to_pylist()], pa.string())
+        return _one_by_one(values, TEXTS[name])
     if name not in _EXACT_TEXT:
         raise NotShown("has a type whose text depends on settings of the server")
     return values.cast(pa.string())
 
 
-def _uuid(value: bytes) -> str:
-    return str(uuid.UUID(bytes=value))
+def _one_by_one(values: pa.Array, write: Callable[..., str]) -> pa.Array:
+    """Return texts of values; a value that occurs many times is written once."""
+    known = values.dictionary_encode()
+    return pa.array([write(value) for value in known.dictionary.to_pylist()], pa.string()).take(known.indices)
 
 
-_WRITTEN: dict[str, Callable[..., str]] = {**TEXTS, "time": time_text, "uuid": _uuid}
+def _uuids(values: pa.Array) -> pa.Array:
+    found = values.drop_null().cast(pa.binary(16))
+    first = 16 * found.offset
+    data = np.frombuffer(found.buffers()[1], np.uint8)[first : first + 16 * len(found)].reshape(-1, 16)
+    texts = np.full((len(found), 36), ord("-"), np.uint8)
+    for low, high, place in _UUID_PARTS:
+        texts[:, place : place + 2 * (high - low)] = _HEXADECIMAL[data[:, low:high]].view(np.uint8)
+    offsets = np.arange(0, texts.size + 1, 36, dtype=np.int32)
+    whole = pa.Array.from_buffers(pa.string(), len(found), [None, pa.py_buffer(offsets), pa.py_buffer(texts)])
+    return spread(whole, values)
+
+
+def _times(values: pa.Array) -> pa.Array:
+    if pc.max(values).as_py() == _DAY:  # 24:00, which Arrow does not know
+        return _one_by_one(values, time_text)
+    return pc.utf8_rtrim(pc.utf8_rtrim(values.cast(pa.time64("us")).cast(pa.string()), "0"), ".")
+
+
+_WRITTEN: dict[str, Callable[[pa.Array], pa.Array]] = {"numeric": numeric_texts, "time": _times, "uuid": _uuids}
