@@ -51,26 +51,34 @@ class RowReader:
         return schema.empty_table().select(list(columns) if columns is not None else schema.names)
 
     def batches(
-        self, file: RowFile, low: LogKey, high: LogKey, columns: Sequence[str] | None = None
+        self,
+        file: RowFile,
+        low: LogKey,
+        high: LogKey,
+        columns: Sequence[str] | None = None,
+        optional: Sequence[str] = (),
     ) -> Iterator[pa.Table]:
-        """Yield the changes with low <= (lsn, seq) < high in pieces, so that no large file is in memory as a whole."""
+        """Yield the changes with low <= (lsn, seq) < high in pieces, so that no large file is in memory as a whole.
+
+        columns: names in the file, all when None. optional: others that are read as far as the file has them.
+        """
         if file.last < low or file.first >= high:
             return
         whole = file.first >= low and file.last < high
         if file.offset is not None:
             table = read_piece(self.bytes_of(file.blob))
-            within = table if whole else table.filter(_within(table, low, high))
+            within = table if whole else _within(table, low, high)
             if within.num_rows:
-                yield within if columns is None else within.select(list(columns))
+                yield within.select(_wanted(table.schema, columns, optional))
             return
         source = pq.ParquetFile(self.open(file.blob))
-        wanted = list(columns) if columns is not None else source.schema_arrow.names
+        wanted = _wanted(source.schema_arrow, columns, optional)
         read = None if columns is None else list(dict.fromkeys([*wanted, "lsn", "seq"]))
         for group in range(source.num_row_groups):
             if not whole and _outside(source.metadata.row_group(group), low, high):
                 continue
             table = source.read_row_group(group, columns=read)
-            within = table if whole else table.filter(_within(table, low, high))
+            within = table if whole else _within(table, low, high)
             if within.num_rows:
                 yield within.select(wanted)
 
@@ -145,11 +153,22 @@ def _wrong_size(blob: Blob, size: int) -> TrailError:
     )
 
 
-def _within(table: pa.Table, low: LogKey, high: LogKey) -> pa.Array:
+def _wanted(schema: pa.Schema, columns: Sequence[str] | None, optional: Sequence[str]) -> list[str]:
+    if columns is None:
+        return list(schema.names)
+    there = set(schema.names)
+    return [*columns, *(name for name in optional if name in there and name not in columns)]
+
+
+def _within(table: pa.Table, low: LogKey, high: LogKey) -> pa.Table:
+    """Return the changes with low <= (lsn, seq) < high; a table in log order is cut, not copied."""
     lsn, seq = table["lsn"].to_numpy(), table["seq"].to_numpy()
     after = (lsn > low.lsn) | ((lsn == low.lsn) & (seq >= low.seq))
     before = (lsn < high.lsn) | ((lsn == high.lsn) & (seq < high.seq))
-    return pa.array(np.logical_and(after, before))
+    chosen = np.flatnonzero(after & before)
+    if len(chosen) and chosen[-1] - chosen[0] + 1 != len(chosen):
+        return table.take(pa.array(chosen))
+    return table.slice(int(chosen[0]) if len(chosen) else 0, len(chosen))
 
 
 def _outside(group: pq.RowGroupMetaData, low: LogKey, high: LogKey) -> bool:

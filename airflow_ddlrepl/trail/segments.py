@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -87,10 +87,11 @@ class SegmentReader(RowReader):
         """
         return self.transactions_in([p.transactions for p in segment.parts if p.transactions])
 
-    def transactions_in(self, files: Iterable[Blob]) -> pa.Table:
-        """Return the transactions in these files of the trail, with the same columns."""
-        tables = [pq.read_table(pa.BufferReader(self.bytes_of(file))) for file in files]
-        return pa.concat_tables([TRANSACTIONS.empty_table(), *tables])
+    def transactions_in(self, files: Iterable[Blob], columns: Sequence[str] = TRANSACTIONS.names) -> pa.Table:
+        """Return the transactions in these files of the trail; columns: some of those of `transactions`."""
+        wanted = list(columns)
+        tables = [pq.read_table(pa.BufferReader(self.bytes_of(file)), columns=wanted) for file in files]
+        return pa.concat_tables([TRANSACTIONS.empty_table().select(wanted), *tables])
 
 
 def manifest_path(epoch: int, low: Position) -> str:

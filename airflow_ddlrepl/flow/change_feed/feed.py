@@ -27,7 +27,8 @@ from airflow_ddlrepl.ports.work import InProcess
 from airflow_ddlrepl.repository.rows import SegmentRow
 from airflow_ddlrepl.trail.manifest import Blob, RowFile
 
-PARTITION_BYTES = 8 << 20
+PARTITION_BYTES = 128 << 20  # in memory; a piece reads a row group (16 MB) at each end that another piece reads, too
+_COMPRESSED = 8  # about, for files of which the manifest does not say what they take in memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,12 +138,13 @@ class ChangeFeed:
             truncates += self._truncates(row, found)
             for one in self._slices(row, found):
                 pieces = _pieces(one)
+                share = _memory(one.file) // len(pieces)
                 for piece in pieces:
-                    if slices and size + one.file.size // len(pieces) > PARTITION_BYTES:
+                    if slices and size + share > PARTITION_BYTES:
                         partitions.append(replace(empty, slices=tuple(slices)))
                         slices, size = [], 0
                     slices.append(piece)
-                    size += one.file.size // len(pieces)
+                    size += share
         if slices or truncates:
             partitions.append(replace(empty, slices=tuple(slices), truncates=tuple(truncates)))
         return partitions
@@ -195,10 +197,14 @@ def open_feed(options: FeedOptions) -> Iterator[ChangeFeed]:
         yield ChangeFeed(run, options)
 
 
+def _memory(file: RowFile) -> int:
+    return file.memory or _COMPRESSED * file.size
+
+
 def _pieces(one: Slice) -> list[Slice]:
     """Return a slice of a large file in pieces that several tasks read, cut between transactions."""
     low, high = max(one.low, one.file.first), min(one.high, LogKey(one.file.last.lsn + 1, 0))
-    count = min(-(-one.file.size // PARTITION_BYTES), high.lsn - low.lsn) if one.file.offset is None else 1
+    count = min(-(-_memory(one.file) // PARTITION_BYTES), high.lsn - low.lsn) if one.file.offset is None else 1
     if count <= 1:
         return [one]
     cuts = [low, *(LogKey(low.lsn + (high.lsn - low.lsn) * n // count, 0) for n in range(1, count)), high]

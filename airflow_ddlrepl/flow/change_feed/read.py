@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from airflow_ddlrepl.engines import engine
 from airflow_ddlrepl.errors import TrailError
@@ -19,9 +21,11 @@ from airflow_ddlrepl.ports.change_values import ChangeValues, NotShown
 from airflow_ddlrepl.trail.manifest import Blob, ColumnLayout
 from airflow_ddlrepl.trail.store import Trail
 
-BATCH_ROWS = 1 << 16
+BATCH_ROWS = 1 << 14
 OPERATIONS = pa.array(["delete", "insert", "update"])  # by the number of Op
 BEFORE = pa.array(["none", "key", "row"])
+FACTS = ("lsn", "seq", "op", "before", "absent")
+"""These columns of a row file say what a change is; the others have its values."""
 
 
 def read(partition: FeedPartition) -> Iterator[pa.RecordBatch]:
@@ -36,7 +40,7 @@ def read(partition: FeedPartition) -> Iterator[pa.RecordBatch]:
         _require_columns(partition, one)
         if one.transactions not in commits:
             commits = {one.transactions: _commits(trail, one.transactions)}
-        for batch in trail.batches(one.file, one.low, one.high):
+        for batch in trail.batches(one.file, one.low, one.high, FACTS, _value_columns(partition, one)):
             for start in range(0, batch.num_rows, BATCH_ROWS):
                 rows = batch.slice(start, BATCH_ROWS)
                 yield _batch(partition, one, rows, commits[one.transactions], values)
@@ -57,18 +61,29 @@ def _require_columns(partition: FeedPartition, one: Slice) -> None:
         )
 
 
+def _value_columns(partition: FeedPartition, one: Slice) -> list[str]:
+    """Return the columns with the values that the feed shows, as they are called in the file, if it has them."""
+    shown = {column.id for column in partition.columns}
+    names = [column.name for column in partition.shapes[one.revision].columns if column.id in shown]
+    return [f"{side}_{name}" for side in "ab" for name in names]
+
+
 def _commits(trail: Trail, blob: Blob | None) -> tuple[Any, Any, Any]:
     """Return commit positions, transaction ids and commit times of a part's transactions, in commit order."""
-    found = trail.transactions_in([blob] if blob else [])
-    return tuple(found[name].to_numpy() for name in ("lsn", "xid", "committed"))  # type: ignore[return-value]
+    names = ("lsn", "xid", "committed")
+    found = trail.transactions_in([blob] if blob else [], names)
+    return tuple(found[name].to_numpy() for name in names)  # type: ignore[return-value]
 
 
 def _batch(
     partition: FeedPartition, one: Slice, rows: pa.Table, commits: tuple[Any, Any, Any], values: ChangeValues
 ) -> pa.RecordBatch:
     lsn, op = rows["lsn"].combine_chunks(), rows["op"].combine_chunks()
-    at = np.searchsorted(commits[0], lsn.to_numpy())
-    if not np.array_equal(np.take(commits[0], at, mode="clip"), lsn.to_numpy()):
+    positions = lsn.to_numpy()
+    starts = np.flatnonzero(np.concatenate(([True], positions[1:] != positions[:-1])))  # of each transaction
+    counts = np.diff(np.append(starts, len(positions)))
+    at = np.searchsorted(commits[0], positions[starts])
+    if not np.array_equal(np.take(commits[0], at, mode="clip"), positions[starts]):
         raise TrailError(
             f"the trail has changes of {one.file.path} without their transactions",
             code="TRL-125",
@@ -81,10 +96,10 @@ def _batch(
         OPERATIONS.take(op),
         lsn,
         rows["seq"].combine_chunks(),
-        pa.array(commits[2][at]).cast(pa.timestamp("us", "UTC")),
-        pa.array(commits[1][at]),
-        pa.repeat(pa.scalar(one.revision, pa.int32()), len(rows)),
-        BEFORE.take(rows["before"].combine_chunks()),
+        pa.array(np.repeat(commits[2][at], counts)).cast(pa.timestamp("us", "UTC")),
+        pa.array(np.repeat(commits[1][at], counts)),
+        _repeated(one.revision, pa.int32()).slice(0, len(rows)),
+        _before(rows["before"].combine_chunks()),
         _absent_names(partition, one, op, absent),
     ]
     for side in "ab":
@@ -100,7 +115,7 @@ def _values(
     source = next((c for c in shape.columns if c.id == column.id), None)
     logged = _logged(one, source.name) if source else None
     if source is None or logged is None or f"{side}_{source.name}" not in rows.column_names:
-        return pa.nulls(len(rows), column.type)
+        return _nulls(len(rows), column.type)
     try:
         raw = rows[f"{side}_{source.name}"].combine_chunks()
         return values.shown(raw, logged.encoding, source, column.type, shape.types)
@@ -112,6 +127,22 @@ def _values(
             at=Position(rows["lsn"][0].as_py()),
             hint="leave the column out by `columns`",
         ) from None
+
+
+@lru_cache(maxsize=64)
+def _repeated(value: int | str | None, of: pa.DataType) -> pa.Array:
+    """Return one value for every row of the largest batch: most changes have nothing of the row before."""
+    return pa.repeat(pa.scalar(value, of), BATCH_ROWS)
+
+
+def _nulls(count: int, of: pa.DataType) -> pa.Array:
+    return _repeated(None, of).slice(0, count)
+
+
+def _before(kinds: pa.Array) -> pa.Array:
+    if pc.max(kinds).as_py() == 0:
+        return _repeated(BEFORE[0].as_py(), BEFORE.type).slice(0, len(kinds))
+    return BEFORE.take(kinds)
 
 
 def _logged(one: Slice, name: str) -> ColumnLayout | None:
@@ -131,12 +162,12 @@ def _absent_names(partition: FeedPartition, one: Slice, op: pa.Array, absent: di
         elif source in absent:
             flags[column.name] = absent[source]
     if not flags:
-        return pa.nulls(len(op), pa.list_(pa.string()))
-    kinds = np.stack(list(flags.values()), axis=1)
-    found, kind = np.unique(kinds, axis=0, return_inverse=True)
-    names = np.array(list(flags))
-    lists = pa.array([list(names[row]) or None for row in found], pa.list_(pa.string()))
-    return lists.take(pa.array(kind.reshape(-1)))
+        return _nulls(len(op), pa.list_(pa.string()))
+    bits = np.packbits(np.stack(list(flags.values()), axis=1), axis=1)
+    kinds = pa.Array.from_buffers(pa.binary(bits.shape[1]), len(bits), [None, pa.py_buffer(bits)]).dictionary_encode()
+    found = [np.unpackbits(np.frombuffer(kind, np.uint8)).tolist() for kind in kinds.dictionary.to_pylist()]
+    names = [[name for name, flag in zip(flags, kind, strict=False) if flag] or None for kind in found]
+    return pa.array(names, pa.list_(pa.string())).take(kinds.indices)
 
 
 def _truncates(partition: FeedPartition) -> pa.RecordBatch:
