@@ -1,4 +1,6 @@
-"""Memory: the peak resident set of capture, integrate and refresh, all processes, for a small and a large amount.
+"""Memory: the peak resident set of stages, all processes, for a small and a large amount.
+
+Capture, integrate and refresh of a channel; instantiation of an apply process of Oracle Streams, which runs no Spark.
 
 Each stage runs in a process of its own: the app, its JVM and its Python workers count. One transaction holds all
 changes of a capture.
@@ -17,12 +19,24 @@ import psutil
 
 from airflow_ddlrepl.demo.servers import PrivateServer
 from airflow_ddlrepl.engines.postgres.connection.connect import connect
+from airflow_ddlrepl.flow.admin.activate import activate
 from airflow_ddlrepl.ports.work import InProcess
 from benchmarks import ours
 from benchmarks.workload import NARROW, prepare
 
 PAUSE = 0.05
 STAGES = ("capture", "integrate", "refresh")
+STREAMS = """\
+adapt_ddl:
+  - add_table_pattern: "*"
+streams:
+  source_database: site1
+  calls:
+    - add_global_rules: {{streams_type: capture, streams_name: cap, queue_name: q}}
+    - add_global_rules: {{streams_type: apply, streams_name: app, queue_name: q, source_database: site1}}
+  targets:
+    - {{name: copy, location: {target}, apply: app}}
+"""
 
 
 @dataclass(frozen=True)
@@ -48,7 +62,20 @@ def measure(source: PrivateServer, target: PrivateServer, folder: Path, sizes: S
             connection.execute(NARROW.insert("1", str(rows)).encode())
         found += [_peak(path, stage, rows) for stage in STAGES]
         _must_hold(there, rows)
+        found.append(_instantiated(folder, here, target.create_database(f"applied{rows}"), rows))
     return found
+
+
+def _instantiated(folder: Path, source: str, target: str, rows: int) -> Peak:
+    """The table of the source comes to an apply process, whose target does not have it."""
+    path = ours.write_channel(folder, f"applied{rows}", NARROW.name, source, target)
+    channel, _, targets = path.read_text().partition("targets:\n")
+    path.write_text(channel + targets[targets.index("repository:") :] + STREAMS.format(target=target))
+    with ours.opened(path, InProcess()) as mine:
+        activate(mine.run, load=False)
+    peak = _peak(path, "instantiate", rows)
+    _must_hold(target, rows)
+    return peak
 
 
 def _peak(channel: Path, stage: str, rows: int) -> Peak:
