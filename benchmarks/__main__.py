@@ -44,6 +44,7 @@ SETTINGS = {
 CHANGES, KEYS, ROWS = 2_000_000, 500_000, 5_000_000
 COLD, WARM = 5_000_000, 1_000_000
 REPLAY, SEGMENTS = 5_000_000, 100_000
+FEED = 5_000_000
 TABLES = 500
 MEMORY = (1_000_000, 20_000_000)
 STATEMENTS = 100_000
@@ -59,7 +60,7 @@ MEASURES: dict[str, Callable[[ratios.Bench, Kind, argparse.Namespace], None]] = 
     "many": lambda bench, _kind, _given: show(many.tables(bench)),
     "suspended": lambda bench, _kind, given: show(suspended.cycles(bench, max(2, scaled(TABLES, given)))),
     "replay": lambda bench, kind, given: show(replays.replays(bench, kind, scaled(REPLAY, given))),
-    "feed": lambda bench, kind, given: show(feeds.feeds(bench, kind, scaled(CHANGES, given))),
+    "feed": lambda bench, kind, given: show(feeds.feeds(bench, kind, scaled(FEED, given))),
     "airflow": lambda bench, _kind, _given: show_seconds(scheduled.runs(bench)),
     "plan": lambda bench, kind, given: show_seconds(long_trail.plans(bench, kind, scaled(SEGMENTS, given))),
 }

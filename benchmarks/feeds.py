@@ -1,22 +1,26 @@
-"""The change feed against Spark's own Parquet reader on the same files."""
+"""The change feed, and a Python data source that does nothing but read its files, against Spark's own Parquet reader.
+
+What lies between the first two is the change feed's own; no Python data source is quicker than the second.
+"""
 
 from __future__ import annotations
 
-import time
-from functools import partial
+import json
+import subprocess
+import sys
 
-from pyspark.sql import DataFrame
-
-from airflow_ddlrepl.spark.change_feed import register
-from airflow_ddlrepl.spark.session.session import session
 from benchmarks import ours
-from benchmarks.pairs import Figure, Pair, measure
+from benchmarks.feed_once import ACTIONS, FEED, PLAIN, SPARK
+from benchmarks.pairs import Figure, Pair
 from benchmarks.ratios import Bench, databases
 from benchmarks.workload import Kind, change, prepare
 
+COMPARED = ((FEED, SPARK), (PLAIN, SPARK), (FEED, PLAIN))
+ROUNDS_TO_WARM_UP = 3
+
 
 def feeds(bench: Bench, kind: Kind, wanted: int) -> list[Figure]:
-    """Every change of a table, read by the change feed, and its files as they are by Spark; nobody keeps the rows."""
+    """Every change of a table, read in three ways; nobody keeps the rows, or all columns are hashed into one number."""
     name = f"feed_{kind.name}"
     source, copy = databases(bench, name, "copy")
     prepare(source, kind)
@@ -25,23 +29,20 @@ def feeds(bench: Bench, kind: Kind, wanted: int) -> list[Figure]:
         mine.activate()
         done, _ = change(source, kind, wanted, 0)
         mine.capture(done)
-    spark = session("ddlrepl benchmarks")
-    register(spark)
-    feed = spark.read.format("ddlrepl").options(channel=str(path), table=f"public.{kind.name}").load()
-    files = spark.read.option("recursiveFileLookup", "true").option("pathGlobFilter", "*0.parquet")
-    plain = files.parquet(str(bench.folder / name / name))
-    assert feed.count() == plain.count() == done
-    pairs: list[Pair] = []
-    for number in range(bench.pairs + 1):
-        pair = measure(done, partial(_read, feed), partial(_read, plain), number, bench.settle)
-        if number:  # the first round only warms up
-            pairs.append(pair)
-            bench.say(f"{kind.name} {number}/{bench.pairs}: feed x{pair.ratio:.2f}")
-    return [Figure(f"change feed {kind.name} / Spark's Parquet reader on its files", tuple(pairs))]
-
-
-def _read(frame: DataFrame) -> float:
-    """Seconds to read all rows."""
-    start = time.monotonic()
-    frame.write.format("noop").mode("overwrite").save()
-    return time.monotonic() - start
+    found: dict[tuple[str, str, str], list[Pair]] = {(action, *of): [] for action in ACTIONS for of in COMPARED}
+    rounds = bench.pairs + ROUNDS_TO_WARM_UP
+    command = [sys.executable, "-m", "benchmarks.feed_once", str(path), kind.name, str(rounds)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        for number, line in enumerate(process.stdout or ()):
+            one = json.loads(line)
+            action, seconds = one["action"], one["seconds"]
+            assert one["rows"] == done, f"{one['rows']} changes of {done}"
+            if number % rounds < ROUNDS_TO_WARM_UP:
+                continue
+            for side, peer in COMPARED:
+                found[action, side, peer].append(Pair(done, seconds[side], seconds[peer]))
+            ratios = ", ".join(f"{a} / {b} x{found[action, a, b][-1].ratio:.2f}" for a, b in COMPARED)
+            bench.say(f"{kind.name}, {action}: {ratios}")
+    if process.returncode:
+        raise RuntimeError("the measured readers failed")
+    return [Figure(f"{a} / {b}, {kind.name}, {action}", tuple(pairs)) for (action, a, b), pairs in found.items()]
