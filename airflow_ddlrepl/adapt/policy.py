@@ -90,7 +90,10 @@ def policy_at(
         policy = replace(policy, on_drop_table=REPLAYED.on_drop_table)
     client = client_at(channel, target)
     decided = decide(client, before or name, ChangeKind.DDL)
-    if before != name and decided.reason is Reason.NOT_MAPPED:  # it joins by a name that MAP lists
+    if before != name and decided.reason in (
+        Reason.NOT_MAPPED,
+        Reason.NO_FURTHER_TARGET,
+    ):  # it joins by a name that MAP lists
         decided = decide(client, name, ChangeKind.DDL)
     why = ignored or decided.why
     return replace(policy, adapts=False, discarded=why) if why else policy

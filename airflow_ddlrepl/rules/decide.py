@@ -9,6 +9,7 @@ from enum import Enum, StrEnum
 
 from airflow_ddlrepl.config.base.name_pattern import any_matches, matches, matches_new_table, split_table_pattern
 from airflow_ddlrepl.config.goldengate.mapping import target_of
+from airflow_ddlrepl.config.goldengate.replicat import NO_FURTHER_TARGET
 from airflow_ddlrepl.config.sections.rule_sets import Rule, RuleSets
 from airflow_ddlrepl.config.sections.scope import Joining, Scope
 from airflow_ddlrepl.model.names import TableName
@@ -39,6 +40,7 @@ class Reason(Enum):
     SYSTEM = "the table is in a system schema, or in the schema ddlrepl"
     NOT_NAMED = "no pattern of the channel matches the table"
     NOT_MAPPED = "no MAP of the target's replicat lists the table"
+    NO_FURTHER_TARGET = NO_FURTHER_TARGET
     NEGATIVE_RULE = "a negative rule discards the change"
     NO_POSITIVE_RULE = "there are positive rules, and none matches the change"
 
@@ -76,7 +78,8 @@ def decide(client: Client, table: TableName, change: ChangeKind) -> Decision:
     if client.scope is not None and (reason := _in_scope(client.scope, table, change)) is not Reason.TAKEN:
         return Decision(reason, reason.value)
     if client.replicat is not None and target_of(table, client.replicat) is None:
-        return Decision(Reason.NOT_MAPPED, Reason.NOT_MAPPED.value)
+        reason = Reason.NO_FURTHER_TARGET if client.replicat.is_further else Reason.NOT_MAPPED
+        return Decision(reason, reason.value)
     if change in (ChangeKind.DML, ChangeKind.DDL):
         return _by_rules(client.rules, table, change)
     decisions = [_by_rules(client.rules, table, kind) for kind in (ChangeKind.DML, ChangeKind.DDL)]

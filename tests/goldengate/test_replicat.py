@@ -265,3 +265,8 @@ def test_a_rule_may_try_again_first() -> None:
         (Handling.RETRY, 5),
         (Handling.IGNORE, 0),
     ]
+
+
+def test_each_table_of_a_list_gets_its_name() -> None:
+    found = at_replicat("TRUNCATE hr.pay, ONLY hr.line, oe.t", maps=to("hr.*", "bk.bak_*"))
+    assert found.record.text == "TRUNCATE bk.bak_pay, ONLY bk.bak_line, oe.t"

@@ -9,6 +9,7 @@ from airflow_ddlrepl.adapt.shape.linked_by_name import linked_by_name, without_v
 from airflow_ddlrepl.adapt.shape.match_existing import as_seen
 from airflow_ddlrepl.adapt.shape.target_shape import hold
 from airflow_ddlrepl.adapt.target_facts import TargetFacts
+from airflow_ddlrepl.config.goldengate.replicat import NO_FURTHER_TARGET
 from airflow_ddlrepl.ddl.base.change import SchemaChange
 from airflow_ddlrepl.ddl.diff import diff
 from airflow_ddlrepl.ddl.sql.statement import Evidence
@@ -26,12 +27,14 @@ def left_alone(
     """Return a plan that changes nothing at the target and warns of each change of the source's table.
 
     old: the target's table, if it has one. before: the source's own shape before, if known.
-    A new table is not made. One that comes back under its name goes on in the existing table. For want of actions a
-    column of the target takes the values of the source's column of its name; otherwise of the one that it came from.
+    A new table is not made; at a target for further TARGETs, which most tables lack, it is not mentioned. One that
+    comes back under its name goes on in the existing table. For want of actions a column of the target takes the values
+    of the source's column of its name; otherwise of the one that it came from.
     """
     table = new or old
     assert table is not None
-    changes = _changes(old, new, before, facts)
+    is_elsewhere = old is None and policy.discarded == NO_FURTHER_TARGET
+    changes = [] if is_elsewhere else _changes(old, new, before, facts)
     why, omits = policy.discarded or WHY, Omission.CHANGE if policy.discarded else Omission.NOTHING
     steps = [Step(StepKind.WARN, f"{change}: {why}", policy=policy.discarded, omits=omits) for change in changes]
     if facts.is_pending and new is not None:

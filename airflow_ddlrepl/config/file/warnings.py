@@ -9,7 +9,7 @@ from airflow_ddlrepl.config.goldengate.replicat import ErrorAction
 from airflow_ddlrepl.config.hvr.version import ISOLATED_SINCE, SINCE, is_older
 from airflow_ddlrepl.config.sections.adapt_actions import AdaptAction
 from airflow_ddlrepl.config.sections.channel import Channel
-from airflow_ddlrepl.config.sections.places import Target
+from airflow_ddlrepl.config.sections.places import Target, is_further
 from airflow_ddlrepl.config.sections.policies import Defaults, OnEnrollBreak, OnPreserveAlterTableFail
 
 SOURCE_ONLY = (
@@ -153,7 +153,8 @@ def _placed(channel: Channel) -> Iterator[tuple[str, AdaptAction]]:
 
 def _places(channel: Channel) -> Iterator[tuple[str, Target]]:
     """Return targets and replays with their places in the file, such as `targets[0]`."""
-    yield from ((f"targets[{number}]", target) for number, target in enumerate(channel.targets))
+    targets = (target for target in channel.targets if not is_further(target.name))
+    yield from ((f"targets[{number}]", target) for number, target in enumerate(targets))
     yield from ((f"replays[{number}]", replay) for number, replay in enumerate(channel.replays))
 
 

@@ -18,8 +18,15 @@ from airflow_ddlrepl.model.names import TableName
 def targets_of(name: TableName, parameters: ReplicatParameters, dialect: Dialect) -> tuple[TableName, ...]:
     """Return the names that MAP parameters give an object at the target, in the order of the file, each once.
 
-    dialect: what the text of a target means that is in no quotes.
+    dialect: what the text of a target means that is in no quotes. Of parameters for the nth TARGET it is that one, or
+    none.
     """
+    found, number = all_targets_of(name, parameters, dialect), parameters.nth_target
+    return found[number - 1 : number] if number else found
+
+
+def all_targets_of(name: TableName, parameters: ReplicatParameters, dialect: Dialect) -> tuple[TableName, ...]:
+    """Return these names also of parameters that are for one of several TARGETs."""
     maps = _maps_of(name, parameters)
     if len(maps) == 1:
         return (mapped(name, maps[0], dialect),)
@@ -33,7 +40,11 @@ def target_of(name: TableName, parameters: ReplicatParameters) -> TableName | No
 
 def map_of(name: TableName, parameters: ReplicatParameters) -> MapParameter | None:
     """Return the first MAP that lists a table, which decides about its rows at the target; None: no MAP does."""
-    return next(iter(_maps_of(name, parameters)), None)
+    found = _maps_of(name, parameters)
+    if not parameters.nth_target:
+        return next(iter(found), None)
+    own = target_of(name, parameters)
+    return next((one for one in found if mapped(name, one, Dialect.POSTGRES) == own), None)
 
 
 class MappedName(Section):

@@ -18,11 +18,13 @@ def hidden(entries: Sequence[TableParameter | MapParameter]) -> Iterator[tuple[i
 
     Each is the number of the parameter, and that of the earlier one, which decides about those tables' rows.
     """
-    seen: dict[str, int] = {}
+    seen: dict[str, list[int]] = {}
     patterns: dict[str, list[tuple[int, NameIndex]]] = {}
     for number, one in enumerate(entries):
         name = named_in_full(one.pattern)
-        earlier = [seen.setdefault(one.pattern.lower(), number)]
+        alike = seen.setdefault(one.pattern.lower(), [])
+        earlier = list(alike)
+        alike.append(number)
         if name is None:
             schema = one.pattern.partition(".")[0].lower()
             known = patterns.setdefault("" if is_pattern(schema) or '"' in schema else schema, [])
@@ -30,9 +32,9 @@ def hidden(entries: Sequence[TableParameter | MapParameter]) -> Iterator[tuple[i
         else:
             found = (*patterns.get("", ()), *patterns.get(name.schema.lower(), ()))
             earlier += [at for at, index in found if index.matching(name)]
-        first = entries[min(earlier)]
-        if first is not one and one.options != first.options and _is_one_target(one, first, name):
-            yield number, min(earlier)
+        first = next((at for at in sorted(earlier) if _is_one_target(one, entries[at], name)), None)
+        if first is not None and one.options != entries[first].options:
+            yield number, first
 
 
 def named_in_full(pattern: str) -> TableName | None:

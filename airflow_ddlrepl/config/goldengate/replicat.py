@@ -6,7 +6,7 @@ from collections import Counter
 from enum import StrEnum
 from typing import Annotated
 
-from pydantic import BeforeValidator, Field, field_validator, model_validator
+from pydantic import BeforeValidator, Field, PrivateAttr, field_validator, model_validator
 
 from airflow_ddlrepl.config.base.conflict_answers import ConflictAnswers
 from airflow_ddlrepl.config.base.name_pattern import split_name_pattern
@@ -16,6 +16,8 @@ from airflow_ddlrepl.config.goldengate.options import DdlParameters
 from airflow_ddlrepl.config.goldengate.rows import ColumnMap, ColumnName, RowOptions
 
 DEFAULT = "DEFAULT"
+NO_FURTHER_TARGET = "no MAP gives the table a further TARGET"
+"""Why a target for the second TARGET of tables, or a later one, takes nothing of a table that has fewer."""
 
 
 class ErrorAction(StrEnum):
@@ -106,10 +108,28 @@ class ReplicatParameters(DdlParameters):
     run; its clauses see names at the target.
     """
 
+    _nth_target: int = PrivateAttr(0)
+
     maps: tuple[MapParameter, ...] = Field((), description="MAP … TARGET, in the order of the file")
     exclude: tuple[NamePattern, ...] = Field((), description="MAPEXCLUDE: patterns of names that MAP leaves out")
     map_derived: YesNo = Field(True, description="DDLOPTIONS MAPDERIVED: derived names are mapped, too")
     errors: tuple[ErrorRule, ...] = Field((), description="DDLERROR, in the order of the file")
+
+    @property
+    def nth_target(self) -> int:
+        """Return which of several TARGETs of a table these parameters are for, from 1 on; 0: all of them."""
+        return self._nth_target
+
+    @property
+    def is_further(self) -> bool:
+        """Are they for the second TARGET of tables, or a later one? Most tables have none then."""
+        return self._nth_target > 1
+
+    def for_nth_target(self, number: int) -> ReplicatParameters:
+        """Return the same parameters for one of several TARGETs of a table, counted from 1 on."""
+        found = self.model_copy()
+        found._nth_target = number
+        return found
 
     @field_validator("errors")
     @classmethod

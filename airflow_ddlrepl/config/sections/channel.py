@@ -13,9 +13,7 @@ from pydantic import AfterValidator, ConfigDict, Field, ValidationInfo, field_va
 
 from airflow_ddlrepl.config.base.conflict_answers import ConflictAnswers
 from airflow_ddlrepl.config.base.section import Section
-from airflow_ddlrepl.config.goldengate.extract import TableParameter
 from airflow_ddlrepl.config.goldengate.mapping import mapped_name, target_of
-from airflow_ddlrepl.config.goldengate.replicat import MapParameter
 from airflow_ddlrepl.config.hvr.transforms import refuse_hvr_transforms, split_transforms
 from airflow_ddlrepl.config.hvr.version import HvrVersion
 from airflow_ddlrepl.config.sections import mapped_rows
@@ -23,7 +21,14 @@ from airflow_ddlrepl.config.sections.adapt_actions import Action, AdaptAction
 from airflow_ddlrepl.config.sections.db_sequences import DbSequence
 from airflow_ddlrepl.config.sections.ddl_replay import ReplayEntry, require_no_overlap
 from airflow_ddlrepl.config.sections.location import default_repository, default_trail, redact
-from airflow_ddlrepl.config.sections.places import Place, Source, Target
+from airflow_ddlrepl.config.sections.places import (
+    Place,
+    Source,
+    Target,
+    Targets,
+    is_further,
+    named_in_file,
+)
 from airflow_ddlrepl.config.sections.policies import (
     DdlCapture,
     Defaults,
@@ -66,7 +71,7 @@ class Channel(Section):
 
     name: str = Field(alias="channel", pattern=r"^[A-Za-z][A-Za-z0-9_-]{0,39}$", description="unique in its repository")
     source: Source
-    targets: tuple[Target, ...] = Field((), description="where changes go to")
+    targets: Targets = Field((), description="where changes go to")
     new_targets: NewTargets = Field(
         NewTargets.LOAD, description="when a target that is added later is loaded: by the next cycle, or by `activate`"
     )
@@ -221,14 +226,14 @@ class Channel(Section):
         return mapped_rows.parameters_of(table, self.source.extract, self.target(target).replicat)
 
     def holder(self, name: str) -> str:
-        """Return the name under which a database stores a target's position; a replay, maybe there too, has its own."""
-        return f"{self.name}@{name}" if self.is_replay(name) else self.name
+        """Return the name of a target's state in its database; one that may be there beside another has its own."""
+        return f"{self.name}@{name}" if self.is_replay(name) or is_further(name) else self.name
 
     def with_replay_like(self, target: str) -> Channel:
         """Return this channel, its first replay with the actions, rules and properties of a target."""
         (first, *others), live = self.replays, self.target(target)
         like_it = first.model_copy(update={"adapt_ddl": live.adapt_ddl, "rules": live.rules, "replicat": live.replicat})
-        names = (target, first.name)
+        names = (named_in_file(target), first.name)
         properties = {key: for_replay(getattr(self, key), *names) for key in PROPERTIES}
         return self.model_copy(update={"replays": (like_it, *others), **properties})
 
@@ -356,29 +361,9 @@ def _require_names_by_map(channel: Channel) -> None:
 
 def _require_no_option_twice(channel: Channel) -> None:
     """Raise ValueError where the parameters of an Extract or a Replicat say what a section of the file says, too."""
-    tables = channel.source.extract.tables if channel.source.extract else ()
-    mapped_rows.require_no_hidden(tables)
-    for place in channel.targets_and_replays:
-        maps = place.replicat.maps if place.replicat else ()
-        mapped_rows.require_no_hidden(maps)
-        mapped_rows.require_known_columns(tables, maps)
-        every: list[TableParameter | MapParameter] = [*tables, *maps]
-        says: dict[str, list[TableParameter | MapParameter]] = {
-            "restrict": [one for one in every if one.condition or one.ignore],
-            "column_properties": [
-                *(one for one in tables if mapped_rows.columns_by_table(one)),
-                *(one for one in maps if mapped_rows.columns_by_map(one)),
-            ],
-            "target_tables": [one for one in maps if mapped_rows.target_table_by_map(one)],
-            "conflicts": [one for one in maps if mapped_rows.conflicts_by_map(one)],
-        }
-        for key, found in says.items():
-            for number, one in enumerate(getattr(channel, key)):
-                if found and (not one.targets or place.name in one.targets):
-                    raise ValueError(
-                        f"{key}[{number}] is for target {place.name}, and so are options of {found[0].label}: say it in"
-                        " one place, as an option of TABLE or MAP"
-                    )
+    replicats = {one.name: one.replicat for one in channel.targets_and_replays if not is_further(one.name)}
+    sections = {key: getattr(channel, key) for key in PROPERTIES}
+    mapped_rows.require_no_option_twice(channel.source.extract, replicats, sections)
 
 
 def _fingerprint(channel: Channel) -> str:
@@ -394,4 +379,5 @@ def _fingerprint(channel: Channel) -> str:
 def _numbered(data: dict[str, Any]) -> Iterator[tuple[str, Target]]:
     """Return targets and replays of a file that is still being validated, with their places in it."""
     for key in ("targets", "replays"):
-        yield from ((f"{key}[{number}]", target) for number, target in enumerate(data.get(key, ())))
+        listed = (target for target in data.get(key, ()) if not is_further(target.name))
+        yield from ((f"{key}[{number}]", target) for number, target in enumerate(listed))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from airflow_ddlrepl.config.base.conflict_answers import ConflictAnswers
@@ -16,7 +16,7 @@ from airflow_ddlrepl.config.goldengate.overlaps import hidden
 from airflow_ddlrepl.config.goldengate.prepared import prepared_once
 from airflow_ddlrepl.config.goldengate.replicat import MapParameter, ReplicatParameters
 from airflow_ddlrepl.config.goldengate.rows import RowOptions
-from airflow_ddlrepl.config.sections.table_mapping import ColumnProperty, Restriction
+from airflow_ddlrepl.config.sections.table_mapping import ColumnProperty, Property, Restriction
 from airflow_ddlrepl.config.sections.target_tables import TargetTable
 from airflow_ddlrepl.model.names import TableName
 
@@ -140,6 +140,40 @@ def require_no_hidden(entries: Sequence[TableParameter | MapParameter]) -> None:
             f"{entries[number].label}: {entries[first].label} before it lists its tables with other options, and the"
             " first decides about rows: write one entry for them"
         )
+
+
+def require_no_option_twice(
+    extract: ExtractParameters | None,
+    replicats: Mapping[str, ReplicatParameters | None],
+    sections: Mapping[str, Sequence[Property]],
+) -> None:
+    """Raise ValueError where the parameters of an Extract or a Replicat say what a section of the file says, too.
+
+    replicats: of each target or replay, by name. sections: the settings of tables, by the section's name.
+    """
+    tables = extract.tables if extract else ()
+    require_no_hidden(tables)
+    for place, replicat in replicats.items():
+        maps = replicat.maps if replicat else ()
+        require_no_hidden(maps)
+        require_known_columns(tables, maps)
+        every: list[TableParameter | MapParameter] = [*tables, *maps]
+        says: dict[str, list[TableParameter | MapParameter]] = {
+            "restrict": [one for one in every if one.condition or one.ignore],
+            "column_properties": [
+                *(one for one in tables if columns_by_table(one)),
+                *(one for one in maps if columns_by_map(one)),
+            ],
+            "target_tables": [one for one in maps if target_table_by_map(one)],
+            "conflicts": [one for one in maps if conflicts_by_map(one)],
+        }
+        for key, found in says.items():
+            for number, one in enumerate(sections[key]):
+                if found and (not one.targets or place in one.targets):
+                    raise ValueError(
+                        f"{key}[{number}] is for target {place}, and so are options of {found[0].label}: say it in"
+                        " one place, as an option of TABLE or MAP"
+                    )
 
 
 def require_known_columns(tables: Iterable[TableParameter], maps: Iterable[MapParameter]) -> None:

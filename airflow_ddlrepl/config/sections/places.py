@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
@@ -11,6 +12,7 @@ from airflow_ddlrepl.config.base.name_pattern import any_matches
 from airflow_ddlrepl.config.base.section import Bytes, Seconds, Section, TablePattern
 from airflow_ddlrepl.config.goldengate.extract import ExtractParameters
 from airflow_ddlrepl.config.goldengate.replicat import ReplicatParameters
+from airflow_ddlrepl.config.goldengate.several_targets import most_targets
 from airflow_ddlrepl.config.sections.adapt_actions import Action
 from airflow_ddlrepl.config.sections.policies import DdlCapture, ExistingTables, OnError, ReplicaIdentity
 from airflow_ddlrepl.config.sections.rule_sets import RuleSets
@@ -62,6 +64,22 @@ class Source(Section):
     def wants(self, name: TableName) -> bool:
         """Return whether `tables` matches the table and `exclude` does not."""
         return any_matches(self.tables, name) and not any_matches(self.exclude, name)
+
+
+def named_in_file(target: str) -> str:
+    """Return the name that the channel file gives a target: of `site.2`, the second TARGET of tables, it is `site`."""
+    return target.partition(".")[0]
+
+
+def is_further(target: str) -> bool:
+    """Is a target in the same database as one of the channel file, for the second TARGET of tables or a later one?"""
+    return "." in target
+
+
+def beside(target: str, places: Iterable[Place]) -> tuple[str, ...]:
+    """Return the names of the others that are in a target's database for other TARGETs of tables."""
+    own = named_in_file(target)
+    return tuple(one.name for one in places if one.name != target and named_in_file(one.name) == own)
 
 
 class Place(Section):
@@ -116,6 +134,27 @@ class Target(Place):
                     raise ValueError(f"{key} is not for a target with replicat: {_BY_REPLICAT[key]}")
         return self
 
+
+def _with_further_targets(target: Target) -> tuple[Target, ...]:
+    """Return a target, and for the second TARGET of tables, and each later one, a target in the same database.
+
+    Each has its own tables, and its own position in the log.
+    """
+    replicat = target.replicat
+    most = most_targets(replicat.maps) if replicat is not None else 1
+    if replicat is None or most < 2:
+        return (target,)
+    parts = ({"replicat": replicat.for_nth_target(number)} for number in range(1, most + 1))
+    first, *others = (target.model_copy(update=part) for part in parts)
+    further = (one.model_copy(update={"name": f"{one.name}.{number}"}) for number, one in enumerate(others, 2))
+    return (first, *further)
+
+
+Targets = Annotated[
+    tuple[Target, ...],
+    AfterValidator(lambda value: tuple(one for target in value for one in _with_further_targets(target))),
+]
+"""The targets of a channel file, with those that are added for further TARGETs of tables."""
 
 _BY_REPLICAT = {
     "schemas": "its `maps` give tables their names",

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from airflow_ddlrepl.config.base.conflict_answers import ConflictAnswers
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.config.sections.mapped_rows import needs_old_rows
+from airflow_ddlrepl.config.sections.places import is_further
 
 
 def discards(channel: Channel) -> bool:
@@ -68,7 +69,8 @@ class Scope:
         ]
         extract = channel.source.extract
         tables = extract.tables if extract else ()
-        maps = [one for place in channel.targets if place.replicat for one in place.replicat.maps]
+        places = [one for one in channel.targets if not is_further(one.name)]
+        maps = [one for place in places if place.replicat for one in place.replicat.maps]
         listed = [Whole(one.table) for one in tables if needs_old_rows(one) or (extract and extract.add_trandata)]
         listed += [Whole(one.source) for one in maps if needs_old_rows(one)]
         histories = [Whole(table) for one in channel.target_tables if one.needs_old_rows for table in one.tables]

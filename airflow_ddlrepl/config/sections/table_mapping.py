@@ -31,6 +31,7 @@ from airflow_ddlrepl.config.hvr.action_text import (
     Parameters,
     read_action,
 )
+from airflow_ddlrepl.config.sections.places import named_in_file
 from airflow_ddlrepl.model.names import TableName
 
 PROPERTIES = ("column_properties", "table_properties", "restrict", "transform", "target_tables", "conflicts")
@@ -65,7 +66,8 @@ class Property(Section):
 
     def applies_to(self, target: str, table: TableName) -> bool:
         """Return whether the setting is for this table, by its name at the source, at this target."""
-        return (not self.targets or target in self.targets) and any(matches_name(p, table) for p in self.tables)
+        is_there = not self.targets or named_in_file(target) in self.targets
+        return is_there and any(matches_name(pattern, table) for pattern in self.tables)
 
 
 def possible_name(name: str) -> str:

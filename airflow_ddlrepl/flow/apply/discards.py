@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from airflow_ddlrepl.adapt.plan_model import Omission
 from airflow_ddlrepl.adapt.program.program import Discarded, Program
 from airflow_ddlrepl.config.base.row_kind import IGNORED, RowKind
+from airflow_ddlrepl.config.goldengate.replicat import NO_FURTHER_TARGET
 from airflow_ddlrepl.config.sections.table_mapping import ignored_in
 from airflow_ddlrepl.engines.target_state import RecordAt, StagedSlice
 from airflow_ddlrepl.flow.apply.pending_log import PendingLog
@@ -63,6 +64,8 @@ def discarded(
     """
     found = Found()
     for one in program.discarded:
+        if one.why == NO_FURTHER_TARGET and one.table_id not in ahead.table_states:
+            continue
         if not one.is_captured:
             found.record(one)
             continue
@@ -121,6 +124,8 @@ def _nowhere(
         ):
             name = TableName(of_it[-1].schema, of_it[-1].name)
             why = decide(client, name, ChangeKind.DML).why or NOT_THERE
+            if why == NO_FURTHER_TARGET:
+                continue
             yield Discarded(table_id, ChangeKind.DML, name, low, high, why)
 
 

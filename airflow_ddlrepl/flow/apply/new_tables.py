@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from airflow_ddlrepl.adapt.policy import Policy, makes_two_of_rename, policy_at
+from airflow_ddlrepl.config.sections.places import beside
 from airflow_ddlrepl.engines.target import ServerFacts
 from airflow_ddlrepl.flow.mapping.existing_tables import refuse_foreign
+from airflow_ddlrepl.flow.mapping.tables import same_name
 from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.model.change import Event, why_ignored
 from airflow_ddlrepl.model.table import Table
@@ -50,9 +52,17 @@ def is_renamed(run: RunContext, target: str, other: TableState, new: Table, know
 def refuse_occupied(run: RunContext, target: str, present: ServerFacts, ours: Iterable[TableState], new: Table) -> None:
     """Raise Unsupported where a table with rows that the channel did not write has a new table's name.
 
+    Also ADP-146 where another table's second TARGET, or a later one, has that name.
     present: what the server there has. ours: the channel's tables there.
     """
     place = run.channel.target(target)
     name = run.channel.target_name(target, new.name)
-    if all(one.name != name for one in ours):
-        refuse_foreign(place, present, name, new.name)
+    if any(one.name == name for one in ours):
+        return
+    for other in beside(target, run.channel.targets):
+        state = run.target(other).find_state()
+        for one in state.table_states.values() if state is not None else ():
+            if one.name == name and one.table_id != new.id:
+                source = run.repository.latest_revisions(run.channel.name)[one.table_id].table
+                raise same_name(name, source.name if source is not None else one.name, new.name)
+    refuse_foreign(place, present, name, new.name)

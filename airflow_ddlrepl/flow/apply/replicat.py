@@ -11,7 +11,7 @@ from airflow_ddlrepl.adapt.plan_model import Omission, Step, StepKind, TablePlan
 from airflow_ddlrepl.adapt.target_facts import Refusal
 from airflow_ddlrepl.config.goldengate.clauses import DdlScope
 from airflow_ddlrepl.config.goldengate.mapping import target_of
-from airflow_ddlrepl.config.goldengate.replicat import ReplicatParameters
+from airflow_ddlrepl.config.goldengate.replicat import NO_FURTHER_TARGET, ReplicatParameters
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.errors import AlterRefused
 from airflow_ddlrepl.flow.run.context import RunContext, log
@@ -20,6 +20,7 @@ from airflow_ddlrepl.goldengate.replicat.events import Replicated, replicated
 from airflow_ddlrepl.model.change import Event
 from airflow_ddlrepl.model.position import LogKey, Position
 from airflow_ddlrepl.model.record import StatementDiscarded
+from airflow_ddlrepl.model.table_state import TableState
 
 _EXHAUSTED = 2**31
 _PASSED_OVER = (Handling.IGNORE, Handling.DISCARD)
@@ -55,7 +56,8 @@ class TargetReplicat:
         known = self._known.get(event.key)
         names = [*(table.name for table in event.tables), *(name for _, name in event.dropped)]
         is_mapped = known is None or known.record.scope is DdlScope.MAPPED
-        return not is_mapped and not any(target_of(name, self.parameters) for name in names)
+        is_further = self.parameters.is_further
+        return not (is_mapped or is_further or any(target_of(name, self.parameters) for name in names))
 
     def answer(self, at: LogKey, code: str, tries: int) -> Answer | None:
         """Return how to go on behind a statement that the target has refused; None: no statement was evaluated there.
@@ -105,10 +107,11 @@ def code_of(error: AlterRefused) -> str:
     return error.sqlstate or error.code
 
 
-def with_discard(found: TablePlan, event: Event, replicat: TargetReplicat) -> TablePlan:
+def with_discard(found: TablePlan, before: TableState | None, event: Event, replicat: TargetReplicat) -> TablePlan:
     """Return the plan of a table with a warning that a statement is discarded, also where no shape would change."""
     is_ours = event.discarded and replicat.statement(event) is not None
-    if not is_ours or any(step.omits is Omission.CHANGE for step in found.steps):
+    is_elsewhere = before is None and event.discarded == NO_FURTHER_TARGET
+    if not is_ours or is_elsewhere or any(step.omits is Omission.CHANGE for step in found.steps):
         return found
     step = Step(StepKind.WARN, f"{event.tag}: {event.discarded}", policy=event.discarded, omits=Omission.CHANGE)
     return replace(found, steps=(*found.steps, step))

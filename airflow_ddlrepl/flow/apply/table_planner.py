@@ -101,7 +101,7 @@ class _Planner:
             if is_returning(event) and (taken := _returned(self, before, new, event, table_states)) is not None:
                 return taken
             found = self._plan(before, new, event, table_states, reload)
-            found = with_discard(found, event, self.replicat) if self.replicat else found
+            found = with_discard(found, before, event, self.replicat) if self.replicat else found
             is_there = new is None and before is not None and any(t.id == before.table_id for t in event.tables)
             return left_behind(found) if is_there else found
         except Unsupported as error:
@@ -199,7 +199,7 @@ class _Planner:
         for table, parent in family:
             require_like_parent(channel, self.target, table, parent)
             require_one_way(channel, (table, *((parent,) if parent else ())))
-        require_one_target(channel, self.target, new.name)
+        require_one_target(channel, self.target, new)
         name = channel.target_name(self.target, new.name)
         for other in table_states.values() if before is None else ():
             is_ours = other.name == name and other.table_id != new.id and other.state is not TableStatus.ORPHANED

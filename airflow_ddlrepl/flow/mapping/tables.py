@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Protocol
 
 from airflow_ddlrepl.adapt.plan_model import Step, StepKind, TablePlan
 from airflow_ddlrepl.adapt.policy import policy_at
 from airflow_ddlrepl.config.goldengate.dialect import Dialect
-from airflow_ddlrepl.config.goldengate.mapping import targets_of
+from airflow_ddlrepl.config.goldengate.mapping import all_targets_of
 from airflow_ddlrepl.config.sections.channel import Channel
+from airflow_ddlrepl.config.sections.places import beside, named_in_file
 from airflow_ddlrepl.config.sections.target_tables import settings_of, target_table_in
 from airflow_ddlrepl.ddl.sql.statement import Evidence
 from airflow_ddlrepl.errors import Unsupported
@@ -148,7 +149,7 @@ def require_like_parent(channel: Channel, target: str, table: Table, parent: Tab
         )
 
 
-def require_possible(channel: Channel, target: str, tables: Iterable[Table]) -> None:
+def require_possible(channel: Channel, target: str, tables: Collection[Table]) -> None:
     """Raise unless the target can have these tables as the file says.
      Raises what `transform.columns.target_shape`, `conditions_at` and `transform_at` raise, Unsupported ADP-145 and
     ADP-149 for a partition that would be unlike its partitioned table, ADP-146 for two tables of one name, and what
@@ -158,7 +159,7 @@ def require_possible(channel: Channel, target: str, tables: Iterable[Table]) -> 
     by_id = {table.id: table for table in tables if decide(client, table.name, ChangeKind.TABLE).is_taken}
     known: dict[TableName, TableName] = {}
     for table in by_id.values():
-        require_one_target(channel, target, table.name)
+        require_one_target(channel, target, table)
         seen_at(channel, target, table)
         conditions_at(channel, target, table)
         transform_at(channel, target, table)
@@ -167,20 +168,38 @@ def require_possible(channel: Channel, target: str, tables: Iterable[Table]) -> 
         if name in known:
             raise same_name(name, known[name], table.name)
         known[name] = table.name
+    for other in beside(target, channel.targets):
+        for table in tables:
+            name, client = channel.target_name(other, table.name), client_at(channel, other)
+            if name in known and decide(client, table.name, ChangeKind.TABLE).is_taken:
+                raise same_name(name, known[name], table.name)
 
 
-def require_one_target(channel: Channel, target: str, name: TableName) -> None:
-    """Raise Unsupported ADP-180 for a table that MAP parameters of a target's Replicat give several names there."""
+def require_one_target(channel: Channel, target: str, table: Table) -> None:
+    """Raise Unsupported ADP-180 for a table that a target's MAP parameters give more names than it can have there.
+
+    A replay has one table of each; a channel's target has others beside it for further TARGETs, but types of the
+    source's, which a table there would share with the first one, can't be altered twice.
+    """
     replicat = channel.target(target).replicat
-    names = targets_of(name, replicat, Dialect.POSTGRES) if replicat is not None else ()
-    if len(names) > 1:
-        raise Unsupported(
-            f"at target {target} MAP makes several tables of {name}: {', '.join(map(str, names))}",
-            code="ADP-180",
-            table=name,
-            hint="write one MAP for it, or name it in `exclude` (MAPEXCLUDE) of replicat; another target in the channel"
-            " file, with another database, may have the other MAP",
-        )
+    names = all_targets_of(table.name, replicat, Dialect.POSTGRES) if replicat is not None else ()
+    if len(names) < 2 or replicat is None:
+        return
+    why, hint = "", "write one MAP for it, or name it in `exclude` (MAPEXCLUDE) of replicat"
+    most = len(names) if channel.is_replay(target) else 1 + len(beside(target, channel.targets))
+    if not replicat.nth_target or len(names) > most:
+        hint += "; a replay has one table of each, and a name in upper case stands in double quotes in MAP"
+    elif table.types:
+        why = f"; they would share the type {table.types[0].schema}.{table.types[0].name}"
+        hint += "; another target in the channel file, with another database, may have the other MAP"
+    else:
+        return
+    raise Unsupported(
+        f"at {named_in_file(target)} MAP makes several tables of {table.name}: {', '.join(map(str, names))}{why}",
+        code="ADP-180",
+        table=table.name,
+        hint=hint,
+    )
 
 
 def same_name(at_target: TableName, one: TableName, other: TableName) -> Unsupported:

@@ -8,7 +8,7 @@ from functools import cached_property
 
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.config.sections.location import resolve
-from airflow_ddlrepl.config.sections.places import Target
+from airflow_ddlrepl.config.sections.places import Target, named_in_file
 from airflow_ddlrepl.engines import engine
 from airflow_ddlrepl.engines.target import Target as TargetPort
 from airflow_ddlrepl.errors import ConfigError, DdlReplError, TargetError, Unreachable
@@ -77,13 +77,14 @@ class ChannelTargets:
     def _require_own_database(self, name: str) -> None:
         """Raise TargetError TGT-105 when another target of the channel is the same database.
 
-        It knows one position of a channel: what one target has got, the other would be taken to have.
+        It knows one position of a channel: what one target has got, the other would be taken to have. Those for further
+        TARGETs of tables have their own.
         """
         if len(self.channel.targets) == 1 or name in self._databases:
             return
-        found = self.connected(name).database()
-        if found in self._databases.values():
-            other = next(known for known, there in self._databases.items() if there == found)
+        found, own = self.connected(name).database(), named_in_file(name)
+        other = next((k for k, there in self._databases.items() if there == found and named_in_file(k) != own), None)
+        if other is not None:
             raise TargetError(
                 f"targets {other} and {name} are one database",
                 code="TGT-105",

@@ -10,6 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 
 from airflow_ddlrepl.config.sections.location import redact
+from airflow_ddlrepl.config.sections.places import is_further
 from airflow_ddlrepl.engines.sequences import SequencePlan, SequencesWritten, TrackedSequence
 from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.flow.run.context import RunContext, log
@@ -36,6 +37,8 @@ def planned(run: RunContext, target: str, source: SequenceCatalog, headroom: int
 
     headroom: None: as the channel file says. Raises Unsupported ADP-166 for a kind of target without sequences.
     """
+    if is_further(target):  # sequences, which MAP does not name, are with the first TARGET of tables
+        return PlannedSequences()
     place = run.target(target)
     known = place.sequences.tracked()
     tables = place.state().table_states

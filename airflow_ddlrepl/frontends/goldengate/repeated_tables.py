@@ -33,8 +33,8 @@ def _names(entries: Sequence[TableParameter | MapParameter]) -> Iterator[Repeate
         if name is None or not isinstance(one, MapParameter):
             continue
         target = mapped(name, one, Dialect.POSTGRES)
-        if targets.setdefault(name, target) != target:
-            why = "is its target before, too: each TARGET of a table needs a target of its own in the channel"
-            yield number, Fate.ATTENTION, f"{targets[name]} {why}"
-        elif sources.setdefault(target, name) != name:
+        if sources.setdefault(target, name) != name:
             yield number, Fate.REFUSED, f"{sources[target]} goes to {target}, too: two tables can't be one"
+        elif targets.setdefault(name, target) != target:
+            why = "is its target before, too: the channel has a target of its own for the second, NAME.2"
+            yield number, Fate.ATTENTION, f"{targets[name]} {why} (docs/goldengate.md)"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from airflow_ddlrepl.config.goldengate.replicat import ReplicatParameters
+from airflow_ddlrepl.config.goldengate.replicat import NO_FURTHER_TARGET, ReplicatParameters
 from airflow_ddlrepl.goldengate.event_record import record_of
 from airflow_ddlrepl.goldengate.record import DISCARDED, Record
 from airflow_ddlrepl.goldengate.replicat.pipeline import replicate, replicate_each
@@ -28,6 +28,8 @@ def replicated(event: Event, parameters: ReplicatParameters) -> Replicated | Non
         return None
     record = record_of(event)
     found = replicate_each(record, parameters)
+    if not found:
+        return Replicated(record, NO_FURTHER_TARGET)
     why = next((f"Replicat discards it: {one.why}" for one in found if one.outcome is DISCARDED), "")
-    whole = found[0] if len(found) == 1 else next(replicate(record, parameters))
+    whole = found[0] if len(found) == 1 else next(replicate(record, parameters), found[0])
     return Replicated(whole.record, why)

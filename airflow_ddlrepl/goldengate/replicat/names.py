@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from airflow_ddlrepl.config.goldengate.dialect import Dialect
-from airflow_ddlrepl.config.goldengate.mapping import targets_of
+from airflow_ddlrepl.config.goldengate.mapping import all_targets_of
 from airflow_ddlrepl.config.goldengate.replicat import ReplicatParameters
 from airflow_ddlrepl.goldengate.record import Record
 from airflow_ddlrepl.goldengate.statement.mentions import mentioned_in
@@ -33,7 +33,9 @@ def with_base(record: Record, target: TableName, parameters: ReplicatParameters)
     else:
         changes += [Change(place, target) for place in reading.objects[:1]]
     own = {(change.place.start, change.place.end) for change in changes}
-    others = (place for place in mentioned_in(record.text, record.dialect) if (place.start, place.end) not in own)
+    listed = () if reading.is_rename or reading.object_type in WITH_BASE else reading.objects[1:]
+    places = (*listed, *mentioned_in(record.text, record.dialect))
+    others = (place for place in places if (place.start, place.end) not in own)
     return with_names(record.text, [*changes, *_others(others, record, parameters)], record.dialect)
 
 
@@ -54,19 +56,25 @@ def derived_target(record: Record, parameters: ReplicatParameters) -> TableName 
     """
     if record.derived is None or record.target is None:
         return None
-    own = targets_of(record.derived, parameters, record.dialect)
+    own = all_targets_of(record.derived, parameters, record.dialect)
     if own:
-        return next((name for name in own if name.schema == record.target.schema), own[0])
+        return _nearest(own, record, parameters)
     return TableName(record.target.schema, record.derived.name)
 
 
 def _others(places: Iterator[Named], record: Record, parameters: ReplicatParameters) -> Iterator[Change]:
-    """Yield the changes of names that MAP lists; of several targets the one in the base object's schema."""
+    """Yield the changes of names that MAP lists."""
     for place in places:
-        names = targets_of(TableName(place.schema or record.schema, place.name), parameters, record.dialect)
+        names = all_targets_of(TableName(place.schema or record.schema, place.name), parameters, record.dialect)
         if names:
-            best = next((n for n in names if record.target and n.schema == record.target.schema), names[0])
-            yield Change(place, best)
+            yield Change(place, _nearest(names, record, parameters))
+
+
+def _nearest(names: Sequence[TableName], record: Record, parameters: ReplicatParameters) -> TableName:
+    """Return the one of an object's several targets that goes with the base object's: as the nth, or in its schema."""
+    if 0 < parameters.nth_target <= len(names):
+        return names[parameters.nth_target - 1]
+    return next((name for name in names if record.target and name.schema == record.target.schema), names[0])
 
 
 def _has_schema(text: str, place: Named) -> bool:

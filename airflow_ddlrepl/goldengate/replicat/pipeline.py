@@ -40,11 +40,14 @@ CHECK_ERROR, FIND_RULE, HANDLE = "check for an error", "find DDLERROR rule", "ha
 
 
 def replicate(record: Record, parameters: ReplicatParameters) -> Iterator[Evaluation]:
-    """Yield the evaluation of a statement of the trail for each target that MAP gives its base object; at least one."""
+    """Yield the evaluation of a statement of the trail for each target that MAP gives its base object; at least one.
+
+    With parameters for a further TARGET statements are evaluated whose base object has one, and no others.
+    """
     reading = read(record.raw, record.dialect)
     base, _ = base_and_derived(reading, record.schema, record.known_base)
     targets = targets_of(base, parameters, record.dialect) if base is not None else ()
-    for target in targets or (None,):
+    for target in targets or (() if parameters.is_further else (None,)):
         yield evaluate(record if target == record.target else record._replace(target=target), parameters, STAGES)
 
 

@@ -130,6 +130,7 @@ def test_a_statement_that_can_not_be_run_is_one_for_default(make: Make, database
 
 @pytest.mark.req("GG-R-34")
 def test_a_table_that_exists_already(make: Make, databases: Any) -> None:
+    """The key of a rule is PostgreSQL's SQLSTATE, which the server gives: other systems are no targets of a channel."""
     made = replicat(make, databases, errors=[{"error": "42P07", "action": "IGNORE"}])
     made.at_target("CREATE TABLE bk.bak_new (id int PRIMARY KEY)", "INSERT INTO bk.bak_new VALUES (7)")
     made.at_source("CREATE TABLE hr.new (id int PRIMARY KEY)", "INSERT INTO hr.new VALUES (1)")

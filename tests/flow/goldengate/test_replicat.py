@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from airflow_ddlrepl.errors import DdlReplError
 from tests.support.replayable import HORIZON, captured, read
 from tests.support.replica import Make, Replica, may_differ
 from tests.support.replicating import MAPS, columns, replicat
@@ -31,12 +30,6 @@ def test_rows_of_mapped_tables_alone_go_there_under_the_target_s_names(make: Mak
         "hr.tmp: no MAP of the target's replicat lists the table": 1,
         "public.other: no MAP of the target's replicat lists the table": 1,
     }
-
-
-def test_several_targets_of_a_table_are_refused(make: Make, databases: Any) -> None:
-    maps = [*MAPS, {"source": "hr.pay", "target": "bk.second"}]
-    with pytest.raises(DdlReplError, match=r"ADP-180: .*several tables of hr.pay: bk.bak_pay, bk.second"):
-        replicat(make, databases, maps=maps)
 
 
 def test_statements_run_between_the_rows_with_the_target_s_names(make: Make, databases: Any) -> None:
