@@ -10,6 +10,7 @@ import pytest
 from airflow_ddlrepl import flow
 from airflow_ddlrepl.errors import ApplyError
 from tests.flow.streams.streams_channel import StreamsChannel, streams_channel
+from tests.support.crashing import die
 from tests.support.refusing import ask
 from tests.support.replica import BOTH, run
 
@@ -227,3 +228,21 @@ def test_a_table_of_triggers_that_comes_later_is_loaded(databases: Any, tmp_path
     cycle(channel)
     cycle(channel, "INSERT INTO hr.later VALUES (2)", "INSERT INTO hr.t VALUES (2)")
     assert same(databases, "hr.later", "hr.t")
+
+
+@pytest.mark.parametrize("point", ["instantiate.copied", "instantiate.committed", "apply.transaction"])
+def test_a_cycle_that_is_killed_while_tables_join_is_made_up_for_by_the_next(
+    point: str, databases: Any, tmp_path: Path
+) -> None:
+    """One table comes by its DDL, one with the rows that it had."""
+    ddl = schema(APPLY, include_ddl=True)
+    channel = begun(databases, tmp_path, schema(CAPTURE, include_ddl=True), ddl)
+    channel.at_source(
+        "CREATE TABLE hr.copy AS SELECT * FROM hr.u",
+        "CREATE TABLE hr.later (id int PRIMARY KEY)",
+        "INSERT INTO hr.later VALUES (1)",
+        "INSERT INTO hr.copy VALUES (8, 8)",
+    )
+    die("replicate", channel.file, point)
+    cycle(channel, "INSERT INTO hr.later VALUES (2)", "DELETE FROM hr.copy WHERE id = 1")
+    assert same(databases, "hr.copy", "hr.later", "hr.t", "hr.u") and lacking(channel) == []
