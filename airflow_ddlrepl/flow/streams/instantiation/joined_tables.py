@@ -7,6 +7,7 @@ loads it. What can't be loaded without taking rows of the target's own away is t
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -28,6 +29,7 @@ from airflow_ddlrepl.model.change import Event, EventKind, why_ignored
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.revision import Origin, Revision
+from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.queues.ddl_lcrs import ddl_lcrs
 from airflow_ddlrepl.queues.insert_route import table_of
 from airflow_ddlrepl.streams.rules.apply_settings import Instantiation as Applied
@@ -42,6 +44,8 @@ def bring_joined_tables(process: ApplyProcess) -> Instantiated:
     return _Joining(process).run()
 
 
+_OTHER_TABLE = "another table has its name since then, and the target has the rows of the former one"
+REPLACED = "tables that another one has replaced: "
 OTHER_RULES = "the rules that take its rows have changed, and those of before are as the earlier rules left them"
 
 
@@ -49,7 +53,7 @@ OTHER_RULES = "the rules that take its rows have changed, and those of before ar
 class Lacking:
     """A target may lack rows of a table of the source: those from before a position.
 
-    why: in words. is_late: the log lacks them, for the table was not published then.
+    why: in words. is_late: they came to lack since the table was loaded.
     """
 
     name: TableName
@@ -88,7 +92,12 @@ def lacking(process: ApplyProcess) -> list[Lacking]:
         if is_left(name, at)
     ]
     changed = [Lacking(name, Position(at), OTHER_RULES) for name, at in known(CHANGED).items() if is_left(name, at)]
-    return found + changed
+    replaced = [
+        Lacking(name, Position(at), _OTHER_TABLE, is_late=True)
+        for name, at in known(REPLACED).items()
+        if is_left(name, at)
+    ]
+    return found + changed + replaced
 
 
 class _Joining:
@@ -168,16 +177,27 @@ class _Joining:
         transaction.instantiate(self._client.name, [Applied(database, *name, scn) for name in sorted(queued)])
 
     def _note_lacking(self, known: Known) -> None:
-        """Write which tables, that the target has got, have come into the log again without some of their rows."""
-        database = self._clients.database
-        found = [
-            Applied(database, *table.name, at)
-            for table in self._work.tables
-            if table.name in known.tables and (at := self._filled.get(table.id)) is not None
-        ]
-        if found:
+        """Write which tables, that the target has got, have other rows in the source than the log says of them."""
+        tables = [table for table in self._work.tables if table.name in known.tables]
+        filled = {table.name: at for table in tables if (at := self._filled.get(table.id)) is not None}
+        replaced = {table.name: at for table in tables if (at := self._replaced(table)) is not None}
+        if filled or replaced:
             with self._process.writing() as session:
-                session.run(lambda transaction: transaction.instantiate(LACKING + self._client.name, found))
+                session.run(lambda transaction: self._note(transaction, {LACKING: filled, REPLACED: replaced}))
+
+    def _note(self, transaction: LcrTransaction, found: Mapping[str, Mapping[TableName, Position]]) -> None:
+        for kind, tables in found.items():
+            marks = [Applied(self._clients.database, *name, at) for name, at in tables.items()]
+            transaction.instantiate(kind + self._client.name, marks)
+
+    def _replaced(self, table: Table) -> Position | None:
+        """Return where a table has taken the name of another one, if no DDL that the client takes says so."""
+        if not self._events:
+            return None
+        arrival = self._arrivals.get(table.id)
+        if arrival is None or table.name not in self._given_up or arrival.key.lsn < self._begins:
+            return None
+        return None if arrival.key.lsn in self._delivered.get(table.id, ()) else Position(arrival.key.lsn)
 
     @cached_property
     def _revisions(self) -> Mapping[int, Sequence[Revision]]:
@@ -197,6 +217,13 @@ class _Joining:
             if arrival is not None:
                 found[number] = arrival
         return found
+
+    @cached_property
+    def _given_up(self) -> Collection[TableName]:
+        """Return the names that tables had until they were dropped or renamed."""
+        pairs = (pair for revisions in self._revisions.values() for pair in itertools.pairwise(revisions))
+        names = ((a.table.name if a.table else None, b.table.name if b.table else None) for a, b in pairs)
+        return {former for former, later in names if former is not None and former != later}
 
     @cached_property
     def _waiting(self) -> Sequence[tuple[Feed, Position | None]]:

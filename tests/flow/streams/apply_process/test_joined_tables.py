@@ -92,6 +92,27 @@ def test_a_table_that_the_target_has_is_told_by_the_run_and_the_status(databases
     assert same(databases, "hr.u") and lacking(channel) == []
 
 
+@BOTH
+def test_a_table_that_another_one_replaces_is_told_by_each_run_and_the_status(databases: Any, tmp_path: Path) -> None:
+    channel = begun(databases, tmp_path, schema(CAPTURE), schema(APPLY))
+    again = ("DROP TABLE hr.t", TABLES[3], "INSERT INTO hr.t VALUES (7, 7)")
+    for done in (cycle(channel, *again), cycle(channel, "INSERT INTO hr.t VALUES (8, 8)")):
+        assert [one for one in done.warnings if "hr.t may lack rows" in one and "another table has its name" in one]
+    assert ask(databases.target, "TABLE hr.t ORDER BY 1") == [(1, 1), (7, 7), (8, 8)]
+    assert lacking(channel) == ["hr.t"]
+    run(databases.target, "DROP TABLE hr.t")
+    channel.activate(load=True)
+    assert same(databases, "hr.t") and lacking(channel) == []
+    assert not cycle(channel, "INSERT INTO hr.t VALUES (9, 9)").warnings and same(databases, "hr.t")
+
+
+def test_a_table_that_ddl_replaces_lacks_nothing(databases: Any, tmp_path: Path) -> None:
+    channel = begun(databases, tmp_path, schema(CAPTURE, include_ddl=True), schema(APPLY, include_ddl=True))
+    cycle(channel, "DROP TABLE hr.t", TABLES[3], "INSERT INTO hr.t VALUES (7, 7)")
+    cycle(channel, "ALTER TABLE hr.t RENAME TO former", TABLES[3], "INSERT INTO hr.t VALUES (8, 8)")
+    assert same(databases, "hr.t", "hr.former") and lacking(channel) == []
+
+
 def test_a_person_says_what_a_table_of_the_target_has(databases: Any, tmp_path: Path) -> None:
     channel = begun(databases, tmp_path, table(CAPTURE, "hr.t"), table(APPLY, "hr.t"))
     run(databases.target, TABLES[4], TABLES[6])
