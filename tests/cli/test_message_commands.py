@@ -90,5 +90,5 @@ def test_check_says_that_queues_hold_what_a_messaging_client_hides(run: Run, tmp
     for calls, is_told in (((), False), ((hide,), True)):
         outcome = run("check", streams_channel(*place, *calls).file)
         assert outcome.code == Exit.DONE
-        told = "rule dml transforms at messaging client c: queue q, and all queues before it, hold what it hides"
-        assert (told in outcome.out) is is_told
+        assert ("rule dml transforms at messaging client c: " in outcome.out) is is_told
+        assert ("queue q and all queues before it hold them" in outcome.out) is is_told
