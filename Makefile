@@ -51,7 +51,7 @@ test-thorough: setup setup-pg15 setup-chromium ## the other tests: further cases
 	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist loadgroup --durations=20 -m thorough
 
 unit: setup ## the tests that start no server and no process of Airflow or Spark: about a minute
-	$(BIN)/python -m pytest -n $(UNIT_WORKERS) --dist loadgroup -m "not server and not thorough" -q
+	$(BIN)/python -m pytest -n $(UNIT_WORKERS) --dist loadgroup -m "not server and not thorough" --hypothesis-profile=quick -q
 
 test-readme: setup ## the README's way into Airflow, with a wheel that pip installs with all that it needs; minutes
 	DDLREPL_FRESH_INSTALL=1 $(BIN)/python -m pytest -n 0 tests/airflow/test_readme.py

@@ -56,6 +56,7 @@ class Databases:
 
 
 settings.register_profile("tests", deadline=None)  # no test asserts a time: a machine may be busy
+settings.register_profile("quick", parent=settings.get_profile("tests"), max_examples=15)  # `make unit`
 settings.load_profile("tests")
 SERVERS = {"private_server", "pg18", "pg15", "databases", "spark", "runner", "airflow_database"}
 """A test that has one of these fixtures, if only through another one, starts a server: it is marked `server`."""
@@ -69,6 +70,7 @@ THOROUGH = (
     "tests/airflow/test_forked.py",
     "tests/airflow/test_local_app.py",
     "tests/airflow/test_new_target.py",
+    "tests/airflow/test_provider.py::test_airflow_offers_the_commands_of_ddlrepl",
     "tests/airflow/test_readme.py",
     "tests/airflow/test_standalone.py",
     "tests/airflow/test_ui.py",

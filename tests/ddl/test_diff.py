@@ -93,7 +93,7 @@ def computed(draw: st.DrawFn) -> Table:
 
 
 @given(computed(), computed())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=3 * settings().max_examples)
 def test_expressions_have_their_columns_at_every_step(old: Table, new: Table) -> None:
     """What PostgreSQL demands: none is dropped, retyped or computed that another one is computed from."""
     shape = old

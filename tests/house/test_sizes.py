@@ -8,6 +8,9 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+import pytest
+
+pytestmark = pytest.mark.xdist_group("sizes")  # one process reads the modules
 ROOT = Path(__file__).parents[2]
 MOST_MODULES, MOST_LINES, MOST_PARAMETERS, MOST_CLASS_LINES = 16, 60, 7, 200
 MIGRATIONS = ROOT / "airflow_ddlrepl" / "repository" / "migrations"

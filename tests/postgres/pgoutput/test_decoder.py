@@ -151,7 +151,7 @@ def changes(draw: st.DrawFn) -> tuple[int, str, list[Any] | None, list[Any] | No
     st.lists(st.integers(0, 200), max_size=5),
     st.booleans(),
 )
-@settings(max_examples=150)
+@settings(max_examples=settings().max_examples * 3 // 2)
 def test_rows_come_out_as_they_went_in_however_they_are_batched(
     log: list[list[tuple[int, str, list[Any] | None, list[Any] | None]]], cuts: list[int], binary: bool
 ) -> None:
