@@ -124,7 +124,7 @@ def test_a_target_that_does_not_follow_gets_other_rows_all_the_same(begin: Begin
     assert replica.rows("SELECT id, note FROM t") == [(3, None)]
     replica.at_source("UPDATE t SET region = 'US', remark = 'new' WHERE id = 1")
     replica.replicate()
-    assert replica.rows("SELECT id, note FROM t ORDER BY id") == [(1, "new"), (3, "far")]
+    assert replica.rows("SELECT id, note FROM t ORDER BY id") == [(1, None), (3, None)]
 
 
 def test_a_rename_of_the_table_brings_another_condition(begin: Begin) -> None:
