@@ -55,8 +55,9 @@ class Databases:
             self.server.drop_database(name)
 
 
+gc.disable()  # until everything is collected
 settings.register_profile("tests", deadline=None)  # no test asserts a time: a machine may be busy
-settings.register_profile("quick", parent=settings.get_profile("tests"), max_examples=15)  # `make unit`
+settings.register_profile("quick", parent=settings.get_profile("tests"), max_examples=5)  # `make unit`
 settings.load_profile("tests")
 SERVERS = {"private_server", "pg18", "pg15", "databases", "spark", "runner", "airflow_database"}
 """A test that has one of these fixtures, if only through another one, starts a server: it is marked `server`."""
@@ -67,6 +68,7 @@ THOROUGH = (
     "tests/airflow/test_airflow_connections.py",
     "tests/airflow/test_airflow_secrets.py",
     "tests/airflow/test_assets.py",
+    "tests/airflow/test_channel_page.py",
     "tests/airflow/test_forked.py",
     "tests/airflow/test_local_app.py",
     "tests/airflow/test_new_target.py",
@@ -88,6 +90,7 @@ THOROUGH = (
     "tests/spark/test_connect_server.py",
     "tests/spark/test_runner.py",
     "tests/spark/test_transform_worker.py",
+    "tests/spark/test_worker.py",
 )
 """These tests take minutes, and say of the whole what others say of its parts: they are marked `thorough`.
 
@@ -170,3 +173,4 @@ def databases(request: pytest.FixtureRequest) -> Iterator[Databases]:
 def pytest_collection_finish() -> None:
     """What is imported and collected stays to the end: the garbage collector need not go through it again and again."""
     gc.freeze()
+    gc.enable()

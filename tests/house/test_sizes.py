@@ -98,13 +98,17 @@ def trees() -> dict[str, ast.Module]:
 
 
 @cache
+def nodes() -> list[tuple[str, Function | ast.ClassDef]]:
+    found = ((name, node) for name, tree in trees().items() for node in ast.walk(tree))
+    return [(name, node) for name, node in found if isinstance(node, Function | ast.ClassDef)]
+
+
 def classes() -> list[tuple[str, ast.ClassDef]]:
-    return [(name, node) for name, tree in trees().items() for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+    return [(name, node) for name, node in nodes() if isinstance(node, ast.ClassDef)]
 
 
-@cache
 def definitions() -> list[tuple[str, Function]]:
-    return [(name, node) for name, tree in trees().items() for node in ast.walk(tree) if isinstance(node, Function)]
+    return [(name, node) for name, node in nodes() if isinstance(node, Function)]
 
 
 def length(node: Function | ast.ClassDef) -> int:

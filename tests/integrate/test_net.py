@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import settings
 
 from airflow_ddlrepl.integrate.equality import KeyColumn, canonical
 from airflow_ddlrepl.integrate.images import net_images
@@ -113,7 +114,7 @@ def merged(base: Row, row: Row) -> Row:
 @pytest.mark.parametrize("full", [False, True], ids=["key told", "whole row told"])
 def test_sets_give_what_single_changes_give(full: bool) -> None:
     types = dict.fromkeys(COLUMNS, pa.int64())
-    for seed in range(1600):
+    for seed in range(16 * settings().max_examples):
         source = Source(random.Random(f"{seed}{full}"), full)
         start = dict(source.rows)
         for _ in range(source.chance.randint(1, 25)):
@@ -128,7 +129,7 @@ def image(chance: random.Random) -> dict[str, float | None]:
 
 def test_keyless_rows_are_counted() -> None:
     types = {"x": pa.int64(), "f": pa.float64()}
-    for seed in range(400):
+    for seed in range(4 * settings().max_examples):
         chance = random.Random(seed)
         rows = [image(chance) for _ in range(chance.randint(0, 6))]
         start = Counter(map(str, rows))

@@ -54,7 +54,7 @@ def object_store() -> Iterator[str]:
         os.environ.pop(name) if value is None else os.environ.update({name: value})
 
 
-@pytest.fixture(params=["local", "s3"])
+@pytest.fixture(params=["local", pytest.param("s3", marks=pytest.mark.server)])
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "local":
         return tmp_path.as_uri()
