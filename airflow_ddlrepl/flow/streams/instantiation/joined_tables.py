@@ -11,6 +11,7 @@ import itertools
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
 from airflow_ddlrepl.engines.lcr_target import LcrTransaction
 from airflow_ddlrepl.flow.run.context import log
@@ -44,9 +45,31 @@ def bring_joined_tables(process: ApplyProcess) -> Instantiated:
     return _Joining(process).run()
 
 
-_OTHER_TABLE = "another table has its name since then, and the target has the rows of the former one"
+FILLED = "tables that came into the log with rows: "
 REPLACED = "tables that another one has replaced: "
-OTHER_RULES = "the rules that take its rows have changed, and those of before are as the earlier rules left them"
+
+
+class _Cause(NamedTuple):
+    """A cause is why a target may lack rows of tables that are stored as instantiations under a name of its own.
+
+    is_late: they came to lack since the table was loaded.
+    """
+
+    why: str
+    is_late: bool
+
+
+_CAUSES = {
+    LACKING: _Cause("the target had the table", is_late=False),
+    FILLED: _Cause("it was not published, and they are not in the log", is_late=True),
+    CHANGED: _Cause(
+        "the rules that take its rows have changed, and those of before are as the earlier rules left them",
+        is_late=False,
+    ),
+    REPLACED: _Cause(
+        "another table has its name since then, and the target has the rows of the former one", is_late=True
+    ),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,20 +107,12 @@ def lacking(process: ApplyProcess) -> list[Lacking]:
     def is_left(name: TableName, at: int) -> bool:
         return name in now and at > max(loaded.get(name, -1), work.given(name) or -1)
 
-    found = [
-        Lacking(name, Position(at), "the target had the table")
-        if at == loaded.get(name, -1) + 1
-        else Lacking(name, Position(at), "it was not published, and they are not in the log", is_late=True)
-        for name, at in known(LACKING).items()
+    return [
+        Lacking(name, Position(at), *cause)
+        for kind, cause in _CAUSES.items()
+        for name, at in known(kind).items()
         if is_left(name, at)
     ]
-    changed = [Lacking(name, Position(at), OTHER_RULES) for name, at in known(CHANGED).items() if is_left(name, at)]
-    replaced = [
-        Lacking(name, Position(at), _OTHER_TABLE, is_late=True)
-        for name, at in known(REPLACED).items()
-        if is_left(name, at)
-    ]
-    return found + changed + replaced
 
 
 class _Joining:
@@ -183,7 +198,7 @@ class _Joining:
         replaced = {table.name: at for table in tables if (at := self._replaced(table)) is not None}
         if filled or replaced:
             with self._process.writing() as session:
-                session.run(lambda transaction: self._note(transaction, {LACKING: filled, REPLACED: replaced}))
+                session.run(lambda transaction: self._note(transaction, {FILLED: filled, REPLACED: replaced}))
 
     def _note(self, transaction: LcrTransaction, found: Mapping[str, Mapping[TableName, Position]]) -> None:
         for kind, tables in found.items():
