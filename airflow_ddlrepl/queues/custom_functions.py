@@ -15,7 +15,7 @@ from airflow_ddlrepl.errors import RuleError
 from airflow_ddlrepl.queues.call_context import CallContext, called_by
 from airflow_ddlrepl.streams.messages import DdlLcr, Message, RowLcr, UserMessage
 from airflow_ddlrepl.streams.rules.client import Client
-from airflow_ddlrepl.streams.rules.function_use import FunctionCounts
+from airflow_ddlrepl.streams.rules.function_use import FunctionCounts, FunctionUse, uses
 
 MOST_MESSAGES = 1024
 """How many messages a function may give for one."""
@@ -43,6 +43,17 @@ class CustomFunctions:
     def of_client(self, client: Client, user: str) -> CustomFunctions:
         """Return the functions as a client calls them, which works as this user; its calls are counted from now on."""
         return replace(self, caller=CallContext(client.name, client.kind, user), counts=FunctionCounts())
+
+    @property
+    def user(self) -> str:
+        """Return the user that the caller works as; empty: nobody knows the caller."""
+        return self.caller.user if self.caller is not None else ""
+
+    @property
+    def uses(self) -> tuple[FunctionUse, ...]:
+        """Return which functions the caller has called so far."""
+        caller = self.caller
+        return uses(caller.client, caller.kind, caller.user, self.counts.to_json()) if caller is not None else ()
 
     def require(self, names: Iterable[str]) -> None:
         """Raise RuleError RUL-134 for the first name that is not listed, RUL-135 for one that can't be imported."""

@@ -40,7 +40,7 @@ class ClientRules:
 
     def stage(self, values: ChangeValues) -> ClientStage:
         """Return the client's stage. values: of the source's engine. Raises RuleError (RUL-134, RUL-135)."""
-        return ClientStage(self.client, self.database, values, self.functions, self.user)
+        return ClientStage(self.client, self.database, values, self.functions.of_client(self.client, self.user))
 
 
 class RuledWriter:
@@ -52,7 +52,6 @@ class RuledWriter:
     def __init__(self, writer: PartWriter, rules: ClientRules, values: ChangeValues) -> None:
         self._writer = writer
         self._stage = rules.stage(values)
-        self._user = rules.user
         self._shapes: dict[int, list[Table]] = {}
         self._discarded: dict[tuple[int, TableName], tuple[int, LogKey, int, int]] = {}
         self.learn(rules.tables)
@@ -87,7 +86,7 @@ class RuledWriter:
         if taken < table.num_rows:
             self._count(layout, table, table.num_rows - taken, facts)
         for one in left:
-            self._stage.steps.setdefault("enqueue", self._user)
+            self._stage.note("enqueue")
             for piece in one.rows.combine_chunks().to_batches():
                 self._writer.rows(one.layout, piece)
 
@@ -95,7 +94,7 @@ class RuledWriter:
         """Add a control record as the client leaves it. Raises RuleError (RUL-…) as `ClientStage.events` does."""
         for one in self._stage.events(event):
             if one.kind in CARRIED and not why_ignored(one):
-                self._stage.steps.setdefault("enqueue", self._user)
+                self._stage.note("enqueue")
             self._writer.event(one)
 
     def transactions(self, batch: pa.RecordBatch) -> None:

@@ -47,7 +47,7 @@ class ClientStage:
     database: the name of the source's database. discarded: rows that no rule has taken, by table. taken: how many
     rows of the last batch were. migrated: how many updates subset rules have made inserts or deletes of. scale: what
     numbers in a transaction are multiplied by, so that a function can give several messages for one. functions: as the
-    client calls them, with their counts. steps: of its work that were done, each with the user who has done it.
+    client calls them (`CustomFunctions.of_client`). steps: of its work that were done, with the user who has done each.
     """
 
     def __init__(
@@ -56,18 +56,15 @@ class ClientStage:
         database: str,
         values: ChangeValues,
         functions: CustomFunctions = NO_FUNCTIONS,
-        user: str = "",
     ) -> None:
-        """user: that the client works as."""
         client.require_ready()
         self.client = client
         self.database = database
         self.discarded: Counter[str] = Counter()
         self.taken = 0
         self.migrated = 0
-        self.functions = functions.of_client(client, user)
+        self.functions = functions
         self.steps: dict[str, str] = {}
-        self._user = user
         self._values = values
         self._evaluator = BatchEvaluator(client)
         rules = [one for rules in (client.positive, client.negative) if rules for one in rules.rules.values()]
@@ -92,7 +89,7 @@ class ClientStage:
             return []
         if self.client.kind is ClientKind.DEQUEUE and message_class is not MessageClass.PERSISTENT:
             return self._without(batch, len(batch))
-        self._note("format")
+        self.note("format")
         if self._subsets or (self.client.kind, message_class) == (ClientKind.APPLY, MessageClass.CAPTURED):
             batch = batch.with_old_keys()
         at = facts.places(batch.rows["lsn"].to_numpy())
@@ -131,7 +128,7 @@ class ClientStage:
             return [ruled_event(event, self.client, self.functions, self.discarded)]
         if why_ignored(event) or event.is_inspected or event.kind not in (EventKind.DDL, EventKind.TRUNCATE):
             return [event]
-        self._note("format")
+        self.note("format")
         lcrs = ddl_lcrs(event, self.database)
         if self.client.kind is ClientKind.CAPTURE and any(is_of_the_system(lcr) for lcr in lcrs):
             self.discarded[OWN_SCHEMAS] += 1
@@ -155,7 +152,7 @@ class ClientStage:
         followed = with_row_names(event, self._row_names, self.client.words)
         actions = {one.rule.action.function: one.rule for one in verdicts if one.rule and one.rule.action.function}
         if followed is not event:
-            self._note("transform")
+            self.note("transform")
         if followed.discarded or not actions:
             yield followed
             return
@@ -163,7 +160,7 @@ class ClientStage:
         (function, rule), *others = actions.items()
         if others or len(lcrs) != 1:
             raise refused(function, f"{event.tag} of several objects", "nothing: it is called for one", ONE_EACH)
-        self._note(f"call {function}")
+        self.note(f"call {function}")
         given = self.functions.called(function, lcrs[0], is_array=rule.action.is_array_function)
         if not given:
             yield replace(event, discarded=f"{self.client.words}: function {function} gives nothing for it")
@@ -182,11 +179,11 @@ class ClientStage:
             number = (batch.layout.variant * MOST_ACTIONS + variant) * MOST_TABLES
             left = self._scaled(replace(left, layout=replace(left.layout, variant=number)))
             if action.declared or action.subset is not None:
-                self._note("transform")
+                self.note("transform")
             if not action.function:
                 yield left
                 continue
-            self._note(f"call {action.function}")
+            self.note(f"call {action.function}")
             if self.functions.takes_batches(action.function):
                 found = batch_called(self.functions, action, left, self._values)
                 yield from [found] if found is not None else []
@@ -196,9 +193,9 @@ class ClientStage:
                     given: list[Any] = [(one, call(one.typed)) for one in each]
                 yield from batches_of(left, given, self._values)
 
-    def _note(self, step: str) -> None:
+    def note(self, step: str) -> None:
         """Note that a step of the client's work was done."""
-        self.steps.setdefault(step, self._user)
+        self.steps.setdefault(step, self.functions.user)
 
     def _scaled(self, batch: LcrBatch) -> LcrBatch:
         """Return the rows with room between their numbers, where a function may give several for one."""

@@ -24,10 +24,10 @@ from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.run.results import Captured
 from airflow_ddlrepl.flow.run.stage import stage
 from airflow_ddlrepl.flow.streams.clients import StreamsClients
-from airflow_ddlrepl.flow.streams.function_uses import warn_of_needless
+from airflow_ddlrepl.flow.streams.function_uses import uses_by
 from airflow_ddlrepl.model.change import REPLACED, EventKind, counted, why_ignored
 from airflow_ddlrepl.model.position import Position
-from airflow_ddlrepl.streams.rules.function_use import FunctionCounts, FunctionUse, uses
+from airflow_ddlrepl.streams.rules.function_use import FunctionCounts
 
 
 @stage("capture")
@@ -68,19 +68,10 @@ def capture(run: RunContext) -> Captured:
     require_a_table(run)
     result = tally.result(first, low, time.monotonic() - started)
     if run.channel.streams is not None:
-        result = replace(result, functions=_uses(run, tally.functions), steps=tally.steps)
+        clients = StreamsClients(run)
+        counted = [(clients.capture, tally.functions)] if clients.capture is not None else []
+        result = replace(result, functions=uses_by(clients, counted), steps=tally.steps)
     return replace(result, left_out={str(one.name): str(one) for one in missing})
-
-
-def _uses(run: RunContext, counts: FunctionCounts) -> tuple[FunctionUse, ...]:
-    """Return which functions the capture process has called."""
-    clients = StreamsClients(run)
-    client = clients.capture
-    if client is None:
-        return ()
-    found = uses(client.name, client.kind, clients.user(client), counts.to_json())
-    warn_of_needless(clients, found)
-    return found
 
 
 def _advance(run: RunContext, low: Position) -> None:

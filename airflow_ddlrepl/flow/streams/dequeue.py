@@ -22,7 +22,7 @@ from airflow_ddlrepl.streams.messages import Message
 from airflow_ddlrepl.streams.procedures.environment import Environment
 from airflow_ddlrepl.streams.rules.client import Client, ClientKind
 from airflow_ddlrepl.streams.rules.decide import Reason
-from airflow_ddlrepl.streams.rules.function_use import FunctionUse, uses
+from airflow_ddlrepl.streams.rules.function_use import FunctionUse
 from airflow_ddlrepl.streams.rules.written_messages import written
 
 WAIT_SECONDS = 30.0
@@ -97,8 +97,7 @@ class MessagingClient:
     @property
     def functions(self) -> tuple[FunctionUse, ...]:
         """Return which functions the client has called so far."""
-        user = self._clients.user(self.client)
-        return uses(self.client.name, self.client.kind, user, self._functions.counts.to_json())
+        return self._functions.uses
 
     def dequeue(self, at_most: int | None = None) -> Iterator[Message]:
         """Yield messages. What was yielded, and what was discarded before it, is taken when the block ends.
@@ -117,7 +116,7 @@ class MessagingClient:
         given = 0
         if at_most == 0:
             return
-        for waiting in waiting_messages(self._clients, self.client, {**self._behind, **moved}, self._functions.counts):
+        for waiting in waiting_messages(self._clients, self.client, {**self._behind, **moved}, self._functions):
             found = self._taken(waiting, discarded)
             moved[waiting.feed] = waiting.at
             if found is not None:

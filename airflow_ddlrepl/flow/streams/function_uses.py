@@ -8,9 +8,18 @@ from airflow_ddlrepl.flow.run.context import log
 from airflow_ddlrepl.flow.streams.clients import StreamsClients
 from airflow_ddlrepl.repository.repository import Repository
 from airflow_ddlrepl.streams.procedures.notes import needless_calls
-from airflow_ddlrepl.streams.rules.function_use import FunctionUse, summed, uses_in
+from airflow_ddlrepl.streams.rules.client import Client
+from airflow_ddlrepl.streams.rules.function_use import FunctionCounts, FunctionUse, summed, uses, uses_in
 
 STAGES = ("capture", "propagate", "apply")
+
+
+def uses_by(clients: StreamsClients, counted: Iterable[tuple[Client, FunctionCounts]]) -> tuple[FunctionUse, ...]:
+    """Return which functions clients have called, and warn of those that left most of what they got as it was."""
+    each = (use for one, counts in counted for use in uses(one.name, one.kind, clients.user(one), counts.to_json()))
+    found = summed(each)
+    warn_of_needless(clients, found)
+    return tuple(found)
 
 
 def function_uses(repository: Repository, channel: str) -> list[FunctionUse]:

@@ -21,14 +21,14 @@ from airflow_ddlrepl.flow.run.results import Printable
 from airflow_ddlrepl.flow.run.stage import stage
 from airflow_ddlrepl.flow.streams.clients import CAPTURE, StreamsClients
 from airflow_ddlrepl.flow.streams.feed import Feed
-from airflow_ddlrepl.flow.streams.function_uses import warn_of_needless
+from airflow_ddlrepl.flow.streams.function_uses import uses_by
 from airflow_ddlrepl.model.change import EventKind, counted, why_ignored
 from airflow_ddlrepl.model.position import LogKey, Position
 from airflow_ddlrepl.queues.ruled_writer import CARRIED, ClientRules, RuledWriter
 from airflow_ddlrepl.queues.transactions import TransactionFacts
 from airflow_ddlrepl.streams.messages import MessageClass
 from airflow_ddlrepl.streams.rules.client import Client, ClientKind
-from airflow_ddlrepl.streams.rules.function_use import FunctionCounts, FunctionUse, uses
+from airflow_ddlrepl.streams.rules.function_use import FunctionCounts, FunctionUse
 from airflow_ddlrepl.trail.manifest import Part, Segment
 from airflow_ddlrepl.trail.store import Trail
 from airflow_ddlrepl.trail.writer import Layout, PartWriter, undone_on_failure
@@ -107,7 +107,7 @@ def propagate(run: RunContext, names: Sequence[str] = ()) -> Propagated:
         seconds,
         dict(total.bytes),
         dict(total.migrated),
-        total.uses(clients),
+        uses_by(clients, total.functions),
     )
 
 
@@ -138,22 +138,15 @@ class _Total:
         self.discarded: Counter[str] = Counter()
         self.bytes: Counter[str] = Counter()
         self.migrated: Counter[str] = Counter()
-        self.functions: dict[str, FunctionCounts] = {}
+        self.functions: list[tuple[Client, FunctionCounts]] = []
         self.positions: dict[str, Position] = {}
         self.segments = 0
-
-    def uses(self, clients: StreamsClients) -> tuple[FunctionUse, ...]:
-        """Return which functions the propagations have called."""
-        found: list[FunctionUse] = []
-        for name, counts in self.functions.items():
-            client = clients.environment.existing_client(ClientKind.PROPAGATION, name)
-            found += uses(name, client.kind, clients.user(client), counts.to_json())
-        warn_of_needless(clients, found)
-        return tuple(found)
 
 
 def _pass_on(clients: StreamsClients, client: Client, feed: Feed, total: _Total) -> None:
     run, into = clients.run, clients.passed_on(client, feed)
+    counts = FunctionCounts()
+    total.functions.append((client, counts))
     position = into.end()
     if feed.name == CAPTURE:
         require_retained(run, client, position)
@@ -187,7 +180,7 @@ def _pass_on(clients: StreamsClients, client: Client, feed: Feed, total: _Total)
         total.bytes[client.name] += _size(passed)
         total.migrated[client.name] += sum(one.migrated for one in parts)
         for part in own:
-            total.functions.setdefault(client.name, FunctionCounts()).add_all(part.functions)
+            counts.add_all(part.functions)
         total.positions[f"{client.name}: {feed.name}"] = segment.high
         _tell(into.trail, passed, total)
     if position is not None:

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from airflow_ddlrepl.errors import MessageError, RuleError
 from airflow_ddlrepl.flow.streams.clients import CAPTURE, StreamsClients
 from airflow_ddlrepl.flow.streams.feed import Feed
 from airflow_ddlrepl.model.change import Event, why_ignored
 from airflow_ddlrepl.model.position import LogKey, Position
+from airflow_ddlrepl.queues.custom_functions import CustomFunctions
 from airflow_ddlrepl.queues.messages import is_message, message_in
 from airflow_ddlrepl.queues.reader import QueueReader
 from airflow_ddlrepl.queues.stage import ClientStage
 from airflow_ddlrepl.repository.dequeued import FeedPosition
 from airflow_ddlrepl.streams.messages import Message, MessageClass
 from airflow_ddlrepl.streams.rules.client import Client
-from airflow_ddlrepl.streams.rules.function_use import FunctionCounts
 from airflow_ddlrepl.trail.manifest import Segment
 
 
@@ -38,30 +38,29 @@ class Waiting:
 
 
 def waiting_messages(
-    clients: StreamsClients, client: Client, behind: Mapping[str, FeedPosition], counts: FunctionCounts
+    clients: StreamsClients, client: Client, behind: Mapping[str, FeedPosition], functions: CustomFunctions
 ) -> Iterator[Waiting]:
     """Yield the messages of a client's queue behind its positions, by the time of their commit.
 
-    counts: of the functions that rows have called; it is counted up.
+    functions: as the client calls them.
 
     Messages of one feed come in its order. Raises MessageError MSG-104 where the trail does not have all of them,
     RuleError (RUL-…) at a row that its rules or transformations can't evaluate.
     """
     fed = clients.require_fed(client)
-    feeds = [_of_feed(clients, client, feed, behind.get(feed.name), counts) for feed in fed]
+    feeds = [_of_feed(clients, client, feed, behind.get(feed.name), functions) for feed in fed]
     yield from heapq.merge(*feeds, key=lambda one: (one.committed, one.feed))
 
 
 def _of_feed(
-    clients: StreamsClients, client: Client, feed: Feed, behind: FeedPosition | None, counts: FunctionCounts
+    clients: StreamsClients, client: Client, feed: Feed, behind: FeedPosition | None, functions: CustomFunctions
 ) -> Iterator[Waiting]:
     start = behind.key if behind is not None and behind.epoch == feed.epoch else LogKey(0, -1)
     _require_retained(clients, feed, behind)
     end = committed = 0
     for segment in feed.segments(Position(start.lsn)):
         end = segment.high
-        stage = clients.rules(client).stage(clients.values)
-        stage.functions = replace(stage.functions, counts=counts)
+        stage = ClientStage(client, clients.database, clients.values, functions)
         rows = _rows(clients, stage, feed, segment, start)
         for waiting in heapq.merge(_messages(feed, segment, start), rows, key=lambda one: one.at):
             committed = waiting.committed

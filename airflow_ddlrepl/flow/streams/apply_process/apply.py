@@ -31,7 +31,7 @@ from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.queues.reader import QueueReader
 from airflow_ddlrepl.queues.stage import ClientStage
 from airflow_ddlrepl.streams.rules.client import Client, ClientKind
-from airflow_ddlrepl.streams.rules.function_use import FunctionUse, summed, uses
+from airflow_ddlrepl.streams.rules.function_use import FunctionUse, summed
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class ApplyProcess:
         settings = replace(settings, applied=(*settings.applied, *stored))
         database, user = self.clients.database, user_of(self.target.location)
         functions = self.clients.functions.of_client(self.client, user)
-        stage = ClientStage(self.client, database, self.clients.values, functions, user)
+        stage = ClientStage(self.client, database, self.clients.values, functions)
         return ApplyRules(self.client, settings, functions, database, stage)
 
     def handlers(self, rules: ApplyRules) -> Handlers:
@@ -191,13 +191,6 @@ class _Total:
             log.warning("target %s: %s", process.name, warning)
             self.warnings[f"target {process.name}: {warning}"] = None
 
-    def add_functions(self, process: ApplyProcess, rules: ApplyRules) -> None:
-        """Add which functions the rules of a client have called."""
-        counts = [rules.functions.counts, *([rules.stage.functions.counts] if rules.stage is not None else [])]
-        for one in counts:
-            client = process.client
-            self.functions += uses(client.name, client.kind, user_of(process.target.location), one.to_json())
-
     def add(self, process: ApplyProcess, feed: FeedApply, at: Position) -> None:
         """Add what was done of a feed."""
         self.transactions += feed.done.transactions
@@ -246,7 +239,7 @@ def _apply(process: ApplyProcess, total: _Total) -> None:
     if waiting:
         total.waiting[process.name] = len(waiting)
         total.warnings[f"target {process.name}: {len(waiting)} transactions wait in the error queue"] = None
-    total.add_functions(process, rules)
+    total.functions += rules.functions.uses
     total.discarded.update(rules.discarded + every.discarded)
     total.warnings.update(rules.warnings)
 
