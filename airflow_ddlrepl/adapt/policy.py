@@ -29,7 +29,8 @@ class Policy:
     defaults to the target. adapts: the target's table follows the source's; with HVR's defaults it does where both
     sides have an action for it, and where the target's rules don't discard the change (discarded: why they do).
     refresh: how a refresh that a schema change implies is done. replays: the text of the source's statement runs
-    (`replay_ddl`), there are no other policies then.
+    (`replay_ddl`), there are no other policies then. is_elsewhere: the target is for further TARGETs of tables, and
+    this table has none.
     """
 
     on_enroll_break: OnEnrollBreak = OnEnrollBreak.REFRESH
@@ -42,6 +43,7 @@ class Policy:
     discarded: str = ""
     refresh: RefreshOptions = BULK
     replays: bool = False
+    is_elsewhere: bool = False
 
     @property
     def is_hvr(self) -> bool:
@@ -90,13 +92,10 @@ def policy_at(
         policy = replace(policy, on_drop_table=REPLAYED.on_drop_table)
     client = client_at(channel, target)
     decided = decide(client, before or name, ChangeKind.DDL)
-    if before != name and decided.reason in (
-        Reason.NOT_MAPPED,
-        Reason.NO_FURTHER_TARGET,
-    ):  # it joins by a name that MAP lists
+    if before != name and (decided.is_elsewhere or decided.reason is Reason.NOT_MAPPED):  # it joins by its new name
         decided = decide(client, name, ChangeKind.DDL)
     why = ignored or decided.why
-    return replace(policy, adapts=False, discarded=why) if why else policy
+    return replace(policy, adapts=False, discarded=why, is_elsewhere=decided.is_elsewhere) if why else policy
 
 
 def makes_two_of_rename(channel: Channel, before: Table, after: Table) -> bool:

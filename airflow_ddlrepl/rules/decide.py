@@ -61,6 +61,11 @@ class Decision:
         return self.reason is Reason.TAKEN
 
     @property
+    def is_elsewhere(self) -> bool:
+        """Is the client for further TARGETs of tables, and has this table none? Others take what it does not take."""
+        return self.reason is Reason.NO_FURTHER_TARGET
+
+    @property
     def is_excluded(self) -> bool:
         """Is the table excluded by its name, whatever else would have the client take it?"""
         return self.reason is Reason.EXCLUDED

@@ -9,7 +9,6 @@ from airflow_ddlrepl.adapt.shape.linked_by_name import linked_by_name, without_v
 from airflow_ddlrepl.adapt.shape.match_existing import as_seen
 from airflow_ddlrepl.adapt.shape.target_shape import hold
 from airflow_ddlrepl.adapt.target_facts import TargetFacts
-from airflow_ddlrepl.config.goldengate.replicat import NO_FURTHER_TARGET
 from airflow_ddlrepl.ddl.base.change import SchemaChange
 from airflow_ddlrepl.ddl.diff import diff
 from airflow_ddlrepl.ddl.sql.statement import Evidence
@@ -33,8 +32,7 @@ def left_alone(
     """
     table = new or old
     assert table is not None
-    is_elsewhere = old is None and policy.discarded == NO_FURTHER_TARGET
-    changes = [] if is_elsewhere else _changes(old, new, before, facts)
+    changes = [] if old is None and policy.is_elsewhere else _changes(old, new, before, facts)
     why, omits = policy.discarded or WHY, Omission.CHANGE if policy.discarded else Omission.NOTHING
     steps = [Step(StepKind.WARN, f"{change}: {why}", policy=policy.discarded, omits=omits) for change in changes]
     if facts.is_pending and new is not None:

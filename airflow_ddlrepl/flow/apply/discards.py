@@ -12,7 +12,6 @@ import pyarrow.compute as pc
 from airflow_ddlrepl.adapt.plan_model import Omission
 from airflow_ddlrepl.adapt.program.program import Discarded, Program
 from airflow_ddlrepl.config.base.row_kind import IGNORED, RowKind
-from airflow_ddlrepl.config.goldengate.replicat import NO_FURTHER_TARGET
 from airflow_ddlrepl.config.sections.table_mapping import ignored_in
 from airflow_ddlrepl.engines.target_state import RecordAt, StagedSlice
 from airflow_ddlrepl.flow.apply.pending_log import PendingLog
@@ -64,8 +63,6 @@ def discarded(
     """
     found = Found()
     for one in program.discarded:
-        if one.why == NO_FURTHER_TARGET and one.table_id not in ahead.table_states:
-            continue
         if not one.is_captured:
             found.record(one)
             continue
@@ -123,10 +120,9 @@ def _nowhere(
             and not _comes_later(ahead, table_id, late)
         ):
             name = TableName(of_it[-1].schema, of_it[-1].name)
-            why = decide(client, name, ChangeKind.DML).why or NOT_THERE
-            if why == NO_FURTHER_TARGET:
-                continue
-            yield Discarded(table_id, ChangeKind.DML, name, low, high, why)
+            decided = decide(client, name, ChangeKind.DML)
+            if not decided.is_elsewhere:
+                yield Discarded(table_id, ChangeKind.DML, name, low, high, decided.why or NOT_THERE)
 
 
 def _comes_later(ahead: PendingLog, table_id: int, suspended: set[int]) -> bool:

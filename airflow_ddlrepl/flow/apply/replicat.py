@@ -11,7 +11,7 @@ from airflow_ddlrepl.adapt.plan_model import Omission, Step, StepKind, TablePlan
 from airflow_ddlrepl.adapt.target_facts import Refusal
 from airflow_ddlrepl.config.goldengate.clauses import DdlScope
 from airflow_ddlrepl.config.goldengate.mapping import target_of
-from airflow_ddlrepl.config.goldengate.replicat import NO_FURTHER_TARGET, ReplicatParameters
+from airflow_ddlrepl.config.goldengate.replicat import ReplicatParameters
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.errors import AlterRefused
 from airflow_ddlrepl.flow.run.context import RunContext, log
@@ -109,9 +109,9 @@ def code_of(error: AlterRefused) -> str:
 
 def with_discard(found: TablePlan, before: TableState | None, event: Event, replicat: TargetReplicat) -> TablePlan:
     """Return the plan of a table with a warning that a statement is discarded, also where no shape would change."""
-    is_ours = event.discarded and replicat.statement(event) is not None
-    is_elsewhere = before is None and event.discarded == NO_FURTHER_TARGET
-    if not is_ours or is_elsewhere or any(step.omits is Omission.CHANGE for step in found.steps):
+    ours = replicat.statement(event) if event.discarded else None
+    is_told = any(step.omits is Omission.CHANGE for step in found.steps)
+    if ours is None or is_told or (ours.is_elsewhere and before is None):
         return found
     step = Step(StepKind.WARN, f"{event.tag}: {event.discarded}", policy=event.discarded, omits=Omission.CHANGE)
     return replace(found, steps=(*found.steps, step))

@@ -12,10 +12,14 @@ from airflow_ddlrepl.model.change import Event, EventKind
 
 
 class Replicated(NamedTuple):
-    """What Replicat has made of a statement. record: with the text that runs. why: it is discarded; empty: it runs."""
+    """What Replicat has made of a statement. record: with the text that runs. why: it is discarded; empty: it runs.
+
+    is_elsewhere: it is discarded because the table has no TARGET that these parameters are for.
+    """
 
     record: Record
     why: str = ""
+    is_elsewhere: bool = False
 
 
 def replicated(event: Event, parameters: ReplicatParameters) -> Replicated | None:
@@ -29,7 +33,7 @@ def replicated(event: Event, parameters: ReplicatParameters) -> Replicated | Non
     record = record_of(event)
     found = replicate_each(record, parameters)
     if not found:
-        return Replicated(record, NO_FURTHER_TARGET)
+        return Replicated(record, NO_FURTHER_TARGET, is_elsewhere=True)
     why = next((f"Replicat discards it: {one.why}" for one in found if one.outcome is DISCARDED), "")
     whole = found[0] if len(found) == 1 else next(replicate(record, parameters), found[0])
     return Replicated(whole.record, why)
