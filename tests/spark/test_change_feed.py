@@ -50,6 +50,13 @@ def test_a_batch_is_what_was_captured_when_it_was_loaded(
     assert password not in plan
 
 
+def test_a_feed_without_changes_has_no_rows(replica: Replica, session: SparkSession) -> None:
+    options = {"channel": str(replica.file), "table": "public.t", "start": "now"}
+    feed = session.read.format("ddlrepl").options(**options).load()
+    assert feed.columns[-1] == "before_at"
+    assert feed.collect() == []
+
+
 def test_a_stream_goes_on_from_its_checkpoint_and_takes_new_columns_when_it_starts_again(
     replica: Replica, session: SparkSession, tmp_path: Path
 ) -> None:

@@ -122,7 +122,10 @@ class ChangeFeed:
         return feed_schema(self.columns(found), self.options)
 
     def partitions(self, start: Position, end: Position, known: History) -> list[FeedPartition]:
-        """Return what the tasks read between two positions. known: the history that gives the columns, around them."""
+        """Return what the tasks read between two positions: one partition without changes where there are none.
+
+        known: the history that gives the columns, around them. Spark would ask a task to read None for no partition.
+        """
         columns, found = self.columns(known), known.between(start, end)
         empty = FeedPartition(
             self.run.channel.trail,
@@ -145,7 +148,7 @@ class ChangeFeed:
                         slices, size = [], 0
                     slices.append(piece)
                     size += share
-        if slices or truncates:
+        if slices or truncates or not partitions:
             partitions.append(replace(empty, slices=tuple(slices), truncates=tuple(truncates)))
         return partitions
 
