@@ -40,7 +40,7 @@ class CreateRule(Procedure):
     package: ClassVar[str] = "DBMS_RULE_ADM"
     name: ClassVar[str] = "create_rule"
     rule_name: RuleName
-    condition: Text = Field(description="over :dml and :ddl")
+    condition: str | None = Field(description="over :dml and :ddl")  # an empty one is refused where it is parsed
     evaluation_context: str | None = Field(None, description="default: that for LCRs")
     rule_comment: str | None = Field(None, description="what it is for")
 

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from airflow_ddlrepl.errors import RuleError
 
+_HINT = "docs/streams.md lists what a condition can say"
+_HINTS = {"RUL-105": "write `1 = 1` for a rule that is always true; a client without a rule set takes everything"}
+"""Hints for problems that the list of what a condition can say does not help with, by their codes."""
+
 
 class ConditionProblem(ValueError):
     """This error is one thing that makes a condition unusable. at: the character of its text, from 0 on."""
@@ -22,5 +26,5 @@ class ConditionProblem(ValueError):
         return RuleError(
             f"the condition{whose}, line {line}, column {column}: {self.text}",
             code=self.code,
-            hint="docs/streams.md lists what a condition can say",
+            hint=_HINTS.get(self.code, _HINT),
         )
