@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import product
+from typing import Any
 
 import pytest
 
@@ -206,6 +207,58 @@ def test_clients_and_rule_sets_by_hand() -> None:
     gone = {"remove_client_rule": {"rule_name": "b", "streams_type": "capture", "streams_name": "c"}}
     found = made(*calls, gone)
     assert ("B" in found.rules, taken(client(found, "capture", "c"), MESSAGES.values())) == (True, [True] + [False] * 3)
+
+
+QUEUES = {"source_queue": "q", "destination_queue": "q2"}
+
+
+@pytest.mark.req("ST-N-05", "ST-N-06", "ST-R-24")
+@pytest.mark.parametrize(
+    ("kind", "created", "alter"),
+    [
+        ("apply", {"create_apply": {"apply_name": "c", "queue_name": "q"}}, "alter_apply"),
+        ("propagation", {"create_propagation": {"propagation_name": "c", **QUEUES}}, "alter_propagation"),
+    ],
+)
+def test_other_clients_get_rule_sets_when_they_are_made_and_later(
+    kind: str, created: dict[str, Any], alter: str
+) -> None:
+    ((procedure, parameters),) = created.items()
+    sets = [
+        {"create_rule_set": {"rule_set_name": "p"}},
+        {"create_rule_set": {"rule_set_name": "n"}},
+        {"create_rule": {"rule_name": "a", "condition": ":dml.get_object_name() = 'A'"}},
+        *({"add_rule": {"rule_name": "a", "rule_set_name": name}} for name in "pn"),
+    ]
+    key = f"{kind}_name"
+
+    def found(*calls: dict[str, Any]) -> list[bool]:
+        return taken(client(made(*sets, *calls), kind, "c"), MESSAGES.values())
+
+    only_a, all_but_a = [True, False, False, False], [False, True, True, True]
+    assert found({procedure: {**parameters, "rule_set_name": "p"}}) == only_a
+    assert found({procedure: {**parameters, "negative_rule_set_name": "n"}}) == all_but_a
+    assert found(created, {alter: {key: "c", "rule_set_name": "p"}}) == only_a
+    assert found(created, {alter: {key: "c", "negative_rule_set_name": "n"}}) == all_but_a
+    with_both = {procedure: {**parameters, "rule_set_name": "p", "negative_rule_set_name": "n"}}
+    assert found(with_both) == [False] * 4
+    assert found(with_both, {alter: {key: "c", "remove_negative_rule_set": True}}) == only_a
+    assert found(with_both, {alter: {key: "c", "remove_rule_set": True}}) == all_but_a
+
+
+def test_a_synchronous_capture_is_made_with_its_positive_rule_set() -> None:
+    sets = [
+        {"create_rule_set": {"rule_set_name": "p"}},
+        {"create_rule": {"rule_name": "a", "condition": ":dml.get_object_name() = 'A'"}},
+        {"add_rule": {"rule_name": "a", "rule_set_name": "p"}},
+    ]
+    of = client(
+        made(*sets, {"create_sync_capture": {"capture_name": "s", "queue_name": "q", "rule_set_name": "p"}}),
+        "sync_capture",
+        "s",
+    )
+    of.require_ready()
+    assert taken(of, MESSAGES.values()) == [True, False, False, False]
 
 
 @pytest.mark.req("ST-R-25")
