@@ -176,6 +176,58 @@ def test_an_apply_process_applies_the_changes_that_have_the_tag_02(databases: An
     assert ask(databases.target, f"{columns} AND attname LIKE 'with%%'") == [(["with_02"],)]
 
 
+REACHED = (
+    "CREATE INDEX countries_note ON hr.countries (note)",
+    "ALTER INDEX hr.countries_note SET (fillfactor = 90)",
+    "CREATE TRIGGER on_countries AFTER UPDATE ON hr.countries FOR EACH ROW EXECUTE FUNCTION hr.nothing()",
+    "DROP TRIGGER on_countries ON hr.countries",
+    "ALTER TABLE hr.countries ADD more int",
+)
+NOT_REACHED = (
+    "CREATE VIEW hr.all_countries AS SELECT * FROM hr.countries",
+    "CREATE MATERIALIZED VIEW hr.counted AS SELECT count(*) FROM hr.countries",
+    "CREATE FUNCTION hr.number() RETURNS bigint LANGUAGE sql AS 'SELECT count(*) FROM hr.countries'",
+    "CREATE TABLE hr.like_countries (LIKE hr.countries)",
+    "CREATE INDEX employees_note ON hr.employees (note)",
+)
+
+
+@pytest.mark.req("ST-S-74", "ST-S-86", "ST-S-87", "ST-S-88")
+def test_a_ddl_rule_of_a_table_is_true_for_its_parts_and_not_for_what_refers_to_it(
+    databases: Any, tmp_path: Path
+) -> None:
+    """An index or a trigger is part of the table; a view, a function or a copy of its columns only mentions it."""
+    target = applied_by("apply", databases)
+    channel = begun(tmp_path, databases, EVERYTHING, *section("table_rules")["calls"], **target)
+    both = [one for pair in zip(REACHED, NOT_REACHED, strict=True) for one in pair]
+    channel.at_source(*both)
+    channel.stage(flow.capture)
+    assert channel.content("streams_queue") == both
+    found = channel.stage(flow.apply)
+    assert (found.changes, sum(found.discarded.values())) == ({"ddl": len(REACHED)}, len(NOT_REACHED))
+    there = "SELECT relname::text FROM pg_class WHERE relname ~ '(countries|employees)_note|all_count|counted|like_'"
+    assert ask(databases.target, there) == [("countries_note",)]
+
+
+@pytest.mark.req("ST-R-42")
+def test_an_apply_process_has_rules_for_tables_of_one_schema_and_for_another_schema(
+    databases: Any, tmp_path: Path
+) -> None:
+    of = {"streams_type": "apply", "streams_name": "apply", "queue_name": "streams_queue", **SOURCE}
+    rules = ({"add_table_rules": {"table_name": "oe.orders", **of}}, {"add_schema_rules": {"schema_name": "hr", **of}})
+    orders = "CREATE TABLE oe.orders (id int PRIMARY KEY)"
+    target = applied_by("apply", databases)
+    run(databases.target, orders)
+    channel = begun(tmp_path, databases, EVERYTHING, *rules, **target)
+    channel.at_source(orders)
+    channel.stage(flow.replicate)
+    tables = ("oe.orders", "oe.inventories", "hr.employees", "hr.countries")
+    channel.at_source(*(f"INSERT INTO {table} VALUES (77)" for table in tables))
+    channel.stage(flow.replicate)
+    found = [table for table in tables if ask(databases.target, f"SELECT 1 FROM {table} WHERE id = 77")]
+    assert found == ["oe.orders", "hr.employees", "hr.countries"]
+
+
 HANDLED: list[UserMessage] = []
 
 

@@ -106,3 +106,65 @@ def test_nine_propagations_with_the_nine_combinations_of_rule_sets(databases: An
     for req, negative, positive, wanted in combinations():
         found = re.findall(r"'last_name': '(\w)'", "".join(channel.content(f"to_{req[-2:]}")))
         assert "".join(found) == wanted, (negative, positive)
+
+
+@pytest.mark.req("ST-N-07", "ST-N-08", "ST-N-09")
+def test_three_ways_to_leave_one_table_of_a_schema_out(databases: Any, tmp_path: Path) -> None:
+    """Rules for each other table, NOT in an and_condition, a rule in the negative rule set: a new table is the test."""
+
+    def rules(level: str, to: str, **more: Any) -> dict[str, Any]:
+        about = {"schema_name": "hr"} if level == "schema" else {}
+        queues = {"streams_name": f"p_{to}", "source_queue_name": "q1", "destination_queue_name": to}
+        return {f"add_{level}_propagation_rules": {**about, **queues, "source_database": "dbs1", **more}}
+
+    calls = (
+        *(rules("table", "by_table", table_name=f"hr.{name}") for name in ("employees", "jobs")),
+        rules("schema", "by_not", and_condition="NOT (:lcr.get_object_name() = 'job_history')"),
+        rules("schema", "by_negative"),
+        rules("table", "by_negative", table_name="hr.job_history", include_tagged_lcr=True, inclusion_rule=False),
+    )
+    channel = streams_channel(tmp_path, databases.source, ALL, *calls)
+    channel.at_source(*EMPLOYEES, *(f"CREATE TABLE hr.{name} (id int PRIMARY KEY)" for name in ("jobs", "job_history")))
+    channel.activate()
+    tables = ("employees", "jobs", "job_history", "new")
+    channel.at_source("CREATE TABLE hr.new (id int PRIMARY KEY)", *(f"INSERT INTO hr.{t} VALUES (1)" for t in tables))
+    channel.stage(flow.capture)
+    channel.stage(propagate)
+
+    def found(queue: str) -> list[str]:
+        return [line.split()[1].removeprefix("hr.") for line in channel.content(queue)]
+
+    assert found("q1") == [*tables]
+    assert found("by_table") == ["employees", "jobs"]
+    assert found("by_not") == found("by_negative") == ["employees", "jobs", "new"]
+
+
+@pytest.mark.req("ST-U-31", "ST-U-32", "ST-U-33")
+def test_the_subset_of_an_apply_process_by_a_column_that_its_table_does_not_have(
+    databases: Any, tmp_path: Path
+) -> None:
+    """The log has all columns of the table at dbs2 and postal_code, which is not in it: rows come and go whole."""
+    of = {"table_name": "hr.locations", "dml_condition": "postal_code = '00989'", **APPLY}
+    names = {f"{kind}_rule_name": kind for kind in ("insert", "update", "delete")}
+    without = [
+        {"delete_column": {"rule_name": rule, "table_name": "hr.locations", "column_name": "postal_code"}}
+        for rule in names.values()
+    ]
+    calls = (ALL, PASSED_ON, {"add_subset_rules": {**of, **names}}, *without)
+    target = {"name": "dbs2", "location": databases.target, "apply": "app"}
+    channel = streams_channel(tmp_path, databases.source, *calls, targets=[target])
+    channel.at_source(
+        "CREATE SCHEMA hr",
+        "CREATE TABLE hr.locations (location_id int PRIMARY KEY, city text, postal_code text)",
+        "ALTER TABLE hr.locations ALTER city SET STORAGE EXTERNAL",
+    )
+    run(databases.target, "CREATE SCHEMA hr", "CREATE TABLE hr.locations (location_id int PRIMARY KEY, city text)")
+    channel.activate()
+    channel.at_source(
+        f"INSERT INTO hr.locations VALUES (1, '{'Roma' * 3000}', '00989'), (2, '{'Tokyo' * 3000}', '1689')",
+        "UPDATE hr.locations SET postal_code = '00989' WHERE location_id = 2",
+        "UPDATE hr.locations SET postal_code = '1689' WHERE location_id = 1",
+    )
+    found = channel.stage(flow.replicate).apply
+    assert found.changes == {"insert": 2, "delete": 1}
+    assert ask(databases.target, "SELECT * FROM hr.locations") == [(2, "Tokyo" * 3000)]
