@@ -35,7 +35,7 @@ class Streams(StreamsParameters):
     functions: dict[str, str] = Field(
         {}, description="what rules and handlers may call, by the name that they use: package.module:function"
     )
-    function_seconds: Seconds = Field(60, ge=1, le=86400, description="how long one call of a function may take")
+    function_seconds: Seconds = Field(60, ge=1, le=86400, description="how long one call of a rule's function may take")
 
     @field_validator("functions")
     @classmethod

@@ -175,6 +175,22 @@ def short_mask(batch: pa.RecordBatch) -> Any:
     return batch, pa.array([True])
 
 
+@takes_batches
+def batch_raises(_: pa.RecordBatch) -> pa.RecordBatch:
+    raise ValueError("not today")
+
+
+@takes_batches
+def batch_hangs(batch: pa.RecordBatch) -> pa.RecordBatch:
+    time.sleep(60)
+    return batch
+
+
+def elsewhere(lcr: DdlLcr) -> DdlLcr:
+    """The statement with another place in the log, of another transaction."""
+    return replace(lcr, scn=1, commit_scn=1, transaction_id="none", text=f"{lcr.text} DEFAULT 1")
+
+
 def raises(_: RowLcr) -> RowLcr:
     raise ValueError("not today")
 

@@ -103,6 +103,8 @@ def test_a_function_that_is_not_listed_is_refused_before_any_message(places: dic
     [
         ("raises", "RUL-137", "not today"),
         ("hangs", "RUL-137", "longer than 0.5 s"),
+        ("batch_raises", "RUL-137", "not today"),
+        ("batch_hangs", "RUL-137", "longer than 0.5 s"),
         ("garbage", "RUL-136", "int"),
         ("retagged", "RUL-136", "another tag"),
         ("an_object", "RUL-136", "no value of a column"),

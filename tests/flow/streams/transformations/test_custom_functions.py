@@ -217,6 +217,27 @@ def test_text_and_names_of_a_statement_have_to_agree(name: str, what: str) -> No
     assert error.value.code == "RUL-136"
 
 
+@pytest.mark.parametrize(
+    ("name", "code", "what"),
+    [
+        ("raises", "RUL-137", "not today"),
+        ("hangs", "RUL-137", "longer than 0.5 s"),
+        ("garbage", "RUL-136", "a int, no message"),
+    ],
+)
+def test_what_a_function_does_wrong_with_a_statement_is_an_error(name: str, code: str, what: str) -> None:
+    with pytest.raises(RuleError, match=f"function hr.{name} .* ALTER TABLE of hr.t.*{what}|gave {what}") as error:
+        events_after(name, statement())
+    assert error.value.code == code
+
+
+@pytest.mark.req("ST-X-26")
+def test_a_statement_stays_at_its_place_in_the_log() -> None:
+    original, found = events_after("elsewhere", statement())
+    assert found.statement == "ALTER TABLE hr.t ADD x int DEFAULT 1"
+    assert (found.key, found.xid, found.committed) == (original.key, original.xid, original.committed)
+
+
 @pytest.mark.req("ST-X-44")
 def test_an_array_function_gives_several_statements() -> None:
     first, second = events_after("with_comment", statement(), is_array=True)
