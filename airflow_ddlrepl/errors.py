@@ -30,13 +30,14 @@ class DdlReplError(Exception):
     hint: the next step. retryable: the same call may succeed later without any change. is_local: it concerns one target
     or one stage, and the others of the run go on; else it ends the whole run. missing: the function, with the types of
     its arguments, that a target lacks; empty when it is not that. table_id: of the table, where that is known: another
-    one may have its name before and after.
+    one may have its name before and after. client: of Streams, which has failed, in words; empty: none.
     """
 
     exit_code = Exit.FAILED
     is_local = False
     missing = ""
     table_id: int | None = None
+    client = ""
 
     def __init__(
         self,
@@ -63,16 +64,25 @@ class DdlReplError(Exception):
         known = (("target", target), ("table", self.table), ("at", self.at))
         place = "".join(f" [{label} {value}]" for label, value in known if value)
         hint = f"\n  hint: {self.hint}" if self.hint else ""
-        return f"{self.code}: {self.message}{place}{hint}"
+        return f"{self.code}: {self._message_with_client}{place}{hint}"
 
     @property
-    def message_with_target(self) -> str:
-        """Return the message, with the name of the target before it where it does not say which one it is about."""
-        return f"target {self.target}: {self.message}" if self._lacks_target else self.message
+    def message_with_names(self) -> str:
+        """Return the message, with the target and the client before it that it is about and does not name."""
+        message = self._message_with_client
+        return f"target {self.target}: {message}" if self._lacks_target else message
+
+    @property
+    def _message_with_client(self) -> str:
+        return f"{self.client}: {self.message}" if self.client and not self._has(self.client) else self.message
 
     @property
     def _lacks_target(self) -> bool:
-        return bool(self.target) and not re.search(rf"\btarget {re.escape(self.target or '')}(?![\w-])", self.message)
+        return bool(self.target) and not self._has(f"target {self.target}")
+
+    def _has(self, words: str) -> bool:
+        """Return whether the message names something by these words."""
+        return re.search(rf"\b{re.escape(words)}(?![\w-])", self.message) is not None
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (_rebuild, (type(self), dict(self.__dict__)))

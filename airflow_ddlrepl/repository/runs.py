@@ -115,7 +115,7 @@ def _values(channel: str, stage: str, error: DdlReplError) -> dict[str, str | No
         "channel": channel,
         "stage": stage,
         "code": error.code,
-        "message": redact(error.message_with_target),
+        "message": redact(error.message_with_names),
         "hint": redact(error.hint),
         "target": error.target,
         "table_name": error.table,

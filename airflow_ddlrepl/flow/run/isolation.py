@@ -34,8 +34,7 @@ class FailureIsolation:
             if known is None or not known.is_local:
                 raise
             known.target = known.target or target
-            if client not in known.message:
-                known.message = f"{client}: {known.message}"
+            known.client = known.client or client
             known.__cause__ = error.__cause__ if known is error else error
             self.errors.append(known)
 

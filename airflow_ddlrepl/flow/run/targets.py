@@ -121,5 +121,5 @@ class ChannelTargets:
 def about_target(name: str, error: DdlReplError) -> DdlReplError:
     """Add a target's name to an error that is about it, and return the error."""
     error.target = name
-    error.message = error.message_with_target
+    error.message = error.message_with_names
     return error
