@@ -11,8 +11,9 @@ from airflow_ddlrepl.errors import RuleError
 from airflow_ddlrepl.streams.messages import Message, MessageClass, UserMessage
 from airflow_ddlrepl.streams.rules.client import Client, ClientKind
 from airflow_ddlrepl.streams.rules.decide import Reason
+from airflow_ddlrepl.streams.rules.possible import PossibleChanges
 from airflow_ddlrepl.streams.rules.rule import RuleSet, make_rule
-from tests.streams.making import client, ddl, made, row, taken, verdict
+from tests.streams.making import DBS1, client, ddl, made, row, taken, verdict
 
 MESSAGES = {name: row(f"hr.{name}") for name in "abcd"}
 
@@ -295,3 +296,31 @@ def test_an_evaluation_context_of_ones_own_is_refused() -> None:
         made({"create_rule": {"rule_name": "r", "condition": "1=1", "evaluation_context": "own"}})
     assert found.value.code == "RUL-104"
     made({"create_rule_set": {"rule_set_name": "p", "evaluation_context": "sys.streams$_evaluation_context"}})
+
+
+TAG = ":dml.get_tag() {} HEXTORAW('1D')"
+
+
+@pytest.mark.parametrize(
+    ("positive", "negative", "wanted"),
+    [
+        (TAG.format("="), "", True),
+        (TAG.format("<>"), "", True),
+        (TAG.format("<"), "", True),
+        (TAG.format("="), TAG.format("="), False),
+        (TAG.format(">"), TAG.format("<>"), False),
+        ("", TAG.format("<>"), True),
+        (":dml.is_null_tag() = 'N'", TAG.format("<>"), True),
+        (":dml.is_null_tag() = 'N'", ":dml.is_null_tag() = 'N'", False),
+    ],
+)
+def test_whether_a_change_with_some_tag_may_be_taken(positive: str, negative: str, wanted: bool) -> None:
+    """A capture may take a table's changes where there is a tag with which its rules let one through."""
+    found = apply(*(_one_rule(text) if text else None for text in (positive, negative)))
+    assert PossibleChanges(found, DBS1).takes("HR", "T") is wanted
+
+
+def _one_rule(condition: str) -> RuleSet:
+    found = RuleSet("s")
+    found.add(make_rule("r", condition))
+    return found

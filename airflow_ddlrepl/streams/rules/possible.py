@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 from typing import Any
 
+from airflow_ddlrepl.streams.condition.tree import Constant
 from airflow_ddlrepl.streams.evaluation.keys import KeyIndex
 from airflow_ddlrepl.streams.messages import Command
 from airflow_ddlrepl.streams.rules.client import Client
@@ -26,8 +29,7 @@ class PossibleChanges:
 
     def of_inserts(self, owner: str, name: str) -> list[ActionContext]:
         """Return the actions for untagged inserts, each once; none where the client takes none of them."""
-        about = self._of_insert(owner, name)
-        return self._actions(about, about)
+        return self._actions(self._of_insert(owner, name))
 
     def insert_rules(self, owner: str, name: str) -> list[Rule]:
         """Return the positive rules that may be true for untagged inserts."""
@@ -47,23 +49,31 @@ class PossibleChanges:
 
     def takes(self, owner: str, name: str) -> bool:
         """Return whether the client may take any change of a row: insert, update or delete, with a tag or without."""
-        for command in Command:
-            about = {**self._about(owner, name), "get_command_type": command.value}
-            if any(self._actions({**about, **tag}, {**about, **discarded}) for tag, discarded in _TAGS):
+        for command, tag in itertools.product(Command, self._tags):
+            tagged = {"get_tag": tag, "is_null_tag": "Y" if tag is None else "N"}
+            if self._actions({**self._about(owner, name), "get_command_type": command.value, **tagged}):
                 return True
         return False
+
+    @cached_property
+    def _tags(self) -> list[bytes | None]:
+        """Return no tag, each that a rule names, and tags between those: rules decide alike on every other one."""
+        sets = [rules for rules in (self._client.positive, self._client.negative) if rules is not None]
+        nodes = (node for one in sets for rule in one.rules.values() for node in rule.condition.walk())
+        named = {node.value for node in nodes if isinstance(node, Constant) and isinstance(node.value, bytes)}
+        return [None, *sorted({b"\0", *named, *(tag + b"\0" for tag in named)})]
 
     def _about(self, owner: str, name: str) -> dict[str, Any]:
         return {"get_object_owner": owner, "get_object_name": name, "get_source_database_name": self._database}
 
-    def _actions(self, taken: Mapping[str, Any], discarded: Mapping[str, Any]) -> list[ActionContext]:
-        """Return the actions for a change with attributes, as the positive and the negative rule set see them."""
-        if any(is_certain for _, is_certain in self._negative.of(discarded)):
+    def _actions(self, attributes: Mapping[str, Any]) -> list[ActionContext]:
+        """Return the actions for a change with these attributes."""
+        if any(is_certain for _, is_certain in self._negative.of(attributes)):
             return []
         if self._client.positive is None:
             return [NO_ACTION]
         found: list[ActionContext] = []
-        for rule, _ in self._positive.of(taken):
+        for rule, _ in self._positive.of(attributes):
             if rule.action not in found:
                 found.append(rule.action)
         return found
@@ -91,22 +101,3 @@ class _Indexed:
                 yield self._rules[number], split.rest is None
                 if split.rest is None:
                     return
-
-
-class _AnyTag(bytes):
-    """This tag is equal to every other one: a rule for changes with a tag of a value may be true."""
-
-    def __eq__(self, other: object) -> bool:
-        return True
-
-    def __ne__(self, other: object) -> bool:
-        return False
-
-    __hash__ = bytes.__hash__
-
-
-_TAGS = (
-    ({"get_tag": None, "is_null_tag": "Y"},) * 2,
-    ({"get_tag": _AnyTag(), "is_null_tag": "N"}, {"get_tag": b"", "is_null_tag": "N"}),
-)
-"""A change without a tag, and one with a tag that is not known: as positive and as negative rule sets see them."""
