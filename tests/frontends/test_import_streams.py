@@ -73,15 +73,32 @@ def test_a_script_of_messages() -> None:
     assert found.findings == []
 
 
+CAPTURE_USER = (
+    "capture_user strmadmin of capture process CAP has no effect: the client works as the user of the location of the"
+    " source; give that location the user whose rights it shall have, and remove capture_user"
+)
+
+
 def test_a_script_of_rules_by_hand() -> None:
     found = compile_script((SCRIPTS / "by_hand.sql").read_text())
     assert [next(iter(one)) for one in calls(found)] == [
         "create_rule_set", "create_rule", "add_rule", "create_capture", "add_subset_propagation_rules",
     ]  # fmt: skip
-    assert [(line, what) for line, what, _ in findings(found, Fate.SAFE)] == [(8, "CREATE_CAPTURE capture_user")]
+    assert findings(found, Fate.ATTENTION)[0] == (8, "CREATE_CAPTURE", CAPTURE_USER)
     assert findings(found, Fate.REFUSED) == []
     capture = client(environment_of(found.parameters()), "capture", "cap")
     assert taken(capture, [row("oe.orders", new={"AMOUNT": amount}) for amount in (5000, 10)]) == [True, False]
+
+
+def test_a_user_of_a_client_needs_attention_and_is_not_refused() -> None:
+    created = "DBMS_APPLY_ADM.CREATE_APPLY(queue_name => 'q', apply_name => 'a', apply_user => {});"
+    found = compiled(created.format("'hr_app'"), "DBMS_APPLY_ADM.ALTER_APPLY('a', apply_user => '&who');")
+    ((first, _, known), (second, what, asked)) = findings(found, Fate.ATTENTION)
+    assert (first, second, what) == (2, 3, "ALTER_APPLY apply_user")
+    assert known.startswith("apply_user hr_app of apply process A has no effect")
+    assert all("the user of the location of its target; give that location the user" in why for why in (known, asked))
+    assert calls(found)[0]["create_apply"]["apply_user"] == "hr_app" and len(calls(found)) == 2
+    assert findings(found, Fate.REFUSED) == [] == findings(compiled(created.format("NULL")), Fate.ATTENTION)
 
 
 CALL = "DBMS_STREAMS_ADM.ADD_TABLE_RULES(table_name => {}, streams_type => 'dequeue'{});"

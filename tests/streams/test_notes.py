@@ -90,3 +90,32 @@ def test_the_same_subset_of_all_targets_belongs_to_the_capture() -> None:
     (note,) = notes(made(rules(CAPTURE), subset(applies("a")), subset(applies("b"))))
     assert note.startswith("apply process A, apply process B take the same subsets")
     assert list(notes(made(rules(CAPTURE), subset(applies("a")), rules(applies("b"))))) == []
+
+
+USERS = {
+    "create_capture": {"queue_name": "q", "capture_name": "cap", "capture_user": "strmadmin"},
+    "alter_capture": {"capture_name": "cap", "capture_user": "strmadmin"},
+    "create_sync_capture": {
+        "queue_name": "q",
+        "capture_name": "trig",
+        "rule_set_name": "s",
+        "capture_user": "strmadmin",
+    },
+    "create_apply": {"queue_name": "q", "apply_name": "app", "apply_user": "strmadmin"},
+    "alter_apply": {"apply_name": "app", "apply_user": "strmadmin"},
+}
+
+
+@pytest.mark.parametrize("call", USERS)
+def test_a_user_that_a_call_gives_to_a_client_has_no_effect(call: str) -> None:
+    """The user of the location does the work; `check` and `activate` say so of each call that names another one."""
+    user = "apply_user" if "apply" in call else "capture_user"
+    before = [{"create_rule_set": {"rule_set_name": "s"}}]
+    if call.startswith("alter"):
+        other = call.replace("alter", "create")
+        before.append({other: {key: value for key, value in USERS[other].items() if key != user}})
+    (note,) = [one for one in notes(made(*before, {call: USERS[call]})) if "has no effect" in one]
+    place = "its target" if user == "apply_user" else "the source"
+    assert note.startswith(f"{user} strmadmin of ") and f"works as the user of the location of {place};" in note
+    silent = {key: value for key, value in USERS[call].items() if key != user}
+    assert [one for one in notes(made(*before, {call: silent})) if "no effect" in one] == []

@@ -17,6 +17,8 @@ PositiveSet = Annotated[str | None, Field(description="its positive rule set")]
 NegativeSet = Annotated[str | None, Field(description="its negative rule set")]
 TakePositive = Annotated[YesNo, Field(description="take its positive rule set away")]
 TakeNegative = Annotated[YesNo, Field(description="take its negative rule set away")]
+CaptureUser = Annotated[str | None, Field(description="no effect: it reads as the user of the source's location")]
+ApplyUser = Annotated[str | None, Field(description="no effect: it writes as the user of its target's location")]
 
 ApplyHandler = Annotated[
     str | None,
@@ -107,6 +109,7 @@ class CreateCapture(Procedure):
         None, description="null: the local one; another one makes it a downstream capture"
     )
     negative_rule_set_name: NegativeSet = None
+    capture_user: CaptureUser = None
 
 
 class CreateSyncCapture(Procedure):
@@ -117,6 +120,7 @@ class CreateSyncCapture(Procedure):
     queue_name: ClientQueue = "streams_queue"
     capture_name: ClientName
     rule_set_name: Text = Field(description="its positive rule set")
+    capture_user: CaptureUser = None
 
 
 class AlterCapture(Procedure):
@@ -129,6 +133,7 @@ class AlterCapture(Procedure):
     remove_rule_set: TakePositive = False
     negative_rule_set_name: NegativeSet = None
     remove_negative_rule_set: TakeNegative = False
+    capture_user: CaptureUser = None
 
 
 class CreateApply(Procedure):
@@ -144,6 +149,7 @@ class CreateApply(Procedure):
     precommit_handler: ApplyHandler = None
     source_database: str | None = Field(None, description="the database whose changes it applies")
     negative_rule_set_name: NegativeSet = None
+    apply_user: ApplyUser = None
 
 
 class AlterApply(Procedure):
@@ -162,6 +168,7 @@ class AlterApply(Procedure):
     remove_precommit_handler: YesNo = Field(False, description="take it away")
     negative_rule_set_name: NegativeSet = None
     remove_negative_rule_set: TakeNegative = False
+    apply_user: ApplyUser = None
 
 
 class CreatePropagation(Procedure):

@@ -12,8 +12,9 @@ from airflow_ddlrepl.config.streams.procedure import Procedure
 from airflow_ddlrepl.frontends.findings import Entry, Fate, message
 from airflow_ddlrepl.frontends.streams.expressions import Argument, Call, Unknown
 from airflow_ddlrepl.frontends.streams.vocabulary import OTHER, PACKAGES, PARAMETERS, POSITIONAL, TAKEN
+from airflow_ddlrepl.streams.procedures.hand_made import USER_PARAMETERS, user_instead
 
-_WITHOUT_EFFECT = frozenset({"queue_to_queue"})
+_WITHOUT_EFFECT = frozenset({"queue_to_queue", *USER_PARAMETERS})
 
 
 class Refused(Exception):
@@ -52,6 +53,9 @@ class CallReader:
                 self._note_parameter(name, parameter, argument)
                 continue
             if isinstance(argument.value, Unknown) and parameter in _WITHOUT_EFFECT:
+                if parameter in USER_PARAMETERS:  # the warning of one that is known comes with the client
+                    entry = Entry(Fate.ATTENTION, f"it has no effect: {user_instead(parameter)}")
+                    self.notes.append((f"{name.rpartition('.')[2]} {parameter}", entry))
                 continue
             if isinstance(argument.value, Unknown):
                 raise Refused(Fate.REFUSED, f"{parameter} is {argument.value.why}")

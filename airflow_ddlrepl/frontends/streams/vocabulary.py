@@ -89,22 +89,21 @@ PACKAGES = frozenset(name.partition(".")[0] for name in (*TAKEN, *OTHER))
 PARAMETERS: dict[str, dict[str, Entry]] = {
     "CREATE_CAPTURE": {
         **entries(Fate.ATTENTION, _START, "start_scn first_scn use_database_link logfile_assignment source_root_name"),
-        **entries(Fate.SAFE, _RUNS, "capture_user checkpoint_retention_time start_time capture_class"),
+        **entries(Fate.SAFE, _RUNS, "checkpoint_retention_time start_time capture_class"),
     },
     "ALTER_CAPTURE": {
         **entries(Fate.ATTENTION, _START, "start_scn first_scn use_database_link start_time"),
-        **entries(Fate.SAFE, _RUNS, "capture_user checkpoint_retention_time"),
+        **entries(Fate.SAFE, _RUNS, "checkpoint_retention_time"),
     },
-    "CREATE_SYNC_CAPTURE": entries(Fate.SAFE, _RUNS, "capture_user"),
     "CREATE_APPLY": {
         **entries(Fate.ATTENTION, _HANDLER, "message_handler ddl_handler precommit_handler"),
         **entries(Fate.ATTENTION, "a target's changes are tagged with the name of their origin", "apply_tag"),
-        **entries(Fate.SAFE, _RUNS, "apply_user apply_captured apply_database_link"),
+        **entries(Fate.SAFE, _RUNS, "apply_captured apply_database_link"),
     },
     "ALTER_APPLY": {
         **entries(Fate.ATTENTION, _HANDLER, "message_handler ddl_handler precommit_handler"),
         **entries(Fate.ATTENTION, "a target's changes are tagged with the name of their origin", "apply_tag"),
-        **entries(Fate.SAFE, _RUNS, "apply_user remove_apply_tag"),
+        **entries(Fate.SAFE, _RUNS, "remove_apply_tag"),
     },
     "SET_DML_HANDLER": entries(Fate.ATTENTION, _HANDLER, "user_procedure"),
     "CREATE_PROPAGATION": entries(Fate.SAFE, _QUEUES, "queue_to_queue original_propagation_name auto_merge_threshold"),

@@ -16,6 +16,8 @@ from airflow_ddlrepl.streams.rules.rule import Rule, RuleSet, make_rule
 
 Creating = calls.CreateCapture | calls.CreateSyncCapture | calls.CreateApply | calls.CreatePropagation
 Altering = calls.AlterCapture | calls.AlterApply | calls.AlterPropagation
+USER_PARAMETERS = {"capture_user": "the source", "apply_user": "its target"}
+"""The parameters that name a client's user in Oracle, and whose location has that user here."""
 
 
 def create_rule_set(call: calls.CreateRuleSet, environment: Environment) -> list[Rule]:
@@ -108,6 +110,7 @@ def create_client(call: Creating, environment: Environment) -> list[Rule]:
     _attach(client, call.rule_set_name, getattr(call, "negative_rule_set_name", None), environment)
     client.require_ready()
     environment.clients[kind, client.name] = client
+    _warn_of_user(call, client, environment)
     if isinstance(call, calls.CreateApply):
         database = environment.name(call.source_database) if call.source_database else ""
         environment.applying[client.name] = settings_of_call(call, ApplySettings(source_database=database))
@@ -132,6 +135,7 @@ def alter_client(call: Altering, environment: Environment) -> list[Rule]:
             environment.applying[client.name] = settings_of_call(call, found)
         case calls.AlterPropagation():
             client = environment.existing_client(ClientKind.PROPAGATION, call.propagation_name)
+    _warn_of_user(call, client, environment)
     _attach(client, call.rule_set_name, call.negative_rule_set_name, environment)
     if call.remove_rule_set:
         client.positive = None
@@ -148,3 +152,18 @@ def _attach(client: Client, positive: str | None, negative: str | None, environm
         client.attach(environment.rule_set(positive), is_positive=True)
     if found is not None:
         client.attach(found, is_positive=False)
+
+
+def _warn_of_user(call: Creating | Altering, client: Client, environment: Environment) -> None:
+    for parameter in USER_PARAMETERS:
+        if user := getattr(call, parameter, None):
+            what = f"{parameter} {user} of {client.words} has no effect"
+            environment.warnings.append(f"{what}: {user_instead(parameter)}")
+
+
+def user_instead(parameter: str) -> str:
+    """Return what to do in place of a parameter that names a client's user."""
+    return (
+        f"the client works as the user of the location of {USER_PARAMETERS[parameter]}; give that location the user"
+        f" whose rights it shall have, and remove {parameter}"
+    )
