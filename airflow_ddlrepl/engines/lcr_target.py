@@ -193,6 +193,14 @@ class LcrSession(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class OpenedSessions:
+    """Opened sessions write side by side at a target. why_fewer: than asked for; empty: there are as many."""
+
+    sessions: Sequence[LcrSession]
+    why_fewer: str = ""
+
+
 class LcrTarget(Protocol):
     """An LCR target is a database that an apply client writes to, bound to a channel. `close` ends it."""
 
@@ -239,8 +247,15 @@ class LcrTarget(Protocol):
         """
         ...
 
-    def session(self, fence: Fence, number: int = 1) -> AbstractContextManager[LcrSession]:
-        """Open a session that writes; `prepare` of a later run ends it. number: of sessions that are open at once."""
+    def session(self, fence: Fence) -> AbstractContextManager[LcrSession]:
+        """Open a session that writes; `prepare` of a later run ends it. Raises ApplyError APL-121."""
+        ...
+
+    def sessions(self, fence: Fence, most: int) -> AbstractContextManager[OpenedSessions]:
+        """Open sessions that write side by side: as many as the target can tag the changes of, and `most` at most.
+
+        Raises ApplyError APL-121 where it can't tag those of a single one.
+        """
         ...
 
     def close(self) -> None:

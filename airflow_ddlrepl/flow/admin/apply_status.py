@@ -17,15 +17,21 @@ MOST_LINES = 10
 def apply_states(run: RunContext) -> list[dict[str, Any]]:
     """Return for each target of an apply process its client, positions by feed, and how many transactions wait.
 
-    lacking: source tables of which the target may lack rows, and why. unreachable: why nothing is known of it. A
-    channel without clients of Streams has none.
+    lacking: source tables of which the target may lack rows, and why. fewer_sessions: why its last run applied fewer
+    transactions at the same time than `parallelism` says; None: it did not. unreachable: why nothing is known of it.
+    A channel without clients of Streams has none.
     """
     return [] if run.channel.streams is None else list(_states(StreamsClients(run)))
 
 
 def _states(clients: StreamsClients) -> Iterable[dict[str, Any]]:
     for target in clients.section.targets:
-        found: dict[str, Any] = {"target": target.name, "client": target.apply, "unreachable": None}
+        found: dict[str, Any] = {
+            "target": target.name,
+            "client": target.apply,
+            "fewer_sessions": _fewer_sessions(clients.run, target.name),
+            "unreachable": None,
+        }
         try:
             with apply_process(clients, target) as process:
                 feeds = {feed.name: at for feed, at in process.positions()}
@@ -43,6 +49,16 @@ def _states(clients: StreamsClients) -> Iterable[dict[str, Any]]:
         yield {**found, **state}
 
 
+def _fewer_sessions(run: RunContext, target: str) -> str | None:
+    """Return what the last run that wrote a target says of too few sessions."""
+    for row in run.repository.runs(run.channel.name):
+        result = row.result if row.stage == "apply" and row.result else {}
+        if any(place.startswith(f"{target}:") for place in result.get("positions", ())):
+            fewer: dict[str, str] = result.get("fewer_sessions", {})
+            return fewer.get(target)
+    return None
+
+
 def apply_lines(states: Iterable[dict[str, Any]]) -> list[str]:
     """Return the states of apply processes as lines for people."""
     lines = []
@@ -55,6 +71,8 @@ def apply_lines(states: Iterable[dict[str, Any]]) -> list[str]:
         lines.append(f"{name}: {places or 'nothing comes into its queue'}{', disabled' if one['is_disabled'] else ''}")
         if one["waiting"]:
             lines.append(f"  {one['waiting']} transactions wait in its error queue: ddlrepl errors")
+        if one["fewer_sessions"]:
+            lines.append(f"  in the last run {one['fewer_sessions']}")
         lines += [f"  {text}" for text in one["lacking"][:MOST_LINES]]
         if len(one["lacking"]) > MOST_LINES:
             lines.append(f"  {len(one['lacking']) - MOST_LINES} more tables may lack rows: --json lists them")

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -13,11 +12,13 @@ from airflow_ddlrepl.engines.lcr_target import (
     LcrSession,
     LcrTarget,
     LcrTransaction,
+    OpenedSessions,
     QueuedError,
     RowCondition,
 )
 from airflow_ddlrepl.engines.postgres.apply_lcrs import error_queue, stored_state
 from airflow_ddlrepl.engines.postgres.apply_lcrs.outside_rows import rows_outside
+from airflow_ddlrepl.engines.postgres.apply_lcrs.replication_origin import origin_set_up
 from airflow_ddlrepl.engines.postgres.apply_lcrs.statements import row_place, table_of
 from airflow_ddlrepl.engines.postgres.apply_lcrs.table_layout import TableLayout, read_layout
 from airflow_ddlrepl.engines.postgres.apply_lcrs.transaction import PostgresLcrTransaction
@@ -40,13 +41,7 @@ from airflow_ddlrepl.streams.rules.apply_settings import Instantiation
 if TYPE_CHECKING:
     from airflow_ddlrepl.engines.postgres.connection.connect import Connection
 
-log = logging.getLogger("ddlrepl")
 Result = TypeVar("Result")
-_MAY_HAVE_ORIGIN = """
-SELECT bool_and(has_function_privilege(oid, 'EXECUTE')) FROM pg_proc
-WHERE pronamespace = 'pg_catalog'::regnamespace AND proname IN ('pg_replication_origin_create',
-    'pg_replication_origin_oid', 'pg_replication_origin_session_setup', 'pg_replication_origin_session_reset')
-"""
 _RENEW = """
 UPDATE ddlrepl.position SET epoch = %s, token = %s WHERE channel = %s AND token <= %s AND epoch < %s
 """
@@ -125,10 +120,28 @@ class PostgresLcrTarget(LcrTarget):
             return [dict(zip(layout.columns, row, strict=True)) for row in cursor.fetchall()]
 
     @contextmanager
-    def session(self, fence: Fence, number: int = 1) -> Iterator[PostgresLcrSession]:
+    def session(self, fence: Fence) -> Iterator[LcrSession]:
+        with self.sessions(fence, 1) as opened:
+            yield opened.sessions[0]
+
+    @contextmanager
+    def sessions(self, fence: Fence, most: int) -> Iterator[OpenedSessions]:
+        with ExitStack() as opened:
+            found = [opened.enter_context(self._session(fence, 1))]
+            why_fewer = ""
+            while len(found) < most and not why_fewer:
+                try:
+                    found.append(opened.enter_context(self._session(fence, len(found) + 1)))
+                except ApplyError as error:
+                    why_fewer = f"{error.message}; {error.hint}"
+            yield OpenedSessions(found, why_fewer)
+
+    @contextmanager
+    def _session(self, fence: Fence, number: int) -> Iterator[PostgresLcrSession]:
+        """Open one of several sessions. Raises ApplyError APL-121 where no replication origin is free for it."""
         with session(self.location, application_name=session_name("apply", self.holder, fence.token)) as connection:
             limit(connection, self.lock_timeout)
-            with _origin(connection, apply_tables.origin(self.holder, connection.info.dbname, number)):
+            with origin_set_up(connection, apply_tables.origin(self.holder, connection.info.dbname, number)):
                 yield PostgresLcrSession(self, connection, fence)
 
     def close(self) -> None:
@@ -192,28 +205,3 @@ class PostgresLcrSession(LcrSession):
         except BaseException:
             self._layouts.clear()
             raise
-
-
-@contextmanager
-def _origin(connection: Connection[Any], name: str) -> Iterator[None]:
-    """Let the session's transactions carry a replication origin, where its role may: a capture there sees a tag."""
-    import psycopg
-
-    row = connection.execute(_MAY_HAVE_ORIGIN.encode()).fetchone()
-    if row is None or not row[0]:
-        yield
-        return
-    try:
-        with suppress(psycopg.errors.DuplicateObject):
-            if connection.execute("SELECT pg_replication_origin_oid(%s)", [name]).fetchone() == (None,):
-                connection.execute("SELECT pg_replication_origin_create(%s)", [name])
-        connection.execute("SELECT pg_replication_origin_session_setup(%s)", [name])
-    except (psycopg.errors.ConfigurationLimitExceeded, psycopg.errors.ObjectNotInPrerequisiteState) as error:
-        log.warning("changes at the target get no replication origin: %s", str(error).splitlines()[0])
-        yield
-        return
-    try:
-        yield
-    finally:
-        with suppress(psycopg.Error):
-            connection.execute("SELECT pg_replication_origin_session_reset()")

@@ -5,14 +5,14 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from airflow_ddlrepl.config.sections.location import resolve, user_of
 from airflow_ddlrepl.config.sections.streams import ApplyTarget
 from airflow_ddlrepl.engines import engine
-from airflow_ddlrepl.engines.lcr_target import LcrSession, LcrTarget
+from airflow_ddlrepl.engines.lcr_target import LcrSession, LcrTarget, OpenedSessions
 from airflow_ddlrepl.errors import ApplyError, ConfigError, Unreachable
 from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.run.isolation import FailureIsolation
@@ -40,7 +40,8 @@ class AppliedLcrs(Printable):
 
     waiting: transactions in the error queues, by target, when they ended. discarded: messages that they have not taken,
     by object and reason. positions: by target and feed. functions: that rules have called. loaded: rows of tables that
-    have joined, by target and table.
+    have joined, by target and table. fewer_sessions: by target, why fewer transactions were applied at the same time
+    than `parallelism` says.
     """
 
     transactions: int = 0
@@ -53,6 +54,7 @@ class AppliedLcrs(Printable):
     seconds: float = 0.0
     functions: tuple[FunctionUse, ...] = ()
     loaded: dict[str, int] = field(default_factory=dict)
+    fewer_sessions: dict[str, str] = field(default_factory=dict)
 
 
 class Prepared(Protocol):
@@ -107,11 +109,17 @@ class ApplyProcess:
     @contextmanager
     def writing(self) -> Iterator[LcrSession]:
         """Open a session that writes; every earlier run of the channel is stopped from writing there."""
+        with self.writing_side_by_side(1) as opened:
+            yield opened.sessions[0]
+
+    @contextmanager
+    def writing_side_by_side(self, most: int) -> Iterator[OpenedSessions]:
+        """Open at most so many sessions that write, as `writing` does. Raises ApplyError APL-121 where none can."""
         run = self.clients.run
         run.check_lock()
         self.there.prepare(run.fence)
-        with self.there.session(run.fence) as session:
-            yield session
+        with self.there.sessions(run.fence, most) as opened:
+            yield opened
 
 
 @contextmanager
@@ -139,7 +147,7 @@ def apply(run: RunContext, target: str = "", before: Callable[[ApplyProcess], Pr
 
     before: what is done for each of them first. Raises what that does, and then applies nothing of the process's queue;
     ApplyError APL-110 or APL-111 where a transaction in the error queue stops a client, APL-113 where a rule can't
-    handle a message.
+    handle a message, APL-121 where a target has no replication origin for its changes.
     """
     started = time.monotonic()
     clients = StreamsClients(run)
@@ -183,13 +191,23 @@ class _Total:
         self.warnings: dict[str, None] = {}
         self.functions: list[FunctionUse] = []
         self.loaded: dict[str, int] = {}
+        self.fewer_sessions: dict[str, str] = {}
 
     def add_prepared(self, process: ApplyProcess, prepared: Prepared) -> None:
         """Add what was done before the changes of a process are applied."""
         self.loaded |= {f"{process.name}: {table}": rows for table, rows in prepared.rows.items()}
         for warning in prepared.warnings:
-            log.warning("target %s: %s", process.name, warning)
-            self.warnings[f"target {process.name}: {warning}"] = None
+            self._warn(process, warning)
+
+    def add_fewer(self, process: ApplyProcess, sessions: int, asked: int, why: str) -> None:
+        """Add that a process has fewer sessions than its `parallelism` asks for, and why."""
+        text = f"at most {sessions} transactions are applied at the same time, not {asked} (`parallelism`): {why}"
+        self._warn(process, text)
+        self.fewer_sessions[process.name] = text
+
+    def _warn(self, process: ApplyProcess, warning: str) -> None:
+        log.warning("target %s: %s", process.name, warning)
+        self.warnings[f"target {process.name}: {warning}"] = None
 
     def add(self, process: ApplyProcess, feed: FeedApply, at: Position) -> None:
         """Add what was done of a feed."""
@@ -201,20 +219,20 @@ class _Total:
     def result(self, seconds: float) -> AppliedLcrs:
         """Return the sum as a result."""
         known = dict(self.changes), self.errors, self.waiting, dict(self.discarded), self.positions
-        return AppliedLcrs(
-            self.transactions, *known, tuple(self.warnings), seconds, tuple(summed(self.functions)), self.loaded
-        )
+        functions = tuple(summed(self.functions))
+        more = functions, self.loaded, self.fewer_sessions
+        return AppliedLcrs(self.transactions, *known, tuple(self.warnings), seconds, *more)
 
 
 def _apply(process: ApplyProcess, total: _Total) -> None:
     client, rules = process.client, process.rules
     rules.require_functions()
     process.clients.require_fed(client)
-    with process.writing() as session, ExitStack() as opened:
+    with process.writing_side_by_side(rules.settings.parallelism) as opened:
         _require_enabled(process, rules)
-        fence = process.clients.run.fence
-        numbers = range(2, rules.settings.parallelism + 1)
-        others = [opened.enter_context(process.there.session(fence, number)) for number in numbers]
+        session, *others = opened.sessions
+        if opened.why_fewer:
+            total.add_fewer(process, len(opened.sessions), rules.settings.parallelism, opened.why_fewer)
         # The reader gives all messages; `ApplyRules` decides about them one by one.
         every = ClientStage(Client(client.name, ClientKind.APPLY), process.clients.database, process.clients.values)
         for feed, position in process.positions():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -64,10 +64,10 @@ class ApplyClient:
         """One run of the client over its queue."""
         rules = self.rules
         rules.require_functions()
-        with lcr_target(self.location) as target, target.session(FENCE) as session, ExitStack() as opened:
+        parallelism = rules.settings.parallelism
+        with lcr_target(self.location) as target, target.sessions(FENCE, parallelism) as opened:
             at = target.positions("apply_hr").get(FEED)
-            numbers = range(2, rules.settings.parallelism + 1)
-            others = [opened.enter_context(target.session(FENCE, number)) for number in numbers]
+            session, *others = opened.sessions
             feed = FeedApply(session, rules, self.handlers(rules), FEED, 1, "dbs1", others)
             feed.run(queue, at.position if at else Position(0), Position(0))
             return feed.done
