@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import signal
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -81,6 +82,17 @@ class CustomFunctions:
         if not callable(found):
             raise RuleError(f"{where} is no function", code="RUL-135", hint="correct `streams: functions`")
         return found  # type: ignore[no-any-return]
+
+    def version(self, name: str) -> str:
+        """Return a text that differs where a function is another one, or its own text in Python has changed.
+
+        The text of a function that is not written in Python, or can't be imported here, is not known.
+        """
+        try:
+            text = inspect.getsource(self.function(name))
+        except (RuleError, OSError, TypeError):
+            text = ""
+        return f"{self.listed.get(name)} {text}"
 
     def called(self, name: str, message: Message, *, is_array: bool) -> list[Message]:
         """Return what a function gives for a message: one message, or with `is_array` any number of them.

@@ -43,7 +43,7 @@ class Outcome:
     queued: the table's name in the queue that the apply process reads. batch: what the target gets. is_certain: no
     function on the way decides about it. source_function: a function of the source, which only its triggers can call,
     changes the rows on the way. subsets: which of the rows subset rules on the way have let through. rules: texts of
-    the rules on the way that may be true for changes of the table's rows.
+    the rules on the way that may be true for changes of the table's rows, with those of their functions.
     """
 
     queued: TableName
@@ -65,6 +65,7 @@ class InsertRoute:
         self.message_class = message_class
         self._stages = [_callable(one).stage(values) for one in rules]
         self._possible = [PossibleChanges(one.client, one.database) for one in rules]
+        self._functions = [one.functions for one in rules]
 
     @property
     def name(self) -> str:
@@ -94,13 +95,19 @@ class InsertRoute:
             left = kept_batch(one.batch, rows, action.declared) if action.declared else one.batch
             queued = name if at == len(self._stages) - 1 else table_of(left)
             subsets = (*one.subsets, *self._subsets(at, one.batch, action))
-            rules = (*one.rules, f"{at}: {self._possible[at].rules_text(name.schema, name.name)}")
+            rules = (*one.rules, f"{at}: {self._rules_text(at, name)}")
             found = replace(one, queued=queued, batch=left, subsets=subsets, rules=rules)
             if action.function and self._stages[at].client.kind is ClientKind.SYNC_CAPTURE:
                 found = replace(found, source_function=action.function)
             elif action.function:
                 found = replace(found, is_certain=False)
             yield from self._outcomes(found, at + 1)
+
+    def _rules_text(self, at: int, name: TableName) -> str:
+        """Return a text of a client's rules for changes of a table's rows, and of the functions that they call."""
+        possible = self._possible[at]
+        versions = [self._functions[at].version(one) for one in possible.functions(name.schema, name.name)]
+        return "; ".join((possible.rules_text(name.schema, name.name), *versions))
 
     def _subsets(self, at: int, batch: LcrBatch, action: ActionContext) -> Iterator[Subset]:
         """Yield which rows the rules with a subset's action let through."""

@@ -43,6 +43,10 @@ class PossibleChanges:
         )
         return "; ".join(f"{side} {rules.texts(owner, name)}" for side, given, rules in sides if given is not None)
 
+    def functions(self, owner: str, name: str) -> list[str]:
+        """Return the names of the functions that rules for row changes of a table call, each once."""
+        return sorted({rule.action.function for rule in self._positive.of_rows(owner, name)} - {""})
+
     def _of_insert(self, owner: str, name: str) -> dict[str, Any]:
         untagged = {"get_tag": None, "is_null_tag": "Y"}
         return {**self._about(owner, name), "get_command_type": Command.INSERT.value, **untagged}
@@ -89,9 +93,13 @@ class _Indexed:
 
     def texts(self, owner: str, name: str) -> list[str]:
         """Return conditions and actions of the rules that can be true for row changes of a table."""
+        found = self.of_rows(owner, name)
+        return [f"{one.text} {sorted(one.action.pairs.items())} {one.action.declared}" for one in found]
+
+    def of_rows(self, owner: str, name: str) -> list[Rule]:
+        """Return the rules that can be true for row changes of a table."""
         rules = [self._rules[number] for number in self._index.of(owner, name)]
-        of_rows = [rule for rule in rules if not rule.variables or "dml" in rule.variables]
-        return [f"{one.text} {sorted(one.action.pairs.items())} {one.action.declared}" for one in of_rows]
+        return [rule for rule in rules if not rule.variables or "dml" in rule.variables]
 
     def of(self, attributes: Mapping[str, Any]) -> Iterator[tuple[Rule, bool]]:
         """Yield the rules that may be true, up to the first that is certain to be, and whether it is."""

@@ -1,7 +1,8 @@
 """Rules that take a table's rows may change; the rows of before are at a target as the earlier rules left them.
 
-The target stores which rules its tables were loaded by, as a digest for each. Where the channel file is another one,
-digests are compared: a table whose rules differ may lack rows, or have some that no rule takes any more.
+The target stores which rules its tables were loaded by, as a digest for each. Where the channel file is another one, or
+a function that rules call, digests are compared: a table whose rules differ may lack rows, or have some that no rule
+takes any more, or values that a function gives no more.
 """
 
 from __future__ import annotations
@@ -35,11 +36,13 @@ class RuleDigests:
         self._stored = {
             TableName(one.owner, one.name): one.scn for one in found if one.source_database == self._database
         }
-        self._file = _digest([process.clients.run.channel.fingerprint()])
+        clients = process.clients
+        called = {rule.action.function for rule in clients.environment.rules.values()} - {""}
+        self._file = _digest([clients.run.channel.fingerprint(), *map(clients.functions.version, called)])
 
     @property
     def is_current(self) -> bool:
-        """Return whether the channel file is the one that the digests are of."""
+        """Return whether the channel file and its functions are those that the digests are of."""
         return self._stored.get(FILE) == self._file
 
     def changed(self, tables: Sequence[Table], routes: Sequence[InsertRoute], since: Position) -> list[TableName]:

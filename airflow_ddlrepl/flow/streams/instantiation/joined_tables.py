@@ -63,7 +63,8 @@ _CAUSES = {
     LACKING: _Cause("the target had the table", is_late=False),
     FILLED: _Cause("it was not published, and they are not in the log", is_late=True),
     CHANGED: _Cause(
-        "the rules that take its rows have changed, and those of before are as the earlier rules left them",
+        "the rules that take its rows have changed, or a function that they call, and those of before are as these left"
+        " them then",
         is_late=False,
     ),
     REPLACED: _Cause(

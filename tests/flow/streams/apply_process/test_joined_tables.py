@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -204,6 +206,34 @@ def test_rows_that_other_rules_take_now_are_told_until_the_table_is_loaded_again
     channel.activate(load=True)
     assert cycle(channel, "INSERT INTO hr.u VALUES (7, 2)").warnings == () and lacking(channel) == []
     assert ask(databases.target, "SELECT id FROM hr.u ORDER BY 1") == [(1,), (2,), (4,), (5,), (6,), (7,)]
+
+
+def test_rows_that_a_changed_function_has_given_are_told_as_after_a_change_of_rules(
+    databases: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+
+    def write(added: str, above: str = "") -> None:
+        body = f'return replace(lcr, new={{**lcr.new, "k": {added}}})'
+        (tmp_path / "own_masks.py").write_text(
+            f"from dataclasses import replace\n{above}\n\ndef mask(lcr):\n    {body}\n"
+        )
+        sys.modules.pop("own_masks", None)
+        importlib.invalidate_caches()
+
+    write("7")
+    function = {"set_rule_transform_function": {"rule_name": "masked", "transform_function": "mask"}}
+    calls = (schema(CAPTURE), table(APPLY, "hr.u", dml_rule_name="masked"), table(APPLY, "hr.t"), function)
+    channel = begun(databases, tmp_path, *calls, functions={"mask": "own_masks:mask"})
+    assert cycle(channel, "INSERT INTO hr.u VALUES (3, 3)").warnings == ()
+    write("7", "# something else of the module\n")
+    assert cycle(channel, "INSERT INTO hr.u VALUES (4, 4)").warnings == () and lacking(channel) == []
+    write("88")
+    (warning,) = cycle(channel, "INSERT INTO hr.u VALUES (5, 5)").warnings
+    assert "hr.u may lack rows from before" in warning and "or a function that they call" in warning
+    assert ask(databases.target, "SELECT k FROM hr.u ORDER BY id") == [(7,), (7,), (7,), (7,), (88,)]
+    assert cycle(channel, "INSERT INTO hr.t VALUES (6, 6)").warnings == () and lacking(channel) == ["hr.u"]
 
 
 def test_a_table_that_joins_one_that_others_share_is_refused_where_it_has_rows(databases: Any, tmp_path: Path) -> None:
