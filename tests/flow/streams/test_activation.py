@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from airflow_ddlrepl import flow
+from airflow_ddlrepl.cli.commands import check
 from airflow_ddlrepl.errors import ConfigError, RuleError, Unreachable
 from airflow_ddlrepl.flow.streams.clients import StreamsClients
 from tests.flow.streams.streams_channel import BATTERY_TABLES, StreamsChannel, streams_channel
@@ -103,3 +104,13 @@ def test_a_target_that_does_not_answer_keeps_no_other_from_its_work(databases: A
     assert len(feed.starts()) == 1
     with pytest.raises(Unreachable):
         channel.stage(flow.replicate)
+
+
+def test_activation_says_that_a_user_of_an_apply_process_has_no_effect(
+    databases: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    user = {"alter_apply": {"apply_name": "app", "apply_user": "hr_app"}}
+    channel = begun(databases, tmp_path, ALL, apply("q1"), user)
+    (warning,) = [one for one in caplog.messages if "no effect" in one]
+    assert warning.startswith("apply_user hr_app of apply process app has no effect")
+    assert "apply process app has no effect" in "\n".join(check(channel.file).to_json()["warnings"])
