@@ -10,10 +10,11 @@ HISTORIES ?= 5000
 REWINDS ?= 1000
 FROM ?= 1
 VERSION ?= 18
+PART ?= $(shell .ci/part 3)
 # Every test that starts a process would compile the product anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup setup-pg15 setup-chromium dist demo test test-thorough test-readme unit lint bench chaos requirements clean
+.PHONY: help setup setup-pg15 setup-chromium dist demo test test-thorough test-ci test-readme unit lint bench chaos requirements clean
 
 help: ## this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{printf "%-20s %s\n", $$1, $$2}'
@@ -49,6 +50,9 @@ test: lint setup-pg15 setup-chromium ## lint and the tests: under 20 minutes
 
 test-thorough: setup setup-pg15 setup-chromium ## the other tests: further cases, kills, random histories, PostgreSQL 15, Airflow and Spark in processes of their own, the demo, the README
 	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist loadgroup --durations=20 -m thorough
+
+test-ci: lint setup-pg15 setup-chromium ## what a commit has to pass, in half an hour: lint, the tests, and PART=k/n of the thorough ones, by the commit
+	DDLREPL_THOROUGH_PART=$(PART) $(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist loadgroup --durations=20
 
 unit: setup ## the tests that start no server and no process of Airflow or Spark: about a minute
 	$(BIN)/python -m pytest -n $(UNIT_WORKERS) --dist loadgroup -m "not server and not thorough" --hypothesis-profile=quick -q

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import settings
 
 from airflow_ddlrepl.demo.servers import PrivateServer
+from tests import thorough_parts
 from tests.support import memory
 
 TEMPORARY = "PYTEST_DEBUG_TEMPROOT"
@@ -99,8 +100,22 @@ So is every case but the first of a test that needs a server; each story is a te
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests that start a server, and those that run on PostgreSQL 15 as well, before `-m` chooses."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark the tests that start a server, and the thorough ones, before `-m` chooses; leave the other parts out."""
+    mark(items)
+    try:
+        is_chosen = thorough_parts.chosen(os.environ)
+    except ValueError as error:
+        raise pytest.UsageError(str(error)) from None
+    other = [item for item in items if item.get_closest_marker("thorough") and not is_chosen(item.nodeid)]
+    if other:
+        config.hook.pytest_deselected(items=other)
+        left_out = set(other)
+        items[:] = [item for item in items if item not in left_out]
+
+
+def mark(items: list[pytest.Item]) -> None:
+    """Mark the tests that start a server and, of each of these, all cases but the first as thorough."""
     versions: dict[object, set[object]] = {}
     seen: set[object] = set()
     for item in items:

@@ -1,7 +1,8 @@
 """Records the outcome of every test that carries `@pytest.mark.req(...)` in var/requirements.json.
 
-A whole run, or `make test`, replaces the record; a run of other tests only changes theirs. `make requirements` reads
-it. An ID that tests/requirements.csv does not list ends the run before its first test, also one of a story or of a
+A whole run, or `make test`, replaces the record; a run of other tests only changes theirs. A test that a run leaves
+out by `-m` or DDLREPL_THOROUGH_PART, and no run before has recorded, is noted as not run. `make requirements` reads the
+record. An ID that tests/requirements.csv does not list ends the run before its first test, also one of a story or of a
 parametrised case.
 """
 
@@ -9,15 +10,18 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests import thorough_parts
+
 ROOT = Path(__file__).parents[1]
 RECORD = ROOT / "var" / "requirements.json"
 NOT_THOROUGH = "not thorough"
+NOT_RUN = "not run"
 CATALOGUE = Path(__file__).with_name("requirements.csv")
 
 
@@ -28,7 +32,9 @@ def catalogue() -> dict[str, str]:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    if not hasattr(config, "workerinput"):  # xdist's workers send their reports to the process that stays here
+    if hasattr(config, "workerinput"):  # xdist's workers send their reports to the process that stays here
+        config.pluginmanager.register(LeftOut(config), "ddlrepl-left-out")
+    else:
         config.pluginmanager.register(Recorder(config), "ddlrepl-requirements")
 
 
@@ -58,6 +64,30 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, Any]:
     return report
 
 
+def entry(outcome: str, ids: Iterable[str], *, is_modelled: bool) -> dict[str, Any]:
+    """What the record has of a test."""
+    return {"outcome": outcome, "ids": sorted(set(ids)), "modelled": is_modelled}
+
+
+def left_out(items: Iterable[pytest.Item]) -> dict[str, dict[str, Any]]:
+    """What the record has of tests that this run leaves out: those that carry a requirement."""
+    return {
+        thorough_parts.name(item.nodeid): entry(NOT_RUN, ids, is_modelled=any(item.iter_markers("modelled")))
+        for item in items
+        if (ids := ids_of(item))
+    }
+
+
+class LeftOut:
+    """Tells the process that records, from a worker of xdist, which tests the run leaves out."""
+
+    def __init__(self, config: Any) -> None:
+        self.output: dict[str, Any] = config.workeroutput
+
+    def pytest_deselected(self, items: Sequence[pytest.Item]) -> None:
+        self.output.setdefault("left_out", {}).update(left_out(items))
+
+
 class Recorder:
     """Gathers reports (also those that xdist's workers send) and writes the record at the end."""
 
@@ -67,10 +97,23 @@ class Recorder:
         self.tests: dict[str, dict[str, Any]] = {} if whole else read_record()
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        ids = sorted({str(value) for name, value in report.user_properties if name == "req"})
+        ids = [str(value) for name, value in report.user_properties if name == "req"]
         if ids:
             is_modelled = any(name == "modelled" for name, _ in report.user_properties)
-            self.tests[report.nodeid] = {"outcome": report.outcome, "ids": ids, "modelled": is_modelled}
+            test = thorough_parts.name(report.nodeid)
+            self.tests[test] = entry(report.outcome, ids, is_modelled=is_modelled)
+
+    def pytest_deselected(self, items: Sequence[pytest.Item]) -> None:
+        self.leave_out(left_out(items))
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any) -> None:
+        """Called by xdist when a worker has ended."""
+        self.leave_out(getattr(node, "workeroutput", {}).get("left_out", {}))
+
+    def leave_out(self, tests: Mapping[str, dict[str, Any]]) -> None:
+        """Note tests as not run, unless this run or one before has recorded them."""
+        self.tests = {**tests, **self.tests}
 
     def pytest_sessionfinish(self) -> None:
         if self.tests:

@@ -54,6 +54,11 @@ def ran(outcome: str = "passed", **more: Any) -> dict[str, Any]:
         ((ran(modelled=True), ran(modelled=False)), "shown"),
         ((ran(modelled=True), ran("skipped")), "modelled"),
         ((ran(), ran("failed", modelled=True)), "failing"),
+        ((ran("not run"),), "not run"),
+        ((ran("not run", modelled=True), ran("skipped")), "not run"),
+        ((ran(modelled=True), ran("not run")), "not run"),
+        ((ran("not run"), ran()), "shown"),
+        ((ran("not run"), ran("failed")), "failing"),
     ],
 )
 def test_the_state_of_a_requirement(tests: tuple[dict[str, Any], ...], wanted: str) -> None:
@@ -68,9 +73,9 @@ def test_the_report_lists_open_ones_and_the_tests_of_each() -> None:
     }
     lines = report({"A-1": "one", "A-2": "two", "B-1": "three"}, record).splitlines()
     assert [line.split() for line in lines[1:4]] == [
-        ["A", "2", "2", "0", "0", "0"],
-        ["B", "1", "0", "0", "0", "1"],
-        ["all", "3", "2", "0", "0", "1"],
+        ["A", "2", "2", "0", "0", "0", "0"],
+        ["B", "1", "0", "0", "0", "0", "1"],
+        ["all", "3", "2", "0", "0", "0", "1"],
     ]
     told = [line.strip() for line in lines[5:]]
     one = ["A-1       one", "t.py::test_a", "t.py::test_b"]
