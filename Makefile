@@ -10,7 +10,7 @@ HISTORIES ?= 5000
 REWINDS ?= 1000
 FROM ?= 1
 VERSION ?= 18
-PART ?= $(shell .ci/part 3)
+PART ?= $(shell .ci/part 5)
 # Every test that starts a process would compile the product anew.
 unexport PYTHONDONTWRITEBYTECODE
 
