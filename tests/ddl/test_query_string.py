@@ -32,10 +32,27 @@ CUT = {
         "",
     ],
     "CREATE RULE r AS ON INSERT TO a DO ALSO (DELETE FROM b; DELETE FROM c); ALTER TYPE t ADD VALUE 'x;'": [
-        "",
+        "CREATE RULE",
         "ALTER TYPE",
     ],
     'ALTER TABLE "a;b" ADD x int;;': ["ALTER TABLE"],
+    "CREATE OR REPLACE FUNCTION f() RETURNS int LANGUAGE plpgsql AS $$ BEGIN RETURN 1; END $$; DROP FUNCTION f": [
+        "CREATE FUNCTION",
+        "DROP FUNCTION",
+    ],
+    "CREATE CONSTRAINT TRIGGER t AFTER INSERT ON a EXECUTE FUNCTION f(); CREATE RECURSIVE VIEW v (a) AS SELECT 1;"
+    "CREATE MATERIALIZED VIEW m AS SELECT 1; CREATE TEMP VIEW w AS SELECT 1": [
+        "CREATE TRIGGER",
+        "CREATE VIEW",
+        "CREATE MATERIALIZED VIEW",
+        "",
+    ],
+    "COMMENT ON VIEW v IS 'a;b'; GRANT SELECT ON v TO public; GRANT a TO b; REVOKE ALL ON v FROM b": [
+        "COMMENT",
+        "GRANT",
+        "",
+        "REVOKE",
+    ],
 }
 UNSAFE = (
     r"ALTER TABLE a ADD x text DEFAULT 'a\'; ALTER TABLE b ADD y int; --'",

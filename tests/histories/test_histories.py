@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tests.histories.applied import Applying
 from tests.histories.ddl_texts import Replaying
 from tests.histories.histories import generate, report, script, shrink
 from tests.histories.keys import KeyRememberer
@@ -101,6 +102,13 @@ def test_histories_that_are_replayed_as_text(pg18: Any, first: int) -> None:
 def test_histories_with_conditions(pg18: Any, first: int) -> None:
     """Rows come into the conditions and go out of them, and every few cycles there are others."""
     _check(pg18, first, Restricting)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("first", _starts(5, FIRST + 160))
+def test_histories_that_apply_processes_carry(pg18: Any, first: int) -> None:
+    """Whatever an apply process of Oracle Streams is not told to wait with is at its target as at the source."""
+    _check(pg18, first, Applying)
 
 
 @pytest.mark.thorough

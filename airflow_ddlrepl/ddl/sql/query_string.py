@@ -17,11 +17,12 @@ from airflow_ddlrepl.model.change import Event, EventKind
 RUN = "query_started"
 """Of an event's settings: when the server got the query string of which the statement is one of many."""
 
-_SIMPLE = frozenset(
-    f"{verb} {what}" for verb in ("alter", "create", "drop") for what in ("table", "type", "domain", "index", "schema")
-)
-_BESIDE_CREATE = ("or", "replace", "global", "local", "unlogged", "unique")
-_TEMPORARY = ("temp", "temporary")
+_OBJECTS = (
+    "table", "type", "domain", "index", "schema", "view", "materialized", "sequence", "trigger",
+    "function", "procedure", "aggregate", "policy", "rule", "extension",
+)  # fmt: skip
+_VERBS = ("alter", "create", "drop")
+_BESIDE_CREATE = ("or", "replace", "global", "local", "unlogged", "unique", "constraint", "recursive")
 _BEGINS, _ENDS = ("begin", "start"), ("commit", "end")
 _MOVES = (*_BEGINS, *_ENDS, "rollback", "abort", "savepoint", "release")
 _NAMED = ("ALTER TABLE", "CREATE TABLE", "CREATE TABLE AS", "DROP TABLE")
@@ -119,15 +120,19 @@ def _statement(query: str, piece: list[tuple[Token, int, int]]) -> Statement:
 
 
 def _tag(words: Sequence[Token]) -> str:
-    """Return the command tag of a statement that can be about tables; empty for another one."""
+    """Return the command tag of a statement on an object in a schema; empty for another one."""
     texts = [word.text if word.kind is Kind.WORD else "" for word in words]
     verb, rest = texts[0], texts[1:]
+    if verb == "comment" or (verb in ("grant", "revoke") and _has_outside(words, "on")):  # else of roles
+        return verb.upper()
     if verb == "create":
         while rest and rest[0] in _BESIDE_CREATE:
             rest = rest[1:]
-    if not rest or rest[0] in _TEMPORARY or f"{verb} {rest[0]}" not in _SIMPLE or rest[:3] == ["table", "all", "in"]:
+    if verb not in _VERBS or not rest or rest[0] not in _OBJECTS or rest[1:3] == ["all", "in"]:
         return ""
     tag = f"{verb} {rest[0]}".upper()
+    if rest[0] == "materialized":
+        return f"{tag} VIEW"
     return f"{tag} AS" if tag == "CREATE TABLE" and _has_outside(words, "as") else tag
 
 

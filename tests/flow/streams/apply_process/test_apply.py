@@ -125,6 +125,24 @@ def test_a_table_without_a_key_follows_row_by_row(databases: Any, tmp_path: Path
 
 
 @pytest.mark.req("ST-U-26", "ST-U-27")
+def test_statements_that_were_sent_together_run_each_by_itself(databases: Any, tmp_path: Path) -> None:
+    channel = begun(databases, tmp_path, rules("schema"))
+    body = "LANGUAGE plpgsql AS $$ BEGIN NEW.note := 'noted'; RETURN NEW; END $$"
+    channel.at_source(
+        f"CREATE FUNCTION hr.noted() RETURNS trigger {body}; CREATE VIEW hr.v AS SELECT id FROM hr.t;"
+        " CREATE TRIGGER noted BEFORE INSERT ON hr.t FOR EACH ROW EXECUTE FUNCTION hr.noted();"
+        " COMMENT ON VIEW hr.v IS 'a; b'; GRANT SELECT ON hr.v TO public",
+        "INSERT INTO hr.t VALUES (1, 1, 'mine')",
+        "DROP VIEW hr.v; DROP TRIGGER noted ON hr.t",
+        "INSERT INTO hr.t VALUES (2, 2, 'mine')",
+    )
+    done = channel.stage(flow.replicate)
+    assert done.apply.waiting == {}
+    assert ask(databases.target, "SELECT id, note FROM hr.t ORDER BY id") == [(1, "noted"), (2, "mine")]
+    found = ask(databases.target, "SELECT to_regproc('hr.noted')::text, to_regclass('hr.v')::text")
+    assert found == [("hr.noted", None)]
+
+
 def test_rows_come_into_a_subset_and_leave_it(databases: Any, tmp_path: Path) -> None:
     subset = {"add_subset_rules": {"table_name": "hr.t", "dml_condition": "k = 50", **APPLY}}
     channel = begun(databases, tmp_path, subset)
