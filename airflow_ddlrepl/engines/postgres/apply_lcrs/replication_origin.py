@@ -11,6 +11,7 @@ from airflow_ddlrepl.errors import ApplyError
 if TYPE_CHECKING:
     from airflow_ddlrepl.engines.postgres.connection.connect import Connection
 
+NO_ORIGIN = "APL-121"
 _MAY_HAVE_ORIGIN = """
 SELECT bool_and(has_function_privilege(oid, 'EXECUTE')) FROM pg_proc
 WHERE pronamespace = 'pg_catalog'::regnamespace AND proname IN ('pg_replication_origin_create',
@@ -50,7 +51,7 @@ def _none_is_free(connection: Connection[Any], why: str) -> ApplyError:
         setting = "max_replication_slots"
     return ApplyError(
         f"the server has no replication origin left to tag changes with: {why}",
-        code="APL-121",
+        code=NO_ORIGIN,
         hint=f"raise {setting} there and restart the server: each session of an apply process needs an origin; or free"
         " one that nobody uses: pg_replication_origin_status has them, pg_replication_origin_drop removes one",
         retryable=True,

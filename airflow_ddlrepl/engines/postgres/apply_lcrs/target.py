@@ -18,7 +18,7 @@ from airflow_ddlrepl.engines.lcr_target import (
 )
 from airflow_ddlrepl.engines.postgres.apply_lcrs import error_queue, stored_state
 from airflow_ddlrepl.engines.postgres.apply_lcrs.outside_rows import rows_outside
-from airflow_ddlrepl.engines.postgres.apply_lcrs.replication_origin import origin_set_up
+from airflow_ddlrepl.engines.postgres.apply_lcrs.replication_origin import NO_ORIGIN, origin_set_up
 from airflow_ddlrepl.engines.postgres.apply_lcrs.statements import row_place, table_of
 from airflow_ddlrepl.engines.postgres.apply_lcrs.table_layout import TableLayout, read_layout
 from airflow_ddlrepl.engines.postgres.apply_lcrs.transaction import PostgresLcrTransaction
@@ -133,6 +133,8 @@ class PostgresLcrTarget(LcrTarget):
                 try:
                     found.append(opened.enter_context(self._session(fence, len(found) + 1)))
                 except ApplyError as error:
+                    if error.code != NO_ORIGIN:
+                        raise
                     why_fewer = f"{error.message}; {error.hint}"
             yield OpenedSessions(found, why_fewer)
 
