@@ -2,7 +2,8 @@
 
     python -m tests.histories.applied 18 1-100
 
-What an apply process cannot do waits in its error queue, and a table that may lack rows is named: nothing else differs.
+What an apply process cannot do waits in its error queue, and a table that may lack rows or values is named: nothing
+else differs.
 """
 
 from __future__ import annotations
@@ -89,7 +90,7 @@ class Applying(Player):
         with flow.open_channel(self.replica.file, InProcess()) as run:
             left_out = {one.table_id for one in run.source.membership.left_out()}
             states = flow.status(run).to_json()["apply"]
-        return left_out, {text.split(" may lack ")[0] for state in states for text in state["lacking"]}
+        return left_out, {text.split(" may ")[0] for state in states for text in state["lacking"]}
 
     def _ids(self, names: Collection[str]) -> set[int]:
         found = self.sessions[0].execute("SELECT to_regclass(unnest(%s::text[]))::oid::bigint", [list(names)])

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from airflow_ddlrepl.ddl.sql.conversion import Conversion, conversions
+from airflow_ddlrepl.ddl.sql.conversion import Conversion, computed, conversions
 from airflow_ddlrepl.ddl.sql.lexer import Kind, Token, tokens
 from airflow_ddlrepl.model.change import Event
+from airflow_ddlrepl.model.table import Table
+from airflow_ddlrepl.ports.types import TypeSystem
 
 # Statements that run no other statement: a query string of these alone says all that was run.
 _PLAIN = frozenset(
@@ -67,6 +69,19 @@ def evidence(event: Event, table_id: int) -> Evidence:
         settings=event.settings,
         conversions=known_conversions(event.statement, event.query),
     )
+
+
+def with_plain_arithmetic(known: Evidence, before: Table | None, types: TypeSystem) -> Evidence:
+    """Return the evidence with columns as plainly assigned where a USING clause computes them from exact numbers.
+
+    Such values come out at the target as they did at the source.
+    """
+    path = {token.text for token in tokens(str(known.settings.get("search_path") or ""))}
+    if before is None or known.statement is None or "pg_catalog" in path:  # operators of the user's may come first
+        return known
+    plain = frozenset(c.name for c in before.columns if types.is_exact_number(c.type))
+    same = computed(known.statement, plain) & known.conversions.keys()
+    return replace(known, conversions={**known.conversions, **dict.fromkeys(same, Conversion.ASSIGN)})
 
 
 def has_using(statement: str | None, query: str | None) -> bool | None:

@@ -11,9 +11,6 @@ from airflow_ddlrepl.adapt.policy import policy_at
 from airflow_ddlrepl.adapt.target_facts import Refusal, TargetFacts
 from airflow_ddlrepl.config.goldengate.dialect import Dialect
 from airflow_ddlrepl.config.sections.channel import Channel
-from airflow_ddlrepl.ddl.sql.conversion import Conversion, computed
-from airflow_ddlrepl.ddl.sql.lexer import tokens
-from airflow_ddlrepl.ddl.sql.statement import Evidence
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.flow.apply.replicat import TargetReplicat
 from airflow_ddlrepl.flow.mapping.tables import ShapeAt, seen_at, shape_before
@@ -22,7 +19,6 @@ from airflow_ddlrepl.model.change import Event, why_ignored
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.table_state import TableState
-from airflow_ddlrepl.ports.types import TypeSystem
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,19 +96,6 @@ class Texts:
         """Has a refresh brought the statement's transaction?"""
         table_state = self.table_states.get(table_id)
         return table_state is not None and table_state.has(event.key.lsn, event.xid)
-
-
-def arithmetic(known: Evidence, before: Table | None, types: TypeSystem) -> Evidence:
-    """Return the evidence with columns as plainly assigned where a USING clause computes them from exact numbers.
-
-    Such values come out at the target as they did at the source.
-    """
-    path = {token.text for token in tokens(str(known.settings.get("search_path") or ""))}
-    if before is None or known.statement is None or "pg_catalog" in path:  # operators of the user's may come first
-        return known
-    plain = frozenset(c.name for c in before.columns if types.is_exact_number(c.type))
-    same = computed(known.statement, plain) & known.conversions.keys()
-    return replace(known, conversions={**known.conversions, **dict.fromkeys(same, Conversion.ASSIGN)})
 
 
 def require_one_way(channel: Channel, tables: Iterable[Table]) -> None:

@@ -19,10 +19,10 @@ from airflow_ddlrepl.adapt.program.draft import ShapeAt
 from airflow_ddlrepl.adapt.target_facts import Refusal, Renderer, TargetFacts
 from airflow_ddlrepl.config.sections.table_mapping import refreshed_in
 from airflow_ddlrepl.config.sections.target_tables import target_table_in
-from airflow_ddlrepl.ddl.sql.statement import NOTHING_KNOWN, Evidence, evidence
+from airflow_ddlrepl.ddl.sql.statement import NOTHING_KNOWN, Evidence, evidence, with_plain_arithmetic
 from airflow_ddlrepl.engines.target import ServerFacts
 from airflow_ddlrepl.errors import Unsupported
-from airflow_ddlrepl.flow.apply.ddl_replay import Texts, arithmetic, require_one_way
+from airflow_ddlrepl.flow.apply.ddl_replay import Texts, require_one_way
 from airflow_ddlrepl.flow.apply.new_tables import former_policy, is_renamed, refuse_occupied, was_there
 from airflow_ddlrepl.flow.apply.replicat import TargetReplicat, with_discard
 from airflow_ddlrepl.flow.apply.returned_ddl import ReturnedChange, is_returning
@@ -140,7 +140,7 @@ class _Planner:
                 ours = (*self.now.values(), *table_states.values())
                 refuse_occupied(self.run, self.target, self.present, ours, new)
             known = called(with_new_types(known, before, properties_now), new, self.run.channel, self.target)
-        known = arithmetic(known, source_before, self.run.types) if policy.replays else known
+        known = with_plain_arithmetic(known, source_before, self.run.types) if policy.replays else known
         parent = shape_before(self.shape_at, new.partition.of, event) if new and new.partition else None
         facts = replace(
             self._facts(None if former else before, new, event, table_states),

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
+from airflow_ddlrepl.engines import source_engine
 from airflow_ddlrepl.engines.lcr_target import LcrTransaction
 from airflow_ddlrepl.flow.run.context import log
 from airflow_ddlrepl.flow.streams.apply_process.apply import ApplyProcess
@@ -26,6 +27,7 @@ from airflow_ddlrepl.flow.streams.instantiation.instantiate import (
     Instantiation,
 )
 from airflow_ddlrepl.flow.streams.instantiation.instantiation_plan import Known, Way, groups_of, insert_routes, way_of
+from airflow_ddlrepl.flow.streams.instantiation.own_values import gives_own_values
 from airflow_ddlrepl.model.change import Event, EventKind, why_ignored
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Position
@@ -47,16 +49,19 @@ def bring_joined_tables(process: ApplyProcess) -> Instantiated:
 
 FILLED = "tables that came into the log with rows: "
 REPLACED = "tables that another one has replaced: "
+COMPUTED = "tables whose rows have got values of the source's own: "
+_LACKS_ROWS = "may lack rows from"
 
 
 class _Cause(NamedTuple):
     """A cause is why a target may lack rows of tables that are stored as instantiations under a name of its own.
 
-    is_late: they came to lack since the table was loaded.
+    is_late: they came to lack since the table was loaded. what: the target's table is like, in words.
     """
 
     why: str
     is_late: bool
+    what: str = _LACKS_ROWS
 
 
 _CAUSES = {
@@ -70,24 +75,30 @@ _CAUSES = {
     REPLACED: _Cause(
         "another table has its name since then, and the target has the rows of the former one", is_late=True
     ),
+    COMPUTED: _Cause(
+        "a statement gave the existing rows values that the log does not have, and the target computed its own",
+        is_late=True,
+        what="may have other values in rows from",
+    ),
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Lacking:
-    """A target may lack rows of a table of the source: those from before a position.
+    """A target may lack rows of a table of the source, or values of them: those from before a position.
 
-    why: in words. is_late: they came to lack since the table was loaded.
+    why: in words. is_late: they came to lack since the table was loaded. what: the target's table is like, in words.
     """
 
     name: TableName
     at: Position
     why: str
     is_late: bool = False
+    what: str = _LACKS_ROWS
 
     def __str__(self) -> str:
         return (
-            f"{self.name} may lack rows from before {self.at}: {self.why}. Drop the target's table, and"
+            f"{self.name} {self.what} before {self.at}: {self.why}. Drop the target's table, and"
             " `ddlrepl activate` loads it again; or make the rows equal by other means, and say so by"
             " set_table_instantiation_scn"
         )
@@ -133,6 +144,7 @@ class _Joining:
             ways = list(self._ways(known))
             if ways:
                 self._bring(known, ways)
+            self._note_computed()
             changed = self._with_other_rules(has_joined=bool(ways))
         late = tuple(str(one) for one in lacking(self._process) if one.is_late or one.name in changed)
         result = self._work.result(0.0)
@@ -201,6 +213,13 @@ class _Joining:
             with self._process.writing() as session:
                 session.run(lambda transaction: self._note(transaction, {FILLED: filled, REPLACED: replaced}))
 
+    def _note_computed(self) -> None:
+        """Write which tables, also new ones, get values of the target's own by what is not applied yet."""
+        found = {table.name: at for table in self._work.tables if (at := self._computed.get(table.id)) is not None}
+        if found:
+            with self._process.writing() as session:
+                session.run(lambda transaction: self._note(transaction, {COMPUTED: found}))
+
     def _note(self, transaction: LcrTransaction, found: Mapping[str, Mapping[TableName, Position]]) -> None:
         for kind, tables in found.items():
             marks = [Applied(self._clients.database, *name, at) for name, at in tables.items()]
@@ -267,16 +286,29 @@ class _Joining:
         return found
 
     @cached_property
+    def _computed(self) -> Mapping[int, Position]:
+        """Return the places of statements that gave rows values which the target computes by itself, by table."""
+        types = source_engine(self._clients.run.channel).types
+        return {
+            table.id: Position(event.key.lsn)
+            for event in self._events
+            for table in event.tables
+            if gives_own_values(event, table.id, types) and self._is_delivered(event)
+        }
+
+    @cached_property
     def _delivered(self) -> Mapping[int, set[int]]:
         """Return the places of DDL that the client takes, by table."""
         found: dict[int, set[int]] = {}
         for event in self._events:
-            if not why_ignored(event) and not event.is_inspected and self._is_taken(event):
+            if self._is_delivered(event):
                 for table in event.tables:
                     found.setdefault(table.id, set()).add(event.key.lsn)
         return found
 
-    def _is_taken(self, event: Event) -> bool:
+    def _is_delivered(self, event: Event) -> bool:
         """Return whether the client takes a statement."""
+        if why_ignored(event) or event.is_inspected:
+            return False
         lcrs = ddl_lcrs(event, self._clients.database)
         return bool(lcrs) and all(decide(self._client, lcr).is_taken for lcr in lcrs)

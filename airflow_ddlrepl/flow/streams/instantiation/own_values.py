@@ -1,0 +1,53 @@
+"""A statement may have given existing rows values that a target does not get when it runs the same text."""
+
+from __future__ import annotations
+
+from airflow_ddlrepl.ddl.sql.conversion import Conversion
+from airflow_ddlrepl.ddl.sql.expression import is_constant, is_value
+from airflow_ddlrepl.ddl.sql.lexer import Kind, tokens
+from airflow_ddlrepl.ddl.sql.statement import Evidence, evidence, with_plain_arithmetic
+from airflow_ddlrepl.model.change import Event
+from airflow_ddlrepl.model.table import Column
+from airflow_ddlrepl.ports.types import TypeSystem
+
+
+def gives_own_values(event: Event, table_id: int, types: TypeSystem) -> bool:
+    """Return whether rows of a table may have values at the source alone since a DDL event.
+
+    Such values come from a default that is not constant, an identity, and a USING clause that is more than a cast.
+    types: of the source.
+    """
+    after = next((table for table in event.tables if table.id == table_id), None)
+    if after is None or after.is_partitioned:
+        return False
+    known = evidence(event, table_id)
+    before = next((table for table in event.before if table.id == table_id), None)
+    if before is None:
+        return bool(known.rewritten)
+    old = {column.id for column in before.columns}
+    new = [column for column in after.columns if column.id not in old and not column.generated]
+    if any(_has_own_values(column, known) for column in new):
+        return True
+    if not known.rewritten or known.has_using is False:
+        return False
+    found = with_plain_arithmetic(known, before, types).conversions
+    return not found or Conversion.OTHER in found.values()
+
+
+def _has_own_values(column: Column, known: Evidence) -> bool:
+    """Return whether existing rows show values in a new column that the same text may not give elsewhere."""
+    if column.missing is not None and is_value(column.default or "", column.missing):
+        return False
+    is_sure = column.default is not None and is_constant(column.default) and not _says_defaults_twice(known)
+    if column.missing is not None:
+        return not is_sure
+    has_default = column.default is not None or bool(column.identity) or _says_defaults_twice(known)
+    return bool(known.rewritten) and has_default and not is_sure
+
+
+def _says_defaults_twice(known: Evidence) -> bool:
+    """Return whether a column may have another default now than the one that its rows have got."""
+    if known.statement is None:
+        return True
+    words = [token.text for token in tokens(known.statement) if token.kind is Kind.WORD]
+    return words.count("alter") > 1 and "default" in words
