@@ -93,8 +93,14 @@ class Applying(Player):
         return left_out, {text.split(" may ")[0] for state in states for text in state["lacking"]}
 
     def _ids(self, names: Collection[str]) -> set[int]:
-        found = self.sessions[0].execute("SELECT to_regclass(unnest(%s::text[]))::oid::bigint", [list(names)])
-        return {one for (one,) in found if one is not None}
+        """Return ids of tables that are named schema.name."""
+        pairs = [name.split(".", 1) for name in names]
+        found = self.sessions[0].execute(
+            "SELECT c.oid::bigint FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace JOIN"
+            " unnest(%s::text[], %s::text[]) AS wanted (schema, name) ON nspname = schema AND relname = wanted.name",
+            [[schema for schema, _ in pairs], [name for _, name in pairs]],
+        )
+        return {one for (one,) in found}
 
     def finish(self) -> None:
         """All transactions end, one last cycle: the servers' checksums are equal."""

@@ -27,7 +27,7 @@ from airflow_ddlrepl.flow.streams.instantiation.instantiate import (
     Instantiation,
 )
 from airflow_ddlrepl.flow.streams.instantiation.instantiation_plan import Known, Way, groups_of, insert_routes, way_of
-from airflow_ddlrepl.flow.streams.instantiation.own_values import gives_own_values
+from airflow_ddlrepl.flow.streams.instantiation.unsaid_changes import computed_tables, inspected_tables
 from airflow_ddlrepl.model.change import Event, EventKind, why_ignored
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Position
@@ -50,6 +50,7 @@ def bring_joined_tables(process: ApplyProcess) -> Instantiated:
 FILLED = "tables that came into the log with rows: "
 REPLACED = "tables that another one has replaced: "
 COMPUTED = "tables whose rows have got values of the source's own: "
+INSPECTED = "tables whose schema an inspection has found: "
 _LACKS_ROWS = "may lack rows from"
 
 
@@ -79,6 +80,11 @@ _CAUSES = {
         "a statement gave the existing rows values that the log does not have, and the target computed its own",
         is_late=True,
         what="may have other values in rows from",
+    ),
+    INSPECTED: _Cause(
+        "the log does not have the statement that changed the table, which an inspection has found",
+        is_late=True,
+        what="may have other columns, and other values in rows from",
     ),
 }
 
@@ -144,7 +150,7 @@ class _Joining:
             ways = list(self._ways(known))
             if ways:
                 self._bring(known, ways)
-            self._note_computed()
+            self._note_changed()
             changed = self._with_other_rules(has_joined=bool(ways))
         late = tuple(str(one) for one in lacking(self._process) if one.is_late or one.name in changed)
         result = self._work.result(0.0)
@@ -213,12 +219,19 @@ class _Joining:
             with self._process.writing() as session:
                 session.run(lambda transaction: self._note(transaction, {FILLED: filled, REPLACED: replaced}))
 
-    def _note_computed(self) -> None:
-        """Write which tables, also new ones, get values of the target's own by what is not applied yet."""
-        found = {table.name: at for table in self._work.tables if (at := self._computed.get(table.id)) is not None}
-        if found:
+    def _note_changed(self) -> None:
+        """Write which tables, also new ones, change at the source by more than the texts that are to be applied."""
+        events = [event for event in self._events if not why_ignored(event) and self._is_taken(event)]
+        said, unsaid = ([one for one in events if one.is_inspected is flag] for flag in (False, True))
+        computed = computed_tables(said, source_engine(self._clients.run.channel).types)
+        inspected = inspected_tables(unsaid, self._revisions) if unsaid else {}
+        found = {
+            kind: {table.name: of[table.id] for table in self._work.tables if table.id in of}
+            for kind, of in ((COMPUTED, computed), (INSPECTED, inspected))
+        }
+        if any(found.values()):
             with self._process.writing() as session:
-                session.run(lambda transaction: self._note(transaction, {COMPUTED: found}))
+                session.run(lambda transaction: self._note(transaction, found))
 
     def _note(self, transaction: LcrTransaction, found: Mapping[str, Mapping[TableName, Position]]) -> None:
         for kind, tables in found.items():
@@ -286,29 +299,16 @@ class _Joining:
         return found
 
     @cached_property
-    def _computed(self) -> Mapping[int, Position]:
-        """Return the places of statements that gave rows values which the target computes by itself, by table."""
-        types = source_engine(self._clients.run.channel).types
-        return {
-            table.id: Position(event.key.lsn)
-            for event in self._events
-            for table in event.tables
-            if gives_own_values(event, table.id, types) and self._is_delivered(event)
-        }
-
-    @cached_property
     def _delivered(self) -> Mapping[int, set[int]]:
         """Return the places of DDL that the client takes, by table."""
         found: dict[int, set[int]] = {}
         for event in self._events:
-            if self._is_delivered(event):
+            if not why_ignored(event) and not event.is_inspected and self._is_taken(event):
                 for table in event.tables:
                     found.setdefault(table.id, set()).add(event.key.lsn)
         return found
 
-    def _is_delivered(self, event: Event) -> bool:
+    def _is_taken(self, event: Event) -> bool:
         """Return whether the client takes a statement."""
-        if why_ignored(event) or event.is_inspected:
-            return False
         lcrs = ddl_lcrs(event, self._clients.database)
         return bool(lcrs) and all(decide(self._client, lcr).is_taken for lcr in lcrs)

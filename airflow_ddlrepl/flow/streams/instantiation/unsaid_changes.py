@@ -1,21 +1,54 @@
-"""A statement may have given existing rows values that a target does not get when it runs the same text."""
+"""What has changed at a source, and a target that runs the texts of the statements does not get.
+
+A statement may have given existing rows values that its text gives no other server; and a change that an inspection has
+found has no text.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 
 from airflow_ddlrepl.ddl.sql.conversion import Conversion
 from airflow_ddlrepl.ddl.sql.expression import is_constant, is_value
 from airflow_ddlrepl.ddl.sql.lexer import Kind, tokens
 from airflow_ddlrepl.ddl.sql.statement import Evidence, evidence, with_plain_arithmetic
 from airflow_ddlrepl.model.change import Event
+from airflow_ddlrepl.model.position import Position
+from airflow_ddlrepl.model.revision import Revision
 from airflow_ddlrepl.model.table import Column
 from airflow_ddlrepl.ports.types import TypeSystem
 
 
-def gives_own_values(event: Event, table_id: int, types: TypeSystem) -> bool:
+def computed_tables(events: Iterable[Event], types: TypeSystem) -> dict[int, Position]:
+    """Return by table where statements gave rows values that the target computes by itself. types: of the source."""
+    return {
+        table.id: Position(event.key.lsn)
+        for event in events
+        for table in event.tables
+        if _gives_own_values(event, table.id, types)
+    }
+
+
+def inspected_tables(events: Iterable[Event], revisions: Mapping[int, Sequence[Revision]]) -> dict[int, Position]:
+    """Return by table where inspections have found other columns, another name or rows that were written again."""
+    return {
+        table.id: Position(event.key.lsn)
+        for event in events
+        for table in event.tables
+        if table.id in event.rewritten or _has_changed(revisions.get(table.id, ()), event)
+    }
+
+
+def _has_changed(revisions: Sequence[Revision], event: Event) -> bool:
+    pairs = pairwise(revisions)
+    return any(later.key == event.key and former.table not in (None, later.table) for former, later in pairs)
+
+
+def _gives_own_values(event: Event, table_id: int, types: TypeSystem) -> bool:
     """Return whether rows of a table may have values at the source alone since a DDL event.
 
     Such values come from a default that is not constant, an identity, and a USING clause that is more than a cast.
-    types: of the source.
     """
     after = next((table for table in event.tables if table.id == table_id), None)
     if after is None or after.is_partitioned:
