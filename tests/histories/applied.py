@@ -9,7 +9,7 @@ else differs.
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,12 @@ import psycopg
 import yaml
 
 from airflow_ddlrepl import flow
+from airflow_ddlrepl.engines.postgres.connection.quoting import quote
 from airflow_ddlrepl.errors import DdlReplError
+from airflow_ddlrepl.flow.streams.apply_process.apply import apply_process
+from airflow_ddlrepl.flow.streams.clients import StreamsClients
+from airflow_ddlrepl.flow.streams.instantiation.joined_tables import lacking
+from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.ports.work import InProcess
 from tests.histories import histories
 from tests.histories.equality import Locked, difference
@@ -80,27 +85,20 @@ class Applying(Player):
                 self._check()
 
     def _check(self) -> None:
-        left_out, lacking = self._named()
-        for number, target in enumerate(self.targets):
-            if found := difference(self.source, target, left_out | self._ids(lacking), self.called, self.wanted()):
-                raise AssertionError(f"target {number} differs: {found}")
-
-    def _named(self) -> tuple[set[int], set[str]]:
-        """Return ids of the tables whose rows are not in the log, and names of those that may lack rows."""
         with flow.open_channel(self.replica.file, InProcess()) as run:
             left_out = {one.table_id for one in run.source.membership.left_out()}
-            states = flow.status(run).to_json()["apply"]
-        return left_out, {text.split(" may ")[0] for state in states for text in state["lacking"]}
+            clients = StreamsClients(run)
+            for number, (target, url) in enumerate(zip(clients.section.targets, self.targets, strict=True)):
+                with apply_process(clients, target) as process:
+                    late = self._ids(one.name for one in lacking(process))
+                if found := difference(self.source, url, left_out | late, self.called, self.wanted()):
+                    raise AssertionError(f"target {number} differs: {found}")
 
-    def _ids(self, names: Collection[str]) -> set[int]:
-        """Return ids of tables that are named schema.name."""
-        pairs = [name.split(".", 1) for name in names]
-        found = self.sessions[0].execute(
-            "SELECT c.oid::bigint FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace JOIN"
-            " unnest(%s::text[], %s::text[]) AS wanted (schema, name) ON nspname = schema AND relname = wanted.name",
-            [[schema for schema, _ in pairs], [name for _, name in pairs]],
-        )
-        return {one for (one,) in found}
+    def _ids(self, names: Iterable[TableName]) -> set[int]:
+        """Return ids of tables of the source, of those that are there."""
+        spelled = [f"{quote(name.schema)}.{quote(name.name)}" for name in names]
+        found = self.sessions[0].execute("SELECT to_regclass(unnest(%s::text[]))::oid::bigint", [spelled])
+        return {one for (one,) in found if one is not None}
 
     def finish(self) -> None:
         """All transactions end, one last cycle: the servers' checksums are equal."""

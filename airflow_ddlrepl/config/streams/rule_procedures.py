@@ -61,17 +61,6 @@ class _LcrRules(Procedure):
 
 class _SubsetRules(Procedure):
     outputs: ClassVar[tuple[str, ...]] = ("insert_rule_name", "update_rule_name", "delete_rule_name")
-
-    @model_validator(mode="before")
-    @classmethod
-    def _are_positive(cls, data: Any) -> Any:
-        if isinstance(data, dict) and "inclusion_rule" in data:
-            raise ValueError(
-                "subset rules go into the positive rule set alone, without inclusion_rule; rows are left out by a table"
-                " rule with inclusion_rule false and the condition as its and_condition"
-            )
-        return data
-
     include_tagged_lcr: YesNo = Field(False, description="changes with a tag, too")
     source_database: str | None = Field(None, description="only changes that come from this database")
     insert_rule_name: str | None = Field(
@@ -83,6 +72,16 @@ class _SubsetRules(Procedure):
     delete_rule_name: str | None = Field(
         None, description="the name of the rule for rows that go out; default: one is made up"
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _are_positive(cls, data: Any) -> Any:
+        if isinstance(data, dict) and "inclusion_rule" in data:
+            raise ValueError(
+                "subset rules go into the positive rule set alone, without inclusion_rule; rows are left out by a table"
+                " rule with inclusion_rule false and the condition as its and_condition"
+            )
+        return data
 
 
 class _MessageRule(Procedure):

@@ -120,7 +120,7 @@ def _statement(query: str, piece: list[tuple[Token, int, int]]) -> Statement:
 
 
 def _tag(words: Sequence[Token]) -> str:
-    """Return the command tag of a statement on an object in a schema; empty for another one."""
+    """Return the command tag of a statement; empty for one that leaves no DDL record, or whose tag is not sure."""
     texts = [word.text if word.kind is Kind.WORD else "" for word in words]
     verb, rest = texts[0], texts[1:]
     if verb == "comment" or (verb in ("grant", "revoke") and _has_outside(words, "on")):  # else of roles

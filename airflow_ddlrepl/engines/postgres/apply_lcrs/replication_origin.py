@@ -11,7 +11,6 @@ from airflow_ddlrepl.errors import ApplyError
 if TYPE_CHECKING:
     from airflow_ddlrepl.engines.postgres.connection.connect import Connection
 
-NO_ORIGIN = "APL-121"
 _MAY_HAVE_ORIGIN = """
 SELECT bool_and(has_function_privilege(oid, 'EXECUTE')) FROM pg_proc
 WHERE pronamespace = 'pg_catalog'::regnamespace AND proname IN ('pg_replication_origin_create',
@@ -19,11 +18,15 @@ WHERE pronamespace = 'pg_catalog'::regnamespace AND proname IN ('pg_replication_
 """
 
 
+class NoFreeOrigin(ApplyError):
+    """This error says that a server has no replication origin left for a session (APL-121)."""
+
+
 @contextmanager
 def origin_set_up(connection: Connection[Any], name: str) -> Iterator[None]:
     """Let the session's transactions carry a replication origin, where its role may set one up.
 
-    Raises ApplyError APL-121 where the server has none free: changes without a tag could come back to their source.
+    Raises NoFreeOrigin where the server has none: changes without a tag could come back to their source.
     """
     import psycopg
 
@@ -37,7 +40,7 @@ def origin_set_up(connection: Connection[Any], name: str) -> Iterator[None]:
                 connection.execute("SELECT pg_replication_origin_create(%s)", [name])
         connection.execute("SELECT pg_replication_origin_session_setup(%s)", [name])
     except (psycopg.errors.ConfigurationLimitExceeded, psycopg.errors.ObjectNotInPrerequisiteState) as error:
-        raise _none_is_free(connection, str(error).splitlines()[0]) from None
+        raise _no_free_origin(connection, str(error).splitlines()[0]) from None
     try:
         yield
     finally:
@@ -45,13 +48,13 @@ def origin_set_up(connection: Connection[Any], name: str) -> Iterator[None]:
             connection.execute("SELECT pg_replication_origin_session_reset()")
 
 
-def _none_is_free(connection: Connection[Any], why: str) -> ApplyError:
+def _no_free_origin(connection: Connection[Any], why: str) -> NoFreeOrigin:
     setting = "max_active_replication_origins"
     if connection.info.server_version < 180000:
         setting = "max_replication_slots"
-    return ApplyError(
+    return NoFreeOrigin(
         f"the server has no replication origin left to tag changes with: {why}",
-        code=NO_ORIGIN,
+        code="APL-121",
         hint=f"raise {setting} there and restart the server: each session of an apply process needs an origin; or free"
         " one that nobody uses: pg_replication_origin_status has them, pg_replication_origin_drop removes one",
         retryable=True,

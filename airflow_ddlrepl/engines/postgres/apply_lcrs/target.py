@@ -18,7 +18,7 @@ from airflow_ddlrepl.engines.lcr_target import (
 )
 from airflow_ddlrepl.engines.postgres.apply_lcrs import error_queue, stored_state
 from airflow_ddlrepl.engines.postgres.apply_lcrs.outside_rows import rows_outside
-from airflow_ddlrepl.engines.postgres.apply_lcrs.replication_origin import NO_ORIGIN, origin_set_up
+from airflow_ddlrepl.engines.postgres.apply_lcrs.replication_origin import NoFreeOrigin, origin_set_up
 from airflow_ddlrepl.engines.postgres.apply_lcrs.statements import row_place, table_of
 from airflow_ddlrepl.engines.postgres.apply_lcrs.table_layout import TableLayout, read_layout
 from airflow_ddlrepl.engines.postgres.apply_lcrs.transaction import PostgresLcrTransaction
@@ -132,15 +132,13 @@ class PostgresLcrTarget(LcrTarget):
             while len(found) < most and not why_fewer:
                 try:
                     found.append(opened.enter_context(self._session(fence, len(found) + 1)))
-                except ApplyError as error:
-                    if error.code != NO_ORIGIN:
-                        raise
+                except NoFreeOrigin as error:
                     why_fewer = f"{error.message}; {error.hint}"
             yield OpenedSessions(found, why_fewer)
 
     @contextmanager
     def _session(self, fence: Fence, number: int) -> Iterator[PostgresLcrSession]:
-        """Open one of several sessions. Raises ApplyError APL-121 where no replication origin is free for it."""
+        """Open one of several sessions. Raises NoFreeOrigin."""
         with session(self.location, application_name=session_name("apply", self.holder, fence.token)) as connection:
             limit(connection, self.lock_timeout)
             with origin_set_up(connection, apply_tables.origin(self.holder, connection.info.dbname, number)):

@@ -52,6 +52,8 @@ REPLACED = "tables that another one has replaced: "
 COMPUTED = "tables whose rows have got values of the source's own: "
 INSPECTED = "tables whose schema an inspection has found: "
 _LACKS_ROWS = "may lack rows from"
+_Places = Mapping[str, Mapping[TableName, Position]]
+"""By cause, and by table of the source: from before where the target may lack something."""
 
 
 class _Cause(NamedTuple):
@@ -146,11 +148,11 @@ class _Joining:
         changed: Collection[TableName] = ()
         if self._work.tables:
             known = self._work.known()
-            self._note_lacking(known)
+            self._note(self._lacking(known))
             ways = list(self._ways(known))
             if ways:
                 self._bring(known, ways)
-            self._note_changed()
+            self._note(self._changed())
             changed = self._with_other_rules(has_joined=bool(ways))
         late = tuple(str(one) for one in lacking(self._process) if one.is_late or one.name in changed)
         result = self._work.result(0.0)
@@ -210,30 +212,30 @@ class _Joining:
         queued = {name for way in whole for name in way.queued} - known.queued
         transaction.instantiate(self._client.name, [Applied(database, *name, scn) for name in sorted(queued)])
 
-    def _note_lacking(self, known: Known) -> None:
-        """Write which tables, that the target has got, have other rows in the source than the log says of them."""
+    def _lacking(self, known: Known) -> _Places:
+        """Return which tables, that the target has got, have other rows in the source than the log says of them."""
         tables = [table for table in self._work.tables if table.name in known.tables]
         filled = {table.name: at for table in tables if (at := self._filled.get(table.id)) is not None}
         replaced = {table.name: at for table in tables if (at := self._replaced(table)) is not None}
-        if filled or replaced:
-            with self._process.writing() as session:
-                session.run(lambda transaction: self._note(transaction, {FILLED: filled, REPLACED: replaced}))
+        return {FILLED: filled, REPLACED: replaced}
 
-    def _note_changed(self) -> None:
-        """Write which tables, also new ones, change at the source by more than the texts that are to be applied."""
-        events = [event for event in self._events if not why_ignored(event) and self._is_taken(event)]
-        said, unsaid = ([one for one in events if one.is_inspected is flag] for flag in (False, True))
+    def _changed(self) -> _Places:
+        """Return which tables, also new ones, change at the source by more than the texts that are to be applied."""
+        said, unsaid = ([one for one in self._taken if one.is_inspected is flag] for flag in (False, True))
         computed = computed_tables(said, source_engine(self._clients.run.channel).types)
         inspected = inspected_tables(unsaid, self._revisions) if unsaid else {}
-        found = {
+        return {
             kind: {table.name: of[table.id] for table in self._work.tables if table.id in of}
             for kind, of in ((COMPUTED, computed), (INSPECTED, inspected))
         }
+
+    def _note(self, found: _Places) -> None:
+        """Write since where the target lacks something of tables."""
         if any(found.values()):
             with self._process.writing() as session:
-                session.run(lambda transaction: self._note(transaction, found))
+                session.run(lambda transaction: self._write(transaction, found))
 
-    def _note(self, transaction: LcrTransaction, found: Mapping[str, Mapping[TableName, Position]]) -> None:
+    def _write(self, transaction: LcrTransaction, found: _Places) -> None:
         for kind, tables in found.items():
             marks = [Applied(self._clients.database, *name, at) for name, at in tables.items()]
             transaction.instantiate(kind + self._client.name, marks)
@@ -299,16 +301,19 @@ class _Joining:
         return found
 
     @cached_property
+    def _taken(self) -> Sequence[Event]:
+        """Return those that the client takes: statements, and changes without one that inspections have found."""
+        return [event for event in self._events if not why_ignored(event) and self._is_taken(event)]
+
+    @cached_property
     def _delivered(self) -> Mapping[int, set[int]]:
-        """Return the places of DDL that the client takes, by table."""
+        """Return the places of statements that the target gets, by table."""
         found: dict[int, set[int]] = {}
-        for event in self._events:
-            if not why_ignored(event) and not event.is_inspected and self._is_taken(event):
-                for table in event.tables:
-                    found.setdefault(table.id, set()).add(event.key.lsn)
+        for event in self._taken:
+            for table in event.tables if not event.is_inspected else ():
+                found.setdefault(table.id, set()).add(event.key.lsn)
         return found
 
     def _is_taken(self, event: Event) -> bool:
-        """Return whether the client takes a statement."""
         lcrs = ddl_lcrs(event, self._clients.database)
         return bool(lcrs) and all(decide(self._client, lcr).is_taken for lcr in lcrs)

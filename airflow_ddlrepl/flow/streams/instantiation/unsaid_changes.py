@@ -16,7 +16,7 @@ from airflow_ddlrepl.ddl.sql.statement import Evidence, evidence, with_plain_ari
 from airflow_ddlrepl.model.change import Event
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.revision import Revision
-from airflow_ddlrepl.model.table import Column
+from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.ports.types import TypeSystem
 
 
@@ -26,7 +26,7 @@ def computed_tables(events: Iterable[Event], types: TypeSystem) -> dict[int, Pos
         table.id: Position(event.key.lsn)
         for event in events
         for table in event.tables
-        if _gives_own_values(event, table.id, types)
+        if _gives_own_values(event, table, types)
     }
 
 
@@ -45,16 +45,15 @@ def _has_changed(revisions: Sequence[Revision], event: Event) -> bool:
     return any(later.key == event.key and former.table not in (None, later.table) for former, later in pairs)
 
 
-def _gives_own_values(event: Event, table_id: int, types: TypeSystem) -> bool:
+def _gives_own_values(event: Event, after: Table, types: TypeSystem) -> bool:
     """Return whether rows of a table may have values at the source alone since a DDL event.
 
     Such values come from a default that is not constant, an identity, and a USING clause that is more than a cast.
     """
-    after = next((table for table in event.tables if table.id == table_id), None)
-    if after is None or after.is_partitioned:
+    if after.is_partitioned:
         return False
-    known = evidence(event, table_id)
-    before = next((table for table in event.before if table.id == table_id), None)
+    known = evidence(event, after.id)
+    before = next((table for table in event.before if table.id == after.id), None)
     if before is None:
         return bool(known.rewritten)
     old = {column.id for column in before.columns}
