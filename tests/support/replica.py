@@ -52,6 +52,12 @@ class Replica:
         with flow.open_channel(self.file, InProcess()) as cycle:
             return flow.capture(cycle)
 
+    def adapt(self) -> Any:
+        """Capture, then bring the target just past the last schema change; no refresh is done."""
+        with flow.open_channel(self.file, InProcess()) as cycle:
+            flow.capture(cycle)
+            return flow.adapt(cycle)
+
     def refresh(self, *tables: str, options: str = "") -> Any:
         with flow.open_channel(self.file, InProcess()) as cycle:
             return flow.refresh(cycle, tables, options_for(tables, options))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from airflow_ddlrepl.adapt.plan.dropped_table import makes_way
 from airflow_ddlrepl.adapt.plan.verdicts import Case
 from airflow_ddlrepl.adapt.plan_model import Step, StepKind
-from airflow_ddlrepl.adapt.shape.partitions import is_carried_by_parent, parent_fill
+from airflow_ddlrepl.adapt.shape.partitions import has_made, is_carried_by_parent, parent_fill
 from airflow_ddlrepl.adapt.shape.type_changes import TYPE_CHANGES, type_steps
 from airflow_ddlrepl.adapt.target_facts import Renderer
 from airflow_ddlrepl.ddl.base.change import SchemaChange
@@ -60,7 +60,8 @@ class Rendering:
         steps: list[Step] = []
         for change in diff(self.table_state, self.wanted, self.case.facts.type_system):
             if self._is_left_to_refresh(change):
-                if is_carried_by_parent(change, shape, self.wanted, self.case.facts):
+                facts = self.case.facts
+                if is_carried_by_parent(change, shape, self.wanted, facts) and has_made(facts.parent_shape, change):
                     shape = change.apply(shape) or shape
                 continue
             steps += self._steps(change, shape)

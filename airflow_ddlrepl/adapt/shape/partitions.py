@@ -40,6 +40,26 @@ def is_carried_by_parent(change: SchemaChange, shape: Table, wanted: Table, fact
     return isinstance(change, ChangeGenerated) and _is_parents_expression(change, facts)
 
 
+def has_made(parent: Table | None, change: SchemaChange) -> bool:
+    """Does the partitioned table have a change of its columns already? One that waits for a refresh does not.
+
+    parent: its present shape at the target; None: not known, then it is taken to have the change.
+    """
+    if parent is None:
+        return True
+    columns = {column.name: column for column in parent.columns}
+    match change:
+        case AddColumn(column=column):
+            return column.name in columns
+        case DropColumn(column=column):
+            return column.name not in columns
+        case RenameColumn(new=name):
+            return name in columns
+        case ChangeType(name=name):
+            return name in columns and columns[name].type == change.type
+    return True
+
+
 def _is_parents_key(change: ChangeKey, shape: Table, wanted: Table, facts: TargetFacts) -> bool:
     """Is the key that changes the partitioned table's? A partition may have a key of its own besides."""
     parent, before = facts.parent_shape, facts.parent_before

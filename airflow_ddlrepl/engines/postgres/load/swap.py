@@ -133,7 +133,7 @@ def put_in_place(connection: Connection[Any], channel: str, placing: Placing, fe
         if found is None or found.name != table_state.name:
             _make_way(cursor, channel, table_state)
         hanging = dependants(connection, found) if found else []
-        added = added_columns(found, table_state.shape, stood)
+        added = _own(connection, added_columns(found, table_state.shape, stood), table_state.shape)
         hanging += [f"column {column.name}" for column in added]
         whole = with_added(table_state.shape, added)
         exchange = (
@@ -256,6 +256,17 @@ def _exchange(
             if not statement.startswith("TRUNCATE TABLE"):
                 cursor.execute(statement.encode())
     cursor.execute(f"DROP TABLE {qualified(shadow)}".encode())
+
+
+def _own(connection: Connection[Any], added: list[Column], wanted: Table) -> list[Column]:
+    """Return the columns that people added to a table; a partition has none but those of its partitioned table.
+
+    A partition that is detached while both change may still have columns that the partitioned table has no more.
+    """
+    if not added or wanted.partition is None:
+        return added
+    parent = ServerFacts(connection).table(wanted.partition.of_name)
+    return [column for column in added if parent is None or column.name in {c.name for c in parent.columns}]
 
 
 def _is_history(shape: Table | None) -> bool:
