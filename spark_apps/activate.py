@@ -12,7 +12,7 @@ from airflow_ddlrepl.spark.jobs import activate
 from airflow_ddlrepl.spark_apps.main import main
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(prog="activate.py", add_help=False)
+    parser = argparse.ArgumentParser(prog="activate.py", add_help=False, allow_abbrev=False)
     parser.add_argument("--enrollment", choices=get_args(Enrollment), default="keep")
     parser.add_argument("--start-moment", default="now")
     parser.add_argument("--trail", choices=get_args(TrailChoice), default="keep")

@@ -8,7 +8,7 @@ from airflow_ddlrepl.spark.jobs import streams
 from airflow_ddlrepl.spark_apps.main import main
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(prog="apply.py", add_help=False)
+    parser = argparse.ArgumentParser(prog="apply.py", add_help=False, allow_abbrev=False)
     parser.add_argument("--target", default="")
     options, rest = parser.parse_known_args()
     sys.exit(main("apply", partial(streams.apply, target=options.target), rest))

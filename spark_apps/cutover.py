@@ -8,7 +8,7 @@ from airflow_ddlrepl.spark.jobs import cutover
 from airflow_ddlrepl.spark_apps.main import main
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(prog="cutover.py", add_help=False)
+    parser = argparse.ArgumentParser(prog="cutover.py", add_help=False, allow_abbrev=False)
     parser.add_argument("--do", action="store_true")
     parser.add_argument("--compare", action="store_true")
     parser.add_argument("--accept", action="append", default=[])

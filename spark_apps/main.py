@@ -29,7 +29,7 @@ log = logging.getLogger("ddlrepl")
 
 def main(stage: str, job: Job, arguments: Sequence[str] | None = None) -> int:
     """Run the job and return the exit code of `ddlrepl` (errors.Exit). The arguments contain no secrets."""
-    parser = argparse.ArgumentParser(prog=f"{stage}.py")
+    parser = argparse.ArgumentParser(prog=f"{stage}.py", allow_abbrev=False)
     parser.add_argument("--channel", required=True, help="the channel file")
     parser.add_argument("--run", required=True, help="who runs this; shown with the channel's lock")
     parser.add_argument("--result", required=True, type=Path, help="file for the result as JSON")

@@ -8,7 +8,7 @@ from airflow_ddlrepl.spark.jobs import streams
 from airflow_ddlrepl.spark_apps.main import main
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(prog="propagate.py", add_help=False)
+    parser = argparse.ArgumentParser(prog="propagate.py", add_help=False, allow_abbrev=False)
     parser.add_argument("--propagation", default="")
     options, rest = parser.parse_known_args()
     sys.exit(main("propagate", partial(streams.propagate, propagation=options.propagation), rest))

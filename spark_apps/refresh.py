@@ -8,7 +8,7 @@ from airflow_ddlrepl.spark.jobs import refresh
 from airflow_ddlrepl.spark_apps.main import main
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(prog="refresh.py", add_help=False)
+    parser = argparse.ArgumentParser(prog="refresh.py", add_help=False, allow_abbrev=False)
     parser.add_argument("--table", action="append", default=[])
     parser.add_argument("--options", default="")
     options, rest = parser.parse_known_args()

@@ -10,7 +10,7 @@ from airflow_ddlrepl.spark.jobs import rewind
 from airflow_ddlrepl.spark_apps.main import main
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(prog="rewind.py", add_help=False)
+    parser = argparse.ArgumentParser(prog="rewind.py", add_help=False, allow_abbrev=False)
     parser.add_argument("--to", required=True)
     parser.add_argument("--into", required=True)
     parser.add_argument("--table", action="append", default=[])

@@ -151,7 +151,8 @@ class DdlReplSparkOperator(SparkSubmitOperator):
         """Run the app, then read and remove its result file. An app that failed without a result raises."""
         result = result_folder() / f"ddlrepl-{channel.name}-{self.stage}-{uuid.uuid4().hex}.json"
         run_id = str(context["run_id"])
-        arguments = [*self.arguments(), "--channel", self.channel, "--run", run_id, "--result", str(result)]
+        # One word each: what a person typed into a form can't be taken for an option of its own.
+        arguments = [*self.arguments(), f"--channel={self.channel}", f"--run={run_id}", f"--result={result}"]
         reason = reason_for_submit(self, place, {**channel.spark.conf, **(self.conf or {})})
         how = f"by spark-submit: {reason}" if reason else "as a Python process"
         self.log.info("%s of channel %s runs on %s, %s", self.stage, channel.name, place.master, how)

@@ -41,7 +41,7 @@ class CompareOperator(DdlReplSparkOperator):
 
     def arguments(self) -> list[str]:
         """Return the tables as arguments of the app."""
-        return [word for table in lines_of(self.tables) for word in ("--table", table)]
+        return [f"--table={table}" for table in lines_of(self.tables)]
 
     def job(self, channel: Channel, run_id: str, runner: Runner) -> dict[str, Any]:
         """Compare in this process and return the summary."""

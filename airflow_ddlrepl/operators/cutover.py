@@ -87,7 +87,7 @@ class CutOverOperator(CheckCutOverOperator):
 
     def arguments(self) -> list[str]:
         """Return `--do` and the options as arguments of the app."""
-        return ["--do", *super().arguments(), *(word for code in self.accepted for word in ("--accept", code))]
+        return ["--do", *super().arguments(), *(f"--accept={code}" for code in self.accepted)]
 
     def job(self, channel: Channel, run_id: str, runner: Runner) -> dict[str, Any]:
         """Switch over in this process and return the summary."""

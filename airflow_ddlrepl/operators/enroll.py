@@ -61,9 +61,9 @@ class EnrollOperator(DdlReplSparkOperator):
 
     def arguments(self) -> list[str]:
         """Return how to activate as arguments of the app."""
-        trail = [] if self.trail == "keep" else ["--trail", self.trail]
+        trail = [] if self.trail == "keep" else [f"--trail={self.trail}"]
         without = [] if self._loads else ["--no-refresh"]
-        return ["--enrollment", self.enrollment, "--start-moment", self.start_moment, *trail, *without]
+        return [f"--enrollment={self.enrollment}", f"--start-moment={self.start_moment}", *trail, *without]
 
     def job(self, channel: Channel, run_id: str, runner: Runner) -> dict[str, Any]:
         """Activate in this process and return the summary."""

@@ -34,7 +34,7 @@ class RefreshOperator(DdlReplSparkOperator):
 
     def arguments(self) -> list[str]:
         """Return the tables and the options as arguments of the app."""
-        tables = [word for table in lines_of(self.tables) for word in ("--table", table)]
+        tables = [f"--table={table}" for table in lines_of(self.tables)]
         return [*tables, *([f"--options={self.options}"] if self.options.strip() else [])]
 
     def job(self, channel: Channel, run_id: str, runner: Runner) -> dict[str, Any]:

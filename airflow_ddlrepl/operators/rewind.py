@@ -82,8 +82,8 @@ class RewindOperator(DdlReplSparkOperator):
 
     def arguments(self) -> list[str]:
         """Return the moment, the place and the tables as arguments of the app."""
-        tables = [word for table in lines_of(self.tables) for word in ("--table", table)]
-        return ["--to", self.to, "--into", self.into, *tables, *(["--onward"] if self.onward else [])]
+        tables = [f"--table={table}" for table in lines_of(self.tables)]
+        return [f"--to={self.to}", f"--into={self.into}", *tables, *(["--onward"] if self.onward else [])]
 
     def job(self, channel: Channel, run_id: str, runner: Runner) -> dict[str, Any]:
         """Rewind in this process and return the summary."""

@@ -1,4 +1,4 @@
-"""No password of a connection reaches Airflow's database (XCom, rendered fields), its logs or a process list."""
+"""No password of a connection reaches Airflow's database (XCom, rendered fields), a log, Spark's events or `ps`."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import pytest
 
 from tests.airflow.support import shop
 from tests.airflow.test_dag_run import STAGES, the_dag
+from tests.spark.support.spark_evidence import event_log
 from tests.support.secret_search import Hunt
 
 WRONG = "wr0ng m@rker/geheim"
@@ -40,12 +41,18 @@ def test_passwords_stay_out_of_airflow(
     monkeypatch.setenv("AIRFLOW_CONN_SECRET_TARGET", other)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setenv("TMPDIR", str(tmp_path))
+    events = event_log(tmp_path / "events")
+    defaults = tmp_path / "conf" / "spark-defaults.conf"
+    defaults.parent.mkdir()
+    defaults.write_text("".join(f"{name} {value}\n" for name, value in events.items()))
+    monkeypatch.setenv("SPARK_CONF_DIR", str(defaults.parent))
     channel = shop.write_channel(channels_folder, tmp_path, "secret", "secret_source", "secret_target")
     try:
         shop.run_sql(good, shop.BEFORE)
         shop.activate(channel)
         with Hunt(password, WRONG) as hunt:
-            shop.run_sql(good, shop.CHANGES)
+            many = "INSERT INTO orders (id) SELECT -i FROM generate_series(1, 60000) i"
+            shop.run_sql(good, [*shop.CHANGES, many])
             assert set(states("ddlrepl__secret__replicate").values()) == {"success"}
             shop.run_sql(good, ["INSERT INTO orders (id) VALUES (100)"])
             wrong = good.replace(password, quote(WRONG, safe=""))
@@ -62,6 +69,7 @@ def test_passwords_stay_out_of_airflow(
         said = capfd.readouterr()
         assert "CON-102" in said.out + said.err
         assert not hunt.is_in(said.out + said.err)
+        assert list((tmp_path / "events").iterdir()), "Spark has written what its apps did"
         assert hunt.files(Path(os.environ["AIRFLOW_HOME"]), tmp_path) == []
         assert hunt.shown == set() and hunt.looks > 20
     finally:

@@ -36,8 +36,7 @@ def no_spark(monkeypatch: pytest.MonkeyPatch) -> None:
     """What spark-submit would start runs in this process."""
 
     def submit(hook: LocalAppHook, application: str = "", **_: Any) -> None:
-        words = [str(word) for word in hook._application_args]
-        told = dict(zip(words[::2], words[1::2], strict=True))
+        told = dict(str(word).split("=", 1) for word in hook._application_args)
         stage = {"adapt_ddl": "adapt"}.get(Path(application).stem, Path(application).stem)
         channel = load_channel(Path(told["--channel"]))
         summary = run_stage(stage, channel, told["--run"], InProcess())

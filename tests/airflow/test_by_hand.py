@@ -175,14 +175,14 @@ def test_the_forms_reach_the_tasks(file: Path) -> None:
     dags = build_channel_dags(file)
     refresh = dags["ddlrepl__shop__refresh"].get_task("refresh")
     refresh.render_template_fields({"params": {"tables": "public.orders", "options": "-gr -v"}})
-    assert refresh.arguments() == ["--table", "public.orders", "--options=-gr -v"]
+    assert refresh.arguments() == ["--table=public.orders", "--options=-gr -v"]
     for repair, then in ((False, "fail"), (True, "go_on")):
         compare = build_channel_dags(file)["ddlrepl__shop__compare"].get_task("compare")
         compare.render_template_fields({"params": {"tables": None, "repair": repair}})
         assert (compare.arguments(), compare.on_difference) == ([], then)
     repair_task = dags["ddlrepl__shop__compare"].get_task("repair")
     repair_task.render_template_fields({"params": {"tables": "public.orders", "repair": True}})
-    assert repair_task.arguments() == ["--repair", "--table", "public.orders"]
+    assert repair_task.arguments() == ["--repair", "--table=public.orders"]
     plan = dags["ddlrepl__shop__plan"]
     assert plan.get_task("replicate").trigger_dag_id == "ddlrepl__shop__replicate"
     for kind in ("plan", "compare"):

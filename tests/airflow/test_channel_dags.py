@@ -243,12 +243,12 @@ def test_a_channel_is_enrolled_by_hand(tmp_path: Path) -> None:
     assert dag.params.get_param("enrollment").schema["enum"] == ["keep", "regenerate", "only"]
     told = {"params": dict(dag.params)}
     task.render_template_fields(told)
-    assert task.arguments() == ["--enrollment", "keep", "--start-moment", "now"]
+    assert task.arguments() == ["--enrollment=keep", "--start-moment=now"]
     other = build_channel_dags(write_channel(tmp_path))["ddlrepl__shop__enroll"].tasks[0]
     other.render_template_fields(
         {"params": {"enrollment": "only", "start_moment": "0/1A", "refresh": False, "trail": "new"}}
     )
-    assert other.arguments() == ["--enrollment", "only", "--start-moment", "0/1A", "--trail", "new", "--no-refresh"]
+    assert other.arguments() == ["--enrollment=only", "--start-moment=0/1A", "--trail=new", "--no-refresh"]
     other.refresh = "perhaps"
     with pytest.raises(ConfigError, match="CFG-135: refresh is 'perhaps'"):
         other.arguments()
@@ -272,10 +272,10 @@ def test_a_field_that_may_stay_empty_is_no_required_one(tmp_path: Path) -> None:
     for tables, patterns in (
         (None, []),
         ("", []),
-        ("public.a\npublic.b", ["--table", "public.a", "--table", "public.b"]),
+        ("public.a\npublic.b", ["--table=public.a", "--table=public.b"]),
     ):
         dag = build_channel_dags(write_channel(tmp_path, more=REPLAYS))["ddlrepl__shop__rewind"]
         assert "null" in dag.params.get_param("tables").schema["type"]
         rewind = dag.get_task("rewind")
         rewind.render_template_fields({"params": {"to": "0/1", "into": "past", "tables": tables}})
-        assert rewind.arguments() == ["--to", "0/1", "--into", "past", *patterns]
+        assert rewind.arguments() == ["--to=0/1", "--into=past", *patterns]

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, Route, expect
 
+from airflow_ddlrepl.plugin import content_policy
 from tests.airflow.support import browser
 
 NASTY = '<img src=x onerror="document.title=1">`|*'
@@ -36,7 +37,8 @@ def answering(answers: dict[str, Any], status: int = 200) -> Callable[[Route], N
         url = route.request.url
         if "/ddlrepl/channel" in url:
             text = (files("airflow_ddlrepl.plugin") / "channel.html").read_text(encoding="utf-8")
-            route.fulfill(body=text, content_type="text/html")
+            policy = content_policy(text.encode()).decode()
+            route.fulfill(body=text, content_type="text/html", headers={"content-security-policy": policy})
             return
         found = next((value for part, value in answers.items() if part in url and "/prefix/api/v2/" in url), None)
         code = status if status != 200 else 200 if found is not None else 404
@@ -67,6 +69,16 @@ def test_status_sql_and_history_are_shown_as_text() -> None:
         link = page.locator("#sql-body a").first.get_attribute("href")
         assert link == f"/prefix/dags/ddlrepl__shop__replicate/runs/{RUN}"
         assert page.locator("img").count() == 0 and page.title() == "Channel shop"
+
+
+@pytest.mark.xdist_group("standalone")
+def test_a_script_that_is_not_the_page_s_own_does_not_run() -> None:
+    with browser.opened(BASE) as page:
+        shown(page, ANSWERS)
+        page.evaluate(
+            "document.body.append(Object.assign(document.createElement('script'), {text: 'document.title=1'}))"
+        )
+        assert page.title() == "Channel shop"
 
 
 @pytest.mark.xdist_group("standalone")

@@ -72,7 +72,13 @@ class Submitted:
     code: int = 0
 
     def option(self, name: str) -> str:
-        return self.command[self.command.index(name) + 1]
+        """Its value: the word after it, as spark-submit takes options, or what follows in the same word."""
+        for word, following in zip(self.command, [*self.command[1:], ""], strict=True):
+            if word == name:
+                return following
+            if word.startswith(f"{name}="):
+                return word.split("=", 1)[1]
+        raise AssertionError(f"{self.command} has no {name}")
 
 
 @dataclass
@@ -307,8 +313,8 @@ def test_a_refresh_that_is_asked_for_looks_for_no_work(
     submitted.outcome = leaves(rows=3)
     result, _ = run(RefreshOperator, channel, tables="public.a\n public.b ", options="-gr -v")
     assert result["rows"] == 3 and {"tables", "options"} <= set(RefreshOperator.template_fields)
-    start = submitted.command.index("--table")
-    assert submitted.command[start : start + 5] == ["--table", "public.a", "--table", "public.b", "--options=-gr -v"]
+    start = submitted.command.index("--table=public.a")
+    assert submitted.command[start : start + 3] == ["--table=public.a", "--table=public.b", "--options=-gr -v"]
 
 
 @pytest.mark.parametrize("kind", [RefreshOperator, RewindOperator, PlanRewindOperator])
