@@ -78,6 +78,7 @@ class Table:
     types: definitions of the user-defined types that the columns use, dependencies first.
     storage: the file that holds the rows, another one whenever the server has rewritten them all; no part of
     the shape: shapes with different ones are equal.
+    column_versions: which transaction has last defined each column, `1:734 2:801`; no part of the shape either.
     """
 
     id: int
@@ -91,6 +92,7 @@ class Table:
     types: tuple[TypeDefinition, ...] = ()
     storage: int | None = field(default=None, compare=False)
     deferrable_key: Key | None = None
+    column_versions: str | None = field(default=None, compare=False)
 
     @property
     def is_partitioned(self) -> bool:
@@ -155,6 +157,7 @@ class Table:
             types=tuple(_definition(t) for t in {t["oid"]: t for t in data.get("types", ())}.values()),
             storage=data.get("storage"),
             deferrable_key=_key(data.get("deferrable_key")),
+            column_versions=data.get("column_versions"),
         )
 
     def with_(self, **changes: Any) -> Table:

@@ -13,7 +13,7 @@ from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.repository.base import Base, insert_new, upsert
 from airflow_ddlrepl.repository.rows import ChannelRow, ChannelState, EnrolledState, TableRow
-from airflow_ddlrepl.repository.tables import OF_A_CHANNEL, channels, locks, positions, tables
+from airflow_ddlrepl.repository.tables import OF_A_CHANNEL, channels, locks, positions, source_records, tables
 
 CAPTURED, CUT_OVER = "captured", "cut over"
 _CHANNEL = select(channels).where(channels.c.name == bindparam("name"))
@@ -119,6 +119,19 @@ class Channels(Base):
         """Store the id of the source's publication that is captured from now on; None: the source knows it."""
         with self._fenced(channel, token) as connection:
             connection.execute(update(channels).where(channels.c.name == channel).values(publication=publication))
+
+    def source_record(self, channel: str) -> dict[str, Any] | None:
+        """Return what the last capture found at the source, as JSON; None: no capture has told it yet."""
+        with self._database.read() as connection:
+            query = select(source_records.c.content).where(source_records.c.channel == channel)
+            found: dict[str, Any] | None = connection.execute(query).scalar()
+            return found
+
+    def set_source_record(self, channel: str, token: int, content: dict[str, Any]) -> None:
+        """Store what a capture has found at the source, instead of what an earlier one has."""
+        with self._fenced(channel, token) as connection:
+            values = {"content": content, "updated": self._database.now(connection)}
+            upsert(connection, source_records, {"channel": channel}, values)
 
     def delete_channel(self, channel: str, token: int) -> None:
         """Delete the channel; its token and epoch go on growing when a channel of that name comes back."""

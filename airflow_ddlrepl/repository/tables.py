@@ -22,7 +22,7 @@ from sqlalchemy import (
 )
 
 SCHEMA = "ddlrepl_repository"  # on PostgreSQL; SQLite has a file of its own
-HEAD = "0003"  # the newest migration
+HEAD = "0004"  # the newest migration
 
 
 class Moment(TypeDecorator[datetime]):
@@ -207,6 +207,15 @@ dequeued = Table(
     PrimaryKeyConstraint("channel", "client", "feed"),
 )
 
+# One row per channel: what its last capture found at the source, as capture/source_record.py has it.
+source_records = Table(
+    "source_records",
+    metadata,
+    Column("channel", Text, primary_key=True),
+    Column("content", JSON, nullable=False),
+    Column("updated", Moment, nullable=False),
+)
+
 runs = Table(
     "runs",
     metadata,
@@ -237,4 +246,6 @@ errors = Table(
     Column("created", Moment, nullable=False),
 )
 
-OF_A_CHANNEL = (tables, revisions, positions, segments, events, ledger, controls, refreshes, dequeued, runs, errors)
+OF_A_CHANNEL = (
+    tables, revisions, positions, segments, events, ledger, controls, refreshes, dequeued, runs, errors, source_records
+)  # fmt: skip

@@ -110,6 +110,7 @@ WRITES: dict[str, Write] = {
     "set_explained_catalog": lambda r, t: r.set_explained_catalog("shop", t, "what"),
     "claim_source": lambda r, t: r.claim_source("shop", t, "1/2"),
     "set_lineage": lambda r, t: r.set_lineage("shop", t, "1/2", Lineage(1)),
+    "set_source_record": lambda r, t: r.set_source_record("shop", t, {}),
     "set_publication": lambda r, t: r.set_publication("shop", t, 16400),
     "start_over": lambda r, t: r.start_over("shop", t, [], Position(9), "1/2", Lineage(1)),
     "delete_channel": lambda r, t: r.delete_channel("shop", t),

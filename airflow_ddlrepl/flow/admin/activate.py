@@ -24,6 +24,7 @@ from airflow_ddlrepl.flow.capture.dropped_tables import require_tables
 from airflow_ddlrepl.flow.capture.log_continuity import is_log_lost, is_lost, start_over
 from airflow_ddlrepl.flow.capture.log_retention import hold
 from airflow_ddlrepl.flow.capture.recapture import require_held, reread
+from airflow_ddlrepl.flow.capture.source_changes import record_activation
 from airflow_ddlrepl.flow.refresh.refresh import refresh
 from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.run.fencing import require_target_not_cut_over
@@ -141,6 +142,7 @@ def _activated(run: RunContext, trail: TrailChoice) -> tuple[Position, Sequence[
         start_over(run, revisions, position)
     elif revisions or is_new:
         run.repository.enroll(run.channel.name, run.token, revisions, position if is_new else None)
+    record_activation(run, tables, begins=begins or is_new)
     run.repository.set_publication(run.channel.name, run.token, run.source.membership.feed_id())
     run.source.membership.forget_late(late)
     reach("activate.enrolled")

@@ -19,13 +19,14 @@ from airflow_ddlrepl.flow.capture.left_out import left_out, require_captured_row
 from airflow_ddlrepl.flow.capture.log_continuity import follow, is_followed, require_source
 from airflow_ddlrepl.flow.capture.log_retention import hold
 from airflow_ddlrepl.flow.capture.new_tables import warn_of_unnamed_sessions, warn_of_waiting
+from airflow_ddlrepl.flow.capture.source_changes import has_reloads, record_inspection
 from airflow_ddlrepl.flow.capture.window import Window, capture_window, register
 from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.run.results import Captured
 from airflow_ddlrepl.flow.run.stage import stage
 from airflow_ddlrepl.flow.streams.clients import StreamsClients
 from airflow_ddlrepl.flow.streams.function_uses import uses_by
-from airflow_ddlrepl.model.change import REPLACED, EventKind, counted, why_ignored
+from airflow_ddlrepl.model.change import REPLACED, Event, EventKind, counted, why_ignored
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.streams.rules.function_use import FunctionCounts
 
@@ -60,6 +61,7 @@ def capture(run: RunContext) -> Captured:
         reach("capture.advanced")
         if low == end and not tally.drift:
             explain(run, inspection)
+    record_inspection(run, inspection, tally.events)
     run.repository.set_position(run.channel.name, run.token, INSPECTED, low)
     reach("capture.inspected")
     run.source.membership.forget_late(tally.filled)
@@ -99,7 +101,7 @@ def has_new_log(run: RunContext) -> bool:
         return True
     inspection = inspect_source(run)
     end = run.source.stable_end()
-    if run.source.has_changes(low, end):
+    if run.source.has_changes(low, end) or has_reloads(run, inspection):
         return True
     return bool(
         unexplained(inspection, run.repository.latest_revisions(run.channel.name), (), end, run.joins, run.types)
@@ -114,6 +116,7 @@ class _Tally:
         self.ddl: Counter[str] = Counter()
         self.discarded: Counter[str] = Counter()
         self.filled: set[int] = set()
+        self.events: list[Event] = []
         self.functions = FunctionCounts()
         self.steps: dict[str, str] = {}
 
@@ -127,6 +130,7 @@ class _Tally:
         self.segments += not segment.is_empty
         self.revisions += len(window.revisions)
         self.discarded.update(window.discarded)
+        self.events += window.events
         for event in window.events:
             self.filled.update(event.filled)
             if event.kind is EventKind.IGNORED:

@@ -15,6 +15,7 @@ from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.capture.drift_check import enrolled, find_drift
 from airflow_ddlrepl.flow.capture.log_continuity import require_retained
 from airflow_ddlrepl.flow.capture.new_tables import join, settle_joined
+from airflow_ddlrepl.flow.capture.source_changes import record_events, reloads
 from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.run.disk_space import needing
 from airflow_ddlrepl.flow.run.shared_storage import check_arrived
@@ -84,6 +85,7 @@ def _read(run: RunContext, low: Position, high: Position, inspection: Inspection
         inspection = replace(inspection, late=inspection.late | more)
         drift = find_drift(run, segment, events, inspection, is_last=is_last)
     settle_joined(run, events, drift, tended)
+    drift = reloads(run, low, high, events, inspection if is_last else None) + drift
     segment = replace(segment, is_inspected=is_last and sees_all(inspection, events))
     if not drift:
         return segment
@@ -148,6 +150,7 @@ def register(run: RunContext, segment: Segment) -> Window:
     ours = {i for i, r in known.items() if r.table} | {r.table_id for r in found}
     seen = [e for e in events if e.kind in STORED and touches(e, ours)]
     run.repository.commit_segment(run.channel.name, run.token, facts, found, segment.high, seen=seen)
+    record_events(run, events)
     run.trail.tidy(segment)
     reach("capture.repository")
     others = Counter(f"{e.tag}: {NOT_OURS}" for e in events if e.kind is EventKind.DDL and not touches(e, ours))

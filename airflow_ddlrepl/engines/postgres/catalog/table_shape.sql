@@ -9,6 +9,10 @@ SELECT jsonb_build_object(
     'identity', CASE c.relreplident WHEN 'f' THEN 'full' WHEN 'i' THEN 'index' WHEN 'n' THEN 'nothing' ELSE 'default' END,
     'unlogged', c.relpersistence = 'u',
     'storage', pg_relation_filenode(c.oid)::int8,
+    'column_versions', (
+        SELECT string_agg(v.attnum || ':' || v.xmin, ' ' ORDER BY v.attnum) FROM (
+            SELECT DISTINCT ON (a.attnum) a.attnum, a.xmin FROM pg_attribute a
+            WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum, a.xmax <> '0') v),
     'partition_key', CASE WHEN c.relkind = 'p' THEN pg_get_partkeydef(c.oid) END,
     'partition', (
         SELECT jsonb_build_object(

@@ -1,0 +1,95 @@
+"""A source record is what the last capture found at the source, for the next one to tell what was changed in between.
+
+Records of schema changes in the log may be missing: event triggers can be switched off, and on again. Files and rows of
+the catalog can't be changed without a trace, so the next capture sees that something happened.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+from airflow_ddlrepl.model.change import Event, EventKind
+from airflow_ddlrepl.model.table import Table
+
+REWRITTEN = "the source has rewritten its rows, and no record in the log says how"
+
+
+@dataclass(frozen=True, slots=True)
+class RowsVersion:
+    """A rows version changes when an ALTER TABLE gives the rows of a table other values.
+
+    storage: the file that holds the rows. columns: as Table.column_versions.
+    """
+
+    storage: int
+    columns: str
+
+    @classmethod
+    def of(cls, table: Table) -> Self | None:
+        """Return the version of the table's rows; None where it has none, or an older helper schema wrote the shape."""
+        if table.is_partitioned or table.storage is None or table.column_versions is None:
+            return None
+        return cls(table.storage, table.column_versions)
+
+    def may_have_other_values(self, now: RowsVersion) -> bool:
+        """May rows that were there have other values now, without a change of theirs in the log?
+
+        ALTER COLUMN … TYPE makes another file and defines the column again. TRUNCATE, VACUUM FULL, CLUSTER and others
+        make another file alone. New and dropped columns show in the shape.
+        """
+        before, after = self._columns(), now._columns()
+        return self.storage != now.storage and any(before[i] != after[i] for i in before.keys() & after.keys())
+
+    def _columns(self) -> dict[str, str]:
+        pairs = (one.partition(":") for one in self.columns.split())
+        return {number: version for number, _, version in pairs}
+
+
+@dataclass(frozen=True, slots=True)
+class SourceRecord:
+    """A source record is what a capture found at the source. rows: the version of each table's rows, by its id."""
+
+    rows: Mapping[int, RowsVersion] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the record as a JSON object, as the repository stores it."""
+        return {"rows": {str(i): [one.storage, one.columns] for i, one in self.rows.items()}}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
+        """Return the record that `to_json` wrote."""
+        return cls({int(i): RowsVersion(*one) for i, one in data.get("rows", {}).items()})
+
+
+def follow_rows(
+    known: Mapping[int, RowsVersion], events: Iterable[Event]
+) -> tuple[dict[int, RowsVersion], frozenset[int]]:
+    """Follow the versions of rows through the log; return those after it, and the tables that were rewritten unseen.
+
+    A statement shows the table before it, too, where its text names it.
+    """
+    rows, unseen = dict(known), set[int]()
+    for event in events:
+        if event.kind is not EventKind.DDL or event.is_inspected:
+            continue
+        for before in event.before:
+            if _is_rewritten(rows, before):
+                unseen.add(before.id)
+        for table in event.tables:
+            if (version := RowsVersion.of(table)) is not None:
+                rows[table.id] = version
+        for table_id, _ in event.dropped:
+            rows.pop(table_id, None)
+    return rows, frozenset(unseen)
+
+
+def rewritten(known: Mapping[int, RowsVersion], tables: Iterable[Table], busy: Container[int]) -> frozenset[int]:
+    """Return the tables whose rows were rewritten since they were `known` so. busy: ids of tables not to look at."""
+    return frozenset(t.id for t in tables if t.id not in busy and _is_rewritten(known, t))
+
+
+def _is_rewritten(known: Mapping[int, RowsVersion], table: Table) -> bool:
+    before, now = known.get(table.id), RowsVersion.of(table)
+    return before is not None and now is not None and before.may_have_other_values(now)
