@@ -27,6 +27,12 @@ from airflow_ddlrepl.repository.tables import SCHEMA
 
 BUSY_SECONDS = 30
 _COMPILED: dict[Any, Any] = {}  # statements of ours by dialect; they are few, for values are no part of them
+_WRITABLE = (
+    "is default_transaction_read_only set for its user or database (ALTER ROLE … RESET default_transaction_read_only),"
+    " or is the server a standby? Then name the primary"
+)
+SETTINGS = "SET search_path = pg_catalog, pg_temp; SET standard_conforming_strings = on; SET row_security = off"
+"""What every session at a server sets: no function or operator of a stranger takes the place of a built-in one."""
 NO_ROOM_BYTES = 1 << 16  # SQLite's files beside the database need this much to be opened at all
 
 
@@ -84,6 +90,12 @@ class Database:
         reason = redact(str(error.orig).strip().partition("\n")[0])
         if (full := self._full(reason)) is not None:
             return full
+        if _is_read_only(error):
+            return RepositoryError(
+                f"repository {self.shown} is read-only: {reason}",
+                code="REP-121",
+                hint="make its file and folder writable" if self.is_sqlite else _WRITABLE,
+            )
         if self.is_sqlite and "locked" in reason:
             return RepositoryError(
                 f"repository {self.shown} has been locked for {BUSY_SECONDS} s",
@@ -117,6 +129,13 @@ class Database:
             hint="free space there. The unfinished write was rolled back, and the next run does it again",
             retryable=True,
         )
+
+
+def _is_read_only(error: DBAPIError) -> bool:
+    """Return whether the database refuses all writes: a read-only file system, a standby, a setting of the role."""
+    if isinstance(error.orig, sqlite3.Error):
+        return (getattr(error.orig, "sqlite_errorcode", 0) & 0xFF) == sqlite3.SQLITE_READONLY
+    return getattr(error.orig, "sqlstate", None) == "25006"
 
 
 def _url(location: str) -> URL:
@@ -205,7 +224,7 @@ def _private_file(file: Path, url: URL) -> None:
 
 
 def _postgres(url: URL) -> Engine:
-    return create_engine(
+    engine = create_engine(
         url,
         pool_size=2,
         pool_pre_ping=True,
@@ -213,6 +232,13 @@ def _postgres(url: URL) -> Engine:
         connect_args={"connect_timeout": 10, "application_name": "ddlrepl repository"} | _keepalive(url),
         execution_options={"schema_translate_map": {None: SCHEMA}},
     )
+
+    @event.listens_for(engine, "connect")
+    def pin(connection: Any, _record: Any) -> None:
+        connection.execute(SETTINGS)
+        connection.commit()
+
+    return engine
 
 
 def _keepalive(url: URL) -> dict[str, Any]:

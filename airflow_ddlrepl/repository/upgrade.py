@@ -5,27 +5,55 @@ from __future__ import annotations
 from pathlib import Path
 
 from sqlalchemy import Connection, inspect, text
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.schema import CreateSchema
 
 from airflow_ddlrepl.errors import RepositoryError
 from airflow_ddlrepl.repository.database import Database
 from airflow_ddlrepl.repository.tables import HEAD, SCHEMA
+from airflow_ddlrepl.repository.trusted_owner import require_trusted
 
+PATIENCE_SECONDS = 60
+_LOCK_NOT_AVAILABLE = "55P03"
 _ADVISORY_LOCK = 0x6464_6C72_6570_6C01  # "ddlrepl" and 1
 
 
 def upgrade(database: Database) -> None:
-    """Create or migrate the tables; raise RepositoryError REP-101 when a newer version has written them."""
+    """Create or migrate the tables; raise RepositoryError REP-101 when a newer version has written them.
+
+    Raises REP-120 when something in the repository's schema belongs to a stranger, REP-122 when one blocks it.
+    """
     with database.read() as connection:
+        if not database.is_sqlite:
+            require_trusted(connection, database.shown)
         if _version(database, connection) == HEAD:
             return
     with database.write() as connection:
         if not database.is_sqlite:
-            connection.execute(text("select pg_advisory_xact_lock(:key)"), {"key": _ADVISORY_LOCK})
+            _wait_for_others(database, connection)
             if not inspect(connection).has_schema(SCHEMA):
                 connection.execute(CreateSchema(SCHEMA))
         if _version(database, connection) != HEAD:
             _migrate(database, connection)
+
+
+def _wait_for_others(database: Database, connection: Connection) -> None:
+    """Let one process migrate at a time. Raises RepositoryError REP-122 when another session keeps the lock."""
+    connection.execute(text(f"set local lock_timeout = '{PATIENCE_SECONDS}s'"))
+    try:
+        connection.execute(text("select pg_advisory_xact_lock(:key)"), {"key": _ADVISORY_LOCK})
+    except DBAPIError as error:
+        if getattr(error.orig, "sqlstate", "") != _LOCK_NOT_AVAILABLE:
+            raise
+        raise RepositoryError(
+            f"repository {database.shown} can't be set up: another session has held its advisory lock"
+            f" {_ADVISORY_LOCK} for {PATIENCE_SECONDS} s",
+            code="REP-122",
+            hint="SELECT pid, usename FROM pg_locks JOIN pg_stat_activity USING (pid) WHERE locktype = 'advisory'"
+            " shows whose it is: wait for it, or end it",
+            retryable=True,
+        ) from None
+    connection.execute(text("set local lock_timeout = 0"))
 
 
 def _version(database: Database, connection: Connection) -> str | None:

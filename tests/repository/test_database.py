@@ -19,3 +19,19 @@ def test_a_file_that_stays_locked(tmp_path: Path) -> None:
         raise locked
     database.close()
     assert caught.value.retryable and "PostgreSQL" in caught.value.hint
+
+
+def test_a_file_that_can_not_be_written(tmp_path: Path) -> None:
+    file = tmp_path / "repository.db"
+    with sqlite3.connect(file) as made:
+        made.execute("create table t (id int)")
+    database = Database(f"sqlite:///{file}")
+    with (
+        pytest.raises(sqlite3.OperationalError) as refused,
+        sqlite3.connect(f"file:{file}?mode=ro", uri=True) as opened,
+    ):
+        opened.execute("insert into t values (1)")
+    with pytest.raises(RepositoryError, match="REP-121") as caught, database._explained():
+        raise OperationalError("INSERT", None, refused.value)
+    database.close()
+    assert "writable" in caught.value.hint
