@@ -288,23 +288,51 @@ def test_statements_lose_their_passwords_however_they_are_written(replica: Repli
     assert [file for file in files if b"marker-geheim" in file.read_bytes()] == []
 
 
-def test_a_reader_without_the_key_is_told(databases: Databases, replica: Replica) -> None:
-    """Else every schema change would silently become one found by inspection."""
+def test_the_reading_role_checks_signatures_without_the_key(
+    databases: Databases, replica: Replica, hostile: Hostile
+) -> None:
+    """Whoever runs code with the reader's rights can't sign, whatever tables the reader may read."""
     replica.activate()
     database = databases.source.rsplit("/", 1)[1]
     name = f"reader_{database}"
     databases.server.create_role(name, "LOGIN REPLICATION")
     replica.at_source(
-        f'grant usage on schema public, ddlrepl to "{name}"',
+        f'grant pg_read_all_data to "{name}"',
         f'grant select on all tables in schema public, ddlrepl to "{name}"',
-        f'revoke select on ddlrepl.signature from "{name}"',
         "insert into public.victim values (3, 'three')",
     )
+    reader = databases.server.dsn(database, name)
     file = replica.file
-    file.write_text(file.read_text().replace(databases.source, databases.server.dsn(database, name)))
+    file.write_text(file.read_text().replace(databases.source, reader))
+    with psycopg.connect(reader) as connection:
+        assert connection.execute("select * from ddlrepl.signature").fetchall() == []
+    replica.at_source("alter table public.victim add column n int default 7")
+    hostile.does(emit(forged(replica)))
+    replica.settle()
+    assert replica.rows("select n from victim where id = 3") == [(7,)]
+    with Repository.open(f"sqlite:///{replica.file.parent}/repository.db") as repository:
+        assert [r.number for r in repository.revisions("shop")] == [0, 1], "from the signed record alone"
+    run(databases.source, "revoke execute on function ddlrepl.verified from public")
+    replica.at_source("insert into public.victim values (4, 'four')")
     with pytest.raises(DdlReplError, match="SRC-144") as caught:
         replica.replicate()
-    assert "SELECT ON ALL TABLES IN SCHEMA ddlrepl" in caught.value.hint
-    replica.at_source(f'grant select on ddlrepl.signature to "{name}"')
-    replica.settle()
+    assert "USAGE ON SCHEMA ddlrepl" in caught.value.hint
+    run(databases.source, f'drop owned by "{name}"', f'drop role "{name}"')
+
+
+def test_an_activation_takes_the_key_from_roles_that_could_read_it(databases: Databases, replica: Replica) -> None:
+    replica.activate()
+    database = databases.source.rsplit("/", 1)[1]
+    name = f"older_{database}"
+    databases.server.create_role(name, "LOGIN REPLICATION")
+    replica.at_source(
+        "alter table ddlrepl.signature disable row level security",
+        f'grant usage on schema ddlrepl to "{name}"; grant select on ddlrepl.signature to "{name}"',
+        "comment on schema ddlrepl is 'airflow-ddlrepl helper of an earlier version'",
+    )
+    with psycopg.connect(databases.server.dsn(database, name), autocommit=True) as connection:
+        assert len(connection.execute("select * from ddlrepl.signature").fetchall()) == 1
+        replica.activate()
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            connection.execute("select * from ddlrepl.signature")
     run(databases.source, f'drop owned by "{name}"', f'drop role "{name}"')

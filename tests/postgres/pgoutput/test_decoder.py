@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from airflow_ddlrepl.engines.postgres.pgoutput.binary_types import SAFE_OIDS, binary_safe, wire_types
 from airflow_ddlrepl.engines.postgres.pgoutput.decoder import EPOCH_2000, Decoder
+from airflow_ddlrepl.engines.postgres.pgoutput.message_signature import KnownKey
 from airflow_ddlrepl.engines.postgres.pgoutput.relation_layout import NeedsText
 from airflow_ddlrepl.errors import SourceError
 from airflow_ddlrepl.model.change import Event, EventKind, Op
@@ -103,7 +104,7 @@ def feed(
 
 
 def decoder(binary: bool = True, low: int = 0, high: int = 1 << 60) -> Decoder:
-    return Decoder(Position(low), Position(high), "binary" if binary else "text", {}, key=KEY)
+    return Decoder(Position(low), Position(high), "binary" if binary else "text", {}, signatures=KnownKey(KEY))
 
 
 COLUMNS = [

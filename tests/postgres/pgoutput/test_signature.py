@@ -7,7 +7,7 @@ import json
 import pytest
 
 from airflow_ddlrepl.engines.postgres.pgoutput.control_messages import LogicalMessage, Stamp, message_event
-from airflow_ddlrepl.engines.postgres.pgoutput.message_signature import read_key
+from airflow_ddlrepl.engines.postgres.pgoutput.message_signature import KnownKey, NoSignatures, signatures_of
 from airflow_ddlrepl.errors import SourceError
 from airflow_ddlrepl.model.change import EventKind
 from airflow_ddlrepl.model.position import LogKey
@@ -18,7 +18,8 @@ DDL = {"v": 1, "kind": "ddl", "tag": "DROP TABLE", "tables": [], "dropped": [[5,
 
 def kind(content: bytes, xid: int = 7, key: bytes | None = KEY, encoding: str = "utf-8") -> EventKind:
     at = Stamp(LogKey(10, 0), xid, 0, "")
-    event = message_event(LogicalMessage(True, 1, "ddlrepl", content), at, encoding, key)
+    (is_ours,) = (KnownKey(key) if key else NoSignatures()).verify([content])
+    event = message_event(LogicalMessage(True, 1, "ddlrepl", content), at, encoding, is_ours=is_ours)
     assert event is not None
     if event.kind is EventKind.DDL:
         assert str(event.dropped[0][1]) == "public.größe"
@@ -42,7 +43,8 @@ def test_what_is_forged_is_a_gap() -> None:
     assert kind(good.replace(b'"xid": "7"', b'"xid": 7')) is EventKind.GAP
 
 
-def test_a_key_that_may_not_be_read_is_told() -> None:
+@pytest.mark.parametrize("is_function", [True, False])
+def test_a_role_that_may_not_check_signatures_is_told(is_function: bool) -> None:
     with pytest.raises(SourceError, match="SRC-144"):
-        read_key(lambda sql: (False,), "ddlrepl_shop")
-    assert read_key(lambda sql: None, "ddlrepl_shop") is None
+        signatures_of(lambda sql: (False, is_function), "ddlrepl_shop", lambda: None)
+    assert isinstance(signatures_of(lambda sql: None, "ddlrepl_shop", lambda: None), NoSignatures)

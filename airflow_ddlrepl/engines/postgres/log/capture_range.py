@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -21,7 +22,8 @@ from airflow_ddlrepl.config.goldengate.extract import ExtractParameters
 from airflow_ddlrepl.config.sections.ignored_sessions import NO_SESSIONS, IgnoredSessions
 from airflow_ddlrepl.ddl.sql.query_string import ByTransaction
 from airflow_ddlrepl.engines.postgres.connection import settings
-from airflow_ddlrepl.engines.postgres.connection.connect import arrow_connection
+from airflow_ddlrepl.engines.postgres.connection.connect import arrow_connection, session
+from airflow_ddlrepl.engines.postgres.connection.errors import errors
 from airflow_ddlrepl.engines.postgres.connection.first_row import first_row, over
 from airflow_ddlrepl.engines.postgres.connection.quoting import literal, quote
 from airflow_ddlrepl.engines.postgres.connection.settings import set_all
@@ -31,7 +33,7 @@ from airflow_ddlrepl.engines.postgres.log.timeline import TIMELINE, changed
 from airflow_ddlrepl.engines.postgres.pgoutput.binary_types import binary_safe, wire_types
 from airflow_ddlrepl.engines.postgres.pgoutput.decoder import Decoded, Decoder
 from airflow_ddlrepl.engines.postgres.pgoutput.ignored import IgnoredTransactions
-from airflow_ddlrepl.engines.postgres.pgoutput.message_signature import read_key
+from airflow_ddlrepl.engines.postgres.pgoutput.message_signature import signatures_of
 from airflow_ddlrepl.engines.postgres.pgoutput.relation_layout import NeedsText
 from airflow_ddlrepl.engines.postgres.types.arrow_values import POSTGRES_VALUES
 from airflow_ddlrepl.errors import SourceError
@@ -149,8 +151,8 @@ def _capture(task: RangeTask, writer: Writer, ignored: IgnoredTransactions) -> P
         encoding = _prepare(cursor, task)
         if isinstance(writer, RuledWriter):
             writer.read_as(_user(cursor))
-        key = read_key(over(cursor), task.publication)
-        decoder = Decoder(task.low, task.high, task.wire_format, dict(task.types), encoding, key, ignored)
+        signatures = signatures_of(over(cursor), task.publication, partial(session, task.dsn))
+        decoder = Decoder(task.low, task.high, task.wire_format, dict(task.types), encoding, signatures, ignored)
         decoder.shows_begun = task.rules is not None
         events = ByTransaction()
         for messages in _messages(cursor, task):
@@ -194,7 +196,7 @@ def _session(task: RangeTask) -> Iterator[Any]:
             yield cursor
         finally:
             cursor.close()
-    except (connection.Error, pa.ArrowException, OSError) as error:
+    except (connection.Error, errors().Error, pa.ArrowException, OSError) as error:
         raise _source_error(error, task) from None
     finally:
         connection.close()

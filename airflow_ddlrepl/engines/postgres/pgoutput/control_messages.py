@@ -7,7 +7,7 @@ import json
 import struct
 from dataclasses import dataclass
 
-from airflow_ddlrepl.engines.postgres.pgoutput.message_signature import is_of, is_signed
+from airflow_ddlrepl.engines.postgres.pgoutput.message_signature import is_of
 from airflow_ddlrepl.engines.postgres.pgoutput.tuple_offsets import Malformed
 from airflow_ddlrepl.model.change import Event, EventKind
 from airflow_ddlrepl.model.names import TableName
@@ -127,20 +127,24 @@ def logical_message(message: bytes) -> LogicalMessage:
     return LogicalMessage(bool(flags & 1), lsn, prefix, cursor.take(cursor.number("I")))
 
 
-def message_event(message: LogicalMessage, at: Stamp, encoding: str, key: bytes | None = None) -> Event | None:
+def is_ddl_record(message: LogicalMessage) -> bool:
+    """Does the message claim to be a DDL record of ours?"""
+    return message.prefix == PREFIX and message.transactional
+
+
+def message_event(message: LogicalMessage, at: Stamp, encoding: str, *, is_ours: bool = False) -> Event | None:
     """Return the control record of a logical message; None for a heartbeat.
 
-    key: of our signatures.
+    is_ours: has it our signature?
     A message under our own prefix that can't be read, or is not ours, becomes a gap: then everything is inspected
     again.
     """
     if message.prefix == HEARTBEAT:
         return None
-    if message.prefix != PREFIX or not message.transactional:
+    if not is_ddl_record(message):
         payload = base64.b64encode(message.content).decode()
         return Event(EventKind.MESSAGE, *_place(at), prefix=message.prefix, payload=payload)
     try:
-        is_ours = is_signed(message.content, key)
         data = json.loads(message.content.decode("utf-8" if is_ours else encoding))
         if data["v"] != 1 or data["kind"] not in ("ddl", "gap"):
             raise ValueError(f"version {data['v']} kind {data['kind']}")

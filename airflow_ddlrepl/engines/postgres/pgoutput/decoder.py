@@ -19,6 +19,7 @@ from airflow_ddlrepl.config.sections.ignored_sessions import NO_SESSIONS, Sessio
 from airflow_ddlrepl.engines.postgres.pgoutput import control_messages
 from airflow_ddlrepl.engines.postgres.pgoutput.binary_types import wire_types
 from airflow_ddlrepl.engines.postgres.pgoutput.ignored import IgnoredTransactions
+from airflow_ddlrepl.engines.postgres.pgoutput.message_signature import NoSignatures, Signatures
 from airflow_ddlrepl.engines.postgres.pgoutput.relation_layout import Compiled, compile_layout, is_ours
 from airflow_ddlrepl.engines.postgres.pgoutput.row_messages import DELETE, INSERT, UPDATE, batch
 from airflow_ddlrepl.engines.postgres.pgoutput.tuple_offsets import Malformed
@@ -89,7 +90,7 @@ class Decoder:
     """A decoder turns messages into rows, events and transactions with low <= commit position < high.
 
     wire_format: "binary" or "text", as the stream was asked for. types: enums and domains → built-in
-    type (see `wire_types`). encoding: of the database, for what logical messages hold. key: of our signatures.
+    type (see `wire_types`). encoding: of the database, for what logical messages hold. signatures: tell ours.
     ignored: which transactions are left out; their DDL is not, but marked.
     Raises SourceError SRC-160 with the position when a message is not understood, NeedsText SRC-150.
     """
@@ -101,14 +102,14 @@ class Decoder:
         wire_format: str,
         types: Mapping[int, int],
         encoding: str = "utf-8",
-        key: bytes | None = None,
+        signatures: Signatures | None = None,
         ignored: IgnoredTransactions | None = None,
     ) -> None:
         self._low, self._high = low, high
         self._format = wire_format
         self._types = dict(types)
         self._encoding = encoding
-        self._key = key
+        self._signatures = signatures or NoSignatures()
         self._ignored = ignored or IgnoredTransactions(NO_SESSIONS)
         self._relations: dict[int, control_messages.Relation] = {}
         self._texts: dict[int, bytes] = {}
@@ -173,6 +174,7 @@ class Decoder:
         Return the control records of the window.
         """
         events: list[Event] = []
+        ours = _signed(one, self._signatures)
         for index in np.flatnonzero(~_COMMON[one.tags]).tolist():
             tag, message = int(one.tags[index]), one.data.message(index)
             self._at = int(one.lsn[one.number[index]]) or self._at
@@ -183,8 +185,7 @@ class Decoder:
                 one.origins[number] = control_messages.origin(message)
                 self._ignored.see(Session.ORIGIN, one.origins[number], int(one.lsn[number]), is_late=False)
             elif tag in (MESSAGE, TRUNCATE):
-                event = self._event(one, index, tag, message)
-                if event:
+                if event := self._event(one, index, tag, message, is_genuine=index in ours):
                     events.append(event)
             elif tag != TYPE:
                 raise Malformed(f"an unknown message {chr(tag)!r}")
@@ -199,7 +200,7 @@ class Decoder:
         one.relations.setdefault(number, [(-1, before)] if before else []).append((index, relation))
         self._relations[number], self._texts[number] = relation, message
 
-    def _event(self, one: _Batch, index: int, tag: int, message: bytes) -> Event | None:
+    def _event(self, one: _Batch, index: int, tag: int, message: bytes, *, is_genuine: bool) -> Event | None:
         number = int(one.number[index])
         key = LogKey(int(one.lsn[number]), int(one.seq[index]))
         at = control_messages.Stamp(key, int(one.xid[number]), int(one.committed[number]), one.origins.get(number, ""))
@@ -221,7 +222,7 @@ class Decoder:
             # record. The server leaves out what starts at or after `high`; a record across it is still ours.
             at = control_messages.Stamp(LogKey(logical.lsn - 1, 0), 0, 0, "")
             is_inside = logical.lsn > self._low
-        event = control_messages.message_event(logical, at, self._encoding, self._key) if is_inside else None
+        event = control_messages.message_event(logical, at, self._encoding, is_ours=is_genuine) if is_inside else None
         if event and event.tables:
             self._types.update(wire_types(event.tables))
         if event and event.kind is EventKind.DDL:
@@ -301,6 +302,17 @@ def _without_ignored(
             number = one.number[rows]
             by.count(table_id, relation.name, one.tags[rows], [one.lsn[number], one.xid[number], one.committed[number]])
     return index[~ignored[one.number[index]]]
+
+
+def _signed(one: _Batch, signatures: Signatures) -> set[int]:
+    """Return which messages of a batch are DDL records with our signature."""
+    claims: dict[int, bytes] = {}
+    for index in np.flatnonzero((one.tags == MESSAGE) & one.inside[one.number]).tolist():
+        logical = control_messages.logical_message(one.data.message(index))
+        if control_messages.is_ddl_record(logical):
+            claims[index] = logical.content
+    answers = signatures.verify(list(claims.values())) if claims else []
+    return {index for index, is_genuine in zip(claims, answers, strict=True) if is_genuine}
 
 
 def _left_open(one: _Batch) -> _Open:

@@ -24,11 +24,14 @@ FOLDER = Path(__file__).parent
 _MARK_SQL = """
 SELECT obj_description(n.oid, 'pg_namespace'), pg_catalog.has_schema_privilege(n.oid, 'USAGE') AND (
            SELECT bool_and(has_table_privilege(c.oid, 'SELECT')) FROM pg_class c
-           WHERE c.relnamespace = n.oid AND c.relname IN ('channel', 'member', 'signature')),
+           WHERE c.relnamespace = n.oid AND c.relname IN ('channel', 'member')),
        (SELECT count(*) FROM pg_event_trigger e WHERE e.evtname LIKE 'ddlrepl\\_%' AND e.evtenabled = 'A')
 FROM pg_namespace n WHERE n.nspname = 'ddlrepl'
 """
 EVENT_TRIGGERS = 4
+READING_RIGHTS = "reading_rights.sql"
+"""What the other files take from everybody is given again here: it comes last."""
+
 TABLES = ("channel", "member", "signature", "fence")
 
 
@@ -102,7 +105,7 @@ def remove(connection: Connection[Any]) -> None:
 @cache
 def _helper_sql() -> str:
     settings = "\n".join(f"SET {name} = {_setting(name, value)}" for name, value in SHAPES.items())
-    text = (FOLDER / "helper_schema.sql").read_text()
+    text = "\n".join((FOLDER / name).read_text() for name in ("helper_schema.sql", "reading.sql", READING_RIGHTS))
     return (
         text.replace("/*shape_settings*/", settings).replace("/*table_shape*/", SHAPE_SQL).replace("/*cause*/", CAUSE)
     )
@@ -110,7 +113,7 @@ def _helper_sql() -> str:
 
 @cache
 def _triggers_sql() -> str:
-    return "\n".join((FOLDER / name).read_text() for name in ("set_unlogged.sql", "event_triggers.sql"))
+    return "\n".join((FOLDER / name).read_text() for name in ("set_unlogged.sql", "event_triggers.sql", READING_RIGHTS))
 
 
 def _setting(name: str, value: str) -> str:

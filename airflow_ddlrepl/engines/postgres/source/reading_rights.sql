@@ -1,0 +1,2 @@
+-- Whoever may use the schema may call these: readers are not known when the schema is made.
+GRANT EXECUTE ON FUNCTION ddlrepl.verified(bytea[], text[]), ddlrepl.hold_for_queries(oid[]) TO PUBLIC;
