@@ -94,6 +94,7 @@ class Revisions(Base):
             now = self._database.now(connection)
             values = {name: int(getattr(segment, name)) for name in ("epoch", "low", "high", "rows", "bytes", "files")}
             made = {"channel": channel, "token": token, "events": len(seen), "state": "live", "created": now}
+            made["digest"] = segment.digest
             connection.execute(insert(segments).values(**values, **made))
             self._store(connection, channel, found, now)
             for event in seen:

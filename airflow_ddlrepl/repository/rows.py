@@ -94,7 +94,10 @@ class TableRow:
 
 @dataclass(frozen=True, slots=True)
 class SegmentFacts:
-    """Segment facts are what the repository stores of a trail segment: the window low <= commit < high and its size."""
+    """Segment facts are what the repository stores of a trail segment: the window low <= commit < high and its size.
+
+    digest: of its manifest.
+    """
 
     epoch: int
     low: Position
@@ -102,6 +105,7 @@ class SegmentFacts:
     rows: int = 0
     bytes: int = 0
     files: int = 0
+    digest: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +113,7 @@ class SegmentRow:
     """A segment row is one captured window that has had a manifest in the trail.
 
     state: "live" or "expired". events: schema changes, truncates and gaps that touch the channel's tables.
+    digest: of the manifest; None: an earlier version of the product has stored the segment.
     """
 
     epoch: int
@@ -121,6 +126,7 @@ class SegmentRow:
     token: int
     state: str
     created: datetime
+    digest: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

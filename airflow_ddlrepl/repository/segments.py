@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Select, func, select, update
+from sqlalchemy import Select, bindparam, delete, func, select, update
 
 from airflow_ddlrepl.model.change import EventKind
 from airflow_ddlrepl.model.position import LogKey, Position
-from airflow_ddlrepl.repository.base import Base
+from airflow_ddlrepl.repository.base import Base, upsert
 from airflow_ddlrepl.repository.rows import EventRow, SegmentRow
-from airflow_ddlrepl.repository.tables import channels, events, segments
+from airflow_ddlrepl.repository.tables import channels, events, loads, segments
+
+_DIGEST = select(segments.c.digest).where(
+    segments.c.channel == bindparam("channel"),
+    segments.c.epoch == bindparam("epoch"),
+    segments.c.low == bindparam("low"),
+)
 
 
 class Segments(Base):
@@ -50,6 +57,37 @@ class Segments(Base):
         with self._database.read() as connection:
             low = connection.execute(query).scalar()
             return None if low is None else Position(low)
+
+    def segment_digest(self, channel: str, epoch: int, low: Position) -> str | None:
+        """Return the digest of a segment's manifest; None where the segment or its digest is not stored."""
+        key = {"channel": channel, "epoch": epoch, "low": int(low)}
+        with self._database.read() as connection:
+            found: str | None = connection.execute(_DIGEST, key).scalar()
+            return found
+
+    def set_segment_digest(self, channel: str, token: int, epoch: int, low: Position, digest: str) -> None:
+        """Store the digest of a manifest that was written again."""
+        where = (segments.c.channel == channel) & (segments.c.epoch == epoch) & (segments.c.low == int(low))
+        with self._fenced(channel, token) as connection:
+            connection.execute(update(segments).where(where).values(digest=digest))
+
+    def add_load(self, channel: str, token: int, epoch: int, name: str, digest: str) -> None:
+        """Store the digest of the manifest of a load that is archived in the trail."""
+        with self._fenced(channel, token) as connection:
+            upsert(connection, loads, {"channel": channel, "epoch": epoch, "name": name}, {"digest": digest})
+
+    def load_digests(self, channel: str) -> dict[tuple[int, str], str]:
+        """Return the digests of the manifests of all loads in the trail, by epoch and name."""
+        with self._database.read() as connection:
+            rows = connection.execute(select(loads).where(loads.c.channel == channel))
+            return {(row.epoch, row.name): row.digest for row in rows}
+
+    def forget_loads(self, channel: str, token: int, gone: Iterable[tuple[int, str]]) -> None:
+        """Delete what is stored of loads that the trail has no more, by epoch and name."""
+        with self._fenced(channel, token) as connection:
+            for epoch, name in gone:
+                where = (loads.c.channel == channel) & (loads.c.epoch == epoch) & (loads.c.name == name)
+                connection.execute(delete(loads).where(where))
 
     def segment_extent(self, channel: str, low: Position, high: Position) -> tuple[int, int]:
         """Return the number of segments between two positions, and their bytes."""
@@ -106,7 +144,8 @@ def _within(query: Select[Any], channel: str, low: Position | None = None, high:
 
 def _segment(row: Any) -> SegmentRow:
     sizes = (row.rows, row.bytes, row.files, row.events)
-    return SegmentRow(row.epoch, Position(row.low), Position(row.high), *sizes, row.token, row.state, row.created)
+    made = (row.token, row.state, row.created, row.digest)
+    return SegmentRow(row.epoch, Position(row.low), Position(row.high), *sizes, *made)
 
 
 def _event(row: Any) -> EventRow:

@@ -22,7 +22,7 @@ from sqlalchemy import (
 )
 
 SCHEMA = "ddlrepl_repository"  # on PostgreSQL; SQLite has a file of its own
-HEAD = "0004"  # the newest migration
+HEAD = "0005"  # the newest migration
 
 
 class Moment(TypeDecorator[datetime]):
@@ -129,7 +129,31 @@ segments = Table(
     Column("token", BigInteger, nullable=False),
     Column("state", Text, nullable=False),
     Column("created", Moment, nullable=False),
+    Column("digest", Text),  # of the manifest; NULL: an earlier version has stored the segment
     PrimaryKeyConstraint("channel", "epoch", "low"),
+)
+
+# One row per load that is archived in the trail: the digest of its manifest.
+loads = Table(
+    "loads",
+    metadata,
+    Column("channel", Text, nullable=False),
+    Column("epoch", BigInteger, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("digest", Text, nullable=False),
+    PrimaryKeyConstraint("channel", "epoch", "name"),
+)
+
+# One row per mark that a capture has written to the source: by it an older copy of source or repository is found out.
+marks = Table(
+    "marks",
+    metadata,
+    Column("channel", Text, nullable=False),
+    Column("number", BigInteger, nullable=False),
+    Column("token", Text, nullable=False),
+    Column("lsn", BigInteger, nullable=False),
+    Column("made", Moment, nullable=False),
+    PrimaryKeyConstraint("channel", "number"),
 )
 
 events = Table(
@@ -246,6 +270,5 @@ errors = Table(
     Column("created", Moment, nullable=False),
 )
 
-OF_A_CHANNEL = (
-    tables, revisions, positions, segments, events, ledger, controls, refreshes, dequeued, runs, errors, source_records
-)  # fmt: skip
+_OF_THE_LOG = (tables, revisions, positions, segments, loads, marks, events)
+OF_A_CHANNEL = (*_OF_THE_LOG, ledger, controls, refreshes, dequeued, runs, errors, source_records)

@@ -12,7 +12,7 @@ import json
 import logging
 import re
 import uuid
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Self
@@ -26,6 +26,7 @@ from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.visibility import Visibility, visibility_from_json
 from airflow_ddlrepl.trail.manifest import Blob
 from airflow_ddlrepl.trail.place import Place, Sink
+from airflow_ddlrepl.trail.segments import digest
 from airflow_ddlrepl.trail.store import Trail
 
 log = logging.getLogger("ddlrepl")
@@ -118,15 +119,24 @@ def load_folder(epoch: int, name: str) -> str:
     return f"e{epoch}/loads/{name}"
 
 
-def publish(trail: Trail, load: Load) -> None:
+def publish(trail: Trail, load: Load, keep_digest: Callable[[str], None] = lambda _: None) -> None:
     """Write a load's manifest, from which on the load exists.
 
-    Raises TrailError TRL-101 or TRL-102 when a file of it is not as written.
+    keep_digest: is called with the manifest's digest before. Raises TrailError TRL-101 or TRL-102 when a file of it is
+    not as written.
     """
     for blob in _blobs(load):
         trail.check_size(blob)
     text = json.dumps(load.to_json(), separators=(",", ":")).encode()
+    keep_digest(digest(text))
     trail.place.put_if_absent(f"{load_folder(load.epoch, load.name)}.json", text)
+
+
+def found_digests(trail: Trail) -> dict[tuple[int, str], str]:
+    """Return the digests of the manifests of all loads as they are in the trail now, by epoch and name."""
+    paths = [path for path in trail.place.walk() if _NAME.match(path)]
+    found = {_key(path): trail.place.read(path) for path in paths}
+    return {key: digest(data) for key, data in found.items() if data is not None}
 
 
 def loads(trail: Trail, epoch: int) -> list[Load]:
@@ -157,8 +167,26 @@ def _load(trail: Trail, path: str) -> Load | None:
     """Return the load of a manifest, read once; None when the manifest is gone."""
     known = _KNOWN.setdefault(trail, {})
     if path not in known and (data := trail.place.read(path)) is not None:
+        _require_own(trail, path, data)
         known[path] = _parse(path, data)
     return known.get(path)
+
+
+def _require_own(trail: Trail, path: str, data: bytes) -> None:
+    """Raise TrailError TRL-113 unless the repository knows this manifest, or knows none: an earlier version's."""
+    known = trail.known_loads()
+    if known and known.get(_key(path)) != digest(data):
+        raise TrailError(
+            f"the manifest {path} of a load is not the one that was archived: the file was changed or added",
+            code="TRL-113",
+            hint="restore the file, or remove it: `ddlrepl refresh` archives the tables again",
+        )
+
+
+def _key(path: str) -> tuple[int, str]:
+    """Return epoch and name of the load with this manifest."""
+    epoch, _, name = path.split("/")
+    return int(epoch[1:]), name.removesuffix(".json")
 
 
 def _parse(path: str, data: bytes) -> Load:

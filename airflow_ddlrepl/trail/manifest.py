@@ -187,7 +187,8 @@ class Segment:
 
     token: of the run that wrote it. created: UTC, ISO. lineage: of the log that was read. is_inspected: at its end the
     source's catalog was compared with all that the log had shown by then; else a table can be found changed at the end
-    of a later segment that has changed in this one.
+    of a later segment that has changed in this one. mark: token of the mark that the capture had written to the source
+    when it read the log; empty: none. digest: of the manifest as it was read or written; empty: there is none yet.
     """
 
     channel: str
@@ -199,6 +200,8 @@ class Segment:
     created: str = ""
     lineage: Lineage | None = None
     is_inspected: bool = True
+    mark: str = ""
+    digest: str = field(default="", compare=False)
 
     @property
     def rows(self) -> int:
@@ -233,6 +236,7 @@ class Segment:
             "created": self.created or datetime.now(UTC).isoformat(timespec="milliseconds"),
             "lineage": str(self.lineage) if self.lineage else None,
             "is_inspected": self.is_inspected,
+            "mark": self.mark,
             "parts": [part.to_json() for part in self.parts],
         }
 
@@ -252,6 +256,7 @@ class Segment:
                 created=data["created"],
                 lineage=Lineage.parse(data["lineage"]) if data.get("lineage") else None,
                 is_inspected=data.get("is_inspected", True),
+                mark=data.get("mark", ""),
             )
         except (KeyError, TypeError, ValueError) as error:
             raise TrailError(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -29,6 +31,10 @@ class SegmentReader(RowReader):
     """A segment reader reads the captured segments of a trail."""
 
     channel: str
+    known_digest: Callable[[int, Position], str | None] = staticmethod(lambda _epoch, _low: None)
+    """Returns the digest that the repository has of a segment's manifest, by epoch and low; None: it has none."""
+    known_loads: Callable[[], Mapping[tuple[int, str], str]] = staticmethod(dict)
+    """Returns the digests that the repository has of the manifests of loads, by epoch and name."""
 
     def find(self, epoch: int, low: Position) -> Segment | None:
         """Return the segment that starts at the position, None when there is none."""
@@ -47,10 +53,13 @@ class SegmentReader(RowReader):
                 code="TRL-104",
                 hint="give each channel its own trail folder",
             )
-        return segment
+        return replace(segment, digest=digest(data))
 
     def segment(self, epoch: int, low: Position) -> Segment:
-        """Return the captured segment that starts at the position; raise TrailError TRL-101 when it has no manifest."""
+        """Return the captured segment that starts at the position.
+
+        Raises TrailError TRL-101 when it has no manifest, TRL-113 when that is not the one that was captured.
+        """
         found = self.find(epoch, low)
         if found is None:
             raise TrailError(
@@ -59,11 +68,20 @@ class SegmentReader(RowReader):
                 at=low,
                 hint=f"restore the file. {NEW_TRAIL_HINT}",
             )
+        known = self.known_digest(epoch, low)
+        if known is not None and known != found.digest:
+            raise TrailError(
+                f"the manifest {manifest_path(epoch, low)} is not the one that was captured: the file was changed,"
+                " or comes from another copy of the trail",
+                code="TRL-113",
+                at=low,
+                hint=f"restore the file. {NEW_TRAIL_HINT}",
+            )
         return found
 
     def segments(self, epoch: int) -> list[Segment]:
         """Return every segment of an epoch, in log order."""
-        return [segment for low in self.starts(epoch) if (segment := self.find(epoch, low))]
+        return [self.segment(epoch, low) for low in self.starts(epoch)]
 
     def starts(self, epoch: int) -> list[Position]:
         """Return the positions where the segments of an epoch begin, in log order."""
@@ -92,6 +110,11 @@ class SegmentReader(RowReader):
         wanted = list(columns)
         tables = [pq.read_table(pa.BufferReader(self.bytes_of(file)), columns=wanted) for file in files]
         return pa.concat_tables([TRANSACTIONS.empty_table().select(wanted), *tables])
+
+
+def digest(manifest: bytes) -> str:
+    """Return the digest of a manifest, as the repository stores it."""
+    return f"sha256:{hashlib.sha256(manifest).hexdigest()}"
 
 
 def manifest_path(epoch: int, low: Position) -> str:

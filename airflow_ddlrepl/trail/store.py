@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import re
 import time
 from collections.abc import Callable, Iterator
@@ -21,7 +22,9 @@ from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.trail.manifest import Blob, Segment
 from airflow_ddlrepl.trail.place import Place, Sink, checksum
 from airflow_ddlrepl.trail.rows import NEW_TRAIL_HINT, SEGMENT_FILE
-from airflow_ddlrepl.trail.segments import SegmentReader, manifest_path
+from airflow_ddlrepl.trail.segments import SegmentReader, digest, manifest_path
+
+log = logging.getLogger("ddlrepl")
 
 MARKER = "trail.json"
 INSPECTED_FILE = "inspected.jsonl"
@@ -75,7 +78,7 @@ class Trail(SegmentReader):
         content = segment.to_json()
         text = json.dumps(content, separators=(",", ":")).encode()
         if self.place.put_if_absent(manifest_path(segment.epoch, segment.low), text):
-            return replace(segment, created=content["created"])
+            return replace(segment, created=content["created"], digest=digest(text))
         winner = self.find(segment.epoch, segment.low)
         if winner is None:
             raise TrailError(
@@ -88,15 +91,17 @@ class Trail(SegmentReader):
         self.check(winner)
         return winner
 
-    def replace(self, segment: Segment) -> None:
+    def replace(self, segment: Segment) -> str:
         """Publish a segment instead of one of the same window, and delete the other files of that window.
 
+        Returns the digest of its manifest.
         Raises TrailError TRL-101 or TRL-102 when a file that it names is missing or not whole.
         """
         self.check(segment)
         text = json.dumps(segment.to_json(), separators=(",", ":")).encode()
         self.place.replace(manifest_path(segment.epoch, segment.low), text)
         self.tidy(segment)
+        return digest(text)
 
     def check(self, segment: Segment) -> None:
         """Check a segment's files; raise TrailError TRL-101 or TRL-102 when one is missing or has another size."""
@@ -127,7 +132,8 @@ class Trail(SegmentReader):
     def expire(self, before: Position) -> int:
         """Delete the segments that end at or before the position, in every epoch, and return how many.
 
-        The manifest goes first: a crash leaves files that no manifest names, which go with the next call.
+        The manifest goes first: a crash leaves files that no manifest names, which go with the next call. What goes is
+        what lies in the segment's own folder, whatever its manifest names.
         """
         paths = list(self.place.walk())
         present = {(int(m[1]), int(m[2], 16)) for path in paths if (m := _MANIFEST.match(path))}
@@ -137,8 +143,6 @@ class Trail(SegmentReader):
             if segment is not None and segment.high <= before:
                 self.place.remove(manifest_path(epoch, segment.low))
                 reach("keep.manifest")
-                for blob in segment.blobs():
-                    self.place.remove(blob.path)
                 present.remove((epoch, low))
                 gone += 1
         for path in paths:
@@ -170,16 +174,32 @@ class Trail(SegmentReader):
         older_than must be longer than any capture task may take. Returns the deleted paths.
         """
         facts = self.place.walk()
-        named = {blob.path for epoch in self._epochs() for segment in self.segments(epoch) for blob in segment.blobs()}
+        named, spared = self._named()
         limit = time.time() - older_than
         orphans = [
             path
             for path, info in facts.items()
-            if re.match(r"e\d+/(data/|segments/.*\.tmp$)", path) and path not in named and _modified(info) < limit
+            if re.match(r"e\d+/(data/|segments/.*\.tmp$)", path)
+            and path not in named
+            and not path.startswith(spared)
+            and _modified(info) < limit
         ]
         for path in orphans:
             self.place.remove(path)
         return orphans
+
+    def _named(self) -> tuple[set[str], tuple[str, ...]]:
+        """Return the files that manifests name, and the folders of segments whose manifests can't be relied on."""
+        named: set[str] = set()
+        spared: list[str] = []
+        for epoch in self._epochs():
+            for low in self.starts(epoch):
+                try:
+                    named.update(blob.path for blob in self.segment(epoch, low).blobs())
+                except TrailError as error:
+                    log.warning("%s: the segment's files stay", error.message)
+                    spared.append(f"{data_folder(epoch, low)}/")
+        return named, tuple(spared)
 
     def _epochs(self) -> list[int]:
         return sorted({int(m[1]) for path in self.place.walk() if (m := re.match(r"e(\d+)/segments/", path))})

@@ -120,6 +120,9 @@ WRITES: dict[str, Write] = {
         "shop", t, SegmentFacts(1, Position(1), Position(9)), [], Position(9)
     ),
     "expire_segments": lambda r, t: r.expire_segments("shop", t, Position(9)),
+    "set_segment_digest": lambda r, t: r.set_segment_digest("shop", t, 1, Position(1), "d"),
+    "add_load": lambda r, t: r.add_load("shop", t, 1, "l", "d"),
+    "forget_loads": lambda r, t: r.forget_loads("shop", t, [(1, "l")]),
     "record_step": lambda r, t: r.record_step("shop", t, "w", StepApplied(1, 1, 1, "", ""), StepState.DONE),
     "add_control": lambda r, t: r.add_control("shop", t, "w", LogKey(1, 0), "", ""),
     "request_refresh": lambda r, t: r.request_refresh("shop", t, "w", RefreshRequested(1, "", Position(1))),

@@ -20,7 +20,7 @@ from airflow_ddlrepl.repository.rows import SegmentRow
 from airflow_ddlrepl.trail.manifest import Part, Segment
 from airflow_ddlrepl.trail.store import inspection_file
 
-LOST = ("TRL-101", "TRL-102", "TRL-103", "TRL-106")
+LOST = ("TRL-101", "TRL-102", "TRL-103", "TRL-106", "TRL-113")
 Result = TypeVar("Result")
 
 
@@ -100,7 +100,8 @@ def reread(run: RunContext, row: SegmentRow) -> None:
         _require_same(run, row, segment)
     reach("reread.files")
     run.check_lock()
-    run.trail.replace(segment)
+    digest = run.trail.replace(segment)
+    run.repository.set_segment_digest(run.channel.name, run.token, row.epoch, row.low, digest)
 
 
 def _held(run: RunContext, low: Position) -> SegmentRow | None:

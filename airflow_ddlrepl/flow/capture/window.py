@@ -146,7 +146,8 @@ def register(run: RunContext, segment: Segment) -> Window:
     known = run.repository.latest_revisions(run.channel.name)
     found = enrolled(run, events, known)
     size = sum(file.size for file in segment.files())
-    facts = SegmentFacts(segment.epoch, segment.low, segment.high, segment.rows, size, len(list(segment.files())))
+    sizes = (segment.rows, size, len(list(segment.files())))
+    facts = SegmentFacts(segment.epoch, segment.low, segment.high, *sizes, segment.digest)
     ours = {i for i, r in known.items() if r.table} | {r.table_id for r in found}
     seen = [e for e in events if e.kind in STORED and touches(e, ours)]
     run.repository.commit_segment(run.channel.name, run.token, facts, found, segment.high, seen=seen)

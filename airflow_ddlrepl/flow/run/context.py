@@ -7,7 +7,7 @@ import os
 import socket
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from functools import cached_property
+from functools import cached_property, partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
@@ -75,7 +75,10 @@ class RunContext:
     @cached_property
     def trail(self) -> Trail:
         """Return the channel's trail."""
-        return Trail(self.channel.trail, self.channel.name)
+        found = Trail(self.channel.trail, self.channel.name)
+        found.known_digest = partial(self.repository.segment_digest, self.channel.name)
+        found.known_loads = partial(self.repository.load_digests, self.channel.name)
+        return found
 
     @cached_property
     def scope(self) -> Scope:

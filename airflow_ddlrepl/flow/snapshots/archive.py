@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 from airflow_ddlrepl.capture.enroll import valid_at
 from airflow_ddlrepl.config.sections.retention import RewindHorizon
@@ -14,7 +15,15 @@ from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.run.disk_space import needing
 from airflow_ddlrepl.model.position import START_OF_TRANSACTION, LogKey, Position
 from airflow_ddlrepl.model.table import Table
-from airflow_ddlrepl.trail.loads import Load, load_folder, load_name, publish, readable_loads, sweep_loads
+from airflow_ddlrepl.trail.loads import (
+    Load,
+    found_digests,
+    load_folder,
+    load_name,
+    publish,
+    readable_loads,
+    sweep_loads,
+)
 
 
 def save(run: RunContext, source: SourceSnapshot, position: Position, why: str, but: Collection[int] = ()) -> None:
@@ -35,8 +44,17 @@ def save(run: RunContext, source: SourceSnapshot, position: Position, why: str, 
         found = source.archive(tables, place, run.runner)
     reach("save.written")
     run.check_lock()
-    publish(run.trail, Load(run.epoch, name, position, source.snapshot, taken, found))
+    _know_earlier_loads(run)
+    keep = partial(run.repository.add_load, run.channel.name, run.token, run.epoch, name)
+    publish(run.trail, Load(run.epoch, name, position, source.snapshot, taken, found), keep)
     log.info("archived %d tables in the trail, for rewinds", len(found))
+
+
+def _know_earlier_loads(run: RunContext) -> None:
+    """Store the digests of loads that a version of the product archived which stored none, once."""
+    if not run.repository.load_digests(run.channel.name):
+        for (epoch, name), digest in found_digests(run.trail).items():
+            run.repository.add_load(run.channel.name, run.token, epoch, name, digest)
 
 
 def renew(run: RunContext) -> None:

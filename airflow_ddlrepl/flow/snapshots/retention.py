@@ -37,6 +37,7 @@ def expire(run: RunContext, passed: Position) -> int:
         for load in readable_loads(run.trail, epoch):
             if epoch < run.epoch or load.position < before:
                 remove(run.trail, load)
+                run.repository.forget_loads(run.channel.name, run.token, [(load.epoch, load.name)])
     reach("keep.files")
     leftovers = run.trail.sweep(LEFTOVER_SECONDS)
     log.info("trail: %d segments before %s expired, %d leftover files removed", count, before, len(leftovers))
