@@ -8,7 +8,7 @@ from airflow_ddlrepl.ddl.columns.change_generated import ChangeGenerated
 from airflow_ddlrepl.ddl.columns.change_nullability import ChangeNullability
 from airflow_ddlrepl.ddl.columns.drop_column import DropColumn
 from airflow_ddlrepl.ddl.diff import diff
-from airflow_ddlrepl.ddl.tables.change_key import ChangeKey
+from airflow_ddlrepl.ddl.tables.change_key import ChangeKey, is_same_key
 from airflow_ddlrepl.ddl.types.change_type_definition import ChangeTypeDefinition, ReplaceType
 from airflow_ddlrepl.model.table import Identity, Table
 from airflow_ddlrepl.ports.types import TypeSystem
@@ -29,7 +29,7 @@ def _why(change: SchemaChange, before: Table, now: Table) -> str:
         return "a type changed at a moment that the log does not show"
     if isinstance(change, ChangeNullability) and change.nullable:
         return f"column {change.name} allows NULL since a moment that the log does not show"
-    if isinstance(change, ChangeKey) and change.old is not None:
+    if isinstance(change, ChangeKey) and before.key is not None and not is_same_key(before.key, now.key):
         is_shown = before.identity is now.identity is Identity.DEFAULT
         return "" if is_shown else "the key changed at a moment that the log does not show"
     if isinstance(change, ChangeGenerated) and change.old.generated == "stored" and not change.generated:

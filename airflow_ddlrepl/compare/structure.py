@@ -50,8 +50,8 @@ def _in_words(wanted: Table, found: Table) -> Iterator[str]:
                 yield f"column {one.column} is only at the target"
             case Aspect.KEY:
                 yield f"key is ({_key(found)}), should be ({_key(wanted)})"
-            case Aspect.DEFERRABLE_KEY:
-                yield f"deferrable key is {_deferrable(found)}, should be {_deferrable(wanted)}"
+            case Aspect.SECOND_KEY:
+                yield f"primary key is {_second_key(found)}, should be {_second_key(wanted)}"
             case Aspect.PARTITION_KEY:
                 here, there = (table.partition_key or "not at all" for table in (wanted, found))
                 yield f"partitioned {there}, should be {here}"
@@ -73,11 +73,10 @@ def _key(table: Table) -> str:
     return _text(tuple(c.name for c in table.key_columns()))
 
 
-def _deferrable(table: Table) -> str:
-    key = table.deferrable_key
-    return (
-        f"({_text(tuple(table.column(i).name for i in key.columns))}) initially {key.deferrable}" if key else "(none)"
-    )
+def _second_key(table: Table) -> str:
+    key = table.second_key
+    when = f" initially {key.deferrable}" if key and key.deferrable else ""
+    return f"({_text(tuple(table.column(i).name for i in key.columns))}){when}" if key else "(none)"
 
 
 def _text(names: tuple[str, ...]) -> str:

@@ -73,7 +73,8 @@ class Table:
 
     id: the source's stable identity (pg_class.oid). key: the replication key: the replica identity
     index if one is set, else the primary key, else a unique index of non-null columns, else None.
-    deferrable_key: a primary key that is DEFERRABLE: within a transaction two rows may share it, so `key` is never it.
+    second_key: the primary key where it is not the replication key: one that is DEFERRABLE (within a transaction two
+    rows may share it), over a generated column (the log does not carry it), or beside a replica identity index.
     partition_key: of a partitioned table, e.g. `RANGE (day)`; such a table holds no rows itself.
     types: definitions of the user-defined types that the columns use, dependencies first.
     storage: the file that holds the rows, another one whenever the server has rewritten them all; no part of
@@ -91,7 +92,7 @@ class Table:
     partition_key: str | None = None
     types: tuple[TypeDefinition, ...] = ()
     storage: int | None = field(default=None, compare=False)
-    deferrable_key: Key | None = None
+    second_key: Key | None = None
     column_versions: str | None = field(default=None, compare=False)
 
     @property
@@ -124,19 +125,17 @@ class Table:
 
     @property
     def keys(self) -> tuple[Key, ...]:
-        """Return the replication key and the deferrable primary key, as far as the table has them."""
-        return tuple(key for key in (self.key, self.deferrable_key) if key is not None)
+        """Return the replication key and the primary key beside it, as far as the table has them."""
+        return tuple(key for key in (self.key, self.second_key) if key is not None)
 
     def without_keys(self) -> Table:
         """Return the table without any key."""
-        return self.with_(key=None, deferrable_key=None)
+        return self.with_(key=None, second_key=None)
 
     def with_keys_of(self, columns: Container[int]) -> Table:
         """Return the table with only those of its keys whose columns are all among these ids."""
-        key, deferrable = (
-            k if k and all(i in columns for i in k.columns) else None for k in (self.key, self.deferrable_key)
-        )
-        return self.with_(key=key, deferrable_key=deferrable)
+        key, second = (k if k and all(i in columns for i in k.columns) else None for k in (self.key, self.second_key))
+        return self.with_(key=key, second_key=second)
 
     def to_json(self) -> dict[str, Any]:
         """Return the shape as a JSON object."""
@@ -156,7 +155,7 @@ class Table:
             partition_key=data.get("partition_key"),
             types=tuple(_definition(t) for t in {t["oid"]: t for t in data.get("types", ())}.values()),
             storage=data.get("storage"),
-            deferrable_key=_key(data.get("deferrable_key")),
+            second_key=_key(data.get("second_key", data.get("deferrable_key"))),
             column_versions=data.get("column_versions"),
         )
 

@@ -34,7 +34,7 @@ def changed(**fields: object) -> Table:
         (changed(generated="stored"), [Difference(Aspect.GENERATED, "b")]),
         (changed(name="c"), [Difference(Aspect.MISSING_COLUMN, "b"), Difference(Aspect.EXTRA_COLUMN, "c")]),
         (TABLE.with_(key=None), [Difference(Aspect.KEY)]),
-        (TABLE.with_(deferrable_key=Key((2,), "d", True, "deferred")), [Difference(Aspect.DEFERRABLE_KEY)]),
+        (TABLE.with_(second_key=Key((2,), "d", True, "deferred")), [Difference(Aspect.SECOND_KEY)]),
         (TABLE.with_(partition_key="LIST (a)"), [Difference(Aspect.PARTITION_KEY)]),
     ],
 )

@@ -47,16 +47,17 @@ def tables(draw: st.DrawFn, table_id: int = 1) -> Table:
     oids = draw(st.lists(st.sampled_from([30001, 30002, 30003]), unique=True))
     types = [draw(definitions(oid, draw(st.sampled_from([f"t{oid}", f"u{oid}"])))) for oid in oids]
     columns = tuple(draw(columns_of(i, name, types)) for i, name in zip(ids, names, strict=True))
+    key, second_key = draw(keys(columns)), draw(second_keys(columns))
     return Table(
         table_id,
         TableName(draw(st.sampled_from(["public", "s"])), draw(NAMES)),
         columns,
-        key=draw(keys(columns)),
+        key=replace(key, is_primary=False) if key and second_key else key,  # a table has one primary key
         identity=draw(st.sampled_from(Identity)),
         unlogged=draw(st.booleans()),
         partition=draw(st.sampled_from([None, *(Partition(9, TableName("public", "m"), b) for b in ("DEFAULT", "b"))])),
         types=tuple(types),
-        deferrable_key=draw(deferrable_keys(columns)),
+        second_key=second_key,
     )
 
 
@@ -83,10 +84,10 @@ def keys(draw: st.DrawFn, columns: tuple[Column, ...]) -> Key | None:
 
 
 @st.composite
-def deferrable_keys(draw: st.DrawFn, columns: tuple[Column, ...]) -> Key | None:
-    when = draw(st.sampled_from(["", "", "immediate", "deferred"]))
-    key = draw(keys(columns)) if when else None
-    return replace(key, is_primary=True, deferrable=when) if key else None
+def second_keys(draw: st.DrawFn, columns: tuple[Column, ...]) -> Key | None:
+    when = draw(st.sampled_from([None, None, "", "immediate", "deferred"]))
+    key = draw(keys(columns)) if when is not None else None
+    return replace(key, is_primary=True, deferrable=when or "") if key else None
 
 
 def apply_all(changes: Iterable[SchemaChange], shape: Table | None) -> Table | None:

@@ -66,8 +66,8 @@ def test_the_shape_is_what_renames_and_drops_make_of_it(source: Table, said: tup
     for column in found.columns:
         before = source.column(column.id)
         assert replace(column, name=before.name, default=before.default) == before
-    goes = source.deferrable_key is not None and not called.keys() >= set(source.deferrable_key.columns)
-    assert found.deferrable_key == (None if goes else source.deferrable_key)
+    goes = source.second_key is not None and not called.keys() >= set(source.second_key.columns)
+    assert found.second_key == (None if goes else source.second_key)
     kinds = {change.kind for change in diff(source, found)}
     assert kinds <= {"drop_column", "rename_column", "forget_type", *(["change_key"] if goes else [])}
     assert diff(apply_all(diff(source, found), source), found) == ()

@@ -102,7 +102,7 @@ def test_a_target_of_a_kind_that_has_no_such_tables_refuses() -> None:
 
 def test_another_key_has_columns_that_are_never_null() -> None:
     found = with_own_key(T, TargetTable(key=("note", "a")))
-    assert found.key == Key((4, 2), "", False) and found.deferrable_key is None
+    assert found.key == Key((4, 2), "", False) and found.second_key is None
     assert with_own_key(T, TargetTable(key=("b",)), lenient=True).key is None
     with pytest.raises(Unsupported, match=r"ADP-162: `key` .* column b"):
         with_own_key(T, TargetTable(key=("a", "b")))

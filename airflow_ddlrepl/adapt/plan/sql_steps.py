@@ -16,6 +16,7 @@ from airflow_ddlrepl.ddl.columns.add_column import AddColumn
 from airflow_ddlrepl.ddl.columns.change_type import ChangeType, Using
 from airflow_ddlrepl.ddl.diff import diff
 from airflow_ddlrepl.ddl.sql.conversion import Conversion
+from airflow_ddlrepl.ddl.tables.change_key import ChangeKey
 from airflow_ddlrepl.ddl.tables.detach_partition import DetachPartition
 from airflow_ddlrepl.ddl.tables.rename_table import RenameTable
 from airflow_ddlrepl.ddl.types.change_type_definition import ReplaceType
@@ -77,6 +78,8 @@ class Rendering:
             return
         if is_carried_by_parent(change, shape, self.wanted, self.case.facts):
             yield from parent_fill(change, shape, self.render)
+            if isinstance(change, ChangeKey):  # the keys are there; which of them tells rows apart is the partition's
+                yield from _sql(change, self.render.sql(change.as_role(), shape))
             return
         if isinstance(change, RenameTable):
             yield from self._make_way(change)

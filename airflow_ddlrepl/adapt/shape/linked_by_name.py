@@ -30,7 +30,7 @@ def linked_by_name(held: Table, before: Table, after: Table) -> Table:
         if name in free:
             ids[free[name]] = number
     columns = sorted((replace(c, id=ids[c.id]) for c in held.columns), key=lambda c: c.id)
-    return held.with_(columns=tuple(columns), key=_key(held.key, ids), deferrable_key=_key(held.deferrable_key, ids))
+    return held.with_(columns=tuple(columns), key=_key(held.key, ids), second_key=_key(held.second_key, ids))
 
 
 def without_values(held: Table, after: Table) -> tuple[str, ...]:

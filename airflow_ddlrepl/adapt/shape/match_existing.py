@@ -26,7 +26,7 @@ def as_seen(existing: Table, wanted: Table) -> Table:
         name=existing.name,
         columns=columns,
         key=_key(existing.key, ids),
-        deferrable_key=_key(existing.deferrable_key, ids),
+        second_key=_key(existing.second_key, ids),
         partition=replace(existing.partition, of=wanted.partition.of if wanted.partition else existing.partition.of)
         if existing.partition
         else None,

@@ -72,8 +72,9 @@ def _is_parents_key(change: ChangeKey, shape: Table, wanted: Table, facts: Targe
 
 
 def _key(table: Table, change: ChangeKey) -> Key | None:
-    """Return the one of a table's keys that the change is about."""
-    return table.deferrable_key if change.is_deferrable else table.key
+    """Return the one of a table's keys that is of the sort that the change is about."""
+    about = change.new or change.old
+    return next((key for key in table.keys if about and key.is_primary == about.is_primary), None)
 
 
 def _is_mandatory(table: Table, column: str) -> bool:

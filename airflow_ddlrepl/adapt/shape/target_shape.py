@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -109,12 +109,14 @@ def _generated(column: Column, known: set[tuple[str, str]], facts: TargetFacts, 
 
 def _with_named_keys(table: Table, facts: TargetFacts) -> Table:
     """Return the table with its keys under the names that the target's keys have; empty when those are not known."""
-    key, deferrable = (facts.existing.key, facts.existing.deferrable_key) if facts.existing else (None, None)
-    return table.with_(key=_named(table.key, key), deferrable_key=_named(table.deferrable_key, deferrable))
+    there = facts.existing.keys if facts.existing else ()
+    return table.with_(key=_named(table.key, there), second_key=_named(table.second_key, there))
 
 
-def _named(key: Key | None, found: Key | None) -> Key | None:
-    return replace(key, name=found.name if found else "") if key else None
+def _named(key: Key | None, there: Sequence[Key]) -> Key | None:
+    if key is None:
+        return None
+    return replace(key, name=next((found.name for found in there if found.is_primary == key.is_primary), ""))
 
 
 def _partition(partition: Partition | None, facts: TargetFacts) -> Partition | None:

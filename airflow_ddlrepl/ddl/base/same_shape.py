@@ -24,7 +24,7 @@ class Aspect(Enum):
     NULLABLE = auto()
     GENERATED = auto()
     KEY = auto()
-    DEFERRABLE_KEY = auto()
+    SECOND_KEY = auto()
     PARTITION_KEY = auto()
 
 
@@ -67,10 +67,10 @@ def _differences(wanted: Table, found: Table) -> Iterator[Difference]:
     yield from (Difference(Aspect.EXTRA_COLUMN, name) for name in there)
     if _names(wanted, wanted.key) != _names(found, found.key):
         yield Difference(Aspect.KEY)
-    one, other = wanted.deferrable_key, found.deferrable_key
+    one, other = wanted.second_key, found.second_key
     how = one.deferrable if one else "", other.deferrable if other else ""
     if _names(wanted, one) != _names(found, other) or how[0] != how[1]:
-        yield Difference(Aspect.DEFERRABLE_KEY)
+        yield Difference(Aspect.SECOND_KEY)
     if not partitioned_alike(wanted, found):
         yield Difference(Aspect.PARTITION_KEY)
 

@@ -68,38 +68,20 @@ SELECT jsonb_build_object(
             JOIN pg_namespace tn ON tn.oid = COALESCE(e.typnamespace, t.typnamespace)
             LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
             WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped),
-    -- The replica identity index, else the primary key, else a unique index of columns that are never null.
-    -- A deferrable key tells rows apart only at commit, a generated column is not in the log: neither is a key.
-    'key', (
-        SELECT jsonb_build_object(
-            'columns', to_jsonb((i.indkey::int2[])[0:i.indnkeyatts - 1]),
-            'name', ic.relname,
-            'is_primary', i.indisprimary)
-        FROM pg_index i
-        JOIN pg_class ic ON ic.oid = i.indexrelid
-        WHERE i.indrelid = c.oid AND i.indisunique AND i.indisvalid AND i.indimmediate
-          AND i.indpred IS NULL AND i.indexprs IS NULL
-          AND (i.indisprimary OR NOT i.indisexclusion)
-          AND NOT EXISTS (
-              SELECT FROM pg_attribute ka
-              WHERE ka.attrelid = c.oid
-                AND ka.attnum = ANY ((i.indkey::int2[])[0:i.indnkeyatts - 1])
-                AND (ka.attgenerated <> '' OR NOT ka.attnotnull OR EXISTS (
-                    SELECT FROM pg_constraint nn
-                    WHERE nn.conrelid = c.oid AND nn.contype = 'n' AND NOT nn.convalidated
-                      AND nn.conkey = ARRAY[ka.attnum])))
-        ORDER BY (c.relreplident = 'i' AND i.indisreplident) DESC, i.indisprimary DESC, i.indnkeyatts, i.indexrelid
-        LIMIT 1),
-    -- It can be made at a target as it is, whatever tells rows apart there.
-    'deferrable_key', (
+    'key', CASE WHEN chosen.indexrelid IS NOT NULL THEN jsonb_build_object(
+        'columns', to_jsonb((chosen.indkey::int2[])[0:chosen.indnkeyatts - 1]),
+        'name', chosen.relname,
+        'is_primary', chosen.indisprimary) END,
+    -- The primary key where another key, or none, is chosen: it can be made at a target as it is.
+    'second_key', (
         SELECT jsonb_build_object(
             'columns', to_jsonb((i.indkey::int2[])[0:i.indnkeyatts - 1]),
             'name', k.conname,
             'is_primary', true,
-            'deferrable', CASE WHEN k.condeferred THEN 'deferred' ELSE 'immediate' END)
+            'deferrable', CASE WHEN NOT k.condeferrable THEN '' WHEN k.condeferred THEN 'deferred' ELSE 'immediate' END)
         FROM pg_index i
-        JOIN pg_constraint k ON k.conindid = i.indexrelid AND k.conrelid = c.oid AND k.contype = 'p' AND k.condeferrable
-        WHERE i.indrelid = c.oid AND i.indisprimary AND i.indisvalid
+        JOIN pg_constraint k ON k.conindid = i.indexrelid AND k.conrelid = c.oid AND k.contype = 'p'
+        WHERE i.indrelid = c.oid AND i.indisprimary AND i.indisvalid AND i.indexrelid IS DISTINCT FROM chosen.indexrelid
         ORDER BY i.indexrelid DESC
         LIMIT 1),
     -- User-defined types that the columns use, directly or nested, what they are made of first.
@@ -175,4 +157,28 @@ SELECT jsonb_build_object(
 )
 FROM pg_class c
 JOIN pg_namespace n ON n.oid = c.relnamespace
+-- The replica identity index, else the primary key, else a unique index of columns that are never null.
+-- A deferrable key tells rows apart only at commit, a generated column is not in the log: neither is a key. Nor is an
+-- index that calls values different which are equal for their type.
+LEFT JOIN LATERAL (
+    SELECT i.indexrelid, i.indkey, i.indnkeyatts, i.indisprimary, ic.relname
+    FROM pg_index i
+    JOIN pg_class ic ON ic.oid = i.indexrelid
+    WHERE i.indrelid = c.oid AND i.indisunique AND i.indisvalid AND i.indimmediate
+      AND i.indpred IS NULL AND i.indexprs IS NULL
+      AND (i.indisprimary OR NOT i.indisexclusion)
+      AND NOT EXISTS (
+          SELECT FROM pg_opclass oc
+          WHERE oc.oid = ANY (i.indclass::oid[]) AND NOT oc.opcdefault
+            AND (oc.oid >= 16384 OR oc.opcname = 'record_image_ops'))
+      AND NOT EXISTS (
+          SELECT FROM pg_attribute ka
+          WHERE ka.attrelid = c.oid
+            AND ka.attnum = ANY ((i.indkey::int2[])[0:i.indnkeyatts - 1])
+            AND (ka.attgenerated <> '' OR NOT ka.attnotnull OR EXISTS (
+                SELECT FROM pg_constraint nn
+                WHERE nn.conrelid = c.oid AND nn.contype = 'n' AND NOT nn.convalidated
+                  AND nn.conkey = ARRAY[ka.attnum])))
+    ORDER BY (c.relreplident = 'i' AND i.indisreplident) DESC, i.indisprimary DESC, i.indnkeyatts, i.indexrelid
+    LIMIT 1) AS chosen ON true
 WHERE c.oid = $1 AND c.relkind IN ('r', 'p')

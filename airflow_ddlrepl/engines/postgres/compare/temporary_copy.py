@@ -46,7 +46,7 @@ def temporary_copy(task: CompareTask) -> Iterator[tuple[Connection[Any], Table, 
     source = task.source
     theirs = {column.id: column for column in source.columns}
     held = task.shape.with_(
-        name=NAME, key=source.key, deferrable_key=None, columns=tuple(map(_bare, task.shape.columns)), partition=None
+        name=NAME, key=source.key, second_key=None, columns=tuple(map(_bare, task.shape.columns)), partition=None
     )
     pairs = [(theirs[c.id].name, c.name) for c in held.columns if c.id in theirs and not c.generated]
     opened = session(task.target_dsn, autocommit=True, application_name="ddlrepl compare")

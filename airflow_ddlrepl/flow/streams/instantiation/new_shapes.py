@@ -54,7 +54,7 @@ def merged(name: TableName, shapes: Sequence[Table]) -> Table:
         name=name,
         columns=tuple(numbered.values()),
         key=_key(shapes, numbered),
-        deferrable_key=None,
+        second_key=None,
         types=tuple(types.values()),
         partition=None,
     )
