@@ -109,7 +109,7 @@ def test_a_message_is_enqueued_with_the_transaction_of_its_application(begin: Be
         connection.rollback()
         connection.execute("INSERT INTO hr.t VALUES (1)")
         put(hr, BATTERY["B10"], connection=connection)
-        connection.execute("SELECT pg_logical_emit_message(true, 'ddlrepl.message', %s)", [json.dumps(BATTERY["B9"])])
+        connection.execute("SELECT ddlrepl.enqueue(%s)", [json.dumps(BATTERY["B9"])])
     hr.stage(flow.capture)
     assert names(take(hr)) == ["B10", "B9"]
 
@@ -201,12 +201,12 @@ def test_a_client_that_comes_too_late_is_told(begin: Begin) -> None:
 
 def test_messages_that_can_not_be_read_are_discarded_and_told(begin: Begin, caplog: pytest.LogCaptureFixture) -> None:
     hr = begin(ANY)
-    hr.at_source("SELECT pg_logical_emit_message(true, 'ddlrepl.message', '{')")
+    hr.at_source("""SELECT ddlrepl.enqueue('{"type": "own.m", "what": 1}')""")
     put(hr, BATTERY["B9"])
     with caplog.at_level("WARNING", "ddlrepl"):
         found = take(hr)
     assert names(found) == ["B9"]
-    assert "is no JSON" in next(iter(found.discarded)) and "it is discarded" in caplog.text
+    assert "has no 'what'" in next(iter(found.discarded)) and "it is discarded" in caplog.text
 
 
 def test_a_channel_that_starts_over_begins_with_its_new_messages(begin: Begin) -> None:

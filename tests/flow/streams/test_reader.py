@@ -112,7 +112,7 @@ def test_messages_of_applications_come_at_their_places(databases: Any, tmp_path:
     """Also one in a transaction without a row; values of a row LCR are texts, and typed ones beside them."""
     channel = begun(tmp_path, databases.source)
     message = {"object": "hr.t", "command": "INSERT", "new": {"id": 9, "k": 1.5}, "source_database": "dbs1"}
-    emit = f"SELECT pg_logical_emit_message(true, 'ddlrepl.message', '{json.dumps(message)}')"
+    emit = f"SELECT ddlrepl.enqueue('{json.dumps(message)}')"
     channel.at_source("INSERT INTO hr.t VALUES (1, 1, 'one')", emit, "INSERT INTO hr.t VALUES (2, 2, 'two')")
     channel.stage(flow.capture)
     found = [one for (one,) in read(channel)]

@@ -13,9 +13,11 @@ from hypothesis import strategies as st
 from airflow_ddlrepl.config.sections.ignored_sessions import IgnoredSessions, KnownBy, of_labels
 from airflow_ddlrepl.engines.postgres.pgoutput.decoder import Decoder
 from airflow_ddlrepl.engines.postgres.pgoutput.ignored import IgnoredTransactions
+from airflow_ddlrepl.engines.postgres.pgoutput.message_signature import KnownKey
 from airflow_ddlrepl.model.change import EventKind, counted
 from airflow_ddlrepl.model.position import Position
 from tests.postgres.pgoutput.test_decoder import INT4, begin, commit, logical, relation, row
+from tests.support.signing import KEY, signed
 
 SESSIONS = IgnoredSessions(origins=("feed*",), names=("purge",), roles=("batch",), known_by=KnownBy.TRIGGERS)
 
@@ -26,7 +28,8 @@ def insert(value: int) -> bytes:
 
 def transaction(number: int, said_by: str, at: int, changes: int) -> list[bytes]:
     """A transaction of some inserts that names its session before the change of that number."""
-    says = {"name": logical("ddlrepl.session", b"purge"), "role": logical("ddlrepl.role", b"batch")}
+    said = signed({"v": 1, "kind": "role", "role": "batch"}, number)
+    says = {"name": logical("ddlrepl.session", b"purge"), "role": logical("ddlrepl.role", said)}
     lsn = 100 * number
     found = [insert(10 * number + i) for i in range(changes)]
     if said_by in says:
@@ -39,7 +42,7 @@ def transaction(number: int, said_by: str, at: int, changes: int) -> list[bytes]
 
 def read(messages: list[bytes], cuts: list[int], known: dict[int, str]) -> tuple[list[int], IgnoredTransactions]:
     ignored = IgnoredTransactions(SESSIONS, known)
-    decoder = Decoder(Position(0), Position(1 << 60), "binary", {}, ignored=ignored)
+    decoder = Decoder(Position(0), Position(1 << 60), "binary", {}, signatures=KnownKey(KEY), ignored=ignored)
     ids: list[int] = []
     places = [0, *sorted(c % (len(messages) + 1) for c in cuts), len(messages)]
     for start, stop in pairwise(places):

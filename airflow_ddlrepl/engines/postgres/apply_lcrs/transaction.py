@@ -23,11 +23,11 @@ from airflow_ddlrepl.engines.postgres.apply_lcrs.statements import Statement, st
 from airflow_ddlrepl.engines.postgres.apply_lcrs.table_layout import TableLayout, read_layout
 from airflow_ddlrepl.engines.postgres.connection.errors import CONTENTION, passing
 from airflow_ddlrepl.engines.postgres.ddl.replay_text import replayed_text
-from airflow_ddlrepl.errors import ApplyError
+from airflow_ddlrepl.engines.postgres.source.messages import send
+from airflow_ddlrepl.errors import ApplyError, MessageError
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.goldengate.statement.spelling import spell
 from airflow_ddlrepl.model.names import TableName
-from airflow_ddlrepl.queues.messages import PREFIX
 from airflow_ddlrepl.streams.apply_message import ApplyMessage
 from airflow_ddlrepl.streams.messages import DdlLcr, RowLcr
 from airflow_ddlrepl.streams.rules.apply_settings import Instantiation
@@ -109,7 +109,11 @@ class PostgresLcrTransaction(LcrTransaction):
 
     def enqueue(self, payload: str) -> None:
         self.flush()
-        self.connection.execute("SELECT pg_logical_emit_message(true, %s, %s)", [PREFIX, payload])
+        try:
+            with self.connection.transaction():
+                send([payload], self.connection)
+        except MessageError as error:
+            raise ApplyError(error.message, code="APL-109", hint=error.hint) from error
 
     def flush(self) -> None:
         changes, self._waiting = self._waiting, []

@@ -163,7 +163,8 @@ def _capture(task: RangeTask, writer: Writer, ignored: IgnoredTransactions) -> P
             if decoded.transactions is not None:
                 writer.transactions(decoded.transactions)
         decoder.finish()
-        for event in (*events.rest(), *ignored.events()):
+        unsigned = decoder.unsigned.events() if task.rules is not None else []
+        for event in (*events.rest(), *ignored.events(), *unsigned):
             _write(event, task, writer)
     return writer.finish(task.low, task.high, decoder.bytes_read)
 

@@ -18,8 +18,9 @@ import pyarrow as pa
 from airflow_ddlrepl.config.sections.ignored_sessions import NO_SESSIONS, Session
 from airflow_ddlrepl.engines.postgres.pgoutput import control_messages
 from airflow_ddlrepl.engines.postgres.pgoutput.binary_types import wire_types
-from airflow_ddlrepl.engines.postgres.pgoutput.ignored import IgnoredTransactions
+from airflow_ddlrepl.engines.postgres.pgoutput.ignored import IgnoredTransactions, is_role
 from airflow_ddlrepl.engines.postgres.pgoutput.message_signature import NoSignatures, Signatures
+from airflow_ddlrepl.engines.postgres.pgoutput.queue_messages import UnsignedMessages, is_for_queues
 from airflow_ddlrepl.engines.postgres.pgoutput.relation_layout import Compiled, compile_layout, is_ours
 from airflow_ddlrepl.engines.postgres.pgoutput.row_messages import DELETE, INSERT, UPDATE, batch
 from airflow_ddlrepl.engines.postgres.pgoutput.tuple_offsets import Malformed
@@ -111,6 +112,7 @@ class Decoder:
         self._encoding = encoding
         self._signatures = signatures or NoSignatures()
         self._ignored = ignored or IgnoredTransactions(NO_SESSIONS)
+        self.unsigned = UnsignedMessages()
         self._relations: dict[int, control_messages.Relation] = {}
         self._texts: dict[int, bytes] = {}
         self._compiled: dict[control_messages.Relation, Compiled] = {}
@@ -205,15 +207,10 @@ class Decoder:
         key = LogKey(int(one.lsn[number]), int(one.seq[index]))
         at = control_messages.Stamp(key, int(one.xid[number]), int(one.committed[number]), one.origins.get(number, ""))
         if tag == TRUNCATE:
-            ids, cascade, restart = control_messages.truncated(message)
-            known = [self._known(i) for i in ids]
-            names = tuple((r.id, r.name) for r in known if not is_ours(r))
-            if not (names and one.inside[number]):
-                return None
-            return control_messages.truncate_event(names, cascade, restart, at)
+            return _truncate(message, self._known, at) if one.inside[number] else None
         logical = control_messages.logical_message(message)
         is_late = number == 0 and self._open is not None and self._open.counted > 0
-        if self._ignored.see_message(logical, key.lsn, self._encoding, is_late=is_late):
+        if self._ignored.see_message(logical, at, self._encoding, is_genuine=is_genuine, is_late=is_late):
             return None
         if logical.transactional:
             is_inside = bool(one.inside[number])
@@ -222,6 +219,8 @@ class Decoder:
             # record. The server leaves out what starts at or after `high`; a record across it is still ours.
             at = control_messages.Stamp(LogKey(logical.lsn - 1, 0), 0, 0, "")
             is_inside = logical.lsn > self._low
+        if is_for_queues(logical):
+            return self.unsigned.unless_signed(logical, at, is_genuine=is_genuine) if is_inside else None
         event = control_messages.message_event(logical, at, self._encoding, is_ours=is_genuine) if is_inside else None
         if event and event.tables:
             self._types.update(wire_types(event.tables))
@@ -288,6 +287,14 @@ class Decoder:
         return _transactions(one, done)
 
 
+def _truncate(
+    message: bytes, relation_of: Callable[[int], control_messages.Relation], at: control_messages.Stamp
+) -> Event | None:
+    ids, cascade, restart = control_messages.truncated(message)
+    names = tuple((r.id, r.name) for r in map(relation_of, ids) if not is_ours(r))
+    return control_messages.truncate_event(names, cascade, restart, at) if names else None
+
+
 def _without_ignored(
     one: _Batch, index: Ints, by: IgnoredTransactions, relation_of: Callable[[int], control_messages.Relation]
 ) -> Ints:
@@ -305,11 +312,11 @@ def _without_ignored(
 
 
 def _signed(one: _Batch, signatures: Signatures) -> set[int]:
-    """Return which messages of a batch are DDL records with our signature."""
+    """Return which messages of a batch have our signature, of those that need it to be believed."""
     claims: dict[int, bytes] = {}
     for index in np.flatnonzero((one.tags == MESSAGE) & one.inside[one.number]).tolist():
         logical = control_messages.logical_message(one.data.message(index))
-        if control_messages.is_ddl_record(logical):
+        if control_messages.is_ddl_record(logical) or is_for_queues(logical) or is_role(logical):
             claims[index] = logical.content
     answers = signatures.verify(list(claims.values())) if claims else []
     return {index for index, is_genuine in zip(claims, answers, strict=True) if is_genuine}

@@ -1,7 +1,8 @@
 """This module finds the transactions of ignored sessions in a stream, and counts the rows that are left out for them.
 
 The log says at the start of a transaction of which replication origin it is. Its application name, or its role, is in a
-message of the session or of a trigger, and in our DDL messages; they may come after rows of the transaction.
+message of the session or of a trigger, and in our DDL messages; they may come after rows of the transaction. A session
+may call itself what it likes; its role is believed only where our trigger has signed it.
 """
 
 from __future__ import annotations
@@ -15,15 +16,21 @@ import numpy as np
 import numpy.typing as npt
 
 from airflow_ddlrepl.config.sections.ignored_sessions import IgnoredSessions, Session
-from airflow_ddlrepl.engines.postgres.pgoutput.control_messages import LogicalMessage
+from airflow_ddlrepl.engines.postgres.pgoutput.control_messages import LogicalMessage, Stamp
+from airflow_ddlrepl.engines.postgres.pgoutput.message_signature import content_of
 from airflow_ddlrepl.engines.postgres.pgoutput.wire import Ints, Mask
 from airflow_ddlrepl.model.change import Event, EventKind
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import LAST_IN_TRANSACTION, LogKey
 
 SESSION, ROLE = "ddlrepl.session", "ddlrepl.role"
-_SAID_BY = {SESSION: Session.NAME, ROLE: Session.ROLE}
+_SAID_BY = (SESSION, ROLE)
 _COUNTED = {b"I"[0]: "inserts", b"U"[0]: "updates", b"D"[0]: "deletes"}
+
+
+def is_role(message: LogicalMessage) -> bool:
+    """Return whether a message says of which role its session is."""
+    return message.prefix == ROLE and message.transactional
 
 
 @dataclass(slots=True)
@@ -61,12 +68,20 @@ class IgnoredTransactions:
             if is_late:
                 self.late[lsn] = label
 
-    def see_message(self, message: LogicalMessage, lsn: int, encoding: str, *, is_late: bool) -> bool:
-        """Take what a session's message says of it; return whether it is such a message."""
-        session = _SAID_BY.get(message.prefix)
-        if session is not None and message.transactional:
-            self.see(session, message.content.decode(encoding, "replace"), lsn, is_late=is_late)
-        return session is not None
+    def see_message(
+        self, message: LogicalMessage, at: Stamp, encoding: str, *, is_genuine: bool, is_late: bool
+    ) -> bool:
+        """Take what a session's message says of it; return whether it is such a message.
+
+        is_genuine: has it our signature?
+        """
+        if message.prefix not in _SAID_BY or not message.transactional or not self._sessions:
+            return message.prefix in _SAID_BY
+        if message.prefix == SESSION:
+            self.see(Session.NAME, message.content.decode(encoding, "replace"), at.key.lsn, is_late=is_late)
+        elif is_genuine and (said := content_of(message.content, at.xid)) is not None and said.get("kind") == "role":
+            self.see(Session.ROLE, str(said["role"]), at.key.lsn, is_late=is_late)
+        return True
 
     def see_event(self, event: Event, *, is_late: bool) -> None:
         """Take what a DDL record says of its session."""

@@ -1,4 +1,4 @@
-"""This module checks who wrote a DDL record: anybody may write messages into the log, but only ours are signed.
+"""This module checks who wrote a message in the log: anybody may write messages, but only ours are signed.
 
 Others may use any prefix.
 The event triggers sign with a key that nobody but the helper schema's owner can read, and with the transaction's id:
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import json
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -135,3 +136,9 @@ def is_of(claimed: Any, xid: int) -> bool:
     claimed: the signed 64-bit id.
     """
     return isinstance(claimed, str) and claimed.isdigit() and int(claimed) & _XID == xid & _XID
+
+
+def content_of(content: bytes, xid: int) -> dict[str, Any] | None:
+    """Return what a message with our signature says; None where it is of another transaction than `xid`."""
+    said: dict[str, Any] = json.loads(content.decode("utf-8"))
+    return said if said.get("v") == 1 and is_of(said.get("xid"), xid) else None

@@ -8,6 +8,7 @@ DO $$
 DECLARE
     routine regprocedure;
 BEGIN
+    DROP TABLE IF EXISTS ddlrepl.message;
     FOR routine IN SELECT oid FROM pg_catalog.pg_proc WHERE pronamespace = to_regnamespace('ddlrepl')
                    AND proname NOT LIKE 'sync\_capture\_%' LOOP
         EXECUTE format('DROP ROUTINE %s', routine);

@@ -2,19 +2,6 @@
 -- of a channel has after it, and before it, as far as its text names them. A failure in here never ends the user's
 -- statement: it leaves a "gap" message instead.
 
--- What capture tells our messages by: anybody may write messages, nobody but us can read the key. The transaction's
--- id is signed, too, so that a message that somebody saw can't be written once more.
-CREATE OR REPLACE FUNCTION ddlrepl.signed(message jsonb) RETURNS bytea
-LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-    secret bytea := (SELECT s.key FROM ddlrepl.signature s);
-    body text := (message || jsonb_build_object('xid', pg_current_xact_id()::text))::text;
-    mark text := encode(sha256(secret || sha256(secret || convert_to(body, 'UTF8'))), 'hex');
-BEGIN
-    RETURN convert_to(left(body, -1) || ',"signature":"' || mark || '"}', 'UTF8');
-END
-$$;
-
 -- Stands between our messages and what follows them, see ddlrepl.record.
 CREATE SEQUENCE IF NOT EXISTS ddlrepl.fence;
 

@@ -32,7 +32,7 @@ EVENT_TRIGGERS = 4
 READING_RIGHTS = "reading_rights.sql"
 """What the other files take from everybody is given again here: it comes last."""
 
-TABLES = ("channel", "member", "signature", "fence")
+TABLES = ("channel", "member", "signature", "fence", "message")
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +105,8 @@ def remove(connection: Connection[Any]) -> None:
 @cache
 def _helper_sql() -> str:
     settings = "\n".join(f"SET {name} = {_setting(name, value)}" for name, value in SHAPES.items())
-    text = "\n".join((FOLDER / name).read_text() for name in ("helper_schema.sql", "reading.sql", READING_RIGHTS))
+    parts = ("helper_schema.sql", "reading.sql", "messages.sql", READING_RIGHTS)
+    text = "\n".join((FOLDER / name).read_text() for name in parts)
     return (
         text.replace("/*shape_settings*/", settings).replace("/*table_shape*/", SHAPE_SQL).replace("/*cause*/", CAUSE)
     )

@@ -47,6 +47,19 @@ INSERT INTO ddlrepl.signature (key)
 SELECT pg_catalog.uuid_send(pg_catalog.gen_random_uuid()) || pg_catalog.uuid_send(pg_catalog.gen_random_uuid())
 WHERE NOT EXISTS (SELECT FROM ddlrepl.signature);
 
+-- What capture tells our messages by: anybody may write messages, nobody but us can read the key. The transaction's
+-- id is signed, too, so that a message that somebody saw can't be written once more.
+CREATE OR REPLACE FUNCTION ddlrepl.signed(message jsonb) RETURNS bytea
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    secret bytea := (SELECT s.key FROM ddlrepl.signature s);
+    body text := (message || jsonb_build_object('xid', pg_current_xact_id()::text))::text;
+    mark text := encode(sha256(secret || sha256(secret || convert_to(body, 'UTF8'))), 'hex');
+BEGIN
+    RETURN convert_to(left(body, -1) || ',"signature":"' || mark || '"}', 'UTF8');
+END
+$$;
+
 -- plpgsql, here and below, because it keeps its plans for the session.
 CREATE OR REPLACE FUNCTION ddlrepl.table_shape(oid) RETURNS jsonb LANGUAGE plpgsql STABLE
 /*shape_settings*/ AS $shape$
@@ -157,14 +170,16 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
           AND l.relation = id AND l.database = (SELECT d.oid FROM pg_database d WHERE d.datname = current_database()))
 $$;
 
--- Writes what the log lacks of an ignored session, once in each transaction of it that changes rows.
+-- Writes what the log lacks of an ignored session, once in each transaction of it that changes rows. Everybody may choose
+-- an application name; the role is signed, so that nobody else has changes ignored by it.
 CREATE OR REPLACE FUNCTION ddlrepl.name_session() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     IF current_setting('ddlrepl.named', true) IS DISTINCT FROM pg_current_xact_id()::text THEN
         PERFORM set_config('ddlrepl.named', pg_current_xact_id()::text, true);
         PERFORM pg_logical_emit_message(true, 'ddlrepl.session', current_setting('application_name'));
-        PERFORM pg_logical_emit_message(true, 'ddlrepl.role', session_user::text);
+        PERFORM pg_logical_emit_message(true, 'ddlrepl.role', ddlrepl.signed(jsonb_build_object(
+            'v', 1, 'kind', 'role', 'role', session_user)));
     END IF;
     RETURN NULL;
 END

@@ -28,6 +28,10 @@ WHERE m.channel = %s AND m.state IN ('published', 'tracked') AND NOT EXISTS (
     SELECT FROM pg_trigger t WHERE t.tgrelid = m.table_id AND t.tgname = %s AND t.tgenabled = 'A' AND t.tgargs = %s)
 ORDER BY 2, 3
 """
+_UNSIGNED = """
+SELECT FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace
+WHERE n.nspname = 'ddlrepl' AND p.proname = 'name_session' AND p.prosrc !~ 'ddlrepl\\.signed'
+"""
 
 
 def condition(sessions: IgnoredSessions) -> str | None:
@@ -51,8 +55,15 @@ def missing(connection: Connection[Any], channel: str, sessions: IgnoredSessions
 def make(connection: Connection[Any], channel: str, sessions: IgnoredSessions) -> list[TableName]:
     """Make the triggers that are missing; return the tables for which that was not possible now.
 
-    No application waits long behind it: a table that others write to may have to wait for the next call.
+    No application waits long behind it: a table that others write to may have to wait for the next call. Raises
+    SourceError SRC-122 where the function that they call is an earlier version's, which no capture believes.
     """
+    if sessions.has_triggers and sessions.roles and connection.execute(_UNSIGNED).fetchone() is not None:
+        raise SourceError(
+            "the function that names the roles to ignore is an earlier version's, and does not sign them",
+            code="SRC-122",
+            hint="`ddlrepl activate` as the role that activated; no table is loaded again",
+        )
     for table_id in missing(connection, channel, sessions):
         with suppress(errors().InsufficientPrivilege, errors().LockNotAvailable), connection.transaction():
             connection.execute("SELECT set_config('lock_timeout', '500ms', true)")

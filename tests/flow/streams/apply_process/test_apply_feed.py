@@ -5,8 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import psycopg
 import pytest
 
+from airflow_ddlrepl.config.sections.policies import DdlCapture
+from airflow_ddlrepl.engines.postgres.source import helper_schema
 from airflow_ddlrepl.errors import ApplyError, RuleError
 from airflow_ddlrepl.flow.streams.apply_process import apply_feed, spool
 from airflow_ddlrepl.flow.streams.apply_process.error_queue import chosen, delete, listed, shown
@@ -357,15 +360,20 @@ def test_a_message_without_a_handler_is_an_error(target: str) -> None:
 def test_rules_send_messages_elsewhere_and_let_them_not_be_applied(target: str) -> None:
     enqueued = {"set_enqueue_destination": {"rule_name": "dml_t", "destination_queue_name": "q2"}}
     not_applied = {"set_execute": {"rule_name": "dml_t", "execute": False}}
+    nowhere = ApplyClient(target, (DML, enqueued, GOES_ON))
+    nowhere.run(transactions([t(2)]))
+    assert nowhere.waiting == [(1, "APL-109", None)], "no channel captures there: the message would be lost"
+    with psycopg.connect(target, autocommit=True) as connection:
+        helper_schema.install(connection, DdlCapture.RELATIONS)
     slot = "SELECT pg_create_logical_replication_slot('apply_test', 'test_decoding')"
     run(target, slot)
     try:
-        ApplyClient(target, (DML, enqueued, not_applied)).run(transactions([t(1)]))
+        ApplyClient(target, (DML, enqueued, not_applied)).run(transactions([t(1)], start=200))
         log = ask(target, "SELECT data FROM pg_logical_slot_get_changes('apply_test', NULL, NULL)")
     finally:
         run(target, "SELECT pg_drop_replication_slot('apply_test')")
     assert rows(target) == []
-    assert any("ddlrepl.message" in line and '"object":' in line for (line,) in log), log
+    assert any("ddlrepl.message" in line and r"\"object\":" in line for (line,) in log), log
 
 
 def test_what_people_see_of_an_error(target: str) -> None:

@@ -1,0 +1,46 @@
+"""Nobody has changes ignored by calling themselves a role that they are not."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from airflow_ddlrepl.errors import DdlReplError
+from tests.flow.capture.test_ignored_sessions import replica_of
+from tests.support.replica import run
+
+ROLE = "SELECT pg_logical_emit_message(true, 'ddlrepl.role', %s)"
+
+
+def test_a_role_is_believed_only_with_our_signature(databases: Any, tmp_path: Path) -> None:
+    sessions = {"roles": ["batch"], "known_by": "triggers"}
+    replica = replica_of(databases, tmp_path, sessions)
+    signed = json.dumps({"v": 1, "kind": "role", "role": "batch", "xid": "1", "signature": "0" * 64})
+    for number, said in enumerate(("batch", '{"role": "batch"}', signed), 1):
+        with psycopg.connect(replica.source) as connection:
+            connection.execute(ROLE, [said])
+            connection.execute("DELETE FROM t WHERE id = %s", [number])
+    assert not replica.replicate().discarded
+    assert replica.rows("SELECT min(id) FROM t") == [(4,)]
+
+
+def test_a_helper_schema_that_does_not_sign_roles_is_an_error(databases: Any, tmp_path: Path) -> None:
+    """Of an earlier version: the channel does not go on as if nobody were ignored, and activation renews it."""
+    replica = replica_of(databases, tmp_path, {"roles": ["batch"], "known_by": "triggers"})
+    old = "BEGIN PERFORM pg_logical_emit_message(true, 'ddlrepl.role', session_user::text); RETURN NULL; END"
+    function = "CREATE OR REPLACE FUNCTION ddlrepl.name_session() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER"
+    run(
+        replica.source,
+        f"{function} AS $$ {old} $$",
+        "COMMENT ON SCHEMA ddlrepl IS 'airflow-ddlrepl helper 0'",
+        "DELETE FROM t WHERE id = 1",
+    )
+    with pytest.raises(DdlReplError, match="SRC-122"):
+        replica.capture()
+    replica.activate()
+    replica.replicate()
+    assert replica.rows("SELECT min(id) FROM t") == [(2,)]
