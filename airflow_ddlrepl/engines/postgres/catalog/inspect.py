@@ -26,17 +26,20 @@ FOLDER = Path(__file__).parent
 
 
 def _with_type_texts(sql: str) -> str:
-    """Replace each `/*type_text(type, element, schema, typmod)*/` by SQL for the type's name.
+    """Replace each `/*type_text(type, element, schema, typmod)*/` by SQL for the type as DDL spells it.
 
-    It is the name that the transaction sees; format_type alone returns what a user's type is called now.
+    It is what the transaction sees; format_type alone returns what a user's type is called now. `/*type_name(type)*/`
+    becomes SQL for its name alone.
     """
     text = (FOLDER / "type_text.sql").read_text().strip()
     names = ("type", "element", "schema", "typmod")
-    return re.sub(
+    sql = re.sub(
         r"/\*type_text\((\w+), (\w+), (\w+), (.+)\)\*/",
         lambda found: text.format(**dict(zip(names, found.groups(), strict=True))),
         sql,
     )
+    name = (FOLDER / "type_name.sql").read_text().strip()
+    return re.sub(r"/\*type_name\((\w+)\)\*/", lambda found: name.format(type=found.group(1)), sql)
 
 
 SHAPE_SQL = _with_type_texts((FOLDER / "table_shape.sql").read_text())

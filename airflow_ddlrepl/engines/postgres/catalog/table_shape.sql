@@ -30,7 +30,7 @@ SELECT jsonb_build_object(
                 'type', jsonb_build_object(
                     'text', /*type_text(t, e, tn, a.atttypmod)*/,
                     'schema', tn.nspname,
-                    'name', COALESCE(e.typname, t.typname),
+                    'name', COALESCE(/*type_name(e)*/, /*type_name(t)*/),
                     'kind', CASE
                         WHEN e.oid IS NOT NULL THEN 'array'
                         WHEN t.typtype = 'e' THEN 'enum'
@@ -109,7 +109,7 @@ SELECT jsonb_build_object(
         SELECT COALESCE(jsonb_agg(jsonb_build_object(
             'oid', t.oid::int8,
             'schema', tn.nspname,
-            'name', t.typname,
+            'name', /*type_name(t)*/,
             'kind', CASE t.typtype WHEN 'e' THEN 'enum' WHEN 'c' THEN 'composite' WHEN 'd' THEN 'domain'
                 WHEN 'm' THEN 'multirange' ELSE 'range' END,
             'labels', (

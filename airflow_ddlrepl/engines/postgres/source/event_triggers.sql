@@ -17,7 +17,7 @@ BEGIN
         SELECT object_id WHERE object_class = 'pg_type'::regclass
         UNION
         SELECT reltype FROM pg_class
-        WHERE object_class = 'pg_class'::regclass AND oid = object_id AND relkind IN ('c', 'r', 'p')
+        WHERE object_class = 'pg_class'::regclass AND oid = object_id AND relkind IN ('c', 'r', 'p', 'v', 'm', 'f')
         UNION
         SELECT contypid FROM pg_constraint
         WHERE object_class = 'pg_constraint'::regclass AND oid = object_id AND contypid <> 0
@@ -32,7 +32,7 @@ BEGIN
         CROSS JOIN LATERAL (
             SELECT CASE d.classid WHEN 'pg_type'::regclass THEN d.objid ELSE c.reltype END
             FROM pg_depend d
-            LEFT JOIN pg_class c ON d.classid = 'pg_class'::regclass AND c.oid = d.objid AND c.relkind = 'c'
+            LEFT JOIN pg_class c ON d.classid = 'pg_class'::regclass AND c.oid = d.objid AND c.relkind IN ('c', 'r', 'p', 'v', 'm', 'f')
             WHERE d.refclassid = 'pg_type'::regclass AND d.refobjid = types.oid
         ) made(oid)
         WHERE made.oid <> 0
