@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from airflow_ddlrepl.ddl.sql.query_string import RUN, ByTransaction, split, with_statements
+from airflow_ddlrepl.ddl.sql.query_string import ByTransaction, split, with_statements
+from airflow_ddlrepl.ddl.sql.statement import RUN
 from airflow_ddlrepl.model.change import Event, EventKind
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import LogKey

@@ -11,11 +11,8 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from airflow_ddlrepl.ddl.sql.lexer import Kind, Token, placed_tokens
-from airflow_ddlrepl.ddl.sql.statement import is_doubtful
+from airflow_ddlrepl.ddl.sql.statement import RUN, is_doubtful
 from airflow_ddlrepl.model.change import Event, EventKind
-
-RUN = "query_started"
-"""Of an event's settings: when the server got the query string of which the statement is one of many."""
 
 _OBJECTS = (
     "table", "type", "domain", "index", "schema", "view", "materialized", "sequence", "trigger",

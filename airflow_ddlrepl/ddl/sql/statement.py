@@ -18,6 +18,11 @@ _PLAIN = frozenset(
 )
 
 
+RUN = "query_started"
+"""Of an event's settings: when the server got the query string of which the statement is one of many."""
+_MASKED = "'***'"
+
+
 @dataclass(frozen=True, slots=True)
 class Evidence:
     """Evidence is what is known about how a change came about; None: not known.
@@ -58,16 +63,20 @@ NOTHING_KNOWN = Evidence()
 
 
 def evidence(event: Event, table_id: int) -> Evidence:
-    """Return what a DDL event says about how one of its tables changed."""
+    """Return what a DDL event says about how one of its tables changed.
+
+    The query string says nothing of a statement that a function ran, which may be called from any text.
+    """
+    query = event.query if RUN in event.settings else None
     return Evidence(
-        has_using=has_using(event.statement, event.query),
+        has_using=has_using(event.statement, query),
         rewritten=table_id in event.rewritten,
         filled=table_id in event.filled,
         timezone=event.settings.get("timezone"),
         tag=event.tag,
         statement=event.statement,
         settings=event.settings,
-        conversions=known_conversions(event.statement, event.query),
+        conversions=known_conversions(event.statement, query),
     )
 
 
@@ -126,5 +135,11 @@ def _says_using(text: str) -> bool:
 
 
 def is_doubtful(text: str) -> bool:
-    """Does a plain string contain a backslash, which may end it elsewhere when standard_conforming_strings is off?"""
-    return any(t.kind is Kind.STRING and t.text.startswith("'") and "\\" in t.text for t in tokens(text))
+    """May the text not be what the server has run?
+
+    A backslash in a plain string may end it elsewhere when standard_conforming_strings is off. What stands for a
+    password may stand for more of the text: between two strings of which the first ends in such a word.
+    """
+    return _MASKED in text or any(
+        t.kind is Kind.STRING and t.text.startswith("'") and "\\" in t.text for t in tokens(text)
+    )

@@ -94,22 +94,24 @@ def test_rolled_back_statements_leave_nothing(story: Story) -> None:
 def test_statements_inside_functions_are_exact(story: Story) -> None:
     story.given(
         "CREATE FUNCTION make(n text) RETURNS void LANGUAGE plpgsql AS"
-        " $$ BEGIN EXECUTE format('CREATE TABLE %I (id int PRIMARY KEY, t text DEFAULT ''\"\n\"'')', n); END $$"
+        " $$ BEGIN EXECUTE format('CREATE TABLE %I (id int PRIMARY KEY, t text DEFAULT ''\n\"/*'')', n); END $$",
+        "CREATE FUNCTION wrap() RETURNS void LANGUAGE plpgsql AS $$ BEGIN CREATE TABLE w (id int); END $$",
     )
     said = story.do(
         "SELECT make('one'), make('two')",
+        "DO $$ BEGIN PERFORM wrap(); CREATE TABLE odd (t text DEFAULT '\"\n\"'); END $$",
         "DO $$ BEGIN CREATE TABLE three (i int); ALTER TABLE three ADD j int; END $$",
         "CREATE TABLE four (i int);",
         "CREATE TABLE five (i int); DROP TABLE four",
     )
     assert [m["statement"] for m in said.ddl] == [
-        "CREATE TABLE one (id int PRIMARY KEY, t text DEFAULT '\"\n\"')",
-        "CREATE TABLE two (id int PRIMARY KEY, t text DEFAULT '\"\n\"')",
+        *(f"CREATE TABLE {name} (id int PRIMARY KEY, t text DEFAULT '\n\"/*')" for name in ("one", "two")),
+        "CREATE TABLE w (id int)",
+        None,  # where it ends can't be told for certain
         "CREATE TABLE three (i int)",
         "ALTER TABLE three ADD j int",
         "CREATE TABLE four (i int);",
-        None,
-        None,
+        *(None, None),
     ]
     assert [m["tag"] for m in said.ddl][-2:] == ["CREATE TABLE", "DROP TABLE"]
     assert said.ddl[-1]["query"] == "CREATE TABLE five (i int); DROP TABLE four"

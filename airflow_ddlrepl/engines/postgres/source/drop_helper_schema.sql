@@ -1,5 +1,6 @@
 -- Removes all that activation ever put into the database beside publications and slots. The schema itself stays
 -- where the database is a target, too, and what synchronous captures have in it.
+DROP EVENT TRIGGER IF EXISTS ddlrepl_caller;
 DROP EVENT TRIGGER IF EXISTS ddlrepl_ddl_command_start;
 DROP EVENT TRIGGER IF EXISTS ddlrepl_ddl_command_end;
 DROP EVENT TRIGGER IF EXISTS ddlrepl_sql_drop;
@@ -14,7 +15,7 @@ BEGIN
         EXECUTE format('DROP ROUTINE %s', routine);
     END LOOP;
     DROP TABLE IF EXISTS ddlrepl.member, ddlrepl.channel, ddlrepl.signature;
-    DROP SEQUENCE IF EXISTS ddlrepl.fence;
+    DROP SEQUENCE IF EXISTS ddlrepl.fence, ddlrepl.state_number;
     IF EXISTS (SELECT FROM pg_catalog.pg_class WHERE relnamespace = to_regnamespace('ddlrepl')) THEN
         COMMENT ON SCHEMA ddlrepl IS NULL;
     ELSE

@@ -62,57 +62,12 @@ BEGIN
 END
 $$;
 
--- The exact text when the DDL ran inside a function or DO block (the frame says it); the query string when that
--- can hold only one statement; else unknown.
-CREATE OR REPLACE FUNCTION ddlrepl.statement_of(context text, query text) RETURNS text
-LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
-    SELECT CASE
-        WHEN strpos(context, E'\n') = 0 THEN CASE WHEN rtrim(query, E'; \n\r\t') !~ ';' THEN query END
-        WHEN caller LIKE 'SQL statement "%' THEN
-            substr(regexp_replace(caller, '"(\n(PL/pgSQL|SQL) (function|statement) .*)?$', ''), 16)
-        END
-    FROM (SELECT substr(context, strpos(context, E'\n') + 1) AS caller) c
-$$;
-
--- Passwords that stand in the same query string stay out of the log: as '***', or with the whole text where they are
--- not plain strings. No backslash here and below but in E'': the user's standard_conforming_strings may be off.
-CREATE OR REPLACE FUNCTION ddlrepl.without_passwords(query text) RETURNS text
-LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
-    SELECT CASE WHEN masked !~* E'(password|passwd|pwd)[[:space:]]*=?[[:space:]]*([$]|U&|E\'|=[[:space:]]*[^\'[:space:]])|://[^/@[:space:]]*:[^/@[:space:]]*@'
-        THEN masked END
-    FROM regexp_replace(query,
-        E'(password|passwd|pwd|secret|token|access_key)([[:space:]]*=?[[:space:]]*)(\'([^\']|\'\')*\'|E\'([^\'\\\\]|\\\\.|\'\')*\')',
-        E'\\1\\2\'***\'', 'gi') masked
-$$;
-
--- Tables of channels that a statement may change, as far as its text names them, or their key, or the type or schema
--- that it is about: by a word of it, in lower case, too, or by something between two quotes.
-CREATE OR REPLACE FUNCTION ddlrepl.named(tag text, said text) RETURNS SETOF oid
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-    names name[] := ARRAY(
-        SELECT unnest(ARRAY[w, lower(w)]) FROM regexp_split_to_table(said, E'[\\x01-#%-/:-@[-^`{-\\x7f]+') w
-        UNION SELECT replace(q, E'\x01', '"') FROM regexp_split_to_table(replace(said, '""', E'\x01'), '"') q);
-BEGIN
-    RETURN QUERY
-    SELECT DISTINCT a.id
-    FROM (
-        SELECT 'pg_class'::regclass::oid, c.oid FROM pg_class c
-        WHERE c.relname = ANY (names) AND c.relkind IN ('r', 'p', 'i', 'I')
-        UNION ALL
-        SELECT 'pg_type'::regclass, t.oid FROM pg_type t WHERE t.typname = ANY (names) AND tag ~ ' (TYPE|DOMAIN)$'
-        UNION ALL
-        SELECT 'pg_namespace'::regclass, n.oid FROM pg_namespace n WHERE n.nspname = ANY (names) AND tag ~ ' SCHEMA$'
-    ) object(class, id)
-    CROSS JOIN LATERAL ddlrepl.affected(object.class, object.id) a(id)
-    WHERE object.id >= 16384
-      AND EXISTS (SELECT FROM ddlrepl.member m WHERE m.table_id = a.id AND m.state <> 'bystander');
-END
-$$;
-
 -- Brings every touched table of a channel to its right state and writes the message.
+-- state: what the statement's beginning and table_rewrite have left, see ddlrepl.states. Without it somebody has written
+-- over it: then nothing is known of the statement, and whatever can be rewritten was.
+DROP FUNCTION IF EXISTS ddlrepl.record(text, text, text, jsonb, oid[], jsonb);
 CREATE OR REPLACE FUNCTION ddlrepl.record(
-    tag text, context text, query text, settings jsonb, touched oid[], dropped jsonb) RETURNS void
+    tag text, context text, query text, settings jsonb, touched oid[], dropped jsonb, state jsonb) RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET lock_timeout = '500ms' AS $$
 DECLARE
     ch ddlrepl.channel;
@@ -122,12 +77,11 @@ DECLARE
     filled oid[] := '{}';
     shared oid[] := '{}';        -- of these, those that others may be writing to
     belonging oid[] := '{}';
-    rewritten oid[] := string_to_array(nullif(current_setting('ddlrepl.rewritten', true), ''), ' ');
-    before jsonb := nullif(current_setting('ddlrepl.before', true), '');
+    is_lost boolean := state IS NULL OR state ? 'lost';
+    statement text := CASE WHEN NOT is_lost THEN ddlrepl.statement_of(context, query) END;
+    before jsonb := CASE WHEN (state ->> 'began')::timestamptz = transaction_timestamp() THEN state -> 'before' END;
     gone oid[] := ARRAY(SELECT (d ->> 0)::oid FROM jsonb_array_elements(dropped) d);
 BEGIN
-    PERFORM set_config('ddlrepl.rewritten', '', true);
-    PERFORM set_config('ddlrepl.before', '', true);
     touched := touched || ARRAY(SELECT m.table_id FROM ddlrepl.member m WHERE m.parent = ANY (touched));
     FOREACH id IN ARRAY touched LOOP
         CONTINUE WHEN id = ANY (seen);
@@ -152,20 +106,22 @@ BEGIN
     END LOOP;
     PERFORM pg_logical_emit_message(true, 'ddlrepl', ddlrepl.signed(jsonb_build_object(
         'v', 1, 'kind', 'ddl', 'tag', tag,
-        'statement', ddlrepl.without_passwords(ddlrepl.statement_of(context, query)),
+        'statement', ddlrepl.without_passwords(statement),
         'query', ddlrepl.without_passwords(query),
-        'settings', settings
+        'settings', settings || coalesce(state -> 'settings', '{}')
+            || CASE WHEN is_lost THEN '{"state": "lost"}'::jsonb ELSE '{}' END
             || CASE WHEN shared = '{}' THEN '{}' ELSE jsonb_build_object('shared', shared::int8[]) END
             || CASE WHEN before IS NULL THEN '{}' ELSE jsonb_build_object('snapshot_before', before -> 'snapshot') END
             -- One of many statements of the query string itself: capture finds out which one (ddl/sql/query_string.py).
-            || CASE WHEN strpos(context, E'\n') > 0 OR ddlrepl.statement_of(context, query) IS NOT NULL THEN '{}'
+            || CASE WHEN is_lost OR strpos(context, E'\n') > 0 OR statement IS NOT NULL THEN '{}'
                 ELSE jsonb_build_object('query_started', extract(epoch FROM statement_timestamp())) END,
         'before', (SELECT coalesce(jsonb_agg(b), '[]') FROM jsonb_array_elements(before -> 'tables') b
                    WHERE (b ->> 'id')::oid = ANY (belonging || gone)),
         'tables', (SELECT coalesce(jsonb_agg(ddlrepl.table_shape(b.id) ORDER BY b.place), '[]')
                    FROM unnest(belonging) WITH ORDINALITY b(id, place)),
         'dropped', dropped,
-        'rewritten', (SELECT coalesce(jsonb_agg(r::int8), '[]') FROM unnest(rewritten) r WHERE r = ANY (belonging)),
+        'rewritten', (SELECT coalesce(jsonb_agg(r::int8), '[]') FROM unnest(belonging) r
+                      WHERE is_lost AND tag ~ '^ALTER (TABLE|TYPE|DOMAIN)$' OR state -> 'rewritten' @> to_jsonb(r::int8)),
         'filled', (SELECT coalesce(jsonb_agg(DISTINCT f::int8), '[]') FROM unnest(filled) f))));
     -- The server sorts a message by the end of its log record, a row by the start of its own. Across subtransactions
     -- (an EXCEPTION block, a savepoint) the row right behind the message would tie with it and might come first: so
@@ -174,11 +130,11 @@ BEGIN
 END
 $$;
 
--- Is this DDL none of anybody's business: our own, without effect on tables, or with secrets in its text?
-CREATE OR REPLACE FUNCTION ddlrepl.is_ignored(tag text, context text) RETURNS boolean
+-- Is this DDL none of anybody's business: without effect on tables, or with secrets in its text?
+DROP FUNCTION IF EXISTS ddlrepl.is_ignored(text, text);
+CREATE OR REPLACE FUNCTION ddlrepl.is_ignored(tag text) RETURNS boolean
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
-    SELECT regexp_count(context, 'PL/pgSQL function ("?ddlrepl"?[.])?"?(on_ddl_command_(start|end)|on_sql_drop|tend|name_sessions|put_back|let_be_unlogged|bring_back|sync_capture_run)"?[(]') > 1
-        OR tag ~ '(SUBSCRIPTION|PUBLICATION|USER MAPPING|SERVER|FOREIGN DATA WRAPPER)$'
+    SELECT tag ~ '(SUBSCRIPTION|PUBLICATION|USER MAPPING|SERVER|FOREIGN DATA WRAPPER)$'
         OR tag IN ('REFRESH MATERIALIZED VIEW', 'REINDEX')
         OR NOT EXISTS (SELECT FROM ddlrepl.channel)
 $$;
@@ -189,12 +145,20 @@ DECLARE
     command record;
     touched oid[] := '{}';
     is_relevant boolean := false;
+    states jsonb;
+    at int;
 BEGIN
-    IF ddlrepl.is_ignored(tag, context) THEN
+    IF ddlrepl.is_ignored(tag) THEN
         RETURN;
     END IF;
-    IF current_setting('ddlrepl.taken_out', true) <> '' THEN
-        PERFORM ddlrepl.bring_back();
+    states := ddlrepl.states();
+    IF ddlrepl.is_own(states) THEN
+        RETURN;
+    END IF;
+    at := ddlrepl.state_at(states, ddlrepl.place_of(context));
+    PERFORM ddlrepl.write_states(ddlrepl.states_before(states, coalesce(at, 0)));
+    IF states -> at ? 'taken_out' THEN
+        PERFORM ddlrepl.bring_back(states -> at -> 'taken_out');
     END IF;
     FOR command IN SELECT * FROM pg_event_trigger_ddl_commands() LOOP
         CONTINUE WHEN command.in_extension OR command.schema_name IN ('pg_temp', 'ddlrepl');
@@ -205,7 +169,7 @@ BEGIN
         END IF;
     END LOOP;
     IF is_relevant THEN
-        PERFORM ddlrepl.record(tag, context, query, settings, touched, '[]'::jsonb);
+        PERFORM ddlrepl.record(tag, context, query, settings, touched, '[]'::jsonb, states -> at);
     END IF;
 END
 $$;
@@ -217,8 +181,14 @@ DECLARE
     touched oid[] := '{}';
     dropped jsonb := '[]';
     is_relevant boolean := false;
+    states jsonb;
+    at int;
 BEGIN
-    IF ddlrepl.is_ignored(tag, context) THEN
+    IF ddlrepl.is_ignored(tag) THEN
+        RETURN;
+    END IF;
+    states := ddlrepl.states();
+    IF ddlrepl.is_own(states) THEN
         RETURN;
     END IF;
     FOR object IN SELECT * FROM pg_event_trigger_dropped_objects() LOOP
@@ -240,62 +210,53 @@ BEGIN
     END LOOP;
     -- Everything but DROP ends in ddl_command_end, too, which tells the shapes.
     IF dropped <> '[]' OR (is_relevant AND tag LIKE 'DROP %') THEN
-        PERFORM ddlrepl.record(tag, context, query, settings, touched, dropped);
+        at := ddlrepl.state_at(states, ddlrepl.place_of(context));
+        IF at IS NOT NULL THEN   -- told once
+            PERFORM ddlrepl.write_states(ddlrepl.states_before(states, at) || ((states -> at) - 'before'));
+        END IF;
+        PERFORM ddlrepl.record(tag, context, query, settings, touched, dropped, states -> at);
     END IF;
 END
 $$;
 
--- What the tables are like before a statement shows what was changed where no event trigger fired. Kept for the end of
--- the statement, which tells it. Nothing is told of before where we can't look (a lock, mostly: no gap, for the end of the
--- statement looks again), or where the statement is one of many in a query string that names many tables: looking at them
--- all each time would take too long.
-CREATE OR REPLACE FUNCTION ddlrepl.on_ddl_command_start() RETURNS event_trigger
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET lock_timeout = '500ms' SET jit = off AS $$
+-- Who runs the statement, and where names without a schema are looked for: only a function that runs with the user's own
+-- rights sees that. The trigger behind it, which comes next by its name, reads the setting before any user's code runs.
+CREATE OR REPLACE FUNCTION ddlrepl.on_caller() RETURNS event_trigger LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM pg_catalog.set_config('ddlrepl.caller', CAST(pg_catalog.jsonb_build_object(
+        'role', current_user, 'schemas', pg_catalog.current_schemas(true)) AS pg_catalog.text), true);
+END
+$$;
+
+-- These have no SET clause, to see the user's own settings; so every name in them is qualified and they use no
+-- operator. What they call has its search_path pinned. How the statement is read is up to the settings at its beginning:
+-- code of users that it runs may have changed them at its end.
+CREATE OR REPLACE FUNCTION ddlrepl.on_ddl_command_start() RETURNS event_trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
 DECLARE
-    context text;
-    statement text;
-    ids oid[];
+    context pg_catalog.text;
 BEGIN
     GET DIAGNOSTICS context = PG_CONTEXT;
-    IF ddlrepl.is_ignored(tg_tag, context) THEN
-        RETURN;
-    END IF;
-    statement := ddlrepl.statement_of(context, current_query());
-    IF tg_tag = 'ALTER TABLE' AND coalesce(statement, current_query())
-            ~* '(^|[^[:alnum:]_$"])set([[:space:]]|/[*].*[*]/|--[^[:cntrl:]]*[[:cntrl:]])+unlogged($|[^[:alnum:]_$"])' THEN
-        PERFORM ddlrepl.let_be_unlogged(coalesce(statement, current_query()));
-    END IF;
-    PERFORM set_config('ddlrepl.before', '', true);
-    IF tg_tag ~ '^(ALTER|DROP) ' OR tg_tag = 'CREATE INDEX' THEN
-        ids := ARRAY(SELECT ddlrepl.named(tg_tag, coalesce(statement, current_query())));
-        IF cardinality(ids) > 0 AND (statement IS NOT NULL OR cardinality(ids) <= 20) THEN
-            PERFORM set_config('ddlrepl.before', jsonb_build_object(
-                'snapshot', pg_current_snapshot(), 'tables', jsonb_agg(ddlrepl.table_shape(t.id)))::text, true)
-            FROM unnest(ids) t(id);
-        END IF;
-    END IF;
+    PERFORM ddlrepl.command_starts(tg_tag, context, pg_catalog.current_query(), pg_catalog.jsonb_build_object(
+        'search_path', pg_catalog.current_setting('search_path'),
+        'timezone', pg_catalog.current_setting('TimeZone')), pg_catalog.current_setting('ddlrepl.caller', true));
 EXCEPTION WHEN OTHERS THEN
-    NULL;
+    NULL;   -- the end of the statement finds no state of it
 END
 $$;
 
--- table_rewrite fires in the middle of its statement; the end of the statement tells which tables it was.
--- 1 is SET LOGGED/UNLOGGED, 8 another access method: these alone leave the values as they are.
-CREATE OR REPLACE FUNCTION ddlrepl.on_table_rewrite() RETURNS event_trigger
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+CREATE OR REPLACE FUNCTION ddlrepl.on_table_rewrite() RETURNS event_trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
+DECLARE
+    context pg_catalog.text;
 BEGIN
-    IF pg_event_trigger_table_rewrite_reason() & ~9 <> 0 THEN
-        PERFORM set_config('ddlrepl.rewritten', ltrim(
-            coalesce(current_setting('ddlrepl.rewritten', true), '') || ' ' || pg_event_trigger_table_rewrite_oid()), true);
-    END IF;
+    GET DIAGNOSTICS context = PG_CONTEXT;
+    PERFORM ddlrepl.rewritten(pg_catalog.pg_event_trigger_table_rewrite_oid(),
+        pg_catalog.pg_event_trigger_table_rewrite_reason(), context);
 EXCEPTION WHEN OTHERS THEN
-    PERFORM pg_logical_emit_message(true, 'ddlrepl', convert_to(
-        jsonb_build_object('v', 1, 'kind', 'gap', 'statement', SQLERRM)::text, 'UTF8'));
+    PERFORM pg_catalog.pg_logical_emit_message(true, 'ddlrepl', pg_catalog.convert_to(CAST(
+        pg_catalog.jsonb_build_object('v', 1, 'kind', 'gap', 'statement', SQLERRM) AS pg_catalog.text), 'UTF8'));
 END
 $$;
 
--- These two have no SET clause, to see the user's own settings; so every name in them is qualified and they use no
--- operator. What they call has its search_path pinned.
 CREATE OR REPLACE FUNCTION ddlrepl.on_ddl_command_end() RETURNS event_trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
 DECLARE
     context pg_catalog.text;
@@ -334,15 +295,18 @@ $$;
 
 REVOKE ALL ON ALL FUNCTIONS IN SCHEMA ddlrepl FROM PUBLIC;
 
+DROP EVENT TRIGGER IF EXISTS ddlrepl_caller;
 DROP EVENT TRIGGER IF EXISTS ddlrepl_ddl_command_start;
 DROP EVENT TRIGGER IF EXISTS ddlrepl_ddl_command_end;
 DROP EVENT TRIGGER IF EXISTS ddlrepl_sql_drop;
 DROP EVENT TRIGGER IF EXISTS ddlrepl_table_rewrite;
+CREATE EVENT TRIGGER ddlrepl_caller ON ddl_command_start WHEN TAG IN ('ALTER TABLE') EXECUTE FUNCTION ddlrepl.on_caller();
 CREATE EVENT TRIGGER ddlrepl_ddl_command_start ON ddl_command_start EXECUTE FUNCTION ddlrepl.on_ddl_command_start();
 CREATE EVENT TRIGGER ddlrepl_ddl_command_end ON ddl_command_end EXECUTE FUNCTION ddlrepl.on_ddl_command_end();
 CREATE EVENT TRIGGER ddlrepl_sql_drop ON sql_drop EXECUTE FUNCTION ddlrepl.on_sql_drop();
 CREATE EVENT TRIGGER ddlrepl_table_rewrite ON table_rewrite EXECUTE FUNCTION ddlrepl.on_table_rewrite();
 -- ALWAYS: also in sessions with session_replication_role = replica.
+ALTER EVENT TRIGGER ddlrepl_caller ENABLE ALWAYS;
 ALTER EVENT TRIGGER ddlrepl_ddl_command_start ENABLE ALWAYS;
 ALTER EVENT TRIGGER ddlrepl_ddl_command_end ENABLE ALWAYS;
 ALTER EVENT TRIGGER ddlrepl_sql_drop ENABLE ALWAYS;

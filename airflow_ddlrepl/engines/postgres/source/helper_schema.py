@@ -28,11 +28,14 @@ SELECT obj_description(n.oid, 'pg_namespace'), pg_catalog.has_schema_privilege(n
        (SELECT count(*) FROM pg_event_trigger e WHERE e.evtname LIKE 'ddlrepl\\_%' AND e.evtenabled = 'A')
 FROM pg_namespace n WHERE n.nspname = 'ddlrepl'
 """
-EVENT_TRIGGERS = 4
+EVENT_TRIGGERS = 5
 READING_RIGHTS = "reading_rights.sql"
 """What the other files take from everybody is given again here: it comes last."""
-
-TABLES = ("channel", "member", "signature", "fence", "message")
+_HELPER_FILES = ("statement_state.sql", "helper_schema.sql", "reading.sql", "messages.sql", READING_RIGHTS)
+_TRIGGER_FILES = (
+    "set_unlogged.sql", "statement_text.sql", "statement_begins.sql", "event_triggers.sql", READING_RIGHTS,
+)  # fmt: skip
+TABLES = ("channel", "member", "signature", "fence", "message", "state_number")
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,8 +108,7 @@ def remove(connection: Connection[Any]) -> None:
 @cache
 def _helper_sql() -> str:
     settings = "\n".join(f"SET {name} = {_setting(name, value)}" for name, value in SHAPES.items())
-    parts = ("helper_schema.sql", "reading.sql", "messages.sql", READING_RIGHTS)
-    text = "\n".join((FOLDER / name).read_text() for name in parts)
+    text = "\n".join((FOLDER / name).read_text() for name in _HELPER_FILES)
     return (
         text.replace("/*shape_settings*/", settings).replace("/*table_shape*/", SHAPE_SQL).replace("/*cause*/", CAUSE)
     )
@@ -114,7 +116,7 @@ def _helper_sql() -> str:
 
 @cache
 def _triggers_sql() -> str:
-    return "\n".join((FOLDER / name).read_text() for name in ("set_unlogged.sql", "event_triggers.sql", READING_RIGHTS))
+    return "\n".join((FOLDER / name).read_text() for name in _TRIGGER_FILES)
 
 
 def _setting(name: str, value: str) -> str:

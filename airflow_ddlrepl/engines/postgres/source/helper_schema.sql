@@ -202,14 +202,14 @@ BEGIN
     FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = id;
     IF condition IS NULL THEN
         IF there.oid IS NOT NULL THEN
-            EXECUTE format('DROP TRIGGER %I ON %s', called, spelled);
+            PERFORM ddlrepl.run_own(format('DROP TRIGGER %I ON %s', called, spelled));
         END IF;
     ELSIF there.oid IS NULL OR there.tgenabled <> 'A'
         OR there.tgargs <> convert_to(md5(condition), 'SQL_ASCII') || decode('00', 'hex') THEN
-        EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON %s'
+        PERFORM ddlrepl.run_own(format('CREATE OR REPLACE TRIGGER %I BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON %s'
             ' FOR EACH STATEMENT WHEN (%s) EXECUTE FUNCTION ddlrepl.name_session(%L)',
-            called, spelled, condition, md5(condition));
-        EXECUTE format('ALTER TABLE %s ENABLE ALWAYS TRIGGER %I', spelled, called);
+            called, spelled, condition, md5(condition)));
+        PERFORM ddlrepl.run_own(format('ALTER TABLE %s ENABLE ALWAYS TRIGGER %I', spelled, called));
     END IF;
 END
 $$;
@@ -285,7 +285,7 @@ BEGIN
                     ELSE 'it has a generated column and no key without one:'
                          ' under REPLICA IDENTITY FULL the server would refuse UPDATE and DELETE' END;
                 IF was_published THEN
-                    EXECUTE format('ALTER PUBLICATION %I DROP TABLE ONLY %s', ch.publication, spelled);
+                    PERFORM ddlrepl.run_own(format('ALTER PUBLICATION %I DROP TABLE ONLY %s', ch.publication, spelled));
                 END IF;
             ELSE
                 now_is.state := 'published';
@@ -297,10 +297,10 @@ BEGIN
                         LEFT JOIN pg_class x ON x.oid = i.indexrelid
                         WHERE c.oid = id;
                     END IF;
-                    EXECUTE format('ALTER TABLE %s REPLICA IDENTITY %s', spelled, plan);
+                    PERFORM ddlrepl.run_own(format('ALTER TABLE %s REPLICA IDENTITY %s', spelled, plan));
                 END IF;
                 IF NOT was_published THEN
-                    EXECUTE format('ALTER PUBLICATION %I ADD TABLE ONLY %s', ch.publication, spelled);
+                    PERFORM ddlrepl.run_own(format('ALTER PUBLICATION %I ADD TABLE ONLY %s', ch.publication, spelled));
                     -- Never a SELECT from a user's table: planning it can run functions of its owner's, with our rights.
                     is_filled := pg_relation_size(id) > 0 OR NOT ddlrepl.is_held(id);
                 END IF;
@@ -357,12 +357,12 @@ BEGIN
     IF FOUND AND (mine.identity_before <> 'i' OR present.index_now IS NOT NULL) AND NOT (
         present.relreplident = 'n' OR present.relreplident = 'i' AND NOT EXISTS (
             SELECT FROM pg_attribute a WHERE a.attrelid = id AND a.attgenerated <> '')) THEN
-        EXECUTE format('ALTER TABLE %I.%I REPLICA IDENTITY %s', present.nspname, present.relname,
+        PERFORM ddlrepl.run_own(format('ALTER TABLE %I.%I REPLICA IDENTITY %s', present.nspname, present.relname,
             CASE mine.identity_before
                 WHEN 'f' THEN 'FULL'
                 WHEN 'n' THEN 'NOTHING'
                 WHEN 'i' THEN format('USING INDEX %I', mine.index_before)
-                ELSE 'DEFAULT' END);
+                ELSE 'DEFAULT' END));
     END IF;
 END
 $$;

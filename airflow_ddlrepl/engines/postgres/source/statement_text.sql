@@ -1,0 +1,55 @@
+-- What the texts of statements tell: as evidence, and for people. Whoever runs a statement writes its text.
+
+-- The exact text when the DDL ran inside of a function or DO block: the frame of the context behind ours begins with it.
+-- Where it ends can be made to look otherwise by what stands in it. So it is known where only one quote can be its
+-- end, or where nothing before the first one could hide another and the frames behind it are calls alone. Outside of
+-- functions it is the query string when that can hold only one statement. Else unknown.
+CREATE OR REPLACE FUNCTION ddlrepl.statement_of(context text, query text) RETURNS text
+LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
+    SELECT CASE
+        WHEN strpos(context, E'\n') = 0 THEN CASE WHEN rtrim(query, E'; \n\r\t') !~ ';' THEN query END
+        WHEN left(caller, 15) = 'SQL statement "' AND regexp_count(substr(caller, 16), '"(\n|$)') = 1 THEN
+            regexp_replace(substr(caller, 16), '"(\n.*)?$', '')
+        WHEN caller ~ (E'^SQL statement "([^\'"$/-]|-(?!-)|/(?![*])|\'[^\'"\\\\]*\')*"'
+            '(\n(PL/pgSQL function [^"\n]* line [0-9]+ at [A-Za-z ]+'
+            '|SQL statement "[[:space:]]*([Ss][Ee][Ll][Ee][Cc][Tt]|[Cc][Aa][Ll][Ll])[[:space:]][^"]*"))*$') THEN
+            substring(substr(caller, 16) from '^[^"]*')
+        END
+    FROM (SELECT substr(context, strpos(context, E'\n') + 1) AS caller) c
+$$;
+
+-- Passwords that stand in the same query string stay out of the log: as '***', or with the whole text where they are
+-- not plain strings. No backslash here and below but in E'': the user's standard_conforming_strings may be off.
+CREATE OR REPLACE FUNCTION ddlrepl.without_passwords(query text) RETURNS text
+LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
+    SELECT CASE WHEN masked !~* E'(password|passwd|pwd)[[:space:]]*=?[[:space:]]*([$]|U&|E\'|=[[:space:]]*[^\'[:space:]])|://[^/@[:space:]]*:[^/@[:space:]]*@'
+        THEN masked END
+    FROM regexp_replace(query,
+        E'(password|passwd|pwd|secret|token|access_key)([[:space:]]*=?[[:space:]]*)(\'([^\']|\'\')*\'|E\'([^\'\\\\]|\\\\.|\'\')*\')',
+        E'\\1\\2\'***\'', 'gi') masked
+$$;
+
+-- Tables of channels that a statement may change, as far as its text names them, or their key, or the type or schema
+-- that it is about: by a word of it, in lower case, too, or by something between two quotes.
+CREATE OR REPLACE FUNCTION ddlrepl.named(tag text, said text) RETURNS SETOF oid
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    names name[] := ARRAY(
+        SELECT unnest(ARRAY[w, lower(w)]) FROM regexp_split_to_table(said, E'[\\x01-#%-/:-@[-^`{-\\x7f]+') w
+        UNION SELECT replace(q, E'\x01', '"') FROM regexp_split_to_table(replace(said, '""', E'\x01'), '"') q);
+BEGIN
+    RETURN QUERY
+    SELECT DISTINCT a.id
+    FROM (
+        SELECT 'pg_class'::regclass::oid, c.oid FROM pg_class c
+        WHERE c.relname = ANY (names) AND c.relkind IN ('r', 'p', 'i', 'I')
+        UNION ALL
+        SELECT 'pg_type'::regclass, t.oid FROM pg_type t WHERE t.typname = ANY (names) AND tag ~ ' (TYPE|DOMAIN)$'
+        UNION ALL
+        SELECT 'pg_namespace'::regclass, n.oid FROM pg_namespace n WHERE n.nspname = ANY (names) AND tag ~ ' SCHEMA$'
+    ) object(class, id)
+    CROSS JOIN LATERAL ddlrepl.affected(object.class, object.id) a(id)
+    WHERE object.id >= 16384
+      AND EXISTS (SELECT FROM ddlrepl.member m WHERE m.table_id = a.id AND m.state <> 'bystander');
+END
+$$;
