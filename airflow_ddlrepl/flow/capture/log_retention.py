@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
+from airflow_ddlrepl.flow.run.clock import is_clock_right
 from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.model.position import Position
 
@@ -14,7 +15,7 @@ def hold(run: RunContext) -> None:
     Raises SourceError SRC-111 or SRC-118 when the source can't hold it.
     """
     wanted = run.channel.hold_log
-    if wanted is None:
+    if wanted is None or (wanted.age is not None and not is_clock_right(run)):
         return
     captured = run.repository.captured(run.channel.name) or Position(0)
     since = None if wanted.age is None else datetime.now(UTC) - timedelta(seconds=wanted.age)

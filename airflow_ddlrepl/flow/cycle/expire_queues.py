@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 
 from airflow_ddlrepl.errors import Unreachable
+from airflow_ddlrepl.flow.run.clock import is_clock_right
 from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.snapshots.retention import expire
 from airflow_ddlrepl.flow.streams.apply_process.apply import apply_process
@@ -41,7 +42,7 @@ def _expire_feed(run: RunContext, feed: Feed, passed: Position, age: timedelta) 
         if segment.high > passed or datetime.fromisoformat(segment.created) > limit:
             break
         before = segment.high
-    if before is None:
+    if before is None or not is_clock_right(run):
         return 0
     run.check_lock()
     return feed.trail.expire(before)

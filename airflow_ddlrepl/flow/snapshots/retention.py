@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 from airflow_ddlrepl.config.sections.retention import Retention
 from airflow_ddlrepl.failpoint import reach
+from airflow_ddlrepl.flow.run.clock import is_clock_right
 from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.snapshots.archive import forgettable
 from airflow_ddlrepl.model.position import Position
@@ -19,6 +20,7 @@ LEFTOVER_SECONDS = 24 * 3600.0
 def expire(run: RunContext, passed: Position) -> int:
     """Remove segments that are older, or more in bytes, than the channel retains, and return how many.
 
+    Nothing is removed while this machine's clock and the source's differ.
     passed: every target has applied what is before it. Files of killed runs are removed too, a day after they were
     written.
     """
@@ -27,7 +29,7 @@ def expire(run: RunContext, passed: Position) -> int:
     if before is not None and run.channel.rewind_horizon is not None:
         needed = forgettable(run, now)
         before = None if needed is None else min(before, needed)
-    if before is None:
+    if before is None or not is_clock_right(run):
         return 0
     run.check_lock()
     count = run.repository.expire_segments(run.channel.name, run.token, before)
