@@ -11,6 +11,7 @@ from airflow_ddlrepl.adapt.program.draft import Draft, Read, ShapeAt, whole
 from airflow_ddlrepl.adapt.program.neighbours import change_neighbours, orphan_of
 from airflow_ddlrepl.adapt.program.program import Program, ProgramStep
 from airflow_ddlrepl.adapt.program.suspend import CatchUp, Suspensions, family
+from airflow_ddlrepl.adapt.program.table_states import TableStates
 from airflow_ddlrepl.config.base.row_kind import IGNORED, RowKind
 from airflow_ddlrepl.config.condition.parser import condition
 from airflow_ddlrepl.config.condition.row_limit import RowLimit, row_limit
@@ -263,7 +264,7 @@ class ProgramBuilder:
 
 
 def _new_draft(by: ProgramBuilder, table_states: Mapping[int, TableState], start: LogKey, end: LogKey) -> Draft:
-    states = by.catch_up.resumed(table_states) if by.catch_up else dict(table_states)
+    states = TableStates(by.catch_up.resumed(table_states) if by.catch_up else table_states)
     since = {i: max(start, by.positions.get(i, start)) if by.is_about(i) else end for i in states}
     return Draft(by.shape_at, by.client, by.read, states, since)
 

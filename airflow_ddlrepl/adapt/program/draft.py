@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from airflow_ddlrepl.adapt.program.program import Discarded, Program, ProgramStep, Slice
 from airflow_ddlrepl.adapt.program.suspend import CatchUp
+from airflow_ddlrepl.adapt.program.table_states import TableStates
 from airflow_ddlrepl.config.condition.row_limit import RowLimit
 from airflow_ddlrepl.config.sections.table_mapping import changes_in, condition_in, ignored_in, values_in
 from airflow_ddlrepl.config.sections.target_tables import CoerceErrorPolicy, coerce_error_policy, has_time_key
@@ -37,7 +38,7 @@ class Draft:
     shape_at: ShapeAt
     client: Client
     read: Read
-    states: dict[int, TableState]
+    states: TableStates
     since: dict[int, LogKey]
     slices: list[Slice] = field(default_factory=list)
     steps: list[ProgramStep] = field(default_factory=list)

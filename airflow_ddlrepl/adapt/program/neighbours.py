@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from airflow_ddlrepl.adapt.plan.dropped_table import aside_name
 from airflow_ddlrepl.adapt.program.draft import Draft
 from airflow_ddlrepl.adapt.program.program import ProgramStep
 from airflow_ddlrepl.adapt.program.suspend import CatchUp, family
+from airflow_ddlrepl.adapt.program.table_states import THERE, TableStates
 from airflow_ddlrepl.ddl.sql.respell import moves, respelled
 from airflow_ddlrepl.model.change import Event
 from airflow_ddlrepl.model.names import TableName
@@ -16,7 +17,6 @@ from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.table_state import TableState, TableStatus
 from airflow_ddlrepl.model.types import TypeDefinition
 
-_THERE = (TableStatus.LIVE, TableStatus.PENDING, TableStatus.SUSPENDED)
 TYPE_MOVED_ON = "a type that it shares with other tables has changed while it was suspended"
 
 
@@ -25,32 +25,33 @@ def change_neighbours(draft: Draft, event: Event, now: TableState, catch_up: Cat
 
     The rows before it go before it. catch_up: see `builder.ProgramBuilder`.
     """
-    for after in with_changed_types(list(draft.states.values()), event, now.shape.types):
+    for after in with_changed_types(draft.states, event, now.shape.types):
         if catch_up is not None:
             catch_up.require_own(after, now)
         draft.change(event, after)
-    for orphan in orphans_called(draft.states.values(), now.name):
+    for orphan in orphans_called(draft.states, now.name):
         draft.add(ProgramStep(event, orphan.table_id, None, orphan, None))
-    for after in moved_aside(list(draft.states.values()), now):
+    for after in moved_aside(draft.states, now):
         if catch_up is not None:
             catch_up.require_own(after, now)
         draft.change(event, after)
 
 
 def with_changed_types(
-    table_states: Iterable[TableState], event: Event, types: Sequence[TypeDefinition]
+    table_states: TableStates, event: Event, types: Sequence[TypeDefinition]
 ) -> Iterator[TableState]:
     """Yield the other tables whose shapes use a type that an event has changed, with the type as it is now.
 
     Of a table that follows the source, the event is about the table itself, or the record of the change was lost. A
     suspended table has its rows of before the change still to come: it waits for a refresh from here on.
     """
-    now, in_event = {t.oid: t for t in types}, {table.id for table in event.tables}
-    known = list(table_states)
-    using = {s.table_id for s in known if s.state in _THERE and any(now.get(t.oid, t) != t for t in s.shape.types)}
-    late = [s.table_id for s in known if s.table_id in using and s.state is TableStatus.SUSPENDED]
-    trees = family(known, late) if late else set()
-    for other in known:
+    using = {s.table_id: s for s in table_states.with_other(types) if s.state in THERE}
+    if not using:
+        return
+    in_event = {table.id for table in event.tables}
+    late = [i for i, s in using.items() if s.state is TableStatus.SUSPENDED]
+    trees = family(table_states.values(), late) if late else set()
+    for other in list(table_states.values()) if trees else using.values():
         after = other
         if other.table_id in using and (other.state is TableStatus.SUSPENDED or other.table_id not in in_event):
             after = replace(other, shape=respelled(other.shape, moves(other.shape.types, types)))
@@ -61,9 +62,9 @@ def with_changed_types(
             yield after
 
 
-def orphans_called(table_states: Iterable[TableState], name: TableName) -> list[TableState]:
+def orphans_called(table_states: TableStates, name: TableName) -> list[TableState]:
     """Return the orphaned tables of a name that a live table gets: it is that table, or the orphan was renamed."""
-    return [s for s in table_states if s.state is TableStatus.ORPHANED and s.name == name]
+    return [s for s in table_states.called(name) if s.state is TableStatus.ORPHANED]
 
 
 def orphan_of(shape: Table, table_states: Mapping[int, TableState]) -> TableState:
@@ -75,12 +76,12 @@ def orphan_of(shape: Table, table_states: Mapping[int, TableState]) -> TableStat
     return TableState(table_id, shape.name, shape.with_(id=table_id), TableStatus.ORPHANED)
 
 
-def moved_aside(table_states: Iterable[TableState], now: TableState) -> Iterator[TableState]:
+def moved_aside(table_states: TableStates, now: TableState) -> Iterator[TableState]:
     """Yield each other table whose name a table takes, under the name that it is renamed to.
 
     Its new name at the source is in the log later; or earlier, when it is suspended.
     """
-    for other in table_states:
-        if other.name == now.name and other.table_id != now.table_id and other.state is not TableStatus.ORPHANED:
+    for other in table_states.called(now.name):
+        if other.table_id != now.table_id and other.state is not TableStatus.ORPHANED:
             aside = aside_name(other.shape)
             yield replace(other, name=aside, shape=other.shape.with_(name=aside))

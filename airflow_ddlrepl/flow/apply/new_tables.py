@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from airflow_ddlrepl.adapt.policy import Policy, makes_two_of_rename, policy_at
 from airflow_ddlrepl.config.sections.places import beside
 from airflow_ddlrepl.engines.target import ServerFacts
@@ -49,16 +47,14 @@ def is_renamed(run: RunContext, target: str, other: TableState, new: Table, know
     return other.state in (TableStatus.LIVE, TableStatus.PENDING) and known is not None and known.name == new.name
 
 
-def refuse_occupied(run: RunContext, target: str, present: ServerFacts, ours: Iterable[TableState], new: Table) -> None:
+def refuse_occupied(run: RunContext, target: str, present: ServerFacts, new: Table) -> None:
     """Raise Unsupported where a table with rows that the channel did not write has a new table's name.
 
     Also ADP-146 where another table's second TARGET, or a later one, has that name.
-    present: what the server there has. ours: the channel's tables there.
+    present: what the server there has. None of the channel's tables there has that name.
     """
     place = run.channel.target(target)
     name = run.channel.target_name(target, new.name)
-    if any(one.name == name for one in ours):
-        return
     for other in beside(target, run.channel.targets):
         state = run.target(other).find_state()
         for one in state.table_states.values() if state is not None else ():

@@ -27,6 +27,7 @@ from airflow_ddlrepl.model.position import LogKey, Position
 from airflow_ddlrepl.model.revision import Revision
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.table_state import TableState
+from airflow_ddlrepl.model.visibility import Visibility
 from airflow_ddlrepl.rules.client import client_at
 
 
@@ -56,7 +57,10 @@ class Attempt:
 
 @dataclass
 class PendingLog:
-    """A pending log is the captured log from a target's position on, with the tables that the target has now."""
+    """A pending log is the captured log from a target's position on, with the tables that the target has now.
+
+    seen: by snapshot, the commits of that log that it contains.
+    """
 
     target: str
     low: Position
@@ -64,7 +68,7 @@ class PendingLog:
     table_states: Mapping[int, TableState]
     events: Sequence[Event]
     timeline: ProgramBuilder
-    skipped: dict[int, frozenset[int]] = field(default_factory=dict)
+    seen: dict[Visibility, frozenset[int]] = field(default_factory=dict)
     replicat: TargetReplicat | None = None
 
     def program(self, until: Position) -> Program:

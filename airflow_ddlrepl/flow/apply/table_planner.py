@@ -16,6 +16,7 @@ from airflow_ddlrepl.adapt.plan_model import TablePlan
 from airflow_ddlrepl.adapt.policy import Policy, policy_at
 from airflow_ddlrepl.adapt.program.builder import Planner
 from airflow_ddlrepl.adapt.program.draft import ShapeAt
+from airflow_ddlrepl.adapt.program.table_states import TableStates, types_elsewhere
 from airflow_ddlrepl.adapt.target_facts import Refusal, Renderer, TargetFacts
 from airflow_ddlrepl.config.sections.table_mapping import refreshed_in
 from airflow_ddlrepl.config.sections.target_tables import target_table_in
@@ -46,7 +47,6 @@ from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import LogKey, Position
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.table_state import TableState, TableStatus
-from airflow_ddlrepl.model.types import TypeDefinition
 from airflow_ddlrepl.ports.types import TypeSystem
 from airflow_ddlrepl.transform.columns import with_revealed_columns
 from airflow_ddlrepl.transform.own_types import rewritten
@@ -71,7 +71,7 @@ def planner(
     present: what the server there has. table_states: the channel's tables there. replicat: what has evaluated the
     statements; None: the target has none.
     """
-    return _Planner(run, target, present, shape_at, table_states, refused, replicat)
+    return _Planner(run, target, present, shape_at, TableStates.of(table_states), refused, replicat)
 
 
 @dataclass
@@ -137,8 +137,7 @@ class _Planner:
                 self._refuse_impossible(before, new, event, table_states)
             is_new = (before is None or former) and not self._runs_creation(new, event)
             if is_new and (policy.adapts or new.partition):
-                ours = (*self.now.values(), *table_states.values())
-                refuse_occupied(self.run, self.target, self.present, ours, new)
+                self._refuse_occupied(new, table_states)
             known = called(with_new_types(known, before, properties_now), new, self.run.channel, self.target)
         known = with_plain_arithmetic(known, source_before, self.run.types) if policy.replays else known
         parent = shape_before(self.shape_at, new.partition.of, event) if new and new.partition else None
@@ -201,10 +200,16 @@ class _Planner:
             require_one_way(channel, (table, *((parent,) if parent else ())))
         require_one_target(channel, self.target, new)
         name = channel.target_name(self.target, new.name)
-        for other in table_states.values() if before is None else ():
-            is_ours = other.name == name and other.table_id != new.id and other.state is not TableStatus.ORPHANED
+        for other in TableStates.of(table_states).called(name) if before is None else ():
+            is_ours = other.table_id != new.id and other.state is not TableStatus.ORPHANED
             if is_ours and not is_renamed(self.run, self.target, other, new, self.shape_at(other.table_id, key)):
                 raise same_name(name, _source_name(self.shape_at, other.table_id, event), new.name)
+
+    def _refuse_occupied(self, new: Table, table_states: Mapping[int, TableState]) -> None:
+        """Raise Unsupported where a table that is not the channel's has the name of a new one."""
+        name = self.run.channel.target_name(self.target, new.name)
+        if not any(TableStates.of(states).called(name) for states in (self.now, table_states)):
+            refuse_occupied(self.run, self.target, self.present, new)
 
     def _policy(self, name: TableName, before: TableName, event: Event) -> Policy:
         policy = policy_at(self.run.channel, self.target, name, before, why_ignored(event))
@@ -255,7 +260,7 @@ class _Planner:
             occupant=other.shape if other and (before is not None or has_gone) else None,
             is_orphaned=other is not None and other.state is TableStatus.ORPHANED,
             is_renamed=has_gone,
-            types=_types_elsewhere(new.id if new else before.table_id if before else 0, table_states),
+            types=types_elsewhere(before, new, table_states),
             parent=parent.name if parent else None,
             has_parent=parent is not None or new is None or new.partition is None,
             parent_shape=parent.shape if parent else None,
@@ -285,11 +290,10 @@ def _occupant(
     """
     if before is not None and before.name == name:
         return None
-    for table_state in table_states.values():
-        if table_state.name == name and table_state.table_id != table_id:
+    for table_state in TableStates.of(table_states).called(name):
+        if table_state.table_id != table_id:
             return table_state
-    known = {table_state.name for table_state in ours.values()}
-    shape = None if name in known else present.table(name)
+    shape = None if TableStates.of(ours).called(name) else present.table(name)
     return TableState(shape.id, name, shape) if shape else None
 
 
@@ -378,16 +382,6 @@ def _under(shape: Table, table_states: Mapping[int, TableState]) -> Table:
     if shape.partition is None or parent is None:
         return shape
     return shape.with_(partition=replace(shape.partition, of_name=parent.name))
-
-
-def _types_elsewhere(table_id: int, table_states: Mapping[int, TableState]) -> tuple[TypeDefinition, ...]:
-    """Return the user-defined types of the other tables, as they are at the target."""
-    others = (
-        s
-        for s in table_states.values()
-        if s.table_id != table_id and s.state in (TableStatus.LIVE, TableStatus.PENDING, TableStatus.SUSPENDED)
-    )
-    return tuple(of for table_state in others for of in table_state.shape.types)
 
 
 def _inspected(event: Event, table_id: int) -> Evidence:

@@ -166,15 +166,15 @@ def _skipped(context: RunContext, ahead: PendingLog, piece: Slice | Discarded) -
     table_state = ahead.table_states.get(piece.table_id)
     if table_state is None or table_state.snapshot is None or piece.low.lsn >= table_state.snapshot.high:
         return frozenset()
-    if piece.table_id not in ahead.skipped:
+    snapshot = table_state.snapshot
+    if snapshot not in ahead.seen:  # thousands of tables may share one
         found: set[int] = set()
-        high = min(ahead.high, table_state.snapshot.high)
-        for row in context.repository.segments(context.channel.name, ahead.low, high):
+        for row in context.repository.segments(context.channel.name, ahead.low, min(ahead.high, snapshot.high)):
             rows = context.transactions(row)
             pairs = zip(rows["lsn"].to_pylist(), rows["xid"].to_pylist(), strict=True)
-            found |= {lsn for lsn, xid in pairs if table_state.has(lsn, xid)}
-        ahead.skipped[piece.table_id] = frozenset(found)
-    return ahead.skipped[piece.table_id]
+            found |= {lsn for lsn, xid in pairs if snapshot.sees(lsn, xid)}
+        ahead.seen[snapshot] = frozenset(found)
+    return ahead.seen[snapshot]
 
 
 def _files_by_table(context: RunContext, ahead: PendingLog, program: Program) -> dict[int, list[RowFile]]:
@@ -208,6 +208,8 @@ def _records(context: RunContext, program: Program) -> list[RecordAt]:
         why = JOINS.why if refused is None else str(refused)
         found.append(RecordAt(last[i], RefreshRequested(i, why, program.high, how=FIRST_LOAD)))
     for i, table_state in there.items():
+        if not table_state.waits_for_refresh:
+            continue
         asking = _asking(program, i)
         if (table_state.state is TableStatus.PENDING and i not in joining) or (table_state.awaits_rows and asking):
             key = asking.key if asking else LogKey(program.high, START_OF_TRANSACTION)

@@ -155,7 +155,9 @@ class _Run:
         self.cursor = cursor
         self.channel = channel
         self.session = session
-        self.waiting = staged
+        self.waiting: dict[int, list[StagedSlice]] = {}
+        for one in staged:
+            self.waiting.setdefault(one.piece.table_id, []).append(one)
         self.applied = Applied()
         self.has_sequences = has_any(cursor.connection, channel)
         self._done: set[tuple[LogKey, tuple[str, ...]]] = set()
@@ -163,7 +165,13 @@ class _Run:
     def merge_before(self, steps: Sequence[ProgramStep]) -> None:
         """Merge the rows of these tables that come before the statement in the log."""
         ids, key = {step.table_id for step in steps}, steps[0].key
-        self._merge([s for s in self.waiting if s.piece.table_id in ids and s.piece.high <= key])
+        due: list[StagedSlice] = []
+        for table_id in sorted(ids & self.waiting.keys()):
+            found = self.waiting.pop(table_id)
+            due += [one for one in found if one.piece.high <= key]
+            if late := [one for one in found if one.piece.high > key]:
+                self.waiting[table_id] = late
+        self._merge(due)
 
     def truncate(self, steps: Sequence[ProgramStep]) -> None:
         """Truncate the tables of one TRUNCATE together, so that foreign keys between them are no obstacle."""
@@ -195,7 +203,9 @@ class _Run:
 
     def merge_rest(self) -> None:
         """Merge all remaining rows, all tables together: deletes of all, then updates, then inserts."""
-        self._merge(list(self.waiting))
+        due = [one for found in self.waiting.values() for one in found]
+        self.waiting = {}
+        self._merge(due)
 
     def step(self, step: ProgramStep, spare: Sequence[TableName] = ()) -> None:
         """Run one step of the program: the SQL that changes one table.
@@ -310,8 +320,6 @@ class _Run:
 
     def _merge(self, due: list[StagedSlice]) -> None:
         """Merge slices of all tables together, but the sections of one table one after the other, in log order."""
-        taken = set(map(id, due))
-        self.waiting = [s for s in self.waiting if id(s) not in taken]
         sections: dict[int, list[Sequence[Staged]]] = {}
         for one in sorted(due, key=lambda s: s.piece.low):
             found = sections.setdefault(one.piece.table_id, [])

@@ -1,0 +1,73 @@
+"""Table states find tables by name and by type as a look at each of them does."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from airflow_ddlrepl.adapt.program.table_states import THERE, TableStates, types_elsewhere
+from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.table import Column, Table
+from airflow_ddlrepl.model.table_state import TableState, TableStatus
+from airflow_ddlrepl.model.types import DataType, TypeDefinition, TypeKind
+
+NAMES = [TableName("public", name) for name in "abc"]
+MOODS = [TypeDefinition(7, "public", "mood", TypeKind.ENUM, labels) for labels in (("a",), ("a", "b"))]
+SIZES = [TypeDefinition(8, "public", "size", TypeKind.ENUM, labels) for labels in (("s",), ("s", "l"))]
+COLUMN = Column(1, "id", DataType("integer", "pg_catalog", "int4", oid=23))
+
+states = st.builds(
+    lambda i, name, mood, size, status: TableState(
+        i, name, Table(i, name, (COLUMN,), types=tuple(filter(None, (mood, size)))), status
+    ),
+    st.integers(1, 6),
+    st.sampled_from(NAMES),
+    st.sampled_from([None, *MOODS]),
+    st.sampled_from([None, *SIZES]),
+    st.sampled_from(TableStatus),
+)
+writes = st.lists(st.one_of(states, st.integers(1, 6)), max_size=20)
+
+
+def played(changes: list[TableState | int]) -> TableStates:
+    """Tables stored, and those of a number removed."""
+    found = TableStates()
+    for change in changes:
+        if isinstance(change, int):
+            found.pop(change, None)
+        else:
+            found[change.table_id] = change
+    return found
+
+
+@given(writes)
+def test_what_is_found_is_what_a_look_at_each_table_finds(changes: list[TableState | int]) -> None:
+    found = played(changes)
+    for name in NAMES:
+        assert found.called(name) == [s for s in found.values() if s.name == name]
+    for now in (MOODS[0], SIZES[1]):
+        others = [s for s in found.values() if any(t.oid == now.oid and t != now for t in s.shape.types)]
+        assert found.with_other([now]) == others
+
+
+@given(writes, states)
+def test_types_of_other_tables_are_those_at_the_target(changes: list[TableState | int], own: TableState) -> None:
+    found = played(changes)
+    oids = {of.oid for of in own.shape.types}
+    others = [s for s in found.values() if s.table_id != own.table_id and s.state in THERE]
+    expected = [of for s in others for of in s.shape.types if of.oid in oids]
+    for oid in oids:
+        of_type = [of for of in types_elsewhere(own, None, found) if of.oid == oid]
+        assert of_type == list(dict.fromkeys(of for of in expected if of.oid == oid))
+
+
+def test_a_table_that_was_removed_is_found_no_more() -> None:
+    one = TableState(1, NAMES[0], Table(1, NAMES[0], (COLUMN,), types=(MOODS[0],)))
+    found = TableStates({1: one})
+    assert found.called(NAMES[0]) == [one] and found.with_other([MOODS[1]]) == [one]
+    found[1] = replace(one, name=NAMES[1])
+    assert found.called(NAMES[0]) == [] and found.called(NAMES[1])
+    del found[1]
+    assert found.called(NAMES[1]) == [] and found.with_other([MOODS[1]]) == [] and len(found) == 0
