@@ -178,8 +178,10 @@ class _Comparer:
     def report(self) -> TableReport:
         shape = structure(self.task.wanted or self.task.source, self.task.shape, self.found, POSTGRES_TYPES)
         base: dict[str, Any] = {"table": self.task.source.name, "target": self.task.target, "structure": shape}
-        if self.task.source.is_partitioned or not self.names:
+        if self.task.source.is_partitioned:
             return TableReport(**base, columns=len(self.names))
+        if not self.names:
+            return TableReport(**base, **self._counted())
         ours, theirs = self._both(self._digest)
         base |= {"columns": len(self.names), "source_rows": int(ours[0][0]), "target_rows": int(theirs[0][0])}
         if ours == theirs:
@@ -188,6 +190,13 @@ class _Comparer:
         counts: dict[str, Any] = {kind.value: sum(r.copies for r in rows if r.kind is kind) for kind in Kind}
         named = self._with_columns(rows[: self.task.limit])
         return TableReport(**base, **counts, rows=named, is_partial=is_partial)
+
+    def _counted(self) -> dict[str, Any]:
+        """Return how many rows each side has, and how many more than the other: no column tells them apart."""
+        ours, theirs = self._both(lambda side: side.ask(f"SELECT count(*) FROM {side.rows}"))
+        here, there = int(ours[0][0]), int(theirs[0][0])
+        unlike = {Kind.MISSING.value: max(0, here - there), Kind.EXTRA.value: max(0, there - here)}
+        return {"source_rows": here, "target_rows": there, **unlike}
 
     def _digest(self, side: _Side) -> list[tuple[Any, ...]]:
         """Return how many rows a side has, and the sum of their hashes."""
