@@ -73,7 +73,8 @@ def capture(run: RunContext) -> Captured:
         clients = StreamsClients(run)
         counted = [(clients.capture, tally.functions)] if clients.capture is not None else []
         result = replace(result, functions=uses_by(clients, counted), steps=tally.steps)
-    return replace(result, left_out={str(one.name): str(one) for one in missing})
+    lost = tuple(str(one.name) for one in missing if one.is_lost)
+    return replace(result, left_out={str(one.name): str(one) for one in missing}, lost=lost)
 
 
 def _advance(run: RunContext, low: Position) -> None:
