@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from airflow_ddlrepl.ddl.sql.statement_code import Code
 from airflow_ddlrepl.engines.target import ServerFacts
 from airflow_ddlrepl.engines.target_state import Fence
 from airflow_ddlrepl.model.names import TableName
@@ -77,6 +78,17 @@ class RowCondition:
     columns: Mapping[str, str]
 
 
+@dataclass(frozen=True, slots=True)
+class RunAs:
+    """This says for a statement that carries code which role runs it at a target.
+
+    kinds: what the statement carries. roles: by schema, as the channel file names them; of another schema its owner.
+    """
+
+    kinds: frozenset[Code]
+    roles: Mapping[str, str]
+
+
 class NewTables(Protocol):
     """New tables are made in one open transaction at a target: created, filled, and given their keys."""
 
@@ -124,10 +136,17 @@ class LcrTransaction(Protocol):
         """Apply a row LCR now. Raises ApplyError (APL-…): then nothing of it is done, and the transaction goes on."""
         ...
 
-    def ddl(self, lcrs: Sequence[DdlLcr], search_path: str, time_zone: str, number: int | None = None) -> None:
+    def ddl(
+        self,
+        lcrs: Sequence[DdlLcr],
+        search_path: str,
+        time_zone: str,
+        number: int | None = None,
+        run_as: RunAs | None = None,
+    ) -> None:
         """Run the text of one statement with the settings of the source's session. Raises ApplyError (APL-…).
 
-        lcrs: one for each object that it is about, of those that the client takes.
+        lcrs: one for each object that it is about, of those that the client takes. run_as: None: the target's role.
         """
         ...
 

@@ -12,6 +12,7 @@ from airflow_ddlrepl.config.sections.places import Place
 from airflow_ddlrepl.config.streams.administration import CreateCapture
 from airflow_ddlrepl.config.streams.procedure import Procedure, StreamsType
 from airflow_ddlrepl.config.streams.section import StreamsParameters
+from airflow_ddlrepl.ddl.sql.statement_code import Code
 
 _FUNCTION = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*|sql:.+")
 
@@ -20,6 +21,12 @@ class ApplyTarget(Place):
     """A database that an apply process writes to, transaction by transaction."""
 
     apply: str = Field(min_length=1, description="the name of the apply process, as the calls have it")
+    code: tuple[Code, ...] = Field(
+        (), description="which statements with code or rights of the source's users run there; others are left out"
+    )
+    run_as: dict[str, str] = Field(
+        {}, description="schema: role that makes such objects there; default: the schema's owner, unless a superuser"
+    )
 
 
 class Streams(StreamsParameters):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
 from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.flow.run.context import RunContext, log
+from airflow_ddlrepl.flow.streams.apply_process.allowed_code import LEFT_OUT
 from airflow_ddlrepl.flow.streams.apply_process.apply import apply_process
 from airflow_ddlrepl.flow.streams.clients import StreamsClients
 from airflow_ddlrepl.flow.streams.instantiation.joined_tables import lacking
@@ -18,7 +20,8 @@ def apply_states(run: RunContext) -> list[dict[str, Any]]:
     """Return for each target of an apply process its client, positions by feed, and how many transactions wait.
 
     lacking: source tables of which the target may lack rows, and why. fewer_sessions: why its last run applied fewer
-    transactions at the same time than `parallelism` says; None: it did not. unreachable: why nothing is known of it.
+    transactions at the same time than `parallelism` says; None: it did not. left_out: statements with code or rights
+    that did not run there, with their number in the runs that are known. unreachable: why nothing is known of it.
     A channel without clients of Streams has none.
     """
     return [] if run.channel.streams is None else list(_states(StreamsClients(run)))
@@ -30,6 +33,7 @@ def _states(clients: StreamsClients) -> Iterable[dict[str, Any]]:
             "target": target.name,
             "client": target.apply,
             "fewer_sessions": _fewer_sessions(clients.run, target.name),
+            "left_out": _left_out(clients.run, target.name),
             "unreachable": None,
         }
         try:
@@ -47,6 +51,18 @@ def _states(clients: StreamsClients) -> Iterable[dict[str, Any]]:
         is_disabled = bool(waiting) and settings.disables_on_error
         state = {"positions": positions, "waiting": len(waiting), "is_disabled": is_disabled, "lacking": lacks}
         yield {**found, **state}
+
+
+def _left_out(run: RunContext, target: str) -> dict[str, int]:
+    """Return which statements the runs of a target have left out for what they carry, and how often."""
+    found: Counter[str] = Counter()
+    for row in run.repository.runs(run.channel.name):
+        result = row.result if row.stage == "apply" and row.result else {}
+        if any(place.startswith(f"{target}:") for place in result.get("positions", ())):
+            for why, number in result.get("discarded", {}).items():
+                statement, mark, _ = why.partition(f": {LEFT_OUT}")
+                found[statement] += number if mark else 0
+    return {statement: number for statement, number in found.items() if number}
 
 
 def _fewer_sessions(run: RunContext, target: str) -> str | None:
@@ -73,6 +89,9 @@ def apply_lines(states: Iterable[dict[str, Any]]) -> list[str]:
             lines.append(f"  {one['waiting']} transactions wait in its error queue: ddlrepl errors")
         if one["fewer_sessions"]:
             lines.append(f"  in the last run {one['fewer_sessions']}")
+        lines += [f"  left out: {text}" for text in list(one["left_out"])[:MOST_LINES]]
+        if len(one["left_out"]) > MOST_LINES:
+            lines.append(f"  {len(one['left_out']) - MOST_LINES} more statements are left out: --json lists them")
         lines += [f"  {text}" for text in one["lacking"][:MOST_LINES]]
         if len(one["lacking"]) > MOST_LINES:
             lines.append(f"  {len(one['lacking']) - MOST_LINES} more tables may lack rows: --json lists them")

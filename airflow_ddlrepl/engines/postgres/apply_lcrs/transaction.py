@@ -15,10 +15,12 @@ from airflow_ddlrepl.engines.lcr_target import (
     LcrTransaction,
     NewTables,
     QueuedError,
+    RunAs,
 )
 from airflow_ddlrepl.engines.postgres.apply_lcrs import error_queue, stored_state
 from airflow_ddlrepl.engines.postgres.apply_lcrs.ddl_text import text_at_target
 from airflow_ddlrepl.engines.postgres.apply_lcrs.new_tables import PostgresNewTables
+from airflow_ddlrepl.engines.postgres.apply_lcrs.run_as import BACK, role_of
 from airflow_ddlrepl.engines.postgres.apply_lcrs.statements import Statement, statement_of, table_of
 from airflow_ddlrepl.engines.postgres.apply_lcrs.table_layout import TableLayout, read_layout
 from airflow_ddlrepl.engines.postgres.connection.errors import CONTENTION, passing
@@ -78,16 +80,24 @@ class PostgresLcrTransaction(LcrTransaction):
         with self.connection.transaction():
             self._one(change)
 
-    def ddl(self, lcrs: Sequence[DdlLcr], search_path: str, time_zone: str, number: int | None = None) -> None:
+    def ddl(
+        self,
+        lcrs: Sequence[DdlLcr],
+        search_path: str,
+        time_zone: str,
+        number: int | None = None,
+        run_as: RunAs | None = None,
+    ) -> None:
         import psycopg
 
         self.flush()
         lcr = lcrs[0]
         with _numbered(number):
             text = text_at_target(lcrs, lcr.current_schema)
+            role = role_of(self.connection, lcr, run_as)
         path = search_path or (spell(lcr.current_schema, Dialect.POSTGRES) if lcr.current_schema else "")
         try:
-            for statement in replayed_text(text, path, time_zone or None, About()):
+            for statement in _as_role(replayed_text(text, path, time_zone or None, About()), text, role):
                 self.connection.cursor().execute(statement.encode(), binary=statement == text)
         except psycopg.Error as error:
             name = f"{lcr.owner}.{lcr.name}" if lcr.owner else lcr.name
@@ -203,6 +213,15 @@ class PostgresLcrTransaction(LcrTransaction):
             return
         with _numbered(number):
             raise _not_one(lcr, name, count)
+
+
+def _as_role(statements: Iterable[str], text: str, role: str | None) -> Iterator[str]:
+    """Yield statements, the one with this text as a role. What they set lasts as long as their transaction."""
+    for statement in statements:
+        if statement == text and role is not None:
+            yield from (role, statement, BACK)
+        else:
+            yield statement
 
 
 class _numbered:

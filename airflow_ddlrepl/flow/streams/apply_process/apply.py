@@ -19,6 +19,7 @@ from airflow_ddlrepl.flow.run.isolation import FailureIsolation
 from airflow_ddlrepl.flow.run.results import Printable
 from airflow_ddlrepl.flow.run.stage import stage
 from airflow_ddlrepl.flow.run.targets import about_target
+from airflow_ddlrepl.flow.streams.apply_process.allowed_code import AllowedCode
 from airflow_ddlrepl.flow.streams.apply_process.apply_feed import FeedApply
 from airflow_ddlrepl.flow.streams.apply_process.apply_rules import ApplyRules
 from airflow_ddlrepl.flow.streams.apply_process.handlers import Handlers
@@ -89,11 +90,12 @@ class ApplyProcess:
         database, user = self.clients.database, user_of(self.target.location)
         functions = self.clients.functions.of_client(self.client, user)
         stage = ClientStage(self.client, database, self.clients.values, functions)
-        return ApplyRules(self.client, settings, functions, database, stage)
+        return ApplyRules(self.client, settings, functions, database, stage, AllowedCode.of(self.target))
 
     def handlers(self, rules: ApplyRules) -> Handlers:
         """Return what applies the client's messages."""
-        return Handlers(self.client.name, rules.settings, rules.functions, TypedValues(self.clients.values))
+        values = TypedValues(self.clients.values)
+        return Handlers(self.client.name, rules.settings, rules.functions, values, AllowedCode.of(self.target))
 
     @property
     def name(self) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from airflow_ddlrepl.config.goldengate.dialect import Dialect
 from airflow_ddlrepl.errors import RuleError
+from airflow_ddlrepl.flow.streams.apply_process.allowed_code import NO_CODE, AllowedCode
 from airflow_ddlrepl.goldengate.statement.spelling import spell
 from airflow_ddlrepl.model.change import Event, EventKind, why_ignored
 from airflow_ddlrepl.model.position import LogKey
@@ -35,7 +36,7 @@ INSTANTIATED = "the target has it already (instantiation)"
 class ApplyRules:
     """The rules of an apply client with what it does besides them. database: the name of the source's.
 
-    stage: evaluates statements of the log; None: they are evaluated as single messages.
+    stage: evaluates statements of the log; None: they are evaluated as single messages. code: what they may carry.
     discarded: how many messages it has not taken, by object and reason. warnings: about rules that contradict each
     other. evaluated: how many conditions were evaluated.
     """
@@ -45,6 +46,7 @@ class ApplyRules:
     functions: CustomFunctions
     database: str
     stage: ClientStage | None = None
+    code: AllowedCode = NO_CODE
     discarded: Counter[str] = field(default_factory=Counter)
     warnings: dict[str, None] = field(default_factory=dict)
     evaluated: int = 0
@@ -92,7 +94,7 @@ class ApplyRules:
         if event is not None and self.stage is not None and event.kind in (EventKind.DDL, EventKind.TRUNCATE):
             return list(self._statement(incoming, event, self.stage))
         found = self._one(incoming)
-        return [] if found is None else [found]
+        return [] if found is None or self._leaves_out(found) else [found]
 
     def _statement(self, incoming: Queued, event: Event, stage: ClientStage) -> Iterator[ApplyMessage]:
         """Yield the LCRs of a statement as the rules leave it: with the names that its tables' rows get, too."""
@@ -106,9 +108,11 @@ class ApplyRules:
                 continue
             rule = decide(self.client, before[0]).rule if before else None
             for lcr in ddl_lcrs(left, self.database):
-                yield self._for_apply(
+                found = self._for_apply(
                     replace(incoming, event=left), lcr, rule.action if rule is not None else ActionContext()
                 )
+                if not self._leaves_out(found):
+                    yield found
 
     def _one(self, incoming: Queued) -> ApplyMessage | None:
         lcr = None if isinstance(incoming.message, UserMessage) else incoming.message
@@ -130,6 +134,14 @@ class ApplyRules:
             return self._for_apply(incoming, message, action)
         self._discard(message, verdict.why)
         return None
+
+    def _leaves_out(self, found: ApplyMessage) -> bool:
+        """Leave out a statement that carries code or rights; one that a function of the channel's handles stays."""
+        if not isinstance(found.message, DdlLcr) or not found.executes or self.settings.ddl_handler:
+            return False
+        if why := self.code.why_left_out(found.message):
+            self._discard(found.message, f"{found.message.command}: {why}")
+        return bool(why)
 
     def _discard(self, message: Message, why: str) -> None:
         self.discarded[f"{_object(message)}: {why}"] += 1

@@ -9,6 +9,7 @@ from typing import Any
 from airflow_ddlrepl.engines import explained
 from airflow_ddlrepl.engines.lcr_target import LcrTransaction
 from airflow_ddlrepl.errors import ApplyError
+from airflow_ddlrepl.flow.streams.apply_process.allowed_code import NO_CODE, AllowedCode
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.queues.custom_functions import CustomFunctions
 from airflow_ddlrepl.queues.exact_texts import with_texts
@@ -55,6 +56,7 @@ class Handlers:
     settings: ApplySettings
     functions: CustomFunctions
     typing: Typing
+    code: AllowedCode = NO_CODE
 
     def apply(self, transaction: LcrTransaction, messages: Sequence[ApplyMessage], number: int) -> None:
         """Apply a message; several are the DDL LCRs of one statement. number: of the first in its transaction.
@@ -74,11 +76,19 @@ class Handlers:
             case DdlLcr():
                 lcrs = [one.message for one in messages if isinstance(one.message, DdlLcr)]
                 if not self.settings.ddl_handler:
-                    transaction.ddl(lcrs, first.search_path, first.time_zone, number)
+                    self._statement(transaction, first, lcrs, number)
                 for at, ddl in enumerate(lcrs if self.settings.ddl_handler else ()):
                     self._called(self.settings.ddl_handler, ddl, self._context(transaction, first), number + at)
             case UserMessage() as message:
                 self._user_message(transaction, first, message, number)
+
+    def _statement(self, transaction: LcrTransaction, first: ApplyMessage, lcrs: list[DdlLcr], number: int) -> None:
+        try:
+            run_as = self.code.required(lcrs[0])
+        except ApplyError as error:
+            error.number = number
+            raise
+        transaction.ddl(lcrs, first.search_path, first.time_zone, number, run_as)
 
     def precommit(self, transaction: LcrTransaction, commit_scn: int) -> None:
         """Call the handler for the end of a source's transaction, if there is one."""

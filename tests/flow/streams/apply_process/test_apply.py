@@ -40,8 +40,12 @@ def rules(level: str, **more: Any) -> dict[str, Any]:
 
 
 def begun(databases: Any, folder: Path, *calls: dict[str, Any], **streams: Any) -> StreamsChannel:
-    """Source and target have the battery's tables; schema hr at the target belongs to another role."""
-    target = {"name": "site2", "location": databases.target, "apply": "apply_hr"}
+    """Source and target have the battery's tables; schema hr at the target belongs to another role.
+
+    code, run_as: of the target, in `streams`.
+    """
+    own: dict[str, Any] = {key: streams.pop(key) for key in ("code", "run_as") if key in streams}
+    target: dict[str, Any] = {"name": "site2", "location": databases.target, "apply": "apply_hr", **own}
     channel = streams_channel(folder, databases.source, CAPTURED, *calls, **{"targets": [target], **streams})
     channel.at_source(*BATTERY_TABLES)
     run(databases.target, *BATTERY_TABLES, "ALTER SCHEMA hr OWNER TO pg_monitor")
@@ -83,7 +87,7 @@ SUBSET = pytest.param(
 def test_each_level_applies_or_discards_its_changes(
     calls: list[dict[str, Any]], expected: set[str], databases: Any, tmp_path: Path
 ) -> None:
-    channel = begun(databases, tmp_path, *calls)
+    channel = begun(databases, tmp_path, *calls, code=["owner"])
     found = cycle(channel, *BATTERY.values())
     assert applied(databases.target) == expected
     assert sum(found.changes.values()) == len(expected)
@@ -126,7 +130,7 @@ def test_a_table_without_a_key_follows_row_by_row(databases: Any, tmp_path: Path
 
 @pytest.mark.req("ST-U-26", "ST-U-27")
 def test_statements_that_were_sent_together_run_each_by_itself(databases: Any, tmp_path: Path) -> None:
-    channel = begun(databases, tmp_path, rules("schema"))
+    channel = begun(databases, tmp_path, rules("schema"), code=["function", "view", "trigger", "grant"])
     body = "LANGUAGE plpgsql AS $$ BEGIN NEW.note := 'noted'; RETURN NEW; END $$"
     channel.at_source(
         f"CREATE FUNCTION hr.noted() RETURNS trigger {body}; CREATE VIEW hr.v AS SELECT id FROM hr.t;"

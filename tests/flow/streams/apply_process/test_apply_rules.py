@@ -46,7 +46,7 @@ def test_rules_for_rows_or_for_ddl_alone(level: str, kind: str, databases: Any, 
     """First a negative rule set, which leaves the others; then, for another battery, a positive one."""
     more = DML if kind == "dml" else DDL
     negative = [rules("global"), rules(level, inclusion_rule=False, **more)]
-    channel = begun(databases, tmp_path, *negative)
+    channel = begun(databases, tmp_path, *negative, code=["owner"])
     cycle(channel, *BATTERY.values())
     assert applied(databases.target) == EVERYTHING - TAKEN[level, kind]
     (tmp_path / "second").mkdir()

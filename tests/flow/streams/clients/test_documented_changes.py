@@ -51,10 +51,10 @@ def begun(folder: Path, databases: Any, *calls: dict[str, Any], **streams: Any) 
     return channel
 
 
-def applied_by(client: str, databases: Any) -> dict[str, Any]:
+def applied_by(client: str, databases: Any, **more: Any) -> dict[str, Any]:
     """The key `targets`, with one that this apply process writes; it has the tables and rows of the source."""
     run(databases.target, *DATABASE)
-    return {"targets": [{"name": "dbs2", "location": databases.target, "apply": client}]}
+    return {"targets": [{"name": "dbs2", "location": databases.target, "apply": client, **more}]}
 
 
 def made(channel: StreamsChannel, example: Example) -> None:
@@ -197,7 +197,7 @@ def test_a_ddl_rule_of_a_table_is_true_for_its_parts_and_not_for_what_refers_to_
     databases: Any, tmp_path: Path
 ) -> None:
     """An index or a trigger is part of the table; a view, a function or a copy of its columns only mentions it."""
-    target = applied_by("apply", databases)
+    target = applied_by("apply", databases, code=["trigger"])
     channel = begun(tmp_path, databases, EVERYTHING, *section("table_rules")["calls"], **target)
     both = [one for pair in zip(REACHED, NOT_REACHED, strict=True) for one in pair]
     channel.at_source(*both)
