@@ -32,6 +32,7 @@ from airflow_ddlrepl.engines.postgres.log.replication_protocol import stream
 from airflow_ddlrepl.engines.postgres.log.timeline import TIMELINE, changed
 from airflow_ddlrepl.engines.postgres.pgoutput.binary_types import binary_safe, wire_types
 from airflow_ddlrepl.engines.postgres.pgoutput.decoder import Decoded, Decoder
+from airflow_ddlrepl.engines.postgres.pgoutput.gaps import without_large
 from airflow_ddlrepl.engines.postgres.pgoutput.ignored import IgnoredTransactions
 from airflow_ddlrepl.engines.postgres.pgoutput.message_signature import signatures_of
 from airflow_ddlrepl.engines.postgres.pgoutput.relation_layout import NeedsText
@@ -164,7 +165,7 @@ def _capture(task: RangeTask, writer: Writer, ignored: IgnoredTransactions) -> P
                 writer.transactions(decoded.transactions)
         decoder.finish()
         unsigned = decoder.unsigned.events() if task.rules is not None else []
-        for event in (*events.rest(), *ignored.events(), *unsigned):
+        for event in (*events.rest(), *decoder.gaps.events(), *ignored.events(), *unsigned):
             _write(event, task, writer)
     return writer.finish(task.low, task.high, decoder.bytes_read)
 
@@ -249,7 +250,7 @@ def _messages(cursor: Any, task: RangeTask) -> Iterator[pa.Array]:
 
 def _peek(cursor: Any, slot: str, task: RangeTask) -> Iterator[pa.Array]:
     cursor.execute(
-        "select data from pg_catalog.pg_logical_slot_peek_binary_changes("
+        f"select {without_large('data')} from pg_catalog.pg_logical_slot_peek_binary_changes("
         f"{literal(slot)}, {literal(str(task.high))}::pg_lsn, null, "
         + ", ".join(literal(word) for option in _options(task) for word in option)
         + ")"

@@ -20,6 +20,7 @@ from airflow_ddlrepl.engines.postgres.connection.connect import connect, paramet
 from airflow_ddlrepl.engines.postgres.connection.quoting import literal, quote
 from airflow_ddlrepl.engines.postgres.connection.settings import NO_TIMEOUTS, set_all
 from airflow_ddlrepl.engines.postgres.log.timeline import changed
+from airflow_ddlrepl.engines.postgres.pgoutput.gaps import cut
 from airflow_ddlrepl.errors import SourceError
 from airflow_ddlrepl.model.position import Position
 
@@ -166,7 +167,7 @@ def _payloads(link: Any, high: Position) -> Iterator[bytes]:
         now = time.monotonic()
         if size > 0 and data[:1] == b"w":
             heard = now
-            yield bytes(data[_XLOG.size :])
+            yield cut(bytes(data[_XLOG.size :]))
         elif size > 0:
             _, position, _, _ = _KEEPALIVE.unpack_from(data)
             if position >= high:

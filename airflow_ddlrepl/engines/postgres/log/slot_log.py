@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from airflow_ddlrepl.engines.postgres.connection.errors import errors
 from airflow_ddlrepl.engines.postgres.connection.first_row import over
 from airflow_ddlrepl.engines.postgres.log import preconditions, replication_protocol, slots
-from airflow_ddlrepl.engines.postgres.pgoutput.ignored import ROLE, SESSION
+from airflow_ddlrepl.engines.postgres.pgoutput.gaps import NEWS, is_taken_sql
 from airflow_ddlrepl.errors import DdlReplError, SourceError
 from airflow_ddlrepl.model.lineage import Lineage
 from airflow_ddlrepl.model.position import Position
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 log = logging.getLogger("ddlrepl")
 
 HEARTBEAT_PREFIX = "ddlrepl.heartbeat"
-NO_NEWS = (HEARTBEAT_PREFIX, SESSION, ROLE)
 FLUSH_WAIT_SECONDS = 0.02
 NEWS_PEEK_BYTES = 64 << 20
 PEEK = "pg_catalog.pg_logical_slot_peek_binary_changes(name, pg_lsn, int, text[])"
@@ -66,7 +65,8 @@ class SlotLog:
         """Did a transaction with something for this channel commit in [low, high)?
 
         Says yes without looking when there is much log: reading it once is what capture does anyway.
-        Heartbeats are no news. What commits before `low` is, while the slot has not been advanced past it.
+        Heartbeats are no news, nor are messages that no client takes. What commits before `low` is, while the slot has
+        not been advanced past it.
         So is a slot that somebody else reads now: whoever reads the log waits for it, or takes a copy.
         """
         if high <= low:
@@ -75,15 +75,16 @@ class SlotLog:
             return True
         try:
             with slots.explain_lost_slot(self.connection, self.slot):
-                rows = self.connection.execute(
-                    "SELECT substr(data, 1, 40) FROM pg_logical_slot_peek_binary_changes(%s, %s::pg_lsn, NULL,"
+                row = self.connection.execute(
+                    "SELECT FROM pg_logical_slot_peek_binary_changes(%s, %s::pg_lsn, NULL,"
                     " 'proto_version', '1', 'publication_names', %s, 'messages', 'true')"
-                    " WHERE get_byte(data, 0) NOT IN (66, 67, 79)",  # all but Begin, Commit, Origin
+                    " WHERE get_byte(data, 0) NOT IN (66, 67, 79)"  # all but Begin, Commit, Origin
+                    f" AND (get_byte(data, 0) <> 77 OR {is_taken_sql('data', NEWS)}) LIMIT 1",
                     [self.slot, str(high), self._publication_list()],
-                ).fetchall()
+                ).fetchone()
         except errors().ObjectInUse:
             return True
-        return any(not _is_no_news(bytes(data)) for (data,) in rows)
+        return row is not None
 
     def wait_for_standbys(self, high: Position) -> None:
         """Wait until the standbys in synchronized_standby_slots have the log.
@@ -143,11 +144,3 @@ class SlotLog:
         row = self.connection.execute(query.encode()).fetchone()
         assert row is not None
         return Position.parse(row[0])
-
-
-def _is_no_news(message: bytes) -> bool:
-    """Return whether a message is a heartbeat, or says only whose session a transaction is of.
-
-    Its format: 'M', flags, lsn (8 bytes), prefix ending in zero, …
-    """
-    return message[:1] == b"M" and message[10:].partition(b"\0")[0].decode("latin-1") in NO_NEWS

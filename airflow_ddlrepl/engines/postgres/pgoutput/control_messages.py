@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import struct
 from dataclasses import dataclass
@@ -15,7 +14,6 @@ from airflow_ddlrepl.model.position import LogKey
 from airflow_ddlrepl.model.table import Identity, Table
 
 PREFIX = "ddlrepl"
-HEARTBEAT = "ddlrepl.heartbeat"
 IDENTITIES = {"d": Identity.DEFAULT, "n": Identity.NOTHING, "f": Identity.FULL, "i": Identity.INDEX}
 
 
@@ -132,18 +130,12 @@ def is_ddl_record(message: LogicalMessage) -> bool:
     return message.prefix == PREFIX and message.transactional
 
 
-def message_event(message: LogicalMessage, at: Stamp, encoding: str, *, is_ours: bool = False) -> Event | None:
-    """Return the control record of a logical message; None for a heartbeat.
+def message_event(message: LogicalMessage, at: Stamp, encoding: str, *, is_ours: bool = False) -> Event:
+    """Return the control record of a logical message under our own prefix.
 
     is_ours: has it our signature?
-    A message under our own prefix that can't be read, or is not ours, becomes a gap: then everything is inspected
-    again.
+    One that can't be read, or is not ours, becomes a gap: then everything is inspected again.
     """
-    if message.prefix == HEARTBEAT:
-        return None
-    if not is_ddl_record(message):
-        payload = base64.b64encode(message.content).decode()
-        return Event(EventKind.MESSAGE, *_place(at), prefix=message.prefix, payload=payload)
     try:
         data = json.loads(message.content.decode("utf-8" if is_ours else encoding))
         if data["v"] != 1 or data["kind"] not in ("ddl", "gap"):

@@ -18,6 +18,7 @@ import pyarrow as pa
 from airflow_ddlrepl.config.sections.ignored_sessions import NO_SESSIONS, Session
 from airflow_ddlrepl.engines.postgres.pgoutput import control_messages
 from airflow_ddlrepl.engines.postgres.pgoutput.binary_types import wire_types
+from airflow_ddlrepl.engines.postgres.pgoutput.gaps import Gaps, taken
 from airflow_ddlrepl.engines.postgres.pgoutput.ignored import IgnoredTransactions, is_role
 from airflow_ddlrepl.engines.postgres.pgoutput.message_signature import NoSignatures, Signatures
 from airflow_ddlrepl.engines.postgres.pgoutput.queue_messages import UnsignedMessages, is_for_queues
@@ -84,6 +85,7 @@ class _Batch:
     inside: Mask
     origins: dict[int, str]
     changes: Ints
+    rare: list[int]
     relations: dict[int, list[tuple[int, control_messages.Relation]]] = field(default_factory=dict)
 
 
@@ -112,7 +114,7 @@ class Decoder:
         self._encoding = encoding
         self._signatures = signatures or NoSignatures()
         self._ignored = ignored or IgnoredTransactions(NO_SESSIONS)
-        self.unsigned = UnsignedMessages()
+        self.unsigned, self.gaps = UnsignedMessages(), Gaps()
         self._relations: dict[int, control_messages.Relation] = {}
         self._texts: dict[int, bytes] = {}
         self._compiled: dict[control_messages.Relation, Compiled] = {}
@@ -168,6 +170,7 @@ class Decoder:
             inside=inside,
             origins={0: head.origin} if head.origin else {},
             changes=np.concatenate(([head.changes], np.zeros(len(begins), np.int64))),
+            rare=_rare(data, tags),
         )
 
     def _control(self, one: _Batch) -> list[Event]:
@@ -177,7 +180,7 @@ class Decoder:
         """
         events: list[Event] = []
         ours = _signed(one, self._signatures)
-        for index in np.flatnonzero(~_COMMON[one.tags]).tolist():
+        for index in one.rare:
             tag, message = int(one.tags[index]), one.data.message(index)
             self._at = int(one.lsn[one.number[index]]) or self._at
             if tag == RELATION:
@@ -203,9 +206,7 @@ class Decoder:
         self._relations[number], self._texts[number] = relation, message
 
     def _event(self, one: _Batch, index: int, tag: int, message: bytes, *, is_genuine: bool) -> Event | None:
-        number = int(one.number[index])
-        key = LogKey(int(one.lsn[number]), int(one.seq[index]))
-        at = control_messages.Stamp(key, int(one.xid[number]), int(one.committed[number]), one.origins.get(number, ""))
+        number, at = int(one.number[index]), _stamp(one, index)
         if tag == TRUNCATE:
             return _truncate(message, self._known, at) if one.inside[number] else None
         logical = control_messages.logical_message(message)
@@ -221,10 +222,13 @@ class Decoder:
             is_inside = logical.lsn > self._low
         if is_for_queues(logical):
             return self.unsigned.unless_signed(logical, at, is_genuine=is_genuine) if is_inside else None
-        event = control_messages.message_event(logical, at, self._encoding, is_ours=is_genuine) if is_inside else None
-        if event and event.tables:
-            self._types.update(wire_types(event.tables))
-        if event and event.kind is EventKind.DDL:
+        if not is_inside or not control_messages.is_ddl_record(logical):
+            return None
+        if not is_genuine:
+            return self.gaps.take(logical, at, self._encoding)
+        event = control_messages.message_event(logical, at, self._encoding, is_ours=True)
+        self._types.update(wire_types(event.tables))
+        if event.kind is EventKind.DDL:
             self._ignored.see_event(event, is_late=is_late)
         return event
 
@@ -314,12 +318,27 @@ def _without_ignored(
 def _signed(one: _Batch, signatures: Signatures) -> set[int]:
     """Return which messages of a batch have our signature, of those that need it to be believed."""
     claims: dict[int, bytes] = {}
-    for index in np.flatnonzero((one.tags == MESSAGE) & one.inside[one.number]).tolist():
+    for index in one.rare:
+        if one.tags[index] != MESSAGE or not one.inside[one.number[index]]:
+            continue
         logical = control_messages.logical_message(one.data.message(index))
         if control_messages.is_ddl_record(logical) or is_for_queues(logical) or is_role(logical):
             claims[index] = logical.content
     answers = signatures.verify(list(claims.values())) if claims else []
     return {index for index, is_genuine in zip(claims, answers, strict=True) if is_genuine}
+
+
+def _stamp(one: _Batch, index: int) -> control_messages.Stamp:
+    number = int(one.number[index])
+    key = LogKey(int(one.lsn[number]), int(one.seq[index]))
+    return control_messages.Stamp(key, int(one.xid[number]), int(one.committed[number]), one.origins.get(number, ""))
+
+
+def _rare(data: Messages, tags: npt.NDArray[np.uint8]) -> list[int]:
+    """Return the messages of a batch that are looked at one by one: neither rows nor what no client takes."""
+    messages = np.flatnonzero(tags == MESSAGE)
+    others = np.flatnonzero(~_COMMON[tags] & (tags != MESSAGE))
+    return cast("list[int]", np.sort(np.concatenate((others, messages[taken(data, messages)]))).tolist())
 
 
 def _left_open(one: _Batch) -> _Open:
