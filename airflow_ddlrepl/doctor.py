@@ -121,6 +121,8 @@ def _source(channel: Channel, dsn: str) -> Iterator[tuple[bool, str, str]]:
 
     with closing(engine(dsn).source(channel, dsn)) as source:
         problems = [*source.missing_rights(), *unreadable(channel, source)]
+        members = source.membership
+        problems += [*members.installation().problems, *members.refused_statements()]
         yield from ((False, problem.what, problem.fix) for problem in problems)
         if not problems:
             yield True, f"{source.describe()} answers and has every right", ""
@@ -138,6 +140,7 @@ def _target(dsn: str) -> Iterator[tuple[bool, str, str]]:
 
 def _preparation(channel: Channel) -> Iterator[Finding]:
     """Check the targets of an active channel: one may have been added since, or have lost the channel's state."""
+    from airflow_ddlrepl.flow.admin.source_status import unknown_to_source
     from airflow_ddlrepl.flow.run.context import RunContext
     from airflow_ddlrepl.flow.targets.readiness import Readiness, readiness, what_is_missing
     from airflow_ddlrepl.ports.work import InProcess
@@ -148,6 +151,8 @@ def _preparation(channel: Channel) -> Iterator[Finding]:
     with RunContext(channel, InProcess()) as run:
         if found := run.repository.cut_over_at(channel.name):
             yield Finding(True, f"channel {channel.name}", f"cut over since {found[1]}, at {found[0]}: no run writes")
+        if run.is_active():
+            yield from (Finding(False, "source", one.what, one.fix) for one in unknown_to_source(run))
         for target in run.targets.answering() if run.is_active() else ():
             if missing := what_is_missing(run, target.name):
                 is_coming = readiness(run, target.name) in (Readiness.NEW, Readiness.OUTDATED)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from airflow_ddlrepl.capture.ambiguity import why_ambiguous
 from airflow_ddlrepl.capture.enroll import Joins, belongs, shape_of
@@ -31,7 +31,9 @@ class Inspection:
 
     locked: ids of tables that an open transaction is altering; nothing is known of them. late: ids of tables that
     were published some time after they were created; the log lacks their first rows. version: of the catalog, "" when
-    it is the one that a capture has found explained before, so that it was not read again.
+    it is the one that a capture has found explained before, so that it was not read again. due: why tables have to be
+    loaded again, by id; gap: why records of schema changes may be missing; empty: they are not. Both are for the next
+    window.
     """
 
     tables: tuple[Table, ...]
@@ -39,6 +41,8 @@ class Inspection:
     locked: frozenset[int] = frozenset()
     late: frozenset[int] = frozenset()
     version: str = ""
+    due: Mapping[int, str] = field(default_factory=dict)
+    gap: str = ""
 
 
 def unexplained(

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 from airflow_ddlrepl.model.change import Event, EventKind
+from airflow_ddlrepl.model.installation import Feed, PublishedTable
 from airflow_ddlrepl.model.table import Table
 
 REWRITTEN = "the source has rewritten its rows, and no record in the log says how"
@@ -49,18 +50,54 @@ class RowsVersion:
 
 @dataclass(frozen=True, slots=True)
 class SourceRecord:
-    """A source record is what a capture found at the source. rows: the version of each table's rows, by its id."""
+    """A source record is what a capture found at the source.
+
+    rows: the version of each table's rows, by its id. versions: of what the channel has set up, as Installation has
+    them; None: not looked at yet. feed: what the log had of the tables; None: not known. due: why tables have to be
+    loaded again, by id, which no capture has written into the trail yet. gaps: between which positions records of
+    schema changes may be missing, and why. is_gap_due: the last one is not in the trail yet.
+    """
 
     rows: Mapping[int, RowsVersion] = field(default_factory=dict)
+    versions: Mapping[str, str] | None = None
+    feed: Feed | None = None
+    due: Mapping[int, str] = field(default_factory=dict)
+    gaps: tuple[str, ...] = ()
+    is_gap_due: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """Return the record as a JSON object, as the repository stores it."""
-        return {"rows": {str(i): [one.storage, one.columns] for i, one in self.rows.items()}}
+        return {
+            "rows": {str(i): [one.storage, one.columns] for i, one in self.rows.items()},
+            "versions": None if self.versions is None else dict(self.versions),
+            "feed": None if self.feed is None else _feed_json(self.feed),
+            "due": {str(i): why for i, why in self.due.items()},
+            "gaps": list(self.gaps),
+            "is_gap_due": self.is_gap_due,
+        }
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
         """Return the record that `to_json` wrote."""
-        return cls({int(i): RowsVersion(*one) for i, one in data.get("rows", {}).items()})
+        feed = data.get("feed")
+        return cls(
+            {int(i): RowsVersion(*one) for i, one in data.get("rows", {}).items()},
+            data.get("versions"),
+            None if feed is None else _feed(feed),
+            {int(i): why for i, why in data.get("due", {}).items()},
+            tuple(data.get("gaps", ())),
+            data.get("is_gap_due", False),
+        )
+
+
+def _feed_json(feed: Feed) -> dict[str, Any]:
+    tables = {str(i): [one.entry, one.lacks] for i, one in feed.tables.items()}
+    return {"version": feed.version, "has_generated": feed.has_generated, "tables": tables}
+
+
+def _feed(data: Mapping[str, Any]) -> Feed:
+    tables = {int(i): PublishedTable(*one) for i, one in data["tables"].items()}
+    return Feed(data["version"], data["has_generated"], tables)
 
 
 def follow_rows(

@@ -14,6 +14,7 @@ from airflow_ddlrepl.engines.sequences import Sequences
 from airflow_ddlrepl.engines.source_catalog import RowSelection, SourceCatalog, SourceSnapshot
 from airflow_ddlrepl.engines.sync_capture import SyncCaptures
 from airflow_ddlrepl.errors import Unsupported
+from airflow_ddlrepl.model.installation import Installation, Problem
 from airflow_ddlrepl.model.lineage import Lineage
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Position
@@ -42,17 +43,6 @@ class Activation:
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
-    """A problem is something that the source lacks.
-
-    what: in words. fix: the statement that provides it.
-    """
-
-    what: str
-    fix: str
-
-
-@dataclass(frozen=True, slots=True)
 class Writer:
     """A writer is a session, or a prepared transaction, that has written at the source and may commit, or just did.
 
@@ -74,7 +64,6 @@ class LeftOut:
 
     since: a position of the log; None: not known.
     is_reloaded: no log can bring it, whatever anybody does but give it a key: it is loaded whole, again and again.
-    is_lost: it was in the stream, somebody has taken it out, and this role can't put it back.
     """
 
     table_id: int
@@ -82,7 +71,6 @@ class LeftOut:
     why: str
     since: Position | None = None
     is_reloaded: bool = False
-    is_lost: bool = False
 
     def __str__(self) -> str:
         return f"{self.why}{'' if self.since is None else f' (since {self.since})'}"
@@ -121,6 +109,14 @@ class Membership(Protocol):
 
     def published(self) -> set[int]:
         """Return ids of the tables whose rows are in the log."""
+        ...
+
+    def installation(self) -> Installation:
+        """Return what the channel has set up at the source, as it is now: somebody may have changed it."""
+        ...
+
+    def refused_statements(self) -> list[Problem]:
+        """Return which of the application's statements the source refuses because of what the channel has set up."""
         ...
 
     def unpublished_reasons(self) -> dict[int, tuple[TableName, str]]:

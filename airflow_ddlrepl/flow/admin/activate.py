@@ -24,7 +24,7 @@ from airflow_ddlrepl.flow.capture.dropped_tables import require_tables
 from airflow_ddlrepl.flow.capture.log_continuity import is_log_lost, is_lost, start_over
 from airflow_ddlrepl.flow.capture.log_retention import hold
 from airflow_ddlrepl.flow.capture.recapture import require_held, reread
-from airflow_ddlrepl.flow.capture.source_changes import record_activation
+from airflow_ddlrepl.flow.capture.source_changes import last_record, look, record_activation
 from airflow_ddlrepl.flow.refresh.refresh import refresh
 from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.run.fencing import require_target_not_cut_over
@@ -91,7 +91,9 @@ def activate(
         refreshed = refresh(run).tables if run.channel.streams is None else _instantiated(run)
     names = tuple(sorted(str(t.name) for t in tables))
     left_out = {str(name): why for name, why in run.source.membership.unpublished_reasons().values()}
-    return Activated(position, names, refreshed, left_out, contradicted, reread, changes_since)
+    record = last_record(run)
+    gap = record.gaps[-1] if record.is_gap_due else ""
+    return Activated(position, names, refreshed, left_out, contradicted, reread, changes_since, gap)
 
 
 def _instantiated(run: RunContext) -> dict[str, int]:
@@ -113,6 +115,7 @@ def _activated(run: RunContext, trail: TrailChoice) -> tuple[Position, Sequence[
     again = is_log_lost(run) if is_new_trail else is_lost(run)
     if captured is not None and not again:
         run.source.require_log(captured)
+    known = look(run) if captured is not None else None
     before = run.source.membership.published()
     found = run.source.activate(again=again, low=captured)
     late = run.source.membership.late() | (run.source.membership.published() - before)
@@ -142,7 +145,7 @@ def _activated(run: RunContext, trail: TrailChoice) -> tuple[Position, Sequence[
         start_over(run, revisions, position)
     elif revisions or is_new:
         run.repository.enroll(run.channel.name, run.token, revisions, position if is_new else None)
-    record_activation(run, tables, begins=begins or is_new)
+    record_activation(run, tables, known, begins=begins or is_new)
     run.repository.set_publication(run.channel.name, run.token, run.source.membership.feed_id())
     run.source.membership.forget_late(late)
     reach("activate.enrolled")

@@ -19,6 +19,7 @@ from airflow_ddlrepl.flow.admin.apply_status import apply_lines, apply_states
 from airflow_ddlrepl.flow.admin.disabled_clients import disabled_clients
 from airflow_ddlrepl.flow.admin.discarded import conflict_counts, discarded_counts
 from airflow_ddlrepl.flow.admin.may_differ import may_differ
+from airflow_ddlrepl.flow.admin.source_status import source_lines, source_status
 from airflow_ddlrepl.flow.admin.trail_status import trail_status
 from airflow_ddlrepl.flow.capture.left_out import not_in_the_log
 from airflow_ddlrepl.flow.rewind.route import horizon
@@ -60,6 +61,7 @@ class Status:
     is known. source_unreachable: why the source does not answer. cut_over: where in the log and since when applications
     use the targets; None: they do not. disabled: clients of Streams that an error has stopped. apply: `apply_states`.
     functions: custom functions of Streams' clients, and how often the last runs have called them.
+    setup: `source_status`.
     """
 
     channel: str
@@ -77,6 +79,7 @@ class Status:
     disabled: list[str] = field(default_factory=list)
     apply: list[dict[str, Any]] = field(default_factory=list)
     functions: tuple[FunctionUse, ...] = ()
+    setup: dict[str, Any] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         """Return the status for XCom and --json."""
@@ -96,6 +99,7 @@ class Status:
             "disabled": self.disabled,
             "apply": self.apply,
             "functions": [asdict(use) for use in self.functions],
+            "setup": self.setup,
         }
 
     def text(self) -> str:
@@ -104,6 +108,7 @@ class Status:
         lines = [
             f"channel {self.channel}",
             f"captured {self.captured}, {self._source_text()}",
+            *source_lines(self.setup),
             f"trail: {trail['segments']} segments that are needed, {trail['bytes']} bytes"
             + (f", from {trail['from']} ({trail['since']}) on" if trail["segments"] else ""),
             *(["      {segments} more are retained, {bytes} bytes".format(**more)] if more["segments"] else []),
@@ -194,7 +199,7 @@ def status(context: RunContext) -> Status:
         context.repository.error_count(name),
         _last_runs(context.repository.runs(name)),
         [
-            {"table": str(one.name), "table_id": one.table_id, **_left_out(one), "is_lost": one.is_lost}
+            {"table": str(one.name), "table_id": one.table_id, **_left_out(one)}
             for one in source.not_in_the_log
             if not one.is_reloaded
         ],
@@ -202,6 +207,7 @@ def status(context: RunContext) -> Status:
         disabled_clients(context),
         apply_states(context),
         tuple(function_uses(context.repository, name)) if context.channel.streams is not None else (),
+        source.setup,
     )
 
 
@@ -219,12 +225,17 @@ class _Source:
     held_from: str | None = None
     not_in_the_log: tuple[LeftOut, ...] = ()
     unreachable: str | None = None
+    setup: dict[str, Any] = field(default_factory=dict)
 
 
 def _source(context: RunContext) -> _Source:
     try:
         return _Source(
-            context.source.log_end(), context.source.clock(), _held_from(context), tuple(not_in_the_log(context))
+            context.source.log_end(),
+            context.source.clock(),
+            _held_from(context),
+            tuple(not_in_the_log(context)),
+            setup=source_status(context),
         )
     except Unreachable as error:
         log.error("the source: %s", error)

@@ -19,7 +19,7 @@ from airflow_ddlrepl.flow.capture.left_out import left_out, require_captured_row
 from airflow_ddlrepl.flow.capture.log_continuity import follow, is_followed, require_source
 from airflow_ddlrepl.flow.capture.log_retention import hold
 from airflow_ddlrepl.flow.capture.new_tables import warn_of_unnamed_sessions, warn_of_waiting
-from airflow_ddlrepl.flow.capture.source_changes import has_reloads, record_inspection
+from airflow_ddlrepl.flow.capture.source_changes import has_news, look, record_inspection, require_triggers, with_due
 from airflow_ddlrepl.flow.capture.window import Window, capture_window, register
 from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.run.results import Captured
@@ -41,6 +41,7 @@ def capture(run: RunContext) -> Captured:
     low = first = run.captured()
     follow(run)
     require_source(run, low)
+    require_triggers(run)
     tally = _Tally()
     while segment := run.trail.find(run.epoch, low):
         log.info("taking over the segment %s that an earlier run left", low)
@@ -53,15 +54,19 @@ def capture(run: RunContext) -> Captured:
     warn_of_unnamed_sessions(run)
     reach("capture.published")
     inspection = replace(inspect_source(run), late=frozenset(late))
+    found = look(run, late)
+    inspection = with_due(inspection, found)
     end = run.source.stable_end()
     while low < end:
         high = min(end, run.positions.limit(low, run.channel.capture.window_bytes))
         low = tally.add(capture_window(run, low, high, inspection, is_last=high == end))
+        inspection = replace(inspection, due={}, gap="")
         _advance(run, low)
         reach("capture.advanced")
         if low == end and not tally.drift:
             explain(run, inspection)
-    record_inspection(run, inspection, tally.events)
+    if not (inspection.due or inspection.gap):  # else no window has them
+        record_inspection(run, inspection, tally.events, found)
     run.repository.set_position(run.channel.name, run.token, INSPECTED, low)
     reach("capture.inspected")
     run.source.membership.forget_late(tally.filled)
@@ -73,8 +78,8 @@ def capture(run: RunContext) -> Captured:
         clients = StreamsClients(run)
         counted = [(clients.capture, tally.functions)] if clients.capture is not None else []
         result = replace(result, functions=uses_by(clients, counted), steps=tally.steps)
-    lost = tuple(str(one.name) for one in missing if one.is_lost)
-    return replace(result, left_out={str(one.name): str(one) for one in missing}, lost=lost)
+    gap = found.gaps[-1] if found.is_gap_due else ""
+    return replace(result, left_out={str(one.name): str(one) for one in missing}, gap=gap)
 
 
 def _advance(run: RunContext, low: Position) -> None:
@@ -102,7 +107,7 @@ def has_new_log(run: RunContext) -> bool:
         return True
     inspection = inspect_source(run)
     end = run.source.stable_end()
-    if run.source.has_changes(low, end) or has_reloads(run, inspection):
+    if run.source.has_changes(low, end) or has_news(run, inspection):
         return True
     return bool(
         unexplained(inspection, run.repository.latest_revisions(run.channel.name), (), end, run.joins, run.types)

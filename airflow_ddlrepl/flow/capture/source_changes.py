@@ -6,12 +6,29 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from airflow_ddlrepl.capture.drift import Inspection
+from airflow_ddlrepl.capture.feed_changes import (
+    MISSING,
+    TAKEN_OUT,
+    UNSURE,
+    changed,
+    lacking_rows,
+    versions_seen,
+    with_generated,
+)
 from airflow_ddlrepl.capture.row_layouts import unreadable_event
 from airflow_ddlrepl.capture.source_record import REWRITTEN, RowsVersion, SourceRecord, follow_rows, rewritten
+from airflow_ddlrepl.config.sections.policies import DdlCapture
+from airflow_ddlrepl.errors import SourceError
+from airflow_ddlrepl.flow.capture.drift_check import INSPECTED
 from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.model.change import Event, EventKind
+from airflow_ddlrepl.model.installation import Installation, Problem
 from airflow_ddlrepl.model.position import START_OF_TRANSACTION, LogKey, Position
 from airflow_ddlrepl.model.table import Table
+
+MAY_MISS = "records of schema changes may be missing"
+MOST_SHOWN = 5  # so many objects are named
+MOST_GAPS = 3  # so many are remembered, for the status
 
 
 def last_record(run: RunContext) -> SourceRecord:
@@ -19,28 +36,82 @@ def last_record(run: RunContext) -> SourceRecord:
     return SourceRecord.from_json(run.repository.source_record(run.channel.name) or {})
 
 
-def reloads(
-    run: RunContext, low: Position, high: Position, events: Sequence[Event], inspection: Inspection | None
-) -> list[Event]:
-    """Return an event for each table that a refresh has to load, as rows of it changed without a record in the log.
+def look(run: RunContext, late: Iterable[int] = ()) -> SourceRecord:
+    """Return the last record with what is set up at the source now, and with what was done to it since as due.
 
-    events: of the window [low, high). inspection: of the catalog at its end; None: it was not looked at there.
+    late: ids of tables that wait for their first load anyhow. Warns of what is not as it should be.
     """
-    known = last_record(run)
-    rows, found = follow_rows(known.rows, events)
-    if inspection is not None and inspection.version:
-        found |= rewritten(rows, inspection.tables, busy(inspection, events))
+    known, now = last_record(run), run.source.membership.installation()
+    for problem in problems(run, now):
+        log.warning("the source: %s; %s", problem.what, problem.fix)
+    tables = {i: r.table for i, r in run.repository.latest_revisions(run.channel.name).items() if r.table}
+    feed = with_generated(now.feed, known.feed, tables.values())
+    lacking = lacking_rows(known.feed, feed)
+    due = {i: why for i, why in lacking.items() if i in tables and i not in set(late)}
+    found = replace(known, versions=versions_seen(known.versions, now), feed=feed, due={**known.due, **due})
+    if what := changed(known.versions, now):
+        since = run.repository.position(run.channel.name, INSPECTED) or run.captured()
+        shown = [*what[:MOST_SHOWN], *([f"and {len(what) - MOST_SHOWN} more"] if len(what) > MOST_SHOWN else [])]
+        told = f"between {since} and {run.source.log_end()}: {', '.join(shown)}: {MAY_MISS}"
+        found = replace(found, gaps=(*known.gaps, told)[-MOST_GAPS:], is_gap_due=True)
+    if found.is_gap_due:
+        log.warning("the source: %s. Tables whose rows may have changed are loaded again", found.gaps[-1])
+    return found
+
+
+def problems(run: RunContext, now: Installation) -> list[Problem]:
+    """Return what is missing, switched off or not as activation has set it up, as far as repository and source know."""
+    if not now.versions and last_record(run).versions:
+        return [*now.problems, Problem(f"{MISSING} is missing: {MAY_MISS}", "-- run `ddlrepl activate` as a superuser")]
+    return list(now.problems)
+
+
+def require_triggers(run: RunContext) -> None:
+    """Raise SourceError SRC-130 where the file says `ddl: triggers`, and the triggers would not record everything."""
+    if run.channel.source.ddl is DdlCapture.TRIGGERS and (found := problems(run, run.source.membership.installation())):
+        raise SourceError(
+            "the channel requires event triggers, and they do not record everything: "
+            + "; ".join(problem.what for problem in found),
+            code="SRC-130",
+            hint="`ddlrepl activate` as a superuser installs them again; the next run finds out what happened since."
+            " Or set `ddl: auto` in the channel file, so that shapes are compared where records are missing",
+        )
+
+
+def reloads(
+    run: RunContext, low: Position, high: Position, events: Sequence[Event], inspection: Inspection, *, is_last: bool
+) -> list[Event]:
+    """Return an event for each table that a refresh has to load, as the log lacks rows of it, and one for a gap.
+
+    events: of the window [low, high). is_last: the inspection was made at its end.
+    """
+    rows, unseen = follow_rows(last_record(run).rows, events)
+    if is_last and inspection.version:
+        unseen |= rewritten(rows, inspection.tables, busy(inspection, events))
+    filled = {i for event in events for i in event.filled}  # a record says already that the log lacks rows of these
+    due = {i: why for i, why in inspection.due.items() if why != TAKEN_OUT or i not in filled}
+    found = {**dict.fromkeys(unseen, REWRITTEN), **due}
     ours = run.repository.latest_revisions(run.channel.name)
-    named = {i: ours[i].table for i in sorted(found) if i in ours}
-    for table in named.values():
-        log.warning("%s waits to be loaded again: %s (between %s and %s)", table and table.name, REWRITTEN, low, high)
+    names = {i: table.name for i in sorted(found) if i in ours and (table := ours[i].table) is not None}
+    for table_id, name in names.items():
+        log.warning("%s waits to be loaded again: %s (between %s and %s)", name, found[table_id], low, high)
     key, until = LogKey(low, START_OF_TRANSACTION), Position(high - 1)
-    return [unreadable_event(i, key, until, REWRITTEN) for i in named]
+    gap = [Event(EventKind.GAP, key, xid=0, committed=0, statement=inspection.gap)] if inspection.gap else []
+    return gap + [unreadable_event(i, key, until, found[i]) for i in names]
 
 
-def has_reloads(run: RunContext, inspection: Inspection) -> bool:
-    """Would a capture find a table that a refresh has to load?"""
-    return bool(inspection.version and rewritten(last_record(run).rows, inspection.tables, inspection.locked))
+def with_due(inspection: Inspection, found: SourceRecord) -> Inspection:
+    """Return the inspection with what `look` has found, for the next window."""
+    return replace(inspection, due=found.due, gap=found.gaps[-1] if found.is_gap_due else "")
+
+
+def has_news(run: RunContext, inspection: Inspection) -> bool:
+    """Would a capture find that the source was changed without a record in the log?"""
+    known, now = last_record(run), run.source.membership.installation()
+    is_rewritten = bool(inspection.version and rewritten(known.rows, inspection.tables, inspection.locked))
+    ours = run.repository.latest_revisions(run.channel.name)
+    lacking = lacking_rows(known.feed, now.feed).keys() & ours.keys()
+    return is_rewritten or known.is_gap_due or bool(known.due or lacking or changed(known.versions, now))
 
 
 def busy(inspection: Inspection, events: Iterable[Event]) -> set[int]:
@@ -56,21 +127,30 @@ def record_events(run: RunContext, events: Iterable[Event]) -> None:
     _store(run, known, replace(known, rows=rows))
 
 
-def record_inspection(run: RunContext, inspection: Inspection, events: Iterable[Event]) -> None:
-    """Store what the inspection at the end of a capture has found. events: of the capture's windows."""
+def record_inspection(run: RunContext, inspection: Inspection, events: Sequence[Event], found: SourceRecord) -> None:
+    """Store what a capture has found at its end. events: of its windows, which have what was due. found: by `look`."""
     known, away = last_record(run), busy(inspection, events)
-    if not inspection.version:
-        return
-    found = {t.id: v for t in inspection.tables if t.id not in away and (v := RowsVersion.of(t))}
-    rows = {i: v for i, v in known.rows.items() if i in away} | found
-    _store(run, known, replace(known, rows=rows))
+    rows = known.rows
+    if inspection.version:
+        present = {t.id: v for t in inspection.tables if t.id not in away and (v := RowsVersion.of(t))}
+        rows = {i: v for i, v in rows.items() if i in away} | present
+    joined = {i for e in events for i in (*e.filled, *(t.id for t in e.tables if e.is_inspected))}
+    unsure = dict.fromkeys(away | joined, UNSURE)  # what the capture itself has put into the feed came after the look
+    feed = found.feed and replace(found.feed, tables={**found.feed.tables, **unsure})
+    _store(run, known, replace(found, rows=rows, feed=feed, due={}, is_gap_due=False))
 
 
-def record_activation(run: RunContext, tables: Iterable[Table], *, begins: bool) -> None:
-    """Store what an activation has found. begins: every table is loaded; else a capture looks at those known before."""
-    known = last_record(run)
-    found = {t.id: v for t in tables if (v := RowsVersion.of(t))}
-    _store(run, known, replace(known, rows=found if begins else {**found, **known.rows}))
+def record_activation(run: RunContext, tables: Iterable[Table], found: SourceRecord | None, *, begins: bool) -> None:
+    """Store what an activation has set up.
+
+    found: by `look`, before it; None: nothing was known. begins: every table is loaded; else a capture looks at those
+    that were known before.
+    """
+    known, now = found or SourceRecord(), run.source.membership.installation()
+    rows = {t.id: v for t in tables if (v := RowsVersion.of(t))}
+    due = {} if begins else known.due
+    made = replace(known, rows=rows if begins else {**rows, **known.rows}, due=due)
+    _store(run, last_record(run), replace(made, versions=dict(now.versions), feed=now.feed))
 
 
 def _store(run: RunContext, known: SourceRecord, now: SourceRecord) -> None:

@@ -85,7 +85,7 @@ def _read(run: RunContext, low: Position, high: Position, inspection: Inspection
         inspection = replace(inspection, late=inspection.late | more)
         drift = find_drift(run, segment, events, inspection, is_last=is_last)
     settle_joined(run, events, drift, tended)
-    drift = reloads(run, low, high, events, inspection if is_last else None) + drift
+    drift = reloads(run, low, high, events, inspection, is_last=is_last) + drift
     segment = replace(segment, is_inspected=is_last and sees_all(inspection, events))
     if not drift:
         return segment

@@ -47,8 +47,8 @@ class Captured(Printable):
 
     discarded: schema changes that are about no table of the channel, by kind; the server sends it no rows of others.
     left_out: the channel's tables whose rows the log does not bring, and why. functions: that a capture process has
-    called. steps: of that process's work, each with the user who has done it. lost: the tables that have left the
-    stream and that the capture could not put back.
+    called. steps: of that process's work, each with the user who has done it. gap: between which positions records of
+    schema changes may be missing, and why; empty: none are.
     """
 
     low: Position
@@ -64,7 +64,7 @@ class Captured(Printable):
     left_out: dict[str, str] = field(default_factory=dict)
     functions: tuple[FunctionUse, ...] = ()
     steps: dict[str, str] = field(default_factory=dict)
-    lost: tuple[str, ...] = ()
+    gap: str = ""
 
 
 @dataclass(frozen=True)
@@ -180,7 +180,7 @@ class Activated(Printable):
 
     contradicted: what the log does not show of the shapes of today, by table; these were enrolled as inspected.
     reread: segments of the trail that were captured once more. changes_since: schema changes after the moment at which
-    capture began again, in log order.
+    capture began again, in log order. gap: as in Captured.
     """
 
     position: Position
@@ -190,3 +190,4 @@ class Activated(Printable):
     contradicted: dict[str, list[str]] = field(default_factory=dict)
     reread: int = 0
     changes_since: tuple[str, ...] = ()
+    gap: str = ""

@@ -7,7 +7,8 @@ from functools import partial
 
 from airflow_ddlrepl.config.base.name_pattern import exact_pattern
 from airflow_ddlrepl.config.sections.channel import Channel
-from airflow_ddlrepl.engines.source import Problem, Source
+from airflow_ddlrepl.engines.source import Source
+from airflow_ddlrepl.model.installation import Problem
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.sequence import SequenceCatalog
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from airflow_ddlrepl.engines.postgres.catalog.publication import published
 from airflow_ddlrepl.engines.postgres.connection.connect import connect
-from airflow_ddlrepl.engines.postgres.source.publication import published
 from tests.conftest import Databases
 
 both = pytest.mark.parametrize("databases", [18, 15], indirect=True)

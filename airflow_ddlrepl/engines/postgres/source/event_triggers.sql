@@ -148,6 +148,9 @@ DECLARE
     states jsonb;
     at int;
 BEGIN
+    IF tag LIKE '% PUBLICATION' THEN
+        PERFORM ddlrepl.record_publication(tag, context, query, settings, true);
+    END IF;
     IF ddlrepl.is_ignored(tag) THEN
         RETURN;
     END IF;
@@ -184,6 +187,9 @@ DECLARE
     states jsonb;
     at int;
 BEGIN
+    IF tag LIKE '% PUBLICATION' THEN
+        PERFORM ddlrepl.record_publication(tag, context, query, settings, false);
+    END IF;
     IF ddlrepl.is_ignored(tag) THEN
         RETURN;
     END IF;

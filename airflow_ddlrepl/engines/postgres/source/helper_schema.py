@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.config.sections.policies import DdlCapture
 from airflow_ddlrepl.engines.postgres.catalog.inspect import SHAPE_SQL
+from airflow_ddlrepl.engines.postgres.catalog.installed import differences, installed, list_installed, mark_of
 from airflow_ddlrepl.engines.postgres.connection.errors import errors
 from airflow_ddlrepl.engines.postgres.connection.quoting import literal
 from airflow_ddlrepl.engines.postgres.connection.schema_owner import require_trusted
@@ -33,8 +34,13 @@ READING_RIGHTS = "reading_rights.sql"
 """What the other files take from everybody is given again here: it comes last."""
 _HELPER_FILES = ("statement_state.sql", "helper_schema.sql", "reading.sql", "messages.sql", READING_RIGHTS)
 _TRIGGER_FILES = (
-    "set_unlogged.sql", "statement_text.sql", "statement_begins.sql", "event_triggers.sql", READING_RIGHTS,
-)  # fmt: skip
+    "set_unlogged.sql",
+    "publication_changes.sql",
+    "statement_text.sql",
+    "statement_begins.sql",
+    "event_triggers.sql",
+    READING_RIGHTS,
+)
 TABLES = ("channel", "member", "signature", "fence", "message", "state_number")
 
 
@@ -58,7 +64,7 @@ def present(connection: Connection[Any]) -> Helper:
         return Helper(False)
     require_trusted(connection, TABLES, SourceError, "SRC-121")
     mark, readable, triggers = row
-    return Helper(True, mark == _mark(), bool(readable), triggers == EVENT_TRIGGERS)
+    return Helper(True, mark_of(mark) == _mark(), bool(readable), triggers == EVENT_TRIGGERS)
 
 
 def known_publication(connection: Connection[Any], channel: str) -> int | None:
@@ -77,20 +83,23 @@ def install(connection: Connection[Any], ddl: DdlCapture) -> list[str]:
     now = present(connection)
     wants_triggers = ddl is not DdlCapture.RELATIONS
     done: list[str] = []
-    if not now.is_current:
+    before = installed(connection)
+    is_intact = now.is_current and not differences(connection, before)
+    if not is_intact:
         try:
             with connection.transaction():
                 connection.execute("CREATE SCHEMA IF NOT EXISTS ddlrepl")
                 require_trusted(connection, TABLES, SourceError, "SRC-121")
                 connection.execute(_helper_sql().encode())
-                connection.execute(f"COMMENT ON SCHEMA ddlrepl IS {literal(_mark())}".encode())
+                list_installed(connection, _mark(), before)
         except errors().InsufficientPrivilege as error:
             raise _may_not(connection, error) from None
         done.append("helper schema ddlrepl")
-    if wants_triggers and not (now.is_current and now.has_triggers):
+    if wants_triggers and not (is_intact and now.has_triggers):
         try:
             with connection.transaction():
                 connection.execute(_triggers_sql().encode())
+                list_installed(connection, _mark())
         except errors().InsufficientPrivilege as error:
             if ddl is DdlCapture.TRIGGERS:
                 raise _may_not(connection, error) from None

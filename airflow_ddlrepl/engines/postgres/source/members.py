@@ -10,15 +10,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.config.sections.ignored_sessions import NO_SESSIONS, IgnoredSessions
+from airflow_ddlrepl.config.sections.policies import DdlCapture
 from airflow_ddlrepl.config.sections.scope import Scope
+from airflow_ddlrepl.engines.postgres.catalog.publication import published
 from airflow_ddlrepl.engines.postgres.connection.first_row import over
 from airflow_ddlrepl.engines.postgres.log import preconditions
 from airflow_ddlrepl.engines.postgres.source import helper_schema, membership, session_triggers
+from airflow_ddlrepl.engines.postgres.source.installation import installation, refused_statements
 from airflow_ddlrepl.engines.postgres.source.left_out import left_out
 from airflow_ddlrepl.engines.postgres.source.member_cause import CAUSE, Cause
 from airflow_ddlrepl.engines.postgres.source.open_transactions import settle
-from airflow_ddlrepl.engines.postgres.source.publication import published
 from airflow_ddlrepl.engines.source import LeftOut
+from airflow_ddlrepl.model.installation import Installation, Problem
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.rules.client import Client
 from airflow_ddlrepl.rules.decide import ChangeKind, decide
@@ -41,6 +44,15 @@ class PostgresMembership:
     publication: str
     scope: Scope
     sessions: IgnoredSessions = NO_SESSIONS
+    ddl: DdlCapture = DdlCapture.AUTO
+
+    def installation(self) -> Installation:
+        """Return what the channel has set up, as `installation.installation` does."""
+        return installation(self.connection, self.publication, self.ddl)
+
+    def refused_statements(self) -> list[Problem]:
+        """Return which of the application's own statements the server refuses, as `refused_statements` does."""
+        return refused_statements(self.connection, self.publication)
 
     def tend(self) -> dict[int, str]:
         """Add new tables and mend replica identities where no event trigger did; return what was done with each table.

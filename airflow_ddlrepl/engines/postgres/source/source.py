@@ -41,9 +41,10 @@ from airflow_ddlrepl.engines.postgres.source.messages import send, send_alone
 from airflow_ddlrepl.engines.postgres.source.privileges import missing_rights
 from airflow_ddlrepl.engines.postgres.source.writers import writers
 from airflow_ddlrepl.engines.postgres.sync_capture.sync_capture import PostgresSyncCaptures
-from airflow_ddlrepl.engines.source import Activation, LogWindow, Problem, Writer
+from airflow_ddlrepl.engines.source import Activation, LogWindow, Writer
 from airflow_ddlrepl.engines.source_catalog import RowSelection
 from airflow_ddlrepl.errors import SourceError
+from airflow_ddlrepl.model.installation import Problem
 from airflow_ddlrepl.model.lineage import Lineage
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.ports.work import Runner
@@ -124,7 +125,8 @@ class PostgresSource:
     @property
     def membership(self) -> PostgresMembership:
         """Return the membership: which tables are in the publication."""
-        return PostgresMembership(self.connection, self.channel, self.publication, self.scope, self.sessions)
+        known = (self.channel, self.publication, self.scope, self.sessions, self.ddl)
+        return PostgresMembership(self.connection, *known)
 
     @property
     def log(self) -> SlotLog:

@@ -1,0 +1,56 @@
+"""This module defines what a channel has set up at its source, as somebody may have changed it since."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A problem is something that the source lacks.
+
+    what: in words. fix: the statement that provides it.
+    """
+
+    what: str
+    fix: str
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedTable:
+    """A published table is one whose rows are in the log.
+
+    entry: another one once the table was taken out and put back. lacks: what the log does not have of it.
+    """
+
+    entry: str
+    lacks: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Feed:
+    """A feed is what the source writes of the channel's tables into its log.
+
+    version: another one once an option of it was changed, be it back. has_generated: the log has the values of stored
+    generated columns. tables: those whose rows are in the log, by id. is_recorded: the log has a record of the last
+    change of an option, and of all before it.
+    """
+
+    version: str
+    has_generated: bool = False
+    tables: Mapping[int, PublishedTable] = field(default_factory=dict)
+    is_recorded: bool = field(default=False, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Installation:
+    """An installation is what a channel has set up at its source, as it is now.
+
+    versions: of each object, by name: another one once somebody has changed the object, be it back. problems: what is
+    missing, switched off, or not as it was set up. feed: None: there is none.
+    """
+
+    versions: Mapping[str, str] = field(default_factory=dict)
+    problems: tuple[Problem, ...] = ()
+    feed: Feed | None = None
