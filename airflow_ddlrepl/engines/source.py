@@ -64,6 +64,7 @@ class LeftOut:
 
     since: a position of the log; None: not known.
     is_reloaded: no log can bring it, whatever anybody does but give it a key: it is loaded whole, again and again.
+    is_lost: it was in the stream, somebody has taken it out, and this role can't put it back.
     """
 
     table_id: int
@@ -71,6 +72,7 @@ class LeftOut:
     why: str
     since: Position | None = None
     is_reloaded: bool = False
+    is_lost: bool = False
 
     def __str__(self) -> str:
         return f"{self.why}{'' if self.since is None else f' (since {self.since})'}"

@@ -28,6 +28,7 @@ class IntegrateOperator(DdlReplSparkOperator):
     def finish(self, channel: Channel, context: Context) -> None:
         """Push the channel's status as an XCom, and send the events of its assets that have news.
 
+        Raises SourceError SRC-126 where a table has left the stream: its rows do not reach the targets.
         Airflow sends an event for each outlet of a task that succeeds; so assets without news are taken out of them.
         """
         from airflow_ddlrepl import flow
@@ -54,3 +55,5 @@ class IntegrateOperator(DdlReplSparkOperator):
                 self.log.info("%s of channel %s: there is news", kind, channel.name)
                 self.outlets.append(asset)
                 set_event_extra(context, asset, extra)
+        if lost := [one["table"] for one in found.status["left_out"] if one.get("is_lost")]:
+            raise flow.lost_error(lost)

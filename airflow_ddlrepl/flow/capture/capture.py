@@ -79,7 +79,8 @@ def capture(run: RunContext) -> Captured:
         counted = [(clients.capture, tally.functions)] if clients.capture is not None else []
         result = replace(result, functions=uses_by(clients, counted), steps=tally.steps)
     gap = found.gaps[-1] if found.is_gap_due else ""
-    return replace(result, left_out={str(one.name): str(one) for one in missing}, gap=gap)
+    lost = tuple(str(one.name) for one in missing if one.is_lost)
+    return replace(result, left_out={str(one.name): str(one) for one in missing}, gap=gap, lost=lost)
 
 
 def _advance(run: RunContext, low: Position) -> None:

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 
 from airflow_ddlrepl.config.sections.policies import ReplicaIdentity
 from airflow_ddlrepl.engines.source import LeftOut
+from airflow_ddlrepl.errors import SourceError
 from airflow_ddlrepl.flow.run.context import RunContext, log
+from airflow_ddlrepl.flow.run.results import Captured
 from airflow_ddlrepl.flow.streams.rows_in_log import require_rows_in_log
 from airflow_ddlrepl.model.table import Identity, Table
 from airflow_ddlrepl.rules.client import client_at
@@ -50,6 +52,23 @@ def why_not_in_the_log(run: RunContext, table: Table) -> str:
     if leaves and (table.identity is Identity.NOTHING or (table.identity is Identity.DEFAULT and is_keyless)):
         return "it had no usable replica identity"
     return ""
+
+
+def lost_error(names: Sequence[str]) -> SourceError:
+    """Return the error of a run whose capture found tables that have left the stream and that it can't put back."""
+    many = f"tables {', '.join(names)} are" if len(names) > 1 else f"table {names[0]} is"
+    return SourceError(
+        f"{many} no longer in the publication: their rows do not reach the targets, the other tables go on",
+        code="SRC-126",
+        hint="`ddlrepl activate` as the role that activated the channel puts them back; the next cycle loads them."
+        " Who may alter the publication has taken them out, or the source was put back",
+    )
+
+
+def require_in_stream(captured: Captured) -> None:
+    """Raise SourceError SRC-126 where the capture found tables that have left the stream and that it can't put back."""
+    if captured.lost:
+        raise lost_error(captured.lost)
 
 
 def warn_of_left_out(missing: Sequence[LeftOut]) -> None:

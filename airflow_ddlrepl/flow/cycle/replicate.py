@@ -5,6 +5,7 @@ from __future__ import annotations
 from airflow_ddlrepl.flow.apply.advance import adapt
 from airflow_ddlrepl.flow.apply.integrate import integrate
 from airflow_ddlrepl.flow.capture.capture import capture
+from airflow_ddlrepl.flow.capture.left_out import require_in_stream
 from airflow_ddlrepl.flow.cycle.run_clients import StreamsCycle, run_clients
 from airflow_ddlrepl.flow.refresh.refresh import is_waiting, refresh
 from airflow_ddlrepl.flow.run.context import RunContext, log
@@ -21,8 +22,8 @@ def replicate(run: RunContext, until: Until | None = None) -> Replicated | Strea
 
     until: the targets stop there, on a transaction's end; a table that waits for a refresh goes on waiting, for it
     would show what is later. Raises DdlReplError CTL-110 or CTL-111 when the source is not there yet, or a target
-    past it. Where a target waits for a person (ControlStop, CannotAdapt) or does not take what comes, all that need not
-    wait for it goes on; then the error is raised.
+    past it. Where a target waits for a person (ControlStop, CannotAdapt) or does not take what comes, or a table
+    has left the stream, all that need not wait for it goes on; then the error is raised.
     """
     if run.channel.streams is not None:
         if until is not None:
@@ -39,6 +40,8 @@ def replicate(run: RunContext, until: Until | None = None) -> Replicated | Strea
         refreshed = _refresh(run, high)
     with isolation.one():
         integrated = integrate(run, high)
+    with isolation.one():
+        require_in_stream(captured)
     isolation.end()
     if high is None and is_waiting(run):  # rows came that a target can't read
         return Replicated(captured, adapted, refreshed.and_then(refresh(run)), integrated.and_then(integrate(run)))

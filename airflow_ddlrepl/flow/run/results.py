@@ -48,7 +48,8 @@ class Captured(Printable):
     discarded: schema changes that are about no table of the channel, by kind; the server sends it no rows of others.
     left_out: the channel's tables whose rows the log does not bring, and why. functions: that a capture process has
     called. steps: of that process's work, each with the user who has done it. gap: between which positions records of
-    schema changes may be missing, and why; empty: none are.
+    schema changes may be missing, and why; empty: none are. lost: the tables that have left the stream and that the
+    capture could not put back.
     """
 
     low: Position
@@ -65,6 +66,7 @@ class Captured(Printable):
     functions: tuple[FunctionUse, ...] = ()
     steps: dict[str, str] = field(default_factory=dict)
     gap: str = ""
+    lost: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from airflow_ddlrepl.config.sections.policies import DdlCapture, ReplicaIdentity
 from airflow_ddlrepl.config.sections.scope import Scope
 from airflow_ddlrepl.engines.postgres.catalog.inspect import listed, with_partitions
 from airflow_ddlrepl.engines.postgres.catalog.server_facts import publishes_generated
+from airflow_ddlrepl.engines.postgres.connection.advisory_lock import PATIENCE, AdvisoryLock
 from airflow_ddlrepl.engines.postgres.connection.errors import errors
 from airflow_ddlrepl.engines.postgres.connection.first_row import over
 from airflow_ddlrepl.engines.postgres.connection.quoting import qualified, quote
@@ -41,7 +42,7 @@ _NAME_SESSIONS = "SELECT ddlrepl.name_sessions(%s, %s::bigint::oid)"
 Result = TypeVar("Result")
 _IDENTITY = "its replica identity or publication can't be set while it is locked by"
 _OURS = "publication and helper schema can't be removed while a schema change uses them, of"
-_ONE_AT_A_TIME = "SELECT pg_advisory_lock(hashtext('ddlrepl.activate'))"
+_ONE_AT_A_TIME = AdvisoryLock("ddlrepl.activate", "another activation has to end first", SourceError, "SRC-127")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,13 +69,11 @@ def activate(connection: Connection[Any], wanted: SourceSetup) -> Activation:
     """Set up the source: publication first, slot second.
 
     The slot must never be able to give rows from before the publication.
-    Raises SourceError SRC-101, SRC-105, SRC-107, SRC-109, SRC-110, SRC-111, SRC-112, SRC-113, SRC-122.
+    Raises SourceError SRC-101, SRC-105, SRC-107, SRC-109, SRC-110, SRC-111, SRC-112, SRC-113, SRC-122, SRC-127.
     """
     preconditions.require_server(over(connection))
     preconditions.require_replication(over(connection))
-    with connection.transaction():
-        connection.execute("SET LOCAL lock_timeout = 0")  # the activation of another channel may take its time
-        connection.execute(_ONE_AT_A_TIME)
+    _ONE_AT_A_TIME.take_for_session(connection, wanted.patience + PATIENCE)  # another channel's may take its time
     try:
         may_prepare = _may_prepare(connection, wanted)
         changes = _prepare(connection, wanted) if may_prepare else []

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _LEFT_OUT = f"""
 SELECT m.table_id::bigint, m.schema_name, m.table_name,
     CASE WHEN m.state = 'left out' THEN m.reason ELSE 'somebody has taken it out of the publication' END,
-    to_jsonb(m) ->> 'left_at', CASE WHEN m.state = 'left out' THEN {CAUSE} END
+    to_jsonb(m) ->> 'left_at', CASE WHEN m.state = 'left out' THEN {CAUSE} END, m.state <> 'left out'
 FROM ddlrepl.member m WHERE m.channel = %s AND (m.state = 'left out' OR {membership.IS_MISSING}) ORDER BY 2, 3
 """
 
@@ -40,11 +40,17 @@ WHERE c.relkind = 'r' AND c.relpersistence = 'u'
 
 def left_out(connection: Connection[Any], channel: str, scope: Scope) -> list[LeftOut]:
     """Return the channel's tables whose rows are not in the log, by name."""
+    rows = connection.execute(_LEFT_OUT.encode(), [channel], prepare=True)
     known = [
         LeftOut(
-            int(i), TableName(schema, name), why, Position.parse(since) if since else None, cause == Cause.GENERATED
+            int(i),
+            TableName(schema, name),
+            why,
+            Position.parse(since) if since else None,
+            cause == Cause.GENERATED,
+            is_lost,
         )
-        for i, schema, name, why, since, cause in connection.execute(_LEFT_OUT.encode(), [channel], prepare=True)
+        for i, schema, name, why, since, cause, is_lost in rows
     ]
     new = [
         LeftOut(int(i), TableName(schema, table), UNLOGGED)

@@ -118,11 +118,18 @@ LANGUAGE sql
     RETURNING id
 $shape$;
 
--- Runs a statement about our triggers: event triggers of a captured log see by this function that it is nobody's DDL.
+-- Runs a statement about our triggers, which is nobody's DDL, so that the event triggers of a captured log do not see it.
 CREATE OR REPLACE FUNCTION ddlrepl.sync_capture_run(statement text) RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-    EXECUTE statement;
+    IF has_function_privilege(to_regprocedure('ddlrepl.begin_own()'), 'EXECUTE')
+        AND has_function_privilege(to_regprocedure('ddlrepl.end_own()'), 'EXECUTE') THEN
+        PERFORM ddlrepl.begin_own();
+        EXECUTE statement;
+        PERFORM ddlrepl.end_own();
+    ELSE
+        EXECUTE statement;
+    END IF;
 END
 $$;
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.engines.postgres.catalog.inspect import SHAPE_SQL
+from airflow_ddlrepl.engines.postgres.connection.advisory_lock import AdvisoryLock
 from airflow_ddlrepl.engines.postgres.connection.errors import errors
 from airflow_ddlrepl.engines.postgres.connection.quoting import literal, qualified, quote
 from airflow_ddlrepl.engines.postgres.connection.schema_owner import require_trusted
@@ -35,6 +36,7 @@ TABLES = ("captured_lcrs", "captured_windows", "captured_shapes")
 LOCK_TIMEOUT = "5s"
 CODES = {"/*tag_changed*/": "RUL-153", "/*no_lcr*/": "RUL-154"}
 """The codes of errors that our functions raise at the source, by their places in the SQL."""
+_INSTALLING = AdvisoryLock("ddlrepl.sync_capture", "the tables of captures can't be made", SourceError, "SRC-127")
 _IS_CURRENT = "SELECT obj_description(to_regclass('ddlrepl.captured_lcrs'), 'pg_class') = %s"
 _FUNCTION = """
 SELECT p.prosrc FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace
@@ -114,7 +116,7 @@ def install(connection: Connection[Any]) -> bool:
         require_trusted(connection, TABLES, SourceError, "SRC-121")
         return False
     with connection.transaction():
-        connection.execute("SELECT pg_advisory_xact_lock(hashtext('ddlrepl.sync_capture'))")
+        _INSTALLING.take(connection)
         connection.execute("CREATE SCHEMA IF NOT EXISTS ddlrepl")
         require_trusted(connection, TABLES, SourceError, "SRC-121")
         connection.execute(_shared_sql().encode())

@@ -8,6 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from airflow_ddlrepl.engines.postgres.connection.advisory_lock import AdvisoryLock
+from airflow_ddlrepl.errors import TargetError
+
+PREPARING = AdvisoryLock("ddlrepl.prepare", "our tables at the target can't be made", TargetError, "TGT-109")
 _IS_THERE = """
 SELECT EXISTS (SELECT FROM pg_attribute WHERE attrelid = to_regclass(%s) AND attname = %s AND NOT attisdropped)
 """
@@ -32,7 +36,7 @@ class ChannelTable:
     def ensure(self, cursor: Any) -> None:
         """Create the table in the open transaction where it is missing."""
         if not self.is_there(cursor.connection):
-            cursor.execute("SELECT pg_advisory_xact_lock(hashtext('ddlrepl.prepare'))")
+            PREPARING.take(cursor)
             cursor.execute(self.create.encode())
 
     def forget_gone(self, cursor: Any, channel: str) -> None:

@@ -22,6 +22,7 @@ from airflow_ddlrepl.engines.postgres.target import (
     rewind_area,
     tracked_sequences,
 )
+from airflow_ddlrepl.engines.postgres.target.channel_table import PREPARING
 from airflow_ddlrepl.engines.target_state import WAITING, TargetPosition, TargetState, forgotten
 from airflow_ddlrepl.errors import Fenced, TargetError
 from airflow_ddlrepl.model.names import TableName
@@ -77,13 +78,14 @@ _known: WeakKeyDictionary[Connection[Any], dict[tuple[str, str], TableState]] = 
 def create(connection: Connection[Any]) -> None:
     """Create our schema at the target, with its tables, where they do not exist.
 
-    Raises TargetError TGT-102 without the right to, TGT-104 when somebody else has made the schema.
+    Raises TargetError TGT-102 without the right to, TGT-104 when somebody else has made the schema, TGT-109 where
+    somebody keeps others from it.
     """
     import psycopg
 
     try:
         with connection.transaction():
-            connection.execute("SELECT pg_advisory_xact_lock(hashtext('ddlrepl.prepare'))")
+            PREPARING.take(connection)
             connection.execute("CREATE SCHEMA IF NOT EXISTS ddlrepl")
             require_trusted(connection, TABLES, TargetError, "TGT-104")
             own = (outbox, tracked_sequences, discarded_rows, conflict_counts, load_marks, rewind_area)
