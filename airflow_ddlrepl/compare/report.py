@@ -91,7 +91,8 @@ class Comparison:
     """A comparison is the result for all tables of one target, or of several.
 
     left_out: tables that were not compared, for their rows are not in the stream, and why.
-    repaired: tables that differed, and were refreshed row by row before this was found. sequences: what a target's
+    repaired: tables that differed, were refreshed row by row, and differ no more. unrepaired: those that still differ
+    after that. sequences: what a target's
     sequences lack, in words.
     """
 
@@ -99,6 +100,7 @@ class Comparison:
     seconds: float = 0.0
     left_out: Mapping[str, str] = field(default_factory=dict)
     repaired: tuple[str, ...] = ()
+    unrepaired: tuple[str, ...] = ()
     sequences: tuple[str, ...] = ()
 
     @property
@@ -130,6 +132,7 @@ class Comparison:
             "left_out": dict(self.left_out),
             "discarded": self.discarded,
             "repaired": list(self.repaired),
+            "unrepaired": list(self.unrepaired),
             "sequences": list(self.sequences),
             "seconds": self.seconds,
         }
@@ -143,10 +146,17 @@ class Comparison:
         lines += self.lines()
         lines += [f"{name} is left out and was not compared: {why}" for name, why in self.left_out.items()]
         lines += [f"{name} was repaired" for name in self.repaired]
+        lines += [f"{name} still differs after the repair: {_HELP}" for name in self.unrepaired]
         rows = sum(t.source_rows for t in self.tables)
         total = f"{len(self.tables)} tables, {rows} rows, {self.differences} differences"
         total += f", {len(self.left_out)} not compared" if self.left_out else ""
         return "\n".join([*lines, total + (f", {self.discarded} rows discarded" if self.discarded else "")])
+
+
+_HELP = (
+    "rows that came meanwhile differ until the next cycle; columns that the target computes by itself differ for good,"
+    " until the source's expression or the target's collation changes"
+)
 
 
 def _cells(table: TableReport) -> tuple[str, ...]:

@@ -21,6 +21,7 @@ PLAIN_TYPES = [
     DataType("character varying(12)", "pg_catalog", "varchar", oid=1043, typmod=16),
     DataType("numeric(6,2)", "pg_catalog", "numeric", oid=1700, typmod=(6 << 16 | 2) + 4),
 ]
+BOUNDS = ("DEFAULT", "FOR VALUES IN (1)")
 
 
 @st.composite
@@ -55,7 +56,7 @@ def tables(draw: st.DrawFn, table_id: int = 1) -> Table:
         key=replace(key, is_primary=False) if key and second_key else key,  # a table has one primary key
         identity=draw(st.sampled_from(Identity)),
         unlogged=draw(st.booleans()),
-        partition=draw(st.sampled_from([None, *(Partition(9, TableName("public", "m"), b) for b in ("DEFAULT", "b"))])),
+        partition=draw(st.sampled_from([None, *(Partition(9, TableName("public", "m"), b) for b in BOUNDS)])),
         types=tuple(types),
         second_key=second_key,
     )

@@ -32,13 +32,15 @@ from airflow_ddlrepl.adapt.plan.verdicts import (
 from airflow_ddlrepl.adapt.plan_model import Step, StepKind, TablePlan
 from airflow_ddlrepl.adapt.policy import Policy
 from airflow_ddlrepl.adapt.shape.partitions import joined
-from airflow_ddlrepl.adapt.shape.target_shape import Note, become_text, hides_values, hold
+from airflow_ddlrepl.adapt.shape.source_expressions import require_texts
+from airflow_ddlrepl.adapt.shape.target_shape import Note, TakeNote, become_text, hides_values, hold
 from airflow_ddlrepl.adapt.shape.wanted_shape import want
 from airflow_ddlrepl.adapt.target_facts import Renderer, TargetFacts
 from airflow_ddlrepl.config.sections.table_mapping import names_in
 from airflow_ddlrepl.ddl.base.change import SchemaChange
 from airflow_ddlrepl.ddl.diff import diff
 from airflow_ddlrepl.ddl.sql.statement import NOTHING_KNOWN, Evidence
+from airflow_ddlrepl.ddl.tables.create_table import CreateTable
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.model.change import EventKind
 from airflow_ddlrepl.model.table import Column, Table
@@ -107,6 +109,10 @@ def _by_shapes(
     if new is None:
         assert old is not None
         return dropped(old, evidence, policy, facts, render)
+    try:
+        require_texts(new, facts.server_version)
+    except Unsupported as refusal:
+        return _unusable(old, new, evidence, facts, refusal)
     if old is not None and context.former is not None:
         return made_anew(old, new, evidence, (context.former, policy), facts, render)
     if old is None or old.id != new.id:
@@ -115,14 +121,34 @@ def _by_shapes(
     return _altered(old, new, evidence, policy, facts, render, context)
 
 
+def _unusable(
+    old: Table | None, new: Table, evidence: Evidence, facts: TargetFacts, refusal: Unsupported
+) -> TablePlan:
+    """Return the plan for a table whose texts can't go into SQL at any target: it stays as it is."""
+    return TablePlan(
+        name=new.name,
+        target=facts.name_after or new.name,
+        changes=tuple(map(str, diff(old, new, facts.type_system))) if old is not None else (str(CreateTable(new)),),
+        evidence=evidence.lines(),
+        steps=(Step(StepKind.REFUSE, refusal.message, code=refusal.code, hint=refusal.hint),),
+        hazards=(),
+        shape=old,
+    )
+
+
 def _is_new_partition(old: Table | None, new: Table | None, facts: TargetFacts) -> bool:
     """Is this a new partition of a replicated table? It is made in any case, for its rows are that table's."""
     return old is None and new is not None and new.partition is not None and facts.has_parent
 
 
-def target_shape(table: Table, *, facts: TargetFacts) -> Table:
-    """Return the shape a target holds for a source table: what a refresh creates. Name: facts.name_after."""
-    return hold(table, facts.name_after, facts)
+def target_shape(table: Table, *, facts: TargetFacts, note: TakeNote = lambda one: None) -> Table:
+    """Return the shape a target holds for a source table: what a refresh creates. Name: facts.name_after.
+
+    note: is called with what is left out.
+    Raises Unsupported ADP-190 or ADP-191 where it can't have the table whatever is left out of it.
+    """
+    require_texts(table, facts.server_version)
+    return hold(table, facts.name_after, facts, note)
 
 
 def _altered(
@@ -139,7 +165,7 @@ def _altered(
     known: list[Note] = []
     held = hold(new, facts.name_after, facts, notes.append)
     was = hold(before, facts.name_before, facts, known.append)
-    table_state = hold(old, facts.name_before, facts)
+    table_state = _computing(hold(old, facts.name_before, facts), old)
     found = diff(was, held, types)
     wanted = want(table_state, held, policy, types)
     if _is_attached(table_state, wanted):
@@ -180,6 +206,15 @@ def _altered(
         shape=old if refusals else wanted,
         until_refresh=reached if _waits(steps) else None,
     )
+
+
+def _computing(table_state: Table, old: Table) -> Table:
+    """Return the shape of a target's table with what its columns compute there now, though no new table would."""
+    known = {column.id: column for column in old.columns}
+    columns = tuple(
+        replace(c, generated=known[c.id].generated, default=known[c.id].default) for c in table_state.columns
+    )
+    return table_state.with_(columns=columns)
 
 
 def _is_attached(table_state: Table, wanted: Table) -> bool:

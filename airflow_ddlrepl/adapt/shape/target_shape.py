@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+from airflow_ddlrepl.adapt.shape.source_expressions import OLDEST, Evaluable
 from airflow_ddlrepl.adapt.target_facts import TargetFacts
 from airflow_ddlrepl.ddl.sql.expression import Standing, table_state
+from airflow_ddlrepl.ddl.sql.expressions.allowed import Use
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Key, Partition, Table
 from airflow_ddlrepl.model.types import DataType, TypeDefinition, TypeKind
@@ -16,10 +18,14 @@ NOT_VALID = " NOT VALID"
 
 
 class Note(NamedTuple):
-    """A note says, for people, what the target's shape leaves out of a table. is_left: it stays at the source only."""
+    """A note says, for people, what the target's shape leaves out of a table.
+
+    is_left: it stays at the source only. is_told: loads tell of it, too; not of what follows at the end of a cycle.
+    """
 
     text: str
     is_left: bool = False
+    is_told: bool = True
 
 
 TakeNote = Callable[[Note], None]
@@ -29,10 +35,11 @@ def hold(table: Table, name: TableName | None, facts: TargetFacts, note: TakeNot
     """Return the target's shape of a source table; of a target's shape, itself. note: is called with what is left out.
 
     Defaults that draw from sequences stay behind (they follow at the end of a cycle), and those that call the user's
-    functions, and checks of a domain that are not valid for all its values; an identity column lets values in, types
+    functions or what no target runs for its source, and checks of a domain that are not valid for all its values; an
+    identity column lets values in, types
     of extensions that the target lacks become text, a partition without a replicated parent is a table of its own.
     """
-    known = _known(table)
+    known = Evaluable(table, facts.server_version)
     partition = _partition(table.partition, facts)
     types = _types(table.types, known, note)
     held = _with_named_keys(table, facts).with_(name=name or table.name, partition=partition, types=types)
@@ -41,23 +48,17 @@ def hold(table: Table, name: TableName | None, facts: TargetFacts, note: TakeNot
     return held.with_(columns=columns, types=held.types if used else ())
 
 
-def valued(table: Table) -> tuple[Column, ...]:
-    """Return the columns of a source's table whose values a target stores; it computes the others."""
-    known = _known(table)
-    return tuple(c for c in table.columns if not c.generated or not _is_computable(c, known))
+def valued(table: Table, version: int | None = None) -> tuple[Column, ...]:
+    """Return the columns of a source's table whose values a target stores; it computes the others.
+
+    version: the target's major version; None: those that any target may store.
+    """
+    known = Evaluable(table, version or OLDEST)
+    return tuple(c for c in table.columns if not c.generated or known.why_not(c.default or "", Use.GENERATED))
 
 
-def _known(table: Table) -> set[tuple[str, str]]:
-    """Return the user-defined types that come with the table."""
-    return {(t.schema, t.name) for t in table.types}
-
-
-def _is_computable(column: Column, known: set[tuple[str, str]]) -> bool:
-    return table_state(column.default or "", known) is Standing.PLAIN
-
-
-def _column(column: Column, table: Table, known: set[tuple[str, str]], facts: TargetFacts, note: TakeNote) -> Column:
-    column = _typed(column, known, facts)
+def _column(column: Column, table: Table, known: Evaluable, facts: TargetFacts, note: TakeNote) -> Column:
+    column = _typed(column, known.types, facts)
     if column.generated:
         return _generated(column, known, facts, note)
     if column.identity:
@@ -65,15 +66,16 @@ def _column(column: Column, table: Table, known: set[tuple[str, str]], facts: Ta
         return replace(column, identity="" if inherited else "by default")
     if column.default is None:
         return column
-    found = table_state(column.default, known)
-    if found is Standing.PLAIN:
+    draws = table_state(column.default, known.types) is Standing.SEQUENCE
+    why = str(Standing.SEQUENCE) if draws else known.why_not(column.default, Use.DEFAULT)
+    if not why:
         return column
-    where = "follows with `db_sequence` alone" if found is Standing.SEQUENCE else "stays at the source"
-    note(Note(f"column {column.name}: the default {column.default} {found}; it {where}", is_left=True))
+    where = "follows with `db_sequence` alone" if draws else "stays at the source"
+    note(Note(f"column {column.name}: the default {column.default} {why}; it {where}", True, is_told=not draws))
     return replace(column, default=None)
 
 
-def _typed(column: Column, known: set[tuple[str, str]], facts: TargetFacts) -> Column:
+def _typed(column: Column, known: Collection[tuple[str, str]], facts: TargetFacts) -> Column:
     of = column.type
     if facts.type_system.has(of) or of.extension in facts.extensions or (of.schema, of.name) in known:
         return column
@@ -98,9 +100,10 @@ def _why_text(of: DataType) -> str:
     return f"its type {of.text} can't be created at the target"
 
 
-def _generated(column: Column, known: set[tuple[str, str]], facts: TargetFacts, note: TakeNote) -> Column:
-    if not _is_computable(column, known):
-        note(Note(f"column {column.name}: the target keeps the values, not the expression {column.default}"))
+def _generated(column: Column, known: Evaluable, facts: TargetFacts, note: TakeNote) -> Column:
+    if why := known.why_not(column.default or "", Use.GENERATED):
+        kept = f"column {column.name}: the target keeps the values, not the expression {column.default}: it {why}"
+        note(Note(kept))
         return replace(column, generated="", default=None)
     if column.generated == "virtual" and facts.server_version < 18:
         return replace(column, generated="stored")
@@ -126,21 +129,19 @@ def _partition(partition: Partition | None, facts: TargetFacts) -> Partition | N
     return replace(partition, of_name=facts.parent or present_parent or partition.of_name)
 
 
-def _types(
-    types: tuple[TypeDefinition, ...], known: set[tuple[str, str]], note: TakeNote
-) -> tuple[TypeDefinition, ...]:
+def _types(types: tuple[TypeDefinition, ...], known: Evaluable, note: TakeNote) -> tuple[TypeDefinition, ...]:
     return tuple(_domain(t, known, note) if t.kind is TypeKind.DOMAIN else t for t in types)
 
 
-def _domain(of: TypeDefinition, known: set[tuple[str, str]], note: TakeNote) -> TypeDefinition:
+def _domain(of: TypeDefinition, known: Evaluable, note: TakeNote) -> TypeDefinition:
     checks = tuple(c for c in of.constraints if not c[1].endswith(NOT_VALID))  # rows that stand may break the others
-    plain = tuple(c for c in checks if table_state(c[1], known) is Standing.PLAIN)
-    for constraint in checks:
-        if constraint not in plain:
-            why = f"domain {of.name}: the check {constraint[0]} uses user-defined functions; it is not replicated"
-            note(Note(why, is_left=True))
-    default = of.default if of.default and table_state(of.default, known) is Standing.PLAIN else None
-    return replace(of, constraints=plain, default=default)
+    left = {name: why for name, text in checks if (why := known.why_not(text, Use.CHECK))}
+    for name, why in left.items():
+        note(Note(f"domain {of.name}: the check {name} {why}; it is not replicated", is_left=True))
+    if of.default and (why := known.why_not(of.default, Use.DEFAULT)):
+        note(Note(f"domain {of.name}: the default {of.default} {why}; it stays at the source", is_left=True))
+        of = replace(of, default=None)
+    return replace(of, constraints=tuple(c for c in checks if c[0] not in left))
 
 
 def hides_values(table: Table, held: Table, facts: TargetFacts) -> tuple[Column, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from enum import StrEnum
 
+from airflow_ddlrepl.ddl.sql.expressions.allowed import NEWEST, Use, why_not
 from airflow_ddlrepl.ddl.sql.lexer import Kind, Token, tokens
 
 _NAMING = frozenset({"nextval", "currval", "setval"})
@@ -88,4 +89,5 @@ def follows_sequences(expression: str, named: int, types: Collection[tuple[str, 
     """
     words = list(tokens(expression))
     calls = sum(w.kind is Kind.WORD and w.text in _NAMING and _opens(words, i + 1) for i, w in enumerate(words))
-    return calls == named and not any(_is_foreign(words, i, types) for i in range(len(words)))
+    foreign = any(_is_foreign(words, i, types) for i in range(len(words)))
+    return calls == named and not foreign and not why_not(expression, Use.DEFAULT, NEWEST, types)

@@ -88,7 +88,13 @@ def repair(run: RunContext, patterns: Sequence[str] = ()) -> Comparison:
     if found.sequences or not patterns:
         _repair_sequences(run)
     again = compare(run, patterns)
-    return replace(again, repaired=tuple(map(str, unlike)), seconds=round(found.seconds + again.seconds, 2))
+    still = {table.table for table in again.tables if table.differences}
+    return replace(
+        again,
+        repaired=tuple(str(name) for name in unlike if name not in still),
+        unrepaired=tuple(str(name) for name in unlike if name in still),
+        seconds=round(found.seconds + again.seconds, 2),
+    )
 
 
 def _sequences(run: RunContext) -> Iterator[str]:

@@ -18,6 +18,7 @@ from airflow_ddlrepl.errors import ConfigError, TrailError, Unreachable
 from airflow_ddlrepl.flow.admin.apply_status import apply_lines, apply_states
 from airflow_ddlrepl.flow.admin.disabled_clients import disabled_clients
 from airflow_ddlrepl.flow.admin.discarded import conflict_counts, discarded_counts
+from airflow_ddlrepl.flow.admin.left_at_source import left_at_source
 from airflow_ddlrepl.flow.admin.may_differ import may_differ
 from airflow_ddlrepl.flow.admin.source_status import source_lines, source_status
 from airflow_ddlrepl.flow.admin.trail_status import trail_status
@@ -134,6 +135,7 @@ class Status:
             for table in found["tables"]:
                 lines.append(f"  {table['table']:<{width}}  revision {_number(table)}  {_state(table)}")
                 lines += [f"    may differ {why}" for why in table["may_differ"]]
+                lines += [f"    without {why}" for why in table["left_at_source"]]
                 if table["discarded"]:
                     lines.append(f"    {table['discarded']} rows are discarded: ddlrepl errors")
                 lines += [f"    conflicts: {count} x {what}" for what, count in table["conflicts"].items()]
@@ -260,13 +262,15 @@ def _target(
         return {**_AWAY, "unreachable": error.message}
     latest = context.repository.latest_revisions(name)
     here = (context, target.name)
+    lacks = (may_differ(*here), discarded_counts(*here), conflict_counts(*here))
+    without = left_at_source(*here, found.table_states.values())
     return {
         **_AWAY,
         "position": str(found.lsn),
         "lag_bytes": context.positions.distance(found.lsn, end),
         "lag_seconds": lag(found.lsn),
         "tables": [
-            *_tables(found, latest, (may_differ(*here), discarded_counts(*here), conflict_counts(*here)), aside),
+            *_tables(found, latest, lacks, without, aside),
             *_not_there(context.channel, target, found, aside),
         ],
     }
@@ -276,12 +280,13 @@ def _tables(
     found: TargetState,
     latest: dict[int, Revision],
     lacks: tuple[Mapping[int, Sequence[str]], Mapping[int, int], Mapping[int, Mapping[str, int]]],
+    without: Mapping[int, Sequence[str]],
     missing: Sequence[LeftOut],
 ) -> list[dict[str, Any]]:
     """Return the status of each table at a target.
 
-    lacks: why rows may differ, how many are discarded, and how conflicts were decided, by table. missing: tables that
-    are not in the stream; whatever the target has of them, they are not live.
+    lacks: why rows may differ, how many are discarded, and how conflicts were decided, by table. without: what stays at
+    the source. missing: tables that are not in the stream; whatever the target has of them, they are not live.
     """
     aside = {one.table_id: _left_out(one) for one in missing}
     differs, discarded, conflicts = lacks
@@ -292,6 +297,7 @@ def _tables(
             "state": table_state.state.value,
             "revision": latest[number].number if number in latest else None,
             "may_differ": list(differs.get(number, ())),
+            "left_at_source": list(without.get(number, ())),
             "discarded": discarded.get(number, 0),
             "conflicts": dict(conflicts.get(number, {})),
             **_reason(table_state),
@@ -317,6 +323,7 @@ def _not_there(
             "table_id": one.table_id,
             "revision": None,
             "may_differ": [],
+            "left_at_source": [],
             "discarded": 0,
             "conflicts": {},
             **_left_out(one),

@@ -157,7 +157,7 @@ def _refresh_target(context: RunContext, target: str, saved: _Saved, asked: Mapp
             tables = TableLoader(context, target, loader, rows, states, options=options, refused=refused)
             done = tables.run()
             _store_reasons(context, target, now, refused)
-            return done, list(refused.values()), tables.warnings
+            return done, list(refused.values()), [*shapes.told, *tables.warnings]
 
 
 def _store_reasons(context: RunContext, target: str, now: TargetState, refused: Mapping[int, DdlReplError]) -> None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from airflow_ddlrepl.adapt.plan.plan import target_shape
 from airflow_ddlrepl.adapt.policy import policy_at
 from airflow_ddlrepl.adapt.shape.partitions import joined
-from airflow_ddlrepl.adapt.shape.target_shape import become_text
+from airflow_ddlrepl.adapt.shape.target_shape import Note, become_text
 from airflow_ddlrepl.adapt.shape.wanted_shape import want
 from airflow_ddlrepl.adapt.target_facts import TargetFacts
 from airflow_ddlrepl.config.condition.expression import Part
@@ -149,7 +149,7 @@ class ShapesAtTarget:
     """This value computes the shapes of tables at a target once they are loaded there.
 
     facts: the server there. table_states: the channel's tables there now. tables: those that are loaded together,
-    under `snapshot`.
+    under `snapshot`. told: takes what the target can't have of the tables.
     """
 
     context: RunContext
@@ -158,6 +158,7 @@ class ShapesAtTarget:
     table_states: Mapping[int, TableState]
     tables: Sequence[Table]
     snapshot: Visibility
+    told: dict[str, None] = field(default_factory=dict)
 
     def after(self, table: Table) -> TableState:
         """Return the state of a table at the target after it was loaded."""
@@ -173,9 +174,12 @@ class ShapesAtTarget:
             has_parent=parent is not None or table.partition is None,
         )
         seen = seen_at(channel, self.into, table)
-        held = target_shape(seen, facts=facts)
-        for why in become_text(seen, held, facts):
-            log.warning("%s", why)
+        notes: list[Note] = []
+        held = target_shape(seen, facts=facts, note=notes.append)
+        for why in (*become_text(seen, held, facts), *(f"{table.name}: {n.text}" for n in notes if n.is_told)):
+            if why not in self.told:
+                log.warning("%s", why)
+            self.told[why] = None
         policy = policy_at(channel, self.into, table.name)
         shape = want(self.table_states[table.id].shape, held, policy, facts.type_system)
         if parent is not None and all(parent.table_id != one.id for one in self.tables):

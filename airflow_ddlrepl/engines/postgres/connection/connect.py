@@ -14,9 +14,8 @@ from airflow_ddlrepl.engines.postgres.connection.quoting import literal
 from airflow_ddlrepl.engines.postgres.connection.settings import (
     ARROWS_ENCODING,
     NO_TIMEOUTS,
-    SAFE_ARRAYS,
-    SAFE_DATES,
     SAFE_PATH,
+    SESSION,
     TIMEOUTS,
 )
 from airflow_ddlrepl.errors import ConfigError, Unreachable
@@ -100,7 +99,10 @@ def _settle(opened: Connection[Any], application_name: str) -> None:
     timeouts = TIMEOUTS if opened.info.server_version >= 170000 else TIMEOUTS[:-1]
     named = f"SET application_name = {literal(application_name)}"
     settings = (named, f"SET lock_timeout = '{LOCK_TIMEOUT}'", *(f"SET {name} = 0" for name in timeouts))
-    opened.execute("; ".join([SAFE_PATH, SAFE_ARRAYS, SAFE_DATES, *settings]).encode())
+    opened.execute("; ".join([SAFE_PATH, *_PINNED, *settings]).encode())
+
+
+_PINNED = tuple(f"SET {name} = {literal(value).strip()}" for name, value in SESSION.items())
 
 
 def arrow_connection(dsn: str) -> Any:
@@ -133,8 +135,8 @@ def _with_safe_settings(dsn: str) -> Any:
             raise
     opened = dbapi.connect(dsn, _BUILT_IN_TYPES, autocommit=True)  # a connection pooler that knows no options
     with opened.cursor() as cursor:
-        cursor.execute(SAFE_PATH)
-        cursor.execute(SAFE_ARRAYS)
+        for command in (SAFE_PATH, *_PINNED):
+            cursor.execute(command)
     return opened
 
 
@@ -142,7 +144,8 @@ def _asking_for_them(dsn: str) -> str:
     from psycopg.conninfo import make_conninfo
 
     parts = {"connect_timeout": str(CONNECT_SECONDS), **_KEEPALIVE, **parameters(dsn)}
-    options = f"{parts.get('options', '')} -c search_path=pg_catalog,pg_temp -c array_nulls=on".strip()
+    pinned = "-c search_path=pg_catalog,pg_temp -c array_nulls=on -c standard_conforming_strings=on -c row_security=off"
+    options = f"{parts.get('options', '')} {pinned}".strip()
     return make_conninfo("", **{**parts, "options": options})
 
 

@@ -13,8 +13,6 @@ SCHEMA = "ddlrepl"
 """This schema has all objects of ours, at a source and at a target."""
 
 SAFE_PATH = "SET search_path = pg_catalog, pg_temp"
-SAFE_ARRAYS = "SET array_nulls = on"  # else a NULL in an array that is sent as text becomes the word
-SAFE_DATES = "SET datestyle = 'ISO, YMD'"  # the driver reads no other
 ARROWS_ENCODING = "SET client_encoding = 'UTF8'"  # without it the Arrow driver takes the database's for it
 
 # What a role or a database says for the sessions of applications: ours wait for each other, and for long statements.
@@ -31,6 +29,22 @@ NO_TIMEOUTS = (
     f" WHERE name IN {TIMEOUTS}"
 )
 
+READING: Mapping[str, str] = {
+    "standard_conforming_strings": "on",
+    "backslash_quote": "safe_encoding",
+    "transform_null_equals": "off",
+    "array_nulls": "on",  # else a NULL in an array that is sent as text becomes the word
+    "quote_all_identifiers": "off",
+    "timezone_abbreviations": "Default",
+    "xmlbinary": "base64",
+    "row_security": "off",  # else rows that a policy hides are left without a word
+    "gin_fuzzy_search_limit": "0",
+    "exit_on_error": "off",
+    "default_transaction_isolation": "read committed",
+    "default_transaction_deferrable": "off",
+}
+"""These settings decide how a statement of ours is read, and which rows it is about."""
+
 VALUES: Mapping[str, str] = {
     "datestyle": "ISO, YMD",
     "intervalstyle": "postgres",
@@ -41,6 +55,9 @@ VALUES: Mapping[str, str] = {
     "xmloption": "content",
 }
 """These settings decide how a value is written as text, and read back."""
+
+SESSION: Mapping[str, str] = {**READING, **VALUES}
+"""These settings are for every session of ours, whatever its role, its database or its server says."""
 
 ROWS: Mapping[str, str] = {**VALUES, "array_nulls": "on", "row_security": "off", "search_path": "pg_catalog"}
 """These settings are for a session that copies or compares rows."""
@@ -66,6 +83,8 @@ SHAPES: Mapping[str, str] = {
     "extra_float_digits": VALUES["extra_float_digits"],
     "bytea_output": VALUES["bytea_output"],
     "quote_all_identifiers": "off",
+    "standard_conforming_strings": "on",
+    "lc_monetary": VALUES["lc_monetary"],
     "jit": "off",
     "plan_cache_mode": "force_generic_plan",
 }

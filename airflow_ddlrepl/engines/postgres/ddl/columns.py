@@ -13,6 +13,7 @@ from airflow_ddlrepl.ddl.columns.drop_column import DropColumn
 from airflow_ddlrepl.ddl.columns.fill_column import FillColumn
 from airflow_ddlrepl.ddl.columns.rename_column import RenameColumn
 from airflow_ddlrepl.engines.postgres.connection.quoting import literal, qualified, quote
+from airflow_ddlrepl.engines.postgres.ddl import source_texts as texts
 from airflow_ddlrepl.engines.postgres.types.as_written import read_as, written
 from airflow_ddlrepl.model.table import Column, Table
 
@@ -33,7 +34,7 @@ def add_column(change: AddColumn, before: Table) -> list[str]:
     if column.missing is not None:
         fill = _value(column.missing, column)
         if column.default in (fill, column.missing):
-            return [f"{add} DEFAULT {column.default}{mandatory}"]
+            return [f"{add}{_default(column)}{mandatory}"]
         return [f"{add} DEFAULT {fill}{mandatory}", set_default(before, column.name, column.default)]
     if column.default is None or column.generated or not column.nullable or before.is_partitioned:
         return [f"{add}{mandatory}{_default(column)}"]
@@ -53,15 +54,15 @@ def rename_column(change: RenameColumn, before: Table) -> list[str]:
 def change_type(change: ChangeType, before: Table) -> list[str]:
     """Return the SQL that gives a column another type."""
     name = quote(before.column(change.id).name)
-    collate = f" COLLATE {change.collation}" if change.collation else ""
+    to = texts.type_text(change.type.text)
     using = {
         Using.ASSIGN: "",
-        Using.EXPLICIT: f" USING {name}::{change.type.text}",
-        Using.BY_TEXT: f" USING {name}::text::{change.type.text}",
+        Using.EXPLICIT: f" USING {name}::{to}",
+        Using.BY_TEXT: f" USING {name}::text::{to}",
         Using.AS_WRITTEN: f" USING {read_as(written(name), change.type)}",
-        Using.EMPTY: f" USING NULL::{change.type.text}",
+        Using.EMPTY: f" USING NULL::{to}",
     }[change.using]
-    return [f"{_alter(before)} ALTER COLUMN {name} TYPE {change.type.text}{collate}{using}"]
+    return [f"{_alter(before)} ALTER COLUMN {name} TYPE {to}{_collate(change.collation)}{using}"]
 
 
 def change_nullability(change: ChangeNullability, before: Table) -> list[str]:
@@ -80,7 +81,7 @@ def set_default(table: Table, column: str, default: str | None) -> str:
 
     default: None: the column has none.
     """
-    end = "DROP DEFAULT" if default is None else f"SET DEFAULT {default}"
+    end = "DROP DEFAULT" if default is None else f"SET DEFAULT {texts.default_text(default)}"
     return f"{_alter(table)} ALTER COLUMN {quote(column)} {end}"
 
 
@@ -89,8 +90,8 @@ def change_identity(change: ChangeIdentity, before: Table) -> list[str]:
     if not change.new:
         return [f"{_column(before, change.id)} DROP IDENTITY IF EXISTS"]
     if change.old:
-        return [f"{_column(before, change.id)} SET GENERATED {change.new.upper()}"]
-    return [f"{_column(before, change.id)} ADD GENERATED {change.new.upper()} AS IDENTITY"]
+        return [f"{_column(before, change.id)} SET GENERATED {texts.identity_words(change.new)}"]
+    return [f"{_column(before, change.id)} ADD GENERATED {texts.identity_words(change.new)} AS IDENTITY"]
 
 
 def change_generated(change: ChangeGenerated, before: Table) -> list[str]:
@@ -127,7 +128,7 @@ def set_expression(change: ChangeGenerated, before: Table) -> list[str]:
     A partition's column stays generated while its partitioned table's is made again.
     """
     if change.generated and (before.partition or change.generated == before.column(change.id).generated):
-        return [f"{_column(before, change.id)} SET EXPRESSION AS ({change.expression})"]
+        return [f"{_column(before, change.id)} SET EXPRESSION AS ({texts.expression_text(change.expression or '')})"]
     return change_generated(change, before)
 
 
@@ -138,22 +139,28 @@ def fill_column(change: FillColumn, before: Table) -> list[str]:
 
 
 def _value(text: str, column: Column) -> str:
-    return f"{literal(text).strip()}::{column.type.text}"
+    return f"{literal(text).strip()}::{texts.type_text(column.type.text)}"
 
 
 def _with_collation(column: Column) -> str:
-    collate = f" COLLATE {column.collation}" if column.collation else ""
-    return f"{quote(column.name)} {column.type.text}{collate}"
+    return f"{quote(column.name)} {texts.type_text(column.type.text)}{_collate(column.collation)}"
+
+
+def _collate(collation: str | None) -> str:
+    return f" COLLATE {texts.collation_text(collation)}" if collation else ""
 
 
 def _generation(column: Column) -> str:
     if column.generated:
-        return f" GENERATED ALWAYS AS ({column.default}) {column.generated.upper()}"
-    return f" GENERATED {column.identity.upper()} AS IDENTITY" if column.identity else ""
+        expression = texts.expression_text(column.default or "")
+        return f" GENERATED ALWAYS AS ({expression}) {texts.generated_words(column.generated)}"
+    return f" GENERATED {texts.identity_words(column.identity)} AS IDENTITY" if column.identity else ""
 
 
 def _default(column: Column) -> str:
-    return f" DEFAULT {column.default}" if column.default is not None and not column.generated else ""
+    if column.default is None or column.generated:
+        return ""
+    return f" DEFAULT {texts.default_text(column.default)}"
 
 
 def _alter(table: Table) -> str:

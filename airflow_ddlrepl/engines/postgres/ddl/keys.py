@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from airflow_ddlrepl.ddl.tables.change_key import ChangeKey
 from airflow_ddlrepl.engines.postgres.connection.quoting import literal, qualified, quote
+from airflow_ddlrepl.engines.postgres.ddl.source_texts import deferrable_words
 from airflow_ddlrepl.engines.postgres.ddl.types import block
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Key, Table
@@ -58,7 +59,7 @@ def _add(key: Key, table: Table, name: TableName) -> str:
     at, columns = qualified(name), ", ".join(quote(table.column(i).name) for i in key.columns)
     if not key.is_primary:
         return f"CREATE UNIQUE INDEX ON {at} ({columns})"
-    when = f" DEFERRABLE INITIALLY {key.deferrable.upper()}" if key.deferrable else ""
+    when = f" DEFERRABLE INITIALLY {deferrable_words(key.deferrable)}" if key.deferrable else ""
     return f"ALTER TABLE {at} ADD PRIMARY KEY ({columns}){when}"
 
 

@@ -35,6 +35,7 @@ from airflow_ddlrepl.engines.postgres.ddl import columns as ddl_columns
 from airflow_ddlrepl.engines.postgres.ddl import types
 from airflow_ddlrepl.engines.postgres.ddl.keys import change_key, key_sql
 from airflow_ddlrepl.engines.postgres.ddl.replay_text import OWN_ZONE, replayed_text
+from airflow_ddlrepl.engines.postgres.ddl.source_texts import bound_text, key_text
 from airflow_ddlrepl.engines.postgres.ddl.types import block, create_types
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.model.names import TableName
@@ -51,14 +52,15 @@ def create_table(table: Table, name: TableName | None = None, *, with_key: bool 
     """
     at = name or table.name
     columns = ", ".join(ddl_columns.define(_own(c, table)) for c in table.columns)
-    partitioned = f" PARTITION BY {table.partition_key}" if table.partition_key else ""
+    partitioned = f" PARTITION BY {key_text(table.partition_key)}" if table.partition_key else ""
     create = f"CREATE TABLE {qualified(at)} ({columns}){partitioned}"
     return [*types.create_schema(at.schema), create, *(key_sql(table, at) if with_key else [])]
 
 
 def attach(table: TableName, partition: Partition) -> str:
     """Return the SQL that attaches a table to a partitioned table."""
-    return f"ALTER TABLE {qualified(partition.of_name)} ATTACH PARTITION {qualified(table)} {partition.bound}"
+    bound = bound_text(partition.bound)
+    return f"ALTER TABLE {qualified(partition.of_name)} ATTACH PARTITION {qualified(table)} {bound}"
 
 
 def _own(column: Column, table: Table) -> Column:

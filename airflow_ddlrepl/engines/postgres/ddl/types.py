@@ -24,6 +24,7 @@ from airflow_ddlrepl.ddl.types.type_edits import (
     SetNotNull,
 )
 from airflow_ddlrepl.engines.postgres.connection.quoting import literal, qualified, quote
+from airflow_ddlrepl.engines.postgres.ddl import source_texts as texts
 from airflow_ddlrepl.engines.postgres.ddl.columns import set_default
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.model.names import TableName, displaced_name, shortened
@@ -196,7 +197,7 @@ def _move_over(change: RenameType, before: Table) -> list[str]:
         sql += [set_default(before, name, None)] if was.default else []
         sql.append(
             f"ALTER TABLE {qualified(before.name)} ALTER COLUMN {quote(name)}"
-            f" TYPE {to.text} USING {quote(name)}::{text}::{to.text}"
+            f" TYPE {texts.type_text(to.text)} USING {quote(name)}::{text}::{to.text}"
         )
         sql += [set_default(before, name, default)] if was.default else []
     if not sql:
@@ -207,7 +208,7 @@ def _move_over(change: RenameType, before: Table) -> list[str]:
 
 def of_its_type(column: Column, table: Table) -> str:
     """Return the SQL that gives a column the type of its name, where its own type was renamed to free that name."""
-    at, name, to = qualified(table.name), quote(column.name), column.type.text
+    at, name, to = qualified(table.name), quote(column.name), texts.type_text(column.type.text)
     alter = f"ALTER TABLE {at} ALTER COLUMN {name}"
     steps = [f"{alter} TYPE {to} USING NULL::{to}"]
     if column.default is not None and not column.generated:
@@ -233,7 +234,8 @@ def replace_type(change: ReplaceType, before: Table | None) -> list[str]:
     for column in before.columns:
         if (column.type.schema, column.type.name) != (change.old.schema, change.old.name):
             continue
-        to, alter = column.type.text, f"ALTER TABLE {qualified(before.name)} ALTER COLUMN {quote(column.name)}"
+        to = texts.type_text(column.type.text)
+        alter = f"ALTER TABLE {qualified(before.name)} ALTER COLUMN {quote(column.name)}"
         text = "text[]" if column.type.kind is TypeKind.ARRAY else "text"
         sql += [set_default(before, column.name, None)] if column.default else []
         sql.append(f"{alter} TYPE {to} USING {quote(column.name)}::{text}::{to}")
@@ -267,7 +269,8 @@ def _enum(of: TypeDefinition) -> str:
 
 
 def _composite(of: TypeDefinition) -> str:
-    return f"CREATE TYPE {_name(of)} AS ({', '.join(f'{quote(a.name)} {a.type}' for a in of.attributes)})"
+    attributes = ", ".join(f"{quote(a.name)} {texts.type_text(a.type)}" for a in of.attributes)
+    return f"CREATE TYPE {_name(of)} AS ({attributes})"
 
 
 def _range(of: TypeDefinition) -> str:
@@ -275,7 +278,8 @@ def _range(of: TypeDefinition) -> str:
 
 
 def _values_of_range(of: TypeDefinition) -> str:
-    return f"SUBTYPE = {of.base}" + (f", COLLATION = {of.collation}" if of.collation else "")
+    collation = f", COLLATION = {texts.collation_text(of.collation)}" if of.collation else ""
+    return f"SUBTYPE = {texts.type_text(of.base or '')}{collation}"
 
 
 def _once_more(of: TypeDefinition) -> str:
@@ -313,11 +317,11 @@ def _multirange(of: TypeDefinition) -> str:
 
 
 def _domain(of: TypeDefinition) -> str:
-    parts = [f"CREATE DOMAIN {_name(of)} AS {of.base}"]
-    parts += [f"COLLATE {of.collation}"] if of.collation else []
-    parts += [f"DEFAULT {of.default}"] if of.default is not None else []
+    parts = [f"CREATE DOMAIN {_name(of)} AS {texts.type_text(of.base or '')}"]
+    parts += [f"COLLATE {texts.collation_text(of.collation)}"] if of.collation else []
+    parts += [f"DEFAULT {texts.default_text(of.default)}"] if of.default is not None else []
     parts += ["NOT NULL"] if of.not_null else []
-    parts += [f"CONSTRAINT {quote(n)} {text}" for n, text in of.constraints]
+    parts += [f"CONSTRAINT {quote(n)} {texts.check_text(text)}" for n, text in of.constraints]
     return " ".join(parts)
 
 
@@ -342,7 +346,7 @@ def _add_constraint(name: str, edit: AddConstraint) -> str:
     PostgreSQL can't look into arrays and rows of a domain, and rows of a table that waits for a refresh may be older
     than the check: then it believes the source, which has checked them.
     """
-    add = f"ALTER DOMAIN {name} ADD CONSTRAINT {quote(edit.name)} {edit.text}"
+    add = f"ALTER DOMAIN {name} ADD CONSTRAINT {quote(edit.name)} {texts.check_text(edit.text)}"
     unproven = "feature_not_supported OR check_violation"
     return block(f"BEGIN {add}; EXCEPTION WHEN {unproven} THEN {add} NOT VALID; END")
 
@@ -369,7 +373,8 @@ def _set_not_null(name: str, edit: SetNotNull) -> str:
 
 
 def _set_default(name: str, edit: SetDefault) -> str:
-    return f"ALTER DOMAIN {name} " + ("DROP DEFAULT" if edit.default is None else f"SET DEFAULT {edit.default}")
+    end = "DROP DEFAULT" if edit.default is None else f"SET DEFAULT {texts.default_text(edit.default)}"
+    return f"ALTER DOMAIN {name} {end}"
 
 
 _CREATE = {
@@ -383,7 +388,9 @@ _CREATE = {
 _EDIT: dict[type, Callable[[str, Any], str]] = {
     AddLabel: _add_label,
     RenameLabel: lambda name, e: f"ALTER TYPE {name} RENAME VALUE {_text(e.old)} TO {_text(e.new)}",
-    AddAttribute: lambda name, e: f"ALTER TYPE {name} ADD ATTRIBUTE {quote(e.attribute.name)} {e.attribute.type}",
+    AddAttribute: lambda name, e: (
+        f"ALTER TYPE {name} ADD ATTRIBUTE {quote(e.attribute.name)} {texts.type_text(e.attribute.type)}"
+    ),
     DropAttribute: lambda name, e: f"ALTER TYPE {name} DROP ATTRIBUTE {quote(e.name)}",
     RenameAttribute: lambda name, e: f"ALTER TYPE {name} RENAME ATTRIBUTE {quote(e.old)} TO {quote(e.new)}",
     AddConstraint: _add_constraint,

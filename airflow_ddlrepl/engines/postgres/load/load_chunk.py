@@ -16,6 +16,7 @@ from airflow_ddlrepl.engines.postgres.connection.copy_text import copy_text
 from airflow_ddlrepl.engines.postgres.connection.errors import errors, passing
 from airflow_ddlrepl.engines.postgres.connection.quoting import qualified
 from airflow_ddlrepl.engines.postgres.connection.session_names import NAME_SESSION, session_name
+from airflow_ddlrepl.engines.postgres.connection.session_state import STATE, changes, state_of
 from airflow_ddlrepl.engines.postgres.connection.settings import SPELLING
 from airflow_ddlrepl.engines.postgres.load.statistics import gather_statistics
 from airflow_ddlrepl.engines.postgres.load.table_rows import BINARY, TEXT, sharing_sessions
@@ -52,10 +53,11 @@ def _up_to_a_refusal(tasks: Sequence[LoadTask]) -> list[LoadedChunk]:
             with _refusals(first):
                 target.execute(SPELLING.encode())
                 target.execute("SET synchronous_commit = off")
+                state = state_of(target)
                 target.commit()
             found: list[LoadedChunk] = []
             for task in tasks:
-                found.append(_loaded(target, task))
+                found.append(_loaded(target, task, state))
                 if found[-1].error is not None:
                     target.close()
                     break
@@ -65,10 +67,10 @@ def _up_to_a_refusal(tasks: Sequence[LoadTask]) -> list[LoadedChunk]:
             raise
 
 
-def _loaded(target: Connection[Any], task: LoadTask) -> LoadedChunk:
+def _loaded(target: Connection[Any], task: LoadTask, state: Sequence[str]) -> LoadedChunk:
     try:
         with _refusals(task):
-            return _load(target, task)
+            return _load(target, task, state)
     except TargetError as error:
         if error.code != REFUSED:
             raise
@@ -93,7 +95,8 @@ def _refusals(task: LoadTask) -> Iterator[None]:
         ) from None
 
 
-def _load(target: Connection[Any], task: LoadTask) -> LoadedChunk:
+def _load(target: Connection[Any], task: LoadTask, state: Sequence[str]) -> LoadedChunk:
+    """Load a chunk and commit it. state: the session's settings, which the rows must not have changed."""
     mark = [_marks_of(target, task), task.chunk]
     try:
         target.execute(f"INSERT INTO ddlrepl.chunks VALUES (%s, %s, 0) RETURNING {NAME_SESSION}", mark)
@@ -104,7 +107,15 @@ def _load(target: Connection[Any], task: LoadTask) -> LoadedChunk:
     count = _copy(target, task)
     warning = finish(target, task.after, task.shadow) if task.after else ""
     reach("refresh.copied")
-    target.execute("UPDATE ddlrepl.chunks SET rows = %s WHERE token = %s AND chunk = %s", [count, *mark])
+    loaded = f"UPDATE ddlrepl.chunks SET rows = %s WHERE token = %s AND chunk = %s RETURNING {STATE}"
+    now = target.execute(loaded.encode(), [count, *mark]).fetchone()
+    if now is not None and (found := changes(state, now[0])):
+        raise TargetError(
+            f"loading the rows changes the settings of the session: {found}",
+            code=REFUSED,
+            table=task.table,
+            hint="drop the function of the target that sets them",
+        )
     target.commit()
     reach("refresh.chunk")
     return LoadedChunk(count, warning)

@@ -13,6 +13,7 @@ from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
 from airflow_ddlrepl.engines.postgres.connection.quoting import literal, qualified
+from airflow_ddlrepl.engines.postgres.connection.session_state import changes, state_of
 from airflow_ddlrepl.engines.postgres.connection.settings import MERGE
 from airflow_ddlrepl.errors import TargetError
 from airflow_ddlrepl.model.names import TableName
@@ -39,23 +40,40 @@ WHERE ev_class = {table}::regclass AND ev_enabled = 'O'
 class Session:
     """A session says how a transaction treats foreign keys.
 
-    enforces: the target checks them.
+    enforces: the target checks them. state: the settings that its rows are written under. is_watched: after each table
+    these are looked at, which finds the one that changes them.
     """
 
     enforces: bool
+    state: tuple[str, ...] = ()
+    is_watched: bool = False
+
+    def changed(self, cursor: Any) -> str:
+        """Return which of its settings somebody's code has changed; empty: none."""
+        return changes(self.state, state_of(cursor))
+
+    def look(self, cursor: Any, table: TableName) -> None:
+        """Raise TargetError INT-130 where the work on this table has changed the session, which is watched."""
+        if self.is_watched and (found := self.changed(cursor)):
+            raise TargetError(
+                f"writing the table changes the settings of the session: {found}",
+                code="INT-130",
+                table=table,
+                hint="drop the trigger or function of the target that sets them",
+            )
 
 
-def prepare_session(cursor: Any) -> Session:
+def prepare_session(cursor: Any, *, is_watched: bool = False) -> Session:
     """Make the settings of the open transaction for merges; return how it treats foreign keys.
 
-    Call it first. The settings end with the transaction.
+    Call it first. The settings end with the transaction. is_watched: see `Session`.
     """
     cursor.execute("; ".join(f"SET LOCAL {name} = {literal(value)}" for name, value in MERGE.items()).encode())
     cursor.execute("SELECT has_parameter_privilege('session_replication_role', 'SET')")
-    if not cursor.fetchone()[0]:
-        return Session(enforces=True)
-    cursor.execute("SET LOCAL session_replication_role = replica")
-    return Session(enforces=False)
+    enforces = not cursor.fetchone()[0]
+    if not enforces:
+        cursor.execute("SET LOCAL session_replication_role = replica")
+    return Session(enforces, state_of(cursor), is_watched)
 
 
 def table_order(cursor: Any, names: Sequence[TableName]) -> list[TableName]:

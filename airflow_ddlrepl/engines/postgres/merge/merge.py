@@ -67,10 +67,13 @@ def merge(cursor: Any, staged: Sequence[Staged], session: Session) -> list[Merge
         merges = [_Merge(cursor, inline, name, groups[name], session) for name in names]
         for one_table in reversed(merges):
             one_table.delete()
+            session.look(cursor, one_table.name)
         for one_table in merges:
             one_table.change()
+            session.look(cursor, one_table.name)
         for one_table in merges:
             one_table.insert()
+            session.look(cursor, one_table.name)
     for one in staged:
         if one.stored:
             cursor.execute(statements.drop(one).encode())
@@ -283,6 +286,7 @@ def _explained(name: TableName | None, cursor: Any) -> Iterator[None]:
 
 def _refused(name: TableName | None, error: Any) -> DdlReplError:
     if (trouble := passing(error, "the target")) is not None:
+        trouble.table = str(name) if name else None
         return trouble
     name = name or _named(error)
     detail = " ".join(str(error).split())

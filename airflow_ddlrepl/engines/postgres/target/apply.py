@@ -30,6 +30,7 @@ from airflow_ddlrepl.engines.postgres.merge.statements import mark_all_deleted, 
 from airflow_ddlrepl.engines.postgres.target.conflict_counts import count_conflicts
 from airflow_ddlrepl.engines.postgres.target.discarded_rows import clear, replace_rows, settle
 from airflow_ddlrepl.engines.postgres.target.index_rebuild import index_again, own_indexes
+from airflow_ddlrepl.engines.postgres.target.lost_session import surviving
 from airflow_ddlrepl.engines.postgres.target.outbox import leave
 from airflow_ddlrepl.engines.postgres.target.release_sequences import release
 from airflow_ddlrepl.engines.postgres.target.state import advance, write_table_states
@@ -47,7 +48,7 @@ from airflow_ddlrepl.model.target_columns import deletion_columns, history_colum
 
 if TYPE_CHECKING:
     import psycopg
-    from psycopg import Cursor
+    from psycopg import Connection, Cursor
 
 
 def run_program(
@@ -67,25 +68,47 @@ def run_program(
     AlterRefused ADP-130 when the target refuses a statement, TGT-110 when a lock can't be had.
     """
 
-    def once() -> Applied:
+    def once(connection: Connection[Any], *, is_watched: bool = False) -> Applied:
         with connection.transaction(), connection.cursor() as cursor:
             advance(cursor, channel, *program.move, epoch=fence.epoch, token=fence.token)
             require_rows(cursor, [name for piece in staged for name in _names(piece)])
-            run = _Run(cursor, channel, list(staged), prepare_session(cursor))
+            run = _Run(cursor, channel, list(staged), prepare_session(cursor, is_watched=is_watched))
             for steps in program.statements:
                 run.merge_before(steps)
                 run.truncate(steps)
                 for step in steps:
                     run.step(step, _reloaded_with(step, steps))
             run.merge_rest()
+            if found := run.session.changed(cursor):
+                raise _Changed(found)
             write_table_states(cursor, channel, _changed(program), _gone(program))
             leave(cursor, channel, records)
             reach("integrate.transaction")
             return run.applied
 
-    with session(dsn, application_name=session_name("integrate", channel, fence.token)) as connection:
-        limit(connection, lock_timeout)
-        return patiently(partial(_once_more, once, staged), connection, dsn)
+    def whole() -> Applied:
+        with session(dsn, application_name=session_name("integrate", channel, fence.token)) as connection:
+            limit(connection, lock_timeout)
+            work = partial(_unchanged, once, connection)
+            return patiently(partial(_once_more, work, staged), connection, dsn)
+
+    return surviving(whole, dsn)
+
+
+class _Changed(TargetError):
+    """Somebody's code at the target has changed the session's settings; which table's is not known yet."""
+
+    def __init__(self, found: str) -> None:
+        hint = "drop the trigger or function of the target that sets them"
+        super().__init__(f"the settings of the session were changed: {found}", code="INT-130", hint=hint)
+
+
+def _unchanged(once: Callable[..., Applied], connection: Connection[Any]) -> Applied:
+    """Run a transaction; where its settings were changed it is rolled back, and the next one finds by which table."""
+    try:
+        return once(connection)
+    except _Changed:
+        return once(connection, is_watched=True)
 
 
 def _once_more(work: Callable[[], Applied], staged: Sequence[StagedSlice]) -> Applied:
@@ -226,6 +249,8 @@ class _Run:
                 name_parts(self.cursor, step.before.name)
             elif part.kind is StepKind.SQL and not (part.shared and not self._is_first(step, part.sql)):
                 self._sql(step, part.sql, spare)
+        with identified({str(step.plan.target): step.table_id}):
+            self.session.look(self.cursor, step.plan.target)
         if step.plan.expected is not None:
             self._compare(step, step.plan, step.plan.expected)
         self.applied.warnings += index_again(self.cursor, step.plan.target, indexes)
@@ -256,6 +281,7 @@ class _Run:
                 raise
             except psycopg.Error as error:
                 if (trouble := passing(error, "the target")) is not None:
+                    trouble.table, trouble.table_id = str(step.plan.name) if step.plan else None, step.table_id
                     raise trouble from error
                 refused = AlterRefused(
                     f"the target refuses `{statement}`: {_message(error)}",

@@ -1,0 +1,128 @@
+"""This module decides by a list which expressions of a source a target may evaluate with its role's rights.
+
+What is not on the list stays at the source. `functions.csv` has the functions of pg_catalog that read no setting, run
+no text, signal no process and touch no file, large object or notification: all are immutable, but for those that its
+column `volatility` says otherwise of. A name stands there only if all functions of that name may be called.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
+from enum import Enum
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+from airflow_ddlrepl.ddl.sql.expressions.kinds import parse_check, parse_expression, parse_key
+from airflow_ddlrepl.ddl.sql.expressions.reader import Found
+from airflow_ddlrepl.ddl.sql.expressions.words import NotOneText, listed
+
+NEWEST = 18
+"""The newest version that `functions.csv` knows."""
+
+
+class Function(NamedTuple):
+    """A function of pg_catalog that a target may call.
+
+    since: the first version that has it. varies: `collation` or `version` where its results may differ between two
+    servers that differ in these; else empty.
+    """
+
+    volatility: str
+    since: int
+    varies: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Rule:
+    parse: Callable[[str], Found]
+    volatilities: tuple[str, ...]
+    takes_values: bool = False
+
+
+class Use(Enum):
+    """A use says where an expression stands, and so what it may call."""
+
+    DEFAULT = _Rule(parse_expression, ("immutable", "mixed", "stable", "volatile"), takes_values=True)
+    GENERATED = _Rule(parse_expression, ("immutable", "mixed"))
+    CHECK = _Rule(parse_check, ("immutable", "mixed", "stable"), takes_values=True)
+    PARTITION_KEY = _Rule(parse_key, ("immutable", "mixed"))
+
+
+OPERATORS = listed(
+    "!! !~ !~* !~~ !~~* # ## #- #> #>> % & && &< &<| &> * *< *<= *<> *= *> *>= + - -> ->> -|- / < <-> << <<= <<| "
+    "<= <> <@ <^ = > >= >> >>= >^ ? ?# ?& ?- ?-| ?| ?|| @ @-@ @> @? @@ @@@ ^ ^@ | |&> |/ |>> || ||/ ~ ~* ~<=~ ~<~ "
+    "~= ~>=~ ~>~ ~~ ~~*"
+)
+"""The operators of pg_catalog, the same from 15 to 18; what each calls is immutable or stable."""
+
+_BY_LOOKUP = listed(
+    "cstring regclass regcollation regnamespace regoper regoperator regproc regprocedure regrole regtype internal "
+    "record trigger event_trigger refcursor aclitem pg_node_tree anyelement anyarray"
+)
+"""Types whose values are looked up in the target's catalog, or that are none of a value."""
+_BY_CONSTANT = frozenset(("regconfig", "regdictionary"))
+_SEQUENCES = frozenset(("nextval", "currval", "lastval"))
+
+
+@cache
+def functions() -> dict[str, Function]:
+    """Return the functions that a target may call, by their names in pg_catalog."""
+    with (Path(__file__).parent / "functions.csv").open(newline="") as file:
+        return {r["name"]: Function(r["volatility"], int(r["since"]), r["varies"]) for r in csv.DictReader(file)}
+
+
+def why_not(
+    text: str,
+    use: Use,
+    version: int,
+    types: Collection[tuple[str, str]] = (),
+    fields: Collection[str] = (),
+) -> str:
+    """Return why a target must not evaluate an expression; empty: it may.
+
+    version: the target's major version. types: user-defined types (schema, name) that the target has, and no more.
+    fields: names of the attributes of those.
+    """
+    try:
+        found = use.value.parse(text)
+    except NotOneText as error:
+        return f"is not one expression: it {error}"
+    return next(_objections(found, use.value, version, types, fields), "")
+
+
+def _objections(
+    found: Found, rule: _Rule, version: int, types: Collection[tuple[str, str]], fields: Collection[str]
+) -> Iterator[str]:
+    known = functions()
+    for schema, name in found.functions:
+        one = None if schema else known.get(name)
+        if one is None or one.volatility not in rule.volatilities:
+            yield f"calls {f'{schema}.{name}' if schema else name}, which no target runs for its source"
+        elif one.since > version:
+            yield f"calls {name}, which PostgreSQL {version} lacks"
+    for schema, name in found.operators:
+        if schema or name not in OPERATORS:
+            yield f"uses the operator {schema}{'.' if schema else ''}{name}, which no target runs for its source"
+    yield from _about_types(found, types, bool(_SEQUENCES & {name for _, name in found.functions}))
+    if found.values and not rule.takes_values:
+        yield f"depends on {', '.join(sorted(found.values))}"
+    for name in sorted(found.fields - set(fields)):
+        yield f"takes the field {name} out of a value, which none of the table's types has"
+    if found.since > version:
+        yield f"is written in a way that PostgreSQL {version} can't read"
+
+
+def _about_types(found: Found, types: Collection[tuple[str, str]], names_sequences: bool) -> Iterator[str]:
+    by_lookup = _BY_LOOKUP - {"regclass"} if names_sequences else _BY_LOOKUP
+    for is_literal, of in ((False, found.types), (True, found.literal_types)):
+        for schema, name in of:
+            if schema and (schema, name) not in types:
+                yield f"uses the type {schema}.{name}, which the target lacks"
+            if not schema and (name in (by_lookup if is_literal else _BY_LOOKUP | _BY_CONSTANT)):
+                yield f"makes a {name}, which depends on what the target has"
+    for schema, name in found.collations:
+        if schema:
+            yield f"uses the collation {schema}.{name}"

@@ -1,0 +1,41 @@
+"""What stays at the source of the tables that a target replicates: defaults, checks and expressions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from airflow_ddlrepl.adapt.plan.plan import target_shape
+from airflow_ddlrepl.adapt.shape.target_shape import Note
+from airflow_ddlrepl.adapt.target_facts import TargetFacts
+from airflow_ddlrepl.errors import DdlReplError
+from airflow_ddlrepl.flow.mapping.tables import seen_at
+from airflow_ddlrepl.flow.run.context import RunContext
+from airflow_ddlrepl.model.table import Table
+from airflow_ddlrepl.model.table_state import TableState, TableStatus
+
+
+def left_at_source(
+    context: RunContext, target: str, table_states: Iterable[TableState]
+) -> Mapping[int, tuple[str, ...]]:
+    """Return, by table, what this target leaves out of its shape, each with the reason; nothing of most tables."""
+    present, latest = context.target(target).facts(), context.repository.latest_revisions(context.channel.name)
+    facts = TargetFacts(present.type_system, server_version=present.version, extensions=present.extensions)
+    found: dict[int, tuple[str, ...]] = {}
+    for state in table_states:
+        table = latest[state.table_id].table if state.table_id in latest else None
+        if table is None or state.state is TableStatus.ORPHANED or not _has_expressions(table):
+            continue
+        notes: list[Note] = []
+        try:
+            seen = seen_at(context.channel, target, table)
+            target_shape(seen, facts=replace(facts, name_after=state.name), note=notes.append)
+        except DdlReplError:  # such a table is suspended, with this error as its reason
+            continue
+        if told := tuple(note.text for note in notes if note.is_told):
+            found[state.table_id] = told
+    return found
+
+
+def _has_expressions(table: Table) -> bool:
+    return any(c.default is not None for c in table.columns) or any(t.constraints or t.default for t in table.types)
