@@ -141,6 +141,7 @@ def _target(dsn: str) -> Iterator[tuple[bool, str, str]]:
 def _preparation(channel: Channel) -> Iterator[Finding]:
     """Check the targets of an active channel: one may have been added since, or have lost the channel's state."""
     from airflow_ddlrepl.flow.admin.source_status import unknown_to_source
+    from airflow_ddlrepl.flow.mapping.server_traits import told_traits
     from airflow_ddlrepl.flow.run.context import RunContext
     from airflow_ddlrepl.flow.targets.readiness import Readiness, readiness, what_is_missing
     from airflow_ddlrepl.ports.work import InProcess
@@ -157,6 +158,8 @@ def _preparation(channel: Channel) -> Iterator[Finding]:
             if missing := what_is_missing(run, target.name):
                 is_coming = readiness(run, target.name) in (Readiness.NEW, Readiness.OUTDATED)
                 yield Finding(is_coming, f"target {target.name}", missing)
+            for what in told_traits(run, target.name):
+                yield Finding(True, f"target {target.name}", f"{what}: computed values may differ (docs/postgresql.md)")
 
 
 def _install(package: str) -> str:

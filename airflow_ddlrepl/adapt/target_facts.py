@@ -9,6 +9,7 @@ from airflow_ddlrepl.ddl.base.change import SchemaChange
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.model.types import TypeDefinition
+from airflow_ddlrepl.ports.server_traits import Trait
 from airflow_ddlrepl.ports.types import TypeSystem
 
 
@@ -37,7 +38,8 @@ class TargetFacts:
     the channel's other tables as they are there; None: not known, then one that exists is taken for the right one.
     parent: the target's name of the partitioned table this one is a partition of; has_parent: is it replicated
     at all. parent_shape: that table's shape after the change; parent_before: the source's before it.
-    publishes_generated: the log carries values of generated columns. is_pending: the table waits for a refresh that
+    publishes_generated: the log carries values of generated columns. unlike: in what its results of expressions may
+    differ from the source's. is_pending: the table waits for a refresh that
     will bring any new shape. refusal: the target has refused this change. renames_columns, alters_types: can a
     column of a table there be renamed, and get another type?
     """
@@ -57,6 +59,7 @@ class TargetFacts:
     parent_shape: Table | None = None
     parent_before: Table | None = None
     publishes_generated: bool = False
+    unlike: frozenset[Trait] = frozenset()
     is_pending: bool = False
     refusal: Refusal | None = None
     renames_columns: bool = True

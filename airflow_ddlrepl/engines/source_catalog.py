@@ -12,6 +12,7 @@ from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.model.table_object import TableObject
 from airflow_ddlrepl.model.visibility import Visibility
 from airflow_ddlrepl.ports.rows import RowSource
+from airflow_ddlrepl.ports.server_traits import ServerTraits
 from airflow_ddlrepl.ports.work import Runner
 from airflow_ddlrepl.trail.loads import LoadedTable
 from airflow_ddlrepl.transform.values import Transform
@@ -72,6 +73,10 @@ class SourceCatalog(Protocol):
 
     def publishes_generated(self) -> bool:
         """Are values of generated columns in the log?"""
+        ...
+
+    def traits(self) -> ServerTraits:
+        """Return what the results of the source's expressions depend on."""
         ...
 
     def check_condition(self, condition: Condition, table: Table, columns: Sequence[Column]) -> None:

@@ -11,6 +11,7 @@ from airflow_ddlrepl.adapt.target_facts import Renderer
 from airflow_ddlrepl.config.condition.expression import Part
 from airflow_ddlrepl.engines.discarded_rows import DiscardedRows
 from airflow_ddlrepl.engines.sequences import TargetSequences
+from airflow_ddlrepl.engines.server_facts import ServerFacts as ServerFacts
 from airflow_ddlrepl.engines.source_catalog import RowSelection, SourceSnapshot
 from airflow_ddlrepl.engines.target_state import (
     Applied,
@@ -29,53 +30,8 @@ from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.record import Record
 from airflow_ddlrepl.model.table import Column, Table
-from airflow_ddlrepl.model.table_object import TableObject
 from airflow_ddlrepl.model.table_state import TableState
 from airflow_ddlrepl.ports.rows import RowSource
-from airflow_ddlrepl.ports.types import TypeSystem
-
-
-class ServerFacts(Protocol):
-    """Server facts are what exists at a target's server now: types, tables, rows. Each is queried once."""
-
-    @property
-    def version(self) -> int:
-        """Return the server's major version."""
-        ...
-
-    @property
-    def type_system(self) -> TypeSystem:
-        """Return the type system of the server: what its types do to values."""
-        ...
-
-    @property
-    def extensions(self) -> frozenset[str]:
-        """Return the extensions that the database has."""
-        ...
-
-    def table(self, name: TableName) -> Table | None:
-        """Return the shape of the table of that name; None when there is none."""
-        ...
-
-    def look(self, names: Collection[TableName]) -> None:
-        """Read the shapes of all of these tables at once, so that `table` has them."""
-        ...
-
-    def objects(self, names: Collection[TableName]) -> list[TableObject]:
-        """Return what is made on these tables besides their columns: keys, checks, indexes, triggers."""
-        ...
-
-    def broken_references(self, names: Collection[TableName]) -> list[tuple[TableName, str]]:
-        """Return the foreign keys of these tables that rows break, by table and name; all rows are read."""
-        ...
-
-    def types(self, names: Collection[TableName]) -> frozenset[TableName]:
-        """Return those of these names under which a type exists."""
-        ...
-
-    def has_rows(self, name: TableName) -> bool:
-        """Is there a table of that name, with a row in it?"""
-        ...
 
 
 class Loader(Protocol):

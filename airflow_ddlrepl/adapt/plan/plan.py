@@ -144,10 +144,8 @@ def _is_new_partition(old: Table | None, new: Table | None, facts: TargetFacts) 
 def target_shape(table: Table, *, facts: TargetFacts, note: TakeNote = lambda one: None) -> Table:
     """Return the shape a target holds for a source table: what a refresh creates. Name: facts.name_after.
 
-    note: is called with what is left out.
-    Raises Unsupported ADP-190 or ADP-191 where it can't have the table whatever is left out of it.
+    note: is called with what is left out. Whether it can have the table at all says `require_texts`.
     """
-    require_texts(table, facts.server_version)
     return hold(table, facts.name_after, facts, note)
 
 

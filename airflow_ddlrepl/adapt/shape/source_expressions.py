@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from airflow_ddlrepl.ddl.sql.expression import Standing, table_state
-from airflow_ddlrepl.ddl.sql.expressions.allowed import Use, why_not
+from airflow_ddlrepl.ddl.sql.expressions.allowed import Use, may_vary, why_not
 from airflow_ddlrepl.ddl.sql.expressions.kinds import parse_bound, parse_collation, parse_type
 from airflow_ddlrepl.ddl.sql.expressions.reader import Found
 from airflow_ddlrepl.ddl.sql.expressions.words import NotOneText
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.model.table import Table
+from airflow_ddlrepl.ports.server_traits import Trait
 
 OLDEST = 15
+_TEXTS = ("text", "varchar", "bpchar", "name", "char")
 
 
 class Evaluable:
@@ -21,7 +23,12 @@ class Evaluable:
     def __init__(self, table: Table, version: int) -> None:
         self.version = version
         self.types = {(of.schema, of.name) for of in table.types}
+        self._texts = {c.name for c in table.columns if c.type.schema != "pg_catalog" or c.type.name in _TEXTS}
         self._fields = {attribute.name for of in table.types for attribute in of.attributes}
+
+    def may_vary(self, text: str) -> frozenset[Trait]:
+        """Return the traits of a server on which the value of an expression may depend."""
+        return frozenset(map(Trait, may_vary(text, self._texts)))
 
     def why_not(self, text: str, use: Use) -> str:
         """Return why the target can't have an expression, to go on a sentence about it; empty: it can."""

@@ -48,13 +48,15 @@ def hold(table: Table, name: TableName | None, facts: TargetFacts, note: TakeNot
     return held.with_(columns=columns, types=held.types if used else ())
 
 
-def valued(table: Table, version: int | None = None) -> tuple[Column, ...]:
-    """Return the columns of a source's table whose values a target stores; it computes the others.
+def valued(table: Table) -> tuple[Column, ...]:
+    """Return the columns of a source's table whose values some target may store; every target computes the others."""
+    known = Evaluable(table, OLDEST)
+    return tuple(c for c in table.columns if not c.generated or _may_be_stored(c, known))
 
-    version: the target's major version; None: those that any target may store.
-    """
-    known = Evaluable(table, version or OLDEST)
-    return tuple(c for c in table.columns if not c.generated or known.why_not(c.default or "", Use.GENERATED))
+
+def _may_be_stored(column: Column, known: Evaluable) -> bool:
+    text = column.default or ""
+    return bool(known.why_not(text, Use.GENERATED) or (column.generated == "stored" and known.may_vary(text)))
 
 
 def _column(column: Column, table: Table, known: Evaluable, facts: TargetFacts, note: TakeNote) -> Column:
@@ -105,6 +107,12 @@ def _generated(column: Column, known: Evaluable, facts: TargetFacts, note: TakeN
         kept = f"column {column.name}: the target keeps the values, not the expression {column.default}: it {why}"
         note(Note(kept))
         return replace(column, generated="", default=None)
+    if unlike := ", ".join(sorted(known.may_vary(column.default or "") & facts.unlike)):
+        why = f"column {column.name}: {column.default} may have another value at the target, whose {unlike} is another"
+        if facts.publishes_generated and column.generated == "stored":
+            note(Note(f"{why}: it keeps the source's values, not the expression"))
+            return replace(column, generated="", default=None)
+        note(Note(f"{why}; the log does not have the values: `ddlrepl compare` looks at them"))
     if column.generated == "virtual" and facts.server_version < 18:
         return replace(column, generated="stored")
     return column

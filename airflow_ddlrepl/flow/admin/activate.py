@@ -25,6 +25,7 @@ from airflow_ddlrepl.flow.capture.log_continuity import is_log_lost, is_lost, st
 from airflow_ddlrepl.flow.capture.log_retention import hold
 from airflow_ddlrepl.flow.capture.recapture import require_held, reread
 from airflow_ddlrepl.flow.capture.source_changes import last_record, look, record_activation
+from airflow_ddlrepl.flow.mapping.server_traits import told_traits
 from airflow_ddlrepl.flow.refresh.refresh import refresh
 from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.run.fencing import require_target_not_cut_over
@@ -80,6 +81,9 @@ def activate(
         return Activated(run.captured(), contradicted=contradicted, reread=reread, changes_since=changes_since)
     run.targets.require_own_databases()
     run.targets.raise_failed()
+    for target in run.targets.answering():
+        for what in told_traits(run, target.name):
+            log.warning("target %s: %s: what it computes may differ from the source's values", target.name, what)
     position, tables = _activated(run, trail)
     hold(run)
     reread = _start_again(run, start)

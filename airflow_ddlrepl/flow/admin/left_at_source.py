@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from airflow_ddlrepl.adapt.plan.plan import target_shape
 from airflow_ddlrepl.adapt.shape.target_shape import Note
-from airflow_ddlrepl.adapt.target_facts import TargetFacts
 from airflow_ddlrepl.errors import DdlReplError
+from airflow_ddlrepl.flow.mapping.server_traits import target_facts
 from airflow_ddlrepl.flow.mapping.tables import seen_at
 from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.model.table import Table
@@ -19,8 +19,8 @@ def left_at_source(
     context: RunContext, target: str, table_states: Iterable[TableState]
 ) -> Mapping[int, tuple[str, ...]]:
     """Return, by table, what this target leaves out of its shape, each with the reason; nothing of most tables."""
-    present, latest = context.target(target).facts(), context.repository.latest_revisions(context.channel.name)
-    facts = TargetFacts(present.type_system, server_version=present.version, extensions=present.extensions)
+    facts = target_facts(context, context.target(target).facts())
+    latest = context.repository.latest_revisions(context.channel.name)
     found: dict[int, tuple[str, ...]] = {}
     for state in table_states:
         table = latest[state.table_id].table if state.table_id in latest else None

@@ -135,7 +135,7 @@ class Status:
             for table in found["tables"]:
                 lines.append(f"  {table['table']:<{width}}  revision {_number(table)}  {_state(table)}")
                 lines += [f"    may differ {why}" for why in table["may_differ"]]
-                lines += [f"    without {why}" for why in table["left_at_source"]]
+                lines += [f"    unlike the source: {why}" for why in table["left_at_source"]]
                 if table["discarded"]:
                     lines.append(f"    {table['discarded']} rows are discarded: ddlrepl errors")
                 lines += [f"    conflicts: {count} x {what}" for what, count in table["conflicts"].items()]

@@ -29,6 +29,7 @@ from airflow_ddlrepl.flow.apply.replicat import TargetReplicat, with_discard
 from airflow_ddlrepl.flow.apply.returned_ddl import ReturnedChange, is_returning
 from airflow_ddlrepl.flow.mapping.capabilities import require_capable
 from airflow_ddlrepl.flow.mapping.row_filters import condition_reads, require_lasting
+from airflow_ddlrepl.flow.mapping.server_traits import target_facts
 from airflow_ddlrepl.flow.mapping.tables import (
     called,
     names_later_columns,
@@ -233,9 +234,9 @@ class _Planner:
         rows = self.run.repository.controls(self.run.channel.name, self.target)
         return {row.key.lsn: Refusal(row.reason, False) for row in rows if row.policy_name == POLICY}
 
-    @cached_property
+    @property
     def _publishes_generated(self) -> bool:
-        return self.run.source.catalog.publishes_generated()
+        return self.run.publishes_generated
 
     def _facts(
         self, before: TableState | None, new: Table | None, event: Event, table_states: Mapping[int, TableState]
@@ -265,6 +266,7 @@ class _Planner:
             has_parent=parent is not None or new is None or new.partition is None,
             parent_shape=parent.shape if parent else None,
             publishes_generated=self._publishes_generated,
+            unlike=target_facts(self.run, self.present).unlike,
             is_pending=before is not None and before.state is TableStatus.PENDING,
             renames_columns=able.renames_columns,
             alters_types=able.alters_types,

@@ -10,6 +10,7 @@ from typing import Protocol
 from airflow_ddlrepl.adapt.plan.plan import target_shape
 from airflow_ddlrepl.adapt.policy import policy_at
 from airflow_ddlrepl.adapt.shape.partitions import joined
+from airflow_ddlrepl.adapt.shape.source_expressions import require_texts
 from airflow_ddlrepl.adapt.shape.target_shape import Note, become_text
 from airflow_ddlrepl.adapt.shape.wanted_shape import want
 from airflow_ddlrepl.adapt.target_facts import TargetFacts
@@ -22,6 +23,7 @@ from airflow_ddlrepl.engines.differing import Differing
 from airflow_ddlrepl.engines.discarded_rows import DiscardedRow
 from airflow_ddlrepl.engines.target import ServerFacts
 from airflow_ddlrepl.flow.mapping.row_filters import condition_at
+from airflow_ddlrepl.flow.mapping.server_traits import target_facts
 from airflow_ddlrepl.flow.mapping.tables import read_for, seen_at
 from airflow_ddlrepl.flow.mapping.value_functions import transform_at
 from airflow_ddlrepl.flow.run.context import RunContext, log
@@ -160,20 +162,24 @@ class ShapesAtTarget:
     snapshot: Visibility
     told: dict[str, None] = field(default_factory=dict)
 
+    @property
+    def target_facts(self) -> TargetFacts:
+        """Return the facts of the target that are the same for all tables."""
+        return target_facts(self.context, self.facts)
+
     def after(self, table: Table) -> TableState:
         """Return the state of a table at the target after it was loaded."""
         channel = self.context.channel
         name = channel.target_name(self.into, table.name)
         parent = self.table_states.get(table.partition.of) if table.partition else None
-        facts = TargetFacts(
-            self.facts.type_system,
+        facts = replace(
+            self.target_facts,
             name_after=name,
-            server_version=self.facts.version,
-            extensions=self.facts.extensions,
             parent=parent.name if parent else None,
             has_parent=parent is not None or table.partition is None,
         )
         seen = seen_at(channel, self.into, table)
+        require_texts(seen, facts.server_version)
         notes: list[Note] = []
         held = target_shape(seen, facts=facts, note=notes.append)
         for why in (*become_text(seen, held, facts), *(f"{table.name}: {n.text}" for n in notes if n.is_told)):

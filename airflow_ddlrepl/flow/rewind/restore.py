@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from itertools import chain
 
 from airflow_ddlrepl.adapt.plan.plan import target_shape
-from airflow_ddlrepl.adapt.target_facts import TargetFacts
 from airflow_ddlrepl.config.sections.target_tables import own_types
 from airflow_ddlrepl.ddl.base.change import SchemaChange
 from airflow_ddlrepl.ddl.base.edit import free_name
@@ -144,14 +143,12 @@ class ArchivedTables(RowOrigin):
 
     def _whole(self, table: Table) -> Table:
         """Return the table with all columns, under the source's names."""
-        there = self.shapes.facts
-        facts = TargetFacts(there.type_system, server_version=there.version, extensions=there.extensions)
-        return target_shape(table, facts=facts)
+        return target_shape(table, facts=self.shapes.target_facts)
 
     def _spare(self, load: TableLoad) -> dict[int, Column]:
         """Return columns that were archived and get no values here, as the shadow table has them until it is loaded."""
         shape = load.after.shape
-        filled = {c.id for c in shape.columns} & {c.id for c in load.read.columns}
+        filled = {c.id for c in shape.columns if not c.generated} & {c.id for c in load.read.columns}
         absent = {c.id for c in load.table.columns if c.name in self._archive(load).columns} - filled
         taken = {column.name for column in shape.columns}
         spare = [column for column in self._whole(load.table).columns if column.id in absent]

@@ -27,6 +27,7 @@ from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.revision import Revision
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.ports.positions import Positions
+from airflow_ddlrepl.ports.server_traits import ServerTraits
 from airflow_ddlrepl.ports.types import TypeSystem
 from airflow_ddlrepl.ports.work import Runner
 from airflow_ddlrepl.repository.lock import ChannelLock
@@ -109,6 +110,19 @@ class RunContext:
     @cached_property
     def _members(self) -> set[int]:
         return self.source.membership.members()
+
+    @cached_property
+    def source_traits(self) -> ServerTraits | None:
+        """Return what the source's computed values depend on; None where it does not answer: a rewind needs none."""
+        try:
+            return self.source.catalog.traits()
+        except Unreachable:
+            return None
+
+    @cached_property
+    def publishes_generated(self) -> bool:
+        """Are the values of stored generated columns in the log?"""
+        return self.source.catalog.publishes_generated()
 
     def joins(self, table: Table, before: Revision | None = None) -> bool:
         """Does a table join the channel, or stay in it: by its name, or because it is no longer left out?

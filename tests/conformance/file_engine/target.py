@@ -55,6 +55,7 @@ class FileFacts(ServerFacts):
     version: int = 18
     extensions: frozenset[str] = frozenset()
     type_system: TypeSystem = FILE_TYPES
+    traits: None = None
 
     def table(self, name: TableName) -> Table | None:
         found = self.files.read(name)

@@ -93,6 +93,30 @@ def why_not(
     return next(_objections(found, use.value, version, types, fields), "")
 
 
+def may_vary(text: str, texts: Collection[str]) -> frozenset[str]:
+    """Return what an expression's value may depend on besides its columns: `collation`, `version`, both or nothing.
+
+    texts: names of columns that are not certain to be without a collation. A text that is not one expression depends
+    on both.
+    """
+    try:
+        found = parse_expression(text)
+    except NotOneText:
+        return frozenset(("collation", "version"))
+    known = functions()
+    vary = {known[name].varies for schema, name in found.functions if not schema and name in known}
+    operators = {name for _, name in found.operators}
+    has_text = found.columns & set(texts) or _TEXTS & {name for _, name in (*found.types, *found.literal_types)}
+    if operators & _MATCHES or (has_text and (found.sorts or operators & _ORDERS)):
+        vary.add("collation")
+    return frozenset(vary - {""})
+
+
+_MATCHES = frozenset(("~", "!~", "~*", "!~*", "~~*", "!~~*"))
+_ORDERS = frozenset(("<", "<=", ">", ">="))
+_TEXTS = frozenset(("text", "character", "char", "varchar", "bpchar", "name"))
+
+
 def _objections(
     found: Found, rule: _Rule, version: int, types: Collection[tuple[str, str]], fields: Collection[str]
 ) -> Iterator[str]:

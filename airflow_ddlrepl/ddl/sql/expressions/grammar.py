@@ -191,6 +191,7 @@ def _keyword(reader: Reader) -> None:
         reader.need("[")
         _array(reader)
     elif word == "row" or word in _LISTED:
+        reader.found.sorts = reader.found.sorts or word in ("greatest", "least")
         reader.next()
         reader.need("(")
         expressions(reader, ")")

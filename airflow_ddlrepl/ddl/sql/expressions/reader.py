@@ -23,7 +23,8 @@ class Found:
     functions, operators, types, collations: names without a schema, in pg_catalog then, or with one. literal_types:
     types that a string literal alone is cast to. fields: attributes that are taken out of rows. values: keywords that
     stand for a value of the session, such as `current_user`.
-    has_tests: has it IS, NOT or AT LOCAL? since: the first version that reads all of its syntax.
+    has_tests: has it IS, NOT or AT LOCAL? sorts: has it GREATEST or LEAST? since: the first version that reads all of
+    its syntax.
     """
 
     functions: list[tuple[str, str]] = field(default_factory=list)
@@ -35,6 +36,7 @@ class Found:
     fields: set[str] = field(default_factory=set)
     values: set[str] = field(default_factory=set)
     has_tests: bool = False
+    sorts: bool = False
     since: int = 15
 
 

@@ -7,12 +7,14 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.engines.postgres.catalog.inspect import inspect
+from airflow_ddlrepl.engines.postgres.catalog.server_traits import server_traits
 from airflow_ddlrepl.engines.postgres.catalog.table_objects import broken_references, table_objects
 from airflow_ddlrepl.engines.postgres.connection.quoting import qualified
 from airflow_ddlrepl.engines.postgres.types.type_system import POSTGRES_TYPES
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.table_object import TableObject
+from airflow_ddlrepl.ports.server_traits import ServerTraits
 from airflow_ddlrepl.ports.types import TypeSystem
 
 if TYPE_CHECKING:
@@ -47,6 +49,11 @@ class ServerFacts:
     def extensions(self) -> frozenset[str]:
         """Return the names of the extensions that are installed in this database."""
         return frozenset(name for (name,) in self._connection.execute("SELECT extname FROM pg_catalog.pg_extension"))
+
+    @cached_property
+    def traits(self) -> ServerTraits:
+        """Return what the results of the server's expressions depend on."""
+        return server_traits(self._connection)
 
     def table(self, name: TableName) -> Table | None:
         """Return the shape of the table of that name; None when there is none."""

@@ -10,6 +10,7 @@ from airflow_ddlrepl.config.condition.expression import Part
 from airflow_ddlrepl.config.sections.scope import Scope
 from airflow_ddlrepl.engines.postgres.catalog.inspect import inspect, inspect_unlocked, listed, with_partitions
 from airflow_ddlrepl.engines.postgres.catalog.server_facts import publishes_generated
+from airflow_ddlrepl.engines.postgres.catalog.server_traits import server_traits
 from airflow_ddlrepl.engines.postgres.catalog.sizes import estimated_rows, sizes
 from airflow_ddlrepl.engines.postgres.catalog.table_objects import table_objects
 from airflow_ddlrepl.engines.postgres.connection.conditions import require_readable
@@ -17,6 +18,7 @@ from airflow_ddlrepl.engines.source_catalog import Catalog
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.model.table_object import TableObject
+from airflow_ddlrepl.ports.server_traits import ServerTraits
 
 if TYPE_CHECKING:
     from airflow_ddlrepl.engines.postgres.connection.connect import Connection
@@ -69,6 +71,10 @@ class PostgresCatalog:
     def publishes_generated(self) -> bool:
         """Are values of stored generated columns in the log?"""
         return publishes_generated(self.connection, self.publication)
+
+    def traits(self) -> ServerTraits:
+        """Return what the results of the source's expressions depend on."""
+        return server_traits(self.connection)
 
     def check_condition(self, condition: Part, table: Table, columns: Sequence[Column]) -> None:
         """Raise Unsupported ADP-148 unless the server can evaluate the condition."""

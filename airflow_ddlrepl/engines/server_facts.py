@@ -1,0 +1,60 @@
+"""This module is the port of what exists at a target's server."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Protocol
+
+from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.table import Table
+from airflow_ddlrepl.model.table_object import TableObject
+from airflow_ddlrepl.ports.server_traits import ServerTraits
+from airflow_ddlrepl.ports.types import TypeSystem
+
+
+class ServerFacts(Protocol):
+    """Server facts are what exists at a target's server now: types, tables, rows. Each is queried once."""
+
+    @property
+    def version(self) -> int:
+        """Return the server's major version."""
+        ...
+
+    @property
+    def type_system(self) -> TypeSystem:
+        """Return the type system of the server: what its types do to values."""
+        ...
+
+    @property
+    def extensions(self) -> frozenset[str]:
+        """Return the extensions that the database has."""
+        ...
+
+    @property
+    def traits(self) -> ServerTraits | None:
+        """Return what the results of the server's expressions depend on; None: it computes nothing."""
+        ...
+
+    def table(self, name: TableName) -> Table | None:
+        """Return the shape of the table of that name; None when there is none."""
+        ...
+
+    def look(self, names: Collection[TableName]) -> None:
+        """Read the shapes of all of these tables at once, so that `table` has them."""
+        ...
+
+    def objects(self, names: Collection[TableName]) -> list[TableObject]:
+        """Return what is made on these tables besides their columns: keys, checks, indexes, triggers."""
+        ...
+
+    def broken_references(self, names: Collection[TableName]) -> list[tuple[TableName, str]]:
+        """Return the foreign keys of these tables that rows break, by table and name; all rows are read."""
+        ...
+
+    def types(self, names: Collection[TableName]) -> frozenset[TableName]:
+        """Return those of these names under which a type exists."""
+        ...
+
+    def has_rows(self, name: TableName) -> bool:
+        """Is there a table of that name, with a row in it?"""
+        ...
