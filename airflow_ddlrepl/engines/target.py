@@ -11,7 +11,6 @@ from airflow_ddlrepl.adapt.target_facts import Renderer
 from airflow_ddlrepl.config.condition.expression import Part
 from airflow_ddlrepl.engines.discarded_rows import DiscardedRows
 from airflow_ddlrepl.engines.sequences import TargetSequences
-from airflow_ddlrepl.engines.server_facts import ServerFacts as ServerFacts
 from airflow_ddlrepl.engines.source_catalog import RowSelection, SourceSnapshot
 from airflow_ddlrepl.engines.target_state import (
     Applied,
@@ -32,6 +31,7 @@ from airflow_ddlrepl.model.record import Record
 from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.model.table_state import TableState
 from airflow_ddlrepl.ports.rows import RowSource
+from airflow_ddlrepl.ports.server_facts import ServerFacts as ServerFacts
 
 
 class Loader(Protocol):

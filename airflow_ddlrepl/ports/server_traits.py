@@ -19,12 +19,14 @@ class ServerTraits:
     """Server traits are what a database says of how it reads and orders text, and its versions.
 
     collation: provider, names and version of its default collation. extensions: versions by name.
+    publishes_generated: of a source: its log has the values of stored generated columns.
     """
 
     version: int
     encoding: str
     collation: str
     extensions: Mapping[str, str] = field(default_factory=dict)
+    publishes_generated: bool = False
 
     def unlike(self, target: ServerTraits) -> frozenset[Trait]:
         """Return the traits in which a target differs from this source."""

@@ -234,9 +234,9 @@ class _Planner:
         rows = self.run.repository.controls(self.run.channel.name, self.target)
         return {row.key.lsn: Refusal(row.reason, False) for row in rows if row.policy_name == POLICY}
 
-    @property
+    @cached_property
     def _publishes_generated(self) -> bool:
-        return self.run.publishes_generated
+        return self.run.source.catalog.publishes_generated()
 
     def _facts(
         self, before: TableState | None, new: Table | None, event: Event, table_states: Mapping[int, TableState]

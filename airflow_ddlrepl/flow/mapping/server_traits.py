@@ -17,7 +17,7 @@ def target_facts(run: RunContext, present: ServerFacts) -> TargetFacts:
         present.type_system,
         server_version=present.version,
         extensions=present.extensions,
-        publishes_generated=source is not None and run.publishes_generated,
+        publishes_generated=source is not None and source.publishes_generated,
         unlike=source.unlike(there) if source is not None and there is not None else frozenset(),
     )
 

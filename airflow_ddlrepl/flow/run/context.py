@@ -119,11 +119,6 @@ class RunContext:
         except Unreachable:
             return None
 
-    @cached_property
-    def publishes_generated(self) -> bool:
-        """Are the values of stored generated columns in the log?"""
-        return self.source.catalog.publishes_generated()
-
     def joins(self, table: Table, before: Revision | None = None) -> bool:
         """Does a table join the channel, or stay in it: by its name, or because it is no longer left out?
 

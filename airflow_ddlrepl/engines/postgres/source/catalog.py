@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.config.condition.expression import Part
@@ -74,7 +74,7 @@ class PostgresCatalog:
 
     def traits(self) -> ServerTraits:
         """Return what the results of the source's expressions depend on."""
-        return server_traits(self.connection)
+        return replace(server_traits(self.connection), publishes_generated=self.publishes_generated())
 
     def check_condition(self, condition: Part, table: Table, columns: Sequence[Column]) -> None:
         """Raise Unsupported ADP-148 unless the server can evaluate the condition."""
