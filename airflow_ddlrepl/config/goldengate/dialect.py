@@ -6,6 +6,8 @@ from collections.abc import Callable
 from enum import StrEnum
 from typing import NamedTuple, Self
 
+from airflow_ddlrepl.ddl.sql import lexical
+
 
 class Dialect(StrEnum):
     """A dialect says how text is written: its quotes, comments and what unquoted names become.
@@ -24,7 +26,7 @@ class Dialect(StrEnum):
 
 
 _FOLD: dict[Dialect, Callable[[str], str]] = {
-    Dialect.POSTGRES: str.lower,
+    Dialect.POSTGRES: lexical.lower,
     Dialect.MYSQL: str,
     Dialect.ORACLE: str.upper,
 }

@@ -8,6 +8,8 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import NamedTuple
 
+from airflow_ddlrepl.ddl.sql import lexical
+
 
 class Kind(StrEnum):
     """A token's kind says what it is: a word, a quoted name, a string, a number or a sign."""
@@ -30,14 +32,18 @@ class Token(NamedTuple):
 
 
 SHORT = 200
-_SPACE = re.compile(r"(?:\s|--[^\n\r]*)+")
-_WORD = re.compile(r"[^\W\d][\w$]*")
-_NUMBER = re.compile(r"\d[\w.]*")
-_QUOTED = re.compile(r'(?:[uU]&)?"((?:[^"]|"")*)("|\Z)')
-_ESCAPED = re.compile(r"[eE]'(?:[^'\\]|\\.|'')*('|\Z)", re.DOTALL)
-_STRING = re.compile(r"(?:[bBxXnN]|[uU]&)?'(?:[^']|'')*('|\Z)")
-_DOLLAR = re.compile(r"\$(?:[^\W\d]\w*)?\$")
-_COMMENT = re.compile(r"/\*|\*/")
+_KINDS = (
+    ("space", rf"(?:{lexical.SPACE}|{lexical.COMMENT})++"),
+    ("block", r"/\*"),
+    ("dollar", lexical.DOLLAR),
+    (Kind.QUOTED, lexical.QUOTED),
+    (Kind.STRING, lexical.STRING),
+    (Kind.WORD, lexical.WORD),
+    (Kind.NUMBER, lexical.NUMBER),
+    (Kind.SIGN, "::|."),
+)
+_WORD = re.compile(lexical.WORD)
+_TOKEN = re.compile("|".join(f"(?P<{kind}>{pattern})" for kind, pattern in _KINDS), re.DOTALL)
 
 
 def tokens(text: str) -> Iterator[Token]:
@@ -61,45 +67,20 @@ def _known(text: str) -> tuple[Token, ...]:
 def placed_tokens(text: str) -> Iterator[tuple[Token, int, int]]:
     """Yield the tokens of a statement, each with the places where it begins and ends in the text."""
     at = 0
-    while at < len(text):
-        if match := _SPACE.match(text, at):
-            at = match.end()
-        elif text.startswith("/*", at):
-            at = end_of_comment(text, at)
-        elif match := _DOLLAR.match(text, at):
-            end = text.find(match.group(), match.end())
-            end = len(text) if end < 0 else end + len(match.group())
-            yield Token(Kind.STRING, text[at:end]), at, end
-            at = end
-        else:
-            token, end = _next(text, at)
-            yield token, at, end
-            at = end
-
-
-def _next(text: str, at: int) -> tuple[Token, int]:
-    if match := _QUOTED.match(text, at):
-        return Token(Kind.QUOTED, match.group(1).replace('""', '"')), match.end()
-    for pattern in (_ESCAPED, _STRING):
-        if match := pattern.match(text, at):
-            return Token(Kind.STRING, match.group()), match.end()
-    if match := _WORD.match(text, at):
-        return Token(Kind.WORD, match.group().lower()), match.end()
-    if match := _NUMBER.match(text, at):
-        return Token(Kind.NUMBER, match.group()), match.end()
-    if text.startswith("::", at):
-        return Token(Kind.SIGN, "::"), at + 2
-    return Token(Kind.SIGN, text[at]), at + 1
-
-
-def end_of_comment(text: str, at: int) -> int:
-    """Return where the comment that begins here ends; comments nest in PostgreSQL."""
-    depth = 0
-    for match in _COMMENT.finditer(text, at):
-        depth += 1 if match.group() == "/*" else -1
-        if depth == 0:
-            return match.end()
-    return len(text)
+    while match := _TOKEN.match(text, at):
+        begin, at, kind, part = at, match.end(), match.lastgroup, match.group()
+        if kind == "block":
+            at = lexical.end_of_comment(text, begin)
+        elif kind == "dollar":
+            closing = text.find(part, at)
+            at = len(text) if closing < 0 else closing + len(part)
+            yield Token(Kind.STRING, text[begin:at]), begin, at
+        elif kind == Kind.WORD:
+            yield Token(Kind.WORD, lexical.lower(part)), begin, at
+        elif kind == Kind.QUOTED:
+            yield Token(Kind.QUOTED, lexical.name_in(part)), begin, at
+        elif kind != "space":
+            yield Token(Kind(str(kind)), part), begin, at
 
 
 def parts(words: Sequence[Token]) -> list[list[Token]]:
@@ -135,5 +116,4 @@ def _spelled(token: Token) -> str:
 
 
 def _plain(name: str) -> bool:
-    match = _WORD.fullmatch(name)
-    return match is not None and name == name.lower()
+    return _WORD.fullmatch(name) is not None and name == lexical.lower(name)

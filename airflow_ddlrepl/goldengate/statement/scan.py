@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from airflow_ddlrepl.config.goldengate.dialect import Dialect
-from airflow_ddlrepl.ddl.sql.lexer import end_of_comment
+from airflow_ddlrepl.ddl.sql import lexical
 
 
 class Kind(Enum):
@@ -49,9 +49,9 @@ _SINGLE = r"'(?:[^']|'')*(?:'|\Z)"
 _BACKSLASHED = r"'(?:[^'\\]|\\.|'')*(?:'|\Z)"
 _LINE = r"--[^\n\r]*"
 _POSTGRES = (
-    ("plain", _PLAIN), ("comment", _LINE), ("block", r"/\*"), ("dollar", r"\$(?:[^\W\d]\w*)?\$"),
-    ("string", rf"[eE]{_BACKSLASHED}|(?:[bBxXnN]|[uU]&)?{_SINGLE}"), ("name", rf"(?:[uU]&)?{_DOUBLE}"),
-    ("word", _WORD), ("number", _NUMBER), ("sign", r"::|\S"),
+    ("plain", rf"{lexical.WORD}(?!['\"&])"), ("comment", lexical.COMMENT), ("block", r"/\*"),
+    ("dollar", lexical.DOLLAR), ("string", lexical.STRING), ("name", lexical.QUOTED), ("word", lexical.WORD),
+    ("number", lexical.NUMBER), ("sign", rf"::|(?!{lexical.SPACE})."),
 )  # fmt: skip
 _MYSQL = (
     ("plain", r"[^\W\d][\w$]*+(?!['\"&])"),
@@ -64,21 +64,24 @@ _ORACLE = (
     ("string", rf"[nN]?[qQ]'(?:\[.*?\]|\{{.*?\}}|\(.*?\)|<.*?>|(?P<q>\S).*?(?P=q))'|[nN]?{_SINGLE}"),
     ("name", _DOUBLE), ("word", _WORD), ("number", _NUMBER), ("sign", r"\S"),
 )  # fmt: skip
+_SPACES = {Dialect.POSTGRES: lexical.SPACE, Dialect.MYSQL: r"\s", Dialect.ORACLE: r"\s"}
 _DIALECTS = {Dialect.POSTGRES: _POSTGRES, Dialect.MYSQL: _MYSQL, Dialect.ORACLE: _ORACLE}
 _PATTERNS = {
-    dialect: re.compile(r"\s*+(?:" + "|".join(f"(?P<{kind}>{pattern})" for kind, pattern in kinds) + ")", re.DOTALL)
+    dialect: re.compile(
+        f"{_SPACES[dialect]}*+(?:" + "|".join(f"(?P<{kind}>{pattern})" for kind, pattern in kinds) + ")", re.DOTALL
+    )
     for dialect, kinds in _DIALECTS.items()
 }
 _LONG = ("comment", "block", "dollar")
 
 
-def _around_comments(kinds: Iterable[tuple[str, str]]) -> re.Pattern[str]:
+def _around_comments(kinds: Iterable[tuple[str, str]], space: str) -> re.Pattern[str]:
     """Return an expression for what lies before the next comment or dollar-quoted string, or for the mark of one.
 
     It reads the pieces in the same order as the expression of single pieces does, so both see the same comments.
     """
     long = [(kind, pattern) for kind, pattern in kinds if kind in _LONG]
-    before: list[str] = [r"\s++"]
+    before: list[str] = [f"{space}++"]
     barred: list[str] = []
     for kind, pattern in kinds:
         if kind in _LONG:
@@ -89,7 +92,7 @@ def _around_comments(kinds: Iterable[tuple[str, str]]) -> re.Pattern[str]:
     return re.compile(f"(?:{'|'.join(before)})++|{marks}", re.DOTALL)
 
 
-_AROUND_COMMENTS = {dialect: _around_comments(kinds) for dialect, kinds in _DIALECTS.items()}
+_AROUND_COMMENTS = {dialect: _around_comments(kinds, _SPACES[dialect]) for dialect, kinds in _DIALECTS.items()}
 _KINDS = {
     "comment": COMMENT,
     "string": STRING,
@@ -125,15 +128,17 @@ def pieces(text: str, dialect: Dialect) -> Iterator[Piece]:
             if group == "plain" or group == "word":
                 yield _NEW(Piece, (WORD, part.upper(), part, start, end))
             elif group == "name":
-                quote = part[-1]
-                value = part[part.index(quote) + 1 : -1].replace(quote * 2, quote)
-                yield Piece(NAME, value, part, start, end)
+                yield Piece(NAME, _name_in(part), part, start, end)
             elif group == "block" or group == "dollar":
                 at = _end_of_long(text, group, match, dialect)
                 yield Piece(COMMENT if group == "block" else STRING, text[start:at], text[start:at], start, at)
                 break
             else:
                 yield _NEW(Piece, (_KINDS[group], part, part, start, end))
+
+
+def _name_in(quoted: str) -> str:
+    return quoted[1:-1].replace("``", "`") if quoted[0] == "`" else lexical.name_in(quoted)
 
 
 def comments(text: str, dialect: Dialect) -> Iterator[Piece]:
@@ -165,4 +170,4 @@ def _end_of_block(text: str, at: int, *, nests: bool) -> int:
     if not nests:
         closing = text.find("*/", at + 2)
         return len(text) if closing < 0 else closing + 2
-    return end_of_comment(text, at)
+    return lexical.end_of_comment(text, at)

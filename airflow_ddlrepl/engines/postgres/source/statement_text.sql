@@ -8,11 +8,11 @@ CREATE OR REPLACE FUNCTION ddlrepl.statement_of(context text, query text) RETURN
 LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
     SELECT CASE
         WHEN strpos(context, E'\n') = 0 THEN CASE WHEN rtrim(query, E'; \n\r\t') !~ ';' THEN query END
-        WHEN left(caller, 15) = 'SQL statement "' AND regexp_count(substr(caller, 16), '"(\n|$)') = 1 THEN
-            regexp_replace(substr(caller, 16), '"(\n.*)?$', '')
+        WHEN left(caller, 15) = 'SQL statement "' AND regexp_count(substr(caller, 16), E'"(\n|$)') = 1 THEN
+            regexp_replace(substr(caller, 16), E'"(\n.*)?$', '')
         WHEN caller ~ (E'^SQL statement "([^\'"$/-]|-(?!-)|/(?![*])|\'[^\'"\\\\]*\')*"'
             '(\n(PL/pgSQL function [^"\n]* line [0-9]+ at [A-Za-z ]+'
-            '|SQL statement "[[:space:]]*([Ss][Ee][Ll][Ee][Cc][Tt]|[Cc][Aa][Ll][Ll])[[:space:]][^"]*"))*$') THEN
+            '|SQL statement "[ \t\n\r]*([Ss][Ee][Ll][Ee][Cc][Tt]|[Cc][Aa][Ll][Ll])[ \t\n\r][^"]*"))*$') THEN
             substring(substr(caller, 16) from '^[^"]*')
         END
     FROM (SELECT substr(context, strpos(context, E'\n') + 1) AS caller) c
@@ -35,7 +35,7 @@ CREATE OR REPLACE FUNCTION ddlrepl.named(tag text, said text) RETURNS SETOF oid
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     names name[] := ARRAY(
-        SELECT unnest(ARRAY[w, lower(w)]) FROM regexp_split_to_table(said, E'[\\x01-#%-/:-@[-^`{-\\x7f]+') w
+        SELECT unnest(ARRAY[w, lower(w COLLATE "C")]) FROM regexp_split_to_table(said, E'[\\x01-#%-/:-@[-^`{-\\x7f]+') w
         UNION SELECT replace(q, E'\x01', '"') FROM regexp_split_to_table(replace(said, '""', E'\x01'), '"') q);
 BEGIN
     RETURN QUERY
