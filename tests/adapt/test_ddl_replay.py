@@ -121,7 +121,7 @@ def event(statement: str | None = "ALTER TABLE hr.t ADD c int", tag: str = "ALTE
 def made(happened: Event, new: Table | None = ADDED, old: Table | None = OLD, **more: object) -> TablePlan:
     known = Evidence(rewritten=False, filled=False, has_using=False, statement=happened.statement)
     found = plan(old, new, render=OUTLINE, facts=TargetFacts(POSTGRES_TYPES), policy=REPLAYED, evidence=known)
-    of = Statement(happened, old, new, old, old, {1: T})
+    of = Statement(happened, old, new, old, old, {1: T}, may_call=True)
     return replayed(found, replace(of, **more), OUTLINE, POSTGRES_TYPES)  # type: ignore[arg-type]
 
 

@@ -65,7 +65,8 @@ class Statement:
     was: what it would be, made from `before`. names: the names of the statement's tables at the source before it,
     by id. adapted: those of them that are not replayed at this target. loaded: those that a refresh has loaded since
     the statement. refusal: the target's error for the text. in_the_way: another table has the new name there. mapped:
-    the statement with the target's names; None: it runs as the source has run it.
+    the statement with the target's names; None: it runs as the source has run it. may_call: may its expressions call
+    whatever they call?
     """
 
     event: Event
@@ -79,11 +80,17 @@ class Statement:
     refusal: Refusal | None = None
     in_the_way: bool = False
     mapped: Mapped | None = None
+    may_call: bool = False
 
     @property
     def text(self) -> str:
         """Return the text that the target is to run; empty: it is not known."""
         return self.mapped.text if self.mapped is not None else self.event.statement or ""
+
+    @property
+    def reading(self) -> Reading:
+        """Return what the text is about, and whether it may run at the target."""
+        return read(self.text if self.event.statement is not None else "", self.event.tag, may_call=self.may_call)
 
     @property
     def known(self) -> set[TableName]:
@@ -115,7 +122,7 @@ def replayed(found: TablePlan, of: Statement, render: Renderer, types: TypeSyste
     """
     if of.joins or of.is_none(found) or any(step.kind is StepKind.REFUSE for step in found.steps):
         return found
-    reading = read(of.text if of.event.statement is not None else "", of.event.tag)
+    reading = of.reading
     code, why = _refused(found, of, reading)
     if why:
         ours = sorted(set(map(str, of.names.values())) - set(map(str, of.adapted)))
@@ -138,7 +145,7 @@ def run_alone(name: TableName, of: Statement, render: Renderer) -> TablePlan:
 
     The channel does not have the table at the target, so what the text makes of it there is not compared.
     """
-    event, reading = of.event, read(of.text if of.event.statement is not None else "", of.event.tag)
+    event, reading = of.event, of.reading
     found = TablePlan(name, name, (), (), (), (), None, is_text_alone=True)
     code, why = ("ADP-153", of.refusal.why) if of.refusal is not None else ("", "")
     if not why and event.statement is None:

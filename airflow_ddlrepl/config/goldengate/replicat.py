@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, PrivateAttr, field_validator, model_validator
 
@@ -14,6 +14,7 @@ from airflow_ddlrepl.config.base.section import Seconds, Section, Whole, YesNo, 
 from airflow_ddlrepl.config.goldengate.clauses import Clause, NamePattern, UpperCase
 from airflow_ddlrepl.config.goldengate.options import DdlParameters
 from airflow_ddlrepl.config.goldengate.rows import ColumnMap, ColumnName, RowOptions
+from airflow_ddlrepl.ddl.sql.statement_code import EXPRESSIONS, Code
 
 DEFAULT = "DEFAULT"
 NO_FURTHER_TARGET = "no MAP gives the table a further TARGET"
@@ -114,6 +115,7 @@ class ReplicatParameters(DdlParameters):
     exclude: tuple[NamePattern, ...] = Field((), description="MAPEXCLUDE: patterns of names that MAP leaves out")
     map_derived: YesNo = Field(True, description="DDLOPTIONS MAPDERIVED: derived names are mapped, too")
     errors: tuple[ErrorRule, ...] = Field((), description="DDLERROR, in the order of the file")
+    code: tuple[Literal[Code.EXPRESSION], ...] = Field((), description=EXPRESSIONS)
 
     @property
     def nth_target(self) -> int:

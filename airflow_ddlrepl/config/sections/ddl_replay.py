@@ -6,6 +6,7 @@ This is GoldenGate's way. Every other table is inspected and adapted; no table i
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Literal
 
 from pydantic import Field
 
@@ -13,6 +14,7 @@ from airflow_ddlrepl.config.base.name_pattern import any_matches, is_pattern, ma
 from airflow_ddlrepl.config.base.pattern_overlap import Pair, schema_and_name, tables_intersect
 from airflow_ddlrepl.config.base.section import Section, TablePattern
 from airflow_ddlrepl.config.sections.adapt_actions import AdaptAction
+from airflow_ddlrepl.ddl.sql.statement_code import EXPRESSIONS, Code
 from airflow_ddlrepl.model.names import TableName
 
 _JOINING = {"add_table_pattern", "ignore_table_pattern", "capture_schema"}
@@ -28,6 +30,7 @@ class ReplayEntry(Section):
 
     tables: tuple[TablePattern, ...] = Field(min_length=1, description='patterns "schema.table", as at the source')
     exclude: tuple[TablePattern, ...] = Field((), description="tables that are adapted although `tables` matches them")
+    code: tuple[Literal[Code.EXPRESSION], ...] = Field((), description=EXPRESSIONS)
 
     def covers(self, name: TableName) -> bool:
         """Return whether the entry is for this table."""
@@ -38,6 +41,11 @@ class ReplayEntry(Section):
         if _is_left_out(other, self.exclude):
             return None
         return next((own for own in self.tables if tables_intersect(schema_and_name(own), other)), None)
+
+
+def runs_expressions(entries: Sequence[ReplayEntry], name: TableName) -> bool:
+    """Return whether texts on a table may call whatever they call."""
+    return all(entry.code for entry in entries if entry.covers(name))
 
 
 def _is_left_out(other: Pair, exclude: Sequence[str]) -> bool:

@@ -17,8 +17,8 @@ def _listed(words: str) -> frozenset[str]:
 HARMLESS = _listed(
     "abs btrim ceil ceiling char_length character_length clock_timestamp concat date_part date_trunc floor"
     " gen_random_uuid initcap jsonb_build_array jsonb_build_object left length lower lpad ltrim make_date md5 mod"
-    " nextval now num_nonnulls num_nulls octet_length pg_get_serial_sequence repeat replace right round rpad rtrim"
-    " sign split_part sqrt statement_timestamp strpos substr to_tsvector transaction_timestamp trunc upper"
+    " nextval now num_nonnulls num_nulls octet_length pg_get_serial_sequence random repeat replace right round rpad"
+    " rtrim sign split_part sqrt statement_timestamp strpos substr to_tsvector transaction_timestamp trunc upper"
     " uuid_generate_v4 uuidv4 uuidv7"
 )
 """Functions of pg_catalog that read no setting, run no text, and touch nothing but their arguments."""

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from airflow_ddlrepl.ddl.sql.calls import called
 from airflow_ddlrepl.ddl.sql.lexer import Kind, Token, parts, tokens
 from airflow_ddlrepl.ddl.sql.statement import is_doubtful, statements
 
@@ -36,6 +37,7 @@ class Reading:
 
 
 Words = list[Token]
+ALLOW = "`code: [expression]` beside `tables`, or `maps`, lets the target's role run it"
 # Who owns it, where it lies, who may see what, what triggers do: of the source's own affairs.
 _LOCAL = (
     ("owner", "to"), ("set", "tablespace"), ("set", "logged"), ("set", "unlogged"), ("replica", "identity"),
@@ -46,11 +48,19 @@ _UNICODE_NAME = re.compile(r"""[uU]&["']""")
 _MASKED = "'***'"
 
 
-def read(statement: str, tag: str) -> Reading:
+def read(statement: str, tag: str, *, may_call: bool = True) -> Reading:
     """Return what a statement is about and whether it may run at a target.
 
-    tag: the command tag under which the server has run it. statement: empty where it is not known.
+    tag: the command tag under which the server has run it. statement: empty where it is not known. may_call: may its
+    expressions call whatever they call?
     """
+    found = _read(statement, tag)
+    if may_call or found.refused or found.local or not (calls := called(list(tokens(statement))[2:])):
+        return found
+    return replace(found, refused=f"it calls {calls[0]}, which may do more than compute a value: {ALLOW}")
+
+
+def _read(statement: str, tag: str) -> Reading:
     form = FORMS.get(tag)
     if form is _alter_index:
         return form([], "")

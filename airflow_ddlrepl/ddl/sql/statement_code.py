@@ -36,6 +36,9 @@ class Code(StrEnum):
     EXPRESSION = "expression"
 
 
+EXPRESSIONS = "`expression`: defaults, checks, indexes and USING may call any function, as the target's role"
+
+
 @dataclass(frozen=True, slots=True)
 class Carried:
     """This is what a statement carries: kinds that the file has to name, or why no file lets a target run it."""

@@ -11,6 +11,7 @@ from airflow_ddlrepl.adapt.policy import policy_at
 from airflow_ddlrepl.adapt.target_facts import Refusal, TargetFacts
 from airflow_ddlrepl.config.goldengate.dialect import Dialect
 from airflow_ddlrepl.config.sections.channel import Channel
+from airflow_ddlrepl.config.sections.ddl_replay import runs_expressions
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.flow.apply.replicat import TargetReplicat
 from airflow_ddlrepl.flow.mapping.tables import ShapeAt, seen_at, shape_before
@@ -57,12 +58,20 @@ class Texts:
             refusal,
             facts.existing is not None or facts.occupant is not None,
             self._mapped(event, names),
+            self._may_call(names),
         )
 
     def alone(self, event: Event, refusal: Refusal | None) -> Statement:
         """Return a statement about tables that the target does not have. refusal: the target has refused it."""
         names = self._names(event)
-        return Statement(event, names=names, refusal=refusal, mapped=self._mapped(event, names))
+        mapped = self._mapped(event, names)
+        return Statement(event, names=names, refusal=refusal, mapped=mapped, may_call=self._may_call(names))
+
+    def _may_call(self, names: Mapping[int, TableName]) -> bool:
+        """May the expressions of a statement on these tables call whatever they call?"""
+        if self.replicat is not None:
+            return bool(self.replicat.parameters.code)
+        return all(runs_expressions(self.channel.replay_ddl, name) for name in names.values())
 
     def _mapped(self, event: Event, names: Mapping[int, TableName]) -> Mapped | None:
         """Return the statement as Replicat has made it. names: at the source, before it."""
