@@ -100,9 +100,7 @@ def test_defaults_that_act_stay_at_the_source(databases: Databases, tmp_path: Pa
 
 
 @BOTH
-def test_without_the_list_they_would_act(
-    databases: Databases, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_the_list_they_would_act(databases: Databases, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The attack is one: without the gate the loading role draws from the sequence."""
     monkeypatch.setattr(source_expressions, "why_not", lambda *_: "")
     replica = begin(databases, tmp_path)

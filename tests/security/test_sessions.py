@@ -44,3 +44,18 @@ def test_a_helper_schema_that_does_not_sign_roles_is_an_error(databases: Any, tm
     replica.activate()
     replica.replicate()
     assert replica.rows("SELECT min(id) FROM t") == [(2,)]
+
+
+def test_an_ignored_session_is_named_whatever_its_settings_say(databases: Any, tmp_path: Path) -> None:
+    replica = replica_of(databases, tmp_path, {"names": ["etl*"], "known_by": "triggers"})
+    with psycopg.connect(replica.source, application_name="etl 1") as connection:
+        connection.execute("SELECT set_config('ddlrepl.named', pg_current_xact_id()::text, true)")
+        connection.execute("DELETE FROM t WHERE id = 1")
+        (mark,) = connection.execute("SELECT current_setting('ddlrepl.named')").fetchone() or ("",)
+        connection.execute("DELETE FROM t WHERE id = 2")
+        connection.commit()
+        connection.execute("SELECT set_config('ddlrepl.named', %s, true)", [mark])
+        connection.execute("DELETE FROM t WHERE id = 3")
+    result = replica.replicate()
+    assert result.discarded == {"public.t: its session is ignored (name etl*)": 3}
+    assert replica.rows("SELECT min(id) FROM t") == [(1,)]

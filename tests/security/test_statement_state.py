@@ -14,7 +14,7 @@ from tests.conftest import Databases
 from tests.flow.capture.test_without_triggers import both
 from tests.support.replica import Replica, channel_file, run
 
-SETTINGS = ("state", "before", "rewritten", "taken_out", "caller", "named")
+SETTINGS = ("state", "before", "rewritten", "taken_out", "runs_as", "named")
 HOSTILE = (
     "CREATE TABLE shared.t (id int PRIMARY KEY, v int, w int DEFAULT 0)",
     "INSERT INTO shared.t VALUES (1, 1), (2, 2)",

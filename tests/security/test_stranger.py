@@ -27,7 +27,7 @@ UNLOGGED = {
     "caught": "DO $do$ BEGIN ALTER TABLE public.victim SET UNLOGGED; EXCEPTION WHEN OTHERS THEN NULL; END $do$",
     "caught, then another": "DO $do$ BEGIN BEGIN ALTER TABLE public.victim SET UNLOGGED; EXCEPTION WHEN OTHERS THEN"
     " NULL; END; PERFORM set_config('ddlrepl.state', '', false); ALTER TABLE mine ADD z int; END $do$",
-    "forged caller": 'SET ddlrepl.caller = \'{"role": "postgres", "schemas": ["public"]}\';'
+    "forged caller": 'SET ddlrepl.runs_as = \'{"role": "postgres", "schemas": ["public"]}\';'
     " DO $do$ BEGIN ALTER TABLE victim SET UNLOGGED; EXCEPTION WHEN OTHERS THEN NULL; END $do$",
     "cleared": "ALTER TABLE mine ADD c text DEFAULT set_config('ddlrepl.taken_out', '', false) || 'alter table victim"
     " set unlogged'",

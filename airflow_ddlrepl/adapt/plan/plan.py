@@ -121,9 +121,7 @@ def _by_shapes(
     return _altered(old, new, evidence, policy, facts, render, context)
 
 
-def _unusable(
-    old: Table | None, new: Table, evidence: Evidence, facts: TargetFacts, refusal: Unsupported
-) -> TablePlan:
+def _unusable(old: Table | None, new: Table, evidence: Evidence, facts: TargetFacts, refusal: Unsupported) -> TablePlan:
     """Return the plan for a table whose texts can't go into SQL at any target: it stays as it is."""
     return TablePlan(
         name=new.name,

@@ -229,7 +229,7 @@ $$;
 -- rights sees that. The trigger behind it, which comes next by its name, reads the setting before any user's code runs.
 CREATE OR REPLACE FUNCTION ddlrepl.on_caller() RETURNS event_trigger LANGUAGE plpgsql AS $$
 BEGIN
-    PERFORM pg_catalog.set_config('ddlrepl.caller', CAST(pg_catalog.jsonb_build_object(
+    PERFORM pg_catalog.set_config('ddlrepl.runs_as', CAST(pg_catalog.jsonb_build_object(
         'role', current_user, 'schemas', pg_catalog.current_schemas(true)) AS pg_catalog.text), true);
 END
 $$;
@@ -244,7 +244,7 @@ BEGIN
     GET DIAGNOSTICS context = PG_CONTEXT;
     PERFORM ddlrepl.command_starts(tg_tag, context, pg_catalog.current_query(), pg_catalog.jsonb_build_object(
         'search_path', pg_catalog.current_setting('search_path'),
-        'timezone', pg_catalog.current_setting('TimeZone')), pg_catalog.current_setting('ddlrepl.caller', true));
+        'timezone', pg_catalog.current_setting('TimeZone')), pg_catalog.current_setting('ddlrepl.runs_as', true));
 EXCEPTION WHEN OTHERS THEN
     NULL;   -- the end of the statement finds no state of it
 END

@@ -41,7 +41,7 @@ _TRIGGER_FILES = (
     "event_triggers.sql",
     READING_RIGHTS,
 )
-TABLES = ("channel", "member", "signature", "fence", "message", "state_number")
+TABLES = ("channel", "member", "signature", "fence", "message", "state_number", "session_number")
 
 
 @dataclass(frozen=True, slots=True)

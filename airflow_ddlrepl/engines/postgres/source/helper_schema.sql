@@ -174,9 +174,20 @@ $$;
 -- an application name; the role is signed, so that nobody else has changes ignored by it.
 CREATE OR REPLACE FUNCTION ddlrepl.name_session() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    written text := coalesce(current_setting('ddlrepl.named', true), '');
+    is_named boolean := false;
 BEGIN
-    IF current_setting('ddlrepl.named', true) IS DISTINCT FROM pg_current_xact_id()::text THEN
-        PERFORM set_config('ddlrepl.named', pg_current_xact_id()::text, true);
+    IF written <> '' THEN
+        BEGIN
+            is_named := written = ddlrepl.state_mark(pg_current_xact_id()::text || ' ' || currval('ddlrepl.session_number'));
+        EXCEPTION WHEN object_not_in_prerequisite_state THEN   -- DISCARD SEQUENCES
+            NULL;
+        END;
+    END IF;
+    IF NOT is_named THEN
+        PERFORM set_config('ddlrepl.named',
+            ddlrepl.state_mark(pg_current_xact_id()::text || ' ' || nextval('ddlrepl.session_number')), true);
         PERFORM pg_logical_emit_message(true, 'ddlrepl.session', current_setting('application_name'));
         PERFORM pg_logical_emit_message(true, 'ddlrepl.role', ddlrepl.signed(jsonb_build_object(
             'v', 1, 'kind', 'role', 'role', session_user)));

@@ -5,6 +5,8 @@
 -- finds nothing of its own takes the worst for granted: see ddlrepl.record. Not logged, because a sequence
 -- that is would give the transaction an id, and the server then refuses DROP INDEX CONCURRENTLY.
 CREATE UNLOGGED SEQUENCE IF NOT EXISTS ddlrepl.state_number;
+-- The same for the setting ddlrepl.named: that the transaction has named its session.
+CREATE UNLOGGED SEQUENCE IF NOT EXISTS ddlrepl.session_number;
 
 CREATE OR REPLACE FUNCTION ddlrepl.state_mark(body text) RETURNS text
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
