@@ -23,7 +23,10 @@ GOOD = (
     "'-1'::integer", "make_interval(days => 10)", "concat(VARIADIC a)", "COALESCE(a, b, 0)", "(NOT (a AND b))",
     "OVERLAY(a PLACING b FROM 1)", "POSITION(('a'::text) IN (b))", "(a IS NOT NULL)", "(d AT TIME ZONE 'UTC'::text)",
     '"my ""odd"" column"', "inet_client_addr()", "gen_random_uuid()", "CURRENT_USER", "(- a)", "1.5", ".5", "1e10",
-    "ROW(1, 'a'::text)", "(x IS NFC NORMALIZED)", "pg_catalog.now()", "(a OPERATOR(pg_catalog.+) b)",
+    "ROW(1, 'a'::text)", "(x IS NFC NORMALIZED)", "pg_catalog.now()", "JSON_EXISTS(a, '$.b'::jsonpath)",
+    "JSON_QUERY(a, '$.b' WITH UNCONDITIONAL WRAPPER)",
+    "JSON_VALUE(a, '$.b' PASSING 1 AS x RETURNING integer DEFAULT 1 ON EMPTY ERROR ON ERROR)",
+    "(a OPERATOR(pg_catalog.+) b)",
 )  # fmt: skip
 NOT_ONE = (
     "1; DROP TABLE x", "0, ADD COLUMN x int", "0 -- x", "(SELECT 1)", "x NOT NULL", "$$x$$", "1 DO $$", "'a' 'b'",
@@ -74,6 +77,9 @@ def test_the_place_of_an_expression_and_the_version_decide() -> None:
     assert why_not("CHECK ((VALUE <= now()))", Use.CHECK, 18) == ""
     assert why_not("CHECK ((random() > (0)::double precision))", Use.CHECK, 18).startswith("calls random,")
     assert why_not("LIST (random())", Use.PARTITION_KEY, 18).startswith("calls random,")
+    assert why_not("random(1, 6)", Use.DEFAULT, 17) == ""
+    assert why_not("random(1, 6)", Use.DEFAULT, 15) == "calls random with 2 arguments, which PostgreSQL 15 lacks"
+    assert "can't read" in why_not("JSON_VALUE(a, '$.b' RETURNING integer NULL ON EMPTY)", Use.GENERATED, 16)
     assert "can't read" in why_not("(a IS JSON OBJECT)", Use.GENERATED, 15)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from airflow_ddlrepl.adapt.plan.dropped_table import aside_name
@@ -50,7 +50,7 @@ class RewindPlan:
 
     segments, bytes: of the trail, that are read. removed: tables of an earlier rewind at the target.
     in_the_way: what is there and is not known to be an earlier rewind's: the rewind refuses to remove it.
-    live: the target whose tables the rebuilt ones replace.
+    live: the target whose tables the rebuilt ones replace. not_built: tables that the place can't have, and why.
     """
 
     target: str
@@ -62,6 +62,7 @@ class RewindPlan:
     removed: list[str]
     stopped: str
     live: str = ""
+    not_built: Mapping[str, str] = field(default_factory=dict)
     in_the_way: Obstacles | None = None
 
     @property
@@ -94,6 +95,7 @@ class RewindPlan:
             "in_the_way": [f"{kind} {name}" for kind, name in self.in_the_way.found] if self.in_the_way else [],
             "stopped": self.stopped,
             "live": self.live,
+            "not_built": dict(self.not_built),
         }
 
     def text(self) -> str:
@@ -109,6 +111,7 @@ class RewindPlan:
             lines.append(f"{table['table']}: {table['verdict']}, {rows}")
             lines += [f"  {table['reason']}"] if table["reason"] else []
             lines += [f"  {change}" for change in table["changes"]]
+        lines += [f"{name}: not built: {why}" for name, why in self.not_built.items()]
         lines += [f"stops: {self.stopped}"] if self.stopped else []
         lines += [f"then put in the places of these tables at target {self.live}"] if self.live else []
         return "\n".join(lines)

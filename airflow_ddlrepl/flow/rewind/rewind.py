@@ -11,9 +11,11 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from airflow_ddlrepl.config.base.name_pattern import is_selected
 from airflow_ddlrepl.errors import ConfigError, DdlReplError
 from airflow_ddlrepl.flow.capture.log_continuity import require_source
 from airflow_ddlrepl.flow.capture.recapture import reread_where_lost
+from airflow_ddlrepl.flow.rewind.not_built import not_built
 from airflow_ddlrepl.flow.rewind.preview import RewindPlan, as_last_loaded, preview_rewind, rewind_plan
 from airflow_ddlrepl.flow.rewind.rebuild import replay
 from airflow_ddlrepl.flow.rewind.route import RewindRoute, is_held, out_of_reach, rewind_route, strangers
@@ -21,6 +23,7 @@ from airflow_ddlrepl.flow.rewind.swap_in import as_target, left_out, position_of
 from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.run.results import Printable
 from airflow_ddlrepl.flow.run.stage import stage
+from airflow_ddlrepl.flow.snapshots.archive import tables_at
 from airflow_ddlrepl.flow.targets.stop_position import Until, position_of, require_past
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.trail.loads import loads
@@ -30,7 +33,7 @@ from airflow_ddlrepl.trail.loads import loads
 class Rewound(Printable):
     """This is what a rewind built: where it began and ended, rows loaded by table, rows merged, changes of shape.
 
-    placed: the rows of the tables of a live target that were exchanged.
+    placed: the rows of the tables of a live target that were exchanged. not_built: tables that the place can't have.
     """
 
     target: str
@@ -41,16 +44,21 @@ class Rewound(Printable):
     changes: dict[str, int] = field(default_factory=dict)
     tables: tuple[str, ...] = ()
     placed: dict[str, int] = field(default_factory=dict)
+    not_built: dict[str, str] = field(default_factory=dict)
     seconds: float = 0.0
 
 
 @dataclass(frozen=True)
 class _Errand:
-    """An errand is where to build (`into`, in a run with the policies of the place that it is for), and the route."""
+    """An errand is where to build (`into`, in a run with the policies of the place that it is for), and the route.
+
+    not_built: tables that are left out, by name, with the reason.
+    """
 
     run: RunContext
     into: str
     way: RewindRoute
+    not_built: dict[str, str]
 
 
 def plan_rewind(run: RunContext, to: Until, into: str = "", patterns: Sequence[str] = ()) -> RewindPlan:
@@ -58,6 +66,7 @@ def plan_rewind(run: RunContext, to: Until, into: str = "", patterns: Sequence[s
     into = _place(run, into)
     errand = _errand(run, to, into, patterns)
     found = rewind_plan(errand.run, errand.into, errand.way, preview_rewind(errand.run, errand.into, errand.way))
+    found = replace(found, not_built=errand.not_built)
     return found if run.channel.is_replay(into) else replace(found, live=into)
 
 
@@ -86,7 +95,9 @@ def rewind(
     names = tuple(sorted(map(str, way.names.values())))
     seconds = round(time.monotonic() - started, 2)
     counts = dict(done.applied.rows), dict(done.applied.changes)
-    return Rewound(into, way.low, way.high, done.loaded, *counts, names, placed, seconds)
+    for name, why in errand.not_built.items():
+        log.warning("%s is not built: %s", name, why)
+    return Rewound(into, way.low, way.high, done.loaded, *counts, names, placed, errand.not_built, seconds)
 
 
 def _place(run: RunContext, into: str) -> str:
@@ -115,10 +126,21 @@ def _errand(run: RunContext, to: Until, into: str, patterns: Sequence[str]) -> _
     moment = _captured(run, to)
     if channel.is_replay(into):
         high = _loaded(run, moment)
-        return _Errand(run, into, rewind_route(run, high, patterns, left_out=strangers(run, into, high)))
+        return _errand_to(run, into, high, patterns, None, strangers(run, into, high))
     high = _loaded(run, position_of_target(run, into, moment))
     aside, others = as_target(run, into), left_out(run, high) | strangers(run, into, high)
-    return _Errand(aside, channel.replays[0].name, rewind_route(run, high, patterns, _loaded(run, moment), others))
+    return _errand_to(aside, channel.replays[0].name, high, patterns, _loaded(run, moment), others)
+
+
+def _errand_to(
+    run: RunContext, into: str, high: Position, patterns: Sequence[str], base: Position | None, others: frozenset[int]
+) -> _Errand:
+    """Return the errand of building at a place what it can have. others: ids of tables that it is not about."""
+    lacking = not_built(run, into, high)
+    tables = tables_at(run, high)
+    named = {tables[i].name: why for i, why in lacking.items() if i not in others}
+    told = {str(name): why for name, why in named.items() if is_selected(name, patterns)}
+    return _Errand(run, into, rewind_route(run, high, patterns, base, others | lacking.keys()), told)
 
 
 def _possible(run: RunContext, to: Until, into: str, patterns: Sequence[str]) -> _Errand:

@@ -58,6 +58,8 @@ OPERATORS = listed(
 )
 """The operators of pg_catalog, the same from 15 to 18; what each calls is immutable or stable."""
 
+_LATER = {("random", 2): 17, ("json_strip_nulls", 2): 18, ("jsonb_strip_nulls", 2): 18, ("timezone", 1): 17}
+"""By name and number of arguments: the version that added such a function beside others of its name."""
 _BY_LOOKUP = listed(
     "cstring regclass regcollation regnamespace regoper regoperator regproc regprocedure regrole regtype internal "
     "record trigger event_trigger refcursor aclitem pg_node_tree anyelement anyarray"
@@ -127,6 +129,9 @@ def _objections(
             yield f"calls {f'{schema}.{name}' if schema else name}, which no target runs for its source"
         elif one.since > version:
             yield f"calls {name}, which PostgreSQL {version} lacks"
+    for name, count in sorted(found.calls & _LATER.keys()):
+        if _LATER[name, count] > version:
+            yield f"calls {name} with {count} arguments, which PostgreSQL {version} lacks"
     for schema, name in found.operators:
         if schema or name not in OPERATORS:
             yield f"uses the operator {schema}{'.' if schema else ''}{name}, which no target runs for its source"

@@ -5,6 +5,7 @@ Which operator binds closer does not matter here: what an expression calls is th
 
 from __future__ import annotations
 
+from airflow_ddlrepl.ddl.sql.expressions.json_calls import CALLS, json_call
 from airflow_ddlrepl.ddl.sql.expressions.reader import Found, Reader
 from airflow_ddlrepl.ddl.sql.expressions.words import Kind, NotOneText
 
@@ -152,17 +153,20 @@ def _name(reader: Reader) -> None:
     name = reader.qualified()
     if reader.take("("):
         reader.found.functions.append(name)
-        _arguments(reader)
+        reader.found.calls.add((name[1], _arguments(reader)))
     elif name[0]:
         raise NotOneText(f"has the name {name[0]}.{name[1]}, which is no function's")
     else:
         reader.found.columns.add(name[1])
 
 
-def _arguments(reader: Reader) -> None:
+def _arguments(reader: Reader) -> int:
+    """Read the arguments of a call, and return how many there are."""
+    count = 0
     if reader.take(")"):
-        return
+        return count
     while True:
+        count += 1
         reader.take("variadic")
         if reader.is_name() and reader.look(1).text == "=>":
             reader.next()
@@ -171,6 +175,7 @@ def _arguments(reader: Reader) -> None:
         if not reader.take(","):
             break
     reader.need(")")
+    return count
 
 
 def _keyword(reader: Reader) -> None:
@@ -195,6 +200,8 @@ def _keyword(reader: Reader) -> None:
         reader.next()
         reader.need("(")
         expressions(reader, ")")
+    elif word in CALLS:
+        json_call(reader, expression)
     else:
         _special(reader, word)
 

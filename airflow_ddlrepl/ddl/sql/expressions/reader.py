@@ -20,7 +20,8 @@ _KEYWORD_TYPES = listed(
 class Found:
     """This is what a text calls and names: what must be allowed before it goes into SQL.
 
-    functions, operators, types, collations: names without a schema, in pg_catalog then, or with one. literal_types:
+    functions, operators, types, collations: names without a schema, in pg_catalog then, or with one. calls: names of
+    functions with the number of their arguments. literal_types:
     types that a string literal alone is cast to. fields: attributes that are taken out of rows. values: keywords that
     stand for a value of the session, such as `current_user`.
     has_tests: has it IS, NOT or AT LOCAL? sorts: has it GREATEST or LEAST? since: the first version that reads all of
@@ -28,6 +29,7 @@ class Found:
     """
 
     functions: list[tuple[str, str]] = field(default_factory=list)
+    calls: set[tuple[str, int]] = field(default_factory=set)
     operators: list[tuple[str, str]] = field(default_factory=list)
     types: list[tuple[str, str]] = field(default_factory=list)
     literal_types: list[tuple[str, str]] = field(default_factory=list)

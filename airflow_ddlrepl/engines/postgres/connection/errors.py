@@ -31,7 +31,8 @@ def errors() -> Any:
 def explained(error: BaseException) -> DdlReplError | None:
     """Return a driver's error that nobody expected as one that says what to do; None when it is no driver's.
 
-    As `passing`; and ServerRefusal SQL-102: a lock can't be had, SQL-101: a right is missing, SQL-100: anything else.
+    As `passing`; and ServerRefusal SQL-102: a lock can't be had, SQL-101: a right is missing, SQL-103:
+    a function is, SQL-100: anything else.
     """
     import psycopg
 
@@ -50,9 +51,18 @@ def explained(error: BaseException) -> DdlReplError | None:
     if state == "42501":
         hint = "grant it to the role of the location, at the source or the target; `ddlrepl doctor` looks for others"
         return ServerRefusal(f"a right is missing: {text}", code="SQL-101", hint=hint)
-    refused = ServerRefusal(f"the source or a target refuses: {text}", code="SQL-100", hint="see its log; run again")
-    refused.missing = missing_function(error)
-    return refused
+    if missing := missing_function(error):
+        lacks = ServerRefusal(f"the source or a target lacks a function: {text}", code="SQL-103", hint=_LACKS)
+        lacks.missing = missing
+        return lacks
+    return ServerRefusal(f"the source or a target refuses: {text}", code="SQL-100", hint="see its log; run again")
+
+
+_LACKS = (
+    "an expression of the table calls what this server's version, or an extension that it does not have, brings:"
+    " create the extension there, or drop the expression at the source (ALTER COLUMN … DROP DEFAULT, DROP EXPRESSION),"
+    " or leave the table out of the channel"
+)
 
 
 def missing_function(error: Any) -> str:
