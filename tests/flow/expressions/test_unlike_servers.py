@@ -13,6 +13,7 @@ from airflow_ddlrepl import flow
 from airflow_ddlrepl.config.file.load import load_channel
 from airflow_ddlrepl.demo.servers import PrivateServer
 from airflow_ddlrepl.doctor import run_doctor
+from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.ports.work import InProcess
 from tests.support.replica import Replica, channel_file
 
@@ -111,6 +112,29 @@ def test_what_the_version_of_the_target_lacks_stays_at_the_source(
         text = told(replica)
         assert "column code: the default uuidv7() calls uuidv7, which PostgreSQL 15 lacks; it stays" in text
         assert "column f: the target keeps the values, not the expression casefold(n)" in text
+    finally:
+        pg18.drop_database("newer")
+        pg15.drop_database("older")
+
+
+def test_a_function_that_only_the_server_knows_to_be_missing_stops_its_table_alone(
+    pg18: PrivateServer, pg15: PrivateServer, tmp_path: Path
+) -> None:
+    """`reverse` of PostgreSQL 15 takes texts alone."""
+    replica = replica_of(pg18.create_database("newer"), pg15.create_database("older"), tmp_path)
+    try:
+        replica.at_source(
+            r"create table public.r (id int primary key, b bytea default reverse('\x0102'::bytea))",
+            "insert into public.r (id) values (1)",
+            "create table public.other (id int primary key)",
+            "insert into public.other values (1)",
+        )
+        with pytest.raises(DdlReplError, match="SQL-103"):
+            replica.activate()
+        assert replica.rows("select id from public.other") == [(1,)]
+        replica.at_source("alter table public.r alter b drop default", "insert into public.r values (2, null)")
+        replica.settle()
+        assert replica.rows("select id from public.r order by id") == [(1,), (2,)]
     finally:
         pg18.drop_database("newer")
         pg15.drop_database("older")
