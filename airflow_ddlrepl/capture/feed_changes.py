@@ -5,15 +5,12 @@ Each cycle compares what the log has of the tables now with what it had when the
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Mapping
 
 from airflow_ddlrepl.model.installation import Feed, Installation, PublishedTable
-from airflow_ddlrepl.model.table import Table
 
 OPTIONS = "an option of the publication was changed at the source: rows may be missing from the log"
 TAKEN_OUT = "it was taken out of the publication and put back: rows may be missing from the log"
-GENERATED = "its publication leaves out generated columns"
 MISSING = "the helper schema ddlrepl"
 UNSURE = PublishedTable("")
 """What the log had of a table that came into it while a capture looked: nothing can be told from it."""
@@ -38,21 +35,6 @@ def changed(known: Mapping[str, str] | None, now: Installation) -> list[str]:
 def versions_seen(known: Mapping[str, str] | None, now: Installation) -> dict[str, str]:
     """Return the versions to compare the next look with: that all is missing is not forgotten."""
     return {MISSING: ""} if known and not now.versions else dict(now.versions)
-
-
-def with_generated(now: Feed | None, known: Feed | None, tables: Iterable[Table]) -> Feed | None:
-    """Return the feed, in which tables lack stored generated columns that the log had until now.
-
-    tables: of the channel. A publication that never had them lacks nothing: the targets compute them.
-    """
-    if now is None or known is None or now.has_generated or not known.has_generated:
-        return now
-    computed = {t.id for t in tables if any(column.generated == "stored" for column in t.columns)}
-    lacking = {
-        i: replace(one, lacks=" and ".join(filter(None, (one.lacks, GENERATED)))) if i in computed else one
-        for i, one in now.tables.items()
-    }
-    return replace(now, has_generated=True, tables=lacking)
 
 
 def lacking_rows(known: Feed | None, now: Feed | None) -> dict[int, str]:

@@ -92,12 +92,12 @@ class SourceRecord:
 
 def _feed_json(feed: Feed) -> dict[str, Any]:
     tables = {str(i): [one.entry, one.lacks] for i, one in feed.tables.items()}
-    return {"version": feed.version, "has_generated": feed.has_generated, "tables": tables}
+    return {"version": feed.version, "tables": tables}
 
 
 def _feed(data: Mapping[str, Any]) -> Feed:
     tables = {int(i): PublishedTable(*one) for i, one in data["tables"].items()}
-    return Feed(data["version"], data["has_generated"], tables)
+    return Feed(data["version"], tables)
 
 
 def follow_rows(

@@ -32,13 +32,11 @@ class PublishedTable:
 class Feed:
     """A feed is what the source writes of the channel's tables into its log.
 
-    version: another one once an option of it was changed, be it back. has_generated: the log has the values of stored
-    generated columns. tables: those whose rows are in the log, by id. is_recorded: the log has a record of the last
-    change of an option, and of all before it.
+    version: another one once an option of it was changed, be it back. tables: those whose rows are in the log, by id.
+    is_recorded: the log has a record of the last change of an option, and of all before it.
     """
 
     version: str
-    has_generated: bool = False
     tables: Mapping[int, PublishedTable] = field(default_factory=dict)
     is_recorded: bool = field(default=False, compare=False)
 

@@ -19,7 +19,13 @@ from airflow_ddlrepl.flow.capture.left_out import left_out, require_captured_row
 from airflow_ddlrepl.flow.capture.log_continuity import follow, is_followed, require_source
 from airflow_ddlrepl.flow.capture.log_retention import hold
 from airflow_ddlrepl.flow.capture.new_tables import warn_of_unnamed_sessions, warn_of_waiting
-from airflow_ddlrepl.flow.capture.source_changes import has_news, look, record_inspection, require_triggers, with_due
+from airflow_ddlrepl.flow.capture.source_changes import (
+    has_news,
+    look,
+    record_inspection,
+    require_triggers,
+    with_due,
+)
 from airflow_ddlrepl.flow.capture.window import Window, capture_window, register
 from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.run.results import Captured

@@ -13,7 +13,6 @@ from airflow_ddlrepl.capture.feed_changes import (
     changed,
     lacking_rows,
     versions_seen,
-    with_generated,
 )
 from airflow_ddlrepl.capture.row_layouts import unreadable_event
 from airflow_ddlrepl.capture.source_record import REWRITTEN, RowsVersion, SourceRecord, follow_rows, rewritten
@@ -45,10 +44,9 @@ def look(run: RunContext, late: Iterable[int] = ()) -> SourceRecord:
     for problem in problems(run, now):
         log.warning("the source: %s; %s", problem.what, problem.fix)
     tables = {i: r.table for i, r in run.repository.latest_revisions(run.channel.name).items() if r.table}
-    feed = with_generated(now.feed, known.feed, tables.values())
-    lacking = lacking_rows(known.feed, feed)
+    lacking = lacking_rows(known.feed, now.feed)
     due = {i: why for i, why in lacking.items() if i in tables and i not in set(late)}
-    found = replace(known, versions=versions_seen(known.versions, now), feed=feed, due={**known.due, **due})
+    found = replace(known, versions=versions_seen(known.versions, now), feed=now.feed, due={**known.due, **due})
     if what := changed(known.versions, now):
         since = run.repository.position(run.channel.name, INSPECTED) or run.captured()
         shown = [*what[:MOST_SHOWN], *([f"and {len(what) - MOST_SHOWN} more"] if len(what) > MOST_SHOWN else [])]

@@ -237,6 +237,7 @@ DECLARE
     now_is ddlrepl.member;
     mode text;
     plan text;
+    is_listed boolean;
     was_published boolean;
     is_filled boolean := false;
     -- A capture has published it late, and its refresh is not asked for yet: that has to stay known.
@@ -259,9 +260,13 @@ BEGIN
     END IF;
     SELECT * INTO STRICT ch FROM ddlrepl.channel WHERE name = channel_name;
     SELECT * INTO known FROM ddlrepl.member WHERE channel = channel_name AND table_id = id;
-    was_published := EXISTS (
-        SELECT FROM pg_publication_rel r JOIN pg_publication p ON p.oid = r.prpubid
-        WHERE p.pubname = ch.publication AND r.prrelid = id);
+    -- With all its rows and columns: what somebody publishes in part is published again.
+    SELECT count(*) > 0, coalesce(bool_and(r.prqual IS NULL AND (r.prattrs IS NULL OR NOT EXISTS (
+            SELECT FROM pg_attribute a WHERE a.attrelid = r.prrelid AND a.attnum > 0 AND NOT a.attisdropped
+              AND a.attgenerated = '' AND a.attnum <> ALL (r.prattrs)))), false)
+    INTO is_listed, was_published
+    FROM pg_publication_rel r JOIN pg_publication p ON p.oid = r.prpubid
+    WHERE p.pubname = ch.publication AND r.prrelid = id;
     now_is := known;
     now_is.channel := channel_name;
     now_is.table_id := id;
@@ -295,7 +300,7 @@ BEGIN
                     WHEN 'identity' THEN 'it has no usable replica identity, and replica_identity says leave'
                     ELSE 'it has a generated column and no key without one:'
                          ' under REPLICA IDENTITY FULL the server would refuse UPDATE and DELETE' END;
-                IF was_published THEN
+                IF is_listed THEN
                     PERFORM ddlrepl.run_own(format('ALTER PUBLICATION %I DROP TABLE ONLY %s', ch.publication, spelled));
                 END IF;
             ELSE
@@ -309,6 +314,9 @@ BEGIN
                         WHERE c.oid = id;
                     END IF;
                     PERFORM ddlrepl.run_own(format('ALTER TABLE %s REPLICA IDENTITY %s', spelled, plan));
+                END IF;
+                IF is_listed AND NOT was_published THEN
+                    PERFORM ddlrepl.run_own(format('ALTER PUBLICATION %I DROP TABLE ONLY %s', ch.publication, spelled));
                 END IF;
                 IF NOT was_published THEN
                     PERFORM ddlrepl.run_own(format('ALTER PUBLICATION %I ADD TABLE ONLY %s', ch.publication, spelled));

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 AGAIN = "-- run `ddlrepl activate`, as a superuser where event triggers are to be made"
 _PUBLICATION = """
-SELECT oid || '/' || xmin, coalesce(to_jsonb(p) ->> 'pubgencols' = 's', false)
+SELECT oid || '/' || xmin
 FROM pg_catalog.pg_publication p WHERE pubname = %s
 """
 _RECORDED = "SELECT to_jsonb(c) ->> 'publication_version' FROM ddlrepl.channel c WHERE publication = %s"
@@ -51,11 +51,11 @@ def _feed(connection: Connection[Any], publication: str) -> Feed | None:
     row = connection.execute(_PUBLICATION, [publication], prepare=True).fetchone()
     if row is None:
         return None
-    version, has_generated = row
+    (version,) = row
     found = connection.execute(_TABLES.encode(), [publication], prepare=True).fetchall()
     tables = {int(i): PublishedTable(entry, lacks or "") for i, entry, lacks in found}
     is_recorded = helper_schema.present(connection).is_readable and _is_recorded(connection, publication, version)
-    return Feed(version, has_generated, tables, is_recorded)
+    return Feed(version, tables, is_recorded)
 
 
 def _is_recorded(connection: Connection[Any], publication: str, version: str) -> bool:

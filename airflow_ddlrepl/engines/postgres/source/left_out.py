@@ -19,7 +19,11 @@ if TYPE_CHECKING:
 # An older helper schema has no column left_at.
 _LEFT_OUT = f"""
 SELECT m.table_id::bigint, m.schema_name, m.table_name,
-    CASE WHEN m.state = 'left out' THEN m.reason ELSE 'somebody has taken it out of the publication' END,
+    CASE WHEN m.state = 'left out' THEN m.reason
+        WHEN EXISTS (SELECT FROM pg_publication_rel r JOIN pg_publication p ON p.oid = r.prpubid
+                     JOIN ddlrepl.channel c ON c.publication = p.pubname AND c.name = m.channel
+                     WHERE r.prrelid = m.table_id) THEN 'its publication leaves out rows or columns of it'
+        ELSE 'somebody has taken it out of the publication' END,
     to_jsonb(m) ->> 'left_at', CASE WHEN m.state = 'left out' THEN {CAUSE} END, m.state <> 'left out'
 FROM ddlrepl.member m WHERE m.channel = %s AND (m.state = 'left out' OR {membership.IS_MISSING}) ORDER BY 2, 3
 """

@@ -155,6 +155,9 @@ class PostgresMembership:
             "SELECT c.oid::bigint, n.nspname, c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace"
             " WHERE c.relkind = 'r' AND c.relpersistence <> 't' ORDER BY 2, 3"
         ).fetchall()
-        why, there = f"it is not in the publication {self.publication}", self.published()
-        names = ((int(i), TableName(schema, name)) for i, schema, name in rows if int(i) not in there)
-        return {i: (name, why) for i, name in names if decide(Client(self.scope), name, ChangeKind.DML).is_taken}
+        feed, out = self.installation().feed, f"it is not in the publication {self.publication}"
+        there = feed.tables if feed is not None else {}
+        names = ((int(i), TableName(schema, name)) for i, schema, name in rows)
+        missing = {i: (name, there[i].lacks if i in there else out) for i, name in names}
+        taken = Client(self.scope)
+        return {i: one for i, one in missing.items() if one[1] and decide(taken, one[0], ChangeKind.DML).is_taken}

@@ -25,7 +25,10 @@ IS_MISSING = """
 state = 'published' AND (channel, table_id) NOT IN (
     SELECT c.name, r.prrelid FROM pg_publication_rel r
     JOIN pg_publication p ON p.oid = r.prpubid
-    JOIN ddlrepl.channel c ON c.publication = p.pubname)
+    JOIN ddlrepl.channel c ON c.publication = p.pubname
+    WHERE r.prqual IS NULL AND (r.prattrs IS NULL OR NOT EXISTS (
+        SELECT FROM pg_attribute a WHERE a.attrelid = r.prrelid AND a.attnum > 0 AND NOT a.attisdropped
+          AND a.attgenerated = '' AND a.attnum <> ALL (r.prattrs))))
 """
 # nobody told us: the statement that made it logged fired no event trigger
 _IS_LOGGED_AGAIN = f"""

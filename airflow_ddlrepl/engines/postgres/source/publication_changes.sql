@@ -15,8 +15,7 @@ DECLARE
     is_wrong boolean;
 BEGIN
     SELECT * INTO p FROM pg_publication q WHERE q.pubname = ch.publication;
-    is_wrong := p.oid IS NULL OR NOT (p.pubinsert AND p.pubupdate AND p.pubdelete AND p.pubtruncate) OR p.pubviaroot
-        OR current_setting('server_version_num')::int >= 180000 AND to_jsonb(p) ->> 'pubgencols' <> 's';
+    is_wrong := p.oid IS NULL OR NOT (p.pubinsert AND p.pubupdate AND p.pubdelete AND p.pubtruncate) OR p.pubviaroot;
     IF at_end THEN
         SELECT coalesce(bool_or(c.classid = 'pg_publication'::regclass), false),
             coalesce(array_agg(r.prrelid) FILTER (WHERE r.prpubid = p.oid), '{}')
@@ -30,7 +29,9 @@ BEGIN
         WHERE m.channel = ch.name AND m.state = 'published' AND (
             is_altered AND is_wrong OR m.table_id = ANY (touched) OR p.oid IS NOT NULL AND NOT EXISTS (
                 SELECT FROM pg_publication_rel r
-                WHERE r.prpubid = p.oid AND r.prrelid = m.table_id AND r.prqual IS NULL AND r.prattrs IS NULL))
+                WHERE r.prpubid = p.oid AND r.prrelid = m.table_id AND r.prqual IS NULL AND (r.prattrs IS NULL OR NOT EXISTS (
+                    SELECT FROM pg_attribute a WHERE a.attrelid = r.prrelid AND a.attnum > 0 AND NOT a.attisdropped
+                      AND a.attgenerated = '' AND a.attnum <> ALL (r.prattrs)))))
         ORDER BY 1);
 END
 $$;
