@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
@@ -22,6 +23,17 @@ class Base:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._joined = threading.local()
+
+    @contextmanager
+    def together(self, channel: str, token: int) -> Iterator[None]:
+        """Make all that this thread writes for the channel's holder inside the `with` one transaction."""
+        with self._fenced(channel, token) as connection:
+            self._joined.connection = connection
+            try:
+                yield
+            finally:
+                self._joined.connection = None
 
     @contextmanager
     def _fenced(self, channel: str, token: int) -> Iterator[Connection]:
@@ -29,6 +41,10 @@ class Base:
 
         The lock's row stays locked to the end: nobody takes the channel over in between.
         """
+        joined: Connection | None = getattr(self._joined, "connection", None)
+        if joined is not None:
+            yield joined
+            return
         with self._database.write() as connection:
             row = connection.execute(_HOLDER, {"channel": channel}).first()
             if row is None or row.token != token or row.holder is None:

@@ -129,6 +129,7 @@ WRITES: dict[str, Write] = {
     "decline_refresh": lambda r, t: r.decline_refresh("shop", t, "w", 1, "", Position(1)),
     "finish_refresh": lambda r, t: r.finish_refresh("shop", t, "w", 1),
     "forget_target": lambda r, t: r.forget_target("shop", t, "w"),
+    "together": lambda r, t: r.together("shop", t).__enter__(),
     "set_dequeued": lambda r, t: r.set_dequeued("shop", "c", t, {"log": FeedPosition(1, LogKey(1, 0))}),
     "start_run": lambda r, t: r.start_run("shop", t, "r", "capture"),
     "finish_run": lambda r, t: r.finish_run("shop", t, "r", "capture", RunStatus.DONE),
@@ -266,3 +267,17 @@ def test_processes_that_open_a_new_repository_at_once(location: str) -> None:
     for thread in threads:
         thread.join(60)
     assert failures == []
+
+
+def test_what_is_written_together_is_one_transaction(location: str, repository: Repository) -> None:
+    with repository.lock("shop", "a") as lock:
+        step = StepApplied(1, 1, 1, "", "")
+        with pytest.raises(ZeroDivisionError), repository.together("shop", lock.token):
+            repository.record_step("shop", lock.token, "w", step, StepState.DONE)
+            raise ZeroDivisionError
+        assert repository.ledger("shop") == []
+        with repository.together("shop", lock.token):
+            repository.record_step("shop", lock.token, "w", step, StepState.DONE)
+        assert len(repository.ledger("shop")) == 1
+        with pytest.raises(Fenced), repository.together("shop", lock.token + 1):
+            raise AssertionError

@@ -34,8 +34,10 @@ from airflow_ddlrepl.flow.refresh.row_origin import Chunk, RowOrigin, TableLoad
 from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.run.disk_space import needing
 from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.table_state import TableState, TableStatus
+from airflow_ddlrepl.ports.progress import each
 
 
 def load_tasks(
@@ -137,9 +139,9 @@ class TableLoader:
         """Return the tables that got a shadow table to be loaded into, and the types that it needs."""
         self.context.check_lock()
         shapes, done = [load.after.shape for load in loads.values()], set[str]()
-        at = self.context.target(self.into).state().lsn
+        at = self._position()
         found = []
-        for load in leaves:
+        for load in each(leaves, f"tables have a place to be loaded into at target {self.into}"):
             with self.alone(load.table):
                 statements = [one for one in self._renewed([load], shapes) if one not in done]
                 self.loader.renew_types(statements)
@@ -175,6 +177,8 @@ class TableLoader:
 
     def _renewed(self, loads: Sequence[TableLoad], after: Sequence[Table]) -> list[str]:
         """Return the SQL that updates the types, each statement once. A new type comes with its tables."""
+        if not any(load.after.shape.types for load in loads):
+            return []
         shapes = [*(one.shape for one in self.table_states.values()), *after]
         there = self.loader.facts.types({TableName(of.schema, of.name) for shape in shapes for of in shape.types})
         known = {of.oid: of for one in self.table_states.values() for of in one.shape.types}
@@ -224,7 +228,7 @@ class TableLoader:
         It may be possible then: partitions change bounds. One that never can does not stop the others.
         """
         refused: dict[int, CannotAdapt] = {}
-        for load in loads:
+        for load in each(loads, f"loaded tables are in place at target {self.into}"):
             table, rows = load.table, counts[load.table.id]
             self.context.check_lock()
             try:
@@ -246,6 +250,11 @@ class TableLoader:
                 raise refused[load.table.id]
         return placed
 
+    def _position(self) -> Position:
+        """Return the target's position now, without the state of each of its tables."""
+        now = self.context.target(self.into).position()
+        return now.lsn if now is not None else self.context.target(self.into).state().lsn
+
     def placing(self, load: TableLoad, rows: int) -> Placing:
         """Return what the loader has to know to put a loaded table in its place."""
         before = self.table_states[load.table.id]
@@ -257,7 +266,7 @@ class TableLoader:
             keeps=load.kept_columns,
             stood=self.before(load.table),
             options=_options(self, load),
-            at=self.context.target(self.into).state().lsn,
+            at=self._position(),
             limit=load.limit,
             discarded=load.discarded,
             ranges=part.ranges if (part := self.parts.get(load.table.id)) else None,

@@ -6,6 +6,9 @@ to record it twice changes nothing.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import nullcontext
+
 from airflow_ddlrepl.errors import CannotAdapt, RepositoryError
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.run.context import RunContext
@@ -20,16 +23,29 @@ def record(run: RunContext, target: str) -> None:
     """
     place = run.target(target)
     found = place.outbox()
-    for last, (_, one) in enumerate(found):
-        try:
-            _write(run, target, one)
-        except RepositoryError as error:
-            if error.code == "REP-106":
-                place.acknowledge([number for number, _ in found[: last + 1]])
-            raise
+    written, error = _write_all(run, target, [one for _, one in found])
+    if error is not None:
+        if error.code == "REP-106":
+            place.acknowledge([number for number, _ in found[: written + 1]])
+        raise error
     if found:
         reach("record.repository")
         place.acknowledge([number for number, _ in found])
+
+
+def _write_all(run: RunContext, target: str, records: Sequence[Record]) -> tuple[int, RepositoryError | None]:
+    """Write records up to one that is refused; return how many were written, and the error.
+
+    Thousands are one transaction; an error of a person's statement has its own.
+    """
+    apart = any(isinstance(one, StatementDiscarded) for one in records)
+    with nullcontext() if apart or not records else run.repository.together(run.channel.name, run.token):
+        for written, one in enumerate(records):
+            try:
+                _write(run, target, one)
+            except RepositoryError as error:
+                return written, error
+    return len(records), None
 
 
 def has_unrecorded(run: RunContext, target: str) -> bool:

@@ -6,6 +6,7 @@ schema gives to new tables.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from itertools import count
 from typing import Any
 
@@ -28,6 +29,12 @@ JOIN pg_attribute a ON a.attrelid = d.refobjid AND a.attnum = d.refobjsubid
 WHERE d.classid = 'pg_class'::regclass AND d.refclassid = 'pg_class'::regclass
   AND d.refobjid = {table}::regclass AND d.deptype IN ('i', 'a')
 """
+_TAKEN = """
+SELECT 'CONSTRAINT', conname FROM pg_constraint WHERE conrelid = %s::regclass AND conname = ANY (%s::name[])
+UNION ALL
+SELECT 'RELATION', relname FROM pg_class WHERE relname = ANY (%s::name[])
+  AND relnamespace = (SELECT relnamespace FROM pg_class WHERE oid = %s::regclass)
+"""
 _DEFAULT_GRANTS = """
 SELECT x.privilege_type, r.rolname, x.is_grantable
 FROM pg_default_acl d CROSS JOIN LATERAL aclexplode(d.defaclacl) x LEFT JOIN pg_roles r ON r.oid = x.grantee
@@ -39,11 +46,24 @@ WHERE d.defaclobjtype = 'r' AND d.defaclnamespace = {schema}::regnamespace
 def name_parts(cursor: Any, table: TableName) -> None:
     """Rename the indexes, constraints and sequences of a table that still have their shadow table's name."""
     cursor.execute(_PARTS.format(table=literal(qualified(table))).encode())
-    for kind, old, part, label in cursor.fetchall():
+    parts = cursor.fetchall()
+    first = {object_name(table.name, part, label) for _, _, part, label in parts}
+    taken = _taken(cursor, table, first)
+    renames: list[str] = []
+    for kind, old, part, label in parts:
         wishes = (object_name(table.name, part, f"{label}{n or ''}") for n in count())
-        new = next(name for name in wishes if name == old or not _is_taken(cursor, kind, table, name))
+        space = "CONSTRAINT" if kind == "CONSTRAINT" else "RELATION"
+        for new in wishes:
+            if new not in first:
+                first.add(new)
+                taken |= _taken(cursor, table, [new])
+            if new == old or (space, new) not in taken:
+                break
         if new != old:
-            cursor.execute(_rename(kind, table, old, new).encode())
+            renames.append(_rename(kind, table, old, new))
+            taken = (taken | {(space, new)}) - {(space, old)}
+    if renames:
+        cursor.execute("; ".join(renames).encode())
 
 
 def object_name(table: str, part: str, label: str) -> str:
@@ -71,13 +91,13 @@ def grant_defaults(cursor: Any, table: TableName) -> None:
         cursor.execute(f"GRANT {privilege} ON TABLE {qualified(table)} TO {to}{option}".encode())
 
 
-def _is_taken(cursor: Any, kind: str, table: TableName, name: str) -> bool:
-    if kind == "CONSTRAINT":
-        query = "SELECT EXISTS (SELECT FROM pg_constraint WHERE conrelid = %s::regclass AND conname = %s)"
-        cursor.execute(query, [qualified(table), name])
-    else:
-        cursor.execute("SELECT to_regclass(%s) IS NOT NULL", [qualified(TableName(table.schema, name))])
-    return bool(cursor.fetchone()[0])
+def _taken(cursor: Any, table: TableName, names: Collection[str]) -> set[tuple[str, str]]:
+    """Return which of these names a constraint of the table has, or a relation in the table's schema."""
+    if not names:
+        return set()
+    place = qualified(table)
+    cursor.execute(_TAKEN, [place, list(names), list(names), place])
+    return {(kind, name) for kind, name in cursor.fetchall()}
 
 
 def _rename(kind: str, table: TableName, old: str, new: str) -> str:

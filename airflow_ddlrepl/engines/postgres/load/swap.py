@@ -223,11 +223,13 @@ def _make_way(cursor: Any, channel: str, table_state: TableState) -> None:
 def _replace(cursor: Any, old: Table | None, wanted: Table, shadow: TableName) -> None:
     if old is not None:
         cursor.execute(f"DROP TABLE {qualified(old.name)}".encode())
-    for statement in create_schema(wanted.name.schema):
-        cursor.execute(statement.encode())
     between = TableName(wanted.name.schema, shadow.name)
-    cursor.execute(f"ALTER TABLE {qualified(shadow)} SET SCHEMA {quote(wanted.name.schema)}".encode())
-    cursor.execute(f"ALTER TABLE {qualified(between)} RENAME TO {quote(wanted.name.name)}".encode())
+    moves = (
+        *create_schema(wanted.name.schema),
+        f"ALTER TABLE {qualified(shadow)} SET SCHEMA {quote(wanted.name.schema)}",
+        f"ALTER TABLE {qualified(between)} RENAME TO {quote(wanted.name.name)}",
+    )
+    cursor.execute("; ".join(moves).encode())
     name_parts(cursor, wanted.name)
     if old is None:
         grant_defaults(cursor, wanted.name)

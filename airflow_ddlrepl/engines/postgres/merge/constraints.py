@@ -69,11 +69,11 @@ def prepare_session(cursor: Any, *, is_watched: bool = False) -> Session:
     Call it first. The settings end with the transaction. is_watched: see `Session`.
     """
     cursor.execute("; ".join(f"SET LOCAL {name} = {literal(value)}" for name, value in MERGE.items()).encode())
-    cursor.execute("SELECT has_parameter_privilege('session_replication_role', 'SET')")
-    enforces = not cursor.fetchone()[0]
-    if not enforces:
-        cursor.execute("SET LOCAL session_replication_role = replica")
-    return Session(enforces, state_of(cursor), is_watched)
+    cursor.execute(
+        "SELECT set_config('session_replication_role', 'replica', true)"
+        " WHERE has_parameter_privilege('session_replication_role', 'SET')"
+    )
+    return Session(cursor.fetchone() is None, state_of(cursor), is_watched)
 
 
 def table_order(cursor: Any, names: Sequence[TableName]) -> list[TableName]:

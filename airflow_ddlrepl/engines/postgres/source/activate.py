@@ -27,6 +27,7 @@ from airflow_ddlrepl.engines.source import Activation
 from airflow_ddlrepl.errors import SourceError
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Position
+from airflow_ddlrepl.ports.progress import each
 from airflow_ddlrepl.rules.client import Client
 from airflow_ddlrepl.rules.decide import ChangeKind, decide
 
@@ -209,7 +210,8 @@ def _tend_tables(connection: Connection[Any], wanted: SourceSetup) -> list[str]:
     names = with_partitions(connection, chosen)
     members = {i: name for i, name in names.items() if not decide(client, name, ChangeKind.TABLE).is_excluded}
     before = _members(connection, wanted)
-    for table_id in dict.fromkeys([*members, *(i for i, state in before.items() if state != "bystander")]):
+    every_member = dict.fromkeys([*members, *(i for i, state in before.items() if state != "bystander")])
+    for table_id in each(every_member, "tables are set up at the source"):
         _tend(connection, wanted, table_id)
         with suppress(errors().InsufficientPrivilege):  # `require_all` says so
             name = partial(connection.execute, _NAME_SESSIONS, [wanted.channel, table_id])

@@ -56,6 +56,7 @@ ON CONFLICT (channel, table_id) DO UPDATE SET schema_name = excluded.schema_name
 _FORGET_KEPT = """
 DELETE FROM ddlrepl.tables k USING ddlrepl.tables l
 WHERE k.channel = %s AND l.channel = k.channel AND k.state = 'kept' AND l.state IN ('live', 'pending')
+  AND l.table_id = ANY (%s)
   AND l.schema_name = k.schema_name AND l.table_name = k.table_name
 """
 TABLES = (
@@ -249,10 +250,13 @@ def write_table_states(
     rows = [_row(channel, table_state) for table_state in table_states.values()]
     if rows:
         cursor.executemany(_PUT, rows)
-    cursor.execute("DELETE FROM ddlrepl.tables WHERE channel = %s AND table_id = ANY(%s)", [channel, list(gone)])
-    cursor.execute(_FORGET_KEPT, [channel])
-    for one in _OF_TABLES:
-        one.forget_gone(cursor, channel)
+    removed = list(gone)
+    if removed:
+        cursor.execute("DELETE FROM ddlrepl.tables WHERE channel = %s AND table_id = ANY(%s)", [channel, removed])
+    cursor.execute(_FORGET_KEPT, [channel, [*table_states]])
+    if removed or cursor.rowcount or any(s.state is TableStatus.ORPHANED for s in table_states.values()):
+        for one in _OF_TABLES:
+            one.forget_gone(cursor, channel)
 
 
 def forget(connection: Connection[Any], channel: str) -> None:
