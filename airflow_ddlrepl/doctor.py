@@ -26,13 +26,15 @@ DRIVERS = {"psycopg": "psycopg", "adbc_driver_postgresql": "adbc-driver-postgres
 class Finding:
     """A finding is one check and its result.
 
-    detail: what was found. fix: the command or step that repairs it, when it is bad.
+    detail: what was found. fix: the command or step that repairs it, when it is bad. is_warning: it works, and should
+    not stay as it is.
     """
 
     ok: bool
     what: str
     detail: str
     fix: str = ""
+    is_warning: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """Return the finding as JSON values."""
@@ -40,8 +42,10 @@ class Finding:
 
     def text(self) -> str:
         """Return the finding as lines for a person."""
-        line = f"{'ok  ' if self.ok else 'BAD '} {self.what}: {self.detail}"
-        return line if self.ok or not self.fix else f"{line}\n       fix: {self.fix}"
+        mark = "WARN" if self.is_warning else "ok  " if self.ok else "BAD "
+        line = f"{mark} {self.what}: {self.detail}"
+        is_good = self.ok and not self.is_warning
+        return line if is_good or not self.fix else f"{line}\n       fix: {self.fix}"
 
 
 def run_doctor(channel: Channel | None = None) -> list[Finding]:
@@ -110,7 +114,7 @@ def servers(channel: Channel) -> Iterator[Finding]:
 
 def _findings_at(what: str, location: str, ask: Any) -> Iterator[Finding]:
     try:
-        yield from (Finding(ok, what, detail, fix) for ok, detail, fix in ask(resolve(location)))
+        yield from (Finding(ok, what, detail, fix, ok and bool(fix)) for ok, detail, fix in ask(resolve(location)))
     except DdlReplError as error:
         yield Finding(False, f"{what} ({redact(location)})", error.message, error.hint)
 
@@ -126,6 +130,7 @@ def _source(channel: Channel, dsn: str) -> Iterator[tuple[bool, str, str]]:
         yield from ((False, problem.what, problem.fix) for problem in problems)
         if not problems:
             yield True, f"{source.describe()} answers and has every right", ""
+        yield from ((True, danger.what, danger.fix) for danger in source.dangers())
         for blocker in source.activation_blockers(LONG_SECONDS):
             what = f"an activation would wait for a transaction that is open: {blocker.what}"
             yield False, what, f"let it end, or {blocker.fix}"

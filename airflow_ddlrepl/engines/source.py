@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Callable, Collection, Sequence, Set
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -289,6 +289,10 @@ class Source(Protocol):
         """Return the rights that the role lacks for an activation, and for the runs after it."""
         ...
 
+    def dangers(self) -> list[Problem]:
+        """Return what works and should not stay, such as a role with more rights than it needs."""
+        ...
+
     def activation_blockers(self, seconds: float) -> list[Problem]:
         """Return the transactions that an activation would wait for, each with how to end it.
 
@@ -336,8 +340,11 @@ class Source(Protocol):
         """Return the chunks of a table that `SourceSnapshot.archive` has written; the source itself is not asked."""
         ...
 
-    def rows(self, selection: RowSelection) -> RowSource:
-        """Return a row source for the selected rows of a whole table, as they are when it is read."""
+    def reading(self, table_ids: Collection[int]) -> AbstractContextManager[Callable[[RowSelection], RowSource]]:
+        """Return a function that makes row sources for these tables, as they are when they are read.
+
+        Inside the `with` nobody can make reading them run code that others have written.
+        """
         ...
 
     def send(self, payloads: Sequence[str], within: Any = None) -> None:

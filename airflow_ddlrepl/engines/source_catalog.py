@@ -131,6 +131,10 @@ class SourceSnapshot(Protocol):
         """Return row sources that yield each selected row once, of about `most` bytes each; at least one."""
         ...
 
+    def whole(self, selection: RowSelection) -> RowSource:
+        """Return one row source for all selected rows, which a search for differing rows may look through."""
+        ...
+
     def archive(self, tables: Sequence[Table], place: ArchivePlace, runner: Runner) -> tuple[LoadedTable, ...]:
         """Write the rows of these tables into a trail; return for each table what was written."""
         ...

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import chain
@@ -30,6 +30,7 @@ from airflow_ddlrepl.flow.sequences.differences import sequence_differences
 from airflow_ddlrepl.flow.sequences.replicate import bring_sequences, source_sequences
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.table_state import TableState, TableStatus
+from airflow_ddlrepl.ports.rows import RowSource
 from airflow_ddlrepl.rules.client import client_at
 from airflow_ddlrepl.rules.decide import ChangeKind, decide
 
@@ -38,9 +39,32 @@ AT_ONCE = 100
 
 
 def compare(run: RunContext, patterns: Sequence[str] = ()) -> Comparison:
-    """Compare source and targets as they are now: what is written meanwhile, or not replicated yet, is a difference."""
+    """Compare source and targets as they are now: what is written meanwhile, or not replicated yet, is a difference.
+
+    A table that can't be read is reported as one that differs; the others are compared.
+    """
     require_targets(run.channel, "compare")
     started = time.monotonic()
+    tables = _tables(run, patterns)
+    with run.source.reading([table.id for table in tables]) as rows:
+        reports = _reports(run, tables, rows)
+    aside = {str(one.name): str(one) for one in left_out(run) if is_selected(one.name, patterns)}
+    sequences = () if patterns else tuple(_sequences(run))
+    result = Comparison(tuple(reports), round(time.monotonic() - started, 2), aside, sequences=sequences)
+    if not patterns and run.is_active():
+        count = {"tables": len(result.tables), "differences": result.differences, "left_out": len(aside)}
+        count["discarded"] = result.discarded
+        began = datetime.now(UTC) - timedelta(seconds=result.seconds)
+        run.repository.record_comparison(run.channel.name, run.run_id, began, count)
+    return result
+
+
+Rows = Callable[[RowSelection], RowSource]
+"""This function makes the row source of a table at the source."""
+
+
+def _reports(run: RunContext, tables: Sequence[Table], rows: Rows) -> list[TableReport]:
+    """Compare the tables at every target."""
     tasks: list[CompareTask] = []
     known: list[Sequence[str]] = []
     reports: list[TableReport] = []
@@ -48,7 +72,7 @@ def compare(run: RunContext, patterns: Sequence[str] = ()) -> Comparison:
         found = run.target(target.name).find_state()
         table_states = found.table_states if found else {}
         client, differs = client_at(run.channel, target.name), may_differ(run, target.name)
-        for table in _tables(run, patterns):
+        for table in tables:
             table_state = table_states.get(table.id)
             if table_state is None and not decide(client, table.name, ChangeKind.TABLE).is_taken:
                 continue
@@ -59,18 +83,10 @@ def compare(run: RunContext, patterns: Sequence[str] = ()) -> Comparison:
                     TableReport(table.name, name, structure=(missing,), waits=not _is_suspended(table_state))
                 )
                 continue
-            tasks.append(_task(run, target.name, table, table_state))
+            tasks.append(_task(run, target.name, table, table_state, rows))
             known.append(differs.get(table.id, ()))
     reports += [replace(one, may_differ=tuple(why)) for one, why in zip(_compared(run, tasks), known, strict=True)]
-    aside = {str(one.name): str(one) for one in left_out(run) if is_selected(one.name, patterns)}
-    sequences = () if patterns else tuple(_sequences(run))
-    result = Comparison(tuple(reports), round(time.monotonic() - started, 2), aside, sequences=sequences)
-    if not patterns and run.is_active():
-        count = {"tables": len(result.tables), "differences": result.differences, "left_out": len(aside)}
-        count["discarded"] = result.discarded
-        began = datetime.now(UTC) - timedelta(seconds=result.seconds)
-        run.repository.record_comparison(run.channel.name, run.run_id, began, count)
-    return result
+    return reports
 
 
 def repair(run: RunContext, patterns: Sequence[str] = ()) -> Comparison:
@@ -137,12 +153,12 @@ def _compared(run: RunContext, tasks: Sequence[CompareTask]) -> list[TableReport
     return [reports[place] for place in range(len(tasks))]
 
 
-def _task(run: RunContext, target: str, table: Table, state: TableState) -> CompareTask:
+def _task(run: RunContext, target: str, table: Table, state: TableState, rows: Rows) -> CompareTask:
     channel = run.channel
     read = read_for(channel, target, table)
     names = columns_compared(read, state.shape)
     selection = RowSelection(read, names, condition_at(channel, target, table), transform_at(channel, target, table))
-    contents, location = run.source.rows(selection), run.target(target).location
+    contents, location = rows(selection), run.target(target).location
     policy = coerce_error_policy(channel.properties_at(target, table.name))
     wanted = seen_at(channel, target, table)
     return CompareTask(contents, location, read, state.name, state.shape, wanted=wanted, policy=policy)

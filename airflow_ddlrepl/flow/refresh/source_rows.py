@@ -17,6 +17,7 @@ from airflow_ddlrepl.flow.mapping.target_tables import require_old_rows
 from airflow_ddlrepl.flow.mapping.value_functions import require_transformable
 from airflow_ddlrepl.flow.refresh.row_origin import Chunk, RowOrigin, ShapesAtTarget, TableLoad
 from airflow_ddlrepl.model.table import Table
+from airflow_ddlrepl.ports.rows import RowSource
 
 SMALLEST_MARKED = 8 << 20
 """Of a smaller table, in bytes, all rows are hashed in no more time than its mark takes."""
@@ -50,15 +51,18 @@ class SourceRows(RowOrigin):
         return self.shapes.load_of(table)
 
     def differing(self, load: TableLoad) -> Differing | None:
-        return find_differing(self._task(load))
+        selection = RowSelection(load.table, tuple(theirs.name for theirs, _ in load.columns))
+        return find_differing(self._task(load, self.source.whole(selection)))
 
     def mark(self, load: TableLoad) -> str:
-        return load_mark(self._task(load)) if self.source.sizes[load.table.id] >= SMALLEST_MARKED else ""
-
-    def _task(self, load: TableLoad) -> DifferingTask:
-        context, table = self.shapes.context, load.table
-        selection = RowSelection(table, tuple(theirs.name for theirs, _ in load.columns))
+        if self.source.sizes[load.table.id] < SMALLEST_MARKED:
+            return ""
+        selection = RowSelection(load.table, tuple(theirs.name for theirs, _ in load.columns))
         (whole,) = self.source.chunks(selection, sys.maxsize)
+        return load_mark(self._task(load, whole))
+
+    def _task(self, load: TableLoad, whole: RowSource) -> DifferingTask:
+        context, table = self.shapes.context, load.table
         (pair,) = (pair for pair in load.columns if table.key is not None and pair[0].id in table.key.columns)
         most = chunk_bytes([self.source.sizes[table.id]], context.runner.parallelism)
         target, channel = context.target(self.shapes.into).location, context.channel.holder(self.shapes.into)

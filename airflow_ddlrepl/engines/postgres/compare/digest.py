@@ -29,6 +29,7 @@ from airflow_ddlrepl.engines.postgres.connection.settings import SPELLING
 from airflow_ddlrepl.engines.postgres.load.table_rows import TableRows
 from airflow_ddlrepl.engines.postgres.types.row_hash import row_hash
 from airflow_ddlrepl.engines.postgres.types.type_system import POSTGRES_TYPES
+from airflow_ddlrepl.errors import SourceError, TargetError
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.model.target_columns import deletion_column
@@ -40,13 +41,14 @@ ROWS_PER_BUCKET = 500
 ROWS_PER_LOOK = 200_000
 LOOKS = 5
 KEY_LENGTH = 300
+_BEGIN = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 
 
 def compare_tables(tasks: Sequence[CompareTask]) -> list[TableReport]:
     """Compare tables of one source and one target; the rows of each side are read under one snapshot.
 
-    Changes that the target has not applied yet count as differences.
-    Raises SourceError SRC-180 or TargetError TGT-180 when a side can't be read, and what a transformation raises.
+    Changes that the target has not applied yet count as differences. A table that can't be read (SourceError SRC-180 or
+    SRC-174, TargetError TGT-180) is reported with the reason. Raises what a transformation raises.
     """
     with ExitStack() as stack:
         dsn = next((task.contents.dsn for task in tasks if isinstance(task.contents, TableRows)), None)
@@ -54,7 +56,24 @@ def compare_tables(tasks: Sequence[CompareTask]) -> list[TableReport]:
         there = stack.enter_context(_reader(tasks[0].target_dsn))
         present = ServerFacts(there)
         present.look([task.target for task in tasks])
-        return [_compared(task, present, here, there) for task in tasks]
+        return [_compared_alone(task, present, here, there) for task in tasks]
+
+
+def _compared_alone(
+    task: CompareTask, present: ServerFacts, here: Connection[Any] | None, there: Connection[Any]
+) -> TableReport:
+    """Compare one table; say why where it can't be read, and let the sessions go on with the next one."""
+    from psycopg.pq import TransactionStatus
+
+    try:
+        return _compared(task, present, here, there)
+    except (SourceError, TargetError) as error:
+        for connection in (here, there):
+            if connection is not None and connection.info.transaction_status is TransactionStatus.INERROR:
+                connection.execute("ROLLBACK")
+                connection.execute(_BEGIN)
+        why = f"it is not compared: {error.code}: {error.message}; {error.hint}"
+        return TableReport(task.source.name, task.target, structure=(why,), waits=True)
 
 
 def _compared(
@@ -72,8 +91,8 @@ def _compared(
 
 
 def _is_copied(task: CompareTask, rows: TableRows) -> bool:
-    """Are the source's rows copied to the target, because no server has them as the target is to have them?"""
-    return not task.source.is_partitioned and (rows.transform is not None or bool(task.unfit))
+    """Are the source's rows copied to the target: no server has them as the target is to have them, or no query may?"""
+    return not task.source.is_partitioned and (rows.is_plain or rows.transform is not None or bool(task.unfit))
 
 
 def _copied(task: CompareTask, found: Table, there: Connection[Any]) -> TableReport:
@@ -91,16 +110,20 @@ def _copied(task: CompareTask, found: Table, there: Connection[Any]) -> TableRep
 def _reader(dsn: str) -> Iterator[Connection[Any]]:
     with session(dsn, autocommit=True, application_name="ddlrepl compare") as connection:
         connection.execute(f"{SPELLING}; SET work_mem = '128MB'".encode())
-        connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        connection.execute(_BEGIN)
         yield connection
 
 
 def _without_target(task: CompareTask, here: Connection[Any] | None) -> TableReport:
-    if here is not None and isinstance(task.contents, TableRows):
-        side = _Side(here, task.source.name, (), (), "source", where(task.contents.condition))
+    rows = task.contents
+    if task.source.is_partitioned:
+        count = 0
+    elif here is not None and isinstance(rows, TableRows) and not rows.is_plain:
+        side = _Side(here, task.source.name, (), (), "source", where(rows.condition))
         count = int(side.ask(f"SELECT count(*) FROM {side.rows}")[0][0])
     else:
-        count = sum(batch.num_rows for batch in task.contents.batches())
+        rows = replace(rows, scratch=task.target_dsn) if isinstance(rows, TableRows) else rows
+        count = sum(batch.num_rows for batch in rows.batches())
     lines = ("the table is missing at the target",)
     return TableReport(task.source.name, task.target, source_rows=count, structure=lines, missing=count)
 

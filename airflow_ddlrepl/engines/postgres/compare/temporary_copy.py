@@ -20,7 +20,7 @@ from airflow_ddlrepl.engines.postgres.connection.read_errors import unreadable
 from airflow_ddlrepl.engines.postgres.connection.settings import SPELLING
 from airflow_ddlrepl.engines.postgres.ddl.columns import define
 from airflow_ddlrepl.engines.postgres.load.statistics import gather_statistics
-from airflow_ddlrepl.engines.postgres.load.table_rows import TableRows, text_batches
+from airflow_ddlrepl.engines.postgres.load.table_rows import TableRows, plain, text_batches
 from airflow_ddlrepl.engines.postgres.types.as_written import read_as, written
 from airflow_ddlrepl.engines.postgres.types.misfits import functions, nulling, removing
 from airflow_ddlrepl.errors import TargetError
@@ -55,7 +55,7 @@ def temporary_copy(task: CompareTask) -> Iterator[tuple[Connection[Any], Table, 
         unfit = {column.id: column for column in held.columns if column.id in {one.id for one in task.unfit}}
         layout = ", ".join(define(as_text(column) if column.id in unfit else column) for column in held.columns)
         connection.execute(f"CREATE TEMPORARY TABLE {qualified(NAME)} ({layout})".encode())
-        texts = _texts(task.contents, [name for name, _ in pairs])
+        texts = _texts(_readable(task, [name for name, _ in pairs]), [name for name, _ in pairs])
         feed(connection, copy_in(NAME, [name for _, name in pairs], binary=False), texts)
         discarded = _fit(connection, list(unfit.values()), discards=task.discards)
         gather_statistics(connection, NAME)
@@ -79,6 +79,14 @@ def _fit(connection: Connection[Any], unfit: Sequence[Column], *, discards: bool
         retype = f"ALTER {name} TYPE {column.type.text}{collate} USING {using}"
         connection.execute(f"ALTER TABLE {qualified(NAME)} {retype}".encode())
     return removed
+
+
+def _readable(task: CompareTask, columns: Sequence[str]) -> RowSource:
+    """Return the rows with these columns alone, where no query may read the table. Raises what `plain` does."""
+    rows = task.contents
+    if not isinstance(rows, TableRows) or not rows.is_plain:
+        return rows
+    return plain(replace(rows, columns=tuple(columns), scratch=task.target_dsn), task.source)
 
 
 def _texts(rows: RowSource, columns: Sequence[str]) -> Iterator[bytes]:

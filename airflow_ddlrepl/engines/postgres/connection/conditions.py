@@ -11,6 +11,7 @@ from airflow_ddlrepl.config.condition.row_limit import RowLimit
 from airflow_ddlrepl.engines.postgres.connection.errors import passing
 from airflow_ddlrepl.engines.postgres.connection.quoting import literal, qualified, quote
 from airflow_ddlrepl.engines.postgres.connection.settings import SPELLING_HERE
+from airflow_ddlrepl.engines.postgres.types.underlying import underlying
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Table
@@ -57,7 +58,8 @@ def require_readable(connection: Connection[Any], condition: Part, table: Table,
     """Raise Unsupported ADP-148, with the server's message, unless the server takes the condition. No row is read."""
     import psycopg
 
-    types = {column.name: column.type.text for column in columns}
+    # Below a domain: its checks would be asked of the NULL, and somebody's function may be in them.
+    types = {column.name: underlying(column.type, table.types)[1] for column in columns}
     empty = is_true(condition, lambda name: f"CAST(NULL AS {types[name]})")
     try:
         with connection.transaction(), connection.cursor() as cursor:

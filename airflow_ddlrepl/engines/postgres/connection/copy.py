@@ -83,6 +83,12 @@ def copy_out(
     return f"COPY ({rows}) TO STDOUT (FORMAT {_style(binary)})"
 
 
+def copy_table(table: TableName, columns: Iterable[str], *, binary: bool) -> str:
+    """Return the COPY statement that writes all rows of a table, and plans no query over it: nobody's code runs."""
+    names = ", ".join(map(quote, columns))
+    return f"COPY {qualified(table)}{names and f' ({names})'} TO STDOUT (FORMAT {_style(binary)})"
+
+
 def select(
     table: TableName,
     values: Iterable[str],

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyarrow import csv
 
 _ESCAPES = (("\\", "\\\\"), ("\n", "\\n"), ("\r", "\\r"), ("\t", "\\t"))
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
@@ -37,18 +39,32 @@ def read_copy_text(blocks: Iterable[bytes], columns: Sequence[str]) -> Iterator[
     for block in blocks:
         *lines, rest = (rest + block).split(b"\n")
         if lines:
-            yield _batch([line.decode() for line in lines], columns)
+            yield _batch(lines, columns)
 
 
-def _batch(lines: Sequence[str], columns: Sequence[str]) -> pa.RecordBatch:
+def _batch(lines: Sequence[bytes], columns: Sequence[str]) -> pa.RecordBatch:
     if not columns:
         return pa.RecordBatch.from_pydict({"": pa.nulls(len(lines), pa.string())}).select([])
-    cells = zip(*(line.split("\t") for line in lines), strict=True)
-    arrays = [pa.array([_value(cell) for cell in column], pa.string()) for column in cells]
+    text = io.BytesIO(b"\n".join((*lines, b"")))
+    names = [str(place) for place in range(len(columns))]
+    read = csv.ReadOptions(column_names=names, use_threads=False, block_size=max(text.getbuffer().nbytes, 1) + 1)
+    parse = csv.ParseOptions(delimiter="\t", quote_char=False, escape_char=False, ignore_empty_lines=False)
+    convert = csv.ConvertOptions(
+        column_types=dict.fromkeys(names, pa.string()), null_values=["\\N"], strings_can_be_null=True
+    )
+    found = csv.read_csv(text, read, parse, convert).combine_chunks()
+    arrays = [_unescaped(column.combine_chunks()) for column in found.columns]
     return pa.RecordBatch.from_arrays(arrays, names=list(columns))
 
 
-def _value(cell: str) -> str | None:
-    if "\\" not in cell:
-        return cell
-    return None if cell == "\\N" else _ESCAPED.sub(lambda found: _ESCAPED_AS.get(found[1], found[1]), cell)
+def _unescaped(column: pa.Array) -> pa.Array:
+    """Return the values of a column as they were before COPY escaped them."""
+    escaped = pc.fill_null(pc.match_substring(column, "\\"), False)
+    if not pc.any(escaped).as_py():
+        return column
+    values = [_ESCAPED.sub(_plain, one.as_py()) for one in column.filter(escaped)]
+    return pc.replace_with_mask(column, escaped, pa.array(values, pa.string()))
+
+
+def _plain(found: re.Match[str]) -> str:
+    return _ESCAPED_AS.get(found[1], found[1])

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.engines.loading import LoadedChunk, LoadTask
@@ -19,7 +20,7 @@ from airflow_ddlrepl.engines.postgres.connection.session_names import NAME_SESSI
 from airflow_ddlrepl.engines.postgres.connection.session_state import STATE, changes, state_of
 from airflow_ddlrepl.engines.postgres.connection.settings import SPELLING
 from airflow_ddlrepl.engines.postgres.load.statistics import gather_statistics
-from airflow_ddlrepl.engines.postgres.load.table_rows import BINARY, TEXT, sharing_sessions
+from airflow_ddlrepl.engines.postgres.load.table_rows import BINARY, TEXT, TableRows, sharing_sessions
 from airflow_ddlrepl.errors import TargetError
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.model.names import TableName
@@ -132,8 +133,9 @@ def finish(target: Connection[Any], statements: Sequence[str], shadow: TableName
 
 def _copy(target: Connection[Any], task: LoadTask) -> int:
     """Copy the rows in the first format that they come in."""
-    binary = task.rows.native(BINARY) if task.is_alike else None
-    blocks = binary or task.rows.native(TEXT) or _as_text(task.rows)
+    rows = replace(task.rows, scratch=task.target_dsn) if isinstance(task.rows, TableRows) else task.rows
+    binary = rows.native(BINARY) if task.is_alike else None
+    blocks = binary or rows.native(TEXT) or _as_text(rows)
     return feed(target, copy_in(task.shadow, task.columns, binary=binary is not None), blocks)
 
 

@@ -9,7 +9,7 @@ It reads by COPY or as Arrow strings.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
@@ -25,17 +25,23 @@ from airflow_ddlrepl.engines.postgres.connection.copy import (
     SourceFailed,
     blocks_of,
     copy_out,
+    copy_table,
     open_snapshot,
     reading,
     select,
 )
+from airflow_ddlrepl.engines.postgres.connection.copy_text import read_copy_text
 from airflow_ddlrepl.engines.postgres.connection.quoting import literal, quote
 from airflow_ddlrepl.engines.postgres.connection.settings import ROWS
+from airflow_ddlrepl.engines.postgres.load.filtered_rows import filtered
 from airflow_ddlrepl.engines.postgres.pgoutput.binary_types import binary_safe
 from airflow_ddlrepl.engines.postgres.types.as_written import written
+from airflow_ddlrepl.engines.postgres.types.underlying import underlying
 from airflow_ddlrepl.engines.source_catalog import RowSelection
+from airflow_ddlrepl.errors import SourceError
 from airflow_ddlrepl.model.key_ranges import KeyRanges
 from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.transform.values import Transform, batches, values
 
 if TYPE_CHECKING:
@@ -55,6 +61,8 @@ class TableRows:
     place: the table there. table: what the rows are of, for errors. columns: of `place`, in this order. snapshot:
     exported; empty: each reading has its own. is_binary: do its types mean the same in every server's binary format?
     condition: true for the rows; None: all. transform: what computes values of them. ranges: of their key; None: all.
+    is_plain: no query may read the table, only a COPY of all its rows. types: of the columns, as SQL, for a condition
+    that another server has to answer then. scratch: the location of that server.
     """
 
     dsn: str = field(repr=False)
@@ -69,6 +77,9 @@ class TableRows:
     condition: Part | None = None
     transform: Transform | None = None
     ranges: KeyRanges | None = None
+    is_plain: bool = False
+    types: tuple[tuple[str, str], ...] = ()
+    scratch: str = field(default="", repr=False)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Yield the rows as Arrow strings; no more than some thousand of them are in memory at a time."""
@@ -79,19 +90,41 @@ class TableRows:
         """Yield the bytes of a COPY in this format; None for another codec, and for values that a function computes."""
         if self.transform is not None or codec not in (BINARY, TEXT) or (codec == BINARY and not self.is_binary):
             return None
+        if codec == BINARY and self.is_plain and (self.condition is not None or not self.columns):
+            return None
         return self.copied(binary=codec == BINARY)
 
     def copied(self, *, binary: bool) -> Generator[bytes, None, int]:
         """Yield the bytes of a COPY; return how many rows that were."""
+        if self.is_plain:
+            return (yield from _plain(self, self.columns, binary=binary))
         pages = (self.low_page, self.high_page)
         wanted = where(self.condition)
         out = copy_out(self.place, self.columns, *pages, binary=binary, wanted=wanted, ranges=self.ranges)
-        with reading(self.table), _session(self) as connection:
-            try:
-                return (yield from blocks_of(connection, out))
-            except BaseException:
-                connection.close()  # in the middle of a COPY nothing else ends it
-                raise
+        return (yield from _copied(self, out))
+
+
+def _copied(rows: TableRows, out: str) -> Generator[bytes, None, int]:
+    """Yield what a COPY in the session of the rows writes; return how many rows that were."""
+    with reading(rows.table), _session(rows) as connection:
+        try:
+            return (yield from blocks_of(connection, out))
+        except BaseException:
+            connection.close()  # in the middle of a COPY nothing else ends it
+            raise
+
+
+def _plain(rows: TableRows, columns: Sequence[str], *, binary: bool) -> Generator[bytes, None, int]:
+    """Yield the rows of a table that no query may read; another server tells which of them meet the condition."""
+    if rows.condition is None and (columns or not rows.types):
+        return (yield from _copied(rows, copy_table(rows.place, columns, binary=binary)))
+    if rows.condition is None:
+        lines = _copied(rows, copy_table(rows.place, [rows.types[0][0]], binary=False))
+        yield from (b"\n" * block.count(b"\n") for block in lines)
+        return 0
+    needed = list(dict.fromkeys((*columns, *rows.condition.names())))
+    blocks = _copied(rows, copy_table(rows.place, needed, binary=False))
+    return (yield from filtered(rows.scratch, blocks, needed, columns, rows.condition, dict(rows.types)))
 
 
 def rows_of(dsn: str, selection: RowSelection) -> TableRows:
@@ -105,7 +138,33 @@ def rows_of(dsn: str, selection: RowSelection) -> TableRows:
         is_binary=binary_safe(table),
         condition=selection.condition,
         transform=selection.transform,
+        types=tuple((column.name, underlying(column.type, table.types)[1]) for column in table.columns),
     )
+
+
+def needs_query(rows: TableRows, table: Table) -> bool:
+    """Is a query better, or needed, to read these rows? A COPY has no condition and no generated column."""
+    computed = {column.name for column in table.columns if column.generated}
+    is_bare = bool(table.columns) and not rows.columns
+    return rows.condition is not None or is_bare or not computed.isdisjoint(rows.columns)
+
+
+def plain(rows: TableRows, table: Table) -> TableRows:
+    """Return the rows of a whole table as a COPY reads them, which plans no query over it.
+
+    Raises SourceError SRC-174 for columns that a COPY does not read: the server computes them.
+    """
+    wanted = {*rows.columns, *(rows.condition.names() if rows.condition else ())}
+    if computed := [column.name for column in table.columns if column.generated and column.name in wanted]:
+        raise SourceError(
+            f"the generated column {computed[0]} can't be read: a query would run functions of the table's owner"
+            ", which its indexes or statistics call",
+            code="SRC-174",
+            table=table.name,
+            hint="look at the functions in its index expressions and statistics: let a superuser own them, or drop the"
+            " index, or leave the column out with `column_properties`; an older helper schema needs `ddlrepl activate`",
+        )
+    return replace(rows, is_plain=True)
 
 
 def chunks(rows: TableRows, size: int, most: int, snapshot: str = "") -> list[TableRows]:
@@ -177,6 +236,11 @@ def text_batches(rows: TableRows) -> Iterator[pa.RecordBatch]:
     """Yield the rows as Arrow strings. Raises SourceFailed where they can't be read, and what `values` raises."""
     transform = rows.transform
     read = list(dict.fromkeys((*rows.columns, *(transform.reads if transform else ()))))
+    if rows.is_plain:
+        for batch in read_copy_text(_plain(rows, read, binary=False), read):
+            for part in batches(pa.Table.from_batches([batch])):
+                yield _transformed(rows, part).select(list(rows.columns))
+        return
     connection = arrow_connection(rows.dsn)
     try:
         with connection.cursor() as cursor:

@@ -8,6 +8,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.engines.postgres.catalog.inspect import LOCKED_SQL, spelling
+from airflow_ddlrepl.engines.postgres.connection.errors import errors
 from airflow_ddlrepl.engines.postgres.connection.quoting import literal, qualified
 from airflow_ddlrepl.engines.sequences import Choose
 from airflow_ddlrepl.model.names import TableName
@@ -110,9 +111,27 @@ def _pieces(expression: str, names: dict[str, int]) -> Iterator[str | int]:
 
 
 def _values(connection: Connection[Any], sequences: Sequence[DbSequence]) -> Iterator[tuple[int, SequenceValue]]:
-    """Yield the value of each sequence. Unlike `pg_sequence_last_value` it also says what comes after a RESTART."""
+    """Yield the value of each sequence. Unlike `pg_sequence_last_value` it also says what comes after a RESTART.
+
+    Raises UndefinedTable where something else may have taken a name: a query over it could run its owner's code.
+    """
     for at in range(0, len(sequences), AT_ONCE):
         some = sequences[at : at + AT_ONCE]
+        _hold(connection, some)
         parts = (f"SELECT {one.id}::bigint, last_value, is_called FROM {qualified(one.name)}" for one in some)
         for number, last, is_called in connection.execute(" UNION ALL ".join(parts).encode()):
             yield number, SequenceValue(last, is_called)
+
+
+def _hold(connection: Connection[Any], sequences: Sequence[DbSequence]) -> None:
+    """Lock sequences until the transaction ends, as any `nextval` does; then their names must still be theirs."""
+    ids = [one.id for one in sequences]
+    connection.execute("SELECT count(pg_sequence_last_value(i)) FROM unnest(%s::oid[]) i", [ids])
+    spelled = [qualified(one.name) for one in sequences]
+    (count,) = connection.execute(
+        "SELECT count(*) FROM unnest(%s::oid[], %s::text[]) AS w(id, name) JOIN pg_class c ON c.oid = w.id"
+        " WHERE c.relkind = 'S' AND to_regclass(w.name) = w.id",
+        [ids, spelled],
+    ).fetchone() or (0,)
+    if count < len(ids):
+        raise errors().UndefinedTable("a sequence was renamed or dropped since it was listed")

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field
+from contextlib import AbstractContextManager, closing, contextmanager
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.engines.postgres.catalog.inspect import inspect, snapshot
@@ -19,7 +19,8 @@ from airflow_ddlrepl.engines.postgres.connection.copy import open_snapshot
 from airflow_ddlrepl.engines.postgres.connection.errors import errors
 from airflow_ddlrepl.engines.postgres.connection.quoting import qualified
 from airflow_ddlrepl.engines.postgres.load.archive_chunk import archive, require_labels
-from airflow_ddlrepl.engines.postgres.load.table_rows import TableRows, chunks, rows_of
+from airflow_ddlrepl.engines.postgres.load.held_tables import HeldTables
+from airflow_ddlrepl.engines.postgres.load.table_rows import TableRows, chunks, needs_query, plain, rows_of
 from airflow_ddlrepl.engines.postgres.log.exported_position import exported_position
 from airflow_ddlrepl.engines.postgres.log.timeline import require_timeline
 from airflow_ddlrepl.engines.source_catalog import ArchivePlace, RowSelection
@@ -53,10 +54,24 @@ class ExportedSnapshot:
     snapshot: Visibility
     tables: tuple[Table, ...]
     sizes: Mapping[int, int]
+    held: HeldTables
 
     def chunks(self, selection: RowSelection, most: int) -> list[TableRows]:
-        """Split a table at its pages; return a row source for each range of them, of about `most` bytes."""
-        return chunks(rows_of(self.dsn, selection), self.sizes[selection.table.id], most, self.name)
+        """Split a table at its pages; return a row source for each range of them, of about `most` bytes.
+
+        It is read whole, by COPY, where a query over it could run code of its owner.
+        Raises SourceError SRC-174 where that can't be.
+        """
+        table, rows, size = selection.table, rows_of(self.dsn, selection), self.sizes[selection.table.id]
+        found = chunks(rows, size, most, self.name)
+        if (len(found) > 1 or needs_query(rows, table)) and self.held.may_query(table.id):
+            return found
+        return [plain(replace(rows, snapshot=self.name, size=size), table)]
+
+    def whole(self, selection: RowSelection) -> TableRows:
+        """Return one row source for all rows of a table, which queries may read where they run nobody's code."""
+        rows = replace(rows_of(self.dsn, selection), snapshot=self.name, size=self.sizes[selection.table.id])
+        return replace(rows, is_plain=not self.held.may_query(selection.table.id))
 
     def archive(self, tables: Sequence[Table], place: ArchivePlace, runner: Runner) -> tuple[LoadedTable, ...]:
         """Write the rows of these tables into a trail, in COPY's format.
@@ -97,7 +112,8 @@ def source_snapshot(
         assert row is not None
         seen = snapshot(connection)
         tables = inspect(connection, list(names))
-        yield ExportedSnapshot(dsn, str(row[0]), seen, tuple(tables), _sizes(connection, tables))
+        with closing(HeldTables(dsn)) as held:
+            yield ExportedSnapshot(dsn, str(row[0]), seen, tuple(tables), _sizes(connection, tables), held)
         connection.rollback()
 
 
@@ -134,7 +150,8 @@ def snapshot_at_position(
         row = connection.execute("SELECT pg_export_snapshot()").fetchone()
         assert row is not None
         seen = snapshot(connection)
-        yield position, ExportedSnapshot(dsn, str(row[0]), seen, tuple(tables), _sizes(connection, tables))
+        with closing(HeldTables(dsn)) as held:
+            yield position, ExportedSnapshot(dsn, str(row[0]), seen, tuple(tables), _sizes(connection, tables), held)
         connection.rollback()
 
 

@@ -145,6 +145,6 @@ def _may_not(connection: Connection[Any], error: Exception) -> SourceError:
     return SourceError(
         f"{user} may not prepare the source: {str(error).splitlines()[0]}",
         code="SRC-105",
-        hint=f"run `ddlrepl activate` once as a superuser (event triggers need one), or GRANT CREATE ON DATABASE"
-        f" {database} and set `ddl: relations`; docs/postgresql.md shows what the role needs afterwards",
+        hint="run `ddlrepl activate --no-refresh` once as a superuser (event triggers need one), or GRANT CREATE ON"
+        f" DATABASE {database} and set `ddl: relations`; docs/postgresql.md shows what the role needs afterwards",
     )

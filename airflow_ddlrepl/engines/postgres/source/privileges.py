@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from airflow_ddlrepl.engines.postgres.connection.connect import Connection
 
 MANY = 10
+_AS_SUPERUSER = (
+    "-- run `ddlrepl activate --no-refresh` once with a superuser's location, then let it name the reading role again"
+)
 
 _ROLE_SQL = """
 SELECT r.rolname, r.rolsuper, r.rolreplication OR r.rolsuper, r.rolbypassrls OR r.rolsuper, current_database(),
@@ -31,7 +34,7 @@ FROM pg_roles r WHERE r.rolname = current_user
 """
 _TABLES_SQL = """
 SELECT c.oid::bigint, has_schema_privilege(c.relnamespace, 'USAGE'), has_table_privilege(c.oid, 'SELECT'),
-       row_security_active(c.oid), pg_has_role(c.relowner, 'USAGE'), o.rolname, o.rolsuper
+       row_security_active(c.oid), pg_has_role(c.relowner, 'USAGE'), o.rolname
 FROM pg_class c JOIN pg_roles o ON o.oid = c.relowner WHERE c.oid = ANY (%s::bigint[]::oid[])
 """
 
@@ -56,7 +59,6 @@ class _Access:
     sees_some_rows: bool
     is_owner: bool
     owner: str
-    owner_is_superuser: bool
 
 
 def missing_rights(
@@ -73,6 +75,41 @@ def missing_rights(
     problems = _server(role) + _reading(role, access)
     problems += _activating(role, access, ddl) if found is None else _activated(connection, ddl)
     return problems
+
+
+_DANGERS_SQL = """
+SELECT r.rolname, r.rolsuper,
+    r.rolbypassrls AND NOT r.rolsuper AND pg_catalog.pg_has_role(r.oid, 'pg_read_all_data', 'USAGE')
+        AND pg_catalog.to_regclass('ddlrepl.signature') IS NOT NULL,
+    ARRAY(SELECT o.rolname FROM pg_catalog.pg_roles o WHERE NOT r.rolsuper AND o.oid <> r.oid AND o.oid >= 16384
+          AND pg_catalog.pg_has_role(r.oid, o.oid, 'MEMBER')
+          AND EXISTS (SELECT FROM pg_catalog.pg_class c WHERE c.relowner = o.oid AND c.relkind IN ('r', 'p'))
+          ORDER BY 1)::text[],
+    pg_catalog.current_setting('server_encoding')
+FROM pg_catalog.pg_roles r WHERE r.rolname = current_user
+"""
+
+
+def dangers(connection: Connection[Any]) -> list[Problem]:
+    """Return what works, and should not stay: rights that the role of the source does not need, and SQL_ASCII."""
+    row = connection.execute(_DANGERS_SQL).fetchone()
+    assert row is not None
+    name, is_superuser, reads_key, owners, encoding = row
+    found: list[Problem] = []
+    if is_superuser:
+        what = f"{name} is a superuser: whatever goes wrong while tables are read and captured has all rights"
+        fix = "once it is activated, let the location name the reading role of docs/postgresql.md"
+        found.append(Problem(what, fix))
+    if reads_key:
+        what = f"{name} reads all tables and bypasses row level security: it can read the key in ddlrepl.signature"
+        found.append(Problem(what, f"REVOKE pg_read_all_data FROM {quote(name)}; and grant the tables one by one"))
+    for owner in owners:
+        what = f"{name} is a member of {owner}, which owns tables: it may change them"
+        found.append(Problem(what, f"REVOKE {quote(owner)} FROM {quote(name)}; unless it has to publish new tables"))
+    if encoding == "SQL_ASCII":
+        what = "the database's encoding is SQL_ASCII: the server does not check texts, and a target refuses other bytes"
+        found.append(Problem(what, "a table with bytes that are no UTF-8 is suspended; correct them at the source"))
+    return found
 
 
 def _server(role: _Role) -> list[Problem]:
@@ -122,14 +159,12 @@ def _activating(role: _Role, access: list[_Access], ddl: DdlCapture) -> list[Pro
         return []
     problems: list[Problem] = []
     if ddl is DdlCapture.TRIGGERS:
-        problems.append(Problem("event triggers need a superuser", "-- run `ddlrepl activate` once as a superuser"))
+        problems.append(Problem("event triggers need a superuser", _AS_SUPERUSER))
     if not role.may_create:
         what = f"{role.name} may not create the publication"
         problems.append(Problem(what, f"GRANT CREATE ON DATABASE {quote(role.database)} TO {quote(role.name)};"))
-    for owner, is_superuser in sorted({(a.owner, a.owner_is_superuser) for a in access if not a.is_owner}):
-        what = f"{role.name} can't publish tables of {owner}"
-        sql = f"GRANT {quote(owner)} TO {quote(role.name)};"
-        problems.append(Problem(what, "-- run `ddlrepl activate` once as a superuser" if is_superuser else sql))
+    for owner in sorted({a.owner for a in access if not a.is_owner}):
+        problems.append(Problem(f"{role.name} can't publish tables of {owner}", _AS_SUPERUSER))
     return problems
 
 
@@ -137,7 +172,10 @@ def _activated(connection: Connection[Any], ddl: DdlCapture) -> list[Problem]:
     now = helper_schema.present(connection)
     if ddl is DdlCapture.TRIGGERS and not now.has_triggers:
         return [
-            Problem("event triggers are missing or disabled", "-- as a superuser: ddlrepl activate installs them again")
+            Problem(
+                "event triggers are missing or disabled",
+                "-- as a superuser: ddlrepl activate --no-refresh installs them again",
+            )
         ]
     if now.is_there and not now.is_current:
         return [Problem("the helper schema has another version", "-- run `ddlrepl activate` as its owner")]

@@ -81,6 +81,6 @@ def require_all(connection: Connection[Any], channel: str, sessions: IgnoredSess
         raise SourceError(
             f"no trigger names the sessions to ignore on {', '.join(lacking)}",
             code="SRC-122",
-            hint="`ddlrepl activate` as the tables' owner or a superuser; or set `known_by: messages`, and let the"
-            " sessions write their name into the log themselves",
+            hint="`ddlrepl activate --no-refresh` as the tables' owner or a superuser; or set `known_by: messages`, and"
+            " let the sessions write their name into the log themselves",
         )

@@ -5,8 +5,8 @@ The connection opens when it is needed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Self
@@ -19,6 +19,7 @@ from airflow_ddlrepl.engines.postgres.connection.connect import describe, identi
 from airflow_ddlrepl.engines.postgres.connection.errors import errors
 from airflow_ddlrepl.engines.postgres.connection.first_row import over
 from airflow_ddlrepl.engines.postgres.load.archived_rows import ArchivedRows, archived_rows
+from airflow_ddlrepl.engines.postgres.load.held_tables import HeldTables
 from airflow_ddlrepl.engines.postgres.load.table_rows import TableRows, rows_of
 from airflow_ddlrepl.engines.postgres.log import preconditions, replication_protocol, retained_slot, slots
 from airflow_ddlrepl.engines.postgres.log import timeline as lineage
@@ -38,7 +39,7 @@ from airflow_ddlrepl.engines.postgres.source.exported_snapshot import (
 )
 from airflow_ddlrepl.engines.postgres.source.members import PostgresMembership
 from airflow_ddlrepl.engines.postgres.source.messages import send, send_alone
-from airflow_ddlrepl.engines.postgres.source.privileges import missing_rights
+from airflow_ddlrepl.engines.postgres.source.privileges import dangers, missing_rights
 from airflow_ddlrepl.engines.postgres.source.writers import writers
 from airflow_ddlrepl.engines.postgres.sync_capture.sync_capture import PostgresSyncCaptures
 from airflow_ddlrepl.engines.source import Activation, LogWindow, Writer
@@ -154,6 +155,10 @@ class PostgresSource:
         """Return what the role lacks, each with the SQL that grants it."""
         return missing_rights(self.connection, self.scope, self.publication, self.ddl)
 
+    def dangers(self) -> list[Problem]:
+        """Return what works and should not stay, as `privileges.dangers` does."""
+        return dangers(self.connection)
+
     def activation_blockers(self, seconds: float) -> list[Problem]:
         """Return the transactions that the slot would wait for, each with the SQL that ends it; none when it exists."""
         if slots.state(self.connection, self.slot) is not None:
@@ -198,9 +203,12 @@ class PostgresSource:
         """Return row sources for the files of a table in a trail that a COPY has filled."""
         return archived_rows(trail_url, channel, loaded)
 
-    def rows(self, selection: RowSelection) -> TableRows:
-        """Return a row source for the selected rows, which reads them under a snapshot of its own."""
-        return rows_of(self.dsn, selection)
+    @contextmanager
+    def reading(self, table_ids: Collection[int]) -> Iterator[Callable[[RowSelection], TableRows]]:
+        """Return a function that makes row sources, each with a snapshot of its own; queries may read what is held."""
+        with closing(HeldTables(self.dsn)) as held:
+            held.hold(table_ids)
+            yield lambda rows: replace(rows_of(self.dsn, rows), is_plain=not held.may_query(rows.table.id))
 
     def server_run(self) -> str:
         """Return a text for the run of the server, as `timeline.server` does. Raises SourceError SRC-113: a standby."""
@@ -266,5 +274,6 @@ def _as_source_error() -> Iterator[None]:
         raise SourceError(
             str(error).splitlines()[0],
             code="SRC-105",
-            hint="run it as a superuser or as the role that activated; `ddlrepl doctor` lists what is missing",
+            hint="run it as the role that activated, with --no-refresh if that is a superuser; `ddlrepl doctor` lists"
+            " what is missing",
         ) from None
