@@ -118,6 +118,10 @@ class SourceError(DdlReplError):
     is_local = True
 
 
+class UnreadableTable(SourceError):
+    """This error says why one table of the source can't be read; the others can."""
+
+
 class TargetError(DdlReplError):
     """The target refuses or lacks something (TGT-…)."""
 

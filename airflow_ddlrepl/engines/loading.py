@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from airflow_ddlrepl.engines import engine
 from airflow_ddlrepl.engines.chunks import group_chunks
-from airflow_ddlrepl.errors import TargetError
+from airflow_ddlrepl.errors import TargetError, UnreadableTable
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.ports.rows import RowSource
@@ -45,12 +45,13 @@ class LoadedChunk:
     """A loaded chunk is the result of a load task.
 
     rows: how many were loaded. warning: empty, or what is told: of values that do not fit, or of missing statistics.
-    error: TGT-120, where the target refuses the chunk: none of its rows is loaded then.
+    error: TGT-120, where the target refuses the chunk, or why the source's table can't be read: none of its rows is
+    loaded then.
     """
 
     rows: int = 0
     warning: str = ""
-    error: TargetError | None = None
+    error: TargetError | UnreadableTable | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,12 +75,12 @@ Work = tuple[Table, LoadTask]
 class Loads:
     """Loads are the results of loading tables, by table id.
 
-    rows: how many, of tables that can be put in place. refused: why the target can't take a table; its rows are left.
+    rows: how many, of tables that can be put in place. refused: why a table can't be read, or the target can't take it.
     warnings: what else is told of them.
     """
 
     rows: dict[int, int] = field(default_factory=dict)
-    refused: dict[int, TargetError] = field(default_factory=dict)
+    refused: dict[int, TargetError | UnreadableTable] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
 
     def add(self, table: Table, chunk: LoadedChunk) -> None:
@@ -100,8 +101,8 @@ class Loads:
 def load_chunks(tasks: Sequence[LoadTask]) -> list[LoadedChunk]:
     """Load chunks of one refresh one after the other, in this process; a refused chunk does not stop the others.
 
-    Run twice, each is loaded once. Raises SourceError SRC-170 when the source can't be read, Unreachable or DiskFull
-    when the target can't go on, and what `values` of a transformation raises.
+    Run twice, each is loaded once. Raises SourceError SRC-170 when the source is gone, Unreachable or DiskFull when the
+    target can't go on, and what `values` of a transformation raises.
     """
     return engine(tasks[0].target_dsn).load(tasks)
 
@@ -117,7 +118,8 @@ def finish_shadow(task: FinishTask) -> LoadedChunk:
 def load_tables(runner: Runner, work: Sequence[Work], finishing: Mapping[int, FinishTask], size: int) -> Loads:
     """Load every chunk, then make each table's key and statistics: together with its rows, where it is a single chunk.
 
-    finishing: by table id. size: bytes of all chunks. A table that the target refuses does not stop the others.
+    finishing: by table id. size: bytes of all chunks. A table that can't be read, or that the target refuses, does not
+    stop the others.
     """
     often = Counter(table.id for table, _ in work)
     tasks = [

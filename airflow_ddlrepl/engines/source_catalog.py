@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from airflow_ddlrepl.config.condition.expression import Part as Condition
+from airflow_ddlrepl.errors import UnreadableTable
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.model.table_object import TableObject
@@ -109,6 +110,14 @@ class ArchivePlace:
     folder: str
 
 
+@dataclass(frozen=True, slots=True)
+class Archived:
+    """Archived are tables whose rows a trail has now. refused: why those of others could not be read, by id."""
+
+    tables: tuple[LoadedTable, ...]
+    refused: Mapping[int, UnreadableTable] = field(default_factory=dict)
+
+
 class SourceSnapshot(Protocol):
     """A source snapshot has the rows of some tables as of one moment; several tasks can read them while it is open."""
 
@@ -123,6 +132,11 @@ class SourceSnapshot(Protocol):
         ...
 
     @property
+    def refused(self) -> Mapping[int, UnreadableTable]:
+        """Return why tables that were asked for can't be read, by id; they are not among `tables`."""
+        ...
+
+    @property
     def sizes(self) -> Mapping[int, int]:
         """Return how many bytes each table takes, by id."""
         ...
@@ -131,10 +145,14 @@ class SourceSnapshot(Protocol):
         """Return row sources that yield each selected row once, of about `most` bytes each; at least one."""
         ...
 
+    def require_readable(self, selection: RowSelection) -> None:
+        """Raise UnreadableTable where these columns can't be read."""
+        ...
+
     def whole(self, selection: RowSelection) -> RowSource:
         """Return one row source for all selected rows, which a search for differing rows may look through."""
         ...
 
-    def archive(self, tables: Sequence[Table], place: ArchivePlace, runner: Runner) -> tuple[LoadedTable, ...]:
-        """Write the rows of these tables into a trail; return for each table what was written."""
+    def archive(self, tables: Sequence[Table], place: ArchivePlace, runner: Runner) -> Archived:
+        """Write the rows of these tables into a trail; a table that can't be read does not stop the others."""
         ...

@@ -13,6 +13,7 @@ import pytest
 from airflow_ddlrepl import flow
 from airflow_ddlrepl.engines.postgres.connection.connect import session
 from airflow_ddlrepl.engines.postgres.load.held_tables import HeldTables
+from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.ports.work import InProcess
 from tests.conftest import Databases
 from tests.support.replica import BOTH, run
@@ -176,3 +177,24 @@ def test_a_table_that_queries_read_gets_no_code_meanwhile(
     assert not HeldTables(replica.small).may_query(ids[0])
     with session(mallory.dsn) as own, pytest.raises(psycopg.errors.InsufficientPrivilege):
         own.execute("select ddlrepl.hold_for_queries('{}')")
+
+
+def test_a_generated_column_that_only_a_query_reads_keeps_its_table_waiting(
+    databases: Databases, tmp_path: Path, mallory: Mallory
+) -> None:
+    replica = small_replica(databases, tmp_path)
+    mallory.does(
+        TRAP.format(owner=mallory.name),
+        "create table public.other (id int primary key); insert into public.other values (1)",
+        "create table public.t (id int primary key, g int generated always as (public.trap('g', id)) stored)",
+        "create index on public.t ((public.trap('index', 1)))",
+        "insert into public.t values (1), (2)",
+    )
+    with pytest.raises(DdlReplError, match="SRC-174") as caught:
+        replica.begin()
+    assert caught.value.table == "public.t" and "let a superuser own them" in caught.value.hint
+    assert replica.rows("select * from other") == [(1,)]
+    mallory.does("drop index public.t_trap_idx")
+    replica.settle()
+    assert replica.rows("select * from t order by id") == [(1, 1), (2, 2)]
+    assert mallory.sprung() == []

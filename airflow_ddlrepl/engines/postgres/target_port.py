@@ -22,6 +22,7 @@ from airflow_ddlrepl.engines.postgres.target.cleanup import sweep
 from airflow_ddlrepl.engines.postgres.target.discarded_rows import PostgresDiscardedRows
 from airflow_ddlrepl.engines.postgres.target.release_sequences import release_tables
 from airflow_ddlrepl.engines.postgres.target.rewind import PostgresRewindArea
+from airflow_ddlrepl.engines.postgres.types.underlying import types_below
 from airflow_ddlrepl.engines.target import Target
 from airflow_ddlrepl.engines.target_state import (
     Applied,
@@ -110,7 +111,7 @@ class PostgresTarget(Target):
     def check_condition(self, condition: Part, table: Table, columns: Sequence[Column]) -> None:
         from airflow_ddlrepl.engines.postgres.connection.conditions import require_readable
 
-        require_readable(self.connection, condition, table, columns)
+        require_readable(self.connection, condition, table, types_below(columns, table.types))
 
     def position(self, holder: str = "") -> TargetPosition | None:
         return state.find_position(self.connection, holder or self.holder)
@@ -212,11 +213,15 @@ class PostgresTarget(Target):
 
     @contextmanager
     def snapshot(self, names: Sequence[TableName], token: int) -> Iterator[ExportedSnapshot]:
+        from airflow_ddlrepl.engines.postgres.load.held_tables import OwnTables
         from airflow_ddlrepl.engines.postgres.source.exported_snapshot import source_snapshot
 
         rows = self.connection.execute(_IDS, [[name.schema for name in names], [name.name for name in names]])
         ids = [row[0] for row in rows]
-        with source_snapshot(self.location, ids, name=session_name("refresh", self.holder, token)) as found:
+        named = session_name("refresh", self.holder, token)
+        with source_snapshot(self.location, ids, name=named, held=OwnTables) as found:
+            for error in found.refused.values():
+                raise error
             yield found
 
     def outbox(self) -> list[tuple[int, Record]]:

@@ -101,6 +101,7 @@ def _load(run: RunContext, target: str, mark: int) -> dict[str, int]:
     asked, refused = _asked(run, target), dict[int, DdlReplError]()
     with place.loading_isolated(mark) as loader, run.source.snapshot(ids, run.timeline) as source:
         reach("isolated.snapshot")
+        refused |= source.refused
         options = {t.id: options_of(run, target, t.name, asked.get(t.id)) for t in source.tables}
         ready = list(in_step(run, target, now.lsn, states, source.tables))
         shapes = ShapesAtTarget(run, target, loader.facts, states, ready, source.snapshot)

@@ -28,7 +28,7 @@ from airflow_ddlrepl.flow.refresh.requests import (
 from airflow_ddlrepl.flow.refresh.row_origin import ShapesAtTarget
 from airflow_ddlrepl.flow.refresh.source_rows import SourceRows
 from airflow_ddlrepl.flow.refresh.table_loader import TableLoader
-from airflow_ddlrepl.flow.run.context import RunContext
+from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.run.fencing import claim
 from airflow_ddlrepl.flow.run.isolation import FailureIsolation
 from airflow_ddlrepl.flow.run.outbox import record
@@ -128,11 +128,16 @@ class _Saved:
 
     ids: set[int] = field(default_factory=set)
     turn: Lock = field(default_factory=Lock)
+    refused: dict[int, DdlReplError] = field(default_factory=dict)
 
-    def save(self, context: RunContext, source: SourceSnapshot, position: Position, target: str) -> None:
+    def save(
+        self, context: RunContext, source: SourceSnapshot, position: Position, target: str
+    ) -> dict[int, DdlReplError]:
+        """Archive the tables of a snapshot; return why some of them could not be read. They are not loaded either."""
         with self.turn:
-            save(context, source, position, target, self.ids)
+            self.refused |= save(context, source, position, target, self.ids)
             self.ids |= {table.id for table in source.tables}
+            return {table.id: self.refused[table.id] for table in source.tables if table.id in self.refused}
 
 
 def _refresh_target(context: RunContext, target: str, saved: _Saved, asked: Mapping[int, RefreshRow]) -> Done:
@@ -144,16 +149,18 @@ def _refresh_target(context: RunContext, target: str, saved: _Saved, asked: Mapp
     with place.loading(context.token) as loader:
         now = place.state()
         with context.source.snapshot(list(_pending(now.table_states)), context.timeline) as source:
-            saved.save(context, source, now.lsn, target)
-            if renames := names_given_up(context, target, now.table_states, source.tables):
+            refused = {**source.refused, **saved.save(context, source, now.lsn, target)}
+            for error in source.refused.values():
+                log.warning("%s is not loaded: %s: %s", error.table, error.code, error.message)
+            readable = [table for table in source.tables if table.id not in refused]
+            if renames := names_given_up(context, target, now.table_states, readable):
                 place.change_state(renames, context.fence)
                 now = place.state()
-            options = {t.id: options_of(context, target, t.name, asked.get(t.id)) for t in source.tables}
+            options = {t.id: options_of(context, target, t.name, asked.get(t.id)) for t in readable}
             states = now.table_states
-            ready = list(in_step(context, target, now.lsn, states, source.tables))
+            ready = list(in_step(context, target, now.lsn, states, readable))
             shapes = ShapesAtTarget(context, target, loader.facts, states, ready, source.snapshot)
             rows = SourceRows(source, shapes)
-            refused: dict[int, DdlReplError] = {}
             tables = TableLoader(context, target, loader, rows, states, options=options, refused=refused)
             done = tables.run()
             _store_reasons(context, target, now, refused)

@@ -48,7 +48,10 @@ class SourceRows(RowOrigin):
         require_restrictable(context.channel, into, [table], context.target(into).check_condition)
         require_transformable(context.channel, into, [table])
         require_old_rows(context.channel, into, [table])
-        return self.shapes.load_of(table)
+        load = self.shapes.load_of(table)
+        columns = tuple(theirs.name for theirs, _ in load.columns)
+        self.source.require_readable(RowSelection(table, columns, load.condition))
+        return load
 
     def differing(self, load: TableLoad) -> Differing | None:
         selection = RowSelection(load.table, tuple(theirs.name for theirs, _ in load.columns))

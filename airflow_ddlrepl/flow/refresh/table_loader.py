@@ -15,7 +15,7 @@ from airflow_ddlrepl.engines.differing import Differing, NotByRange
 from airflow_ddlrepl.engines.loading import FinishTask, LoadTask, load_tables
 from airflow_ddlrepl.engines.target import Loader
 from airflow_ddlrepl.engines.target_state import Placing
-from airflow_ddlrepl.errors import CannotAdapt, DdlReplError, ServerRefusal, TargetError
+from airflow_ddlrepl.errors import CannotAdapt, DdlReplError, ServerRefusal, TargetError, UnreadableTable
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.mapping.existing_tables import refuse_foreign
 from airflow_ddlrepl.flow.mapping.tables import same_name
@@ -85,7 +85,7 @@ class TableLoader:
     """A table loader fills one target's tables with the rows of one origin.
 
     table_states: the channel's tables at the target now. options: by table; a bulk load where there are none.
-    refused: takes by id the errors of tables that the target can't load, while the others go on; None: the first is
+    refused: takes by id the errors of tables that can't be read or loaded, while the others go on; None: the first is
     raised. isolation: None where this run holds the channel. warnings: told of the loads so far. parts: by table, the
     rows that are loaded where not all have to be. whole: tables that could not take these, and are loaded again.
     """
@@ -158,6 +158,7 @@ class TableLoader:
         except Exception as error:
             known = explained(error)
             is_of_table = isinstance(known, TargetError | CannotAdapt | ServerRefusal) and not known.retryable
+            is_of_table = is_of_table or isinstance(known, UnreadableTable)
             if self.refused is None or known is None or not is_of_table:
                 raise
             known.table = known.table or str(table.name)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from datetime import UTC, datetime, timedelta
 from functools import partial
 
 from airflow_ddlrepl.capture.enroll import valid_at
 from airflow_ddlrepl.config.sections.retention import RewindHorizon
 from airflow_ddlrepl.engines.source_catalog import ArchivePlace, SourceSnapshot
-from airflow_ddlrepl.errors import SourceError
+from airflow_ddlrepl.errors import SourceError, UnreadableTable
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.run.disk_space import needing
@@ -26,15 +26,19 @@ from airflow_ddlrepl.trail.loads import (
 )
 
 
-def save(run: RunContext, source: SourceSnapshot, position: Position, why: str, but: Collection[int] = ()) -> None:
+def save(
+    run: RunContext, source: SourceSnapshot, position: Position, why: str, but: Collection[int] = ()
+) -> Mapping[int, UnreadableTable]:
     """Archive the tables of the snapshot in the trail, where the channel has a `rewind_horizon`.
+
+    Return why tables could not be read, by id: the others are archived.
 
     but: ids of tables that are archived already. position: everything that commits before it is in the snapshot.
     why: for the load's name. Raises SourceError SRC-172 when a type was changed meanwhile.
     """
     tables = [table for table in source.tables if table.id not in but]
     if run.channel.rewind_horizon is None or not tables:
-        return
+        return {}
     taken = run.source.clock()
     sweep_loads(run.trail, run.epoch, run.token)
     name = load_name(position, run.token, why)
@@ -46,8 +50,11 @@ def save(run: RunContext, source: SourceSnapshot, position: Position, why: str, 
     run.check_lock()
     _know_earlier_loads(run)
     keep = partial(run.repository.add_load, run.channel.name, run.token, run.epoch, name)
-    publish(run.trail, Load(run.epoch, name, position, source.snapshot, taken, found), keep)
-    log.info("archived %d tables in the trail, for rewinds", len(found))
+    publish(run.trail, Load(run.epoch, name, position, source.snapshot, taken, found.tables), keep)
+    log.info("archived %d tables in the trail, for rewinds", len(found.tables))
+    for error in found.refused.values():
+        log.warning("%s is not archived: %s: %s", error.table, error.code, error.message)
+    return found.refused
 
 
 def _know_earlier_loads(run: RunContext) -> None:

@@ -16,6 +16,7 @@ import pytest
 
 from airflow_ddlrepl.engines import chunks
 from airflow_ddlrepl.engines.loading import LoadTask
+from airflow_ddlrepl.engines.postgres.catalog import readable_tables
 from airflow_ddlrepl.engines.postgres.catalog.inspect import inspect
 from airflow_ddlrepl.engines.postgres.connection import copy, lock_retry
 from airflow_ddlrepl.engines.postgres.connection.connect import connect
@@ -24,11 +25,10 @@ from airflow_ddlrepl.engines.postgres.load.archive_chunk import ArchiveTask, arc
 from airflow_ddlrepl.engines.postgres.load.load_chunk import load_chunks
 from airflow_ddlrepl.engines.postgres.load.swap import make_shadow
 from airflow_ddlrepl.engines.postgres.load.table_rows import TableRows
-from airflow_ddlrepl.engines.postgres.source import exported_snapshot as exporting
 from airflow_ddlrepl.engines.postgres.source.exported_snapshot import source_snapshot
 from airflow_ddlrepl.engines.postgres.target import state
 from airflow_ddlrepl.engines.source_catalog import RowSelection
-from airflow_ddlrepl.errors import DdlReplError, Fenced, SourceError, TargetError
+from airflow_ddlrepl.errors import DdlReplError, Fenced, SourceError, TargetError, UnreadableTable
 from airflow_ddlrepl.flow import capture, integrate, open_channel, refresh
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Position
@@ -166,15 +166,16 @@ def test_a_rewrite_in_flight_is_waited_for(databases: Any) -> None:
 
 
 def test_a_table_that_is_locked_or_gone(databases: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(exporting, "PATIENCE_SECONDS", 0.2)
+    monkeypatch.setattr(readable_tables, "PATIENCE_SECONDS", 0.2)
     run(databases.source, "create table t (id int)", "create table u (id int)")
     with connect(databases.source) as connection:
         tables = inspect(connection)
     with psycopg.connect(databases.source) as other:
         other.execute("alter table t add x int")
-        with pytest.raises(SourceError) as caught, source_snapshot(databases.source, [t.id for t in tables]):
-            pass
-    assert caught.value.code == "SRC-171" and caught.value.retryable
+        with source_snapshot(databases.source, [t.id for t in tables]) as source:
+            assert [t.name.name for t in source.tables] == ["u"]
+            (error,) = source.refused.values()
+    assert error.code == "SRC-171" and error.retryable and error.table == "public.t"
     with pytest.raises(SourceError, match="SRC-117"), source_snapshot(databases.source, [tables[0].id], 7):
         pass
     run(databases.source, "drop table u")
@@ -194,6 +195,7 @@ def chunk(databases: Any) -> Iterator[LoadTask]:
         (table,) = source.tables
         make_shadow(connection, table, SHADOW)
         (rows,) = source.chunks(RowSelection(table, ("id", "pad")), 1 << 30)
+        rows = replace(rows, is_plain=False)
         yield LoadTask(databases.target, rows, table.name, SHADOW, ("id", "pad"), "1", "c/1/0")
 
 
@@ -266,9 +268,9 @@ def test_the_table_that_can_not_be_kept_is_named(chunk: LoadTask, tmp_path: Path
     place = (str(tmp_path), "c", f"{load_folder(0, 'x')}/1-0")
     nowhere = TableName("public", "nowhere")
     rows = [one.rows for one in (chunk, with_rows(chunk, place=nowhere, table=nowhere))]
-    with pytest.raises(SourceError, match="SRC-170") as refused:
-        archive_chunks([ArchiveTask(one, *place) for one in rows if isinstance(one, TableRows)])
-    assert refused.value.table == "public.nowhere"
+    (done, refused) = archive_chunks([ArchiveTask(one, *place) for one in rows if isinstance(one, TableRows)])
+    assert isinstance(done, tuple) and done[0] == 5000
+    assert isinstance(refused, UnreadableTable) and (refused.code, refused.table) == ("SRC-170", "public.nowhere")
 
 
 def test_a_source_that_dies_in_the_middle(chunk: LoadTask, databases: Any) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -156,12 +157,13 @@ def test_what_a_role_lacks_comes_with_the_sql_that_gives_it(roles: Roles) -> Non
         assert any("superuser" in p.fix for p in missing_rights(poor, SCOPE, "p", DdlCapture.RELATIONS))
         user.execute(f"ALTER SCHEMA hidden OWNER TO {roles.app}; ALTER TABLE hidden.t OWNER TO {roles.app}".encode())
         rounds = 0
-        while problems := [p for p in missing_rights(poor, SCOPE, "p", DdlCapture.RELATIONS) if "publish" not in p.what]:
+        lacking = partial(missing_rights, poor, SCOPE, "p", DdlCapture.RELATIONS)
+        while problems := [problem for problem in lacking() if "publish" not in problem.what]:
             rounds += 1
             assert rounds < 4, problems
             for problem in problems:
                 user.execute(problem.fix.encode())
-        while problems := missing_rights(poor, SCOPE, "p", DdlCapture.RELATIONS):
+        while problems := lacking():
             rounds += 1
             assert rounds < 4, problems
             for problem in problems:

@@ -12,6 +12,7 @@ from typing import Any, cast
 import psycopg
 import pytest
 
+from airflow_ddlrepl.engines.postgres.catalog import readable_tables
 from airflow_ddlrepl.engines.postgres.source import exported_snapshot
 from airflow_ddlrepl.engines.postgres.source.exported_snapshot import ExportedSnapshot, snapshot_at_position
 from airflow_ddlrepl.engines.source import Source
@@ -131,7 +132,7 @@ def test_a_table_that_is_altered_behind_the_snapshot_gets_another_one(
 ) -> None:
     run(databases.source, "CREATE TABLE t (id int)", "INSERT INTO t VALUES (1)")
     (table,) = ids(databases.source, "t")
-    lock = exported_snapshot._lock
+    lock = readable_tables.lock
     calls: list[Any] = []
 
     def altered(connection: Any, names: Any) -> None:
@@ -140,7 +141,7 @@ def test_a_table_that_is_altered_behind_the_snapshot_gets_another_one(
         calls.append(names)
         lock(connection, names)
 
-    monkeypatch.setattr(exported_snapshot, "_lock", altered)
+    monkeypatch.setattr(exported_snapshot, "lock", altered)
     with snapshot_at_position(databases.source, [table]) as (_, seen):
         assert [[one.name for one in table.columns] for table in seen.tables] == ([] if columns is None else [columns])
         assert columns is None or numbers(seen) == {1}
@@ -152,7 +153,7 @@ def test_a_table_that_stays_locked_is_told(databases: Any, monkeypatch: pytest.M
         raise psycopg.errors.LockNotAvailable
 
     monkeypatch.setattr(exported_snapshot, "PATIENCE_SECONDS", 0.1)
-    monkeypatch.setattr(exported_snapshot, "_lock", locked)
+    monkeypatch.setattr(exported_snapshot, "lock", locked)
     run(databases.source, "CREATE TABLE t (id int)")
     with pytest.raises(SourceError) as error, snapshot_at_position(databases.source, ids(databases.source, "t")):
         pass

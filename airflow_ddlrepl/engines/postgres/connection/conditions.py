@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.config.condition.expression import Part, Spelling
@@ -11,7 +11,6 @@ from airflow_ddlrepl.config.condition.row_limit import RowLimit
 from airflow_ddlrepl.engines.postgres.connection.errors import passing
 from airflow_ddlrepl.engines.postgres.connection.quoting import literal, qualified, quote
 from airflow_ddlrepl.engines.postgres.connection.settings import SPELLING_HERE
-from airflow_ddlrepl.engines.postgres.types.underlying import underlying
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Table
@@ -54,12 +53,13 @@ def _value(theirs: Column, ours: Column, alias: str = "") -> str:
     return name if theirs.type.text == ours.type.text else f"CAST(CAST({name} AS text) AS {theirs.type.text})"
 
 
-def require_readable(connection: Connection[Any], condition: Part, table: Table, columns: Sequence[Column]) -> None:
-    """Raise Unsupported ADP-148, with the server's message, unless the server takes the condition. No row is read."""
+def require_readable(connection: Connection[Any], condition: Part, table: Table, types: Mapping[str, str]) -> None:
+    """Raise Unsupported ADP-148, with the server's message, unless the server takes the condition. No row is read.
+
+    types: of the columns, as SQL; below a domain, whose checks would be asked of a NULL.
+    """
     import psycopg
 
-    # Below a domain: its checks would be asked of the NULL, and somebody's function may be in them.
-    types = {column.name: underlying(column.type, table.types)[1] for column in columns}
     empty = is_true(condition, lambda name: f"CAST(NULL AS {types[name]})")
     try:
         with connection.transaction(), connection.cursor() as cursor:

@@ -6,11 +6,11 @@ from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from airflow_ddlrepl.engines.postgres.connection.errors import errors
+from airflow_ddlrepl.engines.postgres.connection.errors import errors, passing
 from airflow_ddlrepl.engines.postgres.connection.key_range_sql import in_ranges, ranges_sql
 from airflow_ddlrepl.engines.postgres.connection.quoting import literal, qualified, quote
 from airflow_ddlrepl.engines.postgres.connection.settings import SPELLING
-from airflow_ddlrepl.errors import SourceError
+from airflow_ddlrepl.errors import SourceError, UnreadableTable
 from airflow_ddlrepl.model.key_ranges import KeyRanges
 from airflow_ddlrepl.model.names import TableName
 
@@ -39,11 +39,12 @@ def as_source() -> Iterator[None]:
 
 @contextmanager
 def reading(table: TableName) -> Iterator[None]:
-    """Raise SourceError SRC-170, which names the table, for a SourceFailed inside the `with`."""
+    """Raise UnreadableTable SRC-170 for a SourceFailed inside the `with`; a SourceError where the server is gone."""
     try:
         yield
     except SourceFailed as error:
-        raise SourceError(
+        kind = SourceError if error.__cause__ is not None and passing(error.__cause__) else UnreadableTable
+        raise kind(
             f"the table can't be read: {error}",
             code="SRC-170",
             table=table,

@@ -14,8 +14,8 @@ from airflow_ddlrepl.engines.chunks import chunk_bytes, group_chunks
 from airflow_ddlrepl.engines.postgres.catalog.inspect import inspect
 from airflow_ddlrepl.engines.postgres.load.table_rows import TableRows, sharing_sessions
 from airflow_ddlrepl.engines.postgres.pgoutput.binary_types import binary_safe
-from airflow_ddlrepl.engines.source_catalog import ArchivePlace, RowSelection
-from airflow_ddlrepl.errors import SourceError
+from airflow_ddlrepl.engines.source_catalog import Archived, ArchivePlace, RowSelection
+from airflow_ddlrepl.errors import SourceError, UnreadableTable
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.ports.work import Runner
 from airflow_ddlrepl.trail.loads import ChunkWriter, LoadedTable
@@ -43,53 +43,70 @@ class ArchiveTask:
     stem: str
 
 
-def archive_chunks(tasks: Sequence[ArchiveTask]) -> list[tuple[int, tuple[Blob, ...]]]:
-    """Archive the chunks of these tasks; return for each how many rows it has, and its files, which are durable.
+Part = tuple[int, tuple[Blob, ...]]
+"""How many rows an archived chunk has, and its files."""
 
-    All are of one snapshot. Raises SourceError SRC-170, TrailError, DiskFull.
+
+def archive_chunks(tasks: Sequence[ArchiveTask]) -> list[Part | UnreadableTable]:
+    """Archive the chunks of these tasks; return for each what was written, durably, or why it can't be read.
+
+    All are of one snapshot. Raises SourceError SRC-170 when the source is gone, TrailError, DiskFull.
     """
     trail = Trail(tasks[0].trail_url, tasks[0].channel)
     with sharing_sessions():
         return [_archived(trail, task) for task in tasks]
 
 
-def _archived(trail: Trail, task: ArchiveTask) -> tuple[int, tuple[Blob, ...]]:
-    with ChunkWriter(trail.place, task.stem) as writer:
-        rows = writer.write_all(task.rows.copied(binary=task.rows.is_binary))
-        return rows, writer.close()
+def _archived(trail: Trail, task: ArchiveTask) -> Part | UnreadableTable:
+    try:
+        with ChunkWriter(trail.place, task.stem) as writer:
+            rows = writer.write_all(task.rows.copied(binary=task.rows.is_binary))
+            return rows, writer.close()
+    except UnreadableTable as error:
+        return error
 
 
 def archive(
     chunks: Chunks, sizes: Mapping[int, int], tables: Sequence[Table], place: ArchivePlace, runner: Runner
-) -> tuple[LoadedTable, ...]:
-    """Write the rows of these tables into the trail; return what was written of each. Partitioned tables have no rows.
+) -> Archived:
+    """Write the rows of these tables into the trail. Partitioned tables have no rows.
 
-    chunks, sizes: of the snapshot that shows the rows.
+    chunks, sizes: of the snapshot that shows the rows. A table that can't be read does not stop the others.
     """
+    refused: dict[int, UnreadableTable] = {}
     archived = {t.id: sizes[t.id] for t in tables if not t.is_partitioned}
     most = chunk_bytes(archived.values(), runner.parallelism)
-    tasks = [
-        (table.id, ArchiveTask(rows, place.trail_url, place.channel, f"{place.folder}/{table.id}-{number}"))
-        for table in tables
-        if table.id in archived
-        for number, rows in enumerate(chunks(RowSelection(table, _columns(table)), most))
-    ]
+    tasks: list[tuple[int, ArchiveTask]] = []
+    for table in (table for table in tables if table.id in archived):
+        try:
+            found = chunks(RowSelection(table, _columns(table)), most)
+        except UnreadableTable as error:
+            refused[table.id] = error
+            continue
+        stem = f"{place.folder}/{table.id}"
+        tasks += [
+            (table.id, ArchiveTask(rows, place.trail_url, place.channel, f"{stem}-{number}"))
+            for number, rows in enumerate(found)
+        ]
     tasks.sort(key=lambda task: -task[1].rows.size)
     groups = group_chunks([task.rows.size for _, task in tasks], runner.parallelism)
     work = [tuple(tasks[at][1] for at in group) for group in groups]
     results = runner.map(archive_chunks, work, "archive the rows", size=sum(archived.values()))
-    done: dict[int, list[tuple[int, tuple[Blob, ...]]]] = {table.id: [] for table in tables}
-    for group, found in zip(groups, results, strict=True):
-        for at, one in zip(group, found, strict=True):
-            done[tasks[at][0]].append(one)
-    return tuple(_loaded(table, done[table.id]) for table in tables)
+    done: dict[int, list[Part]] = {table.id: [] for table in tables}
+    for group, parts in zip(groups, results, strict=True):
+        for at, one in zip(group, parts, strict=True):
+            if isinstance(one, UnreadableTable):
+                refused.setdefault(tasks[at][0], one)
+            else:
+                done[tasks[at][0]].append(one)
+    return Archived(tuple(_loaded(table, done[table.id]) for table in tables if table.id not in refused), refused)
 
 
 def _columns(table: Table) -> tuple[str, ...]:
     return tuple(column.name for column in valued(table))
 
 
-def _loaded(table: Table, parts: Sequence[tuple[int, tuple[Blob, ...]]]) -> LoadedTable:
+def _loaded(table: Table, parts: Sequence[Part]) -> LoadedTable:
     names = _columns(table)
     return LoadedTable(table, names, binary_safe(table), tuple(files for _, files in parts), sum(n for n, _ in parts))
 

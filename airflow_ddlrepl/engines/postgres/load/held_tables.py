@@ -9,11 +9,14 @@ any: what `ddlrepl.hold_for_queries` of the helper schema says.
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.engines.postgres.connection.connect import session
+from airflow_ddlrepl.engines.postgres.load.table_rows import TableRows, rows_of
+from airflow_ddlrepl.engines.source_catalog import RowSelection
 from airflow_ddlrepl.errors import DdlReplError
 
 if TYPE_CHECKING:
@@ -87,3 +90,19 @@ class HeldTables:
         if connection is not None and not connection.closed:
             connection.rollback()
             connection.close()
+
+
+@dataclass(eq=False)
+class OwnTables(HeldTables):
+    """Own tables are those that a channel has made at a target: nobody else has put anything on them."""
+
+    def hold(self, table_ids: Collection[int]) -> None:
+        self._answers |= dict.fromkeys(table_ids, True)
+
+
+@contextmanager
+def reading(dsn: str, table_ids: Collection[int]) -> Iterator[Callable[[RowSelection], TableRows]]:
+    """Return a function that makes row sources, each with a snapshot of its own; queries may read what is held."""
+    with closing(HeldTables(dsn)) as held:
+        held.hold(table_ids)
+        yield lambda rows: replace(rows_of(dsn, rows), is_plain=not held.may_query(rows.table.id))

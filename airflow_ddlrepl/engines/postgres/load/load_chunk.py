@@ -21,7 +21,7 @@ from airflow_ddlrepl.engines.postgres.connection.session_state import STATE, cha
 from airflow_ddlrepl.engines.postgres.connection.settings import SPELLING
 from airflow_ddlrepl.engines.postgres.load.statistics import gather_statistics
 from airflow_ddlrepl.engines.postgres.load.table_rows import BINARY, TEXT, TableRows, sharing_sessions
-from airflow_ddlrepl.errors import TargetError
+from airflow_ddlrepl.errors import TargetError, UnreadableTable
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.ports.rows import RowSource
@@ -35,9 +35,9 @@ if TYPE_CHECKING:
 def load_chunks(tasks: Sequence[LoadTask]) -> list[LoadedChunk]:
     """Load chunks of one refresh one after the other; a chunk that the target refuses does not stop the others.
 
-    The rows and the chunk's mark are committed together: run twice, it loads once. Raises SourceError SRC-170 when the
-    source can't be read, Unreachable or DiskFull when the target can't go on, and what `values` of a transformation
-    raises.
+    Neither does one that can't be read. The rows and the chunk's mark are committed together: run twice, it loads once.
+    Raises SourceError SRC-170 when the source is gone, Unreachable or DiskFull when the target can't go on, and
+    what `values` of a transformation raises.
     """
     found: list[LoadedChunk] = []
     while len(found) < len(tasks):
@@ -72,6 +72,8 @@ def _loaded(target: Connection[Any], task: LoadTask, state: Sequence[str]) -> Lo
     try:
         with _refusals(task):
             return _load(target, task, state)
+    except UnreadableTable as error:
+        return LoadedChunk(error=error)
     except TargetError as error:
         if error.code != REFUSED:
             raise

@@ -36,9 +36,9 @@ from airflow_ddlrepl.engines.postgres.connection.settings import ROWS
 from airflow_ddlrepl.engines.postgres.load.filtered_rows import filtered
 from airflow_ddlrepl.engines.postgres.pgoutput.binary_types import binary_safe
 from airflow_ddlrepl.engines.postgres.types.as_written import written
-from airflow_ddlrepl.engines.postgres.types.underlying import underlying
+from airflow_ddlrepl.engines.postgres.types.underlying import types_below
 from airflow_ddlrepl.engines.source_catalog import RowSelection
-from airflow_ddlrepl.errors import SourceError
+from airflow_ddlrepl.errors import UnreadableTable
 from airflow_ddlrepl.model.key_ranges import KeyRanges
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Table
@@ -138,25 +138,30 @@ def rows_of(dsn: str, selection: RowSelection) -> TableRows:
         is_binary=binary_safe(table),
         condition=selection.condition,
         transform=selection.transform,
-        types=tuple((column.name, underlying(column.type, table.types)[1]) for column in table.columns),
+        types=tuple(types_below(table.columns, table.types).items()),
     )
 
 
 def needs_query(rows: TableRows, table: Table) -> bool:
     """Is a query better, or needed, to read these rows? A COPY has no condition and no generated column."""
-    computed = {column.name for column in table.columns if column.generated}
     is_bare = bool(table.columns) and not rows.columns
-    return rows.condition is not None or is_bare or not computed.isdisjoint(rows.columns)
+    return rows.condition is not None or is_bare or has_computed(rows, table)
+
+
+def has_computed(rows: TableRows, table: Table) -> bool:
+    """Is a generated column among those that are read, or that the condition mentions?"""
+    wanted = {*rows.columns, *(rows.condition.names() if rows.condition else ())}
+    return any(column.generated and column.name in wanted for column in table.columns)
 
 
 def plain(rows: TableRows, table: Table) -> TableRows:
     """Return the rows of a whole table as a COPY reads them, which plans no query over it.
 
-    Raises SourceError SRC-174 for columns that a COPY does not read: the server computes them.
+    Raises UnreadableTable SRC-174 for columns that a COPY does not read: the server computes them.
     """
     wanted = {*rows.columns, *(rows.condition.names() if rows.condition else ())}
     if computed := [column.name for column in table.columns if column.generated and column.name in wanted]:
-        raise SourceError(
+        raise UnreadableTable(
             f"the generated column {computed[0]} can't be read: a query would run functions of the table's owner"
             ", which its indexes or statistics call",
             code="SRC-174",

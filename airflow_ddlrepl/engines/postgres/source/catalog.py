@@ -14,6 +14,7 @@ from airflow_ddlrepl.engines.postgres.catalog.server_traits import server_traits
 from airflow_ddlrepl.engines.postgres.catalog.sizes import estimated_rows, sizes
 from airflow_ddlrepl.engines.postgres.catalog.table_objects import table_objects
 from airflow_ddlrepl.engines.postgres.connection.conditions import require_readable
+from airflow_ddlrepl.engines.postgres.types.underlying import types_below
 from airflow_ddlrepl.engines.source_catalog import Catalog
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Table
@@ -78,4 +79,4 @@ class PostgresCatalog:
 
     def check_condition(self, condition: Part, table: Table, columns: Sequence[Column]) -> None:
         """Raise Unsupported ADP-148 unless the server can evaluate the condition."""
-        require_readable(self.connection, condition, table, columns)
+        require_readable(self.connection, condition, table, types_below(columns, table.types))

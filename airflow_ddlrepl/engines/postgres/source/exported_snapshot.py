@@ -7,35 +7,45 @@ place is a position.
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.engines.postgres.catalog.inspect import inspect, snapshot
-from airflow_ddlrepl.engines.postgres.catalog.sizes import LOCK_TIMEOUT
+from airflow_ddlrepl.engines.postgres.catalog.readable_tables import (
+    PATIENCE_SECONDS,
+    always_altered,
+    lock,
+    lock_readable,
+    readable,
+)
 from airflow_ddlrepl.engines.postgres.connection.connect import session
 from airflow_ddlrepl.engines.postgres.connection.copy import open_snapshot
 from airflow_ddlrepl.engines.postgres.connection.errors import errors
-from airflow_ddlrepl.engines.postgres.connection.quoting import qualified
 from airflow_ddlrepl.engines.postgres.load.archive_chunk import archive, require_labels
 from airflow_ddlrepl.engines.postgres.load.held_tables import HeldTables
-from airflow_ddlrepl.engines.postgres.load.table_rows import TableRows, chunks, needs_query, plain, rows_of
+from airflow_ddlrepl.engines.postgres.load.table_rows import (
+    TableRows,
+    chunks,
+    has_computed,
+    needs_query,
+    plain,
+    rows_of,
+)
 from airflow_ddlrepl.engines.postgres.log.exported_position import exported_position
 from airflow_ddlrepl.engines.postgres.log.timeline import require_timeline
-from airflow_ddlrepl.engines.source_catalog import ArchivePlace, RowSelection
-from airflow_ddlrepl.errors import SourceError
+from airflow_ddlrepl.engines.source_catalog import Archived, ArchivePlace, RowSelection
+from airflow_ddlrepl.errors import UnreadableTable
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.visibility import Visibility
 from airflow_ddlrepl.ports.work import Runner
-from airflow_ddlrepl.trail.loads import LoadedTable
 
 if TYPE_CHECKING:
     from airflow_ddlrepl.engines.postgres.connection.connect import Connection
 
-PATIENCE_SECONDS = 10.0
 OPEN_TRANSACTIONS_SECONDS = 60.0
 """So long a snapshot at a position waits for transactions that are open when it is asked for."""
 _SIZES = "SELECT i::bigint, pg_relation_size(i) FROM unnest(%s::oid[]) i"
@@ -46,7 +56,8 @@ _FILES = "SELECT oid::bigint, relfilenode::bigint FROM pg_catalog.pg_class WHERE
 class ExportedSnapshot:
     """An exported snapshot can be read by other sessions while the session that has exported it is open.
 
-    It implements the port `engines.source.SourceSnapshot`. name: by which other sessions read under it.
+    It implements the port `engines.source.SourceSnapshot`. name: by which other sessions read under it. refused: why
+    tables that were asked for are not among `tables`, by id.
     """
 
     dsn: str = field(repr=False)
@@ -55,6 +66,7 @@ class ExportedSnapshot:
     tables: tuple[Table, ...]
     sizes: Mapping[int, int]
     held: HeldTables
+    refused: Mapping[int, UnreadableTable] = field(default_factory=dict)
 
     def chunks(self, selection: RowSelection, most: int) -> list[TableRows]:
         """Split a table at its pages; return a row source for each range of them, of about `most` bytes.
@@ -68,19 +80,26 @@ class ExportedSnapshot:
             return found
         return [plain(replace(rows, snapshot=self.name, size=size), table)]
 
+    def require_readable(self, selection: RowSelection) -> None:
+        """Raise UnreadableTable SRC-174 where no query may read the table, and a COPY does not read its columns."""
+        rows = rows_of(self.dsn, selection)
+        if has_computed(rows, selection.table) and not self.held.may_query(selection.table.id):
+            plain(rows, selection.table)
+
     def whole(self, selection: RowSelection) -> TableRows:
         """Return one row source for all rows of a table, which queries may read where they run nobody's code."""
         rows = replace(rows_of(self.dsn, selection), snapshot=self.name, size=self.sizes[selection.table.id])
         return replace(rows, is_plain=not self.held.may_query(selection.table.id))
 
-    def archive(self, tables: Sequence[Table], place: ArchivePlace, runner: Runner) -> tuple[LoadedTable, ...]:
+    def archive(self, tables: Sequence[Table], place: ArchivePlace, runner: Runner) -> Archived:
         """Write the rows of these tables into a trail, in COPY's format.
 
         Raises SourceError SRC-172 when a type was changed meanwhile.
         """
         found = archive(self.chunks, self.sizes, tables, place, runner)
+        written = {loaded.table.id for loaded in found.tables}
         with session(self.dsn) as connection:
-            require_labels(connection, [table for table in tables if table.types])
+            require_labels(connection, [table for table in tables if table.types and table.id in written])
         return found
 
 
@@ -89,7 +108,11 @@ SnapshotAtPosition = AbstractContextManager[tuple[Position, ExportedSnapshot]]
 
 @contextmanager
 def source_snapshot(
-    dsn: str, table_ids: Sequence[int], timeline: int = 0, name: str = "ddlrepl refresh"
+    dsn: str,
+    table_ids: Sequence[int],
+    timeline: int = 0,
+    name: str = "ddlrepl refresh",
+    held: Callable[[str], HeldTables] = HeldTables,
 ) -> Iterator[ExportedSnapshot]:
     """Export a snapshot that stays usable inside the `with`.
 
@@ -100,20 +123,21 @@ def source_snapshot(
     Which transactions the rows contain is known by their ids: a commit record is in the log before its
     transaction becomes visible, so no log position read before the snapshot is certain (low is 0). One read after
     it is: what was visible had its commit record in the log already (high).
-    timeline: that the run began with; 0: any. name: of the session.
-    Raises SourceError SRC-117 when the log is on another timeline, SRC-171 when a lock can't be had, SRC-105 without
-    the right to read.
+    timeline: that the run began with; 0: any. name: of the session. held: returns what says which of them queries
+    may read. A table that this role may not read, or that is locked for long, is left out, with the error.
+    Raises SourceError SRC-117 when the log is on another timeline, SRC-171 when it is not known which table is locked.
     """
     with session(dsn, autocommit=False, application_name=name) as connection:
         if timeline:
             require_timeline(connection, timeline)
-        names = _locked(connection, table_ids)
+        found = lock_readable(connection, table_ids)
         row = connection.execute("SELECT pg_export_snapshot()").fetchone()
         assert row is not None
         seen = snapshot(connection)
-        tables = inspect(connection, list(names))
-        with closing(HeldTables(dsn)) as held:
-            yield ExportedSnapshot(dsn, str(row[0]), seen, tuple(tables), _sizes(connection, tables), held)
+        tables = inspect(connection, list(found.names))
+        sizes = _sizes(connection, tables)
+        with closing(held(dsn)) as tables_held:
+            yield ExportedSnapshot(dsn, str(row[0]), seen, tuple(tables), sizes, tables_held, found.refused)
         connection.rollback()
 
 
@@ -135,18 +159,16 @@ def snapshot_at_position(
                 require_timeline(connection, timeline)
             with exported_position(dsn, patience) as (position, name):
                 open_snapshot(connection, name)
-                names = _names(connection, table_ids)
+                names = _readable_names(connection, table_ids)
             try:
                 tables = _unchanged(connection, dsn, names)
             except errors().LockNotAvailable:
                 tables = None
-            except errors().InsufficientPrivilege as error:
-                raise _not_readable(error) from None
             if tables is not None:
                 break
             connection.rollback()
             if time.monotonic() > deadline:
-                raise _always_altered() from None
+                raise always_altered() from None
         row = connection.execute("SELECT pg_export_snapshot()").fetchone()
         assert row is not None
         seen = snapshot(connection)
@@ -155,10 +177,18 @@ def snapshot_at_position(
         connection.rollback()
 
 
+def _readable_names(connection: Connection[Any], table_ids: Sequence[int]) -> Mapping[int, TableName]:
+    """Return the tables' names. Raises UnreadableTable SRC-105 for the first one that this role may not read."""
+    found = readable(connection, table_ids)
+    for error in found.refused.values():
+        raise error
+    return found.names
+
+
 def _unchanged(connection: Connection[Any], dsn: str, names: Mapping[int, TableName]) -> list[Table] | None:
     """Lock tables for a snapshot that is open; return their shapes. None: one was altered since the snapshot."""
     try:
-        _lock(connection, names.values())
+        lock(connection, names.values())
     except errors().UndefinedTable:
         return None
     ids = list(names)
@@ -171,63 +201,3 @@ def _unchanged(connection: Connection[Any], dsn: str, names: Mapping[int, TableN
 def _sizes(connection: Connection[Any], tables: Sequence[Table]) -> dict[int, int]:
     rows = connection.execute(_SIZES, [[table.id for table in tables]]).fetchall()
     return {int(i): int(size) for i, size in rows}
-
-
-def _locked(connection: Connection[Any], table_ids: Sequence[int]) -> dict[int, TableName]:
-    """Lock tables by name, then check that the names still mean the same tables; else lock again.
-
-    Waiting for one table holds none of the others for long.
-    """
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while True:
-        wanted = _names(connection, table_ids)
-        connection.rollback()
-        connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
-        try:
-            _lock(connection, wanted.values())
-        except errors().UndefinedTable:
-            connection.rollback()
-            continue
-        except errors().LockNotAvailable:
-            connection.rollback()
-            if time.monotonic() < deadline:
-                continue
-            raise _always_altered() from None
-        except errors().InsufficientPrivilege as error:
-            raise _not_readable(error) from None
-        if _names(connection, list(wanted)) == wanted:
-            return wanted
-        connection.rollback()
-
-
-def _lock(connection: Connection[Any], names: Collection[TableName]) -> None:
-    connection.execute(f"SET LOCAL lock_timeout = '{LOCK_TIMEOUT}'".encode())
-    if names:
-        every = ", ".join(f"ONLY {qualified(name)}" for name in names)
-        connection.execute(f"LOCK TABLE {every} IN ACCESS SHARE MODE".encode())
-
-
-def _always_altered() -> SourceError:
-    return SourceError(
-        f"a table is locked or changed by schema changes for more than {PATIENCE_SECONDS:g} seconds",
-        code="SRC-171",
-        hint="SELECT * FROM pg_locks WHERE mode = 'AccessExclusiveLock' tells who; the next run tries again",
-        retryable=True,
-    )
-
-
-def _not_readable(error: Exception) -> SourceError:
-    return SourceError(
-        str(error).splitlines()[0],
-        code="SRC-105",
-        hint="GRANT SELECT on the channel's tables to the source's role; docs/postgresql.md has the statements",
-    )
-
-
-def _names(connection: Connection[Any], table_ids: Sequence[int]) -> dict[int, TableName]:
-    rows = connection.execute(
-        "SELECT c.oid::bigint, n.nspname, c.relname FROM pg_catalog.pg_class c"
-        " JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = ANY(%s::oid[])",
-        [list(table_ids)],
-    ).fetchall()
-    return {int(i): TableName(schema, name) for i, schema, name in rows}

@@ -6,7 +6,7 @@ The connection opens when it is needed.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Self
@@ -19,8 +19,8 @@ from airflow_ddlrepl.engines.postgres.connection.connect import describe, identi
 from airflow_ddlrepl.engines.postgres.connection.errors import errors
 from airflow_ddlrepl.engines.postgres.connection.first_row import over
 from airflow_ddlrepl.engines.postgres.load.archived_rows import ArchivedRows, archived_rows
-from airflow_ddlrepl.engines.postgres.load.held_tables import HeldTables
-from airflow_ddlrepl.engines.postgres.load.table_rows import TableRows, rows_of
+from airflow_ddlrepl.engines.postgres.load.held_tables import reading
+from airflow_ddlrepl.engines.postgres.load.table_rows import TableRows
 from airflow_ddlrepl.engines.postgres.log import preconditions, replication_protocol, retained_slot, slots
 from airflow_ddlrepl.engines.postgres.log import timeline as lineage
 from airflow_ddlrepl.engines.postgres.log.capture_range import choose_reader
@@ -161,9 +161,8 @@ class PostgresSource:
 
     def activation_blockers(self, seconds: float) -> list[Problem]:
         """Return the transactions that the slot would wait for, each with the SQL that ends it; none when it exists."""
-        if slots.state(self.connection, self.slot) is not None:
-            return []
-        return [Problem(what, end) for what, end in slots.blockers(self.connection, seconds)]
+        found = slots.blockers(self.connection, seconds) if slots.state(self.connection, self.slot) is None else ()
+        return [Problem(what, end) for what, end in found]
 
     def writers(self, seconds: float = 0) -> list[Writer]:
         """Return who has written and not committed yet, as `writers.writers` does."""
@@ -203,12 +202,9 @@ class PostgresSource:
         """Return row sources for the files of a table in a trail that a COPY has filled."""
         return archived_rows(trail_url, channel, loaded)
 
-    @contextmanager
-    def reading(self, table_ids: Collection[int]) -> Iterator[Callable[[RowSelection], TableRows]]:
-        """Return a function that makes row sources, each with a snapshot of its own; queries may read what is held."""
-        with closing(HeldTables(self.dsn)) as held:
-            held.hold(table_ids)
-            yield lambda rows: replace(rows_of(self.dsn, rows), is_plain=not held.may_query(rows.table.id))
+    def reading(self, table_ids: Collection[int]) -> AbstractContextManager[Callable[[RowSelection], TableRows]]:
+        """Return a function that makes row sources of held tables, as `held_tables.reading` does."""
+        return reading(self.dsn, table_ids)
 
     def server_run(self) -> str:
         """Return a text for the run of the server, as `timeline.server` does. Raises SourceError SRC-113: a standby."""
@@ -238,8 +234,7 @@ class PostgresSource:
 
     def clock(self) -> datetime:
         """Return the present moment, by the clock that stamps the transactions that commit here."""
-        ((now,),) = self.connection.execute("SELECT clock_timestamp()").fetchall()
-        return now  # type: ignore[no-any-return]
+        return self.connection.execute("SELECT clock_timestamp()").fetchall()[0][0]  # type: ignore[no-any-return]
 
     def log_end(self) -> Position:
         """Return the position where the log on disk ends; it may be read up to `stable_end` only."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from airflow_ddlrepl.model.table import Column
 from airflow_ddlrepl.model.types import DataType, TypeDefinition, TypeKind
 
 ENUM = "enum"
@@ -48,6 +49,11 @@ def underlying(type_: DataType, types: Sequence[TypeDefinition]) -> tuple[str, s
         if found is None:
             return _builtin(base), base
     return (ENUM if found is not None and found.kind is TypeKind.ENUM else ""), type_.text
+
+
+def types_below(columns: Sequence[Column], types: Sequence[TypeDefinition]) -> dict[str, str]:
+    """Return by column the DDL text of the type that its values really have, below all domains."""
+    return {column.name: underlying(column.type, types)[1] for column in columns}
 
 
 def schema_of(type_: DataType, types: Sequence[TypeDefinition]) -> str:
