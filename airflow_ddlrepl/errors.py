@@ -28,9 +28,9 @@ class DdlReplError(Exception):
 
     code: stable, e.g. "SRC-101". target/table/at: where it happened, and the log position, when known.
     hint: the next step. retryable: the same call may succeed later without any change. is_local: it concerns one target
-    or one stage, and the others of the run go on; else it ends the whole run. missing: the function, with the types of
-    its arguments, that a target lacks; empty when it is not that. table_id: of the table, where that is known: another
-    one may have its name before and after. client: of Streams, which has failed, in words; empty: none.
+    or one stage, and the others of the run go on; else it ends the whole run. missing: what a target lacks: a function
+    with the types of its arguments, or a sort and a name; else empty. table_id: of the table, where that is known:
+    another one may have its name before and after. client: of Streams, which has failed, in words; empty: none.
     """
 
     exit_code = Exit.FAILED

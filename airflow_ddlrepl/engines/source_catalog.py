@@ -45,8 +45,11 @@ class SourceCatalog(Protocol):
         """Return what is made on these tables besides their columns: keys, checks, indexes, triggers."""
         ...
 
-    def function_text(self, signature: str) -> str:
-        """Return the statement that creates a function, named with its types; empty when the source has none such."""
+    def creation_text(self, missing: str) -> str:
+        """Return the statements that create what a target lacks as the source has it; empty when it has none such.
+
+        missing: of an error (`DdlReplError.missing`).
+        """
         ...
 
     def inspect_catalog(self, known: str) -> Catalog:

@@ -10,7 +10,7 @@ from airflow_ddlrepl.flow.apply.advance import bring, pending_logs, to_the_end
 from airflow_ddlrepl.flow.apply.catch_up import catch_up, retained_from
 from airflow_ddlrepl.flow.apply.suspension import suspended_error
 from airflow_ddlrepl.flow.apply.transaction import raise_stop
-from airflow_ddlrepl.flow.run.context import RunContext
+from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.run.isolation import FailureIsolation
 from airflow_ddlrepl.flow.run.results import Integrated
 from airflow_ddlrepl.flow.run.stage import stage
@@ -47,8 +47,10 @@ def integrate(run: RunContext, until: Position | None = None) -> Integrated:
             expired = expire(run, min(retained.values()))
     isolation.end()
     seconds = round(time.monotonic() - started, 2)
-    left, conflicts = dict(total.discarded), dict(total.conflicts)
-    return Integrated(dict(total.rows), positions, seconds, expired, left, dict(sequences), conflicts)
+    left, conflicts, warnings = dict(total.discarded), dict(total.conflicts), tuple(dict.fromkeys(total.warnings))
+    for warning in warnings:
+        log.warning("%s", warning)
+    return Integrated(dict(total.rows), positions, seconds, expired, left, dict(sequences), conflicts, warnings)
 
 
 def has_rows(run: RunContext) -> bool:

@@ -7,6 +7,7 @@ from airflow_ddlrepl.flow.run.context import RunContext
 
 
 def remedy_for(run: RunContext, error: DdlReplError) -> str:
-    """Return how to create the function that an error says the target lacks, as the source has it; else nothing."""
-    text = run.source.catalog.function_text(error.missing) if error.missing else ""
-    return f"the target lacks a function that the source has: {text}" if text else ""
+    """Return how to create what an error says the target lacks, as the source has it; else nothing."""
+    text = run.source.catalog.creation_text(error.missing) if error.missing else ""
+    sort = "a function" if "(" in error.missing else error.missing
+    return f"the target lacks {sort} that the source has: {text}" if text else ""

@@ -111,7 +111,8 @@ class Integrated(Printable):
 
     discarded: changes that a target does not take, by table and reason. sequences: how many were set, and how many
     statements changed them or the defaults that draw from them. conflicts: changes that found another row at the target
-    than they were made to, by table, conflict, its answer and what became of them.
+    than they were made to, by table, conflict, its answer and what became of them. warnings: what a person should know
+    of what was written.
     """
 
     rows: dict[str, int] = field(default_factory=dict)
@@ -121,6 +122,7 @@ class Integrated(Printable):
     discarded: dict[str, int] = field(default_factory=dict)
     sequences: dict[str, int] = field(default_factory=dict)
     conflicts: dict[str, int] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
 
     def and_then(self, more: Integrated) -> Integrated:
         """Return the sum of this result and a later one, with the later positions."""
@@ -128,7 +130,8 @@ class Integrated(Printable):
         seconds, expired = round(self.seconds + more.seconds, 2), self.expired + more.expired
         sequences = dict(Counter(self.sequences) + Counter(more.sequences))
         conflicts = dict(Counter(self.conflicts) + Counter(more.conflicts))
-        return Integrated(dict(rows), more.positions, seconds, expired, dict(left), sequences, conflicts)
+        warnings = tuple(dict.fromkeys((*self.warnings, *more.warnings)))
+        return Integrated(dict(rows), more.positions, seconds, expired, dict(left), sequences, conflicts, warnings)
 
 
 @dataclass(frozen=True)
@@ -163,7 +166,12 @@ class Replicated(Printable):
         lines += [f"discarded: {n} x {why}" for why, n in self.discarded.items()]
         lines += [f"conflicts: {n} x {what}" for what, n in self.conflicts.items()]
         lines += [f"left out: {table}: {why}" for table, why in self.capture.left_out.items()]
-        return "\n".join(lines + [f"warning: {w}" for w in (*self.adapt.warnings, *self.refresh.warnings)])
+        return "\n".join(lines + [f"warning: {w}" for w in self.warnings])
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Return what a person should know of what the stages have done, each once."""
+        return tuple(dict.fromkeys((*self.adapt.warnings, *self.refresh.warnings, *self.integrate.warnings)))
 
     @property
     def conflicts(self) -> Counter[str]:

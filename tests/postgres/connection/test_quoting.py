@@ -35,6 +35,14 @@ def test_a_location_that_is_no_url_is_not_repeated() -> None:
         (psycopg.errors.LockNotAvailable("canceling statement due to lock timeout"), "SQL-102", True),
         (psycopg.errors.InsufficientPrivilege("permission denied for table t"), "SQL-101", False),
         (psycopg.errors.DivisionByZero("division by zero"), "SQL-100", False),
+        (psycopg.errors.UndefinedObject('collation "public.x" does not exist'), "SQL-103", False),
+        (psycopg.errors.FeatureNotSupported("unsupported XML feature"), "SQL-104", False),
+        (psycopg.errors.ProgramLimitExceeded("row is too big: size 8200, maximum size 8160"), "SQL-105", False),
+        (psycopg.errors.DataCorrupted("invalid page in block 1"), "SQL-106", False),
+        (psycopg.errors.OutOfMemory("out of memory"), "SQL-107", True),
+        (psycopg.errors.QueryCanceled("canceling statement due to user request"), "SQL-108", True),
+        (psycopg.errors.RaiseException("not on Fridays"), "SQL-109", False),
+        (psycopg.errors.ReadOnlySqlTransaction("cannot execute INSERT in a read-only transaction"), "CON-105", True),
     ],
 )
 def test_an_error_that_nobody_expected(error: psycopg.Error, code: str, is_retryable: bool) -> None:

@@ -15,6 +15,8 @@ from functools import cache
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
+from airflow_ddlrepl.engines.postgres.connection.errors import DEFAULTS_TO_READ_ONLY, SERVER, STANDBY
+
 if TYPE_CHECKING:
     from types import TracebackType
 
@@ -119,6 +121,10 @@ def kind() -> type[Connection[tuple[Any, ...]]]:
         location = ""
         is_idle = False
 
+        def __init__(self, *given: Any, **more: Any) -> None:
+            super().__init__(*given, **more)
+            self.cursor_factory = _cursor_kind()
+
         @property
         def closed(self) -> bool:
             return self.is_idle or super().closed
@@ -155,3 +161,40 @@ def kind() -> type[Connection[tuple[Any, ...]]]:
             super().__exit__(kind, error, at)
 
     return Session
+
+
+@cache
+def _cursor_kind() -> Any:
+    """Return the class of cursors of sessions, which note on each error which server it comes from."""
+    import psycopg
+
+    class Noting(psycopg.Cursor[tuple[Any, ...]]):
+        """A cursor notes on each error of its statements which server it comes from, and whether that is read-only."""
+
+        def execute(self, *given: Any, **more: Any) -> Any:
+            try:
+                return super().execute(*given, **more)
+            except psycopg.Error as error:
+                _note(error, self.connection)
+                raise
+
+        @contextmanager
+        def copy(self, *given: Any, **more: Any) -> Iterator[Any]:
+            try:
+                with super().copy(*given, **more) as found:
+                    yield found
+            except psycopg.Error as error:
+                _note(error, self.connection)
+                raise
+
+    return Noting
+
+
+def _note(error: Any, connection: Any) -> None:
+    """Note on an error of a session what the server has told it of itself, unless it is noted already."""
+    if getattr(error, SERVER, "") or not isinstance(connection, kind()):
+        return
+    info = connection.info
+    setattr(error, SERVER, f"{info.user}@{info.host}:{info.port}/{info.dbname}")
+    setattr(error, STANDBY, info.parameter_status("in_hot_standby") == "on")
+    setattr(error, DEFAULTS_TO_READ_ONLY, info.parameter_status("default_transaction_read_only") == "on")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
@@ -30,7 +30,7 @@ WITH RECURSIVE keys AS (
 
 _RESTING = """
 SELECT 'TRIGGER', quote_ident(tgname) FROM pg_trigger
-WHERE tgrelid = {table}::regclass AND NOT tgisinternal AND tgenabled = 'O' AND tgparentid = 0
+WHERE tgrelid = {table}::regclass AND NOT tgisinternal AND tgenabled = 'O'
 UNION ALL SELECT 'RULE', quote_ident(rulename) FROM pg_rewrite
 WHERE ev_class = {table}::regclass AND ev_enabled = 'O'
 """
@@ -41,12 +41,14 @@ class Session:
     """A session says how a transaction treats foreign keys.
 
     enforces: the target checks them. state: the settings that its rows are written under. is_watched: after each table
-    these are looked at, which finds the one that changes them.
+    these are looked at, which finds the one that changes them. warnings: what a person should know of what was written;
+    they grow.
     """
 
     enforces: bool
     state: tuple[str, ...] = ()
     is_watched: bool = False
+    warnings: list[str] = field(default_factory=list, compare=False)
 
     def changed(self, cursor: Any) -> str:
         """Return which of its settings somebody's code has changed; empty: none."""

@@ -24,6 +24,7 @@ from airflow_ddlrepl.engines.postgres.merge.constraints import (
     table_order,
 )
 from airflow_ddlrepl.engines.postgres.merge.inline_rows import taking
+from airflow_ddlrepl.engines.postgres.merge.own_triggers import at_rest, what_takes_rows
 from airflow_ddlrepl.engines.postgres.merge.staging_tables import Stage, Staged
 from airflow_ddlrepl.errors import DdlReplError, TargetError, UnreadableRows, identified
 from airflow_ddlrepl.model.names import TableName
@@ -63,7 +64,8 @@ def merge(cursor: Any, staged: Sequence[Staged], session: Session) -> list[Merge
     inline = taking(cursor.connection)
     names = table_order(cursor, touched) if session.enforces and touched else touched
     name = names[0] if len(names) == 1 else None
-    with identified(ids), _explained(name, cursor), deferred(cursor, names, session):
+    resting = at_rest(cursor, touched, session)
+    with identified(ids), _explained(name, cursor), resting, deferred(cursor, names, session):
         merges = [_Merge(cursor, inline, name, groups[name], session) for name in names]
         for one_table in reversed(merges):
             one_table.delete()
@@ -251,8 +253,13 @@ class _Merge:
                 else f"rows exist more than once: {rows} to {verb}, {found} found",
                 code="INT-101",
                 table=self.name,
-                hint=REPAIR,
+                hint=self._why_missing() if found < rows else REPAIR,
             )
+
+    def _why_missing(self) -> str:
+        takes = what_takes_rows(self.cursor, self.name, self.session)
+        own = f"the target's table has {takes}, which may take rows: let it leave this role's rows alone. "
+        return f"{own if takes else ''}{REPAIR}"
 
     def _row(self) -> str:
         """Return a column name that the table does not have."""

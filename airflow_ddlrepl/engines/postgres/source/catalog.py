@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.config.condition.expression import Part
 from airflow_ddlrepl.config.sections.scope import Scope
+from airflow_ddlrepl.engines.postgres.catalog.creation import creation_text
 from airflow_ddlrepl.engines.postgres.catalog.inspect import inspect, inspect_unlocked, listed, with_partitions
 from airflow_ddlrepl.engines.postgres.catalog.server_facts import publishes_generated
 from airflow_ddlrepl.engines.postgres.catalog.server_traits import server_traits
@@ -43,11 +44,9 @@ class PostgresCatalog:
         """Return what is made on these tables besides their columns, as `table_objects.table_objects` does."""
         return table_objects(self.connection, table_ids)
 
-    def function_text(self, signature: str) -> str:
-        """Return the statement that creates a function, named with its types; empty when there is none such."""
-        query = "SELECT pg_get_functiondef(oid) FROM pg_proc WHERE oid = to_regprocedure(%s) AND prokind IN ('f', 'p')"
-        row = self.connection.execute(query, [signature]).fetchone()
-        return str(row[0]).strip() if row else ""
+    def creation_text(self, missing: str) -> str:
+        """Return the statements that create what a target lacks, as `creation.creation_text` does."""
+        return creation_text(self.connection, missing)
 
     def inspect_catalog(self, known: str) -> Catalog:
         """Return every table's shape but of those being altered now, as `inspect.inspect_unlocked` does."""

@@ -19,7 +19,7 @@ from airflow_ddlrepl.engines.postgres.catalog.object_names import name_parts
 from airflow_ddlrepl.engines.postgres.catalog.server_facts import ServerFacts
 from airflow_ddlrepl.engines.postgres.connection.conditions import within
 from airflow_ddlrepl.engines.postgres.connection.connect import session
-from airflow_ddlrepl.engines.postgres.connection.errors import missing_function, passing
+from airflow_ddlrepl.engines.postgres.connection.errors import missing_object, passing
 from airflow_ddlrepl.engines.postgres.connection.lock_retry import LOCK_TIMEOUT, limit, patiently
 from airflow_ddlrepl.engines.postgres.connection.session_names import session_name
 from airflow_ddlrepl.engines.postgres.merge.conflicts import key_texts, resolve
@@ -294,7 +294,7 @@ class _Run:
                 refused.by_rows = _is_about_rows(error)
                 refused.is_text = step.runs_text
                 refused.sqlstate = error.sqlstate or ""
-                refused.missing = missing_function(error)
+                refused.missing = missing_object(error)
                 raise refused from None
             self.applied.statements += 1
             name = str(step.plan.name) if step.plan else ""
@@ -355,7 +355,9 @@ class _Run:
             buckets = [self._resolved(one) for one in buckets]
             if buckets:
                 self._discard(buckets)
-                for counts in merge(self.cursor, buckets, self.session):
+                counted = merge(self.cursor, buckets, self.session)
+                self.applied.warnings += [one for one in self.session.warnings if one not in self.applied.warnings]
+                for counts in counted:
                     updated = counts.updated + counts.moved
                     self.applied.rows.update(
                         changes=counts.changes, inserted=counts.inserted, updated=updated, deleted=counts.deleted
