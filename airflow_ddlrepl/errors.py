@@ -122,6 +122,10 @@ class UnreadableTable(SourceError):
     """This error says why one table of the source can't be read; the others can."""
 
 
+class SourcePutBack(SourceError):
+    """The source lacks log that was captured: it was put back to an older copy, or another one took its place."""
+
+
 class TargetError(DdlReplError):
     """The target refuses or lacks something (TGT-…)."""
 
@@ -214,6 +218,10 @@ class Fenced(DdlReplError):
 
 class RepositoryError(DdlReplError):
     """The repository can't be used, or would contradict itself (REP-…)."""
+
+
+class RepositoryPutBack(RepositoryError):
+    """Source or targets are further than the repository knows: it was put back to an older copy."""
 
 
 class RuleError(ConfigError):

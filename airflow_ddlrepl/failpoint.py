@@ -24,6 +24,7 @@ FAIL_POINTS = {
     "capture.published": "tables that could not be published when they were created are now",
     "capture.rows": "one table's rows are written to the trail, others of its range are not",
     "capture.range": "a range's files are written, its task has not returned",
+    "capture.marked": "the source has a new mark, and the repository does not know it yet",
     "capture.files": "the rows are in the trail's files, no manifest names them",
     "trail.temporary": "a manifest (or the trail's marker) is written, not under its name yet",
     "capture.manifest": "the segment's manifest stands, the repository does not know it",

@@ -85,6 +85,8 @@ THOROUGH = (
     "tests/flow/mapping/test_target_table_histories.py",
     "tests/flow/refresh/test_random_types.py",
     "tests/flow/streams/test_sync_capture_order.py",
+    "tests/flow/restore/test_put_back.py",
+    "tests/flow/restore/test_source_put_back.py",
     "tests/histories/",
     "tests/security/test_secrets.py",
     "tests/spark/test_cluster.py",

@@ -9,12 +9,14 @@ from airflow.sdk import DAG, Param
 
 from airflow_ddlrepl.channel_dags.dag import channel_dag, params
 from airflow_ddlrepl.config.sections.channel import Channel
-from airflow_ddlrepl.config.sections.policies import Enrollment, TrailChoice
+from airflow_ddlrepl.config.sections.policies import Accepted, Enrollment, TrailChoice
 from airflow_ddlrepl.operators.enroll import EnrollOperator
 
 START = "now; oldest, as far back as the source holds its log; a moment with its offset, or a position of the log"
 
 TRAIL = "new: the trail is lost or damaged; another one begins, and every target loads every table again"
+
+ACCEPT = "source, repository: an older copy was put back, and every table is loaded again; server: it was upgraded"
 
 
 def enroll_dag(channel: Channel, file: Path, **defaults: Any) -> DAG:
@@ -32,10 +34,11 @@ def enroll_dag(channel: Channel, file: Path, **defaults: Any) -> DAG:
             "enrollment": Param("keep", type="string", enum=list(get_args(Enrollment)), title="Known shapes"),
             "start_moment": Param("now", type="string", minLength=3, title="Capture begins", description=START),
             "trail": Param("keep", type="string", enum=list(get_args(TrailChoice)), title="Trail", description=TRAIL),
+            "accept": Param("nothing", enum=list(get_args(Accepted)), title="Accept", description=ACCEPT),
             "refresh": Param(True, type="boolean", title="Load tables that exist already"),
         },
     ) as dag:
-        wanted = params("enrollment", "start_moment", "refresh", "trail")
+        wanted = params("enrollment", "start_moment", "refresh", "trail", "accept")
         EnrollOperator(task_id="enroll", channel=str(file.absolute()), **wanted)
     return dag
 

@@ -17,7 +17,7 @@ from airflow_ddlrepl.cli.explain_ddl import Files, Side
 from airflow_ddlrepl.cli.open_channel import Connections, connections_of, environment_alone
 from airflow_ddlrepl.cli.terminal import Result, perform, start_logging
 from airflow_ddlrepl.config.goldengate.dialect import Dialect
-from airflow_ddlrepl.config.sections.policies import Enrollment, TrailChoice
+from airflow_ddlrepl.config.sections.policies import Accepted, Enrollment, TrailChoice
 from airflow_ddlrepl.errors import ConfigError
 
 
@@ -73,6 +73,13 @@ Start = Annotated[
 Known = Annotated[
     Enrollment,
     typer.Option(help="Keep the recorded shapes; or inspect every table again (regenerate); or do only that."),
+]
+Accept = Annotated[
+    Accepted,
+    typer.Option(
+        help="Source or repository was put back to an older copy: load every table again as the source has it now. Or"
+        " the source's server was upgraded: go on with its migrated slot."
+    ),
 ]
 Repair = Annotated[
     bool, typer.Option("--repair", help="Write the rows that differ, and nothing else; then compare again.")
@@ -155,12 +162,19 @@ def activate(
     new_trail: Annotated[
         bool, typer.Option("--new-trail", help="The trail is lost: begin another one, and load every table again.")
     ] = False,
+    accept: Accept = "nothing",
     master: Spark = "",
 ) -> Result:
     """Prepare the source, enroll its tables and load them. Repeated, it changes nothing."""
     trail: TrailChoice = "new" if new_trail else "keep"
     return commands.activate(
-        channel, refresh=refresh, enrollment=enrollment, start=start_moment, trail=trail, spark=master
+        channel,
+        refresh=refresh,
+        enrollment=enrollment,
+        start=start_moment,
+        trail=trail,
+        accept=accept,
+        spark=master,
     )
 
 

@@ -58,13 +58,21 @@ def _repository(path: Path) -> Iterator[tuple[Channel, Repository]]:
 
 
 def activate(
-    path: Path, *, refresh: bool, enrollment: str = "keep", start: str = "now", trail: str = "keep", spark: str = ""
+    path: Path,
+    *,
+    refresh: bool,
+    enrollment: str = "keep",
+    start: str = "now",
+    trail: str = "keep",
+    accept: str = "nothing",
+    spark: str = "",
 ) -> Result:
     """Prepare the source, enroll its tables and load them, as `ddlrepl activate` does."""
 
     def act(flow: ModuleType, run: Any) -> Result:
         begin = parse_start(start, run.positions)
-        return cast(Result, flow.activate(run, load=refresh, enrollment=enrollment, start=begin, trail=trail))
+        how = {"enrollment": enrollment, "start": begin, "trail": trail, "accept": accept}
+        return cast(Result, flow.activate(run, load=refresh, **how))
 
     return with_flow(path, act, spark)
 

@@ -16,6 +16,7 @@ from airflow_ddlrepl.engines.discarded_rows import DiscardedRow
 from airflow_ddlrepl.errors import TargetError
 from airflow_ddlrepl.model.change import EventKind
 from airflow_ddlrepl.model.key_ranges import KeyRanges
+from airflow_ddlrepl.model.lineage import Mark
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import LogKey, Position
 from airflow_ddlrepl.model.record import Record
@@ -53,23 +54,25 @@ class Capabilities:
 class Fence:
     """A fence says who writes: the epoch that the channel is in, and the token of the run's lock.
 
-    A target refuses the writes of an older run.
+    A target refuses the writes of an older run. mark: of the newest capture, which a claimed target gets; None: none.
     """
 
     epoch: int
     token: int
+    mark: Mark | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class TargetPosition:
     """A target's position says up to where the log is applied: everything that commits before `lsn` is.
 
-    epoch, token: of the run that has written it.
+    epoch, token: of the run that has written it. mark: of the newest capture that a run has claimed it with, if any.
     """
 
     lsn: Position
     epoch: int
     token: int
+    mark: Mark | None = None
 
 
 @dataclass(frozen=True, slots=True)

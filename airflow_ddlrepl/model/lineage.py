@@ -1,11 +1,15 @@
 """A lineage lists the timelines that a server's log went through, and where each of them ended.
 
+A mark is a number and a random token that each capture leaves at source, repository, trail and targets: a copy of one
+of them that is put back has an older mark than the others, whatever was written to it since.
+
 A promoted standby, and a server that was set back by a point-in-time recovery, go on with a log of their own: a new
 timeline, which shares with the one before what lies before the point where it branched off, and nothing after it.
 """
 
 from __future__ import annotations
 
+import secrets
 from dataclasses import dataclass
 
 from airflow_ddlrepl.model.position import Position
@@ -71,3 +75,37 @@ def _lies_before(at: Position, end: Position) -> bool:
     one as the end of what it has, the other as the place where it will write next.)
     """
     return at <= end or (end % _SEGMENT_AT_LEAST == 0 and at <= end + _FIRST_OF_A_SEGMENT)
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A mark is what one capture leaves: its number, which grows by one, and a token that nobody can guess."""
+
+    number: int
+    token: str
+
+    @classmethod
+    def after(cls, last: int) -> Mark:
+        """Return a new mark that follows the one of this number."""
+        return cls(last + 1, secrets.token_hex(16))
+
+    @classmethod
+    def parse(cls, text: str) -> Mark:
+        """Return the mark that `to_text` wrote."""
+        number, _, token = text.partition(" ")
+        return cls(int(number), token)
+
+    def to_text(self) -> str:
+        """Return number and token as one text."""
+        return f"{self.number} {self.token}"
+
+    def __str__(self) -> str:
+        return f"mark {self.number}"
+
+
+@dataclass(frozen=True, slots=True)
+class SourceMark:
+    """A source mark is the mark that a source has. after: the token of the repository's mark before it."""
+
+    mark: Mark
+    after: str

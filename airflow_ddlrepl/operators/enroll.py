@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from airflow_ddlrepl.config.sections.channel import Channel
-from airflow_ddlrepl.config.sections.policies import Enrollment, TrailChoice
+from airflow_ddlrepl.config.sections.policies import Accepted, Enrollment, TrailChoice
 from airflow_ddlrepl.errors import ConfigError
 from airflow_ddlrepl.operators.base import DdlReplSparkOperator
 from airflow_ddlrepl.ports.work import Runner
@@ -22,6 +22,8 @@ class EnrollOperator(DdlReplSparkOperator):
     :param start_moment: `now`; or where capture begins again in the log that the source holds: `oldest`, an ISO 8601
         moment with its offset, a position of the log. (templated)
     :param trail: `keep`; or `new` when it is lost: another one begins, and every table is loaded again. (templated)
+    :param accept: `source` or `repository` that was put back to an older copy: every table is loaded again; `server`:
+        it was upgraded. (templated)
     :param refresh: load tables now; else the next cycle does. true or false. (templated)
     """
 
@@ -36,6 +38,7 @@ class EnrollOperator(DdlReplSparkOperator):
         "start_moment",
         "refresh",
         "trail",
+        "accept",
     )
 
     def __init__(
@@ -45,10 +48,12 @@ class EnrollOperator(DdlReplSparkOperator):
         start_moment: str = "now",
         refresh: bool | str = True,
         trail: TrailChoice | str = "keep",
+        accept: Accepted | str = "nothing",
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
         self.enrollment, self.start_moment, self.refresh, self.trail = enrollment, start_moment, refresh, trail
+        self.accept = accept
 
     @property
     def _loads(self) -> bool:
@@ -62,12 +67,14 @@ class EnrollOperator(DdlReplSparkOperator):
     def arguments(self) -> list[str]:
         """Return how to activate as arguments of the app."""
         trail = [] if self.trail == "keep" else [f"--trail={self.trail}"]
+        accept = [] if self.accept == "nothing" else [f"--accept={self.accept}"]
         without = [] if self._loads else ["--no-refresh"]
-        return [f"--enrollment={self.enrollment}", f"--start-moment={self.start_moment}", *trail, *without]
+        return [f"--enrollment={self.enrollment}", f"--start-moment={self.start_moment}", *trail, *accept, *without]
 
     def job(self, channel: Channel, run_id: str, runner: Runner) -> dict[str, Any]:
         """Activate in this process and return the summary."""
         from airflow_ddlrepl.spark.jobs import activate
 
         how = {"enrollment": self.enrollment, "start_moment": self.start_moment, "trail": self.trail}
+        how["accept"] = self.accept
         return activate.run(channel, run_id, runner, refresh=self._loads, **how)

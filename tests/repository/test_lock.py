@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from airflow_ddlrepl.errors import Fenced, LockHeld
-from airflow_ddlrepl.model.lineage import Lineage
+from airflow_ddlrepl.model.lineage import Lineage, Mark
 from airflow_ddlrepl.model.position import LogKey, Position
 from airflow_ddlrepl.model.record import RefreshRequested, StepApplied
 from airflow_ddlrepl.repository.dequeued import FeedPosition
@@ -123,6 +123,10 @@ WRITES: dict[str, Write] = {
     "set_segment_digest": lambda r, t: r.set_segment_digest("shop", t, 1, Position(1), "d"),
     "add_load": lambda r, t: r.add_load("shop", t, 1, "l", "d"),
     "forget_loads": lambda r, t: r.forget_loads("shop", t, [(1, "l")]),
+    "set_mark": lambda r, t: r.set_mark("shop", t, Mark(1, "m"), Position(1)),
+    "set_claimed_with": lambda r, t: r.set_claimed_with("shop", t, "w", 7),
+    "raise_epoch": lambda r, t: r.raise_epoch("shop", t, 7),
+    "accept_source": lambda r, t: r.accept_source("shop", t, "1/2"),
     "record_step": lambda r, t: r.record_step("shop", t, "w", StepApplied(1, 1, 1, "", ""), StepState.DONE),
     "add_control": lambda r, t: r.add_control("shop", t, "w", LogKey(1, 0), "", ""),
     "request_refresh": lambda r, t: r.request_refresh("shop", t, "w", RefreshRequested(1, "", Position(1))),

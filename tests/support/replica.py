@@ -35,9 +35,12 @@ class Replica:
     def at_target(self, *statements: str) -> None:
         run(self.target, *statements)
 
-    def activate(self, enrollment: Any = "keep", start: str = "now", trail: Any = "keep") -> Any:
+    def activate(
+        self, enrollment: Any = "keep", start: str = "now", trail: Any = "keep", accept: Any = "nothing"
+    ) -> Any:
         with flow.open_channel(self.file, InProcess()) as cycle:
-            return flow.activate(cycle, enrollment=enrollment, start=parse_start(start, cycle.positions), trail=trail)
+            begin = parse_start(start, cycle.positions)
+            return flow.activate(cycle, enrollment=enrollment, start=begin, trail=trail, accept=accept)
 
     def begin(self) -> None:
         """The first activation: what exists is loaded."""

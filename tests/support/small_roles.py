@@ -24,10 +24,12 @@ class SmallReplica(Replica):
 
     small: str = ""
 
-    def activate(self, enrollment: Any = "keep", start: str = "now", trail: Any = "keep") -> Any:
+    def activate(
+        self, enrollment: Any = "keep", start: str = "now", trail: Any = "keep", accept: Any = "nothing"
+    ) -> Any:
         """As the page says: a superuser activates without loading, then the reading role takes over."""
         self._activate_as_superuser()
-        return super().activate(enrollment, start, trail)
+        return super().activate(enrollment, start, trail, accept)
 
     def begin(self) -> None:
         """The same, and the reading role loads what exists, as its first cycle would: it does not activate again."""

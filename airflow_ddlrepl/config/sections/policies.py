@@ -10,6 +10,8 @@ from typing import Literal
 
 Enrollment = Literal["keep", "regenerate", "only"]
 TrailChoice = Literal["keep", "new"]
+Accepted = Literal["nothing", "source", "repository", "server"]
+"""What a person accepts: source or repository was put back to an older copy; or the server was upgraded."""
 
 
 class _AnyCase(StrEnum):

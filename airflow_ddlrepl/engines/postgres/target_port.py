@@ -140,8 +140,10 @@ class PostgresTarget(Target):
 
     def claim(self, fence: Fence) -> None:
         limit(self.connection, self.lock_timeout)
-        known = {"epoch": fence.epoch, "token": fence.token}
-        self.patiently(partial(state.claim, self.connection, self.holder, **known), self.connection)
+        claim = partial(
+            state.claim, self.connection, self.holder, epoch=fence.epoch, token=fence.token, mark=fence.mark
+        )
+        self.patiently(claim, self.connection)
 
     def cut_over(self) -> CutOver | None:
         return cut_over.find(self.connection, self.holder)

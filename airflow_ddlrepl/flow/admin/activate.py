@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 from airflow_ddlrepl.config.base.moment import Start
-from airflow_ddlrepl.config.sections.policies import Enrollment, ExistingTables, TrailChoice
+from airflow_ddlrepl.config.sections.policies import Accepted, Enrollment, ExistingTables, TrailChoice
 from airflow_ddlrepl.ddl.diff import diff
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.admin.activate_clients import (
@@ -19,12 +19,14 @@ from airflow_ddlrepl.flow.admin.activate_clients import (
     require_whole_log,
 )
 from airflow_ddlrepl.flow.apply.ddl_replay import require_one_way
+from airflow_ddlrepl.flow.capture.accept import is_put_back, raise_epoch, take_targets_over
 from airflow_ddlrepl.flow.capture.capture import capture
 from airflow_ddlrepl.flow.capture.dropped_tables import require_tables
 from airflow_ddlrepl.flow.capture.log_continuity import is_log_lost, is_lost, start_over
 from airflow_ddlrepl.flow.capture.log_retention import hold
 from airflow_ddlrepl.flow.capture.recapture import require_held, reread
 from airflow_ddlrepl.flow.capture.source_changes import last_record, look, record_activation
+from airflow_ddlrepl.flow.capture.source_marks import Standing, begin_marks, standing
 from airflow_ddlrepl.flow.mapping.server_traits import told_traits
 from airflow_ddlrepl.flow.refresh.refresh import refresh
 from airflow_ddlrepl.flow.run.context import RunContext, log
@@ -50,6 +52,7 @@ def activate(
     enrollment: Enrollment = "keep",
     start: Start = "now",
     trail: TrailChoice = "keep",
+    accept: Accepted = "nothing",
 ) -> Activated:
     """Prepare the source, enroll its tables and load those that exist.
      To activate again changes nothing, but for `enrollment`, `start` and `trail`. enrollment: of shapes that are known.
@@ -58,8 +61,9 @@ def activate(
     start: at an earlier moment or position, or the oldest, capture begins again: what it found from there on, up to the
     captured position, is read once more from the log that the source holds. Raises what `require_held` raises when that
     can't be, before anything is done. trail: new, when the trail is lost or damaged: another one begins at the captured
-    position, and every target loads every table again, for what the old one held. Raises what is wrong with a target
-    before anything is done.
+    position, and every target loads every table again, for what the old one held. accept: source or repository, that
+    it was put back to an older copy: every table starts over as the source has it now. Raises what is wrong with a
+    target before anything is done.
 
     A slot that no longer has what comes next (it was lost, dropped, or moved on by somebody else) is made again where
     the source holds its log. Where it does not, or what was captured was lost at the source, every table starts over
@@ -84,7 +88,7 @@ def activate(
     for target in run.targets.answering():
         for what in told_traits(run, target.name):
             log.warning("target %s: %s: what it computes may differ from the source's values", target.name, what)
-    position, tables = _activated(run, trail)
+    position, tables = _activated(run, trail, accept)
     hold(run)
     reread = _start_again(run, start)
     contradicted = {} if enrollment == "keep" else _regenerated(run)
@@ -112,11 +116,14 @@ def _instantiated(run: RunContext) -> dict[str, int]:
     return rows
 
 
-def _activated(run: RunContext, trail: TrailChoice) -> tuple[Position, Sequence[Table]]:
+def _activated(run: RunContext, trail: TrailChoice, accept: Accepted) -> tuple[Position, Sequence[Table]]:
     """Let source, targets and repository agree on where the channel begins and which tables it has; return both."""
+    is_accepted = is_put_back(run, accept)
+    if is_accepted and accept == "repository":
+        raise_epoch(run)
     captured = run.repository.captured(run.channel.name)
     is_new_trail = captured is not None and (trail == "new" or _has_begun_one(run))
-    again = is_log_lost(run) if is_new_trail else is_lost(run)
+    again = is_accepted or (is_log_lost(run) if is_new_trail else is_lost(run))
     if captured is not None and not again:
         run.source.require_log(captured)
     known = look(run) if captured is not None else None
@@ -139,8 +146,10 @@ def _activated(run: RunContext, trail: TrailChoice) -> tuple[Position, Sequence[
     beginning = Beginning(
         position, tables, run.epoch + begins, frozenset(late), why=NEW_TRAIL if is_new_trail else JOINED
     )
+    if is_accepted and accept == "repository":
+        take_targets_over(run, position)
     for target in run.channel.targets:
-        starts_over = is_broken or is_new_trail or _takes_over(run, target.name, position)
+        starts_over = is_broken or is_accepted or is_new_trail or _takes_over(run, target.name, position)
         prepare_target(run, target.name, replace(beginning, starts_over=starts_over))
     reach("activate.targets")
     if is_new_trail:
@@ -151,6 +160,8 @@ def _activated(run: RunContext, trail: TrailChoice) -> tuple[Position, Sequence[
         run.repository.enroll(run.channel.name, run.token, revisions, position if is_new else None)
     record_activation(run, tables, known, begins=begins or is_new)
     run.repository.set_publication(run.channel.name, run.token, run.source.membership.feed_id())
+    if begins or is_new or standing(run) is Standing.MISSING:
+        begin_marks(run)
     run.source.membership.forget_late(late)
     reach("activate.enrolled")
     if row is None or row.state is not ChannelState.ACTIVE or row.fingerprint != run.channel.fingerprint():

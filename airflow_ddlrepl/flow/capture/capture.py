@@ -19,13 +19,8 @@ from airflow_ddlrepl.flow.capture.left_out import left_out, require_captured_row
 from airflow_ddlrepl.flow.capture.log_continuity import follow, is_followed, require_source
 from airflow_ddlrepl.flow.capture.log_retention import hold
 from airflow_ddlrepl.flow.capture.new_tables import warn_of_unnamed_sessions, warn_of_waiting
-from airflow_ddlrepl.flow.capture.source_changes import (
-    has_news,
-    look,
-    record_inspection,
-    require_triggers,
-    with_due,
-)
+from airflow_ddlrepl.flow.capture.source_changes import has_news, look, record_inspection, require_triggers, with_due
+from airflow_ddlrepl.flow.capture.source_marks import leave_mark, require_own
 from airflow_ddlrepl.flow.capture.window import Window, capture_window, register
 from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.run.results import Captured
@@ -51,6 +46,7 @@ def capture(run: RunContext) -> Captured:
     tally = _Tally()
     while segment := run.trail.find(run.epoch, low):
         log.info("taking over the segment %s that an earlier run left", low)
+        require_own(run, segment)
         run.trail.check(segment)
         low = tally.add(register(run, segment))
     _advance(run, low)
@@ -62,7 +58,7 @@ def capture(run: RunContext) -> Captured:
     inspection = replace(inspect_source(run), late=frozenset(late))
     found = look(run, late)
     inspection = with_due(inspection, found)
-    end = run.source.stable_end()
+    end = leave_mark(run)
     while low < end:
         high = min(end, run.positions.limit(low, run.channel.capture.window_bytes))
         low = tally.add(capture_window(run, low, high, inspection, is_last=high == end))

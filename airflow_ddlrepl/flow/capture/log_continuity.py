@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from airflow_ddlrepl.errors import SourceError
+from airflow_ddlrepl.errors import SourceError, SourcePutBack
+from airflow_ddlrepl.flow.capture.source_marks import require_mark
 from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.model.lineage import Lineage
 from airflow_ddlrepl.model.position import Position
@@ -12,17 +13,21 @@ from airflow_ddlrepl.model.revision import Revision
 from airflow_ddlrepl.trail.manifest import Segment
 
 LOST = "SRC-116"
+ENDED_EARLIER = "the log ended before"
 
 
 def follow(run: RunContext) -> None:
     """Check that the run can go on with this server's log: nothing of what was captured is missing from it.
 
-    Costs one query while the server runs on. Raises RepositoryError REP-107 for another database, SourceError SRC-116
-    when log that was captured was lost in a fail-over or a point-in-time recovery, SRC-113 for a standby.
+    Costs two queries while the server runs on. Raises RepositoryError REP-107 for another database, SourceError SRC-116
+    when log that was captured was lost in a fail-over or a point-in-time recovery, SRC-113 for a standby; and what
+    `require_mark` raises when source or repository was put back to an older copy.
     """
     run.claim_source()
     row, server = run.repository.channel(run.channel.name), run.source.server_run()
     if row is not None and row.server == server:
+        if run.repository.captured(run.channel.name) is not None:
+            require_mark(run, went_over=False)
         run.lineage = row.lineage
         return
     now, before = run.source.lineage(server), row.lineage if row else None
@@ -30,6 +35,7 @@ def follow(run: RunContext) -> None:
     if before is not None and captured is not None:
         if not now.contains_log(before, captured):
             raise _lost(before, now, captured)
+        require_mark(run, went_over=now.timeline != before.timeline)
         if now.timeline != before.timeline:
             log.info("the source's log goes on as timeline %d; nothing that was captured is lost", now.timeline)
         elif not now.is_known:
@@ -41,8 +47,34 @@ def follow(run: RunContext) -> None:
 
 def require_source(run: RunContext, low: Position) -> None:
     """Raise what `Source.require_readable` raises unless the log from a position on can be read without loss."""
+    require_source_log(run)
     row = run.repository.channel(run.channel.name)
     run.source.require_readable(low, row.publication if row else None)
+
+
+def require_source_log(run: RunContext) -> None:
+    """Raise SourcePutBack SRC-115 where the source's log ends before what was captured, or once did.
+
+    The log grows past that. So it is stored for a source without marks, and stands until a person accepts it.
+    """
+    name, captured = run.channel.name, run.repository.captured(run.channel.name)
+    if captured is None:
+        return
+    once = run.repository.position(name, ENDED_EARLIER)
+    if once is not None and run.source.marks.read() is None:
+        raise SourcePutBack(
+            f"the source's log has once ended before {once}, up to which it was captured: the server was restored to an"
+            " earlier state, or another server has replaced it",
+            code="SRC-115",
+            at=once,
+            hint="`ddlrepl activate --accept source` loads every table again as the source has it now",
+        )
+    try:
+        run.source.require_log(captured)
+    except SourcePutBack:
+        if run.token:
+            run.repository.set_position(name, run.token, ENDED_EARLIER, captured)
+        raise
 
 
 def is_followed(run: RunContext) -> bool:
@@ -101,8 +133,8 @@ def start_over(run: RunContext, found: Sequence[Revision], position: Position) -
     run.repository.start_over(run.channel.name, run.token, found, position, server, run.lineage)
 
 
-def _lost(before: Lineage, now: Lineage, at: Position) -> SourceError:
-    return SourceError(
+def _lost(before: Lineage, now: Lineage, at: Position) -> SourcePutBack:
+    return SourcePutBack(
         f"log that was captured up to {at} was lost in a fail-over or a recovery: it was on timeline"
         f" {before.timeline}, and the source's log went over to timeline {now.timeline} before it"
         f" (timelines and their ends: {now})",

@@ -16,6 +16,7 @@ from airflow_ddlrepl.flow.capture.drift_check import enrolled, find_drift
 from airflow_ddlrepl.flow.capture.log_continuity import require_retained
 from airflow_ddlrepl.flow.capture.new_tables import join, settle_joined
 from airflow_ddlrepl.flow.capture.source_changes import record_events, reloads
+from airflow_ddlrepl.flow.capture.source_marks import newest_token, require_own
 from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.run.disk_space import needing
 from airflow_ddlrepl.flow.run.shared_storage import check_arrived
@@ -65,6 +66,7 @@ def capture_window(run: RunContext, low: Position, high: Position, inspection: I
             run.repository.set_position(run.channel.name, run.token, CAPTURED, high)
             return Window(segment)
         published = run.trail.publish(segment, run.check_lock)
+    require_own(run, published)
     reach("capture.manifest")
     return register(run, published)
 
@@ -77,7 +79,7 @@ def _read(run: RunContext, low: Position, high: Position, inspection: Inspection
         run.check_lock()  # the files of a run that was taken over are gone: that is no lost file
         check_arrived(run.trail, parts)
     place = (run.channel.name, run.epoch, run.token, low, high)
-    segment = Segment(*place, tuple(parts), lineage=run.lineage)
+    segment = Segment(*place, tuple(parts), lineage=run.lineage, mark=newest_token(run))
     events = of_source(run.trail.events(segment))
     drift = find_drift(run, segment, events, inspection, is_last=is_last)
     tended = join(run, drift) if drift else {}

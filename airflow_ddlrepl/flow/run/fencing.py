@@ -20,7 +20,10 @@ def claim(run: RunContext, target: str, epoch: int | None = None) -> None:
     run.check_lock()
     require_not_cut_over(run)
     require_target_not_cut_over(run, target)
-    run.target(target).claim(Fence(run.epoch if epoch is None else epoch, run.token))
+    mark = run.repository.newest_mark(run.channel.name)
+    run.target(target).claim(Fence(run.epoch if epoch is None else epoch, run.token, mark))
+    if mark is not None and run.repository.claimed_with(run.channel.name, target) != mark.number:
+        run.repository.set_claimed_with(run.channel.name, run.token, target, mark.number)
 
 
 def require_not_cut_over(run: RunContext) -> None:

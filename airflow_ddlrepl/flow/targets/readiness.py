@@ -17,6 +17,7 @@ from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.run.fencing import require_target_not_cut_over
 from airflow_ddlrepl.flow.run.isolation import FailureIsolation
 from airflow_ddlrepl.flow.run.targets import about_target
+from airflow_ddlrepl.flow.targets.applied_marks import ahead, is_ahead, settle_put_back
 from airflow_ddlrepl.flow.targets.preparation import Beginning, prepare_target, require_preparable
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.table import Table
@@ -28,7 +29,8 @@ class Readiness(Enum):
     READY: it goes on from its position. NEW: the channel has never been there. OUTDATED: it was taken out of the file
     for so long that the trail no longer has what it lacks. FORGOTTEN: it was prepared and knows nothing of it any more.
     FOREIGN: a channel of this name is there that our repository does not know. AHEAD: an activation by which every
-    target starts over was ended before the repository knew of it.
+    target starts over was ended before the repository knew of it. FURTHER: it has applied log that our
+    repository, an older copy, knows nothing of.
     """
 
     READY = "ready"
@@ -37,6 +39,7 @@ class Readiness(Enum):
     FORGOTTEN = "forgotten"
     FOREIGN = "foreign"
     AHEAD = "ahead"
+    FURTHER = "further"
 
 
 def readiness(run: RunContext, target: str) -> Readiness:
@@ -51,6 +54,8 @@ def readiness(run: RunContext, target: str) -> Readiness:
         return Readiness.FOREIGN
     if run.repository.captured(name) is None:
         return Readiness.READY
+    if is_ahead(run, target):
+        return Readiness.FURTHER
     if found.epoch > run.epoch:
         return Readiness.AHEAD
     if found.epoch < run.epoch or found.lsn < run.repository.retained_from(name):
@@ -84,7 +89,10 @@ def prepared_targets(run: RunContext, until: Position | None = None) -> Iterator
     """
     run.captured()
     for target in run.targets.answering():
-        if is_ready(run, target.name) or _becomes_ready(run, target, until):
+        if is_ready(run, target.name):
+            settle_put_back(run, target.name)
+            yield target
+        elif _becomes_ready(run, target, until):
             yield target
 
 
@@ -162,13 +170,15 @@ def _waits(run: RunContext, target: str) -> bool:
     return is_asked and readiness(run, target) in (Readiness.NEW, Readiness.OUTDATED)
 
 
-def _refusal(run: RunContext, target: str, found: Readiness) -> TargetError | None:
+def _refusal(run: RunContext, target: str, found: Readiness) -> DdlReplError | None:
     """Return the error that a person has to do something about; None: there is none."""
     may_replace = run.channel.target(target).existing_tables is ExistingTables.REPLACE
     if found is Readiness.FORGOTTEN:
         return forgotten(f"target {target}", run.channel.name)
     if found is Readiness.FOREIGN and not may_replace:
         return foreign(target, run.channel.name)
+    if found is Readiness.FURTHER:
+        return ahead(target)
     if found is Readiness.AHEAD:
         return TargetError(
             f"target {target} has started over, but the activation that began it was interrupted",

@@ -16,19 +16,14 @@ def run(
     run_id: str,
     runner: Runner,
     *,
-    enrollment: str = "keep",
     start_moment: str = "now",
     refresh: bool = True,
-    trail: str = "keep",
+    **how: str,
 ) -> dict[str, Any]:
     """Activate the channel and return what was done, ready for JSON.
 
+    how: enrollment, trail, accept, as `flow.activate` takes them.
     Raises ConfigError CFG-110 or CFG-111 when `start_moment` can't be parsed.
     """
-    how = {
-        "load": refresh,
-        "enrollment": enrollment,
-        "start": parse_start(start_moment, source_engine(channel).positions),
-        "trail": trail,
-    }
-    return run_stage("activate", channel, run_id, runner, **how)
+    start = parse_start(start_moment, source_engine(channel).positions)
+    return run_stage("activate", channel, run_id, runner, load=refresh, start=start, **how)

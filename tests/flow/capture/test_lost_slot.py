@@ -154,10 +154,10 @@ def test_a_server_that_was_set_back_is_told_apart(replica: Replica, server: Priv
     for path in (server.data, *server.data.rglob("*")):
         os.chown(path, given.st_uid, given.st_gid, follow_symlinks=False)
     server.start()
-    error = refused(replica, "replicate", "SRC-115")
-    assert "earlier state" in error.message and "existing_tables: replace" in error.hint
+    error = refused(replica, "replicate", "SRC-130")
+    assert "older copy" in error.message and "--accept source" in error.hint
     replica.at_source("select pg_drop_replication_slot('ddlrepl_shop')")
-    refused(replica, "activate", "SRC-115")
+    refused(replica, "activate", "SRC-130")
     with flow.open_channel(replica.file, InProcess()) as cycle:
         flow.deactivate(cycle)
     edit(replica.file, "- name: warehouse\n", "- name: warehouse\n  existing_tables: replace\n")

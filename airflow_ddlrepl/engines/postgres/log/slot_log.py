@@ -11,7 +11,7 @@ from airflow_ddlrepl.engines.postgres.connection.errors import errors
 from airflow_ddlrepl.engines.postgres.connection.first_row import over
 from airflow_ddlrepl.engines.postgres.log import preconditions, replication_protocol, slots
 from airflow_ddlrepl.engines.postgres.pgoutput.gaps import NEWS, is_taken_sql
-from airflow_ddlrepl.errors import DdlReplError, SourceError
+from airflow_ddlrepl.errors import DdlReplError, SourcePutBack
 from airflow_ddlrepl.model.lineage import Lineage
 from airflow_ddlrepl.model.position import Position
 
@@ -112,13 +112,13 @@ class SlotLog:
         """Raise SourceError SRC-115 unless the log that was captured up to `low` is this server's (still)."""
         end = self._lsn("SELECT pg_current_wal_insert_lsn()::text")
         if end < low:
-            raise SourceError(
+            raise SourcePutBack(
                 f"the source's log ends at {end}, and the channel has captured more: the server was restored to an"
                 " earlier state, or another server has replaced it",
                 code="SRC-115",
                 at=low,
-                hint="`ddlrepl deactivate`; then `ddlrepl activate` with `existing_tables: replace` for the targets:"
-                " every table is loaded again",
+                hint="if the location leads to a wrong server, correct it. Else `ddlrepl activate --accept source`"
+                " loads every table again as the source has it now",
             )
 
     def lineage(self, server_run: str) -> Lineage:

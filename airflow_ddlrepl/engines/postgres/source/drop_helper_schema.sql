@@ -14,7 +14,7 @@ BEGIN
                    AND proname NOT LIKE 'sync\_capture\_%' LOOP
         EXECUTE format('DROP ROUTINE %s', routine);
     END LOOP;
-    DROP TABLE IF EXISTS ddlrepl.member, ddlrepl.channel, ddlrepl.signature;
+    DROP TABLE IF EXISTS ddlrepl.mark, ddlrepl.member, ddlrepl.channel, ddlrepl.signature;
     DROP SEQUENCE IF EXISTS ddlrepl.fence, ddlrepl.state_number, ddlrepl.session_number;
     IF EXISTS (SELECT FROM pg_catalog.pg_class WHERE relnamespace = to_regnamespace('ddlrepl')) THEN
         COMMENT ON SCHEMA ddlrepl IS NULL;

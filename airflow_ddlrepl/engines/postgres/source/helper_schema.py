@@ -32,7 +32,7 @@ FROM pg_namespace n WHERE n.nspname = 'ddlrepl'
 EVENT_TRIGGERS = 5
 READING_RIGHTS = "reading_rights.sql"
 """What the other files take from everybody is given again here: it comes last."""
-_HELPER_FILES = ("statement_state.sql", "helper_schema.sql", "reading.sql", "messages.sql", READING_RIGHTS)
+_HELPER_FILES = ("statement_state.sql", "helper_schema.sql", "reading.sql", "messages.sql", "marks.sql", READING_RIGHTS)
 _TRIGGER_FILES = (
     "set_unlogged.sql",
     "publication_changes.sql",
@@ -41,7 +41,7 @@ _TRIGGER_FILES = (
     "event_triggers.sql",
     READING_RIGHTS,
 )
-TABLES = ("channel", "member", "signature", "fence", "message", "state_number", "session_number")
+TABLES = ("channel", "member", "signature", "fence", "message", "state_number", "session_number", "mark")
 
 
 @dataclass(frozen=True, slots=True)

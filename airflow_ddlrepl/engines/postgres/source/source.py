@@ -25,6 +25,7 @@ from airflow_ddlrepl.engines.postgres.log import preconditions, replication_prot
 from airflow_ddlrepl.engines.postgres.log import timeline as lineage
 from airflow_ddlrepl.engines.postgres.log.capture_range import choose_reader
 from airflow_ddlrepl.engines.postgres.log.capture_window import LogReader, capture_window
+from airflow_ddlrepl.engines.postgres.log.marks import PostgresMarks
 from airflow_ddlrepl.engines.postgres.log.retained_slot import PostgresRetainedLog
 from airflow_ddlrepl.engines.postgres.log.slot_log import SlotLog
 from airflow_ddlrepl.engines.postgres.sequences.sequences import SourceSequences
@@ -58,8 +59,37 @@ if TYPE_CHECKING:
 PATIENCE_SECONDS = 20.0
 
 
+class _OneConnection:
+    """A connection opens when it is first used, and ends with `close` or `with`."""
+
+    dsn: str
+    _connection: Connection[Any] | None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_connection": None}
+
+    def close(self) -> None:
+        """Close the connection, if one is open."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
+
+    @property
+    def connection(self) -> Connection[Any]:
+        """Return the open connection, in autocommit mode."""
+        if self._connection is None or self._connection.closed:
+            self._connection = session(self.dsn)
+        return self._connection
+
+
 @dataclass(eq=False)
-class PostgresSource:
+class PostgresSource(_OneConnection):
     """A PostgreSQL source is one channel's source. Its connection opens when first used; `with` or `close()` ends it.
 
     dsn: a libpq URL. channel: the channel's name. patience: seconds that activation waits for
@@ -83,28 +113,6 @@ class PostgresSource:
         source = channel.source
         known = (dsn, channel.name, channel.publication, channel.slot, Scope.of(channel))
         return cls(*known, source.replica_identity, source.ddl, sessions=channel.capture.ignore_sessions)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_connection": None}
-
-    def close(self) -> None:
-        """Close the connection, if one is open."""
-        connection, self._connection = self._connection, None
-        if connection is not None:
-            connection.close()
-
-    @property
-    def connection(self) -> Connection[Any]:
-        """Return the open connection, in autocommit mode."""
-        if self._connection is None or self._connection.closed:
-            self._connection = session(self.dsn)
-        return self._connection
 
     def activate(self, *, again: bool = False, low: Position | None = None) -> Activation:
         """Prepare the source: helper schema, publication, replica identities, slot. A second time: change nothing.
@@ -172,6 +180,11 @@ class PostgresSource:
     def catalog(self) -> PostgresCatalog:
         """Return the catalog: the tables that the database has."""
         return PostgresCatalog(self.connection, self.publication)
+
+    @property
+    def marks(self) -> PostgresMarks:
+        """Return the marks that captures leave at the source."""
+        return PostgresMarks(self.connection, self.channel)
 
     @property
     def sync_captures(self) -> PostgresSyncCaptures:

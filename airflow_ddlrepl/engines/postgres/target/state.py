@@ -22,9 +22,10 @@ from airflow_ddlrepl.engines.postgres.target import (
     rewind_area,
     tracked_sequences,
 )
-from airflow_ddlrepl.engines.postgres.target.channel_table import PREPARING
+from airflow_ddlrepl.engines.postgres.target.channel_table import PREPARING, ChannelTable
 from airflow_ddlrepl.engines.target_state import WAITING, TargetPosition, TargetState, forgotten
 from airflow_ddlrepl.errors import Fenced, TargetError
+from airflow_ddlrepl.model.lineage import Mark
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.stored import stored
@@ -47,6 +48,7 @@ CREATE TABLE IF NOT EXISTS ddlrepl.tables (
 CREATE TABLE IF NOT EXISTS ddlrepl.chunks (token text NOT NULL, chunk text NOT NULL, rows bigint NOT NULL,
     PRIMARY KEY (token, chunk));
 """
+MARKED = ChannelTable("position", "ALTER TABLE ddlrepl.position ADD COLUMN IF NOT EXISTS mark text;", "mark")
 _PUT = """
 INSERT INTO ddlrepl.tables (channel, table_id, schema_name, table_name, shape, state, snapshot)
 VALUES (%s, %s, %s, %s, %s::jsonb, %s, %s::jsonb)
@@ -130,6 +132,8 @@ def restart(connection: Connection[Any] | Cursor[Any], channel: str, lsn: Positi
         "UPDATE ddlrepl.position SET lsn = %s::pg_lsn, epoch = %s, token = %s, updated = now() WHERE channel = %s",
         [str(lsn), epoch, token, channel],
     )
+    if MARKED.is_there(connection):
+        connection.execute("UPDATE ddlrepl.position SET mark = NULL WHERE channel = %s", [channel])
     connection.execute("DELETE FROM ddlrepl.unrecorded WHERE channel = %s", [channel])
 
 
@@ -139,11 +143,14 @@ def find_position(connection: Connection[Any], channel: str) -> TargetPosition |
 
     try:
         row = connection.execute(
-            "SELECT lsn::text, epoch, token FROM ddlrepl.position WHERE channel = %s", [channel]
+            "SELECT lsn::text, epoch, token, to_jsonb(p) ->> 'mark' FROM ddlrepl.position p WHERE channel = %s",
+            [channel],
         ).fetchone()
     except (psycopg.errors.UndefinedTable, psycopg.errors.InvalidSchemaName):
         return None
-    return TargetPosition(Position.parse(row[0]), int(row[1]), int(row[2])) if row else None
+    if row is None:
+        return None
+    return TargetPosition(Position.parse(row[0]), int(row[1]), int(row[2]), Mark.parse(row[3]) if row[3] else None)
 
 
 def find_state(connection: Connection[Any], channel: str) -> TargetState | None:
@@ -223,7 +230,7 @@ def hold(cursor: Any, channel: str, *, epoch: int, token: int) -> None:
         raise _fenced(channel, None)
 
 
-def claim(connection: Connection[Any], channel: str, *, epoch: int, token: int) -> None:
+def claim(connection: Connection[Any], channel: str, *, epoch: int, token: int, mark: Mark | None = None) -> None:
     """Stop every earlier run of the channel from writing at this target: its open transactions are rolled back.
 
     Raises Fenced LCK-102 when a newer run has been here, TargetError TGT-101 when the target knows no such channel.
@@ -234,6 +241,9 @@ def claim(connection: Connection[Any], channel: str, *, epoch: int, token: int) 
     try:
         with connection.transaction(), connection.cursor() as cursor:
             hold(cursor, channel, epoch=epoch, token=token)
+            if mark is not None:
+                MARKED.ensure(cursor)
+                cursor.execute("UPDATE ddlrepl.position SET mark = %s WHERE channel = %s", [mark.to_text(), channel])
     except (psycopg.errors.UndefinedTable, psycopg.errors.InvalidSchemaName, Fenced):
         read_state(connection, channel)
         raise

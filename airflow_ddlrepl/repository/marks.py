@@ -1,0 +1,83 @@
+"""This part of the repository stores the marks that captures have written to the source."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from sqlalchemy import bindparam, delete, func, select, update
+
+from airflow_ddlrepl.model.lineage import Mark
+from airflow_ddlrepl.model.position import Position
+from airflow_ddlrepl.repository.base import Base, upsert
+from airflow_ddlrepl.repository.tables import channels, marks, positions
+
+REMEMBERED = 100_000
+CLAIMED = "mark of target "
+_NEWEST = select(marks.c.number, marks.c.token).where(marks.c.channel == bindparam("channel"))
+_NEWEST = _NEWEST.order_by(marks.c.number.desc()).limit(1)
+_TOKEN = select(marks.c.token).where(marks.c.channel == bindparam("channel"), marks.c.number == bindparam("number"))
+
+
+class Marks(Base):
+    """This part of the repository stores marks: of each capture one, the newest hundred thousand."""
+
+    def newest_mark(self, channel: str) -> Mark | None:
+        """Return the mark that the last capture has written to the source; None: no capture has written one."""
+        with self._database.read() as connection:
+            row = connection.execute(_NEWEST, {"channel": channel}).first()
+            return Mark(row.number, row.token) if row else None
+
+    def has_mark(self, channel: str, mark: Mark) -> bool:
+        """Is the mark one that a capture of this repository has written, as far as that is remembered?"""
+        with self._database.read() as connection:
+            token = connection.execute(_TOKEN, {"channel": channel, "number": mark.number}).scalar()
+            if token is not None:
+                return bool(token == mark.token)
+            first = connection.execute(select(func.min(marks.c.number)).where(marks.c.channel == channel)).scalar()
+            return first is not None and mark.number < first
+
+    def has_written(self, channel: str, text: str) -> bool:
+        """Is the text the token of a mark which a capture of this repository has written?"""
+        query = select(marks.c.number).where(marks.c.channel == channel, marks.c.token == text)
+        with self._database.read() as connection:
+            return connection.execute(query).first() is not None
+
+    def set_mark(self, channel: str, token: int, mark: Mark, lsn: Position) -> None:
+        """Store the mark that the source has from now on, with the position up to which the log is captured next."""
+        with self._fenced(channel, token) as connection:
+            now = self._database.now(connection)
+            key = {"channel": channel, "number": mark.number}
+            upsert(connection, marks, key, {"token": mark.token, "lsn": int(lsn), "made": now})
+            old = (marks.c.channel == channel) & (marks.c.number <= mark.number - REMEMBERED)
+            connection.execute(delete(marks).where(old))
+
+    def marked_after(self, channel: str, number: int) -> datetime | None:
+        """Return when the first mark behind this number was written; None: that is not remembered."""
+        query = select(func.min(marks.c.made)).where(marks.c.channel == channel, marks.c.number > number)
+        with self._database.read() as connection:
+            found: datetime | None = connection.execute(query).scalar()
+            return found
+
+    def claimed_with(self, channel: str, target: str) -> int | None:
+        """Return the number of the mark that the target got from the last run that claimed it; None: from none."""
+        query = select(positions.c.lsn).where(positions.c.channel == channel, positions.c.kind == CLAIMED + target)
+        with self._database.read() as connection:
+            found: int | None = connection.execute(query).scalar()
+            return found
+
+    def set_claimed_with(self, channel: str, token: int, target: str, number: int) -> None:
+        """Store the number of the mark that the target has now."""
+        with self._fenced(channel, token) as connection:
+            key = {"channel": channel, "kind": CLAIMED + target}
+            upsert(connection, positions, key, {"lsn": number, "updated": self._database.now(connection)})
+
+    def raise_epoch(self, channel: str, token: int, epoch: int) -> None:
+        """Let the channel's epoch be at least this one: a copy of the repository knew none of the later ones."""
+        later = (channels.c.name == channel) & (channels.c.epoch < epoch)
+        with self._fenced(channel, token) as connection:
+            connection.execute(update(channels).where(later).values(epoch=epoch))
+
+    def accept_source(self, channel: str, token: int, source: str) -> None:
+        """Bind the channel to a source whose identity has changed, which was shown to be the same database."""
+        with self._fenced(channel, token) as connection:
+            connection.execute(update(channels).where(channels.c.name == channel).values(source=source))
