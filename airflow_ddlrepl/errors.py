@@ -126,6 +126,10 @@ class SourcePutBack(SourceError):
     """The source lacks log that was captured: it was put back to an older copy, or another one took its place."""
 
 
+class UndecodableText(UnreadableTable):
+    """This error says that a text of a table is no UTF-8."""
+
+
 class TargetError(DdlReplError):
     """The target refuses or lacks something (TGT-…)."""
 

@@ -89,6 +89,8 @@ def activate(
         for what in told_traits(run, target.name):
             log.warning("target %s: %s: what it computes may differ from the source's values", target.name, what)
     position, tables = _activated(run, trail, accept)
+    for danger in run.source.dangers():
+        log.warning("%s; %s", danger.what, danger.fix)
     hold(run)
     reread = _start_again(run, start)
     contradicted = {} if enrollment == "keep" else _regenerated(run)

@@ -13,7 +13,7 @@ from airflow_ddlrepl import flow
 from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.ports.work import InProcess
 from tests.conftest import Databases
-from tests.support.replica import BOTH
+from tests.support.replica import BOTH, Replica
 from tests.support.small_roles import SmallReplica, small_replica
 
 TABLES = tuple(
@@ -26,7 +26,7 @@ TABLES = tuple(
 )
 
 
-def waiting(replica: SmallReplica) -> dict[str, str]:
+def waiting(replica: Replica) -> dict[str, str]:
     """The tables that wait at the target, with why."""
     with flow.open_channel(replica.file, InProcess()) as cycle:
         tables = flow.status(cycle).to_json()["targets"]["warehouse"]["tables"]

@@ -10,7 +10,7 @@ from airflow_ddlrepl.engines.postgres.connection.errors import errors, passing
 from airflow_ddlrepl.engines.postgres.connection.key_range_sql import in_ranges, ranges_sql
 from airflow_ddlrepl.engines.postgres.connection.quoting import literal, qualified, quote
 from airflow_ddlrepl.engines.postgres.connection.settings import SPELLING
-from airflow_ddlrepl.errors import SourceError, UnreadableTable
+from airflow_ddlrepl.errors import SourceError, UndecodableText, UnreadableTable
 from airflow_ddlrepl.model.key_ranges import KeyRanges
 from airflow_ddlrepl.model.names import TableName
 
@@ -43,6 +43,14 @@ def reading(table: TableName) -> Iterator[None]:
     try:
         yield
     except SourceFailed as error:
+        if isinstance(error.__cause__, errors().CharacterNotInRepertoire):
+            raise UndecodableText(
+                f"the table can't be read: a text in it is no UTF-8: {error}",
+                code="SRC-175",
+                table=table,
+                hint="the source's database has the encoding SQL_ASCII, which takes any bytes: correct the value with"
+                " an UPDATE, with client_encoding set to what it was written in; the next run loads the table",
+            ) from None
         kind = SourceError if error.__cause__ is not None and passing(error.__cause__) else UnreadableTable
         raise kind(
             f"the table can't be read: {error}",

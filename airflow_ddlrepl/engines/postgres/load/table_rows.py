@@ -34,11 +34,12 @@ from airflow_ddlrepl.engines.postgres.connection.copy_text import read_copy_text
 from airflow_ddlrepl.engines.postgres.connection.quoting import literal, quote
 from airflow_ddlrepl.engines.postgres.connection.settings import ROWS
 from airflow_ddlrepl.engines.postgres.load.filtered_rows import filtered
+from airflow_ddlrepl.engines.postgres.load.undecodable_text import place_of_bad_text
 from airflow_ddlrepl.engines.postgres.pgoutput.binary_types import binary_safe
 from airflow_ddlrepl.engines.postgres.types.as_written import written
 from airflow_ddlrepl.engines.postgres.types.underlying import types_below
 from airflow_ddlrepl.engines.source_catalog import RowSelection
-from airflow_ddlrepl.errors import UnreadableTable
+from airflow_ddlrepl.errors import UndecodableText, UnreadableTable
 from airflow_ddlrepl.model.key_ranges import KeyRanges
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Table
@@ -106,12 +107,25 @@ class TableRows:
 
 def _copied(rows: TableRows, out: str) -> Generator[bytes, None, int]:
     """Yield what a COPY in the session of the rows writes; return how many rows that were."""
-    with reading(rows.table), _session(rows) as connection:
+    with _naming_bad_text(rows), reading(rows.table), _session(rows) as connection:
         try:
             return (yield from blocks_of(connection, out))
         except BaseException:
             connection.close()  # in the middle of a COPY nothing else ends it
             raise
+
+
+@contextmanager
+def _naming_bad_text(rows: TableRows) -> Iterator[None]:
+    """Say in an UndecodableText which value it is."""
+    try:
+        yield
+    except UndecodableText as error:
+        with suppress(SourceFailed), _opened(replace(rows, snapshot="")) as connection:
+            if found := place_of_bad_text(connection, rows.place, rows.columns):
+                error.message = f"{error.message}; it is {found}"
+            connection.close()  # maybe in the middle of a COPY, and with another encoding
+        raise
 
 
 def _plain(rows: TableRows, columns: Sequence[str], *, binary: bool) -> Generator[bytes, None, int]:

@@ -36,6 +36,7 @@ from airflow_ddlrepl.engines.postgres.pgoutput.gaps import without_large
 from airflow_ddlrepl.engines.postgres.pgoutput.ignored import IgnoredTransactions
 from airflow_ddlrepl.engines.postgres.pgoutput.message_signature import signatures_of
 from airflow_ddlrepl.engines.postgres.pgoutput.relation_layout import NeedsText
+from airflow_ddlrepl.engines.postgres.pgoutput.undecodable import RAW, decodable
 from airflow_ddlrepl.engines.postgres.types.arrow_values import POSTGRES_VALUES
 from airflow_ddlrepl.errors import SourceError
 from airflow_ddlrepl.failpoint import reach
@@ -50,6 +51,14 @@ from airflow_ddlrepl.trail.writer import PartWriter, undone_on_failure
 
 IN_USE = "55006"
 _ENCODINGS = {"UTF8": "utf-8", "SQL_ASCII": "utf-8", "LATIN1": "iso8859-1", "LATIN9": "iso8859-15", "EUC_JP": "euc_jp"}
+
+
+_RAW_LOG = {**settings.LOG, "client_encoding": RAW}
+
+
+def _codec(encoding: str) -> str:
+    """Return the name of Python's codec for an encoding of PostgreSQL's."""
+    return _ENCODINGS.get(encoding, encoding.lower().replace("win", "cp"))
 
 
 class Reader(StrEnum):
@@ -153,11 +162,13 @@ def _capture(task: RangeTask, writer: Writer, ignored: IgnoredTransactions) -> P
         if isinstance(writer, RuledWriter):
             writer.read_as(_user(cursor))
         signatures = signatures_of(over(cursor), task.publication, partial(session, task.dsn))
-        decoder = Decoder(task.low, task.high, task.wire_format, dict(task.types), encoding, signatures, ignored)
+        types, codec = dict(task.types), _codec(encoding)
+        decoder = Decoder(task.low, task.high, task.wire_format, types, codec, signatures, ignored)
         decoder.shows_begun = task.rules is not None
         events = ByTransaction()
-        for messages in _messages(cursor, task):
+        for messages in _messages(cursor, task, encoding):
             decoded = decoder.feed(messages)
+            decoded = decodable(decoded, is_queue=task.rules is not None) if encoding == RAW else decoded
             _write_rows(decoded, writer)
             for event in events.take(decoded.events):
                 _write(event, task, writer)
@@ -205,7 +216,7 @@ def _session(task: RangeTask) -> Iterator[Any]:
 
 
 def _prepare(cursor: Any, task: RangeTask) -> str:
-    """Set up the session, check slot and publication; return the name of Python's codec for the database's encoding."""
+    """Set up the session, check slot and publication; return the database's encoding."""
     first_row(cursor, set_all(settings.LOG))
     ask = over(cursor)
     preconditions.require_publication(ask, task.publication, at=task.low)
@@ -215,7 +226,9 @@ def _prepare(cursor: Any, task: RangeTask) -> str:
     preconditions.require_slot(ask, task.slot, task.low)
     row = first_row(cursor, "select current_setting('server_encoding')")
     encoding = str(row[0]) if row else "UTF8"
-    return _ENCODINGS.get(encoding, encoding.lower().replace("win", "cp"))
+    if encoding == RAW:  # else the server refuses all that follows bytes that are no UTF-8
+        first_row(cursor, set_all(_RAW_LOG))
+    return encoding
 
 
 def _user(cursor: Any) -> str:
@@ -223,10 +236,11 @@ def _user(cursor: Any) -> str:
     return str(row[0]) if row else ""
 
 
-def _messages(cursor: Any, task: RangeTask) -> Iterator[pa.Array]:
+def _messages(cursor: Any, task: RangeTask, encoding: str) -> Iterator[pa.Array]:
     """Yield the messages of the range, batch by batch; from the slot itself, or from a copy of it."""
     if task.reader is Reader.PROTOCOL:
-        yield from stream(task.dsn, task.slot, task.low, task.high, _options(task), settings.LOG, task.timeline)
+        known = _RAW_LOG if encoding == RAW else settings.LOG
+        yield from stream(task.dsn, task.slot, task.low, task.high, _options(task), known, task.timeline)
         return
     if task.count == 1 and not task.is_behind:
         try:

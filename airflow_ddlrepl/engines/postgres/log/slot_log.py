@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -82,7 +83,7 @@ class SlotLog:
                     f" AND (get_byte(data, 0) <> 77 OR {is_taken_sql('data', NEWS)}) LIMIT 1",
                     [self.slot, str(high), self._publication_list()],
                 ).fetchone()
-        except errors().ObjectInUse:
+        except (errors().ObjectInUse, errors().CharacterNotInRepertoire):  # a change with bytes that are no UTF-8
             return True
         return row is not None
 
@@ -93,7 +94,8 @@ class SlotLog:
         """
         row = self.connection.execute("SELECT current_setting('synchronized_standby_slots', true)").fetchone()
         if row is not None and row[0]:
-            with slots.explain_lost_slot(self.connection, self.slot):
+            bad_text = suppress(errors().CharacterNotInRepertoire)  # of a change: the standbys have it by then
+            with bad_text, slots.explain_lost_slot(self.connection, self.slot):
                 self.connection.execute(
                     "SELECT count(*) FROM pg_logical_slot_peek_binary_changes(%s, %s::pg_lsn, 1,"
                     " 'proto_version', '1', 'publication_names', %s)",
