@@ -115,7 +115,9 @@ def _table(table_state: TableState, position: Position, history: Sequence[Revisi
     """Return one table of a target as JSON. shape: a hash that changes with the shape of the target's table."""
     since = max(position, table_state.snapshot.high) if table_state.snapshot else position
     revision = valid_at(history, LogKey(since, START_OF_TRANSACTION))
-    shape = json.dumps(table_state.shape.to_json(), sort_keys=True)
+    parts = table_state.shape.to_json()
+    del parts["column_versions"]  # no part of the shape
+    shape = json.dumps(parts, sort_keys=True)
     return {
         "table": str(table_state.name),
         "table_id": table_state.table_id,
