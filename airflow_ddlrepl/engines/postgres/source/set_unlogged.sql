@@ -44,10 +44,10 @@ BEGIN
             END IF;
             rest := substr(rest, closing + 2 * length(piece));
             found := found || ''''::text;
-        ELSIF left(rest, 1) = '''' OR lower(piece) IN ('e', 'b', 'x', 'n', 'u') AND rest ~ E'^([EeBbXxNn]|[Uu]&)\'' THEN
+        ELSIF left(rest, 1) = '''' OR lower(piece) IN ('e', 'b', 'x', 'n', 'u') AND rest ~ E'^([EeBbXxNn]|[Uu]&)''' THEN
             piece := CASE WHEN lower(piece) = 'e' OR with_backslashes AND lower(piece) IS DISTINCT FROM 'u'
-                THEN substring(rest from E'^[^\']*\'([^\'\\\\]|\\\\.|\'\')*\'')
-                ELSE substring(rest from E'^[^\']*\'([^\']|\'\')*\'') END;
+                THEN substring(rest from E'^[^'']*''([^''\\\\]|\\\\.|'''')*''')
+                ELSE substring(rest from E'^[^'']*''([^'']|'''')*''') END;
             IF piece IS NULL THEN
                 RETURN NULL;
             END IF;

@@ -10,7 +10,7 @@ LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
         WHEN strpos(context, E'\n') = 0 THEN CASE WHEN rtrim(query, E'; \n\r\t') !~ ';' THEN query END
         WHEN left(caller, 15) = 'SQL statement "' AND regexp_count(substr(caller, 16), E'"(\n|$)') = 1 THEN
             regexp_replace(substr(caller, 16), E'"(\n.*)?$', '')
-        WHEN caller ~ (E'^SQL statement "([^\'"$/-]|-(?!-)|/(?![*])|\'[^\'"\\\\]*\')*"'
+        WHEN caller ~ (E'^SQL statement "([^''"$/-]|-(?!-)|/(?![*])|''[^''"\\\\]*'')*"'
             '(\n(PL/pgSQL function [^"\n]* line [0-9]+ at [A-Za-z ]+'
             '|SQL statement "[ \t\n\r]*([Ss][Ee][Ll][Ee][Cc][Tt]|[Cc][Aa][Ll][Ll])[ \t\n\r][^"]*"))*$') THEN
             substring(substr(caller, 16) from '^[^"]*')
@@ -19,14 +19,15 @@ LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
 $$;
 
 -- Passwords that stand in the same query string stay out of the log: as '***', or with the whole text where they are
--- not plain strings. No backslash here and below but in E'': the user's standard_conforming_strings may be off.
+-- not plain strings. No backslash here and below but in E'', where none is
+-- before a quote: the user's standard_conforming_strings or backslash_quote may be off, the client's encoding any.
 CREATE OR REPLACE FUNCTION ddlrepl.without_passwords(query text) RETURNS text
 LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
-    SELECT CASE WHEN masked !~* E'(password|passwd|pwd)[[:space:]]*=?[[:space:]]*([$]|U&|E\'|=[[:space:]]*[^\'[:space:]])|://[^/@[:space:]]*:[^/@[:space:]]*@'
+    SELECT CASE WHEN masked !~* E'(password|passwd|pwd)[[:space:]]*=?[[:space:]]*([$]|U&|E''|=[[:space:]]*[^''[:space:]])|://[^/@[:space:]]*:[^/@[:space:]]*@'
         THEN masked END
     FROM regexp_replace(query,
-        E'(password|passwd|pwd|secret|token|access_key)([[:space:]]*=?[[:space:]]*)(\'([^\']|\'\')*\'|E\'([^\'\\\\]|\\\\.|\'\')*\')',
-        E'\\1\\2\'***\'', 'gi') masked
+        E'(password|passwd|pwd|secret|token|access_key)([[:space:]]*=?[[:space:]]*)(''([^'']|'''')*''|E''([^''\\\\]|\\\\.|'''')*'')',
+        E'\\1\\2''***''', 'gi') masked
 $$;
 
 -- Tables of channels that a statement may change, as far as its text names them, or their key, or the type or schema
