@@ -39,7 +39,8 @@ class TargetFacts:
     parent: the target's name of the partitioned table this one is a partition of; has_parent: is it replicated
     at all. parent_shape: that table's shape after the change; parent_before: the source's before it.
     publishes_generated: the log carries values of generated columns. unlike: in what its results of expressions may
-    differ from the source's. is_pending: the table waits for a refresh that
+    differ from the source's. strange: functions (schema, name) of its partition key that are a
+    stranger's there. is_pending: the table waits for a refresh that
     will bring any new shape. refusal: the target has refused this change. renames_columns, alters_types: can a
     column of a table there be renamed, and get another type?
     """
@@ -60,6 +61,7 @@ class TargetFacts:
     parent_before: Table | None = None
     publishes_generated: bool = False
     unlike: frozenset[Trait] = frozenset()
+    strange: frozenset[tuple[str, str]] = frozenset()
     is_pending: bool = False
     refusal: Refusal | None = None
     renames_columns: bool = True

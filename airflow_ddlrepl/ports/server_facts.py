@@ -55,6 +55,10 @@ class ServerFacts(Protocol):
         """Return those of these names under which a type exists."""
         ...
 
+    def strange(self, functions: Collection[tuple[str, str]]) -> frozenset[tuple[str, str]]:
+        """Return those of these functions (schema, name) that are neither this role's nor an administrator's."""
+        ...
+
     def has_rows(self, name: TableName) -> bool:
         """Is there a table of that name, with a row in it?"""
         ...

@@ -63,10 +63,17 @@ def test_a_text_that_is_more_than_one_is_refused(change: object) -> None:
 
 
 @BOTH
-def test_a_partition_key_that_is_not_allowed_stops_its_table_alone(databases: Databases, tmp_path: Path) -> None:
+def test_a_partition_key_calls_no_function_of_a_stranger(databases: Databases, tmp_path: Path) -> None:
+    """What the target's role or a superuser owns was made to be called; another's would run with that role's rights."""
     replica = Replica(databases.source, databases.target, channel_file(tmp_path, databases.source, databases.target))
+    mine = "create function public.mine(int) returns int language {} immutable as '{}'"
+    replica.at_target(
+        "create sequence public.called",
+        mine.format("plpgsql", "begin perform nextval(''public.called''); return 1; end"),
+        "alter function public.mine(int) owner to pg_monitor",
+    )
     replica.at_source(
-        "create function public.mine(int) returns int language sql immutable as 'select $1 % 10'",
+        mine.format("sql", "select $1 % 10"),
         "create table public.p (id int) partition by list (public.mine(id))",
         "create table public.p1 partition of public.p for values in (1)",
         "create table public.other (id int primary key)",
@@ -75,7 +82,12 @@ def test_a_partition_key_that_is_not_allowed_stops_its_table_alone(databases: Da
     )
     with pytest.raises(DdlReplError, match="ADP-191"):
         replica.begin()
-    replica.at_source("insert into public.other values (2)")
+    replica.at_source(
+        "insert into public.other values (2)", "create table public.q (id int) partition by list (public.mine(id))"
+    )
     with pytest.raises(DdlReplError, match="ADP-191"):
         replica.replicate()
     assert replica.rows("select id from public.other order by id") == [(1,), (2,)]
+    assert replica.rows("select is_called from public.called") == [(False,)]
+    replica.at_target("drop function public.mine(int)", mine.format("sql", "select $1 % 10"))
+    replica.settle()

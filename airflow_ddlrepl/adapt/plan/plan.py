@@ -110,7 +110,7 @@ def _by_shapes(
         assert old is not None
         return dropped(old, evidence, policy, facts, render)
     try:
-        require_texts(new, facts.server_version)
+        require_texts(new, facts.server_version, facts.strange)
     except Unsupported as refusal:
         return _unusable(old, new, evidence, facts, refusal)
     if old is not None and context.former is not None:

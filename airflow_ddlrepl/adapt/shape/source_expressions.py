@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 
 from airflow_ddlrepl.ddl.sql.expression import Standing, table_state
-from airflow_ddlrepl.ddl.sql.expressions.allowed import Use, may_vary, why_not
+from airflow_ddlrepl.ddl.sql.expressions.allowed import Use, may_vary, why_no_key, why_not
 from airflow_ddlrepl.ddl.sql.expressions.kinds import parse_bound, parse_collation, parse_type
 from airflow_ddlrepl.ddl.sql.expressions.reader import Found
 from airflow_ddlrepl.ddl.sql.expressions.words import NotOneText
@@ -37,11 +37,11 @@ class Evaluable:
         return why_not(text, use, self.version, self.types, self._fields)
 
 
-def require_texts(table: Table, version: int) -> None:
+def require_texts(table: Table, version: int, strange: Collection[tuple[str, str]]) -> None:
     """Raise Unsupported where the target can't have the table whatever is left out of it.
 
     ADP-190: a text of its shape is not one type, collation or bound. ADP-191: its partition key calls what no target
-    runs for its source.
+    runs for its source. strange: functions (schema, name) of its partition key that are a stranger's at the target.
     """
     for kind, text, parse in _texts(table):
         try:
@@ -54,12 +54,14 @@ def require_texts(table: Table, version: int) -> None:
                 hint="change it at the source, or leave the table out of the channel",
             ) from None
     key = table.partition_key
-    if key and (why := Evaluable(table, version).why_not(key, Use.PARTITION_KEY)):
+    if key and (why := why_no_key(key, version, strange)):
         raise Unsupported(
             f"the partition key {key} {why}",
             code="ADP-191",
             table=table.name,
-            hint="partition it by columns or by functions that every server has, or leave it out of the channel",
+            hint="partition it by columns, by functions that every server has, or by functions that at the target"
+            " belong to the role of its location or a superuser (ALTER FUNCTION … OWNER TO …);"
+            " or leave it out of the channel",
         )
 
 

@@ -11,16 +11,19 @@ from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.flow.mapping.server_traits import target_facts
 from airflow_ddlrepl.flow.mapping.tables import seen_at
 from airflow_ddlrepl.flow.run.context import RunContext
+from airflow_ddlrepl.model.revision import Revision
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.table_state import TableState, TableStatus
 
 
 def left_at_source(
-    context: RunContext, target: str, table_states: Iterable[TableState]
+    context: RunContext, target: str, table_states: Iterable[TableState], latest: Mapping[int, Revision]
 ) -> Mapping[int, tuple[str, ...]]:
-    """Return, by table, what this target leaves out of its shape, each with the reason; nothing of most tables."""
+    """Return, by table, what this target leaves out of its shape, each with the reason; nothing of most tables.
+
+    latest: the newest revisions of the channel's tables.
+    """
     facts = target_facts(context, context.target(target).facts())
-    latest = context.repository.latest_revisions(context.channel.name)
     found: dict[int, tuple[str, ...]] = {}
     for state in table_states:
         table = latest[state.table_id].table if state.table_id in latest else None

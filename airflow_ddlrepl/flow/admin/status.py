@@ -263,7 +263,7 @@ def _target(
     latest = context.repository.latest_revisions(name)
     here = (context, target.name)
     lacks = (may_differ(*here), discarded_counts(*here), conflict_counts(*here))
-    without = left_at_source(*here, found.table_states.values())
+    without = left_at_source(*here, found.table_states.values(), latest)
     return {
         **_AWAY,
         "position": str(found.lsn),

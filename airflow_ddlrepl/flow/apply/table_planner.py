@@ -20,6 +20,7 @@ from airflow_ddlrepl.adapt.program.table_states import TableStates, types_elsewh
 from airflow_ddlrepl.adapt.target_facts import Refusal, Renderer, TargetFacts
 from airflow_ddlrepl.config.sections.table_mapping import refreshed_in
 from airflow_ddlrepl.config.sections.target_tables import target_table_in
+from airflow_ddlrepl.ddl.sql.expressions.allowed import user_functions
 from airflow_ddlrepl.ddl.sql.statement import NOTHING_KNOWN, Evidence, evidence, with_plain_arithmetic
 from airflow_ddlrepl.engines.target import ServerFacts
 from airflow_ddlrepl.errors import Unsupported
@@ -235,8 +236,9 @@ class _Planner:
         return {row.key.lsn: Refusal(row.reason, False) for row in rows if row.policy_name == POLICY}
 
     @cached_property
-    def _publishes_generated(self) -> bool:
-        return self.run.source.catalog.publishes_generated()
+    def _known(self) -> TargetFacts:
+        published = self.run.source.catalog.publishes_generated()
+        return replace(target_facts(self.run, self.present), publishes_generated=published)
 
     def _facts(
         self, before: TableState | None, new: Table | None, event: Event, table_states: Mapping[int, TableState]
@@ -251,12 +253,10 @@ class _Planner:
         )
         fresh = other if before is None and not has_gone else None
         able = self.run.target(self.target).capabilities
-        return TargetFacts(
-            self.present.type_system,
+        return replace(
+            self._known,
             name_before=before.name if before else None,
             name_after=name,
-            server_version=self.present.version,
-            extensions=self.present.extensions,
             existing=fresh.shape if fresh else None,
             occupant=other.shape if other and (before is not None or has_gone) else None,
             is_orphaned=other is not None and other.state is TableStatus.ORPHANED,
@@ -265,8 +265,7 @@ class _Planner:
             parent=parent.name if parent else None,
             has_parent=parent is not None or new is None or new.partition is None,
             parent_shape=parent.shape if parent else None,
-            publishes_generated=self._publishes_generated,
-            unlike=target_facts(self.run, self.present).unlike,
+            strange=self.present.strange(user_functions(new.partition_key if new else None)),
             is_pending=before is not None and before.state is TableStatus.PENDING,
             renames_columns=able.renames_columns,
             alters_types=able.alters_types,

@@ -19,6 +19,7 @@ from airflow_ddlrepl.config.condition.parser import condition as parse
 from airflow_ddlrepl.config.condition.parser import spelled
 from airflow_ddlrepl.config.condition.row_limit import RowLimit, row_limit
 from airflow_ddlrepl.config.sections.target_tables import CoerceErrorPolicy, coerce_error_policy
+from airflow_ddlrepl.ddl.sql.expressions.allowed import user_functions
 from airflow_ddlrepl.engines.differing import Differing
 from airflow_ddlrepl.engines.discarded_rows import DiscardedRow
 from airflow_ddlrepl.engines.target import ServerFacts
@@ -179,7 +180,7 @@ class ShapesAtTarget:
             has_parent=parent is not None or table.partition is None,
         )
         seen = seen_at(channel, self.into, table)
-        require_texts(seen, facts.server_version)
+        require_texts(seen, facts.server_version, self.facts.strange(user_functions(seen.partition_key)))
         notes: list[Note] = []
         held = target_shape(seen, facts=facts, note=notes.append)
         for why in (*become_text(seen, held, facts), *(f"{table.name}: {n.text}" for n in notes if n.is_told)):

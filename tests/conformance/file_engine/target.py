@@ -64,6 +64,9 @@ class FileFacts(ServerFacts):
     def look(self, names: Collection[TableName]) -> None:
         return None
 
+    def strange(self, functions: Collection[tuple[str, str]]) -> frozenset[tuple[str, str]]:
+        return frozenset()
+
     def objects(self, names: Collection[TableName]) -> list[TableObject]:
         return []
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cache
 from pathlib import Path
@@ -93,6 +93,34 @@ def why_not(
     except NotOneText as error:
         return f"is not one expression: it {error}"
     return next(_objections(found, use.value, version, types, fields), "")
+
+
+def why_no_key(text: str, version: int, strange: Collection[tuple[str, str]]) -> str:
+    """Return why a target must not have a partition key; empty: it may, or its server says what is missing.
+
+    strange: functions (schema, name) that are a stranger's at the target. Those of the location's role or of a
+    superuser have been made to be called.
+    """
+    try:
+        found = parse_key(text)
+    except NotOneText as error:
+        return f"is not one partition key: it {error}"
+    for schema, name in found.functions:
+        if (schema, name) in strange:
+            return f"calls {schema}.{name}, which belongs to another role at the target"
+    found = replace(found, functions=[one for one in found.functions if not one[0]])
+    rule = Use.PARTITION_KEY.value
+    types = {one for one in (*found.types, *found.literal_types) if one[0]}
+    return next(_objections(found, rule, version, types, found.fields), "")
+
+
+def user_functions(key: str | None) -> frozenset[tuple[str, str]]:
+    """Return the functions (schema, name) that a partition key calls, but for those of PostgreSQL."""
+    try:
+        found = parse_key(key) if key else None
+    except NotOneText:
+        return frozenset()
+    return frozenset(one for one in found.functions if one[0]) if found else frozenset()
 
 
 def may_vary(text: str, texts: Collection[str]) -> frozenset[str]:

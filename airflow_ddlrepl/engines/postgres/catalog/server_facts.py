@@ -29,6 +29,13 @@ _OID_SQL = """
 SELECT c.oid FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 WHERE n.nspname = %s AND c.relname = %s
 """
+_STRANGE_SQL = """
+SELECT DISTINCT w.schema, w.name FROM unnest(%s::text[], %s::text[]) AS w(schema, name)
+JOIN pg_catalog.pg_namespace n ON n.nspname = w.schema
+JOIN pg_catalog.pg_proc p ON p.pronamespace = n.oid AND p.proname = w.name
+JOIN pg_catalog.pg_roles o ON o.oid = p.proowner
+WHERE o.rolname <> current_user AND NOT o.rolsuper
+"""
 
 
 class ServerFacts:
@@ -91,6 +98,14 @@ class ServerFacts:
             "SELECT text FROM unnest(%s::text[]) text WHERE to_regtype(text) IS NOT NULL", [list(by_text)]
         )
         return frozenset(by_text[text] for (text,) in found)
+
+    def strange(self, functions: Collection[tuple[str, str]]) -> frozenset[tuple[str, str]]:
+        """Return those of these functions (schema, name) that are neither this role's nor a superuser's."""
+        if not functions:
+            return frozenset()
+        schemas, names = zip(*functions, strict=True)
+        found = self._connection.execute(_STRANGE_SQL, [list(schemas), list(names)]).fetchall()
+        return frozenset((schema, name) for schema, name in found)
 
     def is_there(self, name: TableName) -> bool:
         """Is there a table of that name now? The server is asked each time."""

@@ -14,6 +14,7 @@ import pyarrow as pa
 from airflow_ddlrepl.adapt.plan.plan import target_shape
 from airflow_ddlrepl.adapt.shape.source_expressions import require_texts
 from airflow_ddlrepl.adapt.target_facts import TargetFacts
+from airflow_ddlrepl.ddl.sql.expressions.allowed import user_functions
 from airflow_ddlrepl.engines.lcr_target import LcrTransaction, NewTables
 from airflow_ddlrepl.engines.source_catalog import RowSelection, SourceSnapshot
 from airflow_ddlrepl.errors import ApplyError
@@ -174,7 +175,7 @@ class GroupFilling:
             parent = self._made.get(shape.partition.of_name) or facts.table(shape.partition.of_name)
         has_parent = parent is not None and parent.is_partitioned
         about = TargetFacts(facts.type_system, None, name, facts.version, facts.extensions, has_parent=has_parent)
-        require_texts(shape, facts.version)
+        require_texts(shape, facts.version, facts.strange(user_functions(shape.partition_key)))
         return target_shape(shape, facts=about)
 
     def _load(self, way: Way) -> None:
