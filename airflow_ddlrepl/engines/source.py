@@ -121,6 +121,18 @@ class Membership(Protocol):
         """Return which of the application's statements the source refuses because of what the channel has set up."""
         ...
 
+    def changed_keys(self) -> list[str]:
+        """Return the keys of the channel file that say something else than the source has stored of the file."""
+        ...
+
+    def take_over_file(self) -> list[str] | None:
+        """Bring the source up to the channel file; return which tables join and leave. None: the role may not."""
+        ...
+
+    def unpublished(self) -> list[TableName]:
+        """Return the tables that the channel file names and that are not in the channel."""
+        ...
+
     def unpublished_reasons(self) -> dict[int, tuple[TableName, str]]:
         """Return the tables of the channel whose rows are not in the log, by id: name and why."""
         ...

@@ -26,6 +26,7 @@ from airflow_ddlrepl.flow.admin.suspended import give_up, retry
 from airflow_ddlrepl.flow.apply.advance import adapt, has_changes
 from airflow_ddlrepl.flow.apply.integrate import has_rows, integrate
 from airflow_ddlrepl.flow.capture.capture import capture, has_new_log
+from airflow_ddlrepl.flow.capture.file_changes import file_error
 from airflow_ddlrepl.flow.capture.left_out import lost_error
 from airflow_ddlrepl.flow.cutover.check import check as check_cut_over
 from airflow_ddlrepl.flow.cutover.cut_over import cut_over, reopen
@@ -113,6 +114,7 @@ __all__ = [
     "deactivate",
     "delete_error",
     "discarded_rows",
+    "file_error",
     "give_up",
     "has_isolated",
     "has_lcrs",

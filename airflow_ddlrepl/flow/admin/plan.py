@@ -13,6 +13,7 @@ from airflow_ddlrepl.adapt.program.suspend import suspended
 from airflow_ddlrepl.flow.apply.pending_log import UncapturedLog, pending_log
 from airflow_ddlrepl.flow.apply.transaction import plans
 from airflow_ddlrepl.flow.capture.drift_check import enrolled, find_drift, inspect_source
+from airflow_ddlrepl.flow.capture.file_changes import FileChange
 from airflow_ddlrepl.flow.capture.log_continuity import follow, require_source
 from airflow_ddlrepl.flow.capture.window import window_of
 from airflow_ddlrepl.flow.run.context import RunContext
@@ -83,7 +84,7 @@ def plan(run: RunContext) -> Planned:
     low = run.captured()
     follow(run)
     require_source(run, low)
-    inspection = inspect_source(run)
+    inspection = inspect_source(run, FileChange())
     end = run.source.stable_end()
     with tempfile.TemporaryDirectory(prefix="ddlrepl-plan-") as folder:
         window = replace(window_of(run, low, end, folder), parallelism=1)

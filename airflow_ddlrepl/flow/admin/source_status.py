@@ -4,15 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
+from airflow_ddlrepl.flow.capture.file_changes import HINT
 from airflow_ddlrepl.flow.capture.source_changes import last_record, problems
 from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.model.installation import Problem
 
 
 def source_status(run: RunContext) -> dict[str, Any]:
-    """Return problems of the source, each with what mends it, and the last gaps in the records of schema changes."""
-    found = [*problems(run, run.source.membership.installation()), *run.source.membership.refused_statements()]
-    return {"problems": [f"{one.what}; {one.fix}" for one in found], "gaps": list(last_record(run).gaps)}
+    """Return problems of the source, each with what mends it, and the last gaps in the records of schema changes.
+
+    unpublished: tables that the channel file names since activation, and whose rows are in no log yet.
+    """
+    members = run.source.membership
+    found = [*problems(run, members.installation()), *members.refused_statements(), *_file_problems(run)]
+    lost = members.unpublished() if members.changed_keys() else []
+    told = [f"{one.what}; {one.fix}" for one in found]
+    return {"problems": told, "gaps": list(last_record(run).gaps), "unpublished": list(map(str, lost))}
 
 
 def source_lines(status: dict[str, Any]) -> list[str]:
@@ -24,6 +31,17 @@ def source_lines(status: dict[str, Any]) -> list[str]:
 
 
 def unknown_to_source(run: RunContext) -> list[Problem]:
-    """Return the problems of a source that it can't tell by itself: only the repository knows how it was."""
+    """Return the problems of a source that it can't tell by itself: the repository and the channel file can."""
     now = run.source.membership.installation()
-    return [one for one in problems(run, now) if one not in now.problems]
+    return [*(one for one in problems(run, now) if one not in now.problems), *_file_problems(run)]
+
+
+def _file_problems(run: RunContext) -> list[Problem]:
+    """Return what of the channel file does nothing yet, as the source has another one, from its activation."""
+    members = run.source.membership
+    keys = members.changed_keys()
+    if not keys:
+        return []
+    lost = ", ".join(map(str, members.unpublished()))
+    what = f"the channel file has changed since activation, and does nothing yet: {', '.join(keys)}"
+    return [Problem(f"{what}{f'; rows of {lost} are in no log' if lost else ''}", HINT)]

@@ -23,6 +23,7 @@ from airflow_ddlrepl.flow.admin.may_differ import may_differ
 from airflow_ddlrepl.flow.admin.source_status import source_lines, source_status
 from airflow_ddlrepl.flow.admin.trail_status import trail_status
 from airflow_ddlrepl.flow.capture.left_out import not_in_the_log
+from airflow_ddlrepl.flow.mapping.misplaced import with_misplaced
 from airflow_ddlrepl.flow.rewind.route import horizon
 from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.streams.function_uses import function_uses
@@ -269,10 +270,16 @@ def _target(
         "position": str(found.lsn),
         "lag_bytes": context.positions.distance(found.lsn, end),
         "lag_seconds": lag(found.lsn),
-        "tables": [
-            *_tables(found, latest, lacks, without, aside),
-            *_not_there(context.channel, target, found, aside),
-        ],
+        "tables": with_misplaced(
+            context.channel,
+            target.name,
+            found.table_states,
+            latest,
+            [
+                *_tables(found, latest, lacks, without, aside),
+                *_not_there(context.channel, target, found, aside),
+            ],
+        ),
     }
 
 

@@ -27,6 +27,7 @@ from airflow_ddlrepl.flow.apply.replicat import code_of, wait
 from airflow_ddlrepl.flow.apply.suspension import suspend_for, suspends
 from airflow_ddlrepl.flow.apply.transaction import apply, raise_stop, reason
 from airflow_ddlrepl.flow.capture.recapture import reread_where_lost
+from airflow_ddlrepl.flow.mapping.misplaced import misplaced
 from airflow_ddlrepl.flow.refresh.requests import reload_unreadable
 from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.run.fencing import claim
@@ -59,7 +60,10 @@ def adapt(run: RunContext, until: Position | None = None) -> Adapted:
     for target in prepared_targets(run, until):
         with isolation.one(target.name):
             program = bring(run, target.name, _to_last_change, total, until)
+            latest = run.repository.latest_revisions(run.channel.name)
             for table_id, table_state in program.table_states.items():
+                if why := misplaced(run.channel, target.name, table_state, latest.get(table_id)):
+                    total.warnings.append(f"target {target.name}: {table_state.name}: {why}")
                 if table_state.state is TableStatus.PENDING:
                     refreshes[str(table_state.name)] = reason(program, table_id)
             raise_stop(run, target.name, program)

@@ -15,6 +15,7 @@ from airflow_ddlrepl.errors import SourceError
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.capture.drift_check import INSPECTED, explain, inspect_source
 from airflow_ddlrepl.flow.capture.dropped_tables import has_lost_all, require_a_table
+from airflow_ddlrepl.flow.capture.file_changes import FileChange, take_over_file
 from airflow_ddlrepl.flow.capture.left_out import left_out, require_captured_rows, warn_of_left_out
 from airflow_ddlrepl.flow.capture.log_continuity import follow, is_followed, require_source
 from airflow_ddlrepl.flow.capture.log_retention import hold
@@ -50,12 +51,13 @@ def capture(run: RunContext) -> Captured:
         run.trail.check(segment)
         low = tally.add(register(run, segment))
     _advance(run, low)
+    change = take_over_file(run)
     late = run.source.membership.publish_late()
     require_captured_rows(run)
     warn_of_waiting(run)
     warn_of_unnamed_sessions(run)
     reach("capture.published")
-    inspection = replace(inspect_source(run), late=frozenset(late))
+    inspection = replace(inspect_source(run, change), late=frozenset(late))
     found = look(run, late)
     inspection = with_due(inspection, found)
     end = leave_mark(run)
@@ -82,7 +84,8 @@ def capture(run: RunContext) -> Captured:
         result = replace(result, functions=uses_by(clients, counted), steps=tally.steps)
     gap = found.gaps[-1] if found.is_gap_due else ""
     lost = tuple(str(one.name) for one in missing if one.is_lost)
-    return replace(result, left_out={str(one.name): str(one) for one in missing}, gap=gap, lost=lost)
+    result = replace(result, left_out={str(one.name): str(one) for one in missing}, gap=gap, lost=lost)
+    return replace(result, joined_or_left=change.done, outdated=change.keys, unpublished=change.lost)
 
 
 def _advance(run: RunContext, low: Position) -> None:
@@ -108,7 +111,8 @@ def has_new_log(run: RunContext) -> bool:
     require_source(run, low)
     if run.source.membership.has_late() or has_lost_all(run):
         return True
-    inspection = inspect_source(run)
+    change = FileChange(keys=tuple(run.source.membership.changed_keys()))
+    inspection = inspect_source(run, change)
     end = run.source.stable_end()
     if run.source.has_changes(low, end) or has_news(run, inspection):
         return True

@@ -9,6 +9,7 @@ from functools import cached_property, partial
 from airflow_ddlrepl.capture.drift import Inspection, ambiguous_shapes, unexplained
 from airflow_ddlrepl.capture.enroll import Past, belongs, enroll, enroll_with_silent, valid_at
 from airflow_ddlrepl.capture.row_layouts import unexplained_layouts
+from airflow_ddlrepl.flow.capture.file_changes import FileChange
 from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.model.change import Event
 from airflow_ddlrepl.model.position import LogKey
@@ -19,9 +20,10 @@ from airflow_ddlrepl.trail.manifest import Segment
 INSPECTED = "inspected"
 
 
-def inspect_source(run: RunContext) -> Inspection:
+def inspect_source(run: RunContext, change: FileChange) -> Inspection:
     """Return every table of the channel, and those that could join it, as the catalog shows them now.
 
+    change: of the channel file since the source was brought up to it.
     A catalog that is as it was when all of it was explained is not read: it shows what is known.
     """
     known = run.repository.latest_revisions(run.channel.name)
@@ -32,7 +34,9 @@ def inspect_source(run: RunContext) -> Inspection:
     if catalog.tables is None:
         return Inspection(tuple(r.table for r in known.values() if r.table), catalog.seen)
     others = bystanders - known.keys()
-    ours = [t for t in catalog.tables if t.id not in others and belongs(t, known, run.joins)]
+    members = run.source.membership.members() if change.keys else set()
+    tables = [t for t in catalog.tables if t.id not in others and (t.id in known or change.admits(t, members))]
+    ours = [t for t in tables if belongs(t, known, run.joins)]
     return Inspection(tuple(ours), catalog.seen, catalog.locked, version=catalog.version)
 
 

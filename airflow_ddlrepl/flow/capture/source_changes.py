@@ -65,12 +65,12 @@ def problems(run: RunContext, now: Installation) -> list[Problem]:
 
 
 def require_triggers(run: RunContext) -> None:
-    """Raise SourceError SRC-130 where the file says `ddl: triggers`, and the triggers would not record everything."""
+    """Raise SourceError SRC-135 where the file says `ddl: triggers`, and the triggers would not record everything."""
     if run.channel.source.ddl is DdlCapture.TRIGGERS and (found := problems(run, run.source.membership.installation())):
         raise SourceError(
             "the channel requires event triggers, and they do not record everything: "
             + "; ".join(problem.what for problem in found),
-            code="SRC-130",
+            code="SRC-135",
             hint="`ddlrepl activate` as a superuser installs them again; the next run finds out what happened since."
             " Or set `ddl: auto` in the channel file, so that shapes are compared where records are missing",
         )

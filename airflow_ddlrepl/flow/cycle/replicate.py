@@ -5,6 +5,7 @@ from __future__ import annotations
 from airflow_ddlrepl.flow.apply.advance import adapt
 from airflow_ddlrepl.flow.apply.integrate import integrate
 from airflow_ddlrepl.flow.capture.capture import capture
+from airflow_ddlrepl.flow.capture.file_changes import require_file_taken_over
 from airflow_ddlrepl.flow.capture.left_out import require_in_stream
 from airflow_ddlrepl.flow.cycle.run_clients import StreamsCycle, run_clients
 from airflow_ddlrepl.flow.refresh.refresh import is_waiting, refresh
@@ -42,6 +43,8 @@ def replicate(run: RunContext, until: Until | None = None) -> Replicated | Strea
         integrated = integrate(run, high)
     with isolation.one():
         require_in_stream(captured)
+    with isolation.one():
+        require_file_taken_over(captured)
     isolation.end()
     if high is None and is_waiting(run):  # rows came that a target can't read
         return Replicated(captured, adapted, refreshed.and_then(refresh(run)), integrated.and_then(integrate(run)))

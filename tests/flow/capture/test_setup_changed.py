@@ -96,7 +96,7 @@ def test_off_and_on_again_between_two_cycles_is_told(make: Make) -> None:
 def test_a_channel_that_requires_triggers_stops_until_they_are_there(make: Make) -> None:
     replica = make(*TABLES, source={"ddl": "triggers"})
     replica.at_source("ALTER EVENT TRIGGER ddlrepl_sql_drop DISABLE", OTHER_VALUES)
-    with pytest.raises(DdlReplError, match=r"SRC-130.*ddlrepl_sql_drop is disabled"):
+    with pytest.raises(DdlReplError, match=r"SRC-135.*ddlrepl_sql_drop is disabled"):
         replica.replicate()
     replica.activate()
     found = replica.settle()

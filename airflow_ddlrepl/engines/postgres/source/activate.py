@@ -22,7 +22,7 @@ from airflow_ddlrepl.engines.postgres.connection.first_row import over
 from airflow_ddlrepl.engines.postgres.connection.quoting import qualified, quote
 from airflow_ddlrepl.engines.postgres.log import preconditions, retained_slot, slots
 from airflow_ddlrepl.engines.postgres.source import helper_schema, membership, session_triggers
-from airflow_ddlrepl.engines.postgres.source.scope_patterns import patterns_of
+from airflow_ddlrepl.engines.postgres.source.scope_patterns import stored
 from airflow_ddlrepl.engines.source import Activation
 from airflow_ddlrepl.errors import SourceError
 from airflow_ddlrepl.model.names import TableName
@@ -151,7 +151,7 @@ def _prepare(connection: Connection[Any], wanted: SourceSetup) -> list[str]:
         changes.append(f"publication {wanted.publication} carries stored generated columns")
     if _register(connection, wanted):
         changes.append(f"channel {wanted.channel}")
-    changes += _release_excluded(connection, wanted)
+    changes += release_excluded(connection, wanted)
     changes += _tend_tables(connection, wanted)
     return changes
 
@@ -176,14 +176,14 @@ def _register(connection: Connection[Any], wanted: SourceSetup) -> bool:
             wanted.channel,
             wanted.publication,
             wanted.slot,
-            json.dumps({**patterns_of(wanted.scope), "sessions": session_triggers.condition(wanted.sessions)}),
+            json.dumps(stored(wanted.scope, session_triggers.condition(wanted.sessions))),
             wanted.replica_identity.value,
         ],
     ).fetchone()
     return row is not None
 
 
-def _release_excluded(connection: Connection[Any], wanted: SourceSetup) -> list[str]:
+def release_excluded(connection: Connection[Any], wanted: SourceSetup) -> list[str]:
     """Remove tables that a changed channel file excludes from the publication; return what was done."""
     rows = connection.execute(
         "SELECT m.table_id::bigint, n.nspname, c.relname, EXISTS (SELECT FROM pg_publication_rel r"
@@ -218,7 +218,7 @@ def _tend_tables(connection: Connection[Any], wanted: SourceSetup) -> list[str]:
             _in_time(connection, wanted, name, table_id)
     others = ((i, name) for i, name in every if i not in members)
     joining = {i: name for i, name in others if decide(client, name, ChangeKind.NEW_TABLE).is_taken}
-    _remember_bystanders(connection, wanted, joining)
+    remember_bystanders(connection, wanted, joining)
     after = _members(connection, wanted)
     return [f"table {names.get(i, i)}: {state}" for i, state in after.items() if before.get(i) != state]
 
@@ -248,7 +248,7 @@ def _put_back(connection: Connection[Any], wanted: SourceSetup, table_id: int, f
 
     def put_back() -> None:
         if first:
-            connection.execute(first.encode())
+            connection.execute("SELECT ddlrepl.run_own(%s)", [first])
         connection.execute("SELECT ddlrepl.put_back(%s, %s::bigint::oid)", [wanted.channel, table_id])
 
     _in_time(connection, wanted, put_back, table_id)
@@ -300,7 +300,8 @@ def _locked(connection: Connection[Any], table_id: int | None) -> SourceError:
     )
 
 
-def _remember_bystanders(connection: Connection[Any], wanted: SourceSetup, tables: dict[int, TableName]) -> None:
+def remember_bystanders(connection: Connection[Any], wanted: SourceSetup, tables: dict[int, TableName]) -> None:
+    """Store tables that are not in the channel though a new one of that name would be: they are older."""
     connection.execute(
         "INSERT INTO ddlrepl.member (channel, table_id, schema_name, table_name, state)"
         " SELECT %s, i::oid, s, n, 'bystander' FROM unnest(%s::bigint[], %s::text[], %s::text[]) AS t(i, s, n)"

@@ -10,12 +10,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.config.sections.ignored_sessions import NO_SESSIONS, IgnoredSessions
-from airflow_ddlrepl.config.sections.policies import DdlCapture
+from airflow_ddlrepl.config.sections.policies import DdlCapture, ReplicaIdentity
 from airflow_ddlrepl.config.sections.scope import Scope
 from airflow_ddlrepl.engines.postgres.catalog.publication import published
 from airflow_ddlrepl.engines.postgres.connection.first_row import over
 from airflow_ddlrepl.engines.postgres.log import preconditions
-from airflow_ddlrepl.engines.postgres.source import helper_schema, membership, session_triggers
+from airflow_ddlrepl.engines.postgres.source import file_scope, helper_schema, membership, session_triggers
+from airflow_ddlrepl.engines.postgres.source.activate import SourceSetup
 from airflow_ddlrepl.engines.postgres.source.installation import installation, refused_statements
 from airflow_ddlrepl.engines.postgres.source.left_out import left_out
 from airflow_ddlrepl.engines.postgres.source.member_cause import CAUSE, Cause
@@ -45,6 +46,26 @@ class PostgresMembership:
     scope: Scope
     sessions: IgnoredSessions = NO_SESSIONS
     ddl: DdlCapture = DdlCapture.AUTO
+    replica_identity: ReplicaIdentity = ReplicaIdentity.FULL
+
+    def changed_keys(self) -> list[str]:
+        """Return the keys of the channel file that say something else than the source has stored of it."""
+        return file_scope.changed_keys(self.connection, self._wanted) if self._may_look() else []
+
+    def take_over_file(self) -> list[str] | None:
+        """Bring the source up to the channel file; return which tables join and leave. None: the role may not."""
+        if not file_scope.may_change(self.connection, self._wanted):
+            return None
+        return file_scope.take_over(self.connection, self._wanted)
+
+    def unpublished(self) -> list[TableName]:
+        """Return the tables that the channel file names and that are not in the channel."""
+        return sorted(file_scope.unpublished(self.connection, self._wanted).values()) if self._may_look() else []
+
+    @property
+    def _wanted(self) -> SourceSetup:
+        known = (self.channel, self.publication, "", self.scope, self.replica_identity, self.ddl)
+        return SourceSetup(*known, patience=0, sessions=self.sessions)
 
     def installation(self) -> Installation:
         """Return what the channel has set up, as `installation.installation` does."""

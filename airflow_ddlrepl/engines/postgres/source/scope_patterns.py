@@ -6,10 +6,23 @@ The event triggers decide by them inside the server.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
 from airflow_ddlrepl.config.base.name_pattern import TOKEN, split_name_pattern, split_table_pattern
 from airflow_ddlrepl.config.sections.scope import Scope
+
+PENDING = "pending"
+"""A key of what is stored while a change of the file is carried out: what is cut short is done again."""
+KEYS = {
+    "tables": "source.tables",
+    "exclude": "source.exclude",
+    "joining": "adapt_ddl.add_table_pattern, replay_ddl or MAP",
+    "whole": "restrict, transform, target_tables or conflicts",
+    "sessions": "capture.ignore_sessions",
+    "replica_identity": "source.replica_identity",
+}
+"""What is stored at the source, by the keys of the channel file that it comes from."""
 
 
 def patterns_of(scope: Scope) -> dict[str, Any]:
@@ -32,6 +45,20 @@ def patterns_of(scope: Scope) -> dict[str, Any]:
             for one in scope.whole
         ],
     }
+
+
+def stored(scope: Scope, sessions: str | None) -> dict[str, Any]:
+    """Return what ddlrepl.channel stores of a channel file in its column `scope`.
+
+    sessions: the SQL condition for sessions that are ignored.
+    """
+    return {**patterns_of(scope), "sessions": sessions}
+
+
+def differing_keys(known: Mapping[str, Any], wanted: Mapping[str, Any]) -> list[str]:
+    """Return the keys of the channel file that say something else than what is stored of it at the source."""
+    found = [KEYS.get(name, name) for name in wanted if known.get(name) != wanted[name]]
+    return found or ([KEYS["tables"]] if PENDING in known else [])
 
 
 def regex(pattern: str) -> str:

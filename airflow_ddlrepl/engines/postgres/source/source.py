@@ -15,6 +15,7 @@ from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.config.sections.ignored_sessions import NO_SESSIONS, IgnoredSessions
 from airflow_ddlrepl.config.sections.policies import DdlCapture, ReplicaIdentity
 from airflow_ddlrepl.config.sections.scope import Scope
+from airflow_ddlrepl.engines.postgres.catalog.writers import writers
 from airflow_ddlrepl.engines.postgres.connection.connect import describe, identity, running, session
 from airflow_ddlrepl.engines.postgres.connection.errors import errors
 from airflow_ddlrepl.engines.postgres.connection.first_row import over
@@ -41,7 +42,6 @@ from airflow_ddlrepl.engines.postgres.source.exported_snapshot import (
 from airflow_ddlrepl.engines.postgres.source.members import PostgresMembership
 from airflow_ddlrepl.engines.postgres.source.messages import send, send_alone
 from airflow_ddlrepl.engines.postgres.source.privileges import dangers, missing_rights
-from airflow_ddlrepl.engines.postgres.source.writers import writers
 from airflow_ddlrepl.engines.postgres.sync_capture.sync_capture import PostgresSyncCaptures
 from airflow_ddlrepl.engines.source import Activation, LogWindow, Writer
 from airflow_ddlrepl.engines.source_catalog import RowSelection
@@ -134,7 +134,7 @@ class PostgresSource(_OneConnection):
     @property
     def membership(self) -> PostgresMembership:
         """Return the membership: which tables are in the publication."""
-        known = (self.channel, self.publication, self.scope, self.sessions, self.ddl)
+        known = (self.channel, self.publication, self.scope, self.sessions, self.ddl, self.replica_identity)
         return PostgresMembership(self.connection, *known)
 
     @property
