@@ -9,7 +9,7 @@ from typing import Any, get_args
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from airflow_ddlrepl.config.base.environment import expand, problems
+from airflow_ddlrepl.config.base.environment import expand, problems, without_values
 from airflow_ddlrepl.config.base.suggestion import nearest
 from airflow_ddlrepl.config.file.parameter_files import with_parameter_files
 from airflow_ddlrepl.config.file.yaml_document import Document, NotYaml, Place, parse
@@ -79,7 +79,7 @@ def read_channel(text: str, name: str = "channel", folder: Path | None = None) -
             _problem(detail, document) for detail in _causes(error.errors(include_url=False, include_input=False))
         ]
     if found or channel is None:
-        raise _refused(found, name)
+        raise _refused([(line, without_values(message, text)) for line, message in found], name)
     return channel
 
 

@@ -217,13 +217,16 @@ def _json_lines(text: str, path: Path) -> Iterator[str]:
 
 
 def _beside(including: Path, name: str, place: Place) -> Path:
-    """Return the file that is included: under the folder of the file that includes it, or of that name in it."""
+    """Return the file that is included: under the folder of the file that includes it, or of that name in it.
+
+    A link that leads out of the folder is no file of it.
+    """
     folder = including.parent
     plain = name.strip("'\"").replace("\\", "/")
     wanted = (folder / plain).resolve()
     if not Path(plain).is_absolute() and wanted.is_relative_to(folder.resolve()) and wanted.is_file():
         return folder / plain
     found = folder / Path(plain).name
-    if not found.is_file():
+    if not (found.is_file() and found.resolve().is_relative_to(folder.resolve())):
         raise Problem(place, f"{Path(plain).name} is not beside {including.name}: put it there")
     return found

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator
 from enum import StrEnum
+from functools import lru_cache
 from typing import NamedTuple
 
 from airflow_ddlrepl.frontends.streams.vocabulary import SQL, SQLPLUS
 
 _TOKEN = re.compile(
-    r"""(?P<comment>--[^\n]*|/\*.*?\*/|//[^\n]*|^[ \t]*\#[^\n]*)
-    |(?P<text>[nN]?[qQ]'\[.*?\]'|[nN]?[qQ]'\{.*?\}'|[nN]?[qQ]'\(.*?\)'|[nN]?[qQ]'<.*?>'
-    |[nN]?[qQ]'!.*?!'|[nN]?[qQ]'\|.*?\|'|[nN]?[qQ]'~.*?~'|[nN]?[qQ]'\^.*?\^'|[nN]?[qQ]'\#.*?\#'|[nN]?[qQ]'".*?"'|[nN]?'(?:[^']|'')*')
+    r"""(?P<comment>--[^\n]*|//[^\n]*|^[ \t]*\#[^\n]*)
+    |(?P<text>[nN]?'(?:[^']|'')*')
     |(?P<quoted>"[^"\n]*")|(?P<word>[A-Za-z][\w$\#]*)|(?P<run>^[ \t]*/[ \t]*$)|(?P<space>\s+)
     |(?P<open>'|"|/\*)|(?P<sign>=>|:=|\|\||<<|>>|.)""",
     re.VERBOSE | re.DOTALL | re.MULTILINE,
 )
+_LONG = re.compile(r"/\*|[nN]?[qQ]'([\[{(<!|~^#\"])")
+_CLOSING = {"[": "]'", "{": "}'", "(": ")'", "<": ">'"}
+"""What begins a comment or a text whose end has to be looked for, and what ends such a text."""
 _WORD = re.compile(r"@@?|[A-Za-z][\w$#]*|<<|/|\S")
 _EMPTY = re.compile(r"\n[ \t]*(?=\n)")
 _HYPHEN = re.compile(r"-(?=[ \t]*$)", re.MULTILINE)
@@ -84,22 +88,50 @@ def units(script: str) -> Iterator[Unit]:
 
 def tokens(text: str, at: int = 0) -> Iterator[Token]:
     """Yield the tokens of a text from a character on, without comments."""
-    for found in _TOKEN.finditer(text, at):
-        kind = found.lastgroup or ""
-        if kind not in ("comment", "space"):
-            yield Token(kind, found[0], found.start())
+    return (token for token in _every(text, at) if token.kind not in ("comment", "space"))
+
+
+def _every(text: str, at: int) -> Iterator[Token]:
+    """Yield the tokens of a text from a character on, with comments and blanks.
+
+    Where the end of a long text is looked for in vain, it is not looked for again.
+    """
+    missing: set[str] = set()
+    while at < len(text):
+        end = _end_of_long(text, at, missing)
+        if end is not None:
+            token = Token("comment" if text[at] == "/" else "text", text[at:end], at)
+        else:
+            found = _TOKEN.match(text, at)
+            assert found is not None  # any character is a sign
+            token = Token(found.lastgroup or "", found[0], at)
+        yield token
+        at += len(token.text)
+
+
+def _end_of_long(text: str, at: int, missing: set[str]) -> int | None:
+    """Return where a comment or a text in q'…' ends; None: none begins here, or it is not closed."""
+    found = _LONG.match(text, at)
+    if found is None:
+        return None
+    closing = "*/" if found[1] is None else _CLOSING.get(found[1], f"{found[1]}'")
+    end = -1 if closing in missing else text.find(closing, found.end())
+    if end < 0:
+        missing.add(closing)
+        return None
+    return end + len(closing)
 
 
 def _blank(script: str, at: int) -> int:
     """Return where the next unit begins: behind blanks, comments, lines that run a block, and signs alone."""
-    for found in _TOKEN.finditer(script, at):
-        if found.lastgroup not in ("comment", "space", "run") and found[0] not in (";", "/"):
-            return found.start()
+    for token in _every(script, at):
+        if token.kind not in ("comment", "space", "run") and token.text not in (";", "/"):
+            return token.at
     return len(script)
 
 
 def _block(script: str, at: int) -> Unit:
-    depth, before = 0, ""
+    depth, before, last = 0, "", ""
     for token in tokens(script, at):
         word = token.upper
         if token.kind == "run" and depth == 0:
@@ -111,16 +143,10 @@ def _block(script: str, at: int) -> Unit:
             depth += 1
         elif word == "END":
             depth -= 1
-        elif word == ";" and depth == 0 and _is_ended(script, at, token.at):
+        elif word == ";" and depth == 0 and "END" in (last, before):  # declarations end otherwise
             return Unit(UnitKind.BLOCK, script[at : token.at + 1], at)
-        before = word
+        last, before = before, word
     return Unit(UnitKind.BLOCK, script[at:], at, "its BEGIN has no END;")
-
-
-def _is_ended(script: str, at: int, end: int) -> bool:
-    """Return whether the words before a semicolon are END and perhaps a name: declarations end otherwise."""
-    words = [token.upper or token.kind for token in tokens(script[at:end])][-2:]
-    return "END" in words
 
 
 def _where(script: str, at: int) -> str:
@@ -130,10 +156,12 @@ def _where(script: str, at: int) -> str:
 def _executed(script: str, at: int) -> Unit:
     """Return a call behind EXEC: a line, with those that follow a hyphen or an open parenthesis, as a block."""
     end = _continued(script, at)
-    while end < len(script) and script[at:end].count("(") > script[at:end].count(")"):
+    depth = script.count("(", at, end) - script.count(")", at, end)
+    while end < len(script) and depth > 0:
         following = _line_end(script, end + 1)
         if following == end:
             break
+        depth += script.count("(", end, following) - script.count(")", end, following)
         end = following
     return Unit(UnitKind.BLOCK, _HYPHEN.sub(" ", script[at:end]), at)
 
@@ -142,41 +170,51 @@ def _stored(script: str, at: int) -> Unit:
     """Return a statement that stores a program, up to a line with a slash alone, or a type, which may end before."""
     found = _STORED.match(script, at)
     is_type = found is not None and found[1].upper() == "TYPE"
-    depth = 0
+    depth, behind = 0, at
     for token in tokens(script, at):
         depth += (token.text == "(") - (token.text == ")")
-        if token.kind == "run" or (is_type and depth == 0 and _begins_unit(script, token)):
+        if token.kind == "run" or (is_type and depth == 0 and _begins_unit(script, token, behind)):
             return Unit(UnitKind.STORED, script[at : token.at], at)
         if is_type and depth == 0 and token.text == ";":
             return Unit(UnitKind.STORED, script[at : token.at + 1], at)
+        behind = token.at + len(token.text)
     return Unit(UnitKind.STORED, script[at:], at)
 
 
 def _statement(script: str, at: int) -> Unit:
     """Return a statement of SQL: up to its semicolon, a line with a slash alone, or an empty line."""
-    empty = _EMPTY.search(script, at)
-    end = empty.start() if empty else len(script)
+    empty = _empty_lines(script)
+    place = bisect_left(empty, at)
+    end = empty[place] if place < len(empty) else len(script)
+    behind = at
     for token in tokens(script, at):
-        if token.at >= end or (token.at > at and _begins_unit(script, token)):
+        if token.at >= end or (token.at > at and _begins_unit(script, token, behind)):
             return Unit(UnitKind.SQL, script[at : min(end, token.at)], at)
         if token.text == ";" or token.kind == "run":
             return Unit(UnitKind.SQL, script[at : token.at + 1], at)
+        behind = token.at + len(token.text)
     return Unit(UnitKind.SQL, script[at:end], at)
 
 
-def _begins_unit(script: str, token: Token) -> bool:
-    """Return whether a token is the first of its line, and begins a block or a call."""
-    return (
-        token.upper in ("BEGIN", "DECLARE", "EXEC")
-        and not script[script.rfind("\n", 0, token.at) + 1 : token.at].strip()
-    )
+@lru_cache(1)
+def _empty_lines(script: str) -> list[int]:
+    """Return where the line ends are that an empty line follows."""
+    return [found.start() for found in _EMPTY.finditer(script)]
+
+
+def _begins_unit(script: str, token: Token, behind: int) -> bool:
+    """Return whether a token is the first of its line, and begins a block or a call. behind: the token before it."""
+    if token.upper not in ("BEGIN", "DECLARE", "EXEC"):
+        return False
+    _, line, blank = script[behind : token.at].rpartition("\n")
+    return bool(line) and not blank.strip()
 
 
 def _continued(script: str, at: int) -> int:
     """Return where a line ends that may go on behind a hyphen."""
     end = _line_end(script, at)
     while script[at:end].rstrip().endswith("-") and end < len(script):
-        end = _line_end(script, end + 1)
+        at, end = end, _line_end(script, end + 1)
     return end
 
 
