@@ -104,7 +104,8 @@ def test_news_are_rows_and_ddl_of_the_channel_only(source: PostgresSource) -> No
     assert news("SELECT pg_logical_emit_message(true, 'ddlrepl.heartbeat', '')", "UPDATE t SET v = 'y'")
     assert news("TRUNCATE t")
     assert news("ALTER TABLE t ADD w int")
-    assert news("SELECT pg_logical_emit_message(true, 'mine', 'hello')")
+    assert not news("SELECT pg_logical_emit_message(true, 'mine', 'hello')"), "no client takes it"
+    assert news("SELECT pg_logical_emit_message(true, 'ddlrepl', 'hello')")
 
 
 @both

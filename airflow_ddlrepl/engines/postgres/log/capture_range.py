@@ -28,6 +28,7 @@ from airflow_ddlrepl.engines.postgres.connection.first_row import first_row, ove
 from airflow_ddlrepl.engines.postgres.connection.quoting import literal, quote
 from airflow_ddlrepl.engines.postgres.connection.settings import set_all
 from airflow_ddlrepl.engines.postgres.log import preconditions, slots
+from airflow_ddlrepl.engines.postgres.log.oversized import TEXTS, Oversized, oversized
 from airflow_ddlrepl.engines.postgres.log.replication_protocol import stream
 from airflow_ddlrepl.engines.postgres.log.timeline import TIMELINE, changed
 from airflow_ddlrepl.engines.postgres.pgoutput.binary_types import binary_safe, wire_types
@@ -46,6 +47,7 @@ from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.queues.ruled_writer import ClientRules, RuledWriter
 from airflow_ddlrepl.queues.transactions import TransactionFacts
 from airflow_ddlrepl.trail.manifest import Part
+from airflow_ddlrepl.trail.segments import TRANSACTIONS
 from airflow_ddlrepl.trail.store import Trail
 from airflow_ddlrepl.trail.writer import PartWriter, undone_on_failure
 
@@ -79,6 +81,7 @@ class RangeTask:
     types: (oid, built-in oid) of enums and domains that may come in binary format: `wire_types`.
     no_truncate: a TRUNCATE makes no change, only a note. ignored: sessions whose changes are left out.
     extract: which DDL statements are captured; None: all. rules: of a capture process of Streams; None: there is none.
+    oversized: the range is a transaction that the server can't send; None: it is not.
     """
 
     dsn: str = field(repr=False)
@@ -102,6 +105,7 @@ class RangeTask:
     ignored: IgnoredSessions = NO_SESSIONS
     extract: ExtractParameters | None = None
     rules: ClientRules | None = None
+    oversized: Oversized | None = None
 
 
 def ranges(low: Position, high: Position, parallel: int, minimum_bytes: int) -> list[tuple[Position, Position]]:
@@ -136,6 +140,8 @@ def capture_range(task: RangeTask) -> Part:
     """
     if task.high <= task.low:
         return Part(task.index, task.low, task.high)
+    if task.oversized is not None:
+        return _left_out(task, task.oversized)
     ignored = IgnoredTransactions(task.ignored)
     while True:
         writer = _writer(task)
@@ -146,6 +152,18 @@ def capture_range(task: RangeTask) -> Part:
             return part
         writer.discard()
         ignored = IgnoredTransactions(task.ignored, ignored.late)
+
+
+def _left_out(task: RangeTask, part: Oversized) -> Part:
+    """Write of a transaction that can't be read which tables wait for a load because of it."""
+    writer = PartWriter(Trail(task.trail_url, task.channel), task.epoch, task.window_low, task.index, task.token)
+    with undone_on_failure(writer):
+        for event in part.events():
+            writer.event(event)
+        place = [[int(part.low)], [part.xid], [part.committed], [""], [0]]
+        arrays = [pa.array(one, of.type) for one, of in zip(place, TRANSACTIONS, strict=True)]
+        writer.transactions(pa.RecordBatch.from_arrays(arrays, schema=TRANSACTIONS))
+        return writer.finish(task.low, task.high, 0)
 
 
 Writer = PartWriter | RuledWriter
@@ -240,7 +258,10 @@ def _messages(cursor: Any, task: RangeTask, encoding: str) -> Iterator[pa.Array]
     """Yield the messages of the range, batch by batch; from the slot itself, or from a copy of it."""
     if task.reader is Reader.PROTOCOL:
         known = _RAW_LOG if encoding == RAW else settings.LOG
-        yield from stream(task.dsn, task.slot, task.low, task.high, _options(task), known, task.timeline)
+        try:
+            yield from stream(task.dsn, task.slot, task.low, task.high, options_of(task), known, task.timeline)
+        except SourceError as error:
+            raise oversized(error.message, task.low) if TEXTS.search(error.message) else error from None
         return
     if task.count == 1 and not task.is_behind:
         try:
@@ -266,7 +287,7 @@ def _peek(cursor: Any, slot: str, task: RangeTask) -> Iterator[pa.Array]:
     cursor.execute(
         f"select {without_large('data')} from pg_catalog.pg_logical_slot_peek_binary_changes("
         f"{literal(slot)}, {literal(str(task.high))}::pg_lsn, null, "
-        + ", ".join(literal(word) for option in _options(task) for word in option)
+        + ", ".join(literal(word) for option in options_of(task) for word in option)
         + ")"
     )
     for batch in cursor.fetch_record_batch():
@@ -274,7 +295,7 @@ def _peek(cursor: Any, slot: str, task: RangeTask) -> Iterator[pa.Array]:
             yield batch.column(0)
 
 
-def _options(task: RangeTask) -> list[tuple[str, str]]:
+def options_of(task: RangeTask) -> list[tuple[str, str]]:
     """Return pgoutput's options."""
     options = [("proto_version", "1"), ("publication_names", quote(task.publication)), ("messages", "true")]
     return [*options, ("binary", "true")] if task.wire_format == "binary" else options
@@ -304,6 +325,8 @@ def _source_error(error: BaseException, task: RangeTask) -> SourceError:
     It has the codes that the preconditions have for it.
     """
     text, state = " ".join(str(error).split()), _state(error)
+    if TEXTS.search(text):
+        return oversized(text, task.low)
     if state == GONE:
         if re.search(r'publication ".*" does not exist', text):
             return preconditions.publication_missing(task.publication, task.low)

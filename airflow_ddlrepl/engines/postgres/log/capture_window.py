@@ -6,17 +6,21 @@ The window is split into ranges, each decoded by a task, side by side where that
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+from airflow_ddlrepl.engines.postgres.connection.settings import LOG
 from airflow_ddlrepl.engines.postgres.log.capture_range import (
     NeedsText,
     RangeTask,
     Reader,
     binary_safe,
     capture_range,
+    options_of,
     ranges,
     wire_types,
 )
+from airflow_ddlrepl.engines.postgres.log.oversized import LogToSearch, Oversized, OversizedChange, around, find
 from airflow_ddlrepl.engines.source import LogWindow
 from airflow_ddlrepl.errors import RuleError
 from airflow_ddlrepl.ports.work import Runner
@@ -26,6 +30,8 @@ from airflow_ddlrepl.trail.manifest import Part
 log = logging.getLogger("ddlrepl")
 
 RANGE_BYTES = 16 << 20
+MOST_LEFT_OUT = 20
+"""Transactions of one window that are left out because the server can't send them; with more the run fails."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +69,43 @@ def capture_window(by: LogReader, window: LogWindow, runner: Runner) -> list[Par
 
 
 def _captured(by: LogReader, window: LogWindow, runner: Runner, *, is_binary: bool) -> list[Part]:
+    """Decode a window; where the server can't send a change, again around the transaction that has it."""
+    left_out: list[Oversized] = []
+    while True:
+        tasks = list(_tasks(by, window, left_out, is_binary=is_binary))
+        try:
+            if by.reader is Reader.PROTOCOL:  # a slot has one reader at a time
+                return [part for task in tasks for part in runner.map(capture_range, [task], "capture")]
+            return runner.map(capture_range, tasks, "capture", size=window.high - window.low)
+        except OversizedChange as error:
+            if window.rules is not None or len(left_out) >= MOST_LEFT_OUT:
+                raise
+            left_out.append(_found(by, window, tasks, error))
+
+
+def _found(by: LogReader, window: LogWindow, tasks: Sequence[RangeTask], error: OversizedChange) -> Oversized:
+    """Return what the server can't send, and warn of it. Raises the error where that can't be found."""
+    readable = [task for task in tasks if task.oversized is None]
+    tables = {table.id: table.name for table in window.tables if not table.is_partitioned}
+    for task in readable:
+        options = tuple(options_of(task))
+        place = (by.dsn, by.slot, task.low, task.high, options, LOG, by.publication, window.timeline, tables)
+        if (part := find(LogToSearch(*place))) is not None:
+            names = ", ".join(str(name) for _, name in part.tables)
+            told = "%s (its own place is %s). The transaction is left out; what it may have written is loaded again: %s"
+            log.warning(told, part.why, part.at, names)
+            return part
+    raise error
+
+
+def _tasks(by: LogReader, window: LogWindow, left_out: Sequence[Oversized], *, is_binary: bool) -> Iterator[RangeTask]:
     parallel = 1 if by.reader is Reader.PROTOCOL else window.parallelism
-    cuts = ranges(window.low, window.high, parallel, RANGE_BYTES)
-    tasks = [
-        RangeTask(
+    read = [
+        r for low, high in around(window.low, window.high, left_out) for r in ranges(low, high, parallel, RANGE_BYTES)
+    ]
+    cuts = sorted([*((low, high, None) for low, high in read), *((one.low, one.high, one) for one in left_out)])
+    for index, (low, high, part) in enumerate(cuts):
+        yield RangeTask(
             dsn=by.dsn,
             slot=by.slot,
             is_behind=window.is_retained,
@@ -88,7 +127,5 @@ def _captured(by: LogReader, window: LogWindow, runner: Runner, *, is_binary: bo
             ignored=window.ignored,
             extract=window.extract,
             rules=window.rules,
+            oversized=part,
         )
-        for index, (low, high) in enumerate(cuts)
-    ]
-    return runner.map(capture_range, tasks, "capture", size=window.high - window.low)

@@ -42,7 +42,20 @@ def stream(
     settings: Mapping[str, str],
     timeline: int = 0,
 ) -> Iterator[pa.Array]:
-    """Yield the messages of the transactions that commit in [low, high), maybe some more, batch by batch.
+    """Yield what `messages` yields, batch by batch."""
+    yield from _batches(messages(dsn, slot, low, high, options, settings, timeline))
+
+
+def messages(
+    dsn: str,
+    slot: str,
+    low: Position,
+    high: Position,
+    options: Sequence[tuple[str, str]],
+    settings: Mapping[str, str],
+    timeline: int = 0,
+) -> Iterator[bytes]:
+    """Yield the messages of the transactions that commit in [low, high), maybe some more.
 
     timeline: that the run began with; 0: any. Raises SourceError SRC-117 for another one, SRC-149 when the server
     refuses, or sends nothing for a minute before `high`.
@@ -57,7 +70,10 @@ def stream(
                 raise refused(message.decode(errors="replace"), low)
         listed = ", ".join(f"{name} {literal(value)}" for name, value in options)
         _start(link, f"START_REPLICATION SLOT {quote(slot)} LOGICAL {low} ({listed})", low)
-        yield from _batches(_payloads(link, high), high)
+        for payload in _payloads(link, high):
+            if payload[:1] == b"B" and struct.unpack_from(">Q", payload, 1)[0] >= high:
+                break
+            yield payload
         link.put_copy_end()
         link.flush()
 
@@ -143,12 +159,10 @@ def _replicating(dsn: str) -> str:
     return " ".join(f"{name}='{value}'" for name, value in escaped.items())
 
 
-def _batches(payloads: Iterator[bytes], high: Position) -> Iterator[pa.Array]:
+def _batches(payloads: Iterator[bytes]) -> Iterator[pa.Array]:
     pending: list[bytes] = []
     size = 0
     for payload in payloads:
-        if payload[:1] == b"B" and struct.unpack_from(">Q", payload, 1)[0] >= high:
-            break
         pending.append(payload)
         size += len(payload)
         if size >= BATCH_BYTES:
@@ -174,7 +188,8 @@ def _payloads(link: Any, high: Position) -> Iterator[bytes]:
                 return
             heard, reached = (now, position) if position > reached else (heard, reached)
         elif size < 0:
-            raise refused(link.error_message.decode(errors="replace"), high)
+            ended = link.get_result()  # says why
+            raise refused((link.error_message or (ended and ended.error_message) or b"").decode(errors="replace"), high)
         else:
             _wait(link, high, heard)
         if now - replied > REPLY_SECONDS or not size:

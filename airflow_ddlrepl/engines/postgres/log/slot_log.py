@@ -85,6 +85,8 @@ class SlotLog:
                 ).fetchone()
         except (errors().ObjectInUse, errors().CharacterNotInRepertoire):  # a change with bytes that are no UTF-8
             return True
+        except (errors().ProgramLimitExceeded, errors().InternalError_, errors().OutOfMemory):
+            return True  # there is a change that the server can't send
         return row is not None
 
     def wait_for_standbys(self, high: Position) -> None:
