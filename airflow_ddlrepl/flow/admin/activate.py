@@ -85,10 +85,10 @@ def activate(
         return Activated(run.captured(), contradicted=contradicted, reread=reread, changes_since=changes_since)
     run.targets.require_own_databases()
     run.targets.raise_failed()
+    position, tables = _activated(run, trail, accept)  # from now on the log has what it can have of computed columns
     for target in run.targets.answering():
         for what in told_traits(run, target.name):
             log.warning("target %s: %s: what it computes may differ from the source's values", target.name, what)
-    position, tables = _activated(run, trail, accept)
     for danger in run.source.dangers():
         log.warning("%s; %s", danger.what, danger.fix)
     hold(run)
