@@ -159,7 +159,8 @@ def snapshot_at_position(
                 require_timeline(connection, timeline)
             with exported_position(dsn, patience) as (position, name):
                 open_snapshot(connection, name)
-                names = _readable_names(connection, table_ids)
+                found = readable(connection, table_ids)
+                names = found.names
             try:
                 tables = _unchanged(connection, dsn, names)
             except errors().LockNotAvailable:
@@ -173,16 +174,9 @@ def snapshot_at_position(
         assert row is not None
         seen = snapshot(connection)
         with closing(HeldTables(dsn)) as held:
-            yield position, ExportedSnapshot(dsn, str(row[0]), seen, tuple(tables), _sizes(connection, tables), held)
+            sizes = _sizes(connection, tables)
+            yield position, ExportedSnapshot(dsn, str(row[0]), seen, tuple(tables), sizes, held, found.refused)
         connection.rollback()
-
-
-def _readable_names(connection: Connection[Any], table_ids: Sequence[int]) -> Mapping[int, TableName]:
-    """Return the tables' names. Raises UnreadableTable SRC-105 for the first one that this role may not read."""
-    found = readable(connection, table_ids)
-    for error in found.refused.values():
-        raise error
-    return found.names
 
 
 def _unchanged(connection: Connection[Any], dsn: str, names: Mapping[int, TableName]) -> list[Table] | None:

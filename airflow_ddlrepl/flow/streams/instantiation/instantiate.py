@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from airflow_ddlrepl.engines.lcr_target import LcrSession, LcrTransaction
-from airflow_ddlrepl.errors import ApplyError, ConfigError
+from airflow_ddlrepl.engines.source_catalog import SourceSnapshot
+from airflow_ddlrepl.errors import ApplyError, ConfigError, UnreadableTable
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.run.results import Printable
@@ -125,7 +126,10 @@ class Instantiation:
         return Known(names(self._client), names(SOURCE_TABLES + self._client))
 
     def run(self, session: LcrSession, groups: Iterable[Group]) -> None:
-        """Load groups of tables, each in a transaction of its own."""
+        """Load groups of tables, each in a transaction of its own.
+
+        Raises UnreadableTable when all others are loaded: one that can't be read does not stop them.
+        """
         groups, clients = list(groups), self._process.clients
         for client in clients.of_kind(ClientKind.SYNC_CAPTURE):  # what comes behind the snapshot is captured
             capture = self._run.source.sync_captures.of(clients.rules(client))
@@ -134,11 +138,20 @@ class Instantiation:
         timeline = self._run.timeline
         with self._run.source.snapshot_at_position(ids, timeline) as (position, snapshot):
             rows = Rows(position, snapshot, self._process.clients.values)
+            refused = list[UnreadableTable]()
             for group in groups:
                 self._run.check_lock()
-                filled = session.run(partial(self._load, group, rows))
+                try:
+                    _require_readable(group, snapshot)
+                    filled = session.run(partial(self._load, group, rows))
+                except UnreadableTable as error:
+                    log.warning("%s is not loaded: %s: %s", error.table, error.code, error.message)
+                    refused.append(error)
+                    continue
                 reach("instantiate.committed")
                 self._note(filled, rows)
+        for why in refused:
+            raise why
 
     def _load(self, group: Group, rows: Rows, transaction: LcrTransaction) -> Filled:
         filled = GroupFilling(group, rows, transaction).run()
@@ -235,3 +248,10 @@ class Instantiation:
             seconds,
             self._outside,
         )
+
+
+def _require_readable(group: Group, snapshot: SourceSnapshot) -> None:
+    """Raise UnreadableTable for a table of the group that can't be read."""
+    for way in group.ways:
+        if way.table.id in snapshot.refused:
+            raise snapshot.refused[way.table.id]

@@ -13,6 +13,7 @@ import psycopg
 import pytest
 
 from airflow_ddlrepl import flow
+from airflow_ddlrepl.errors import UnreadableTable
 from tests.flow.streams.apply_process.test_instantiate import RULES, TABLES, begun, cycle, loaded
 from tests.postgres.apply_lcrs.applying import ask
 from tests.support.crashing import die
@@ -90,3 +91,24 @@ def test_a_large_table_comes_in_pieces(databases: Any, tmp_path: Path) -> None:
     assert loaded(channel).rows["hr.u"] == 199301
     query = "SELECT count(*), sum(id), sum(k) FROM hr.u"
     assert ask(databases.target, query) == ask(databases.source, query)
+
+
+def test_a_table_that_can_not_be_read_stops_no_other(databases: Any, tmp_path: Path) -> None:
+    damaged = (
+        "CREATE TABLE hr.a (id int PRIMARY KEY, v text); ALTER TABLE hr.a ALTER v SET STORAGE EXTERNAL",
+        "CREATE TABLE hr.spare (v text)",
+        "INSERT INTO hr.a VALUES (1, repeat('x', 10000))",
+    )
+    channel = begun(tmp_path, databases, RULES, at_source=(*TABLES, *BOTH_TABLES, *damaged))
+    toast = "(SELECT reltoastrelid FROM pg_class WHERE oid = 'hr.{}'::regclass)"
+    ((own,),) = ask(databases.source, f"SELECT relfilenode::bigint FROM pg_class WHERE oid = {toast.format('a')}")
+    ((other,),) = ask(databases.source, f"SELECT relfilenode::bigint FROM pg_class WHERE oid = {toast.format('spare')}")
+    files = f"SET allow_system_table_mods = on; UPDATE pg_class SET relfilenode = {{}} WHERE oid = {toast.format('a')}"
+    channel.at_source(files.format(other))
+    with pytest.raises(UnreadableTable, match="SRC-170") as caught:
+        loaded(channel)
+    assert caught.value.table == "hr.a"
+    require_equal(databases, "hr.t", "hr.u")
+    channel.at_source(files.format(own))
+    assert {name for name in loaded(channel).rows if name == "hr.a"} == {"hr.a"}
+    require_equal(databases, "hr.a", "hr.t", "hr.u")
