@@ -14,6 +14,7 @@ from airflow_ddlrepl import __version__, java
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.config.sections.location import redact, resolve
 from airflow_ddlrepl.errors import DdlReplError
+from airflow_ddlrepl.model.installation import LogHolder
 from airflow_ddlrepl.spark.session.installation import inspect_installation
 
 PYTHON = ((3, 11), (3, 13))
@@ -146,6 +147,7 @@ def _target(dsn: str) -> Iterator[tuple[bool, str, str]]:
 def _preparation(channel: Channel) -> Iterator[Finding]:
     """Check the targets of an active channel: one may have been added since, or have lost the channel's state."""
     from airflow_ddlrepl.flow.admin.source_status import unknown_to_source
+    from airflow_ddlrepl.flow.admin.trail_status import holders, trail_problems
     from airflow_ddlrepl.flow.mapping.server_traits import told_traits
     from airflow_ddlrepl.flow.run.context import RunContext
     from airflow_ddlrepl.flow.targets.readiness import Readiness, readiness, what_is_missing
@@ -159,12 +161,19 @@ def _preparation(channel: Channel) -> Iterator[Finding]:
             yield Finding(True, f"channel {channel.name}", f"cut over since {found[1]}, at {found[0]}: no run writes")
         if run.is_active():
             yield from (Finding(False, "source", one.what, one.fix) for one in unknown_to_source(run))
+            yield from (Finding(False, "trail", one.what, one.fix) for one in trail_problems(run))
+            yield from (_log_holder(one) for one in holders(run))
         for target in run.targets.answering() if run.is_active() else ():
             if missing := what_is_missing(run, target.name):
                 is_coming = readiness(run, target.name) in (Readiness.NEW, Readiness.OUTDATED)
                 yield Finding(is_coming, f"target {target.name}", missing)
             for what in told_traits(run, target.name):
                 yield Finding(True, f"target {target.name}", f"{what}: computed values may differ (docs/postgresql.md)")
+
+
+def _log_holder(one: LogHolder) -> Finding:
+    what = one.problem or f"slot {one.name} retains {one.bytes} bytes of the log ({one.state})"
+    return Finding(not one.problem, "source", what, one.fix)
 
 
 def _install(package: str) -> str:

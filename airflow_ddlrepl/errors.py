@@ -171,6 +171,10 @@ class DiskFull(DdlReplError):
     is_local = True
 
 
+class LimitReached(DdlReplError):
+    """More trail, or more of the source's log, has gathered than the channel file allows (LIM-…)."""
+
+
 class TrailError(DdlReplError):
     """A trail file is missing, truncated or foreign (TRL-…)."""
 

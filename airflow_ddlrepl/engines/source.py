@@ -14,7 +14,7 @@ from airflow_ddlrepl.engines.sequences import Sequences
 from airflow_ddlrepl.engines.source_catalog import RowSelection, SourceCatalog, SourceSnapshot
 from airflow_ddlrepl.engines.sync_capture import SyncCaptures
 from airflow_ddlrepl.errors import Unsupported
-from airflow_ddlrepl.model.installation import Installation, Problem
+from airflow_ddlrepl.model.installation import Installation, LogHolder, Problem
 from airflow_ddlrepl.model.lineage import Lineage, Mark, SourceMark
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Position
@@ -197,6 +197,10 @@ class Membership(Protocol):
 
 class RetainedLog(Protocol):
     """The retained log is log that a source retains although it is captured, so that it can be read again."""
+
+    def holders(self) -> list[LogHolder]:
+        """Return what retains log for the channel, the one that captures read first, also where it is missing."""
+        ...
 
     def hold(self, since: Position) -> None:
         """Retain what commits from a position on; the source may forget what is older."""

@@ -52,3 +52,19 @@ class Installation:
     versions: Mapping[str, str] = field(default_factory=dict)
     problems: tuple[Problem, ...] = ()
     feed: Feed | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LogHolder:
+    """A log holder is what makes a source retain its log for the channel: on PostgreSQL a replication slot.
+
+    bytes: of log that it retains. state: the server's word for it. left: bytes until the server removes log that it
+    needs; None: it does not. problem, fix: what is wrong with it; empty: nothing.
+    """
+
+    name: str
+    bytes: int | None = None
+    state: str = ""
+    left: int | None = None
+    problem: str = ""
+    fix: str = ""

@@ -239,6 +239,7 @@ def test_a_channel_is_enrolled_by_hand(tmp_path: Path) -> None:
     assert not dag.timetable.can_be_scheduled
     assert {name: dag.params[name] for name in dag.params} == {
         "enrollment": "keep", "start_moment": "now", "refresh": True, "trail": "keep",
+        "accept": "nothing",
     }  # fmt: skip
     assert dag.params.get_param("enrollment").schema["enum"] == ["keep", "regenerate", "only"]
     told = {"params": dict(dag.params)}
@@ -246,9 +247,15 @@ def test_a_channel_is_enrolled_by_hand(tmp_path: Path) -> None:
     assert task.arguments() == ["--enrollment=keep", "--start-moment=now"]
     other = build_channel_dags(write_channel(tmp_path))["ddlrepl__shop__enroll"].tasks[0]
     other.render_template_fields(
-        {"params": {"enrollment": "only", "start_moment": "0/1A", "refresh": False, "trail": "new"}}
+        {
+            "params": {
+                **{"enrollment": "only", "start_moment": "0/1A", "refresh": False, "trail": "new"},
+                "accept": "source",
+            }
+        }
     )
-    assert other.arguments() == ["--enrollment=only", "--start-moment=0/1A", "--trail=new", "--no-refresh"]
+    arguments = ["--enrollment=only", "--start-moment=0/1A", "--trail=new", "--accept=source", "--no-refresh"]
+    assert other.arguments() == arguments
     other.refresh = "perhaps"
     with pytest.raises(ConfigError, match="CFG-135: refresh is 'perhaps'"):
         other.arguments()

@@ -216,7 +216,7 @@ def test_json_is_the_only_thing_on_standard_output(run: Run, stages: FakeFlow, f
 
 def test_arguments_reach_the_flow(run: Run, stages: FakeFlow, file: Path) -> None:
     assert (
-        "activate () {'load': False, 'enrollment': 'keep', 'start': 'now', 'trail': 'keep'}"
+        "activate () {'load': False, 'enrollment': 'keep', 'start': 'now', 'trail': 'keep', 'accept': 'nothing'}"
         in run("activate", file, "--no-refresh").err
     )
     assert "'start': Position('0/1A')" in run("activate", file, "--start-moment", "0/1A").err

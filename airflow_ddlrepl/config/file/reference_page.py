@@ -90,6 +90,7 @@ def markdown() -> str:
         "Streams",
         "ApplyTarget",
         "Retention",
+        "Limits",
         "RewindHorizon",
         "HoldLog",
     ]
@@ -129,6 +130,7 @@ TITLES = {
     "Streams": "`streams`",
     "ApplyTarget": "`targets` of `streams`, each",
     "Retention": "`retention`",
+    "Limits": "`limits`",
     "RewindHorizon": "`rewind_horizon`",
     "HoldLog": "`hold_log`",
 }

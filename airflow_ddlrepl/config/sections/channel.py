@@ -34,7 +34,7 @@ from airflow_ddlrepl.config.sections.policies import (
     Defaults,
     NewTargets,
 )
-from airflow_ddlrepl.config.sections.retention import HoldLog, Retention, RewindHorizon
+from airflow_ddlrepl.config.sections.retention import HoldLog, Limits, Retention, RewindHorizon
 from airflow_ddlrepl.config.sections.run_settings import Capture, Lock, Spark
 from airflow_ddlrepl.config.sections.streams import Streams
 from airflow_ddlrepl.config.sections.table_mapping import (
@@ -101,6 +101,7 @@ class Channel(Section):
     spark: Spark = Spark()
     lock: Lock = Lock()
     retention: Retention = Retention()
+    limits: Limits = Limits()
     rewind_horizon: RewindHorizon | None = Field(None, description="default: no rewind is possible")
     replays: tuple[Target, ...] = Field((), description="databases that only `ddlrepl rewind` writes to")
     replay_ddl: tuple[ReplayEntry, ...] = Field(
@@ -170,8 +171,7 @@ class Channel(Section):
         Its schema: the target's `schemas` come before integrate_schema. Its name: as table_properties say. At a target
         with a Replicat MAP says both; a table that no MAP lists is not there, and has its own name here.
         """
-        replicat = self.target(target).replicat
-        if replicat is not None:
+        if (replicat := self.target(target).replicat) is not None:
             return target_of(name, replicat) or name
         schema = self.target(target).schemas.get(name.schema)
         if schema is None:
@@ -183,8 +183,8 @@ class Channel(Section):
     @property
     def has_properties(self) -> bool:
         """Return whether the file renames, filters or transforms anything at a target."""
-        mapped = self.source.extract or any(place.replicat for place in self.targets_and_replays)
-        return bool(mapped or any(getattr(self, key) for key in PROPERTIES))
+        mapped = (self.source.extract, *(place.replicat for place in self.targets_and_replays))
+        return any((*mapped, *(getattr(self, key) for key in PROPERTIES)))
 
     def columns_at(self, target: str, table: TableName) -> tuple[ColumnProperty, ...]:
         """Return the column_properties of a table, by its name at the source, at a target or replay."""

@@ -2,16 +2,49 @@
 
 from __future__ import annotations
 
+from typing import Any, Literal
+
 from pydantic import Field, model_validator
 
 from airflow_ddlrepl.config.base.section import Bytes, Seconds, Section
 
+WEEK = 7 * 24 * 3600
+
 
 class Retention(Section):
-    """This section sets how long the trail retains files that every target has applied."""
+    """This section sets how long the trail retains files that no target and no rewind needs any more.
 
-    age: Seconds | None = Field(None, ge=0, description="seconds, or 7d; default: files are never deleted")
+    Without it they are removed after a week. `age: null` retains them for ever.
+    """
+
+    age: Seconds | None = Field(WEEK, ge=0, description="seconds, or 7d; default: 7d; with `size` alone: no limit")
     size: Bytes | None = Field(None, ge=0, description="bytes, or 100GB; default: no limit")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _size_alone_is_all(cls, data: Any) -> Any:
+        if isinstance(data, dict) and data.get("size") is not None and "age" not in data:
+            return {**data, "age": None}
+        return data
+
+
+AtLimit = Literal["fail", "warn", "stop_capture"]
+
+
+class Limits(Section):
+    """This section sets how much trail and how much of the source's log may gather, for example while a target is down.
+
+    Runs and `ddlrepl status` warn before a limit is reached. At the limit a run does all its work and fails by name.
+    """
+
+    trail_bytes: Bytes | None = Field(None, ge=1, description="bytes of rows in the trail, or 500GB; default: no limit")
+    retained_log_bytes: Bytes | None = Field(
+        None, ge=1, description="bytes of its log that the source retains for the slot, or 50GB; default: no limit"
+    )
+    warn_percent: int = Field(80, ge=1, le=100, description="share of a limit from which on runs and status warn")
+    at_limit: AtLimit = Field(
+        "fail", description="the run fails at its end; or only warns; or no capture begins while the trail is full"
+    )
 
 
 class HoldLog(Section):

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from airflow_ddlrepl.flow.admin.trail_status import held_lines, held_log
 from airflow_ddlrepl.flow.capture.file_changes import HINT
 from airflow_ddlrepl.flow.capture.source_changes import last_record, problems
+from airflow_ddlrepl.flow.capture.source_marks import REFUSALS, standing
 from airflow_ddlrepl.flow.run.context import RunContext
+from airflow_ddlrepl.flow.run.limits import reached
 from airflow_ddlrepl.model.installation import Problem
 
 
@@ -19,7 +22,19 @@ def source_status(run: RunContext) -> dict[str, Any]:
     found = [*problems(run, members.installation()), *members.refused_statements(), *_file_problems(run)]
     lost = members.unpublished() if members.changed_keys() else []
     told = [f"{one.what}; {one.fix}" for one in found]
-    return {"problems": told, "gaps": list(last_record(run).gaps), "unpublished": list(map(str, lost))}
+    return {
+        "problems": told + _put_back(run),
+        "gaps": list(last_record(run).gaps),
+        "unpublished": list(map(str, lost)),
+        "held": held_log(run),
+        "limits": [str(one) for one in reached(run)],
+    }
+
+
+def _put_back(run: RunContext) -> list[str]:
+    """Return the error of a source or repository that was put back to an older copy, as a list of at most one."""
+    refusal = REFUSALS.get(standing(run)) if run.is_active() else None
+    return [f"{refusal.code}: {refusal.what}; {refusal.hint}"] if refusal else []
 
 
 def source_lines(status: dict[str, Any]) -> list[str]:
@@ -27,13 +42,15 @@ def source_lines(status: dict[str, Any]) -> list[str]:
     return [
         *(f"source: {problem}" for problem in status.get("problems", ())),
         *(f"source, gap {gap}" for gap in status.get("gaps", ())),
+        *held_lines(status.get("held", ()), status.get("limits", ())),
     ]
 
 
 def unknown_to_source(run: RunContext) -> list[Problem]:
     """Return the problems of a source that it can't tell by itself: the repository and the channel file can."""
     now = run.source.membership.installation()
-    return [*(one for one in problems(run, now) if one not in now.problems), *_file_problems(run)]
+    known = [one for one in problems(run, now) if one not in now.problems]
+    return [*known, *_file_problems(run), *(Problem(*what.split("; ", 1)) for what in _put_back(run))]
 
 
 def _file_problems(run: RunContext) -> list[Problem]:

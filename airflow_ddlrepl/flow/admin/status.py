@@ -38,6 +38,7 @@ from airflow_ddlrepl.streams.rules.function_use import FunctionUse
 
 T = TypeVar("T")
 LEFT_OUT = "left out"
+RETAINED = "      {segments} more are retained, {bytes} bytes, since {since}"
 LOADED_WHOLE = "loaded whole"  # by every cycle, or every so often: nothing of it is in the log
 _AWAY: dict[str, Any] = {
     "position": None,
@@ -113,7 +114,7 @@ class Status:
             *source_lines(self.setup),
             f"trail: {trail['segments']} segments that are needed, {trail['bytes']} bytes"
             + (f", from {trail['from']} ({trail['since']}) on" if trail["segments"] else ""),
-            *(["      {segments} more are retained, {bytes} bytes".format(**more)] if more["segments"] else []),
+            *([RETAINED.format(**more)] if more["segments"] else []),
             *(f"trail damaged: {why}" for why in trail["damaged"]),
         ]
         if self.cut_over:

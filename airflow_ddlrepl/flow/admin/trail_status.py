@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from airflow_ddlrepl.flow.run.context import RunContext
+from airflow_ddlrepl.model.installation import LogHolder, Problem
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.table_state import TableStatus
 from airflow_ddlrepl.repository.rows import SegmentRow
 from airflow_ddlrepl.trail.loads import Load
+
+_RESTORE = "restore the files; `ddlrepl activate --start-moment oldest` reads them again where the source holds its log"
+_REMOVE = "remove the files where nobody has put them there on purpose"
+_WAIT = "nothing: they go when `retention` removes them; until then a changed manifest of theirs is not found out"
 
 
 def trail_status(
@@ -23,10 +29,55 @@ def trail_status(
     retained = [row for row in segments if row.high <= since]
     return {
         **_extent([row for row in segments if row.high > since]),
-        "retained": {"segments": len(retained), "bytes": sum(row.bytes for row in retained)},
+        "retained": {
+            "segments": len(retained),
+            "bytes": sum(row.bytes for row in retained),
+            "since": retained[0].created.isoformat(timespec="seconds") if retained else None,
+            "for_seconds": context.channel.retention.age,
+        },
         "horizon": str(back.snapshot.high) if back else None,
         "horizon_since": back.created.isoformat(timespec="seconds") if back else None,
     }
+
+
+def held_log(context: RunContext) -> list[dict[str, Any]]:
+    """Return what makes the source retain log for the channel, as the status shows it."""
+    return [asdict(one) for one in holders(context)]
+
+
+def holders(context: RunContext) -> list[LogHolder]:
+    """Return what makes the source retain log for an active channel; nothing where none is captured from there."""
+    streams = context.channel.streams
+    return context.source.retained_log.holders() if streams is None or streams.captures else []
+
+
+def trail_problems(context: RunContext) -> list[Problem]:
+    """Return which segments the trail lacks, which it has too many, and which have no digest in the repository."""
+    rows = context.live_segments()
+    known, there = {row.low for row in rows}, set(context.trail.starts(context.epoch))
+    missing, added = sorted(known - there), sorted(there - known - {context.captured()})
+    found = (
+        [Problem(f"{len(missing)} segments are missing, the first from {missing[0]} on", _RESTORE)] if missing else []
+    )
+    if added:
+        found.append(
+            Problem(f"{len(added)} segments were added, the first from {added[0]} on: no run reads them", _REMOVE)
+        )
+    if plain := [row for row in rows if row.digest is None]:
+        found.append(Problem(f"{len(plain)} segments have no digest, as an earlier version left them", _WAIT))
+    return found
+
+
+def held_lines(holders: Iterable[dict[str, Any]], limits: Iterable[str]) -> list[str]:
+    """Return how the status prints what retains log at the source, and the limits that come near."""
+    return [*map(_held_line, holders), *(f"limit: {one}" for one in limits)]
+
+
+def _held_line(one: dict[str, Any]) -> str:
+    if one["problem"]:
+        return f"{one['problem']}: {one['fix']}"
+    left = "" if one["left"] is None else f", {one['left']} bytes until it is lost"
+    return f"slot {one['name']} retains {one['bytes']} bytes of the source's log ({one['state']}{left})"
 
 
 def _needed_from(context: RunContext, targets: Iterable[dict[str, Any]], back: Load | None) -> Position:

@@ -12,6 +12,7 @@ from airflow_ddlrepl.flow.apply.suspension import suspended_error
 from airflow_ddlrepl.flow.apply.transaction import raise_stop
 from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.run.isolation import FailureIsolation
+from airflow_ddlrepl.flow.run.limits import require_within
 from airflow_ddlrepl.flow.run.results import Integrated
 from airflow_ddlrepl.flow.run.stage import stage
 from airflow_ddlrepl.flow.sequences.replicate import bring_all, has_sequence_changes
@@ -45,6 +46,8 @@ def integrate(run: RunContext, until: Position | None = None) -> Integrated:
         renew(run)
         if retained.keys() == {target.name for target in run.channel.targets}:
             expired = expire(run, min(retained.values()))
+    with isolation.one():
+        require_within(run)
     isolation.end()
     seconds = round(time.monotonic() - started, 2)
     left, conflicts, warnings = dict(total.discarded), dict(total.conflicts), tuple(dict.fromkeys(total.warnings))

@@ -24,6 +24,7 @@ from airflow_ddlrepl.flow.capture.source_changes import has_news, look, record_i
 from airflow_ddlrepl.flow.capture.source_marks import leave_mark, require_own
 from airflow_ddlrepl.flow.capture.window import Window, capture_window, register
 from airflow_ddlrepl.flow.run.context import RunContext, log
+from airflow_ddlrepl.flow.run.limits import require_room
 from airflow_ddlrepl.flow.run.results import Captured
 from airflow_ddlrepl.flow.run.stage import stage
 from airflow_ddlrepl.flow.streams.clients import StreamsClients
@@ -42,6 +43,7 @@ def capture(run: RunContext) -> Captured:
     started = time.monotonic()
     low = first = run.captured()
     follow(run)
+    require_room(run)
     require_source(run, low)
     require_triggers(run)
     tally = _Tally()

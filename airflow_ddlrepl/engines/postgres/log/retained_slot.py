@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.engines.postgres.connection.errors import errors
-from airflow_ddlrepl.engines.postgres.log import slots
+from airflow_ddlrepl.engines.postgres.log import slot_health, slots
 from airflow_ddlrepl.errors import SourceError
+from airflow_ddlrepl.model.installation import LogHolder
 from airflow_ddlrepl.model.position import Position
 
 if TYPE_CHECKING:
@@ -97,6 +98,12 @@ class PostgresRetainedLog:
 
     connection: Connection[Any]
     slot: str
+
+    def holders(self) -> list[LogHolder]:
+        """Return the channel's slot, also where it is missing, and its second one where there is one."""
+        found = slot_health.find(self.connection, self.slot, held_name(self.slot))
+        first = found.pop(self.slot) if self.slot in found else slot_health.missing(self.slot)
+        return [first, *found.values()]
 
     def hold(self, since: Position) -> None:
         """Retain what commits from a position on. Raises SourceError SRC-111 or SRC-118 when the server can't."""

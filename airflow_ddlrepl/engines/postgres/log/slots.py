@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 ACTIVE_SECONDS = 10.0
 FAILOVER_VERSION = 170000
+REMOVED = "its log has been removed"
 
 _STATE_SQL = """
 SELECT s.plugin::text, s.database::text, s.confirmed_flush_lsn::text, s.wal_status,
@@ -70,7 +71,7 @@ def find(ask: Ask, name: str) -> Slot | None:
     if row is None:
         return None
     plugin, database, confirmed, wal_status, is_here, reason = row
-    invalid = reason or ("its log has been removed" if wal_status == "lost" else "")
+    invalid = reason or (REMOVED if wal_status == "lost" else "")
     return Slot(plugin or "", database, Position.parse(confirmed or "0/0"), invalid, bool(is_here))
 
 
@@ -176,8 +177,18 @@ def lost(name: str, reason: str, at: Position | None = None) -> SourceError:
         code="SRC-103",
         at=at,
         hint=f"SELECT pg_drop_replication_slot({literal(name).strip()}); then `ddlrepl activate`:"
-        " what was missed comes by a refresh. A larger max_slot_wal_keep_size prevents it",
+        f" what was missed comes by a refresh. {prevention(reason)}",
     )
+
+
+def prevention(reason: str) -> str:
+    """Return what prevents that a slot is lost for this reason, which is the server's word."""
+    known = {
+        "idle_timeout": "Run cycles more often than idle_replication_slot_timeout, or set that to 0",
+        "rows_removed": "A primary keeps what a slot needs; do not capture from a standby's copy of it",
+        "wal_level_insufficient": "Keep wal_level at logical",
+    }
+    return known.get(reason, "A larger max_slot_wal_keep_size prevents it")
 
 
 def drop(connection: Connection[Any], name: str) -> None:
