@@ -11,6 +11,7 @@ from airflow_ddlrepl.channel_dags.approval import approval
 from airflow_ddlrepl.channel_dags.dag import TABLES, channel_dag, params, text
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.operators.compare import CompareOperator, RepairOperator
+from airflow_ddlrepl.operators.messages.markdown import code
 
 REPAIR = "shows what differs and asks; without it the run fails when anything does"
 
@@ -42,7 +43,7 @@ def compare_dag(channel: Channel, file: Path, **defaults: Any) -> DAG:
 
 
 def _about(channel: Channel, file: Path) -> str:
-    return f"""Compares the tables of channel **{channel.name}** (`{file.name}`) at source and targets, columns and
+    return f"""Compares the tables of channel **{channel.name}** ({code(file.name)}) at source and targets, columns and
 rows, as `ddlrepl compare` does. What is written meanwhile, or not replicated yet, counts as a difference.
 
 Without `repair` the run fails when anything differs (`CMP-101`). With `repair` the task `approve` shows what differs

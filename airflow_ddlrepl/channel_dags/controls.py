@@ -11,6 +11,7 @@ from airflow_ddlrepl.channel_dags.approval import approval
 from airflow_ddlrepl.channel_dags.dag import channel_dag, params
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.operators.controls import ExplainControlsOperator, RemoveControlsOperator
+from airflow_ddlrepl.operators.messages.markdown import code
 
 CONTROL = "its number, as `ddlrepl controls` prints it; empty: all controls that hold"
 
@@ -37,7 +38,7 @@ def controls_dag(channel: Channel, file: Path, **defaults: Any) -> DAG:
 
 
 def _about_controls(channel: Channel, file: Path) -> str:
-    return f"""Controls of channel **{channel.name}** (`{file.name}`): a policy `FAIL_INTEG_JOB` stops a target
+    return f"""Controls of channel **{channel.name}** ({code(file.name)}): a policy `FAIL_INTEG_JOB` stops a target
 before a schema change until a person has looked at it.
 
 `explain` shows which controls hold and why, and fails when none does; `approve` waits for a person (rejected after a

@@ -11,6 +11,7 @@ from airflow_ddlrepl.channel_dags.approval import approval
 from airflow_ddlrepl.channel_dags.dag import channel_dag, params, text
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.operators.cutover import CheckCutOverOperator, CutOverOperator
+from airflow_ddlrepl.operators.messages.markdown import code
 
 ACCEPT = "codes of what may be missing all the same, as the task check prints them, one per line: CUT-123"
 COMPARE = "compares all tables before the approval, and once more after the last cycle"
@@ -38,7 +39,7 @@ def cutover_dag(channel: Channel, file: Path, **defaults: Any) -> DAG:
 
 
 def _about(channel: Channel, file: Path) -> str:
-    return f"""Switches applications over to the targets of channel **{channel.name}** (`{file.name}`), as
+    return f"""Switches applications over to the targets of channel **{channel.name}** ({code(file.name)}), as
 `ddlrepl cutover --do` does. The task `check` fails with `CUT-102` when something is missing for it. `approve` waits for
 a person (rejected after a day): stop the applications before you approve. `cut_over` runs the last cycle, makes sure
 that nobody writes at the source, and stops the channel: later runs fail with `CUT-101`, until

@@ -11,6 +11,7 @@ from airflow_ddlrepl.channel_dags.dag import channel_dag, params
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.config.sections.policies import Accepted, Enrollment, TrailChoice
 from airflow_ddlrepl.operators.enroll import EnrollOperator
+from airflow_ddlrepl.operators.messages.markdown import code
 
 START = "now; oldest, as far back as the source holds its log; a moment with its offset, or a position of the log"
 
@@ -44,7 +45,7 @@ def enroll_dag(channel: Channel, file: Path, **defaults: Any) -> DAG:
 
 
 def _about_enrolling(channel: Channel, file: Path) -> str:
-    return f"""Activates channel **{channel.name}** (`{file.name}`): prepares the source (publication, slot, event
+    return f"""Activates channel **{channel.name}** ({code(file.name)}): prepares the source (publication, slot, event
 triggers), enrolls its tables and loads those that exist. Run again, it changes only what its params request:
 `enrollment` regenerate inspects every table and lists what the log does not contain, `only` does this and nothing else;
 `start_moment` in the past captures once more from the log that the source holds (`hold_log`); `trail` new begins

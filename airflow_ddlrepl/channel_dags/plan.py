@@ -11,7 +11,7 @@ from airflow.sdk import DAG, Param
 from airflow_ddlrepl.channel_dags.approval import approval
 from airflow_ddlrepl.channel_dags.dag import channel_dag
 from airflow_ddlrepl.config.sections.channel import Channel
-from airflow_ddlrepl.operators.messages.markdown import dag_id
+from airflow_ddlrepl.operators.messages.markdown import code, dag_id
 from airflow_ddlrepl.operators.plan import PlanOperator
 
 ASK = "shows the plan and asks a person; after an approval a run of the replicate DAG starts"
@@ -35,9 +35,9 @@ def plan_dag(channel: Channel, file: Path, **defaults: Any) -> DAG:
 
 
 def _about(channel: Channel, file: Path) -> str:
-    return f"""What the next cycle of channel **{channel.name}** (`{file.name}`) would do to the targets' tables: the
-exact SQL, its hazards, the rows that a refresh would move, as `ddlrepl plan` prints it. Nothing is changed. The log of
-`plan` has it.
+    return f"""What the next cycle of channel **{channel.name}** ({code(file.name)}) would do to the targets' tables:
+the exact SQL, its hazards, the rows that a refresh would move, as `ddlrepl plan` prints it. Nothing is changed. The log
+of `plan` has it.
 
 With `ask` the task `approve` shows the plan and waits for a person (rejected after a day); approved, `replicate` starts
 a run of `ddlrepl__{channel.name}__replicate`, which also takes what has been committed since.

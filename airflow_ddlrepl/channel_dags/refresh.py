@@ -9,6 +9,7 @@ from airflow.sdk import DAG, CronTriggerTimetable
 
 from airflow_ddlrepl.channel_dags.dag import channel_dag, params, text
 from airflow_ddlrepl.config.sections.channel import Channel
+from airflow_ddlrepl.operators.messages.markdown import code
 from airflow_ddlrepl.operators.refresh import IsolatedRefreshOperator, RefreshOperator
 
 TABLES = "schema.table, one per line; *.* for all; empty: those that wait for a refresh"
@@ -47,7 +48,7 @@ def isolated_refresh_dag(channel: Channel, file: Path, **defaults: Any) -> DAG:
 
 
 def _about(channel: Channel, file: Path) -> str:
-    return f"""Loads tables of channel **{channel.name}** (`{file.name}`) again, as `ddlrepl refresh` does: those that
-are named, with the options of this run; or those that wait for a refresh, with `refresh_options` of the channel file.
-Rows and schema changes that come meanwhile are merged by the next run of `ddlrepl__{channel.name}__replicate`.
+    return f"""Loads tables of channel **{channel.name}** ({code(file.name)}) again, as `ddlrepl refresh` does: those
+that are named, with the options of this run; or those that wait for a refresh, with `refresh_options` of the channel
+file. Rows and schema changes that come meanwhile are merged by the next run of `ddlrepl__{channel.name}__replicate`.
 """

@@ -10,6 +10,7 @@ from airflow.sdk import DAG
 from airflow_ddlrepl.channel_dags.dag import channel_dag, shown
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.operators.backfill import ReplayOperator
+from airflow_ddlrepl.operators.messages.markdown import code
 from airflow_ddlrepl.timetables import BackfillTimetable
 
 # "scheduled" is there because Airflow wants it of every DAG with a schedule; the timetable never schedules a run.
@@ -35,9 +36,9 @@ def replay_dag(channel: Channel, file: Path, **defaults: Any) -> DAG:
 
 def _about_replays(channel: Channel, file: Path) -> str:
     first = channel.replays[0]
-    return f"""Replays channel **{channel.name}** (`{file.name}`), in backfills only.
+    return f"""Replays channel **{channel.name}** ({code(file.name)}), in backfills only.
 
-A backfill brings **{first.name}** (`{shown(first.location)}`; or the replay that its conf names as `into`) from the
+A backfill brings **{first.name}** ({code(shown(first.location))}; or the replay that its conf names as `into`) from the
 start of each interval to its end. Targets and their positions are not changed. One run at a time keeps the intervals in
 order.
 """

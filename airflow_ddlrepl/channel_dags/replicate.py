@@ -16,7 +16,7 @@ from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.operators.adapt_ddl import AdaptDDLOperator
 from airflow_ddlrepl.operators.capture import CaptureOperator
 from airflow_ddlrepl.operators.integrate import IntegrateOperator
-from airflow_ddlrepl.operators.messages.markdown import dag_id
+from airflow_ddlrepl.operators.messages.markdown import code, dag_id
 from airflow_ddlrepl.operators.refresh import RefreshOperator
 
 # A stage that fails has gone as far as it could: what stops one target or table keeps no other from later stages.
@@ -56,10 +56,10 @@ def replicate_dag(channel: Channel, file: Path, **defaults: Any) -> DAG:
 
 def _documentation(channel: Channel, file: Path) -> str:
     places = channel.streams.targets if channel.streams else channel.targets
-    targets = "\n".join(f"- to **{target.name}**: `{shown(target.location)}`" for target in places)
-    return f"""Channel **{channel.name}** (`{file.name}`)
+    targets = "\n".join(f"- to **{target.name}**: {code(shown(target.location))}" for target in places)
+    return f"""Channel **{channel.name}** ({code(file.name)})
 
-- from `{shown(channel.source.location)}`: {", ".join(f"`{pattern}`" for pattern in channel.source.tables)}
+- from {code(shown(channel.source.location))}: {", ".join(map(code, channel.source.tables))}
 {targets}
 
 {_STREAMS if channel.streams else _STAGES} A stage with nothing to do starts no Spark.

@@ -10,6 +10,7 @@ from airflow.sdk import DAG, Param
 from airflow_ddlrepl.channel_dags.approval import approval
 from airflow_ddlrepl.channel_dags.dag import TABLES, channel_dag, params, shown, text
 from airflow_ddlrepl.config.sections.channel import Channel
+from airflow_ddlrepl.operators.messages.markdown import code
 from airflow_ddlrepl.operators.rewind import PlanRewindOperator, RewindOperator
 
 TO = "2026-11-21T08:00:00+00:00 (with its offset), or a position of the source's log such as 0/16B3748"
@@ -43,8 +44,8 @@ def rewind_dag(channel: Channel, file: Path, **defaults: Any) -> DAG:
 
 
 def _about_rewinds(channel: Channel, file: Path) -> str:
-    replays = "\n".join(f"- **{replay.name}**: `{shown(replay.location)}`" for replay in channel.replays)
-    return f"""The past of channel **{channel.name}** (`{file.name}`), into one of
+    replays = "\n".join(f"- **{replay.name}**: {code(shown(replay.location))}" for replay in channel.replays)
+    return f"""The past of channel **{channel.name}** ({code(file.name)}), into one of
 
 {replays}
 

@@ -22,12 +22,20 @@ def plain(text: object) -> str:
 
 def bold(text: object) -> str:
     """Return the text in bold."""
-    return f"**{plain(text)}**"
+    shown = plain(text)
+    return f"**{shown}**" if shown else ""
 
 
 def code(text: object) -> str:
-    """Return the text in one line of code, also for a cell of a table (where `|` ends a cell even in code)."""
-    line = " ".join(str(text).split()).replace("|", "\\|")
+    """Return the text in one line of code, also for a cell of a table (where `|` ends a cell even in code).
+
+    Behind a backslash a pipe stands outside of the code: some readers take two backslashes there for one.
+    """
+    return "\\|".join(_code(part.replace("|", "\\|")) for part in re.split(r"(?<=\\)\|", " ".join(str(text).split())))
+
+
+def _code(line: str) -> str:
+    line = line.strip()
     if not line:
         return ""
     fence = "`" * (_longest_run(line) + 1)
