@@ -104,7 +104,8 @@ def test_log_that_is_older_than_the_shapes(
     assert first.table is not None and [column.name for column in first.table.columns] == ["id", "b"]
     replica.at_source("INSERT INTO t VALUES (3, 3)")
     replica.settle()
-    (told,) = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    warnings = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    (told,) = (text for text in warnings if "is a superuser" not in text)
     found = re.match(r"public\.t at ([0-9A-F/]+): rows of a layout that no revision explains", told)
     assert found and Position.parse(begin) <= Position.parse(found[1]) < Position.parse(old), (
         "its first row, and no later one; the enrolled columns are newer, of after the change"

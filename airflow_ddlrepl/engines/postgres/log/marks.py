@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
 TWO_COMMITS = 80
 """Bytes that the commit records of two transactions take at least: 34 each, which are aligned to 40."""
-_DURABLE = "SELECT set_config('synchronous_commit', 'local', true), set_config('transaction_read_only', 'off', true)"
+_WRITES = "SET TRANSACTION READ WRITE"  # of a database that is read-only for its applications; before any query
+_DURABLE = "SET LOCAL synchronous_commit = local"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +44,7 @@ class PostgresMarks:
         if not self.can_have():
             return None
         with self.connection.transaction():
+            self.connection.execute(_WRITES)
             self.connection.execute(_DURABLE)
             row = self.connection.execute(
                 "SELECT ddlrepl.put_mark(%s, %s, %s, %s)::text", [self.channel, mark.number, mark.token, after]
