@@ -25,6 +25,9 @@ from airflow_ddlrepl.trail.loads import (
     sweep_loads,
 )
 
+AGAIN = "again"
+"""So the name of a load ends that has all tables which could be read."""
+
 
 def save(
     run: RunContext, source: SourceSnapshot, position: Position, why: str, but: Collection[int] = ()
@@ -77,9 +80,14 @@ def renew(run: RunContext) -> None:
     if whole and not _is_due(run, horizon, whole[-1]):
         return
     position = run.captured()
+    renewed = [load for load in loads if load.name.endswith(f"-{AGAIN}")]
+    if renewed and not _is_due(run, horizon, renewed[-1]):
+        return  # it lacks tables that can't be read: to read the others again in every cycle would not help
     try:
         with run.source.snapshot(list(tables_at(run, position)), run.timeline) as source:
-            save(run, source, position, "again")
+            for error in source.refused.values():
+                log.warning("%s is not archived: %s: %s", error.table, error.code, error.message)
+            save(run, source, position, AGAIN)
     except SourceError as error:
         if not error.retryable:
             raise

@@ -164,3 +164,20 @@ def test_a_locked_table_is_loaded_later_and_the_others_now(
         error = refused(lambda: replica.refresh(), "SRC-171")
         assert error.retryable and set(waiting(replica)) == {"public.t1"}
     replica.settle()
+
+
+def test_an_archive_that_lacks_a_table_is_not_renewed_in_every_cycle(
+    databases: Databases, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    replica = small_replica(databases, tmp_path, rewind_horizon={"size": 1 << 20})
+    replica.at_source(*TABLES)
+    replica.begin()
+    role = replica.small.split("//")[1].split(":")[0]
+    no_right(replica, role)
+    caplog.set_level("INFO")
+    replica.at_source("insert into t2 select i, md5(i::text) || md5(i || 'a') from generate_series(10, 30000) i")
+    replica.replicate()
+    replica.at_source("insert into t2 values (3, 'x')")
+    replica.replicate()
+    assert caplog.text.count("is not archived: SRC-105") == 1
+    assert caplog.text.count("archived 3 tables in the trail") == 1

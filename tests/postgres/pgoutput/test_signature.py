@@ -48,3 +48,12 @@ def test_a_role_that_may_not_check_signatures_is_told(is_function: bool) -> None
     with pytest.raises(SourceError, match="SRC-144"):
         signatures_of(lambda sql: (False, is_function), "ddlrepl_shop", lambda: None)
     assert isinstance(signatures_of(lambda sql: None, "ddlrepl_shop", lambda: None), NoSignatures)
+
+
+def test_with_a_helper_schema_of_an_earlier_version_the_key_is_read() -> None:
+    def ask(query: str) -> tuple[object, ...]:
+        return (True, False) if "pg_roles" in query else (KEY.hex(),)
+
+    found = signatures_of(ask, "ddlrepl_shop", lambda: None)
+    assert isinstance(found, KnownKey) and found.verify([signed(DDL, 7), b"{}"]) == [True, False]
+    assert KEY.hex() not in repr(found)
