@@ -18,6 +18,7 @@ from psycopg.pq import TransactionStatus
 
 from airflow_ddlrepl import flow
 from airflow_ddlrepl.engines import staging
+from airflow_ddlrepl.engines.postgres.catalog import readable_tables
 from airflow_ddlrepl.engines.postgres.connection.pool import reusing
 from airflow_ddlrepl.engines.postgres.log import capture_range
 from airflow_ddlrepl.engines.postgres.merge import inline_rows
@@ -257,7 +258,7 @@ def _repository(folder: Path) -> None:
 def _impatient() -> Iterator[None]:
     """Nothing is worth waiting for: the open transaction is ours."""
     with (
-        mock.patch.object(exported_snapshot, "LOCK_TIMEOUT", "100ms"),
+        mock.patch.object(readable_tables, "LOCK_TIMEOUT", "100ms"),
         mock.patch.object(exported_snapshot, "PATIENCE_SECONDS", 0.0),
         mock.patch.object(members, "SETTLE_SECONDS", 0.0),
     ):

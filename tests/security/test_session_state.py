@@ -9,7 +9,7 @@ import pytest
 from airflow_ddlrepl.engines.postgres.merge.constraints import Session
 from airflow_ddlrepl.errors import TargetError
 from tests.conftest import Databases
-from tests.support.replica import BOTH, Replica, channel_file
+from tests.support.replica import BOTH, Replica, channel_file, run
 
 ENCODING = "perform set_config('client_encoding', 'LATIN1', false)"
 ROLE = "perform set_config('role', 'pg_monitor', true)"
@@ -56,3 +56,21 @@ def test_unless_the_settings_are_looked_at_rows_would_be_committed(
     replica = begin(databases, tmp_path, "perform set_config('search_path', 'nowhere', true)")
     replica.at_source("insert into public.b values (666, 'süß')")
     replica.settle()
+
+
+@BOTH
+def test_a_table_whose_load_ends_the_session_waits_alone(databases: Databases, tmp_path: Path) -> None:
+    """A domain of the target's own, of the name of the source's, with a check that does it."""
+    replica = Replica(databases.source, databases.target, channel_file(tmp_path, databases.source, databases.target))
+    end = "create function public.last(text) returns bool language plpgsql as $$ begin {}; return true; end $$"
+    run(databases.source, "create domain public.d as text constraint c check (value <> '')")
+    run(databases.target, end.format(END), "create domain public.d as text constraint c check (public.last(value))")
+    replica.at_source(
+        *(f"create table public.{name} (id int primary key, note text)" for name in "ac"),
+        "create table public.b (id int primary key, note public.d)",
+        *(f"insert into public.{name} values (1, 'grüße')" for name in "abc"),
+    )
+    with pytest.raises(TargetError, match="INT-131"):
+        replica.begin()
+    for name in "ac":
+        assert replica.rows(f"select note from public.{name}") == [("grüße",)]

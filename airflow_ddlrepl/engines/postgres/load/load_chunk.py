@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.engines.loading import LoadedChunk, LoadTask
@@ -21,6 +22,7 @@ from airflow_ddlrepl.engines.postgres.connection.session_state import STATE, cha
 from airflow_ddlrepl.engines.postgres.connection.settings import SPELLING
 from airflow_ddlrepl.engines.postgres.load.statistics import gather_statistics
 from airflow_ddlrepl.engines.postgres.load.table_rows import BINARY, TEXT, TableRows, sharing_sessions
+from airflow_ddlrepl.engines.postgres.target.lost_session import SessionEnded, surviving
 from airflow_ddlrepl.errors import TargetError, UnreadableTable
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.model.names import TableName
@@ -37,11 +39,17 @@ def load_chunks(tasks: Sequence[LoadTask]) -> list[LoadedChunk]:
 
     Neither does one that can't be read. The rows and the chunk's mark are committed together: run twice, it loads once.
     Raises SourceError SRC-170 when the source is gone, Unreachable or DiskFull when the target can't go on, and
-    what `values` of a transformation raises.
+    what `values` of a transformation raises. A chunk whose rows end the session twice is refused, too.
     """
     found: list[LoadedChunk] = []
     while len(found) < len(tasks):
-        found += _up_to_a_refusal(tasks[len(found) :])
+        left = tasks[len(found) :]
+        try:
+            found += surviving(partial(_up_to_a_refusal, left), left[0].target_dsn)
+        except SessionEnded as ended:
+            place = next(i for i, task in enumerate(left) if str(task.table) == ended.table)
+            before = _up_to_a_refusal(left[:place]) if place else []  # they are loaded: their marks say so
+            found += before if len(before) < place else [*before, LoadedChunk(error=ended)]
     return found
 
 
@@ -88,6 +96,7 @@ def _refusals(task: LoadTask) -> Iterator[None]:
         yield
     except psycopg.Error as error:
         if (trouble := passing(error, "the target")) is not None:
+            trouble.table = str(task.table)
             raise trouble from None
         raise TargetError(
             f"loading {task.shadow} failed: {' '.join(str(error).split())}",

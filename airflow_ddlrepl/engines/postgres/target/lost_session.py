@@ -14,10 +14,14 @@ RESTART = 20
 """A server has this many seconds to come back; a crash is over by then, in most cases."""
 
 
+class SessionEnded(TargetError):
+    """The session that writes one table ends whenever it does, while the server answers others."""
+
+
 def surviving(work: Callable[[], Result], dsn: str) -> Result:
     """Run a transaction, once more in a new session where its session ended while it was at one table.
 
-    work: opens its own session. Raises TargetError INT-131 about that table when its second session ends there, too,
+    work: opens its own session. Raises SessionEnded INT-131 about that table when its second session ends there, too,
     and the server answers others; else what `work` raises.
     """
     try:
@@ -31,7 +35,7 @@ def surviving(work: Callable[[], Result], dsn: str) -> Result:
     except Unreachable as error:
         if error.table != table or not _answers(dsn):
             raise
-        ended = TargetError(
+        ended = SessionEnded(
             f"the session that writes the table ends, twice in a row, while the server answers others: {error.message}",
             code="INT-131",
             table=table,
