@@ -4,13 +4,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from airflow_ddlrepl.model.table import Table
+from airflow_ddlrepl.model.table import Column, Table
 
 DELETED, DELETED_AT = "{deleted}", "{deleted_at}"
 """What gives the values of the columns for `soft_delete` and `deleted_at`."""
 
 HISTORY_OPERATION = "{operation} of history"
 """What gives the values of the operation's column in a table with one row per change (`time_key`)."""
+
+FIRST_ID = 1 << 20
+"""Ids from here on are of such columns: no column of a source has so large a number."""
+
+
+def is_of_channel_file(column: Column) -> bool:
+    """Does a column come from the channel file? What it computes was written there, and not at the source."""
+    return column.id >= FIRST_ID
 
 
 @dataclass(frozen=True, slots=True)

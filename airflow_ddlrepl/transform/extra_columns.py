@@ -26,11 +26,10 @@ from airflow_ddlrepl.config.condition.parser import change_value, expression, sp
 from airflow_ddlrepl.config.sections.target_tables import TargetTable
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.model.table import Column, Key, Table
-from airflow_ddlrepl.model.target_columns import DELETED, DELETED_AT, HISTORY_OPERATION
+from airflow_ddlrepl.model.target_columns import DELETED, DELETED_AT, FIRST_ID, HISTORY_OPERATION
 from airflow_ddlrepl.model.types import DataType, TypeKind
 from airflow_ddlrepl.transform.own_types import with_own_types
 
-_FIRST_ID = 1 << 20  # no column of a source has such a number
 OF_CHANGE = {
     "commit_time": "timestamp with time zone",
     "operation": "text",
@@ -201,7 +200,7 @@ def _literal(text: str) -> str:
 
 def _id(name: str, value: str) -> int:
     """Return the number of an extra column: the same for one name and value, whatever else the file says."""
-    return _FIRST_ID + (crc32(f"{name}\0{value}".encode()) & 0x3FFFFFFF)
+    return FIRST_ID + (crc32(f"{name}\0{value}".encode()) & 0x3FFFFFFF)
 
 
 def _refused(table: Table, code: str, message: str, hint: str) -> Unsupported:

@@ -12,6 +12,7 @@ from airflow_ddlrepl.ddl.sql.expression import Standing, table_state
 from airflow_ddlrepl.ddl.sql.expressions.allowed import Use
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Key, Partition, Table
+from airflow_ddlrepl.model.target_columns import is_of_channel_file
 from airflow_ddlrepl.model.types import DataType, TypeDefinition, TypeKind
 
 NOT_VALID = " NOT VALID"
@@ -60,6 +61,8 @@ def _may_be_stored(column: Column, known: Evaluable) -> bool:
 
 
 def _column(column: Column, table: Table, known: Evaluable, facts: TargetFacts, note: TakeNote) -> Column:
+    if is_of_channel_file(column):
+        return column
     column = _typed(column, known.types, facts)
     if column.generated:
         return _generated(column, known, facts, note)

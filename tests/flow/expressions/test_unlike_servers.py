@@ -71,6 +71,16 @@ def test_a_column_that_depends_on_the_collation_gets_the_values_of_the_source(
     assert replica.rows("select up from public.t order by id") == [("Ü",), ("ÖL",)]
 
 
+def test_a_column_of_the_channel_file_is_computed_at_the_target(unlike: tuple[str, str], tmp_path: Path) -> None:
+    tables = [{"tables": "t", "extra": {"late": "name > 'b'"}}]
+    replica = Replica(*unlike, channel_file(tmp_path, *unlike, target_tables=tables))
+    replica.at_source(TABLE, "insert into public.t (id, name) values (1, 'a')")
+    replica.activate()
+    replica.at_source("insert into public.t (id, name) values (2, 'c')", "alter table public.t add more int")
+    replica.settle()
+    assert replica.rows("select late from public.t order by id") == [(False,), (True,)]
+
+
 def test_what_the_log_does_not_have_is_told_and_never_called_repaired(unlike: tuple[str, str], tmp_path: Path) -> None:
     replica = replica_of(*unlike, tmp_path)
     replica.at_source(
