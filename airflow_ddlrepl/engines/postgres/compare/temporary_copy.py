@@ -23,7 +23,7 @@ from airflow_ddlrepl.engines.postgres.load.statistics import gather_statistics
 from airflow_ddlrepl.engines.postgres.load.table_rows import TableRows, plain, text_batches
 from airflow_ddlrepl.engines.postgres.types.as_written import read_as, written
 from airflow_ddlrepl.engines.postgres.types.misfits import functions, nulling, removing
-from airflow_ddlrepl.errors import TargetError
+from airflow_ddlrepl.errors import TargetError, UndecodableText, UnreadableTable
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.ports.rows import RowSource
@@ -108,6 +108,10 @@ def _refusals(table: TableName) -> Iterator[None]:
         yield
     except SourceFailed as error:
         raise unreadable("source", table, error) from None
+    except UndecodableText:
+        raise
+    except UnreadableTable as error:  # as a load says it; what the server said is behind it
+        raise unreadable("source", table, error.__context__ or error) from None
     except psycopg.Error as error:
         if (trouble := passing(error, "the target")) is not None:
             raise trouble from None
