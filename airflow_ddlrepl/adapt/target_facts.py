@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from airflow_ddlrepl.ddl.base.change import SchemaChange
@@ -25,6 +26,11 @@ class Refusal:
     code: str = ""
 
 
+def _has(name: str) -> bool:
+    """Take it that a target has what nobody has asked it for."""
+    return True
+
+
 @dataclass(frozen=True, slots=True)
 class TargetFacts:
     """The facts of a target are what one table's plan must know of it.
@@ -39,9 +45,9 @@ class TargetFacts:
     parent: the target's name of the partitioned table this one is a partition of; has_parent: is it replicated
     at all. parent_shape: that table's shape after the change; parent_before: the source's before it.
     publishes_generated: the log carries values of generated columns. unlike: in what its results of expressions may
-    differ from the source's. strange: functions (schema, name) of its partition key that are a
-    stranger's there. is_pending: the table waits for a refresh that
-    will bring any new shape. refusal: the target has refused this change. renames_columns, alters_types: can a
+    differ from the source's. strange: functions (schema, name) of its partition key that are a stranger's there.
+    has_collation, has_builtin: has the target a collation, a built-in type? is_pending: the table waits for a refresh
+    that will bring any new shape. refusal: the target has refused this change. renames_columns, alters_types: can a
     column of a table there be renamed, and get another type?
     """
 
@@ -62,6 +68,8 @@ class TargetFacts:
     publishes_generated: bool = False
     unlike: frozenset[Trait] = frozenset()
     strange: frozenset[tuple[str, str]] = frozenset()
+    has_collation: Callable[[str], bool] = field(default=_has, compare=False)
+    has_builtin: Callable[[str], bool] = field(default=_has, compare=False)
     is_pending: bool = False
     refusal: Refusal | None = None
     renames_columns: bool = True

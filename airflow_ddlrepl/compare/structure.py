@@ -32,7 +32,7 @@ def _left_out(source: Table, wanted: Table, types: TypeSystem) -> Iterator[str]:
             yield f"column {column.name} is not known at the target yet"
         elif there.name != column.name:
             yield f"column {column.name} is called {there.name} at the target"
-        elif column.type.is_builtin and not _holds(there, column, types):
+        elif column.type.is_builtin and types.has(column.type) and not _holds(there, column, types):
             yield f"column {column.name} has type {there.type.text}, at the source {column.type.text}"
 
 

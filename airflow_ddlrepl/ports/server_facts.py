@@ -35,6 +35,14 @@ class ServerFacts(Protocol):
         """Return what the results of the server's expressions depend on; None: it computes nothing."""
         ...
 
+    def has_collation(self, name: str) -> bool:
+        """Return whether the database has a collation. name: as columns name it, with its schema."""
+        ...
+
+    def has_builtin(self, name: str) -> bool:
+        """Return whether the server can hold values of a built-in type; some are built without one."""
+        ...
+
     def table(self, name: TableName) -> Table | None:
         """Return the shape of the table of that name; None when there is none."""
         ...

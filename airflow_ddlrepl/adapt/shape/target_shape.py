@@ -37,12 +37,12 @@ def hold(table: Table, name: TableName | None, facts: TargetFacts, note: TakeNot
 
     Defaults that draw from sequences stay behind (they follow at the end of a cycle), and those that call the user's
     functions or what no target runs for its source, and checks of a domain that are not valid for all its values; an
-    identity column lets values in, types
-    of extensions that the target lacks become text, a partition without a replicated parent is a table of its own.
+    identity column lets values in, types that the target lacks become text, a column whose collation it lacks has the
+    default one, a partition without a replicated parent is a table of its own.
     """
     known = Evaluable(table, facts.server_version)
     partition = _partition(table.partition, facts)
-    types = _types(table.types, known, note)
+    types = _types(table.types, known, facts, note)
     held = _with_named_keys(table, facts).with_(name=name or table.name, partition=partition, types=types)
     columns = tuple(_column(c, held, known, facts, note) for c in table.columns)
     used = {(c.type.schema, c.type.name) for c in columns if not c.type.is_builtin}
@@ -63,7 +63,7 @@ def _may_be_stored(column: Column, known: Evaluable) -> bool:
 def _column(column: Column, table: Table, known: Evaluable, facts: TargetFacts, note: TakeNote) -> Column:
     if is_of_channel_file(column):
         return column
-    column = _typed(column, known.types, facts)
+    column = _collated(_typed(column, known.types, facts), facts, note)
     if column.generated:
         return _generated(column, known, facts, note)
     if column.identity:
@@ -82,9 +82,19 @@ def _column(column: Column, table: Table, known: Evaluable, facts: TargetFacts, 
 
 def _typed(column: Column, known: Collection[tuple[str, str]], facts: TargetFacts) -> Column:
     of = column.type
-    if facts.type_system.has(of) or of.extension in facts.extensions or (of.schema, of.name) in known:
+    if of.is_builtin and not facts.type_system.has(of) and not facts.has_builtin(of.name):
+        return replace(column, type=facts.type_system.text, collation=None, default=None, generated="")
+    if of.is_builtin or facts.type_system.has(of) or of.extension in facts.extensions or (of.schema, of.name) in known:
         return column
     return replace(column, type=facts.type_system.text, collation=None)
+
+
+def _collated(column: Column, facts: TargetFacts, note: TakeNote) -> Column:
+    if column.collation is None or facts.has_collation(column.collation):
+        return column
+    why = f"the target lacks the collation {column.collation}; it has the database's there"
+    note(Note(f"column {column.name}: {why}", is_left=True))
+    return replace(column, collation=None)
 
 
 def become_text(table: Table, held: Table, facts: TargetFacts) -> tuple[str, ...]:
@@ -95,11 +105,14 @@ def become_text(table: Table, held: Table, facts: TargetFacts) -> tuple[str, ...
     return tuple(
         f"column {column.name} of {table.name} becomes text: {_why_text(column.type)}"
         for column in table.columns
-        if not column.type.is_builtin and held.column(column.id).type == facts.type_system.text
+        if column.type != facts.type_system.text and held.column(column.id).type == facts.type_system.text
+        if not column.type.is_builtin or not facts.type_system.has(column.type)
     )
 
 
 def _why_text(of: DataType) -> str:
+    if of.is_builtin:
+        return f"the target's server was built without its type {of.text}"
     if of.extension:
         return f"its type {of.text} needs the extension {of.extension}, which the target lacks"
     return f"its type {of.text} can't be created at the target"
@@ -140,8 +153,16 @@ def _partition(partition: Partition | None, facts: TargetFacts) -> Partition | N
     return replace(partition, of_name=facts.parent or present_parent or partition.of_name)
 
 
-def _types(types: tuple[TypeDefinition, ...], known: Evaluable, note: TakeNote) -> tuple[TypeDefinition, ...]:
-    return tuple(_domain(t, known, note) if t.kind is TypeKind.DOMAIN else t for t in types)
+def _types(
+    types: tuple[TypeDefinition, ...], known: Evaluable, facts: TargetFacts, note: TakeNote
+) -> tuple[TypeDefinition, ...]:
+    held = []
+    for of in types:
+        if of.collation is not None and not facts.has_collation(of.collation):
+            note(Note(f"type {of.name}: the target lacks the collation {of.collation}", is_left=True))
+            of = replace(of, collation=None)
+        held.append(_domain(of, known, note) if of.kind is TypeKind.DOMAIN else of)
+    return tuple(held)
 
 
 def _domain(of: TypeDefinition, known: Evaluable, note: TakeNote) -> TypeDefinition:

@@ -19,11 +19,23 @@ def want(table_state: Table, held: Table, policy: Policy, types: TypeSystem) -> 
     """
     if not policy.adapts:
         return table_state
+    held = _collated(table_state, held)
     wanted = keep_structure(table_state, held, types) if policy.keep_existing_structure else held
     if policy.on_add_column_with_default in (OnAddColumnWithDefault.FILL, OnAddColumnWithDefault.REFRESH):
         return wanted
     before = {c.id: c for c in table_state.columns}
     return wanted.with_(columns=tuple(_plain_default(c, before.get(c.id), types) for c in wanted.columns))
+
+
+def _collated(table_state: Table, held: Table) -> Table:
+    """Return the held shape with the types that the target has made without their collations, which it lacked then.
+
+    A type's collation never changes; a table has one of a collation only when it is loaded anew with new types.
+    """
+    plain = {of.oid for of in table_state.types if of.collation is None}
+    if not any(of.oid in plain and of.collation is not None for of in held.types):
+        return held
+    return held.with_(types=tuple(replace(of, collation=None) if of.oid in plain else of for of in held.types))
 
 
 def _plain_default(column: Column, before: Column | None, types: TypeSystem) -> Column:

@@ -37,7 +37,15 @@ def waiting(channel: Channel, target: str, table: Table, present: ServerFacts) -
     table: as the source has it. Raises Unsupported where its properties ask what can't be.
     """
     name = channel.target_name(target, table.name)
-    facts = TargetFacts(present.type_system, None, name, present.version, present.extensions)
+    facts = TargetFacts(
+        present.type_system,
+        None,
+        name,
+        present.version,
+        present.extensions,
+        has_collation=present.has_collation,
+        has_builtin=present.has_builtin,
+    )
     shape = target_shape(seen_at(channel, target, table), facts=facts)
     properties = channel.properties_at(target, table.name)
     return TableState(table.id, name, shape, TableStatus.NEW, properties=properties)

@@ -18,6 +18,8 @@ def target_facts(run: RunContext, present: ServerFacts) -> TargetFacts:
         server_version=present.version,
         extensions=present.extensions,
         publishes_generated=source is not None and source.publishes_generated,
+        has_collation=present.has_collation,
+        has_builtin=present.has_builtin,
         unlike=source.unlike(there) if source is not None and there is not None else frozenset(),
     )
 

@@ -16,7 +16,7 @@ from airflow_ddlrepl.config.condition.expression import Part
 from airflow_ddlrepl.engines.ledger import Ledger, LedgerEntry, finish_begun, run_entry
 from airflow_ddlrepl.engines.piecewise import Arrival, PiecewiseTarget, apply_in_pieces
 from airflow_ddlrepl.engines.source_catalog import RowSelection
-from airflow_ddlrepl.engines.target import Loader, RewindArea, ServerFacts, Target
+from airflow_ddlrepl.engines.target import Loader, RewindArea, Target
 from airflow_ddlrepl.engines.target_state import (
     WAITING,
     Applied,
@@ -37,59 +37,12 @@ from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import LogKey, Position
 from airflow_ddlrepl.model.record import Record, RefreshDone, from_json, to_json
 from airflow_ddlrepl.model.table import Column, Table
-from airflow_ddlrepl.model.table_object import TableObject
 from airflow_ddlrepl.model.table_state import TableState, TableStatus
 from airflow_ddlrepl.ports.rows import RowSource
-from airflow_ddlrepl.ports.types import TypeSystem
 from tests.conformance.file_engine.ddl import Executor, FileDdl, drop, place
+from tests.conformance.file_engine.facts import EmptiedFacts, FileFacts
 from tests.conformance.file_engine.files import Files, State, replace_file
 from tests.conformance.file_engine.rows import merge
-from tests.conformance.file_engine.types import FILE_TYPES
-
-
-@dataclass
-class FileFacts(ServerFacts):
-    """Types are texts here, so that every type is there; and no extension is."""
-
-    files: Files
-    version: int = 18
-    extensions: frozenset[str] = frozenset()
-    type_system: TypeSystem = FILE_TYPES
-    traits: None = None
-
-    def table(self, name: TableName) -> Table | None:
-        found = self.files.read(name)
-        return found.shape if found else None
-
-    def look(self, names: Collection[TableName]) -> None:
-        return None
-
-    def strange(self, functions: Collection[tuple[str, str]]) -> frozenset[tuple[str, str]]:
-        return frozenset()
-
-    def objects(self, names: Collection[TableName]) -> list[TableObject]:
-        return []
-
-    def broken_references(self, names: Collection[TableName]) -> list[tuple[TableName, str]]:
-        return []
-
-    def types(self, names: Collection[TableName]) -> frozenset[TableName]:
-        return frozenset(names)
-
-    def has_rows(self, name: TableName) -> bool:
-        found = self.files.read(name)
-        return bool(found and found.rows)
-
-
-@dataclass
-class EmptiedFacts(FileFacts):
-    """When all tables are gone."""
-
-    def table(self, name: TableName) -> Table | None:
-        return None
-
-    def has_rows(self, name: TableName) -> bool:
-        return False
 
 
 class FileLedger(Ledger):

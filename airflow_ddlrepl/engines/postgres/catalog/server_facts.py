@@ -46,6 +46,7 @@ class ServerFacts:
     def __init__(self, connection: Connection[Any]) -> None:
         self._connection = connection
         self._tables: dict[TableName, Table | None] = {}
+        self._collations: dict[str, bool] = {}
 
     @cached_property
     def version(self) -> int:
@@ -61,6 +62,28 @@ class ServerFacts:
     def traits(self) -> ServerTraits:
         """Return what the results of the server's expressions depend on."""
         return server_traits(self._connection)
+
+    def has_collation(self, name: str) -> bool:
+        """Return whether the database has a collation. name: as SQL, with its schema."""
+        if name not in self._collations:
+            row = self._connection.execute("SELECT to_regcollation(%s) IS NOT NULL", [name]).fetchone()
+            self._collations[name] = row is not None and bool(row[0])
+        return self._collations[name]
+
+    def has_builtin(self, name: str) -> bool:
+        """Return whether the server can hold values of a built-in type: XML is one that it may be built without."""
+        return name != "xml" or self._has_xml
+
+    @cached_property
+    def _has_xml(self) -> bool:
+        from psycopg.errors import FeatureNotSupported
+
+        try:
+            with self._connection.transaction():
+                self._connection.execute("SELECT ''::pg_catalog.xml")
+        except FeatureNotSupported:
+            return False
+        return True
 
     def table(self, name: TableName) -> Table | None:
         """Return the shape of the table of that name; None when there is none."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 import numpy as np
@@ -176,6 +176,7 @@ class GroupFilling:
         has_parent = parent is not None and parent.is_partitioned
         about = TargetFacts(facts.type_system, None, name, facts.version, facts.extensions, has_parent=has_parent)
         require_texts(shape, facts.version, facts.strange(user_functions(shape.partition_key)))
+        about = replace(about, has_collation=facts.has_collation, has_builtin=facts.has_builtin)
         return target_shape(shape, facts=about)
 
     def _load(self, way: Way) -> None:
