@@ -56,7 +56,11 @@ def test_a_script_of_an_apply_process() -> None:
         {"set_parameter": {"apply_name": "apply", "parameter": "disable_on_error", "value": "n"}},
     ]  # fmt: skip
     assert [line for line, _, _ in findings(found, Fate.SAFE)] == [6, 33, 36]
-    assert [(line, what) for line, what, _ in findings(found, Fate.ATTENTION)] == [(30, "SET_SCHEMA_INSTANTIATION_SCN")]
+    attention = findings(found, Fate.ATTENTION)
+    assert [(line, what) for line, what, _ in attention] == [
+        (14, "ADD_SCHEMA_RULES"), (30, "SET_SCHEMA_INSTANTIATION_SCN"),
+    ]  # fmt: skip
+    assert "name the kinds that you want in `code`" in attention[0][2]
     assert findings(found, Fate.REFUSED) == []
     of = client(environment_of(found.parameters()), "apply", "apply")
     changes = [row(f"hr.{name}", source_database=DBS1) for name in ("jobs", "log_1", "job_history")]

@@ -45,7 +45,7 @@ NEVER = (
     "WITH x AS (SELECT 1) SELECT 1",
 )  # fmt: skip
 CALLING = (
-    "CREATE TABLE hr.n (id int DEFAULT pg_backend_pid())",
+    "CREATE TABLE hr.n (id text DEFAULT current_setting('port'))",
     'CREATE TABLE hr.n (id int, x text DEFAULT "set_config"($$role$$, $$none$$, true))',
     "CREATE TABLE hr.n (id int, x text DEFAULT pg_catalog . set_config ('role', 'none', true))",
     "CREATE TABLE hr.n (id int, x text DEFAULT concat(VARIADIC hr.own()))",
@@ -56,7 +56,7 @@ CALLING = (
     "CREATE TABLE hr.n (id int CHECK (id OPERATOR(hr.===) 1))",
     "CREATE TABLE hr.n (id int CHECK (id === 1))",
     "CREATE DOMAIN hr.d AS text CHECK (ts_rewrite('a', 'SELECT 1') IS NULL)",
-    "ALTER TABLE hr.t ADD x int DEFAULT/**/pg_backend_pid--\n()",
+    "ALTER TABLE hr.t ADD x text DEFAULT/**/current_setting--\n('port')",
     "ALTER TABLE hr.t ALTER k TYPE int USING hr.own(k)",
     "ALTER TABLE hr.t ALTER note SET DEFAULT lo_import('/etc/passwd')::text",
     'ALTER TABLE hr.t ADD CHECK (U&"\\0070g_sleep"(1) IS NULL)',

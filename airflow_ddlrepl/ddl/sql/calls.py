@@ -7,22 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from airflow_ddlrepl.ddl.sql.expressions.allowed import OPERATORS, functions
+from airflow_ddlrepl.ddl.sql.expressions.words import listed
 from airflow_ddlrepl.ddl.sql.lexer import Kind, Token
 
-
-def _listed(words: str) -> frozenset[str]:
-    return frozenset(words.split())
-
-
-HARMLESS = _listed(
-    "abs btrim ceil ceiling char_length character_length clock_timestamp concat date_part date_trunc floor"
-    " gen_random_uuid initcap jsonb_build_array jsonb_build_object left length lower lpad ltrim make_date md5 mod"
-    " nextval now num_nonnulls num_nulls octet_length pg_get_serial_sequence random repeat replace right round rpad"
-    " rtrim sign split_part sqrt statement_timestamp strpos substr to_tsvector transaction_timestamp trunc upper"
-    " uuid_generate_v4 uuidv4 uuidv7"
-)
-"""Functions of pg_catalog that read no setting, run no text, and touch nothing but their arguments."""
-_FORMS = _listed(
+_FORMS = listed(
     "all and any array as between bit by cast case char character check coalesce collate column current_time"
     " current_timestamp date dec decimal default distinct else end exclude exists extract float for foreign from"
     " greatest identity ilike in include int interval is least like localtime localtimestamp nchar not null nullif"
@@ -31,7 +20,7 @@ _FORMS = _listed(
     " operator"
 )
 """Words of the grammar, and types with a length, that a parenthesis follows."""
-_BEFORE_NAMES = _listed("table exists only references on of partition domain index column statistics")
+_BEFORE_NAMES = listed("table exists only references on of partition domain index column statistics")
 """Behind these words comes the name of a table, or of another object, whose columns follow in parentheses."""
 _BEHIND = {
     **dict.fromkeys(("btree", "gin", "gist", "brin", "spgist"), ("using",)),
@@ -39,10 +28,7 @@ _BEHIND = {
 }  # fmt: skip
 """Words of the grammar that are none elsewhere than behind these; with none listed, outside of all parentheses."""
 _SIGNS = frozenset("+-*/<>=~!@#%^&|`?")
-_OPERATORS = _listed(
-    "+ - * / % ^ |/ ||/ @ & | # ~ << >> < > <= >= = <> != || ~* !~ !~* ~~ !~~ ~~* !~~* && @> <@ -> ->> #> #>> ?"
-    " ?| ?& #- @? @@ -|- &< &> <<| |>> &<| |&> <-> ^@ @-@ ?# ?- ?|| ~= :: :"
-)
+_OPERATORS = OPERATORS | {"!=", "::", ":"}
 Words = Sequence[Token]
 
 
@@ -62,7 +48,7 @@ def _functions(words: Words) -> Iterator[str]:
             continue
         if _is_named_object(words, start) or _is_type(words, start, places[start]):
             continue
-        if word.text in HARMLESS and schema in ("", "pg_catalog"):
+        if word.text in functions() and schema in ("", "pg_catalog"):
             continue
         yield f"{schema}.{word.text}" if schema else word.text
 

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
-from airflow_ddlrepl.config.streams.procedure import Procedure
+from airflow_ddlrepl.config.streams.procedure import Procedure, StreamsType
 from airflow_ddlrepl.config.streams.section import StreamsParameters
 from airflow_ddlrepl.errors import RuleError
 from airflow_ddlrepl.frontends.findings import Fate, Finding
@@ -116,6 +116,8 @@ class Compiler:
         self.calls.append((at, found))
         for text in self.environment.warnings[warnings:]:
             self._find(at, Fate.ATTENTION, name, text)
+        if getattr(found, "streams_type", None) == StreamsType.APPLY and getattr(found, "include_ddl", False):
+            self._find(at, Fate.ATTENTION, name, CODE)
         if found.name == "set_rule_transform_function":
             why = "the function's body is PL/SQL: write it in Python, and name it as module.function"
             self._find(at, Fate.ATTENTION, name, why)
@@ -174,6 +176,12 @@ class Compiler:
             self._find(
                 unit.at, Fate.ATTENTION, _short(unit.text), "the script that it runs is not read: import it, too"
             )
+
+
+CODE = (
+    "functions, triggers, views, grants and other statements with code or rights are left out at the target: name the"
+    " kinds that you want in `code` of its entry in `targets`"
+)
 
 
 def _same_line(text: str, at: int, original: str) -> int:
