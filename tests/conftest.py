@@ -87,6 +87,7 @@ THOROUGH = (
     "tests/flow/streams/test_sync_capture_order.py",
     "tests/flow/restore/test_put_back.py",
     "tests/flow/restore/test_source_put_back.py",
+    "tests/flow/restore/test_upgraded_server.py",
     "tests/flow/sizes/test_oversized_rows.py",
     "tests/histories/",
     "tests/security/test_secrets.py",

@@ -15,11 +15,12 @@ from airflow_ddlrepl.engines.source_catalog import RowSelection, SourceCatalog, 
 from airflow_ddlrepl.engines.sync_capture import SyncCaptures
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.model.installation import Installation, LogHolder, Problem
-from airflow_ddlrepl.model.lineage import Lineage, Mark, SourceMark
+from airflow_ddlrepl.model.lineage import Lineage
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.ports.rows import RowSource
+from airflow_ddlrepl.ports.source_marks import SourceMarks
 from airflow_ddlrepl.ports.work import Runner
 from airflow_ddlrepl.queues.ruled_writer import ClientRules
 from airflow_ddlrepl.trail.loads import LoadedTable
@@ -215,25 +216,6 @@ class RetainedLog(Protocol):
         ...
 
 
-class SourceMarks(Protocol):
-    """The source's marks tell a copy of it that was put back from the source as it was."""
-
-    def can_have(self) -> bool:
-        """Does the source have what marks need? One that an earlier version has prepared does not."""
-        ...
-
-    def read(self) -> SourceMark | None:
-        """Return the channel's mark; None where there is none."""
-        ...
-
-    def write(self, mark: Mark, after: str) -> Position | None:
-        """Write the channel's mark, durably; return a position like `Source.stable_end`, None where that can't be.
-
-        Who has the mark has all that commits before the position. after: the token of the mark before.
-        """
-        ...
-
-
 class Source(Protocol):
     """A source is the database whose changes a channel captures. It connects at the first question, until `close`."""
 
@@ -296,6 +278,10 @@ class Source(Protocol):
 
     def log_end(self) -> Position:
         """Return where the log on disk ends."""
+        ...
+
+    def log_begin(self) -> Position:
+        """Return the position from which on the source has log for the channel."""
         ...
 
     def stable_end(self) -> Position:

@@ -100,8 +100,9 @@ class Channels(Base):
                     f"channel {channel} of this repository reads another database ({known}) than its location names"
                     f" now ({source}, as server/database)",
                     code="REP-107",
-                    hint="give the other database's channel another name or repository. If it is the same one, created"
-                    " again: `ddlrepl deactivate`, then `ddlrepl activate`, which loads its tables again",
+                    hint="give the other database's channel another name or repository. If it is the same one on an"
+                    " upgraded server: `ddlrepl activate --accept server`. If it was created again:"
+                    " `ddlrepl deactivate`, then `ddlrepl activate`, which loads its tables again",
                 )
 
     def set_explained_catalog(self, channel: str, token: int, explained: str) -> None:

@@ -77,6 +77,12 @@ class Marks(Base):
         with self._fenced(channel, token) as connection:
             connection.execute(update(channels).where(later).values(epoch=epoch))
 
+    def reads(self, channel: str, source: str) -> bool:
+        """Does the channel read the source database with this identity?"""
+        query = select(channels.c.name).where(channels.c.name == channel, channels.c.source == source)
+        with self._database.read() as connection:
+            return connection.execute(query).first() is not None
+
     def accept_source(self, channel: str, token: int, source: str) -> None:
         """Bind the channel to a source whose identity has changed, which was shown to be the same database."""
         with self._fenced(channel, token) as connection:

@@ -18,8 +18,9 @@ from airflow_ddlrepl.flow.admin.activate_clients import (
     require_clients,
     require_whole_log,
 )
+from airflow_ddlrepl.flow.admin.compare import repair
 from airflow_ddlrepl.flow.apply.ddl_replay import require_one_way
-from airflow_ddlrepl.flow.capture.accept import is_put_back, raise_epoch, take_targets_over
+from airflow_ddlrepl.flow.capture.accept import accept_server, is_put_back, raise_epoch, take_targets_over
 from airflow_ddlrepl.flow.capture.capture import capture
 from airflow_ddlrepl.flow.capture.dropped_tables import require_tables
 from airflow_ddlrepl.flow.capture.log_continuity import is_log_lost, is_lost, start_over
@@ -86,11 +87,7 @@ def activate(
     run.targets.require_own_databases()
     run.targets.raise_failed()
     position, tables = _activated(run, trail, accept)  # from now on the log has what it can have of computed columns
-    for target in run.targets.answering():
-        for what in told_traits(run, target.name):
-            log.warning("target %s: %s: what it computes may differ from the source's values", target.name, what)
-    for danger in run.source.dangers():
-        log.warning("%s; %s", danger.what, danger.fix)
+    _warn(run)
     hold(run)
     reread = _start_again(run, start)
     contradicted = {} if enrollment == "keep" else _regenerated(run)
@@ -99,11 +96,32 @@ def activate(
         prepare_sources(run)
     if load:
         refreshed = refresh(run).tables if run.channel.streams is None else _instantiated(run)
+    if accept == "server":
+        _compare_upgraded(run)
     names = tuple(sorted(str(t.name) for t in tables))
     left_out = {str(name): why for name, why in run.source.membership.unpublished_reasons().values()}
     record = last_record(run)
     gap = record.gaps[-1] if record.is_gap_due else ""
     return Activated(position, names, refreshed, left_out, contradicted, reread, changes_since, gap)
+
+
+def _warn(run: RunContext) -> None:
+    """Warn of what may differ at a target by its server's traits, and of dangers at the source."""
+    for target in run.targets.answering():
+        for what in told_traits(run, target.name):
+            log.warning("target %s: %s: what it computes may differ from the source's values", target.name, what)
+    for danger in run.source.dangers():
+        log.warning("%s; %s", danger.what, danger.fix)
+
+
+def _compare_upgraded(run: RunContext) -> None:
+    """Make every table equal that was written to while no slot was there, and bind the channel to the new server."""
+    found = repair(run)
+    for name in found.repaired:
+        log.warning("%s was written to while the server was upgraded: its rows were corrected", name)
+    for name in found.unrepaired:
+        log.warning("%s differs since the server was upgraded: `ddlrepl refresh` loads it again", name)
+    run.repository.accept_source(run.channel.name, run.token, run.source.identity())
 
 
 def _instantiated(run: RunContext) -> dict[str, int]:
@@ -120,6 +138,8 @@ def _instantiated(run: RunContext) -> dict[str, int]:
 
 def _activated(run: RunContext, trail: TrailChoice, accept: Accepted) -> tuple[Position, Sequence[Table]]:
     """Let source, targets and repository agree on where the channel begins and which tables it has; return both."""
+    if accept == "server":
+        accept_server(run)
     is_accepted = is_put_back(run, accept)
     if is_accepted and accept == "repository":
         raise_epoch(run)

@@ -5,13 +5,16 @@ from __future__ import annotations
 import re
 
 from airflow_ddlrepl.config.sections.policies import Accepted
-from airflow_ddlrepl.errors import ConfigError, RepositoryPutBack, SourcePutBack
+from airflow_ddlrepl.errors import ConfigError, RepositoryError, RepositoryPutBack, SourcePutBack
 from airflow_ddlrepl.flow.capture.log_continuity import follow, require_source_log
-from airflow_ddlrepl.flow.capture.source_marks import require_own_leftovers
+from airflow_ddlrepl.flow.capture.source_changes import record_activation
+from airflow_ddlrepl.flow.capture.source_marks import Standing, require_own_leftovers, standing
 from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.run.fencing import require_target_not_cut_over
+from airflow_ddlrepl.flow.run.stage import require_targets
 from airflow_ddlrepl.flow.targets.applied_marks import is_ahead
 from airflow_ddlrepl.model.position import Position
+from airflow_ddlrepl.repository.channels import CAPTURED
 
 
 def is_put_back(run: RunContext, accepted: Accepted) -> bool:
@@ -38,6 +41,42 @@ def is_put_back(run: RunContext, accepted: Accepted) -> bool:
         code="CFG-196",
         hint="run `ddlrepl activate` without --accept",
     )
+
+
+def accept_server(run: RunContext) -> None:
+    """Let this run go on with a source whose identity has changed: the same database on an upgraded server.
+
+    Its mark shows that it has all that was captured, and its slot that none is missing since. pg_upgrade creates the
+    slot again behind the position up to which the log was captured, so the channel goes on there. What this can't show,
+    that nobody has written before the slot was there, a comparison of all tables does afterwards.
+    Raises ConfigError CFG-196 when the identity is as it was, RepositoryError REP-113 when the mark shows nothing.
+    """
+    require_targets(run.channel, "--accept server")
+    name, captured = run.channel.name, run.captured()
+    run.is_claimed = True  # whatever its identity is; the repository gets that when all is done
+    if run.repository.reads(name, run.source.identity()):
+        raise ConfigError(
+            "there is nothing to accept: the source's server is as the repository knows it",
+            code="CFG-196",
+            hint="run `ddlrepl activate` without --accept",
+        )
+    found = standing(run)
+    if found not in (Standing.SAME, Standing.NEXT):
+        raise RepositoryError(
+            f"nothing shows that the source is the channel's database on an upgraded server: {found}",
+            code="REP-113",
+            at=captured,
+            hint="correct the location; or `ddlrepl deactivate`, then `ddlrepl activate`, which loads its tables again",
+        )
+    run.source.marks.adopt_publication()
+    begin = max(captured, run.source.log_begin())
+    run.source.require_readable(begin, None)
+    tables = run.source.catalog.inspect(sorted(run.source.membership.published()))
+    record_activation(run, tables, None, begins=True)
+    server = run.source.server_run()
+    run.repository.set_lineage(name, run.token, server, run.source.lineage(server))
+    run.repository.set_position(name, run.token, CAPTURED, begin)
+    log.warning("the source's server was upgraded: the log goes on at %s, and all tables are compared", begin)
 
 
 def take_targets_over(run: RunContext, position: Position) -> None:

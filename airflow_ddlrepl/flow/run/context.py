@@ -62,7 +62,7 @@ class RunContext:
         self.user = user or process_user()
         self._lock: ChannelLock | None = None
         self._kept: list[BaseException] = []
-        self._is_claimed = False
+        self.is_claimed = False
         self.lineage: Lineage | None = None
         self._sessions = ExitStack()
         self.stage = ""
@@ -133,9 +133,9 @@ class RunContext:
 
     def claim_source(self) -> None:
         """Raise RepositoryError REP-107 when our repository's channel of this name reads another database."""
-        if self.token and not self._is_claimed:
+        if self.token and not self.is_claimed:
             self.repository.claim_source(self.channel.name, self.token, self.source.identity())
-            self._is_claimed = True
+            self.is_claimed = True
 
     def _reported_targets(self) -> frozenset[str]:
         """Return the targets that an earlier stage of this run has found not to answer: it has failed for them."""

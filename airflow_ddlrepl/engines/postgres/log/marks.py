@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.engines.postgres.connection.errors import errors
+from airflow_ddlrepl.errors import SourceError
 from airflow_ddlrepl.model.lineage import Mark, SourceMark
 from airflow_ddlrepl.model.position import Position
 
@@ -16,11 +17,15 @@ TWO_COMMITS = 80
 """Bytes that the commit records of two transactions take at least: 34 each, which are aligned to 40."""
 _WRITES = "SET TRANSACTION READ WRITE"  # of a database that is read-only for its applications; before any query
 _DURABLE = "SET LOCAL synchronous_commit = local"
+_ADOPT = """
+UPDATE ddlrepl.channel c SET publication_id = p.oid FROM pg_catalog.pg_publication p
+WHERE p.pubname = c.publication AND c.name = %s AND c.publication_id IS NOT NULL
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class PostgresMarks:
-    """The marks of a PostgreSQL source are in its helper schema; it implements `engines.source.SourceMarks`."""
+    """The marks of a PostgreSQL source are in its helper schema; it implements `ports.source_marks.SourceMarks`."""
 
     connection: Connection[Any]
     channel: str
@@ -56,6 +61,18 @@ class PostgresMarks:
         assert end is not None
         behind = Position.parse(end[0])
         return behind if behind - before < TWO_COMMITS else before
+
+    def adopt_publication(self) -> None:
+        """Store the id of the publication that is there now: pg_upgrade has given it another one.
+
+        Raises SourceError SRC-105 without the right to.
+        """
+        try:
+            self.connection.execute(_ADOPT, [self.channel])
+        except errors().InsufficientPrivilege as error:
+            raise SourceError(
+                str(error).splitlines()[0], code="SRC-105", hint="run it as the role that activated the channel"
+            ) from None
 
     def _rows(self) -> list[tuple[Any, ...]] | None:
         """Return the channel's row, if it has one; None where the functions are not there."""

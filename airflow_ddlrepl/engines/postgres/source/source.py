@@ -253,6 +253,10 @@ class PostgresSource(_OneConnection):
         """Return the position where the log on disk ends; it may be read up to `stable_end` only."""
         return self.log.end()
 
+    def log_begin(self) -> Position:
+        """Return the position from which on the slot has log."""
+        return self.log.position()
+
     def stable_end(self) -> Position:
         """Return a position that lies after every transaction committed before this call; see `SlotLog.stable_end`."""
         return self.log.stable_end()
