@@ -46,6 +46,7 @@ COLD, WARM = 5_000_000, 1_000_000
 REPLAY, SEGMENTS = 5_000_000, 100_000
 FEED = 5_000_000
 TABLES = 500
+CHANGED = 2_000
 MEMORY = (1_000_000, 20_000_000)
 STATEMENTS = 100_000
 EVALUATED = 5_000_000
@@ -58,6 +59,7 @@ MEASURES: dict[str, Callable[[ratios.Bench, Kind, argparse.Namespace], None]] = 
     "cycles": lambda bench, kind, given: show(cycles.cycles(bench, kind, scaled(COLD, given), scaled(WARM, given))),
     "small": lambda bench, kind, given: show_seconds(cycles.small(bench, kind, given.connect)),
     "many": lambda bench, _kind, _given: show(many.tables(bench)),
+    "many_ddl": lambda bench, _kind, given: show(many.changed_tables(bench, max(20, scaled(CHANGED, given)))),
     "suspended": lambda bench, _kind, given: show(suspended.cycles(bench, max(2, scaled(TABLES, given)))),
     "replay": lambda bench, kind, given: show(replays.replays(bench, kind, scaled(REPLAY, given))),
     "feed": lambda bench, kind, given: show(feeds.feeds(bench, kind, scaled(FEED, given))),

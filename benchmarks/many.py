@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 from airflow_ddlrepl.engines.postgres.connection.connect import connect
@@ -25,6 +26,41 @@ def tables(bench: Bench) -> list[Figure]:
     for channel in (spread, one, large, little):
         check(channel.source, channel.copy)
     return found
+
+
+def changed_tables(bench: Bench, count: int) -> list[Figure]:
+    """Tables with a row and an ALTER each, against the rows in 10 tables plus the server's time for the statements."""
+    many, few = Channel(bench, "changed", count), Channel(bench, "changed10", 10)
+    (plain,) = databases(bench, "changedplain", "copy")[1:]
+    found: list[Pair] = []
+    with connect(plain) as connection:
+        for number in range(count):
+            connection.execute(_create(number).encode())
+    for number in range(bench.pairs + 1):
+        alters = [f"ALTER TABLE public.t{n} ADD COLUMN extra{number} int" for n in range(count)]
+        rows = [f"INSERT INTO public.t{n} (id) VALUES ({number})" for n in range(count)]
+        with connect(many.source) as connection:
+            for row, alter in zip(rows, alters, strict=True):
+                connection.execute(row.encode())
+                connection.execute(alter.encode())
+        few.change(10, max(20, count // 10 // 20 * 20))
+        peer = _run(plain, [one for pair in zip(rows, alters, strict=True) for one in pair])
+        pair = Pair(count, many.replicate(), few.replicate() + peer)
+        if number:  # the first round only warms up
+            found.append(pair)
+            bench.say(f"{count} tables with an ALTER each {number}/{bench.pairs}: x{pair.ratio:.2f}")
+    for channel in (many, few):
+        check(channel.source, channel.copy)
+    return [Figure(f"{count:,} tables, a row and an ALTER each: / the rows in 10 tables + psql's time", tuple(found))]
+
+
+def _run(dsn: str, statements: list[str]) -> float:
+    """Seconds that a server takes for these statements, one after the other in one transaction."""
+    started = time.monotonic()
+    with connect(dsn) as connection, connection.transaction():
+        for statement in statements:
+            connection.execute(statement.encode())
+    return time.monotonic() - started
 
 
 class Channel:

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import json
+from dataclasses import asdict, replace
 
 from hypothesis import given
 from hypothesis import strategies as st
 
+from airflow_ddlrepl.adapt.plan_model import TablePlan
+from airflow_ddlrepl.adapt.program.plan_memo import PlanMemo
 from airflow_ddlrepl.adapt.program.table_states import THERE, TableStates, types_elsewhere
+from airflow_ddlrepl.model.change import Event, EventKind
 from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.position import LogKey, Position
 from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.model.table_state import TableState, TableStatus
 from airflow_ddlrepl.model.types import DataType, TypeDefinition, TypeKind
+from tests.support import shapes
 
 NAMES = [TableName("public", name) for name in "abc"]
 MOODS = [TypeDefinition(7, "public", "mood", TypeKind.ENUM, labels) for labels in (("a",), ("a", "b"))]
@@ -71,3 +77,34 @@ def test_a_table_that_was_removed_is_found_no_more() -> None:
     assert found.called(NAMES[0]) == [] and found.called(NAMES[1])
     del found[1]
     assert found.called(NAMES[1]) == [] and found.with_other([MOODS[1]]) == [] and len(found) == 0
+
+
+@given(shapes.tables())
+def test_a_shape_as_json_is_what_the_standard_library_makes_of_it(shape: Table) -> None:
+    assert shape.to_json() == asdict(shape)
+    assert Table.from_json(json.loads(json.dumps(shape.to_json()))) == shape
+
+
+def test_a_build_takes_plans_of_the_last_one_as_long_as_it_goes_the_same_way() -> None:
+    memo = PlanMemo()
+    first, second = (Event(EventKind.DDL, LogKey(Position(lsn), 0), 1, 0) for lsn in (1, 2))
+    made: list[str] = []
+
+    def make(before: TableState | None, new: Table | None, event: Event, states: object, about: str) -> TablePlan:
+        made.append(about)
+        return TablePlan(NAMES[0], NAMES[0], (), (), (), (), None)
+
+    def build(*calls: tuple[Event, str], suspended: int = 0) -> list[str]:
+        """The plans that are made, and not taken from the last build."""
+        made.clear()
+        memo.begin(suspended)
+        for event, about in calls:
+            memo.planned(make, (None, None, event), {}, about)
+        return list(made)
+
+    assert build((first, "a"), (second, "b")) == ["a", "b"]
+    assert build((first, "a"), (second, "b")) == []
+    assert build((first, "a")) == []
+    assert build((first, "a"), (second, "c"), (second, "d")) == ["c", "d"]
+    assert build((second, "a"), (second, "c"), (second, "d")) == ["a", "c", "d"], "after another one nothing is known"
+    assert build((second, "a"), suspended=1) == ["a"]

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from airflow_ddlrepl.adapt.plan_model import TablePlan
 from airflow_ddlrepl.adapt.program.draft import Draft, Read, ShapeAt, whole
 from airflow_ddlrepl.adapt.program.neighbours import change_neighbours, orphan_of
+from airflow_ddlrepl.adapt.program.plan_memo import PlanMemo
 from airflow_ddlrepl.adapt.program.program import Program, ProgramStep
 from airflow_ddlrepl.adapt.program.suspend import CatchUp, Suspensions, family
 from airflow_ddlrepl.adapt.program.table_states import TableStates
@@ -86,6 +87,7 @@ class ProgramBuilder:
     runs_alone: Callable[[Event], bool] = _never_alone
     _draft: Draft = field(init=False)
     _stopped_at: int = 0
+    memo: PlanMemo = field(default_factory=PlanMemo, init=False)
 
     def build(
         self, table_states: Mapping[int, TableState], events: Iterable[Event], low: Position, high: Position
@@ -183,9 +185,8 @@ class ProgramBuilder:
         """Let all live partitions of a partition's table be loaded again; return the plan that stops the target."""
         for each in sorted(family(self._draft.states.values(), [table_id])):
             known, shape = self._live(event, each), self.shape_at(each, event.key)
-            if known is None or shape is None or shape.is_partitioned:
-                continue
-            if stop := self._change(event, each, shape, why):
+            is_leaf = known is not None and shape is not None and not shape.is_partitioned
+            if is_leaf and (stop := self._change(event, each, shape, why)):
                 return stop
         return None
 
@@ -211,7 +212,7 @@ class ProgramBuilder:
             return None
         if self._waits_for_catch_up(event, before, new):
             return None
-        plan = self.plan(before, new, event, self._draft.states, reload)
+        plan = self.memo.planned(self.plan, (before, new, event), self._draft.states, reload)
         if before is not None and before.state is TableStatus.NEW:
             self._draft.add(_followed(event, before, plan))
             return None
@@ -264,6 +265,7 @@ class ProgramBuilder:
 
 
 def _new_draft(by: ProgramBuilder, table_states: Mapping[int, TableState], start: LogKey, end: LogKey) -> Draft:
+    by.memo.begin(len(by.suspensions.found) + len(by.suspensions.not_created))
     states = TableStates(by.catch_up.resumed(table_states) if by.catch_up else table_states)
     since = {i: max(start, by.positions.get(i, start)) if by.is_about(i) else end for i in states}
     return Draft(by.shape_at, by.client, by.read, states, since)
