@@ -27,7 +27,7 @@ ATTACKS = {
     "lock": "pg_advisory_lock(1) is null",
     "object": "lo_create(0) > 0",
     "sequence": "nextval('public.drawn'::regclass) > 0",
-    "setting": "current_setting('is_superuser') is not null",
+    "setting": "(current_setting('is_superuser') is not null)",
 }
 """What mallory's checks and defaults would do at the target; each is true there."""
 
@@ -73,7 +73,13 @@ def test_what_the_checks_of_a_domain_do_they_do_at_the_source_alone(databases: D
     replica.activate()
     replica.check_equal()
     replica.at_source(*(f"insert into public.t_{name} values (2, 'ö')" for name in ATTACKS))
-    replica.at_source("insert into public.other values (2, 'größe')")
+    replica.at_source(
+        f"alter domain public.d_setting add constraint later check ({at_target_only(ATTACKS['sequence'])})",
+        f"alter domain public.d_setting set default {ATTACKS['setting']}::text",
+        "alter table public.t_setting add w public.d_setting",
+        "insert into public.t_setting values (3, 'ü', 'é')",
+        "insert into public.other values (2, 'größe')",
+    )
     replica.settle()
     assert replica.rows("select conname from pg_constraint where contypid >= 16384") == []
     assert (is_drawn(replica), large_objects(replica)) == (False, 0)
