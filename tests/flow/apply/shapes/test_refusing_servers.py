@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from airflow_ddlrepl import flow
+from airflow_ddlrepl.demo.servers import PrivateServer
 from airflow_ddlrepl.errors import DdlReplError, ServerRefusal, Unreachable
 from airflow_ddlrepl.ports.work import InProcess
-from tests.support.replica import Make, Replica
+from tests.support.replica import Make, Replica, channel_file
+from tests.support.standby import Standby
 
 ENDED = (
     "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
@@ -96,3 +100,20 @@ def test_an_event_trigger_of_the_targets(make: Make) -> None:
     assert error.code == "SQL-109" and "no()" in error.message and "disable it" in error.hint
     replica.at_target("DROP EVENT TRIGGER no")
     replica.settle()
+
+
+def test_a_hot_standby(private_server: type[PrivateServer], tmp_path: Path) -> None:
+    with private_server("source", 18) as primary:
+        source, target = primary.create_database("here"), primary.create_database("there")
+        replica = Replica(source, target, channel_file(tmp_path, source, target))
+        replica.at_source(*OTHER)
+        replica.activate()
+        with Standby(primary, "standby") as standby:
+            standby.wait_for_log()
+            replica.file.write_text(
+                replica.file.read_text().replace(f":{primary.port}/there", f":{standby.port}/there")
+            )
+            replica.at_source("INSERT INTO other VALUES (2)")
+            error = refused(replica)
+            assert error.code == "CON-105" and f":{standby.port}/there is read-only" in error.message
+            assert error.hint.startswith("it is a hot standby")
