@@ -74,6 +74,14 @@ def test_no_table_leaves_the_stream_by_words(databases: Databases, tmp_path: Pat
             session.execute("ALTER TABLE victim SET UNLOGGED")
         session.execute("ROLLBACK TO s")
         session.execute("ALTER TABLE mine ADD c int")
+    with psycopg.connect(stranger, autocommit=True) as session, pytest.raises(psycopg.errors.InsufficientPrivilege):
+        session.execute(
+            f"{TEMPORARY}; INSERT INTO mine VALUES (1); BEGIN;"
+            " ALTER TABLE mine ADD c text DEFAULT set_config('ddlrepl.state', '', false); COMMIT;"
+            " ALTER TABLE public.victim SET UNLOGGED"
+        )
+    with psycopg.connect(replica.source) as connection:
+        assert connection.execute("SELECT count(*) FROM pg_publication_tables").fetchone() == (2,)
     replica.at_source("UPDATE victim SET a = 2")
     result = replica.settle()
     assert result.refresh.tables == {}

@@ -20,6 +20,8 @@ KINDS = {
     "combined": "ALTER TABLE t SET UNLOGGED, ALTER COLUMN a ADD GENERATED ALWAYS AS IDENTITY",
     "quoted": 'alter table if exists only public."t" set /* for a load */ unlogged',
     "of many": "ALTER TABLE u ADD b int; ALTER TABLE u ADD c int; ALTER TABLE t SET UNLOGGED; ALTER TABLE u DROP b",
+    "beside constants": "COMMENT ON TABLE u IS ''; ALTER TABLE u ADD b text DEFAULT E'\\'' || $x$;'$x$ || U&'it''s';"
+    " /* don't /* */ ; */ ALTER TABLE t ALTER a SET DEFAULT '7'::int, SET UNLOGGED",
     "of a block": "DO $$ BEGIN EXECUTE 'ALTER TABLE u ADD b int'; ALTER TABLE t SET UNLOGGED; END $$",
 }
 

@@ -46,15 +46,15 @@ BEGIN
             found := found || ''''::text;
         ELSIF left(rest, 1) = '''' OR lower(piece) IN ('e', 'b', 'x', 'n', 'u') AND rest ~ E'^([EeBbXxNn]|[Uu]&)''' THEN
             piece := CASE WHEN lower(piece) = 'e' OR with_backslashes AND lower(piece) IS DISTINCT FROM 'u'
-                THEN substring(rest from E'^[^'']*''([^''\\\\]|\\\\.|'''')*''')
-                ELSE substring(rest from E'^[^'']*''([^'']|'''')*''') END;
+                THEN substring(rest from E'^[^'']*''(?:[^''\\\\]|\\\\.|'''')*''')
+                ELSE substring(rest from E'^[^'']*''(?:[^'']|'''')*''') END;
             IF piece IS NULL THEN
                 RETURN NULL;
             END IF;
             rest := substr(rest, strpos(rest, '''') + length(piece) - strpos(piece, '''') + 1);
             found := found || ''''::text;
         ELSIF left(rest, 1) = '"' THEN
-            piece := (regexp_match(rest, E'^("([^"]|"")*")'))[1];
+            piece := substring(rest from E'^"(?:[^"]|"")*"');
             IF piece IS NULL THEN
                 RETURN NULL;
             END IF;
