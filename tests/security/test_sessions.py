@@ -9,8 +9,10 @@ from typing import Any
 import psycopg
 import pytest
 
+from airflow_ddlrepl import flow
 from airflow_ddlrepl.errors import DdlReplError
 from tests.flow.capture.test_ignored_sessions import replica_of
+from tests.flow.streams.apply_process.test_apply import begun, rules
 from tests.support.replica import run
 
 ROLE = "SELECT pg_logical_emit_message(true, 'ddlrepl.role', %s)"
@@ -59,3 +61,26 @@ def test_an_ignored_session_is_named_whatever_its_settings_say(databases: Any, t
     result = replica.replicate()
     assert result.discarded == {"public.t: its session is ignored (name etl*)": 3}
     assert replica.rows("SELECT min(id) FROM t") == [(1,)]
+
+
+def test_a_tag_is_for_who_may_have_a_replication_origin(databases: Any, tmp_path: Path) -> None:
+    """By default rules leave out what has a tag: nobody else hides schema changes by one."""
+    channel = begun(databases, tmp_path, rules("schema"))
+    role = f"tagger_{databases.source.rpartition('/')[2]}"
+    databases.server.create_role(role)
+    try:
+        channel.at_source(f'GRANT USAGE, CREATE ON SCHEMA hr TO "{role}"')
+        tagged = ("SET ddlrepl.tag = '1d'", "CREATE TABLE hr.{} (id int PRIMARY KEY)")
+        for name, dsn in (
+            ("hers", databases.server.dsn(databases.source.rpartition("/")[2], role)),
+            ("ours", databases.source),
+        ):
+            with psycopg.connect(dsn) as connection:
+                for statement in tagged:
+                    connection.execute(statement.format(name).encode())
+        channel.stage(flow.capture)
+        found = " ".join(channel.content("q1"))
+        assert "hr.hers" in found and "hr.ours" not in found
+    finally:
+        run(databases.target, f'DROP OWNED BY "{role}" CASCADE')
+        run(databases.source, f'DROP OWNED BY "{role}" CASCADE', f'DROP ROLE "{role}"')

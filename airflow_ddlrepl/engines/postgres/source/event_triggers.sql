@@ -274,7 +274,7 @@ BEGIN
         'application_name', pg_catalog.current_setting('application_name'),
         'role', session_user,
         'snapshot', pg_catalog.pg_current_snapshot(),
-        'tag', COALESCE(pg_catalog.current_setting('ddlrepl.tag', true), '')));
+        'tag', ddlrepl.session_tag()));
 EXCEPTION WHEN OTHERS THEN
     PERFORM pg_catalog.pg_logical_emit_message(true, 'ddlrepl', pg_catalog.convert_to(CAST(
         pg_catalog.jsonb_build_object('v', 1, 'kind', 'gap', 'statement', SQLERRM) AS pg_catalog.text), 'UTF8'));
@@ -292,7 +292,7 @@ BEGIN
         'application_name', pg_catalog.current_setting('application_name'),
         'role', session_user,
         'snapshot', pg_catalog.pg_current_snapshot(),
-        'tag', COALESCE(pg_catalog.current_setting('ddlrepl.tag', true), '')));
+        'tag', ddlrepl.session_tag()));
 EXCEPTION WHEN OTHERS THEN
     PERFORM pg_catalog.pg_logical_emit_message(true, 'ddlrepl', pg_catalog.convert_to(CAST(
         pg_catalog.jsonb_build_object('v', 1, 'kind', 'gap', 'statement', SQLERRM) AS pg_catalog.text), 'UTF8'));

@@ -90,4 +90,12 @@ LANGUAGE sql SET search_path = pg_catalog, pg_temp AS $$
     INSERT INTO ddlrepl.message (message) VALUES (enqueue.message)
 $$;
 
+-- The tag of a session's changes, by which rules leave them out: of a role that may have a replication origin, whose
+-- changes can be told apart in any case.
+CREATE OR REPLACE FUNCTION ddlrepl.session_tag() RETURNS text
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+    SELECT CASE WHEN has_function_privilege(session_user, 'pg_replication_origin_session_setup(text)', 'EXECUTE')
+        THEN coalesce(current_setting('ddlrepl.tag', true), '') ELSE '' END
+$$;
+
 REVOKE ALL ON ALL FUNCTIONS IN SCHEMA ddlrepl FROM PUBLIC;

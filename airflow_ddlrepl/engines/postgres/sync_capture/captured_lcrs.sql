@@ -152,7 +152,9 @@ $$;
 CREATE OR REPLACE FUNCTION ddlrepl.sync_capture_tag() RETURNS text
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-    tag text := nullif(current_setting('ddlrepl.tag', true), '');
+    -- As ddlrepl.session_tag has it: whose changes have a tag is for who may have a replication origin.
+    tag text := CASE WHEN has_function_privilege(session_user, 'pg_replication_origin_session_setup(text)', 'EXECUTE')
+        THEN nullif(current_setting('ddlrepl.tag', true), '') END;
 BEGIN
     IF tag IS NULL AND has_function_privilege('pg_replication_origin_session_is_setup()', 'EXECUTE') THEN
         -- A statement of its own: the right is checked before the first part of a condition is evaluated.
