@@ -17,7 +17,7 @@ from unittest import mock
 
 import psycopg
 
-from airflow_ddlrepl.engines.postgres.source import exported_snapshot
+from airflow_ddlrepl.engines.postgres.catalog import readable_tables
 from airflow_ddlrepl.failpoint import FAIL_POINTS
 from tests.chaos.runs import LONGEST, OneProcess, Run, WithSpark
 from tests.chaos.source import START, Writer, visible, work
@@ -137,7 +137,7 @@ class Life(Generic[P]):
 
 @contextmanager
 def life(server: Any, seed: int, kind: type[P], kept: Mapping[str, Any]) -> Iterator[Life[P]]:
-    with TemporaryDirectory(prefix="chaos-") as folder, mock.patch.object(exported_snapshot, "PATIENCE_SECONDS", 0.3):
+    with TemporaryDirectory(prefix="chaos-") as folder, mock.patch.object(readable_tables, "PATIENCE_SECONDS", 0.3):
         living = Life(server, seed, Path(folder), kind, kept)
         try:
             yield living

@@ -22,7 +22,7 @@ from airflow_ddlrepl.engines.postgres.catalog import readable_tables
 from airflow_ddlrepl.engines.postgres.connection.pool import reusing
 from airflow_ddlrepl.engines.postgres.log import capture_range
 from airflow_ddlrepl.engines.postgres.merge import inline_rows
-from airflow_ddlrepl.engines.postgres.source import exported_snapshot, members
+from airflow_ddlrepl.engines.postgres.source import members
 from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.ports.work import InProcess
 from airflow_ddlrepl.repository.repository import Repository
@@ -259,7 +259,7 @@ def _impatient() -> Iterator[None]:
     """Nothing is worth waiting for: the open transaction is ours."""
     with (
         mock.patch.object(readable_tables, "LOCK_TIMEOUT", "100ms"),
-        mock.patch.object(exported_snapshot, "PATIENCE_SECONDS", 0.0),
+        mock.patch.object(readable_tables, "PATIENCE_SECONDS", 0.0),
         mock.patch.object(members, "SETTLE_SECONDS", 0.0),
     ):
         yield

@@ -86,6 +86,8 @@ def renew(run: RunContext) -> None:
     try:
         with run.source.snapshot(list(tables_at(run, position)), run.timeline) as source:
             for error in source.refused.values():
+                if error.retryable:
+                    raise error
                 log.warning("%s is not archived: %s: %s", error.table, error.code, error.message)
             save(run, source, position, AGAIN)
     except SourceError as error:

@@ -9,9 +9,9 @@ import psycopg
 import pytest
 
 from airflow_ddlrepl import flow
+from airflow_ddlrepl.engines.postgres.catalog import readable_tables
 from airflow_ddlrepl.engines.postgres.load import archive_chunk
 from airflow_ddlrepl.engines.postgres.load.archive_chunk import archive_chunks
-from airflow_ddlrepl.engines.postgres.source import exported_snapshot
 from airflow_ddlrepl.errors import ControlStop, DdlReplError, TrailError
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.ports.work import InProcess
@@ -316,7 +316,7 @@ def test_a_damaged_file_is_named(replica: Replica, past: str, tmp_path: Path) ->
 def test_a_locked_table_puts_keeping_off_and_nothing_else(
     databases: Any, past: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(exported_snapshot, "PATIENCE_SECONDS", 0.1)
+    monkeypatch.setattr(readable_tables, "PATIENCE_SECONDS", 0.1)
     file = channel_file(tmp_path, databases.source, databases.target)
     replica = Replica(databases.source, databases.target, file)
     replica.at_source("CREATE TABLE t (id int PRIMARY KEY)", "CREATE TABLE u (id int)")

@@ -9,7 +9,7 @@ import psycopg
 import pytest
 
 from airflow_ddlrepl import flow
-from airflow_ddlrepl.engines.postgres.source import exported_snapshot
+from airflow_ddlrepl.engines.postgres.catalog import readable_tables
 from airflow_ddlrepl.errors import SourceError, TargetError
 from airflow_ddlrepl.ports.work import InProcess
 from tests.support.refusing import ask
@@ -56,7 +56,7 @@ def test_a_refresh_that_the_first_target_refuses(two: Replica, past: str) -> Non
 
 def test_a_table_that_can_not_be_loaded_now(databases: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Somebody holds it at the source, for hours maybe: rows of the others go on."""
-    monkeypatch.setattr(exported_snapshot, "PATIENCE_SECONDS", 0.2)
+    monkeypatch.setattr(readable_tables, "PATIENCE_SECONDS", 0.2)
     replica = Replica(databases.source, databases.target, channel_file(tmp_path, databases.source, databases.target))
     run(databases.source, "create table t (id int primary key)", "create table u (id int primary key)")
     replica.activate()
