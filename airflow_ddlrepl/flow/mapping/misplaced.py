@@ -7,8 +7,14 @@ from typing import Any
 
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.config.sections.policies import Defaults
+from airflow_ddlrepl.config.sections.scope import Scope
+from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.revision import Revision
 from airflow_ddlrepl.model.table_state import TableState, TableStatus
+from airflow_ddlrepl.rules.client import Client
+from airflow_ddlrepl.rules.decide import ChangeKind, decide
+
+EXCLUDED = "the channel file excludes it: it stays as it was when it left"
 
 
 def misplaced(channel: Channel, target: str, now: TableState, known: Revision | None) -> str:
@@ -34,8 +40,20 @@ def with_misplaced(
     latest: Mapping[int, Revision],
     rows: list[dict[str, Any]],
 ) -> list[dict[str, Any]]:
-    """Return the status of tables at a target with the reason of each that is not where the channel file says."""
+    """Return the status of tables at a target, with the reason of each that is not where the channel file says.
+
+    A table that the file excludes is no longer live: it stays as it was when it left.
+    """
+    client = Client(Scope.of(channel))
     for row in rows:
-        if not row["why"] and (now := states.get(row["table_id"])) is not None:
-            row["why"] = misplaced(channel, target, now, latest.get(row["table_id"]))
+        number = row["table_id"]
+        known = latest.get(number)
+        if known is not None and known.table is not None and _is_excluded(client, known.table.name):
+            row |= {"state": "left out", "why": row["why"] or EXCLUDED}
+        elif not row["why"] and (now := states.get(number)) is not None:
+            row["why"] = misplaced(channel, target, now, known)
     return rows
+
+
+def _is_excluded(client: Client, name: TableName) -> bool:
+    return decide(client, name, ChangeKind.TABLE).is_excluded

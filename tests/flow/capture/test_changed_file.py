@@ -118,6 +118,8 @@ def test_a_table_that_is_excluded_leaves_and_comes_back_with_its_rows(make: Make
     replica.at_source("INSERT INTO s2.a VALUES (2, 2)", "INSERT INTO t VALUES (2, 2)")
     replica.replicate()
     assert replica.rows("SELECT count(*) FROM t UNION ALL SELECT count(*) FROM s2.a") == [(2,), (1,)]
+    with flow.open_channel(replica.file, InProcess()) as run:
+        assert "left out: the channel file excludes it" in flow.status(run).text()
     change(replica, source={"exclude": []})
     if not is_owner:
         replica.activate()
