@@ -26,7 +26,7 @@ from airflow_ddlrepl.trail.segments import SegmentReader, digest, manifest_path
 
 log = logging.getLogger("ddlrepl")
 
-MARKER = "trail.json"
+MARKER, TRAIL_FORMAT = "trail.json", 1
 INSPECTED_FILE = "inspected.jsonl"
 _MANIFEST = re.compile(r"e(\d+)/segments/([0-9a-f]{16})\.json$")
 _CHANNEL = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
@@ -213,14 +213,13 @@ class Trail(SegmentReader):
                     code="TRL-104",
                     hint=f"choose an empty folder for the trail. {NEW_TRAIL_HINT}",
                 )
-            text = json.dumps({"format": 1, "channel": self.channel}).encode()
+            text = json.dumps({"format": TRAIL_FORMAT, "channel": self.channel}).encode()
             if self.place.put_if_absent(MARKER, text):
                 return
             marker = self.place.read(MARKER) or b""
-        try:
-            owner = json.loads(marker)["channel"]
-        except (ValueError, KeyError, TypeError):
-            owner = None
+        owner, version = _owner(marker)
+        if version > TRAIL_FORMAT:
+            raise _newer(self.place.root, version)
         if owner != self.channel:
             raise TrailError(
                 f"{self.place.root} is the trail of channel {owner!r}, not of {self.channel!r}",
@@ -253,6 +252,23 @@ def inspection_file(trail: Trail, epoch: int, low: Position) -> Blob | None:
         if path.endswith(f"-{INSPECTED_FILE}") and (data := trail.place.read(path)) is not None:
             return Blob(path, len(data), checksum(data))
     return None
+
+
+def _owner(marker: bytes) -> tuple[str | None, int]:
+    """Return whose trail it is, and of which format; None where the marker can't be read."""
+    try:
+        found = json.loads(marker)
+        return found["channel"], int(found.get("format", TRAIL_FORMAT))
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return None, TRAIL_FORMAT
+
+
+def _newer(folder: str, version: int) -> TrailError:
+    return TrailError(
+        f"{folder} was written by a newer version (it is at {version}, ours at {TRAIL_FORMAT})",
+        code="TRL-115",
+        hint="install that version of airflow-ddlrepl here, too",
+    )
 
 
 def _modified(info: dict[str, object]) -> float:

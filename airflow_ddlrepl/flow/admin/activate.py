@@ -303,7 +303,7 @@ def _takes_over(run: RunContext, target: str, position: Position) -> bool:
     found = readiness(run, target)
     if found is Readiness.FOREIGN:
         if run.channel.target(target).existing_tables is not ExistingTables.REPLACE:
-            raise foreign(target, run.channel.name)
+            raise foreign(run, target)
         require_target_not_cut_over(run, target)
         run.target(target).take_over(position, run.fence)
     return found in (Readiness.FOREIGN, Readiness.OUTDATED)

@@ -109,8 +109,17 @@ def what_is_missing(run: RunContext, target: str) -> str:
     return f"{why}: the next cycle prepares it and loads its tables"
 
 
-def foreign(target: str, channel: str) -> TargetError:
-    """Return the error for a target that holds a channel of our name that the repository does not know."""
+def foreign(run: RunContext, target: str) -> TargetError:
+    """Return the error for a target that holds a channel of our name that the repository does not know by this name."""
+    channel, found = run.channel.name, run.target(target).position()
+    if found is not None and found.mark is not None and run.repository.has_mark(channel, found.mark):
+        return TargetError(
+            f"target {target} already has channel {channel} of this repository: the target has another name in the"
+            " channel file than before, or its location leads to another target's database",
+            code="TGT-103",
+            hint="give it its former name again: its name is its identity; or set `existing_tables: replace` for it:"
+            " its tables are loaded again",
+        )
     return TargetError(
         f"target {target} already holds a channel called {channel}, of another repository",
         code="TGT-103",
@@ -176,7 +185,7 @@ def _refusal(run: RunContext, target: str, found: Readiness) -> DdlReplError | N
     if found is Readiness.FORGOTTEN:
         return forgotten(f"target {target}", run.channel.name)
     if found is Readiness.FOREIGN and not may_replace:
-        return foreign(target, run.channel.name)
+        return foreign(run, target)
     if found is Readiness.FURTHER:
         return ahead(target)
     if found is Readiness.AHEAD:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -30,6 +31,10 @@ SELECT obj_description(n.oid, 'pg_namespace'), pg_catalog.has_schema_privilege(n
 FROM pg_namespace n WHERE n.nspname = 'ddlrepl'
 """
 EVENT_TRIGGERS = 5
+VERSION = 2
+"""The version of the helper schema: it grows when an older version of the product must not replace it."""
+
+_VERSION = re.compile(r"airflow-ddlrepl helper v(\d+) ")
 READING_RIGHTS = "reading_rights.sql"
 """What the other files take from everybody is given again here: it comes last."""
 _HELPER_FILES = ("statement_state.sql", "helper_schema.sql", "reading.sql", "messages.sql", "marks.sql", READING_RIGHTS)
@@ -58,12 +63,16 @@ class Helper:
 
 
 def present(connection: Connection[Any]) -> Helper:
-    """Return what is installed now. Raises SourceError SRC-121 when it belongs to a role that we can't trust."""
+    """Return what is installed now.
+
+    Raises SourceError SRC-121 when it belongs to a role that we can't trust, SRC-132 when it is a newer version's.
+    """
     row = connection.execute(_MARK_SQL).fetchone()
     if row is None:
         return Helper(False)
     require_trusted(connection, TABLES, SourceError, "SRC-121")
     mark, readable, triggers = row
+    _require_not_newer(mark)
     return Helper(True, mark_of(mark) == _mark(), bool(readable), triggers == EVENT_TRIGGERS)
 
 
@@ -135,7 +144,18 @@ def _setting(name: str, value: str) -> str:
 @cache
 def _mark() -> str:
     digest = hashlib.sha256((_helper_sql() + _triggers_sql()).encode()).hexdigest()
-    return f"airflow-ddlrepl helper {digest[:12]}"
+    return f"airflow-ddlrepl helper v{VERSION} {digest[:12]}"
+
+
+def _require_not_newer(mark: str | None) -> None:
+    """Raise SourceError SRC-132 where a newer version of the product has made the schema. mark: its comment."""
+    found = _VERSION.match(mark or "")
+    if found and int(found[1]) > VERSION:
+        raise SourceError(
+            f"the helper schema at the source is of a newer version (it is at {found[1]}, ours at {VERSION})",
+            code="SRC-132",
+            hint="install that version of airflow-ddlrepl here, too",
+        )
 
 
 def _may_not(connection: Connection[Any], error: Exception) -> SourceError:

@@ -48,7 +48,17 @@ CREATE TABLE IF NOT EXISTS ddlrepl.tables (
 CREATE TABLE IF NOT EXISTS ddlrepl.chunks (token text NOT NULL, chunk text NOT NULL, rows bigint NOT NULL,
     PRIMARY KEY (token, chunk));
 """
-MARKED = ChannelTable("position", "ALTER TABLE ddlrepl.position ADD COLUMN IF NOT EXISTS mark text;", "mark")
+VERSION = 1
+"""The version of our tables at a target: it grows when an older version of the product must not write to them."""
+
+MARKED = ChannelTable(
+    "position",
+    "ALTER TABLE ddlrepl.position ADD COLUMN IF NOT EXISTS mark text, ADD COLUMN IF NOT EXISTS version integer;",
+    "version",
+)
+_MARK = """
+UPDATE ddlrepl.position SET mark = coalesce(%s, mark), version = greatest(version, %s) WHERE channel = %s
+"""
 _PUT = """
 INSERT INTO ddlrepl.tables (channel, table_id, schema_name, table_name, shape, state, snapshot)
 VALUES (%s, %s, %s, %s, %s::jsonb, %s, %s::jsonb)
@@ -143,14 +153,25 @@ def find_position(connection: Connection[Any], channel: str) -> TargetPosition |
 
     try:
         row = connection.execute(
-            "SELECT lsn::text, epoch, token, to_jsonb(p) ->> 'mark' FROM ddlrepl.position p WHERE channel = %s",
+            "SELECT lsn::text, epoch, token, to_jsonb(p) ->> 'mark', (to_jsonb(p) ->> 'version')::int"
+            " FROM ddlrepl.position p WHERE channel = %s",
             [channel],
         ).fetchone()
     except (psycopg.errors.UndefinedTable, psycopg.errors.InvalidSchemaName):
         return None
     if row is None:
         return None
+    if row[4] is not None and row[4] > VERSION:
+        raise _newer(connection, row[4])
     return TargetPosition(Position.parse(row[0]), int(row[1]), int(row[2]), Mark.parse(row[3]) if row[3] else None)
+
+
+def _newer(connection: Connection[Any], version: int) -> TargetError:
+    return TargetError(
+        f"our tables at {_place(connection)} are of a newer version (they are at {version}, ours at {VERSION})",
+        code="TGT-108",
+        hint="install that version of airflow-ddlrepl here, too",
+    )
 
 
 def find_state(connection: Connection[Any], channel: str) -> TargetState | None:
@@ -241,9 +262,8 @@ def claim(connection: Connection[Any], channel: str, *, epoch: int, token: int, 
     try:
         with connection.transaction(), connection.cursor() as cursor:
             hold(cursor, channel, epoch=epoch, token=token)
-            if mark is not None:
-                MARKED.ensure(cursor)
-                cursor.execute("UPDATE ddlrepl.position SET mark = %s WHERE channel = %s", [mark.to_text(), channel])
+            MARKED.ensure(cursor)
+            cursor.execute(_MARK, [mark.to_text() if mark is not None else None, VERSION, channel])
     except (psycopg.errors.UndefinedTable, psycopg.errors.InvalidSchemaName, Fenced):
         read_state(connection, channel)
         raise
