@@ -214,4 +214,4 @@ def why_read_only(is_standby: bool, is_default: bool) -> str:
             "default_transaction_read_only is on there: ALTER DATABASE … or ALTER ROLE … RESET"
             " default_transaction_read_only, or ALTER SYSTEM for the whole server, and run again"
         )
-    return "it is a hot standby, or default_transaction_read_only is on for its database or role; `doctor` says which"
+    return "it is a hot standby, or default_transaction_read_only is on for its database or role"
