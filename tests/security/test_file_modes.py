@@ -75,7 +75,7 @@ def test_a_repository_that_others_could_read_is_closed(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("path", ["../../other/e0/data/x.parquet", "/etc/passwd", "e0/../../../x", "link/x.parquet"])
 def test_a_manifest_can_not_name_what_lies_outside(tmp_path: Path, path: str) -> None:
-    """Neither to be read, nor to be deleted by retention."""
+    """Neither to be read, nor to be deleted by retention, which removes what lies in the segment's own folder."""
     trail = Trail(str(tmp_path / "trail"), "shop")
     segment = trail.publish(write_segment(trail))
     outside = tmp_path / "other" / "e0" / "data" / "x.parquet"
@@ -91,8 +91,7 @@ def test_a_manifest_can_not_name_what_lies_outside(tmp_path: Path, path: str) ->
     with pytest.raises(TrailError, match="TRL-105"):
         for file in read.files():
             trail.verify(file.blob)
-    with pytest.raises(TrailError, match="TRL-105"):
-        trail.expire(HIGH)
+    assert trail.expire(HIGH) == 1
     assert outside.read_bytes() == b"somebody's"
 
 

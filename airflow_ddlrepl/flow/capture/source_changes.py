@@ -114,7 +114,8 @@ def has_news(run: RunContext, inspection: Inspection) -> bool:
 
 def busy(inspection: Inspection, events: Iterable[Event]) -> set[int]:
     """Return the tables that the inspection has not seen as the last statement about them has left them."""
-    unseen = (e for e in events if e.kind is EventKind.DDL and not inspection.snapshot.sees(e.key.lsn, e.xid))
+    stated = (e for e in events if e.kind is EventKind.DDL and not e.is_inspected)  # else it is the inspection's own
+    unseen = (e for e in stated if not inspection.snapshot.sees(e.key.lsn, e.xid))
     return set(inspection.locked).union(*({t.id for t in e.tables} | {i for i, _ in e.dropped} for e in unseen))
 
 

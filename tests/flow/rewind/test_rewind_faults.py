@@ -65,7 +65,7 @@ DAMAGES: list[tuple[str, Callable[[Path], None], str]] = [
     ("e*/segments/*.json", truncate, "TRL-106"),
     ("e*/loads/*/*.zst", Path.unlink, "TRL-101"),
     ("e*/loads/*/*.zst", flip, "TRL-103"),
-    ("e*/loads/*.json", truncate, "TRL-106"),
+    ("e*/loads/*.json", truncate, "TRL-113"),
     ("e*/loads/*.json", Path.unlink, "REW-101"),
 ]
 
@@ -119,8 +119,8 @@ def test_a_load_that_can_not_be_read_stops_no_cycle(
         replica.at_source(f"INSERT INTO t VALUES ({number})")
         now = captured(replica)
         assert len(list(root.glob("e*/loads/*.json"))) == 2
-    assert f"{damaged.relative_to(root).as_posix()} of a load can't be read" in caplog.text
-    with pytest.raises(DdlReplError, match="TRL-106"):
+    assert f"{damaged.relative_to(root).as_posix()} of a load is not the one that was archived" in caplog.text
+    with pytest.raises(DdlReplError, match="TRL-113"):
         replica.rewind(now)
     damaged.unlink()
     replica.rewind(now)
