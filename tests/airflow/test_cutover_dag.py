@@ -47,5 +47,5 @@ def test_the_form_reaches_the_tasks(file: Any) -> None:
     for task in (check, switch):
         task.render_template_fields({"params": {"accept": "CUT-122\nCUT-123", "compare": True}})
     assert check.arguments() == ["--compare"]
-    assert switch.arguments() == ["--do", "--compare", "--accept", "CUT-122", "--accept", "CUT-123"]
+    assert switch.arguments() == ["--do", "--compare", "--accept=CUT-122", "--accept=CUT-123"]
     assert dag.get_task("approve").defaults == ["Reject"]

@@ -95,7 +95,7 @@ def work_is(monkeypatch: pytest.MonkeyPatch, has_work: Callable[..., Any]) -> No
     """Stands in for the flow: these tests are about what the operator does with its answer."""
     flow = ModuleType("airflow_ddlrepl.flow")
     flow.has_work = has_work  # type: ignore[attr-defined]
-    flow.news = lambda channel, **_: AssetEvents({"channel": channel.name, "left_out": []}, None, None)  # type: ignore[attr-defined]
+    flow.news = lambda channel, **_: AssetEvents({"channel": channel.name, "left_out": [], "setup": {}}, None, None)  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "airflow_ddlrepl.flow", flow)
     monkeypatch.setattr(airflow_ddlrepl, "flow", flow, raising=False)
 
@@ -363,7 +363,7 @@ def test_a_run_with_nothing_to_do_names_what_is_left_out(
 ) -> None:
     work_is(monkeypatch, lambda channel, stage, run_id: False)
     left_out = [{"table": "public.t", "since": "0/17A", "why": "it is unlogged"}]
-    news = AssetEvents({"channel": "shop", "left_out": left_out}, None, None)
+    news = AssetEvents({"channel": "shop", "left_out": left_out, "setup": {}}, None, None)
     monkeypatch.setattr(sys.modules["airflow_ddlrepl.flow"], "news", lambda channel, run_id: news)
     task = Task()
     IntegrateOperator(task_id="stage", channel=channel).execute({"run_id": "manual__1", "ti": task})

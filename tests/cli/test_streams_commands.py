@@ -20,7 +20,7 @@ JOBS = {"object": "hr.jobs", "command": "insert", "new": {"id": 1}}
 def test_a_script_becomes_yaml_that_makes_the_same_rules(run: Run, tmp_path: Path) -> None:  # noqa: F811
     outcome = run("import", "streams", SCRIPT)
     assert outcome.code == Exit.DONE
-    assert "needs attention: 1" in outcome.out and f"{SCRIPT}:30: SET_SCHEMA_INSTANTIATION_SCN" in outcome.out
+    assert "needs attention: 2" in outcome.out and f"{SCRIPT}:30: SET_SCHEMA_INSTANTIATION_SCN" in outcome.out
     calls = yaml.safe_load(outcome.out)["streams"]["calls"]
     assert [next(iter(one)) for one in calls] == [
         "add_schema_rules",
