@@ -148,3 +148,15 @@ def test_a_schema_at_the_target_that_changes_is_told_and_rows_go_on(make: Make) 
     assert [one for one in found.adapt.warnings if "s2.a: it stays s2.a" in one and "say other.a" in one]
     with flow.open_channel(replica.file, InProcess()) as run:
         assert "live: it stays s2.a" in flow.status(run).text()
+
+
+def test_a_table_that_no_pattern_matches_any_more_stays_and_is_named(owned: Make) -> None:
+    replica = owned(*TABLES, source=WIDE)
+    replica.settle()
+    change(replica, source=NARROW)
+    replica.at_source("INSERT INTO s2.a VALUES (2, 2)")
+    found = replica.settle()
+    (one,) = found.capture.joined_or_left
+    assert one.startswith("table s2.a: no pattern of `tables` matches it, and it stays in the channel until `exclude`")
+    assert replica.rows("SELECT count(*) FROM s2.a") == [(2,)]
+    assert not replica.settle().capture.joined_or_left

@@ -6,6 +6,7 @@ A capture does it. No application waits for long behind it: a table that is lock
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.config.sections.scope import Scope
@@ -27,6 +28,8 @@ SELECT has_table_privilege('ddlrepl.channel', 'UPDATE') AND has_table_privilege(
     AND has_database_privilege(current_database(), 'CREATE') AND pg_has_role(p.pubowner, 'USAGE')
 FROM pg_publication p WHERE p.pubname = %s
 """
+_MEMBERS = "SELECT table_id::bigint, parent FROM ddlrepl.member WHERE channel = %s AND state <> 'bystander'"
+STAYS = "no pattern of `tables` matches it, and it stays in the channel until `exclude` names it"
 _STORE = "UPDATE ddlrepl.channel SET scope = %s::jsonb, replica_identity = %s WHERE name = %s"
 
 
@@ -65,7 +68,16 @@ def take_over(connection: Connection[Any], wanted: SourceSetup) -> list[str]:
     others = {i: n for i, n in names.items() if i not in new and decide(client, n, ChangeKind.NEW_TABLE).is_taken}
     remember_bystanders(connection, wanted, others)
     connection.execute(_STORE, [json.dumps(scope), identity, wanted.channel])
-    return changes
+    return changes + [f"table {name}: {STAYS}" for name in _unmatched(connection, wanted, names)]
+
+
+def _unmatched(connection: Connection[Any], wanted: SourceSetup, names: Mapping[int, TableName]) -> list[TableName]:
+    """Return the tables of the channel that no pattern of the file matches: they stay, as after a rename."""
+    client = Client(wanted.scope)
+    rows = connection.execute(_MEMBERS, [wanted.channel]).fetchall()
+    found = [names[int(i)] for i, parent in rows if parent is None and int(i) in names]
+    kinds = (ChangeKind.TABLE, ChangeKind.NEW_TABLE)
+    return sorted(name for name in found if not any(decide(client, name, kind).is_taken for kind in kinds))
 
 
 def unpublished(connection: Connection[Any], wanted: SourceSetup) -> dict[int, TableName]:
