@@ -7,10 +7,12 @@ import re
 from dataclasses import fields
 from typing import Any
 
+from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Table
 
 # In JSON a quote inside a text is escaped, so these are found as names only.
 _ID = re.compile(r'\{"id":\s*(\d+)\s*[,}]')
+_NAME = re.compile(r'\{"id":\s*\d+,\s*"name":\s*(\["(?:[^"\\]|\\.)*",\s*"(?:[^"\\]|\\.)*"\])')
 _OID = re.compile(r'"oid":\s*(\d+)')
 _NOT_PARTITIONED = re.compile(r'"partition_key":\s*null')
 _TEXT = "storage"  # the field that holds the text until it is read
@@ -36,6 +38,8 @@ class _Stored(Table):
         if isinstance(text, str):  # another thread may have read it
             if name == "id" and (found := _ID.match(text)):
                 return int(found[1])
+            if name == "name" and (found := _NAME.match(text)):
+                return TableName(*json.loads(found[1]))
             if name == "is_partitioned" and _NOT_PARTITIONED.search(text):
                 return False
             if name == "type_oids":
