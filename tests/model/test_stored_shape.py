@@ -27,6 +27,7 @@ LOOKS: dict[str, Callable[[Table], Any]] = {
     "a change": lambda table: replace(table, unlogged=True),
     "storage": lambda table: table.storage,
     "id": lambda table: table.id,
+    "name": lambda table: table.name,
     "partitioned": lambda table: table.is_partitioned,
     "types": lambda table: table.type_oids,
 }

@@ -111,8 +111,8 @@ class Statement:
         return self.table_state is None and (self.event.is_inspected or self.event.tag != NEW)
 
     def is_none(self, found: TablePlan) -> bool:
-        """Was the table only inspected, and nothing but rows changed?"""
-        return self.event.is_inspected and not found.changes
+        """Was the table only inspected, and nothing but rows changed, or what a target has nothing to do for?"""
+        return self.event.is_inspected and not (found.changes and found.steps)
 
 
 def replayed(found: TablePlan, of: Statement, render: Renderer, types: TypeSystem) -> TablePlan:
