@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from airflow_ddlrepl.engines.postgres.source import file_scope
 from airflow_ddlrepl.errors import SourceError, Unsupported
 from tests.support.refusing import refused
 from tests.support.replica import Replica
@@ -156,9 +157,21 @@ def test_a_virtual_column_and_whole_old_rows_do_not_go_together(begin: Begin) ->
         begin({**EU, "condition": "g > 1"}, statements=("CREATE TABLE u (id int)",))
 
 
-def test_a_condition_that_comes_later_waits_for_whole_old_rows(begin: Begin) -> None:
-    """The target goes on with all else until the source tells them."""
+def test_a_condition_that_comes_later_has_the_source_tell_whole_old_rows(begin: Begin) -> None:
+    """The cycle that finds it in the file sets the replica identity and loads the table; the others go on."""
     replica = begin(statements=(TABLE, ROWS, "CREATE TABLE u (id int PRIMARY KEY)"))
+    now(replica, restrict=[EU])
+    replica.at_source("UPDATE t SET note = 'x'", "INSERT INTO u VALUES (1)")
+    assert settled(replica).refresh.tables == {"public.t": 1}
+    assert replica.rows("SELECT id FROM u") == [(1,)]
+    replica.at_source("UPDATE t SET amount = 150 WHERE id = 2")
+    assert settled(replica).refresh.tables == {}
+
+
+def test_a_condition_that_comes_later_waits_for_whole_old_rows(begin: Begin, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the run's role may not set a replica identity, the target goes on with all else until the source has it."""
+    replica = begin(statements=(TABLE, ROWS, "CREATE TABLE u (id int PRIMARY KEY)"))
+    monkeypatch.setattr(file_scope, "may_change", lambda *_: False)
     now(replica, restrict=[EU])
     replica.at_source("UPDATE t SET note = 'x'", "INSERT INTO u VALUES (1)")
     with pytest.raises(Unsupported, match="ADP-154"):
