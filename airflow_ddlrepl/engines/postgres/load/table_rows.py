@@ -257,6 +257,9 @@ def text_batches(rows: TableRows) -> Iterator[pa.RecordBatch]:
     read = list(dict.fromkeys((*rows.columns, *(transform.reads if transform else ()))))
     if rows.is_plain:
         for batch in read_copy_text(_plain(rows, read, binary=False), read):
+            if not read:  # Arrow cuts what has no columns into parts of any size
+                yield batch
+                continue
             for part in batches(pa.Table.from_batches([batch])):
                 yield _transformed(rows, part).select(list(rows.columns))
         return
