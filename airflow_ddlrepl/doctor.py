@@ -147,7 +147,7 @@ def _target(dsn: str) -> Iterator[tuple[bool, str, str]]:
 def _preparation(channel: Channel) -> Iterator[Finding]:
     """Check the targets of an active channel: one may have been added since, or have lost the channel's state."""
     from airflow_ddlrepl.flow.admin.source_status import unknown_to_source
-    from airflow_ddlrepl.flow.admin.trail_status import holders, trail_problems
+    from airflow_ddlrepl.flow.admin.trail_status import holders, trail_problems, unverified
     from airflow_ddlrepl.flow.mapping.server_traits import told_traits
     from airflow_ddlrepl.flow.run.context import RunContext
     from airflow_ddlrepl.flow.targets.readiness import Readiness, readiness, what_is_missing
@@ -162,6 +162,7 @@ def _preparation(channel: Channel) -> Iterator[Finding]:
         if run.is_active():
             yield from (Finding(False, "source", one.what, one.fix) for one in unknown_to_source(run))
             yield from (Finding(False, "trail", one.what, one.fix) for one in trail_problems(run))
+            yield from (Finding(True, "trail", one.what, one.fix, is_warning=True) for one in unverified(run))
             yield from (_log_holder(one) for one in holders(run))
         for target in run.targets.answering() if run.is_active() else ():
             if missing := what_is_missing(run, target.name):

@@ -52,7 +52,7 @@ def holders(context: RunContext) -> list[LogHolder]:
 
 
 def trail_problems(context: RunContext) -> list[Problem]:
-    """Return which segments the trail lacks, which it has too many, and which have no digest in the repository."""
+    """Return which segments the trail lacks, and which it has too many."""
     rows = context.live_segments()
     known, there = {row.low for row in rows}, set(context.trail.starts(context.epoch))
     missing, added = sorted(known - there), sorted(there - known - {context.captured()})
@@ -63,9 +63,13 @@ def trail_problems(context: RunContext) -> list[Problem]:
         found.append(
             Problem(f"{len(added)} segments were added, the first from {added[0]} on: no run reads them", _REMOVE)
         )
-    if plain := [row for row in rows if row.digest is None]:
-        found.append(Problem(f"{len(plain)} segments have no digest, as an earlier version left them", _WAIT))
     return found
+
+
+def unverified(context: RunContext) -> list[Problem]:
+    """Return how many segments have no digest in the repository: an earlier version has left them, and they work."""
+    plain = [row for row in context.live_segments() if row.digest is None]
+    return [Problem(f"{len(plain)} segments have no digest, as an earlier version left them", _WAIT)] if plain else []
 
 
 def held_lines(holders: Iterable[dict[str, Any]], limits: Iterable[str]) -> list[str]:

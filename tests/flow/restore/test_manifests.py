@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 from airflow_ddlrepl import flow
+from airflow_ddlrepl.config.file.load import load_channel
+from airflow_ddlrepl.doctor import servers
 from airflow_ddlrepl.errors import TrailError
 from airflow_ddlrepl.ports.work import InProcess
 from airflow_ddlrepl.trail.loads import readable_loads
@@ -102,6 +104,8 @@ def test_a_repository_of_an_earlier_version_has_no_digests_and_goes_on(make: Mak
         with run.repository._database.write() as connection:
             connection.exec_driver_sql("update segments set digest = null")
     replica.settle()
+    told = [one for one in servers(load_channel(replica.file)) if "no digest" in one.detail]
+    assert [(one.ok, one.is_warning) for one in told] == [(True, True)], "it works, and should be known"
 
 
 def test_an_added_load_is_not_read(databases: Any, tmp_path: Path) -> None:
