@@ -284,11 +284,12 @@ def _messages(cursor: Any, task: RangeTask, encoding: str) -> Iterator[pa.Array]
 
 
 def _peek(cursor: Any, slot: str, task: RangeTask) -> Iterator[pa.Array]:
+    # The function stands first: pg_stat_activity shows the beginning of a statement.
     cursor.execute(
-        f"select {without_large('data')} from pg_catalog.pg_logical_slot_peek_binary_changes("
+        "with log as (select data from pg_catalog.pg_logical_slot_peek_binary_changes("
         f"{literal(slot)}, {literal(str(task.high))}::pg_lsn, null, "
         + ", ".join(literal(word) for option in options_of(task) for word in option)
-        + ")"
+        + f")) select {without_large('data')} from log"
     )
     for batch in cursor.fetch_record_batch():
         if batch.num_rows:
