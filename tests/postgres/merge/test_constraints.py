@@ -94,7 +94,8 @@ def test_a_row_without_its_parent(pair: Pair, mode: str) -> None:
     assert pair.target.execute("select count(*) from customer").fetchone() == (3,)
 
 
-def test_triggers_rest_when_they_may(pair: Pair, mode: str) -> None:
+def test_triggers_of_the_target_s_own_rest(pair: Pair, mode: str) -> None:
+    """A role that may not set session_replication_role owns the table, and disables them while it merges."""
     pair.both("create table t (id int primary key, v text)")
     pair.target.execute(
         "create function loud() returns trigger language plpgsql as"
@@ -103,7 +104,9 @@ def test_triggers_rest_when_they_may(pair: Pair, mode: str) -> None:
     )
     pair.start()
     pair.replicate("insert into t values (1, 'x')")
-    assert pair.target.execute("select v from t").fetchone() == ("x!" if mode == "owner" else "x",)
+    assert pair.target.execute("select v from t").fetchone() == ("x",)
+    enabled = pair.target.execute("select tgenabled from pg_trigger where tgname = 'loud'").fetchone()
+    assert enabled in (("O",), (b"O",))
 
 
 def test_moved_rows_never_cascade(pair: Pair, mode: str) -> None:

@@ -54,7 +54,7 @@ def test_rules_for_rows_or_for_ddl_alone(level: str, kind: str, databases: Any, 
     run(databases.target, "DROP SCHEMA hr CASCADE", "DROP SCHEMA oe CASCADE")
     with channel.opened() as context:
         flow.deactivate(context)
-    channel = begun(databases, tmp_path / "second", rules(level, **more))
+    channel = begun(databases, tmp_path / "second", rules(level, **more), code=["owner"])
     cycle(channel, *BATTERY.values())
     assert applied(databases.target) == TAKEN[level, kind]
 
