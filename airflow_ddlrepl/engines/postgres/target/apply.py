@@ -104,10 +104,13 @@ class _Changed(TargetError):
 
 
 def _unchanged(once: Callable[..., Applied], connection: Connection[Any]) -> Applied:
-    """Run a transaction; where its settings were changed it is rolled back, and the next one finds by which table."""
+    """Run a transaction; where its settings were changed it is rolled back, and the next one finds by which table.
+
+    Rows of one table may be refused for what another one has set: so one that fails is run again and looked at, too.
+    """
     try:
         return once(connection)
-    except _Changed:
+    except TargetError:
         return once(connection, is_watched=True)
 
 
