@@ -19,6 +19,7 @@ from airflow_ddlrepl.errors import TargetError
 from airflow_ddlrepl.model.names import TableName
 
 GRANT = "GRANT SET ON PARAMETER session_replication_role TO <the target's role>"
+FOREIGN_CODE = "drop the trigger or function of the target that sets them"
 _REFERENCES = """
 WITH RECURSIVE keys AS (
     SELECT oid, conparentid FROM pg_constraint
@@ -61,7 +62,7 @@ class Session:
                 f"writing the table changes the settings of the session: {found}",
                 code="INT-130",
                 table=table,
-                hint="drop the trigger or function of the target that sets them",
+                hint=FOREIGN_CODE,
             )
 
 

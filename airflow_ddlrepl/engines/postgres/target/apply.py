@@ -23,6 +23,7 @@ from airflow_ddlrepl.engines.postgres.connection.errors import missing_object, p
 from airflow_ddlrepl.engines.postgres.connection.lock_retry import LOCK_TIMEOUT, limit, patiently
 from airflow_ddlrepl.engines.postgres.connection.session_names import session_name
 from airflow_ddlrepl.engines.postgres.merge.conflicts import key_texts, resolve
+from airflow_ddlrepl.engines.postgres.merge.constraints import FOREIGN_CODE
 from airflow_ddlrepl.engines.postgres.merge.copy_arrow import require_rows
 from airflow_ddlrepl.engines.postgres.merge.merge import Session, delete_all, merge, prepare_session, truncate
 from airflow_ddlrepl.engines.postgres.merge.staging_tables import Staged
@@ -80,7 +81,9 @@ def run_program(
                     run.step(step, _reloaded_with(step, steps))
             run.merge_rest()
             if found := run.session.changed(cursor):
-                raise _Changed(found)
+                raise TargetError(
+                    f"the settings of the session were changed: {found}", code="INT-130", hint=FOREIGN_CODE
+                )
             write_table_states(cursor, channel, _changed(program), _gone(program))
             leave(cursor, channel, records)
             reach("integrate.transaction")
@@ -93,14 +96,6 @@ def run_program(
             return patiently(partial(_once_more, work, staged), connection, dsn)
 
     return surviving(whole, dsn)
-
-
-class _Changed(TargetError):
-    """Somebody's code at the target has changed the session's settings; which table's is not known yet."""
-
-    def __init__(self, found: str) -> None:
-        hint = "drop the trigger or function of the target that sets them"
-        super().__init__(f"the settings of the session were changed: {found}", code="INT-130", hint=hint)
 
 
 def _unchanged(once: Callable[..., Applied], connection: Connection[Any]) -> Applied:
