@@ -47,6 +47,12 @@ class Ui:
         found: list[dict[str, object]] = self.ask(f"/api/v2/dags/{dag_id}/dagRuns")["dag_runs"]
         return found
 
+    def import_errors(self) -> list[dict[str, object]]:
+        """Of files of bundles; waited for, since a bundle may be read later than the DAGs of another."""
+        path = "/api/v2/importErrors"
+        found: list[dict[str, object]] = wait_for(path, lambda: self.ask(path)["import_errors"], 120, lambda: None)
+        return found
+
     def ask(self, path: str) -> Any:
         """What the API answers; on a busy machine not at once."""
         return wait_for(path, lambda: self.airflow.get(path), 120, lambda: None)
@@ -204,9 +210,9 @@ def test_a_field_without_a_default_is_asked_for(ui: Ui) -> None:
 def test_a_broken_channel_file_is_seen_and_stops_no_other(ui: Ui) -> None:
     """Of the two-line file as a DAG; of the bundle as an import error. Airflow's own DAG processor has read both."""
     assert {UNUSABLE, "ddlrepl__ui__replicate"} <= set(ui.dags())
-    (error,) = ui.ask("/api/v2/importErrors")["import_errors"]
+    (error,) = ui.import_errors()
     assert (error["bundle_name"], error["filename"]) == ("ddlrepl", "refused.py")
-    assert "other.yaml:2: unknown key sorce" in error["stack_trace"]
+    assert "other.yaml:2: unknown key sorce" in str(error["stack_trace"])
     ui.page.goto(f"/dags/{UNUSABLE}/docs")
     ui.page.goto("/dags?tags=unusable+channel+file")
     expect(ui.page.get_by_text("typo.yaml can't be used")).to_be_visible()
