@@ -89,6 +89,7 @@ THOROUGH = (
     "tests/flow/restore/test_put_back.py",
     "tests/flow/restore/test_source_put_back.py",
     "tests/flow/restore/test_upgraded_server.py",
+    "tests/flow/sizes/test_oversized_in_queues.py",
     "tests/flow/sizes/test_oversized_rows.py",
     "tests/histories/",
     "tests/security/test_secrets.py",

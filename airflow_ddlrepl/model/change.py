@@ -87,6 +87,7 @@ class Event:
     is_transformed: a client of Streams has given it other names or another text: it says nothing about the source.
     is_inspected: not from the log; an inspection of the catalog found the shape (D3b), so the
     statements between are unknown.
+    is_left_out: the source could not send the transaction; RELATION: of a table that it may have written to.
     """
 
     kind: EventKind
@@ -110,6 +111,7 @@ class Event:
     ignored: str = ""
     discarded: str = ""
     is_transformed: bool = False
+    is_left_out: bool = False
 
     @property
     def begin(self) -> Position:
@@ -145,6 +147,7 @@ class Event:
             "ignored": self.ignored,
             "discarded": self.discarded,
             "is_transformed": self.is_transformed,
+            "is_left_out": self.is_left_out,
         }
 
     @classmethod

@@ -37,9 +37,9 @@ _END = LogKey(1 << 62, 0)
 class Queued:
     """A queued message is one as a client's rules have left it, with its place in the queue.
 
-    message: of a row, the values are exact texts; typed: the same with typed values. shape, key_columns: of the row's
-    table. event: the control record that the message comes from; None: it is of a row. A statement about several
-    objects, and an application's message, are one queued message.
+    message: of a row, the values are exact texts; typed: the same with typed values. shape, key_columns, table_id: of
+    the row's table at the source. event: the control record that the message comes from; None: it is of a row. A
+    statement about several objects, and an application's message, are one queued message.
     """
 
     key: LogKey
@@ -48,6 +48,7 @@ class Queued:
     shape: Table | None = None
     key_columns: tuple[str, ...] = ()
     event: Event | None = None
+    table_id: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +153,8 @@ class QueueReader:
         )
         for row in rows:
             key = LogKey(row.lsn, row.seq)
-            yield _Item(row.lsn, row.seq, order, Queued(key, row.texts, row.typed, batch.shape, keys))
+            queued = Queued(key, row.texts, row.typed, batch.shape, keys, table_id=batch.layout.table_id)
+            yield _Item(row.lsn, row.seq, order, queued)
 
     def _events(self, segment: Segment, low: LogKey, order: int) -> Iterator[_Item]:
         events = [event for event in self._trail.events(segment) if event.key >= low and not why_ignored(event)]

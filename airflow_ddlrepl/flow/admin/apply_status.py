@@ -19,9 +19,10 @@ MOST_LINES = 10
 def apply_states(run: RunContext) -> list[dict[str, Any]]:
     """Return for each target of an apply process its client, positions by feed, and how many transactions wait.
 
-    lacking: source tables of which the target may lack rows, and why. fewer_sessions: why its last run applied fewer
-    transactions at the same time than `parallelism` says; None: it did not. left_out: statements with code or rights
-    that did not run there, with their number in the runs that are known. unreachable: why nothing is known of it.
+    suspended: source tables that get no changes any more, and why. lacking: source tables of which the target may lack
+    rows, and why. fewer_sessions: why its last run applied fewer transactions at the same time than `parallelism` says;
+    None: it did not. left_out: statements with code or rights that did not run there, with their number in the runs
+    that are known. unreachable: why nothing is known of it.
     A channel without clients of Streams has none.
     """
     return [] if run.channel.streams is None else list(_states(StreamsClients(run)))
@@ -42,15 +43,22 @@ def _states(clients: StreamsClients) -> Iterable[dict[str, Any]]:
                 waiting = process.there.errors(process.client.name)
                 settings = clients.environment.apply_settings(process.client.name)
                 lacks = [str(one) for one in lacking(process)]
+                suspended = [str(one) for one in process.suspended()]
         except DdlReplError as error:
             log.error("target %s: %s", target.name, error)
-            unknown: dict[str, Any] = {"positions": {}, "waiting": None, "is_disabled": None, "lacking": []}
+            unknown: dict[str, Any] = {
+                "positions": {},
+                "waiting": None,
+                "is_disabled": None,
+                "lacking": [],
+                "suspended": [],
+            }
             yield {**found, **unknown, "unreachable": error.message}
             continue
         positions = {name: None if at is None else str(at) for name, at in feeds.items()}
         is_disabled = bool(waiting) and settings.disables_on_error
-        state = {"positions": positions, "waiting": len(waiting), "is_disabled": is_disabled, "lacking": lacks}
-        yield {**found, **state}
+        state = {"positions": positions, "waiting": len(waiting), "is_disabled": is_disabled}
+        yield {**found, **state, "lacking": lacks, "suspended": suspended}
 
 
 def _left_out(run: RunContext, target: str) -> dict[str, int]:
@@ -92,6 +100,7 @@ def apply_lines(states: Iterable[dict[str, Any]]) -> list[str]:
         lines += [f"  left out: {text}" for text in list(one["left_out"])[:MOST_LINES]]
         if len(one["left_out"]) > MOST_LINES:
             lines.append(f"  {len(one['left_out']) - MOST_LINES} more statements are left out: --json lists them")
+        lines += [f"  suspended: {text}" for text in one["suspended"]]
         lines += [f"  {text}" for text in one["lacking"][:MOST_LINES]]
         if len(one["lacking"]) > MOST_LINES:
             lines.append(f"  {len(one['lacking']) - MOST_LINES} more tables may lack rows: --json lists them")

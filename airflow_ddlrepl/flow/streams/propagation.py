@@ -231,7 +231,8 @@ def _pass_on_rows(source: Trail, part: Part, ruled: RuledWriter, task: PartTask)
         for batch in source.batches(file, *EVERYTHING):
             ruled.rows(layout, batch, facts, task.message_class)
     for event in source.part_events(part):
-        if event.kind in CARRIED and (event.filled or not why_ignored(event)):
-            ruled.event(event)  # where rows of a table are not in the log, every apply process has to know
+        is_message = event.kind in CARRIED and (event.filled or not why_ignored(event))
+        if is_message or event.is_left_out:  # where rows of a table are not in the log, every apply process has to know
+            ruled.event(event)
     for piece in table.to_batches():
         ruled.transactions(piece)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from airflow_ddlrepl.errors import MessageError, RuleError
 from airflow_ddlrepl.flow.streams.clients import CAPTURE, StreamsClients
 from airflow_ddlrepl.flow.streams.feed import Feed
-from airflow_ddlrepl.model.change import Event, why_ignored
+from airflow_ddlrepl.model.change import Event, EventKind, why_ignored
 from airflow_ddlrepl.model.position import LogKey, Position
 from airflow_ddlrepl.queues.custom_functions import CustomFunctions
 from airflow_ddlrepl.queues.messages import is_message, message_in
@@ -74,6 +74,9 @@ def _messages(feed: Feed, segment: Segment, start: LogKey) -> Iterator[Waiting]:
     for event in sorted(feed.trail.events(segment), key=lambda one: one.key):
         if event.key > start and is_message(event) and not why_ignored(event):
             yield _of_event(feed, event)
+        elif event.key > start and event.is_left_out and event.kind is EventKind.GAP:
+            at = FeedPosition(feed.epoch, event.key)
+            yield Waiting(feed.name, at, event.committed, problem=f"messages may be missing: {event.statement}")
 
 
 def _of_event(feed: Feed, event: Event) -> Waiting:

@@ -85,6 +85,16 @@ class ApplySettings:
         """Return whether the client stops at a transaction that fails."""
         return self.parameters.get("disable_on_error", "Y").upper() != "N"
 
+    def given_scn(self, database: str, owner: str, name: str) -> int | None:
+        """Return the position that a person has given for the rows of a table of a source; None: none is given."""
+        found = [
+            one.scn
+            for one in self.applied
+            if one.of_rows and one.source_database == database
+            if one.owner in ("", owner) and one.name in ("", name)
+        ]
+        return max(found, default=None)
+
     @property
     def parallelism(self) -> int:
         """Return how many transactions are applied at the same time. Raises RuleError RUL-145 for no such number."""

@@ -9,7 +9,6 @@ import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from airflow_ddlrepl.engines.postgres.connection.settings import LOG
 from airflow_ddlrepl.engines.postgres.log.capture_range import (
     NeedsText,
     RangeTask,
@@ -20,12 +19,16 @@ from airflow_ddlrepl.engines.postgres.log.capture_range import (
     ranges,
     wire_types,
 )
-from airflow_ddlrepl.engines.postgres.log.oversized import LogToSearch, Oversized, OversizedChange, around, find
+from airflow_ddlrepl.engines.postgres.log.oversized import Oversized, OversizedChange, around
+from airflow_ddlrepl.engines.postgres.log.oversized_search import LogToSearch, find
 from airflow_ddlrepl.engines.source import LogWindow
 from airflow_ddlrepl.errors import RuleError
+from airflow_ddlrepl.model.change import of_source
+from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.ports.work import Runner
 from airflow_ddlrepl.queues.lcr_batch import UNKNOWN_SHAPE
 from airflow_ddlrepl.trail.manifest import Part
+from airflow_ddlrepl.trail.store import Trail
 
 log = logging.getLogger("ddlrepl")
 
@@ -74,23 +77,43 @@ def _captured(by: LogReader, window: LogWindow, runner: Runner, *, is_binary: bo
     while True:
         tasks = list(_tasks(by, window, left_out, is_binary=is_binary))
         try:
+            if left_out and window.rules is not None:
+                return list(_in_order(window, tasks, runner))
             if by.reader is Reader.PROTOCOL:  # a slot has one reader at a time
                 return [part for task in tasks for part in runner.map(capture_range, [task], "capture")]
             return runner.map(capture_range, tasks, "capture", size=window.high - window.low)
         except OversizedChange as error:
-            if window.rules is not None or len(left_out) >= MOST_LEFT_OUT:
+            if len(left_out) >= MOST_LEFT_OUT:
                 raise
             left_out.append(_found(by, window, tasks, error))
 
 
+def _in_order(window: LogWindow, tasks: Sequence[RangeTask], runner: Runner) -> Iterator[Part]:
+    """Yield the parts of a capture process's ranges, each read with the shapes that DDL in those before it gave."""
+    trail, shapes = Trail(window.trail_url, window.channel), list[Table]()
+    for task in tasks:
+        assert task.rules is not None
+        rules = replace(task.rules, tables=(*task.rules.tables, *shapes))
+        for part in runner.map(capture_range, [replace(task, rules=rules)], "capture"):
+            shapes += [table for event in of_source(trail.part_events(part)) for table in event.tables]
+            yield part
+
+
 def _found(by: LogReader, window: LogWindow, tasks: Sequence[RangeTask], error: OversizedChange) -> Oversized:
     """Return what the server can't send, and warn of it. Raises the error where that can't be found."""
-    readable = [task for task in tasks if task.oversized is None]
     tables = {table.id: table.name for table in window.tables if not table.is_partitioned}
-    for task in readable:
-        options = tuple(options_of(task))
-        place = (by.dsn, by.slot, task.low, task.high, options, LOG, by.publication, window.timeline, tables)
-        if (part := find(LogToSearch(*place))) is not None:
+    for task in (one for one in tasks if one.oversized is None):
+        searched = LogToSearch(
+            dsn=by.dsn,
+            slot=by.slot,
+            publication=by.publication,
+            low=task.low,
+            high=task.high,
+            options=tuple(options_of(task)),
+            timeline=window.timeline,
+            tables=tables,
+        )
+        if (part := find(searched)) is not None:
             names = ", ".join(str(name) for _, name in part.tables)
             told = "%s (its own place is %s). The transaction is left out; what it may have written is loaded again: %s"
             log.warning(told, part.why, part.at, names)

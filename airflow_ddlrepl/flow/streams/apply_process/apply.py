@@ -23,6 +23,11 @@ from airflow_ddlrepl.flow.streams.apply_process.allowed_code import AllowedCode
 from airflow_ddlrepl.flow.streams.apply_process.apply_feed import FeedApply
 from airflow_ddlrepl.flow.streams.apply_process.apply_rules import ApplyRules
 from airflow_ddlrepl.flow.streams.apply_process.handlers import Handlers
+from airflow_ddlrepl.flow.streams.apply_process.suspended_tables import (
+    SuspendedTable,
+    require_none,
+    suspended_tables,
+)
 from airflow_ddlrepl.flow.streams.apply_process.typed_values import TypedValues
 from airflow_ddlrepl.flow.streams.clients import CAPTURE, StreamsClients
 from airflow_ddlrepl.flow.streams.feed import Feed
@@ -90,7 +95,8 @@ class ApplyProcess:
         database, user = self.clients.database, user_of(self.target.location)
         functions = self.clients.functions.of_client(self.client, user)
         stage = ClientStage(self.client, database, self.clients.values, functions)
-        return ApplyRules(self.client, settings, functions, database, stage, AllowedCode.of(self.target))
+        suspended = {one.table_id: one.at for one in self.suspended()}
+        return ApplyRules(self.client, settings, functions, database, stage, AllowedCode.of(self.target), suspended)
 
     def handlers(self, rules: ApplyRules) -> Handlers:
         """Return what applies the client's messages."""
@@ -101,6 +107,10 @@ class ApplyProcess:
     def name(self) -> str:
         """Return the target's name."""
         return self.target.name
+
+    def suspended(self) -> list[SuspendedTable]:
+        """Return the source's tables that are suspended here."""
+        return suspended_tables(self.clients, self.there, self.client)
 
     def positions(self) -> list[tuple[Feed, Position | None]]:
         """Return the feeds of the queue with up to where each is applied; None: nothing of it is, in its epoch."""
@@ -149,7 +159,8 @@ def apply(run: RunContext, target: str = "", before: Callable[[ApplyProcess], Pr
 
     before: what is done for each of them first. Raises what that does, and then applies nothing of the process's queue;
     ApplyError APL-110 or APL-111 where a transaction in the error queue stops a client, APL-113 where a rule can't
-    handle a message, APL-121 where a target has no replication origin for its changes.
+    handle a message, APL-121 where a target has no replication origin for its changes, APL-122 where tables of it are
+    suspended: all others go on.
     """
     started = time.monotonic()
     clients = StreamsClients(run)
@@ -160,6 +171,7 @@ def apply(run: RunContext, target: str = "", before: Callable[[ApplyProcess], Pr
                 if before is not None:
                     total.add_prepared(process, before(process))
                 _apply(process, total)
+                require_none(process.suspended())
     isolation.end()
     found = total.result(round(time.monotonic() - started, 2))
     warn_of_needless(clients, found.functions)
@@ -167,7 +179,7 @@ def apply(run: RunContext, target: str = "", before: Callable[[ApplyProcess], Pr
 
 
 def has_lcrs(run: RunContext) -> bool:
-    """Is there a segment that an apply process has yet to apply, or does an error stop one?"""
+    """Is there a segment that an apply process has yet to apply, or something that each run has to tell?"""
     clients = StreamsClients(run)
     for target in clients.section.targets:
         with apply_process(clients, target) as process:
@@ -176,6 +188,8 @@ def has_lcrs(run: RunContext) -> bool:
                 return True
             settings = clients.environment.apply_settings(process.client.name)
             if settings.disables_on_error and process.there.errors(process.client.name):
+                return True
+            if process.suspended():
                 return True
     return False
 

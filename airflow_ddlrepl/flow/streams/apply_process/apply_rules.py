@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from airflow_ddlrepl.config.goldengate.dialect import Dialect
@@ -11,7 +11,7 @@ from airflow_ddlrepl.errors import RuleError
 from airflow_ddlrepl.flow.streams.apply_process.allowed_code import NO_CODE, AllowedCode
 from airflow_ddlrepl.goldengate.statement.spelling import spell
 from airflow_ddlrepl.model.change import Event, EventKind, why_ignored
-from airflow_ddlrepl.model.position import LogKey
+from airflow_ddlrepl.model.position import LogKey, Position
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.queues.custom_functions import CustomFunctions
 from airflow_ddlrepl.queues.ddl_lcrs import ddl_lcrs
@@ -21,7 +21,7 @@ from airflow_ddlrepl.queues.reader import Queued
 from airflow_ddlrepl.queues.stage import ClientStage
 from airflow_ddlrepl.streams.apply_message import ApplyMessage
 from airflow_ddlrepl.streams.condition import tree
-from airflow_ddlrepl.streams.messages import Command, DdlLcr, Message, RowLcr, UserMessage
+from airflow_ddlrepl.streams.messages import Command, DdlLcr, Message, MessageClass, RowLcr, UserMessage
 from airflow_ddlrepl.streams.rules.apply_settings import ENQUEUE, EXECUTE, ApplySettings
 from airflow_ddlrepl.streams.rules.client import Client
 from airflow_ddlrepl.streams.rules.decide import Reason, decide
@@ -30,6 +30,7 @@ from airflow_ddlrepl.streams.transformations.declared import Declared, RenameCol
 
 OTHER_DATABASE = "it is not of the client's source database"
 INSTANTIATED = "the target has it already (instantiation)"
+SUSPENDED = "the table is suspended (APL-122)"
 
 
 @dataclass
@@ -37,6 +38,7 @@ class ApplyRules:
     """The rules of an apply client with what it does besides them. database: the name of the source's.
 
     stage: evaluates statements of the log; None: they are evaluated as single messages. code: what they may carry.
+    suspended: from where tables of the source are suspended at the target, by id.
     discarded: how many messages it has not taken, by object and reason. warnings: about rules that contradict each
     other. evaluated: how many conditions were evaluated.
     """
@@ -47,6 +49,7 @@ class ApplyRules:
     database: str
     stage: ClientStage | None = None
     code: AllowedCode = NO_CODE
+    suspended: Mapping[int, Position] = field(default_factory=dict)
     discarded: Counter[str] = field(default_factory=Counter)
     warnings: dict[str, None] = field(default_factory=dict)
     evaluated: int = 0
@@ -91,10 +94,24 @@ class ApplyRules:
         Raises RuleError (RUL-…) where a condition or a transformation fails: then the message waits.
         """
         event = incoming.event
+        if self._is_suspended(incoming):
+            self._discard(incoming.message, SUSPENDED)
+            return []
         if event is not None and self.stage is not None and event.kind in (EventKind.DDL, EventKind.TRUNCATE):
             return list(self._statement(incoming, event, self.stage))
         found = self._one(incoming)
         return [] if found is None or self._leaves_out(found) else [found]
+
+    def _is_suspended(self, incoming: Queued) -> bool:
+        """Return whether a change is of suspended tables alone; one that drops a table goes on."""
+        event = incoming.event
+        if event is None:
+            ids = {incoming.table_id} if incoming.message.message_class is MessageClass.CAPTURED else set()
+        elif event.kind is EventKind.TRUNCATE:
+            ids = {table_id for table_id, _ in event.dropped}
+        else:
+            ids = {table.id for table in event.tables} if not event.dropped else set()
+        return bool(ids) and all(incoming.key.lsn >= self.suspended.get(one, incoming.key.lsn + 1) for one in ids)
 
     def _statement(self, incoming: Queued, event: Event, stage: ClientStage) -> Iterator[ApplyMessage]:
         """Yield the LCRs of a statement as the rules leave it: with the names that its tables' rows get, too."""

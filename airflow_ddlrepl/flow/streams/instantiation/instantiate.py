@@ -20,6 +20,7 @@ from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.run.results import Printable
 from airflow_ddlrepl.flow.run.stage import stage
 from airflow_ddlrepl.flow.streams.apply_process.apply import ApplyProcess, apply_process
+from airflow_ddlrepl.flow.streams.apply_process.suspended_tables import SOURCE_TABLES
 from airflow_ddlrepl.flow.streams.clients import CAPTURE, StreamsClients
 from airflow_ddlrepl.flow.streams.instantiation.instantiation_plan import (
     Group,
@@ -39,8 +40,6 @@ from airflow_ddlrepl.queues.insert_route import InsertRoute
 from airflow_ddlrepl.streams.rules.apply_settings import Instantiation as Applied
 from airflow_ddlrepl.streams.rules.client import ClientKind
 
-SOURCE_TABLES = "tables of the source: "
-"""Behind it stands the client's name where the tables are named as at the source, not as in the queue."""
 LACKING = "tables that lack rows: "
 """Behind it stands the client's name where rows of tables of the source, from before a position, were not loaded."""
 
@@ -188,14 +187,8 @@ class Instantiation:
 
     def given(self, queued: TableName) -> int | None:
         """Return the position that a person has given for a table."""
-        applied = self._process.clients.environment.apply_settings(self._client).applied
-        found = [
-            one.scn
-            for one in applied
-            if one.of_rows and one.source_database == self._database
-            if one.owner in ("", queued.schema) and one.name in ("", queued.name)
-        ]
-        return max(found, default=None)
+        settings = self._process.clients.environment.apply_settings(self._client)
+        return settings.given_scn(self._database, queued.schema, queued.name)
 
     def _require_not_behind(self, queued: TableName, is_loaded: bool, position: Position) -> None:
         """Raise ApplyError APL-136 where a person says that the target has more than its rows contain."""

@@ -17,12 +17,12 @@ from airflow_ddlrepl.engines import source_engine
 from airflow_ddlrepl.engines.lcr_target import LcrTransaction
 from airflow_ddlrepl.flow.run.context import log
 from airflow_ddlrepl.flow.streams.apply_process.apply import ApplyProcess
+from airflow_ddlrepl.flow.streams.apply_process.suspended_tables import LEFT_OUT, SOURCE_TABLES, left_out_tables
 from airflow_ddlrepl.flow.streams.clients import CAPTURE
 from airflow_ddlrepl.flow.streams.feed import Feed
 from airflow_ddlrepl.flow.streams.instantiation.changed_rules import CHANGED, RuleDigests
 from airflow_ddlrepl.flow.streams.instantiation.instantiate import (
     LACKING,
-    SOURCE_TABLES,
     Instantiated,
     Instantiation,
 )
@@ -217,7 +217,7 @@ class _Joining:
         tables = [table for table in self._work.tables if table.name in known.tables]
         filled = {table.name: at for table in tables if (at := self._filled.get(table.id)) is not None}
         replaced = {table.name: at for table in tables if (at := self._replaced(table)) is not None}
-        return {FILLED: filled, REPLACED: replaced}
+        return {FILLED: filled, REPLACED: replaced, LEFT_OUT: left_out_tables(self._clients, self._pending)}
 
     def _changed(self) -> _Places:
         """Return which tables, also new ones, change at the source by more than the texts that are to be applied."""
@@ -286,10 +286,14 @@ class _Joining:
         return min((at or Position(0) for _, at in self._waiting), default=Position(0))
 
     @cached_property
+    def _pending(self) -> Sequence[Event]:
+        """Return the control records of the queue that are not applied yet."""
+        return [event for feed, at in self._waiting for one in feed.segments(at) for event in feed.trail.events(one)]
+
+    @cached_property
     def _events(self) -> Sequence[Event]:
         """Return the DDL of the queue that is not applied yet."""
-        found = (event for feed, at in self._waiting for one in feed.segments(at) for event in feed.trail.events(one))
-        return [event for event in found if event.kind is EventKind.DDL]
+        return [event for event in self._pending if event.kind is EventKind.DDL]
 
     @cached_property
     def _filled(self) -> Mapping[int, Position]:
