@@ -14,7 +14,7 @@ from airflow_ddlrepl import __version__, java
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.config.sections.location import redact, resolve
 from airflow_ddlrepl.errors import DdlReplError
-from airflow_ddlrepl.model.installation import LogHolder
+from airflow_ddlrepl.model.installation import LogHolder, Problem
 from airflow_ddlrepl.spark.session.installation import inspect_installation
 
 PYTHON = ((3, 11), (3, 13))
@@ -127,7 +127,7 @@ def _source(channel: Channel, dsn: str) -> Iterator[tuple[bool, str, str]]:
     with closing(engine(dsn).source(channel, dsn)) as source:
         problems = [*source.missing_rights(), *unreadable(channel, source)]
         members = source.membership
-        problems += [*members.installation().problems, *members.refused_statements()]
+        problems += [*members.installation().problems, *members.refused_statements(), *_undecodable(members)]
         yield from ((False, problem.what, problem.fix) for problem in problems)
         if not problems:
             yield True, f"{source.describe()} answers and has every right", ""
@@ -135,6 +135,15 @@ def _source(channel: Channel, dsn: str) -> Iterator[tuple[bool, str, str]]:
         for blocker in source.activation_blockers(LONG_SECONDS):
             what = f"an activation would wait for a transaction that is open: {blocker.what}"
             yield False, what, f"let it end, or {blocker.fix}"
+
+
+def _undecodable(members: Any) -> list[Problem]:
+    """Return the tables that are left out because a name or text of theirs is no UTF-8, as problems."""
+    from airflow_ddlrepl.flow import undecodable_error
+
+    bad = [str(one.name) for one in members.left_out() if one.is_undecodable]
+    error = undecodable_error(bad) if bad else None
+    return [Problem(error.message, error.hint)] if error else []
 
 
 def _target(dsn: str) -> Iterator[tuple[bool, str, str]]:

@@ -66,6 +66,7 @@ class LeftOut:
     since: a position of the log; None: not known.
     is_reloaded: no log can bring it, whatever anybody does but give it a key: it is loaded whole, again and again.
     is_lost: it was in the stream, somebody has taken it out, and this role can't put it back.
+    is_undecodable: its name, or another text that it can't do without, is in no encoding that is known.
     """
 
     table_id: int
@@ -74,6 +75,12 @@ class LeftOut:
     since: Position | None = None
     is_reloaded: bool = False
     is_lost: bool = False
+    is_undecodable: bool = False
+
+    @property
+    def flags(self) -> dict[str, bool]:
+        """Return which of the reasons that fail a run it has, as JSON values."""
+        return {"is_lost": self.is_lost, "is_undecodable": self.is_undecodable}
 
     def __str__(self) -> str:
         return f"{self.why}{'' if self.since is None else f' (since {self.since})'}"

@@ -27,7 +27,7 @@ from airflow_ddlrepl.flow.apply.advance import adapt, has_changes
 from airflow_ddlrepl.flow.apply.integrate import has_rows, integrate
 from airflow_ddlrepl.flow.capture.capture import capture, has_new_log
 from airflow_ddlrepl.flow.capture.file_changes import file_error
-from airflow_ddlrepl.flow.capture.left_out import lost_error
+from airflow_ddlrepl.flow.capture.left_out import lost_error, undecodable_error
 from airflow_ddlrepl.flow.cutover.check import check as check_cut_over
 from airflow_ddlrepl.flow.cutover.cut_over import cut_over, reopen
 from airflow_ddlrepl.flow.cycle.replicate import replicate
@@ -141,4 +141,5 @@ __all__ = [
     "show_error",
     "status",
     "sync_capture",
+    "undecodable_error",
 ]

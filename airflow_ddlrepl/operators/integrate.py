@@ -57,5 +57,7 @@ class IntegrateOperator(DdlReplSparkOperator):
                 set_event_extra(context, asset, extra)
         if lost := [one["table"] for one in found.status["left_out"] if one.get("is_lost")]:
             raise flow.lost_error(lost)
+        if unread := [one["table"] for one in found.status["left_out"] if one.get("is_undecodable")]:
+            raise flow.undecodable_error(unread)
         if names := found.status["setup"].get("unpublished"):
             raise flow.file_error(names)

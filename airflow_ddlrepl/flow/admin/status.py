@@ -203,7 +203,7 @@ def status(context: RunContext) -> Status:
         context.repository.error_count(name),
         _last_runs(context.repository.runs(name)),
         [
-            {"table": str(one.name), "table_id": one.table_id, **_left_out(one), "is_lost": one.is_lost}
+            {"table": str(one.name), "table_id": one.table_id, **_left_out(one), **one.flags}
             for one in source.not_in_the_log
             if not one.is_reloaded
         ],

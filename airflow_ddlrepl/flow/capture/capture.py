@@ -87,6 +87,7 @@ def capture(run: RunContext) -> Captured:
     gap = found.gaps[-1] if found.is_gap_due else ""
     lost = tuple(str(one.name) for one in missing if one.is_lost)
     result = replace(result, left_out={str(one.name): str(one) for one in missing}, gap=gap, lost=lost)
+    result = replace(result, undecodable=tuple(str(one.name) for one in missing if one.is_undecodable))
     return replace(result, joined_or_left=change.done, outdated=change.keys, unpublished=change.lost)
 
 

@@ -65,10 +65,26 @@ def lost_error(names: Sequence[str]) -> SourceError:
     )
 
 
+def undecodable_error(names: Sequence[str]) -> SourceError:
+    """Return the error of a run whose source has tables with names or texts that are no UTF-8."""
+    many = f"tables {', '.join(names)} have" if len(names) > 1 else f"table {names[0]} has"
+    return SourceError(
+        f"{many} a name, or a text such as a default or a label, with bytes that are no UTF-8 (\\x… here): their rows"
+        " do not reach the targets, the other tables go on",
+        code="SRC-176",
+        hint="rename it at the source, from a session with client_encoding SQL_ASCII: the next cycle loads the table",
+    )
+
+
 def require_in_stream(captured: Captured) -> None:
-    """Raise SourceError SRC-126 where the capture found tables that have left the stream and that it can't put back."""
+    """Raise SourceError SRC-126, or SRC-176, where the capture found tables whose rows can't be in the stream.
+
+    They have left it, and this role can't put them back; or their names can't be decoded.
+    """
     if captured.lost:
         raise lost_error(captured.lost)
+    if captured.undecodable:
+        raise undecodable_error(captured.undecodable)
 
 
 def warn_of_left_out(missing: Sequence[LeftOut]) -> None:

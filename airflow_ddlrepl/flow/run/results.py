@@ -49,8 +49,9 @@ class Captured(Printable):
     left_out: the channel's tables whose rows the log does not bring, and why. functions: that a capture process has
     called. steps: of that process's work, each with the user who has done it. gap: between which positions records of
     schema changes may be missing, and why; empty: none are. lost: the tables that have left the stream and that the
-    capture could not put back. joined_or_left: tables that did because the channel file has changed, with the position.
-    outdated: keys of the file that need an activation. unpublished: tables whose rows are in no log until then.
+    capture could not put back. undecodable: the tables with names that are no UTF-8. joined_or_left: tables that did
+    because the channel file has changed, with the position. outdated: keys of the file that need an activation.
+    unpublished: tables whose rows are in no log until then.
     """
 
     low: Position
@@ -68,6 +69,7 @@ class Captured(Printable):
     steps: dict[str, str] = field(default_factory=dict)
     gap: str = ""
     lost: tuple[str, ...] = ()
+    undecodable: tuple[str, ...] = ()
     joined_or_left: tuple[str, ...] = ()
     outdated: tuple[str, ...] = ()
     unpublished: tuple[str, ...] = ()

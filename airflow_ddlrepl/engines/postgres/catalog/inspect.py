@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.config.sections.scope import Scope
+from airflow_ddlrepl.engines.postgres.catalog.raw_texts import Undecodable, is_raw
 from airflow_ddlrepl.engines.postgres.connection.settings import SHAPES
 from airflow_ddlrepl.engines.source_catalog import Catalog
 from airflow_ddlrepl.model.names import TableName
@@ -85,14 +86,27 @@ def inspect(
     """Return the shapes of the tables with these oids, in their order; else of all that match a pattern, by name.
 
     patterns: like `schema.table`.
-    Ids that are gone are left out, so are temporary tables and tables that belong to an extension.
+    Ids that are gone are left out, so are temporary tables, tables that belong to an extension, and shapes with bytes
+    that are no UTF-8.
     """
     wanted = list(ids) if ids is not None else [i for i, _ in listed(connection, Scope(tuple(patterns)))]
-    if not wanted:
-        return []
+    shapes = _shapes(connection, wanted).values()
+    return [Table.from_json(shape) for shape in shapes if shape is not None and not isinstance(shape, Undecodable)]
+
+
+def undecodable(connection: Connection[Any], ids: Sequence[int]) -> set[int]:
+    """Return those of these tables whose shapes have bytes that are no UTF-8, with the partitions of such."""
+    bad = [i for i, shape in _shapes(connection, ids).items() if isinstance(shape, Undecodable)]
+    return set(with_partitions(connection, bad)) if bad else set()
+
+
+def _shapes(connection: Connection[Any], ids: Sequence[int]) -> dict[int, Any]:
+    """Return the shapes of tables as JSON by id; None: such a table is not there."""
+    if not ids:
+        return {}
     with spelling(connection):
-        rows = connection.execute(_SHAPES_SQL.encode(), [wanted], prepare=True).fetchall()
-    return [Table.from_json(shape) for (shape,) in rows if shape is not None]
+        rows = connection.execute(_SHAPES_SQL.encode(), [list(ids)], prepare=True).fetchall()
+    return {i: shape for i, (shape,) in zip(ids, rows, strict=True)}
 
 
 def inspect_unlocked(connection: Connection[Any], expected: str = "") -> Catalog:
@@ -100,6 +114,7 @@ def inspect_unlocked(connection: Connection[Any], expected: str = "") -> Catalog
 
     Newer servers lock a table to print its expressions: waiting for the altering transaction could take for ever,
     so a table that is locked now is left out. Shorter than deadlock_timeout, so that no user's statement is the victim.
+    A table whose shape can't be decoded is among the locked ones: nothing is known of it either.
     """
     from psycopg.errors import LockNotAvailable
 
@@ -114,7 +129,9 @@ def inspect_unlocked(connection: Connection[Any], expected: str = "") -> Catalog
                     return Catalog(version, None, frozenset(), seen)
                 locked = frozenset(int(i) for (i,) in connection.execute(LOCKED_SQL))
                 ids = [i for i, _ in listed(connection, Scope(("*.*",))) if i not in locked]
-                return Catalog(version, inspect(connection, ids), locked, seen)
+                unread = undecodable(connection, ids) if is_raw(connection) else set()
+                shapes = inspect(connection, [i for i in ids if i not in unread])
+                return Catalog(version, shapes, locked | unread, seen)
         except LockNotAvailable:
             continue
 

@@ -8,11 +8,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.engines.postgres.catalog.inspect import LOCKED_SQL
+from airflow_ddlrepl.engines.postgres.catalog.raw_texts import is_raw
 from airflow_ddlrepl.engines.postgres.catalog.sizes import LOCK_TIMEOUT
 from airflow_ddlrepl.engines.postgres.connection.errors import errors
 from airflow_ddlrepl.engines.postgres.connection.quoting import qualified, quote
 from airflow_ddlrepl.errors import SourceError, UnreadableTable
 from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.table import Table
 
 if TYPE_CHECKING:
     from airflow_ddlrepl.engines.postgres.connection.connect import Connection
@@ -131,6 +133,25 @@ def table_names(connection: Connection[Any], table_ids: Iterable[int]) -> dict[i
         [list(table_ids)],
     ).fetchall()
     return {int(i): TableName(schema, name) for i, schema, name in rows}
+
+
+def not_inspected(
+    connection: Connection[Any], names: Mapping[int, TableName], tables: Iterable[Table]
+) -> dict[int, UnreadableTable]:
+    """Return errors for tables that are there and have no shape: a name or text in it is no UTF-8.
+
+    names: of tables that the session has locked. tables: what inspecting them has found.
+    """
+    if not is_raw(connection):
+        return {}
+    missing = names.keys() - {table.id for table in tables}
+    return {i: _undecodable(names[i]) for i in missing}
+
+
+def _undecodable(table: TableName) -> UnreadableTable:
+    what = "the table can't be read: a name, or a text such as a default or a label, has bytes that are no UTF-8"
+    hint = "rename it at the source, from a session with the client_encoding SQL_ASCII: the next run loads the table"
+    return UnreadableTable(what, code="SRC-176", table=table, hint=hint)
 
 
 _WHO = "SELECT * FROM pg_locks WHERE mode = 'AccessExclusiveLock' tells who; the next run tries again"

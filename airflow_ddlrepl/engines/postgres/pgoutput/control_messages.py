@@ -6,6 +6,7 @@ import json
 import struct
 from dataclasses import dataclass
 
+from airflow_ddlrepl.engines.postgres.pgoutput.escaped import readable_name
 from airflow_ddlrepl.engines.postgres.pgoutput.message_signature import is_of
 from airflow_ddlrepl.engines.postgres.pgoutput.tuple_offsets import Malformed
 from airflow_ddlrepl.model.change import Event, EventKind
@@ -163,6 +164,7 @@ def message_event(message: LogicalMessage, at: Stamp, encoding: str, *, is_ours:
 
 def truncate_event(names: tuple[tuple[int, TableName], ...], cascade: bool, restart: bool, at: Stamp) -> Event:
     """Return the control record of a TRUNCATE."""
+    names = tuple((i, TableName(readable_name(name.schema), readable_name(name.name))) for i, name in names)
     settings = {"cascade": cascade, "restart_identity": restart}
     return Event(EventKind.TRUNCATE, *_place(at), tag="TRUNCATE TABLE", dropped=names, settings=settings)
 

@@ -10,6 +10,7 @@ import pyarrow as pa
 from airflow_ddlrepl.engines.postgres.connection.settings import SCHEMA
 from airflow_ddlrepl.engines.postgres.pgoutput.binary_types import Codec, binary_codec, text_codec
 from airflow_ddlrepl.engines.postgres.pgoutput.control_messages import Relation
+from airflow_ddlrepl.engines.postgres.pgoutput.escaped import readable_name
 from airflow_ddlrepl.engines.postgres.pgoutput.tuple_offsets import BINARY, TEXT
 from airflow_ddlrepl.errors import SourceError
 from airflow_ddlrepl.model.table import Identity
@@ -74,8 +75,9 @@ def compile_layout(relation: Relation, wire_format: str, extra: Mapping[int, int
     )
     full = relation.identity is Identity.FULL
     old = tuple(i for i, c in enumerate(relation.columns) if full or c.is_key)
-    fields = [pa.field(f"a_{c.name}", codec.arrow) for c, codec in zip(relation.columns, codecs, strict=True)]
-    fields += [pa.field(f"b_{relation.columns[i].name}", codecs[i].arrow) for i in old]
+    names = [readable_name(c.name) for c in relation.columns]
+    fields = [pa.field(f"a_{name}", codec.arrow) for name, codec in zip(names, codecs, strict=True)]
+    fields += [pa.field(f"b_{names[i]}", codecs[i].arrow) for i in old]
     return Compiled(layout, codecs, old, BINARY if wire_format == "binary" else TEXT, pa.schema(FIXED_FIELDS + fields))
 
 

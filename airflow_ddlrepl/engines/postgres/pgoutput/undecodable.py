@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from airflow_ddlrepl.capture.row_layouts import unreadable_event
 from airflow_ddlrepl.engines.postgres.pgoutput.decoder import Decoded
+from airflow_ddlrepl.engines.postgres.pgoutput.escaped import readable_name
 from airflow_ddlrepl.model.change import Event, EventKind
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import LogKey, Position
@@ -28,32 +29,40 @@ def decodable(decoded: Decoded, *, is_queue: bool) -> Decoded:
     """
     rows, events = [], list[Event]()
     for layout, batch in decoded.rows:
-        found = _bad_column(batch)
-        if found:
-            events.append(_event(layout, batch, found, is_queue=is_queue))
+        why = _bad_name(layout) or _bad_text(batch)
+        if why:
+            events.append(_event(layout, batch, why, is_queue=is_queue))
         else:
             rows.append((layout, batch))
     return replace(decoded, rows=rows, events=[*decoded.events, *events]) if events else decoded
 
 
-def _bad_column(batch: pa.RecordBatch) -> str:
-    """Return the name of a column with a text that is no UTF-8; empty: there is none."""
+def _bad_name(layout: Layout) -> str:
+    """Return which of the names of a layout is no UTF-8; empty: all are."""
+    names = (layout.schema, layout.name, *(column.name for column in layout.columns))
+    bad = next((name for name in names if name != readable_name(name)), "")
+    return f"the name {readable_name(bad)} has bytes that are no UTF-8" if bad else ""
+
+
+def _bad_text(batch: pa.RecordBatch) -> str:
+    """Return which column has a text that is no UTF-8, with an example; empty: there is none."""
     for name, column in zip(batch.schema.names, batch.columns, strict=True):
         if pa.types.is_string(column.type):
             try:
                 column.validate(full=True)
             except pa.ArrowInvalid:
-                return str(name)
+                what = str(name).partition("_")[2]
+                return f"column {what} has bytes that are no UTF-8 ({_example(column)})"
     return ""
 
 
-def _event(layout: Layout, batch: pa.RecordBatch, column: str, *, is_queue: bool) -> Event:
+def _event(layout: Layout, batch: pa.RecordBatch, what: str, *, is_queue: bool) -> Event:
     first, last = (int(batch["lsn"][place].as_py()) for place in (0, -1))
-    at, value = LogKey(first, int(batch["seq"][0].as_py())), _example(batch[column])
-    what = f"column {column.partition('_')[2]} has bytes that are no UTF-8 ({value})"
+    at = LogKey(first, int(batch["seq"][0].as_py()))
     why = f"{what}: the database's encoding is {RAW}; correct them there"
     if is_queue:
-        name, counted = TableName(layout.schema, layout.name), f"{batch.num_rows} changes"
+        name = TableName(readable_name(layout.schema), readable_name(layout.name))
+        counted = f"{batch.num_rows} changes"
         at = LogKey(last, int(batch["seq"][-1].as_py()))
         lacking = ((layout.table_id, name),)
         return Event(EventKind.IGNORED, at, 0, 0, statement=counted, dropped=lacking, discarded=why)

@@ -104,7 +104,7 @@ BEGIN
             END IF;
         END LOOP;
     END LOOP;
-    PERFORM pg_logical_emit_message(true, 'ddlrepl', ddlrepl.signed(jsonb_build_object(
+    PERFORM pg_logical_emit_message(true, 'ddlrepl', ddlrepl.signed(ddlrepl.as_utf8(jsonb_build_object(
         'v', 1, 'kind', 'ddl', 'tag', tag,
         'statement', ddlrepl.without_passwords(statement),
         'query', ddlrepl.without_passwords(query),
@@ -116,13 +116,14 @@ BEGIN
             || CASE WHEN is_lost OR strpos(context, E'\n') > 0 OR statement IS NOT NULL THEN '{}'
                 ELSE jsonb_build_object('query_started', extract(epoch FROM statement_timestamp())) END,
         'before', (SELECT coalesce(jsonb_agg(b), '[]') FROM jsonb_array_elements(before -> 'tables') b
-                   WHERE (b ->> 'id')::oid = ANY (belonging || gone)),
-        'tables', (SELECT coalesce(jsonb_agg(ddlrepl.table_shape(b.id) ORDER BY b.place), '[]')
-                   FROM unnest(belonging) WITH ORDINALITY b(id, place)),
+                   WHERE (b ->> 'id')::oid = ANY (belonging || gone) AND ddlrepl.is_utf8(b::text)),
+        'tables', (SELECT coalesce(jsonb_agg(s.shape ORDER BY b.place), '[]')
+                   FROM unnest(belonging) WITH ORDINALITY b(id, place)
+                   CROSS JOIN LATERAL ddlrepl.table_shape(b.id) s(shape) WHERE ddlrepl.is_utf8(s.shape::text)),
         'dropped', dropped,
         'rewritten', (SELECT coalesce(jsonb_agg(r::int8), '[]') FROM unnest(belonging) r
                       WHERE is_lost AND tag ~ '^ALTER (TABLE|TYPE|DOMAIN)$' OR state -> 'rewritten' @> to_jsonb(r::int8)),
-        'filled', (SELECT coalesce(jsonb_agg(DISTINCT f::int8), '[]') FROM unnest(filled) f))));
+        'filled', (SELECT coalesce(jsonb_agg(DISTINCT f::int8), '[]') FROM unnest(filled) f)))));
     -- The server sorts a message by the end of its log record, a row by the start of its own. Across subtransactions
     -- (an EXCEPTION block, a savepoint) the row right behind the message would tie with it and might come first: so
     -- one more record, which nobody decodes, goes between them.
@@ -259,7 +260,7 @@ BEGIN
         pg_catalog.pg_event_trigger_table_rewrite_reason(), context);
 EXCEPTION WHEN OTHERS THEN
     PERFORM pg_catalog.pg_logical_emit_message(true, 'ddlrepl', pg_catalog.convert_to(CAST(
-        pg_catalog.jsonb_build_object('v', 1, 'kind', 'gap', 'statement', SQLERRM) AS pg_catalog.text), 'UTF8'));
+        pg_catalog.jsonb_build_object('v', 1, 'kind', 'gap', 'statement', ddlrepl.as_utf8(SQLERRM)) AS pg_catalog.text), 'UTF8'));
 END
 $$;
 
@@ -277,7 +278,7 @@ BEGIN
         'tag', ddlrepl.session_tag()));
 EXCEPTION WHEN OTHERS THEN
     PERFORM pg_catalog.pg_logical_emit_message(true, 'ddlrepl', pg_catalog.convert_to(CAST(
-        pg_catalog.jsonb_build_object('v', 1, 'kind', 'gap', 'statement', SQLERRM) AS pg_catalog.text), 'UTF8'));
+        pg_catalog.jsonb_build_object('v', 1, 'kind', 'gap', 'statement', ddlrepl.as_utf8(SQLERRM)) AS pg_catalog.text), 'UTF8'));
 END
 $$;
 
@@ -295,7 +296,7 @@ BEGIN
         'tag', ddlrepl.session_tag()));
 EXCEPTION WHEN OTHERS THEN
     PERFORM pg_catalog.pg_logical_emit_message(true, 'ddlrepl', pg_catalog.convert_to(CAST(
-        pg_catalog.jsonb_build_object('v', 1, 'kind', 'gap', 'statement', SQLERRM) AS pg_catalog.text), 'UTF8'));
+        pg_catalog.jsonb_build_object('v', 1, 'kind', 'gap', 'statement', ddlrepl.as_utf8(SQLERRM)) AS pg_catalog.text), 'UTF8'));
 END
 $$;
 

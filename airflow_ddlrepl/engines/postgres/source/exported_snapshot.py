@@ -13,11 +13,13 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.engines.postgres.catalog.inspect import inspect, snapshot
+from airflow_ddlrepl.engines.postgres.catalog.raw_texts import read_any_bytes
 from airflow_ddlrepl.engines.postgres.catalog.readable_tables import (
     PATIENCE_SECONDS,
     always_altered,
     lock,
     lock_readable,
+    not_inspected,
     readable,
 )
 from airflow_ddlrepl.engines.postgres.connection.connect import session
@@ -128,6 +130,7 @@ def source_snapshot(
     Raises SourceError SRC-117 when the log is on another timeline, SRC-171 when it is not known which table is locked.
     """
     with session(dsn, autocommit=False, application_name=name) as connection:
+        read_any_bytes(connection)
         if timeline:
             require_timeline(connection, timeline)
         found = lock_readable(connection, table_ids)
@@ -135,9 +138,10 @@ def source_snapshot(
         assert row is not None
         seen = snapshot(connection)
         tables = inspect(connection, list(found.names))
+        refused = {**found.refused, **not_inspected(connection, found.names, tables)}
         sizes = _sizes(connection, tables)
         with closing(held(dsn)) as tables_held:
-            yield ExportedSnapshot(dsn, str(row[0]), seen, tuple(tables), sizes, tables_held, found.refused)
+            yield ExportedSnapshot(dsn, str(row[0]), seen, tuple(tables), sizes, tables_held, refused)
         connection.rollback()
 
 
@@ -154,6 +158,7 @@ def snapshot_at_position(
     """
     deadline = time.monotonic() + PATIENCE_SECONDS
     with session(dsn, autocommit=False, application_name="ddlrepl instantiate") as connection:
+        read_any_bytes(connection)
         while True:
             if timeline:
                 require_timeline(connection, timeline)
@@ -175,7 +180,8 @@ def snapshot_at_position(
         seen = snapshot(connection)
         with closing(HeldTables(dsn)) as held:
             sizes = _sizes(connection, tables)
-            yield position, ExportedSnapshot(dsn, str(row[0]), seen, tuple(tables), sizes, held, found.refused)
+            refused = {**found.refused, **not_inspected(connection, names, tables)}
+            yield position, ExportedSnapshot(dsn, str(row[0]), seen, tuple(tables), sizes, held, refused)
         connection.rollback()
 
 
@@ -188,6 +194,7 @@ def _unchanged(connection: Connection[Any], dsn: str, names: Mapping[int, TableN
     ids = list(names)
     seen, files = inspect(connection, ids), connection.execute(_FILES, [ids]).fetchall()
     with session(dsn) as other:
+        read_any_bytes(other)
         is_same = inspect(other, ids) == seen and set(other.execute(_FILES, [ids]).fetchall()) == set(files)
     return seen if is_same else None
 

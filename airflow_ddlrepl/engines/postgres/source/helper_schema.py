@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,7 @@ from airflow_ddlrepl.engines.postgres.connection.errors import errors
 from airflow_ddlrepl.engines.postgres.connection.quoting import literal
 from airflow_ddlrepl.engines.postgres.connection.schema_owner import require_trusted
 from airflow_ddlrepl.engines.postgres.connection.settings import SHAPES
-from airflow_ddlrepl.engines.postgres.source.member_cause import CAUSE
+from airflow_ddlrepl.engines.postgres.source.member_cause import CAUSE, NOT_UTF8
 from airflow_ddlrepl.errors import SourceError
 
 if TYPE_CHECKING:
@@ -37,7 +37,15 @@ VERSION = 2
 _VERSION = re.compile(r"airflow-ddlrepl helper v(\d+) ")
 READING_RIGHTS = "reading_rights.sql"
 """What the other files take from everybody is given again here: it comes last."""
-_HELPER_FILES = ("statement_state.sql", "helper_schema.sql", "reading.sql", "messages.sql", "marks.sql", READING_RIGHTS)
+_HELPER_FILES = (
+    "statement_state.sql",
+    "readable_texts.sql",
+    "helper_schema.sql",
+    "reading.sql",
+    "messages.sql",
+    "marks.sql",
+    READING_RIGHTS,
+)
 _TRIGGER_FILES = (
     "set_unlogged.sql",
     "publication_changes.sql",
@@ -127,9 +135,13 @@ def remove(connection: Connection[Any]) -> None:
 def _helper_sql() -> str:
     settings = "\n".join(f"SET {name} = {_setting(name, value)}" for name, value in SHAPES.items())
     text = "\n".join((FOLDER / name).read_text() for name in _HELPER_FILES)
-    return (
-        text.replace("/*shape_settings*/", settings).replace("/*table_shape*/", SHAPE_SQL).replace("/*cause*/", CAUSE)
-    )
+    filled = {
+        "/*shape_settings*/": settings,
+        "/*table_shape*/": SHAPE_SQL,
+        "/*cause*/": CAUSE,
+        "/*not_utf8*/": NOT_UTF8,
+    }
+    return reduce(lambda done, one: done.replace(*one), filled.items(), text)
 
 
 @cache

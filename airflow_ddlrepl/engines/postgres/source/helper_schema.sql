@@ -279,7 +279,18 @@ BEGIN
     is_late := was_published AND coalesce(ddlrepl.cause_of(known) = 'late', false);
     now_is.reason := CASE WHEN is_late THEN known.reason END;
     now_is.cause := CASE WHEN is_late THEN 'late' END;
-    IF shape ->> 'partition_key' IS NOT NULL THEN
+    IF NOT ddlrepl.is_utf8(shape::text) OR EXISTS (
+        SELECT FROM ddlrepl.member m
+        WHERE m.channel = channel_name AND m.table_id = now_is.parent AND ddlrepl.cause_of(m) = 'encoding') THEN
+        now_is.state := 'left out';
+        now_is.schema_name := ddlrepl.as_utf8(now_is.schema_name);
+        now_is.table_name := ddlrepl.as_utf8(now_is.table_name);
+        now_is.reason := '/*not_utf8*/';
+        now_is.cause := 'encoding';
+        IF is_listed THEN
+            PERFORM ddlrepl.run_own(format('ALTER PUBLICATION %I DROP TABLE ONLY %s', ch.publication, spelled));
+        END IF;
+    ELSIF shape ->> 'partition_key' IS NOT NULL THEN
         now_is.state := 'tracked';
     ELSIF (shape ->> 'unlogged')::boolean THEN
         now_is.state := 'left out';
@@ -328,7 +339,7 @@ BEGIN
             END IF;
         EXCEPTION WHEN OTHERS THEN
             now_is.state := CASE WHEN was_published THEN 'published' ELSE 'left out' END;
-            now_is.reason := CASE WHEN is_late THEN known.reason ELSE format('%s (%s)', SQLERRM, SQLSTATE) END;
+            now_is.reason := CASE WHEN is_late THEN known.reason ELSE format('%s (%s)', ddlrepl.as_utf8(SQLERRM), SQLSTATE) END;
             now_is.cause := CASE WHEN is_late THEN 'late' WHEN SQLSTATE = '55P03' THEN 'lock' ELSE 'error' END;
             now_is.identity_before := known.identity_before;
             now_is.index_before := known.index_before;

@@ -53,6 +53,7 @@ def left_out(connection: Connection[Any], channel: str, scope: Scope) -> list[Le
             Position.parse(since) if since else None,
             cause == Cause.GENERATED,
             is_lost,
+            cause == Cause.ENCODING,
         )
         for i, schema, name, why, since, cause, is_lost in rows
     ]

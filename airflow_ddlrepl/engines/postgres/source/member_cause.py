@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 LATE = "published late: its first rows come by a refresh"
 UNLOGGED = "it is unlogged: its rows are not in the log"
+NOT_UTF8 = "its name, or that of a column, type or schema, a default or a label of it has bytes that are no UTF-8"
 
 
 class Cause(StrEnum):
@@ -20,7 +21,8 @@ class Cause(StrEnum):
 
     LATE: published, and its first rows come by a refresh. UNLOGGED: its rows are not in the log. LOCK: another
     transaction was in the way. IDENTITY: it has no usable replica identity and may get none. GENERATED: it has a
-    generated column and no key, so that no publication takes its updates. ERROR: anything else, see the reason.
+    generated column and no key, so that no publication takes its updates. ENCODING: a name or text of it is no UTF-8.
+    ERROR: anything else, see the reason.
     """
 
     LATE = "late"
@@ -28,6 +30,7 @@ class Cause(StrEnum):
     LOCK = "lock"
     IDENTITY = "identity"
     GENERATED = "generated"
+    ENCODING = "encoding"
     ERROR = "error"
 
 

@@ -10,6 +10,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from airflow_ddlrepl.engines.postgres.catalog.inspect import undecodable
+from airflow_ddlrepl.engines.postgres.catalog.raw_texts import is_raw
 from airflow_ddlrepl.engines.postgres.catalog.sizes import LOCK_TIMEOUT
 from airflow_ddlrepl.engines.postgres.connection.errors import errors
 from airflow_ddlrepl.engines.postgres.source.member_cause import CAUSE, LATE, Cause, set_reason
@@ -36,7 +38,10 @@ state = 'left out' AND {CAUSE} = '{Cause.UNLOGGED}'
 AND table_id IN (SELECT oid FROM pg_class WHERE relpersistence = 'p')
 """
 _WAITS = f"({_IS_HELD} OR {IS_MISSING} OR {_IS_LOGGED_AGAIN})"
+_CAUSES = f"SELECT table_id::bigint, {CAUSE} FROM ddlrepl.member m WHERE channel = %s AND state <> 'bystander'"
 _WAITING = f"SELECT table_id::bigint FROM ddlrepl.member m WHERE channel = %s AND {_WAITS}"
+
+_NEGLECTED = Path(__file__).with_name("membership.sql").read_text()
 
 
 def tend(connection: Connection[Any], channel: str) -> dict[int, str]:
@@ -44,13 +49,29 @@ def tend(connection: Connection[Any], channel: str) -> dict[int, str]:
 
     Values as ddlrepl.tend returns them.
     """
-    return _tended(connection, channel, Path(__file__).with_name("membership.sql").read_text())
+    return _tended(connection, channel, _chosen(connection, channel, _NEGLECTED))
 
 
 def publish_late(connection: Connection[Any], channel: str) -> set[int]:
-    """Publish tables that a transaction blocked, or that somebody took out; return the ids of `late`."""
-    _tended(connection, channel, _WAITING)
+    """Publish tables that a transaction blocked, or that somebody took out; return the ids of `late`.
+
+    Those whose names can't be decoded since, or can be again, leave and join the publication, too.
+    """
+    _tended(connection, channel, _chosen(connection, channel, _WAITING))
+    _tended(connection, channel, _changed_texts(connection, channel))
     return late(connection, channel)
+
+
+def _changed_texts(connection: Connection[Any], channel: str) -> list[int]:
+    """Return ids of tables that are left out because of names that are UTF-8 now, or published with others.
+
+    Only a database in SQL_ASCII has such.
+    """
+    if not is_raw(connection):
+        return []
+    members = {int(i): cause for i, cause in connection.execute(_CAUSES.encode(), [channel])}
+    bad = undecodable(connection, list(members))
+    return sorted(i for i, cause in members.items() if (cause == Cause.ENCODING) != (i in bad))
 
 
 def tend_one(connection: Connection[Any], channel: str, table_id: int) -> str:
@@ -110,7 +131,7 @@ def has_late(connection: Connection[Any], channel: str) -> bool:
         f"SELECT EXISTS (SELECT FROM ddlrepl.member m WHERE channel = %s AND ({_WAITS} OR {_IS_LATE}))".encode(),
         [channel],
     ).fetchone()
-    return bool(row and row[0])
+    return bool(row and row[0]) or bool(_changed_texts(connection, channel))
 
 
 def waiting(connection: Connection[Any], channel: str) -> list[TableName]:
@@ -123,17 +144,25 @@ def waiting(connection: Connection[Any], channel: str) -> list[TableName]:
     return [TableName(schema, name) for schema, name in rows]
 
 
-def _tended(connection: Connection[Any], channel: str, chosen: str) -> dict[int, str]:
-    """Bring chosen tables into their right states; return what was done with each.
+def _chosen(connection: Connection[Any], channel: str, query: str) -> list[int]:
+    """Return the ids that a query chooses; none without the right."""
+    try:
+        return [int(i) for (i,) in connection.execute(query.encode(), [channel])]
+    except errors().InsufficientPrivilege:
+        return []
 
-    chosen: a query for ids. No table is waited for long; none is tended without the right.
+
+def _tended(connection: Connection[Any], channel: str, table_ids: Iterable[int]) -> dict[int, str]:
+    """Bring tables into their right states; return what was done with each.
+
+    No table is waited for long; none is tended without the right.
     """
     outcomes: dict[int, str] = {}
     try:
-        for (table_id,) in connection.execute(chosen.encode(), [channel]).fetchall():
+        for table_id in table_ids:
             with connection.transaction():
                 connection.execute(f"SET LOCAL lock_timeout = '{LOCK_TIMEOUT}'".encode())
-                outcomes[int(table_id)] = tend_one(connection, channel, table_id)
+                outcomes[table_id] = tend_one(connection, channel, table_id)
     except errors().InsufficientPrivilege:
         pass
     return outcomes

@@ -53,13 +53,14 @@ BEGIN
           AND c.publication_version IS DISTINCT FROM p.oid || '/' || p.xmin;
     END LOOP;
     IF found <> '{}' THEN
-        PERFORM pg_logical_emit_message(true, 'ddlrepl', ddlrepl.signed(jsonb_build_object(
+        PERFORM pg_logical_emit_message(true, 'ddlrepl', ddlrepl.signed(ddlrepl.as_utf8(jsonb_build_object(
             'v', 1, 'kind', 'ddl', 'tag', tag, 'statement', NULL, 'query', ddlrepl.without_passwords(query),
             'settings', settings, 'before', '[]'::jsonb, 'dropped', '[]'::jsonb, 'rewritten', '[]'::jsonb,
             'tables', (SELECT coalesce(jsonb_agg(s.shape), '[]')
                        FROM (SELECT DISTINCT t.id FROM unnest(found) t(id)) t
-                       CROSS JOIN LATERAL ddlrepl.table_shape(t.id) s(shape) WHERE s.shape IS NOT NULL),
-            'filled', (SELECT jsonb_agg(DISTINCT t.id::int8) FROM unnest(found) t(id)))));
+                       CROSS JOIN LATERAL ddlrepl.table_shape(t.id) s(shape)
+                       WHERE s.shape IS NOT NULL AND ddlrepl.is_utf8(s.shape::text)),
+            'filled', (SELECT jsonb_agg(DISTINCT t.id::int8) FROM unnest(found) t(id))))));
         PERFORM setval('ddlrepl.fence', 1);
     END IF;
 END

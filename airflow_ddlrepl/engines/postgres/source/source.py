@@ -15,6 +15,7 @@ from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.config.sections.ignored_sessions import NO_SESSIONS, IgnoredSessions
 from airflow_ddlrepl.config.sections.policies import DdlCapture, ReplicaIdentity
 from airflow_ddlrepl.config.sections.scope import Scope
+from airflow_ddlrepl.engines.postgres.catalog.raw_texts import read_any_bytes
 from airflow_ddlrepl.engines.postgres.catalog.writers import writers
 from airflow_ddlrepl.engines.postgres.connection.connect import describe, identity, running, session
 from airflow_ddlrepl.engines.postgres.connection.errors import errors
@@ -85,6 +86,7 @@ class _OneConnection:
         """Return the open connection, in autocommit mode."""
         if self._connection is None or self._connection.closed:
             self._connection = session(self.dsn)
+            read_any_bytes(self._connection)
         return self._connection
 
 
