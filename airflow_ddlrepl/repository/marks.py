@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import NamedTuple
 
 from sqlalchemy import bindparam, delete, func, select, update
 
@@ -13,9 +14,20 @@ from airflow_ddlrepl.repository.tables import channels, marks, positions
 
 REMEMBERED = 100_000
 CLAIMED = "mark of target "
+CLAIMED_BY = "token of target "
 _NEWEST = select(marks.c.number, marks.c.token).where(marks.c.channel == bindparam("channel"))
 _NEWEST = _NEWEST.order_by(marks.c.number.desc()).limit(1)
 _TOKEN = select(marks.c.token).where(marks.c.channel == bindparam("channel"), marks.c.number == bindparam("number"))
+
+
+class Claim(NamedTuple):
+    """A claim is what a target has of the last run that claimed it: the number of its newest mark, and its token.
+
+    token: 0 where an earlier version has stored the claim.
+    """
+
+    number: int
+    token: int
 
 
 class Marks(Base):
@@ -51,25 +63,31 @@ class Marks(Base):
             old = (marks.c.channel == channel) & (marks.c.number <= mark.number - REMEMBERED)
             connection.execute(delete(marks).where(old))
 
-    def marked_after(self, channel: str, number: int) -> datetime | None:
-        """Return when the first mark behind this number was written; None: that is not remembered."""
-        query = select(func.min(marks.c.made)).where(marks.c.channel == channel, marks.c.number > number)
+    def marked_at(self, channel: str, number: int) -> datetime | None:
+        """Return when the mark with this number was written; None: that is not remembered."""
+        query = select(marks.c.made).where(marks.c.channel == channel, marks.c.number == number)
         with self._database.read() as connection:
             found: datetime | None = connection.execute(query).scalar()
             return found
 
-    def claimed_with(self, channel: str, target: str) -> int | None:
-        """Return the number of the mark that the target got from the last run that claimed it; None: from none."""
-        query = select(positions.c.lsn).where(positions.c.channel == channel, positions.c.kind == CLAIMED + target)
+    def claimed_with(self, channel: str, target: str) -> Claim | None:
+        """Return the last claim of the target by a run; None: no run has claimed it with a mark."""
+        kinds = (CLAIMED + target, CLAIMED_BY + target)
+        query = select(positions.c.kind, positions.c.lsn).where(
+            positions.c.channel == channel, positions.c.kind.in_(kinds)
+        )
         with self._database.read() as connection:
-            found: int | None = connection.execute(query).scalar()
-            return found
+            found = {kind: int(number) for kind, number in connection.execute(query)}
+        return Claim(found[kinds[0]], found.get(kinds[1], 0)) if kinds[0] in found else None
 
     def set_claimed_with(self, channel: str, token: int, target: str, number: int) -> None:
-        """Store the number of the mark that the target has now."""
+        """Store the number of the mark that the target has now, and the token of the run that has claimed it."""
         with self._fenced(channel, token) as connection:
-            key = {"channel": channel, "kind": CLAIMED + target}
-            upsert(connection, positions, key, {"lsn": number, "updated": self._database.now(connection)})
+            now = self._database.now(connection)
+            for kind, value in ((CLAIMED, number), (CLAIMED_BY, token)):
+                upsert(
+                    connection, positions, {"channel": channel, "kind": kind + target}, {"lsn": value, "updated": now}
+                )
 
     def raise_epoch(self, channel: str, token: int, epoch: int) -> None:
         """Let the channel's epoch be at least this one: a copy of the repository knew none of the later ones."""

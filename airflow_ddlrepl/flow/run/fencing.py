@@ -22,7 +22,7 @@ def claim(run: RunContext, target: str, epoch: int | None = None) -> None:
     require_target_not_cut_over(run, target)
     mark = run.repository.newest_mark(run.channel.name)
     run.target(target).claim(Fence(run.epoch if epoch is None else epoch, run.token, mark))
-    if mark is not None and run.repository.claimed_with(run.channel.name, target) != mark.number:
+    if mark is not None and run.repository.claimed_with(run.channel.name, target) != (mark.number, run.token):
         run.repository.set_claimed_with(run.channel.name, run.token, target, mark.number)
 
 

@@ -43,13 +43,14 @@ def settle_put_back(run: RunContext, target: str) -> None:
     """Find out whether the target was put back to an older copy; what it has loaded since then waits to be loaded.
 
     Its position is as old as its rows, so it gets the log from there on again by itself. What a refresh has loaded is
-    not all in the log.
+    not all in the log. A run that claims a target leaves there its newest mark, and its token.
     """
-    found, last = _mark(run, target), run.repository.claimed_with(run.channel.name, target)
-    if found is None or last is None or found.number >= last:
+    last, there = run.repository.claimed_with(run.channel.name, target), run.target(target).position()
+    found = there.mark if there is not None else None
+    if there is None or found is None or last is None or (found.number >= last.number and there.token >= last.token):
         return
     state = run.target(target).state()
-    since = run.repository.marked_after(run.channel.name, found.number)
+    since = run.repository.marked_at(run.channel.name, found.number)
     loaded = _loaded_since(run, target, since)
     waits = {
         i: replace(one, state=TableStatus.PENDING, snapshot=None)
@@ -66,6 +67,10 @@ def settle_put_back(run: RunContext, target: str) -> None:
 
 
 def _loaded_since(run: RunContext, target: str, since: datetime | None) -> set[int]:
-    """Return the ids of the tables that refreshes have loaded at the target since a moment; None: ever."""
+    """Return the ids of the tables that refreshes have loaded at the target since a moment; None: ever.
+
+    since: when the mark that the target has was written. The copy was made some time after that: it may have some of
+    these loads.
+    """
     done = run.repository.refreshes(run.channel.name, target, "done")
     return {one.table_id for one in done if since is None or (one.finished is not None and one.finished >= since)}

@@ -74,9 +74,9 @@ def _copied(folder: Path, to: Path) -> None:
 
 
 @contextmanager
-def places(folder: Path, **sections: Any) -> Iterator[Places]:
-    """An active channel with one table that has one row."""
-    with PrivateServer("source") as source, PrivateServer("target") as target:
+def places(folder: Path, version: int = 18, **sections: Any) -> Iterator[Places]:
+    """An active channel with one table that has one row, between servers of this version."""
+    with PrivateServer("source", version) as source, PrivateServer("target", version) as target:
         locations = (source.create_database("shop"), target.create_database("shop"))
         replica = Replica(*locations, channel_file(folder, *locations, **sections))
         replica.at_source(*TABLE)

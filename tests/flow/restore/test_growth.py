@@ -13,7 +13,9 @@ from airflow_ddlrepl.config.file.load import load_channel
 from airflow_ddlrepl.doctor import servers
 from airflow_ddlrepl.errors import LimitReached
 from airflow_ddlrepl.ports.work import InProcess
-from tests.support.replica import Make, Replica
+from tests.support.replica import BOTH, Make, Replica
+
+pytestmark = BOTH
 
 TABLE = ("create table t (id int primary key, v text)", "insert into t values (1, 'a')")
 ROWS = "insert into t select max(id) + i, repeat('x', 100) from t, generate_series(1, 500) i group by i"

@@ -15,7 +15,9 @@ from airflow_ddlrepl.doctor import servers
 from airflow_ddlrepl.errors import TrailError
 from airflow_ddlrepl.ports.work import InProcess
 from airflow_ddlrepl.trail.loads import readable_loads
-from tests.support.replica import Make, Replica, channel_file
+from tests.support.replica import BOTH, Make, Replica, channel_file
+
+pytestmark = BOTH
 
 TABLE = ("create table t (id int primary key, v text)", "insert into t values (1, 'a')")
 ROWS = "insert into t select i, 'x' from generate_series(2, 302) i"

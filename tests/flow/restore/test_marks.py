@@ -5,7 +5,9 @@ from __future__ import annotations
 import psycopg
 import pytest
 
-from tests.support.replica import Make
+from tests.support.replica import BOTH, Make
+
+pytestmark = BOTH
 
 TABLE = ("create table t (id int primary key, v text)", "insert into t values (1, 'a')")
 PUT = "select ddlrepl.put_mark('shop', 99, 'forged', '')"

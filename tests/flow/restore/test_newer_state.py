@@ -8,7 +8,9 @@ import pytest
 
 from airflow_ddlrepl.errors import DdlReplError
 from tests.support.refusing import edit
-from tests.support.replica import Make, Replica, run
+from tests.support.replica import BOTH, Make, Replica, run
+
+pytestmark = BOTH
 
 TABLE = ("create table t (id int primary key, v text)", "insert into t values (1, 'a')")
 

@@ -26,9 +26,11 @@ CASES = cases()
 CODES = {"SRC-130", "REP-110", "REP-111", "REP-112", "TRL-101", GOES_ON}
 
 
-@pytest.fixture(scope="module")
-def there(private_server: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Places]:
-    with places(tmp_path_factory.mktemp("put-back")) as made:
+@pytest.fixture(scope="module", params=[18, 15], ids=["pg18", "pg15"])
+def there(
+    private_server: Any, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Places]:
+    with places(tmp_path_factory.mktemp("put-back"), request.param) as made:
         yield made
 
 

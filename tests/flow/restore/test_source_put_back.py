@@ -12,9 +12,11 @@ from tests.flow.restore.put_back import Places, places, refused
 from tests.support.replica import run
 
 
-@pytest.fixture(scope="module")
-def there(private_server: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Places]:
-    with places(tmp_path_factory.mktemp("put-back")) as made:
+@pytest.fixture(scope="module", params=[18, 15], ids=["pg18", "pg15"])
+def there(
+    private_server: Any, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Places]:
+    with places(tmp_path_factory.mktemp("put-back"), request.param) as made:
         yield made
 
 
