@@ -205,6 +205,10 @@ class Unsupported(CannotAdapt):
     """A kind of change has no rule for this engine and policy, so the product refuses instead of guessing (ADP-…)."""
 
 
+class StrangeOwner(Unsupported):
+    """What a table would use at its target belongs to a role that the channel does not trust (ADP-192)."""
+
+
 class ControlStop(DdlReplError):
     """A target waits at a control, a breakpoint that a person has to remove (CTL-…)."""
 

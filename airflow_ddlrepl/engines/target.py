@@ -25,6 +25,7 @@ from airflow_ddlrepl.engines.target_state import (
     TargetState,
 )
 from airflow_ddlrepl.errors import DdlReplError, Unsupported
+from airflow_ddlrepl.model.installation import Problem
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.record import Record
@@ -221,6 +222,10 @@ class Target(Protocol):
     def is_closed(self) -> bool:
         """Has its connection come to an end? Then the target has to be opened again."""
         ...
+
+    def dangers(self) -> list[Problem]:
+        """Return what works here, and should not stay: whose code runs with the rights of the target's role."""
+        return []
 
     def database(self) -> str:
         """Return a text that only a connection to this very database, in this run of its server, returns as well."""

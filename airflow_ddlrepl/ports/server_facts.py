@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Protocol
 
+from airflow_ddlrepl.errors import StrangeOwner
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.table_object import TableObject
@@ -65,6 +66,13 @@ class ServerFacts(Protocol):
 
     def strange(self, functions: Collection[tuple[str, str]]) -> frozenset[tuple[str, str]]:
         """Return those of these functions (schema, name) that are neither this role's nor an administrator's."""
+        ...
+
+    def owned_by_strangers(self, tables: Collection[Table]) -> Mapping[TableName, StrangeOwner]:
+        """Return the error of each of these tables that would use what belongs to a role that is not trusted there.
+
+        tables: named as at the target, with the types that they will have.
+        """
         ...
 
     def has_rows(self, name: TableName) -> bool:

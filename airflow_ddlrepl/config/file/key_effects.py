@@ -29,7 +29,7 @@ EFFECTS: dict[str, dict[Effect, str]] = {
         ),
     },
     "ApplyTarget": {
-        Effect.ACTIVATE: "apply code location lock_timeout name run_as",
+        Effect.ACTIVATE: "apply code location lock_timeout name run_as trusted_owners",
     },
     "Capture": {
         Effect.ACTS: "format ignore_sessions no_truncate parallel window_bytes",
@@ -142,7 +142,7 @@ EFFECTS: dict[str, dict[Effect, str]] = {
         Effect.LOADS: "name tables targets",
     },
     "Target": {
-        Effect.ACTS: "adapt_ddl existing_tables lock_timeout name on_error rules suspended_log",
+        Effect.ACTS: "adapt_ddl existing_tables lock_timeout name on_error rules suspended_log trusted_owners",
         Effect.STOPS: "location",
         Effect.SOURCE: "replicat",
         Effect.TOLD: "schemas",

@@ -90,6 +90,9 @@ class Place(Section):
     lock_timeout: Seconds = Field(
         5, ge=1, le=3600, description="how long a statement waits for a lock; it is tried again, then reported"
     )
+    trusted_owners: tuple[str, ...] = Field(
+        (), description="roles that may own tables, schemas and types there: their code runs with the location's rights"
+    )
 
 
 class Target(Place):

@@ -55,7 +55,8 @@ class PostgresEngine(Engine):
     def target(self, channel: Channel, name: str, location: str, seconds: int | None = None) -> PostgresTarget:
         from airflow_ddlrepl.engines.postgres.target_port import PostgresTarget
 
-        return PostgresTarget.open(location, channel.holder(name), channel.place(name).lock_timeout, seconds)
+        place = channel.place(name)
+        return PostgresTarget.open(location, channel.holder(name), place.lock_timeout, seconds, place.trusted_owners)
 
     def lcr_target(self, location: str, holder: str, lock_timeout: float) -> PostgresLcrTarget:
         from airflow_ddlrepl.engines.postgres.apply_lcrs.target import PostgresLcrTarget

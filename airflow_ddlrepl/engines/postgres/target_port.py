@@ -16,6 +16,7 @@ from airflow_ddlrepl.engines.postgres.connection.connect import running, session
 from airflow_ddlrepl.engines.postgres.connection.lock_retry import limit, patiently
 from airflow_ddlrepl.engines.postgres.connection.session_names import end_earlier, session_name
 from airflow_ddlrepl.engines.postgres.ddl.render import PostgresDdl
+from airflow_ddlrepl.engines.postgres.owners.trusted_owners import TrustedOwners
 from airflow_ddlrepl.engines.postgres.sequences.sequences import PostgresTargetSequences
 from airflow_ddlrepl.engines.postgres.target import cut_over, outbox, state
 from airflow_ddlrepl.engines.postgres.target.cleanup import sweep
@@ -36,6 +37,7 @@ from airflow_ddlrepl.engines.target_state import (
     TargetPosition,
     TargetState,
 )
+from airflow_ddlrepl.model.installation import Problem
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.record import Record
@@ -58,12 +60,14 @@ class PostgresTarget(Target):
 
     connection: for queries, in autocommit mode.
     holder: under which name the state is stored. lock_timeout: seconds that one try waits for one lock.
+    trusted: roles that may own what the channel uses, besides the session's own.
     """
 
     location: str = field(repr=False)
     holder: str
     lock_timeout: float
     connection: Connection[Any]
+    trusted: TrustedOwners
     capabilities = Capabilities(
         transactional_ddl=True,
         position_scope="target",
@@ -73,12 +77,16 @@ class PostgresTarget(Target):
     )
 
     @classmethod
-    def open(cls, location: str, holder: str, lock_timeout: float, seconds: int | None = None) -> PostgresTarget:
+    def open(
+        cls, location: str, holder: str, lock_timeout: float, seconds: int | None = None, owners: tuple[str, ...] = ()
+    ) -> PostgresTarget:
         """Connect to a target and return it.
 
-        seconds: how long the server has to answer, whatever the location says. Raises what `session` raises.
+        seconds: how long the server has to answer, whatever the location says. owners: as the channel file says.
+        Raises what `state.opened` raises.
         """
-        return cls(location, holder, lock_timeout, session(location, limit=seconds))
+        opened = state.opened(location, seconds)
+        return cls(location, holder, lock_timeout, opened, TrustedOwners(opened, holder, owners))
 
     @property
     def is_closed(self) -> bool:
@@ -96,11 +104,14 @@ class PostgresTarget(Target):
     def rewind_area(self) -> PostgresRewindArea:
         return PostgresRewindArea(self)
 
+    def dangers(self) -> list[Problem]:
+        return self.trusted.dangers()
+
     def database(self) -> str:
         return running(self.connection)
 
     def facts(self) -> ServerFacts:
-        return ServerFacts(self.connection)
+        return ServerFacts(self.connection, self.trusted.names)
 
     def facts_when_emptied(self) -> ServerFacts:
         return EmptiedServerFacts(self.connection)
@@ -144,6 +155,7 @@ class PostgresTarget(Target):
             state.claim, self.connection, self.holder, epoch=fence.epoch, token=fence.token, mark=fence.mark
         )
         self.patiently(claim, self.connection)
+        self.trusted.look_again()
 
     def cut_over(self) -> CutOver | None:
         return cut_over.find(self.connection, self.holder)
@@ -174,24 +186,18 @@ class PostgresTarget(Target):
     def apply(
         self, program: Program, staged: Sequence[StagedSlice], records: Sequence[RecordAt], fence: Fence
     ) -> Applied:
-        from airflow_ddlrepl.engines.postgres.target.apply import run_program
+        from airflow_ddlrepl.engines.postgres.target.apply import Place, run_program
 
-        return run_program(
-            self.location,
-            self.holder,
-            program,
-            staged,
-            [one.record for one in records],
-            fence,
-            lock_timeout=self.lock_timeout,
-        )
+        place = Place(self.location, self.holder, self.lock_timeout, self.trusted.names)
+        return run_program(place, program, staged, [one.record for one in records], fence)
 
     @contextmanager
     def loading(self, token: int) -> Iterator[PostgresLoader]:
         from airflow_ddlrepl.engines.postgres.load.loader import PostgresLoader
 
         with self.writing(token) as connection:
-            yield PostgresLoader(self.location, self.holder, connection, f"{_shadow_stem(self.holder)}{token}_")
+            stem = f"{_shadow_stem(self.holder)}{token}_"
+            yield PostgresLoader(self.location, self.holder, connection, stem, self.trusted.names)
 
     @contextmanager
     def loading_isolated(self, mark: int) -> Iterator[PostgresLoader]:
@@ -201,7 +207,7 @@ class PostgresTarget(Target):
         with session(self.location, application_name=f"ddlrepl refresh {self.holder[:30]} isolated") as connection:
             limit(connection, self.lock_timeout)
             sweep(connection, stem, mark)
-            yield PostgresLoader(self.location, self.holder, connection, f"{stem}{mark}_")
+            yield PostgresLoader(self.location, self.holder, connection, f"{stem}{mark}_", self.trusted.names)
 
     @contextmanager
     def writing(self, token: int) -> Iterator[Connection[Any]]:

@@ -36,6 +36,7 @@ def integrate(run: RunContext, until: Position | None = None) -> Integrated:
             program = bring(run, target.name, to_the_end, total, until)
             positions[target.name] = program.high
             retained[target.name] = retained_from(run, target.name, program.high)
+            total.warnings += [f"target {target.name}: {one.what}" for one in run.target(target.name).dangers()]
             raise_stop(run, target.name, program)
         with isolation.one(target.name):
             if target.name in positions and (error := suspended_error(run, target.name)):

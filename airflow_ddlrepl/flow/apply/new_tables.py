@@ -5,7 +5,7 @@ from __future__ import annotations
 from airflow_ddlrepl.adapt.policy import Policy, makes_two_of_rename, policy_at
 from airflow_ddlrepl.config.sections.places import beside
 from airflow_ddlrepl.engines.target import ServerFacts
-from airflow_ddlrepl.flow.mapping.existing_tables import refuse_foreign
+from airflow_ddlrepl.flow.mapping.existing_tables import refuse_foreign, refuse_strangers
 from airflow_ddlrepl.flow.mapping.tables import same_name
 from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.model.change import Event, why_ignored
@@ -61,4 +61,5 @@ def refuse_occupied(run: RunContext, target: str, present: ServerFacts, new: Tab
             if one.name == name and one.table_id != new.id:
                 source = run.repository.latest_revisions(run.channel.name)[one.table_id].table
                 raise same_name(name, source.name if source is not None else one.name, new.name)
+    refuse_strangers(present, [new.with_(name=name)])
     refuse_foreign(place, present, name, new.name)

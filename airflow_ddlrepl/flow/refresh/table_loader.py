@@ -110,8 +110,8 @@ class TableLoader:
                 load = self.origin.load_of(table)
                 if self.isolation is not None:
                     load = replace(load, after=self.isolation.placed(load.after))
-                _refuse_foreign(self, load)
                 loads[table.id] = load
+        loads = _of_trusted_owners(self, loads)
         self.context.target(self.into).sweep(self.context.token)
         done, trees = place_parents(self, loads)
         leaves = self._with_shadows([load for load in loads.values() if not load.table.is_partitioned], loads)
@@ -279,6 +279,20 @@ def _options(loader: TableLoader, load: TableLoad) -> RefreshOptions:
     """Return how a table is put in its place; some of its rows can only be replaced one by one."""
     options = loader.options.get(load.table.id, BULK)
     return options if load.limit is None else replace(options, granularity=Granularity.ROW, isolates=False)
+
+
+def _of_trusted_owners(loader: TableLoader, loads: Mapping[int, TableLoad]) -> dict[int, TableLoad]:
+    """Return the tables that use nothing of strangers at the target, and overwrite nobody's rows."""
+    shapes = [load.after.shape.with_(name=load.after.name) for load in loads.values()]
+    strange, found = loader.loader.facts.owned_by_strangers(shapes), dict[int, TableLoad]()
+    for table_id, load in loads.items():
+        with loader.alone(load.table):
+            if load.after.name in strange and not load.table.is_partitioned:  # `place_parent` says it of the tree
+                raise strange[load.after.name]
+            if load.after.name not in strange:
+                _refuse_foreign(loader, load)
+            found[table_id] = load
+    return found
 
 
 def _refuse_foreign(loader: TableLoader, load: TableLoad) -> None:

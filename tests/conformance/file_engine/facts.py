@@ -6,6 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from airflow_ddlrepl.engines.target import ServerFacts
+from airflow_ddlrepl.errors import StrangeOwner
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.table_object import TableObject
@@ -48,6 +49,9 @@ class FileFacts(ServerFacts):
 
     def types(self, names: Collection[TableName]) -> frozenset[TableName]:
         return frozenset(names)
+
+    def owned_by_strangers(self, tables: Collection[Table]) -> dict[TableName, StrangeOwner]:
+        return {}
 
     def has_rows(self, name: TableName) -> bool:
         found = self.files.read(name)

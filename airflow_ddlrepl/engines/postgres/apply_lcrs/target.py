@@ -58,8 +58,8 @@ class PostgresLcrTarget(LcrTarget):
 
     @classmethod
     def open(cls, location: str, holder: str, lock_timeout: float) -> PostgresLcrTarget:
-        """Connect to a target and return it. Raises what `session` raises."""
-        return cls(location, holder, lock_timeout, session(location))
+        """Connect to a target and return it. Raises what `state.opened` raises."""
+        return cls(location, holder, lock_timeout, state.opened(location))
 
     def prepare(self, fence: Fence) -> None:
         with session(self.location) as connection:

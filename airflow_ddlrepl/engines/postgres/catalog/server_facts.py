@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +10,9 @@ from airflow_ddlrepl.engines.postgres.catalog.inspect import inspect
 from airflow_ddlrepl.engines.postgres.catalog.server_traits import server_traits
 from airflow_ddlrepl.engines.postgres.catalog.table_objects import broken_references, table_objects
 from airflow_ddlrepl.engines.postgres.connection.quoting import qualified
+from airflow_ddlrepl.engines.postgres.owners.strangers import errors_of, owned_by_strangers
 from airflow_ddlrepl.engines.postgres.types.type_system import POSTGRES_TYPES
+from airflow_ddlrepl.errors import StrangeOwner
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.table_object import TableObject
@@ -43,8 +45,10 @@ class ServerFacts:
 
     type_system: TypeSystem = POSTGRES_TYPES
 
-    def __init__(self, connection: Connection[Any]) -> None:
+    def __init__(self, connection: Connection[Any], trusted: Collection[str] = ()) -> None:
+        """Ask this connection. trusted: names of roles that may own what the channel uses."""
         self._connection = connection
+        self._trusted = trusted
         self._tables: dict[TableName, Table | None] = {}
         self._collations: dict[str, bool] = {}
 
@@ -129,6 +133,11 @@ class ServerFacts:
         schemas, names = zip(*functions, strict=True)
         found = self._connection.execute(_STRANGE_SQL, [list(schemas), list(names)]).fetchall()
         return frozenset((schema, name) for schema, name in found)
+
+    def owned_by_strangers(self, tables: Collection[Table]) -> Mapping[TableName, StrangeOwner]:
+        """Return the error of each of these tables that would use what a stranger owns."""
+        uses = {table.name: table.types for table in tables}
+        return errors_of(owned_by_strangers(self._connection, uses, self._trusted))
 
     def is_there(self, name: TableName) -> bool:
         """Is there a table of that name now? The server is asked each time."""

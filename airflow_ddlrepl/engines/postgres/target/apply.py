@@ -7,7 +7,8 @@ a crash either everything of a program is there or nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +29,7 @@ from airflow_ddlrepl.engines.postgres.merge.copy_arrow import require_rows
 from airflow_ddlrepl.engines.postgres.merge.merge import Session, delete_all, merge, prepare_session, truncate
 from airflow_ddlrepl.engines.postgres.merge.staging_tables import Staged
 from airflow_ddlrepl.engines.postgres.merge.statements import mark_all_deleted, note_truncate
+from airflow_ddlrepl.engines.postgres.owners.of_programs import refuse_strangers
 from airflow_ddlrepl.engines.postgres.target.conflict_counts import count_conflicts
 from airflow_ddlrepl.engines.postgres.target.discarded_rows import clear, replace_rows, settle
 from airflow_ddlrepl.engines.postgres.target.index_rebuild import index_again, own_indexes
@@ -52,26 +54,39 @@ if TYPE_CHECKING:
     from psycopg import Connection, Cursor
 
 
+@dataclass(frozen=True)
+class Place:
+    """A place is where a program runs: one channel's tables in one database.
+
+    lock_timeout: seconds that one try waits for one lock. trusted: roles that may own what the tables use.
+    """
+
+    dsn: str = field(repr=False)
+    channel: str
+    lock_timeout: float = LOCK_TIMEOUT
+    trusted: Collection[str] = ()
+
+
 def run_program(
-    dsn: str,
-    channel: str,
+    place: Place,
     program: Program,
     staged: Sequence[StagedSlice],
     records: Sequence[Record],
     fence: Fence,
-    lock_timeout: float = LOCK_TIMEOUT,
 ) -> Applied:
     """Apply a whole program and move the position as it says (`Program.move`), or do nothing.
 
     records: what the repository has to know of it; they are left at the target for `flow.recording`.
-    lock_timeout: seconds that one try waits for one lock.
     Raises Fenced LCK-102 when another run moved the target, TargetError INT-… when rows don't fit,
     AlterRefused ADP-130 when the target refuses a statement, TGT-110 when a lock can't be had.
     """
 
+    dsn, channel = place.dsn, place.channel
+
     def once(connection: Connection[Any], *, is_watched: bool = False) -> Applied:
         with connection.transaction(), connection.cursor() as cursor:
             advance(cursor, channel, *program.move, epoch=fence.epoch, token=fence.token)
+            refuse_strangers(cursor, program, place.trusted)
             require_rows(cursor, [name for piece in staged for name in _names(piece)])
             run = _Run(cursor, channel, list(staged), prepare_session(cursor, is_watched=is_watched))
             for steps in program.statements:
@@ -91,7 +106,7 @@ def run_program(
 
     def whole() -> Applied:
         with session(dsn, application_name=session_name("integrate", channel, fence.token)) as connection:
-            limit(connection, lock_timeout)
+            limit(connection, place.lock_timeout)
             work = partial(_unchanged, once, connection)
             return patiently(partial(_once_more, work, staged), connection, dsn)
 

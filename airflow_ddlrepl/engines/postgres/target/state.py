@@ -10,8 +10,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
+from airflow_ddlrepl.engines.postgres.connection.connect import session
 from airflow_ddlrepl.engines.postgres.connection.schema_owner import require_trusted
 from airflow_ddlrepl.engines.postgres.connection.session_names import NAME_SESSION, end_earlier
+from airflow_ddlrepl.engines.postgres.owners import trusted_owners
 from airflow_ddlrepl.engines.postgres.target import (
     apply_tables,
     conflict_counts,
@@ -53,11 +55,13 @@ VERSION = 1
 
 MARKED = ChannelTable(
     "position",
-    "ALTER TABLE ddlrepl.position ADD COLUMN IF NOT EXISTS mark text, ADD COLUMN IF NOT EXISTS version integer;",
-    "version",
+    "ALTER TABLE ddlrepl.position ADD COLUMN IF NOT EXISTS mark text, ADD COLUMN IF NOT EXISTS version integer;"
+    + trusted_owners.COLUMN,
+    "owners",
 )
-_MARK = """
-UPDATE ddlrepl.position SET mark = coalesce(%s, mark), version = greatest(version, %s) WHERE channel = %s
+_MARK = f"""
+UPDATE ddlrepl.position SET mark = coalesce(%s, mark), version = greatest(version, %s), {trusted_owners.WITH_ROLE}
+WHERE channel = %s
 """
 _PUT = """
 INSERT INTO ddlrepl.tables (channel, table_id, schema_name, table_name, shape, state, snapshot)
@@ -86,6 +90,20 @@ TABLES = (
 )
 _OF_TABLES = (discarded_rows.STORED, conflict_counts.STORED, load_marks.STORED)
 _known: WeakKeyDictionary[Connection[Any], dict[tuple[str, str], TableState]] = WeakKeyDictionary()
+
+
+def opened(dsn: str, limit: int | None = None) -> Connection[Any]:
+    """Open a session that reads and writes a target's state. limit: seconds that the server has to answer.
+
+    Raises TargetError TGT-104 when somebody else has made our schema there, and what `session` raises.
+    """
+    connection = session(dsn, limit=limit)
+    try:
+        require_trusted(connection, TABLES, TargetError, "TGT-104")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
 
 
 def create(connection: Connection[Any]) -> None:
@@ -262,7 +280,9 @@ def claim(connection: Connection[Any], channel: str, *, epoch: int, token: int, 
     try:
         with connection.transaction(), connection.cursor() as cursor:
             hold(cursor, channel, epoch=epoch, token=token)
-            MARKED.ensure(cursor)
+            if not MARKED.is_there(connection):
+                MARKED.ensure(cursor)
+                trusted_owners.accept_present_owners(cursor)
             cursor.execute(_MARK, [mark.to_text() if mark is not None else None, VERSION, channel])
     except (psycopg.errors.UndefinedTable, psycopg.errors.InvalidSchemaName, Fenced):
         read_state(connection, channel)

@@ -1,0 +1,59 @@
+WITH RECURSIVE me AS (
+    SELECT oid, rolsuper FROM pg_catalog.pg_roles WHERE rolname = current_user
+),
+-- Whoever is not one of these is a stranger: a superuser (for a superuser no other role), the database's owner, the role
+-- itself and roles whose rights it has anyway, and those that somebody trusts by name.
+stranger AS (
+    SELECT r.oid, r.rolname FROM pg_catalog.pg_roles r CROSS JOIN me
+    WHERE NOT r.rolsuper AND r.oid <> me.oid AND r.rolname <> 'pg_database_owner'
+      AND r.oid <> (SELECT datdba FROM pg_catalog.pg_database WHERE datname = pg_catalog.current_database())
+      AND (me.rolsuper OR NOT pg_catalog.pg_has_role(current_user, r.oid, 'USAGE'))
+      AND r.rolname <> ALL (%(trusted)s::pg_catalog.name[])
+),
+used AS (
+    SELECT DISTINCT u.schema, u.name, u.type_schema, u.type_name
+    FROM ROWS FROM (pg_catalog.unnest(%(schemas)s::text[]), pg_catalog.unnest(%(names)s::text[]),
+                    pg_catalog.unnest(%(type_schemas)s::text[]), pg_catalog.unnest(%(type_names)s::text[]))
+         AS u(schema, name, type_schema, type_name)
+),
+wanted AS (SELECT DISTINCT schema, name FROM used),
+there AS (
+    SELECT w.schema, w.name, c.oid, c.relowner, c.relkind, c.relhastriggers
+    FROM wanted w JOIN pg_catalog.pg_namespace n ON n.nspname = w.schema
+    JOIN pg_catalog.pg_class c ON c.relnamespace = n.oid AND c.relname = w.name
+),
+type_of AS (
+    SELECT a.atttypid AS oid, t.schema, t.name FROM there t
+    JOIN pg_catalog.pg_attribute a ON a.attrelid = t.oid AND a.attnum > 0 AND a.atttypid >= 16384
+    UNION
+    SELECT y.oid, u.schema, u.name FROM used u JOIN pg_catalog.pg_namespace n ON n.nspname = u.type_schema
+    JOIN pg_catalog.pg_type y ON y.typnamespace = n.oid AND y.typname = u.type_name
+    UNION
+    SELECT below.oid, t.schema, t.name FROM type_of t JOIN pg_catalog.pg_type y ON y.oid = t.oid
+    CROSS JOIN LATERAL (
+        SELECT y.typbasetype UNION ALL SELECT y.typelem
+        UNION ALL SELECT r.rngsubtype FROM pg_catalog.pg_range r WHERE y.oid IN (r.rngtypid, r.rngmultitypid)
+        UNION ALL SELECT a.atttypid FROM pg_catalog.pg_attribute a WHERE a.attrelid = y.typrelid AND a.attnum > 0
+    ) AS below(oid)
+    WHERE below.oid >= 16384
+),
+found AS (
+    SELECT t.schema, t.name, 'TABLE' AS kind, pg_catalog.quote_ident(t.schema) || '.' || pg_catalog.quote_ident(t.name)
+        AS what, t.relowner AS owner
+    FROM there t
+    UNION ALL
+    SELECT w.schema, w.name, 'SCHEMA', pg_catalog.quote_ident(n.nspname), n.nspowner
+    FROM wanted w JOIN pg_catalog.pg_namespace n ON n.nspname = w.schema
+    UNION ALL
+    SELECT t.schema, t.name, 'TYPE', pg_catalog.format_type(y.oid, NULL), y.typowner
+    FROM type_of t JOIN pg_catalog.pg_type y ON y.oid = t.oid
+    UNION ALL
+    SELECT t.schema, t.name, 'FUNCTION', p.oid::pg_catalog.regprocedure::text, p.proowner
+    FROM there t JOIN pg_catalog.pg_trigger g ON g.tgrelid = t.oid AND NOT g.tgisinternal
+    JOIN pg_catalog.pg_proc p ON p.oid = g.tgfoid
+    WHERE t.relhastriggers AND (g.tgenabled = 'A' OR g.tgenabled = CASE
+        WHEN pg_catalog.has_parameter_privilege('session_replication_role', 'SET') THEN 'R' ELSE 'O' END)
+)
+SELECT f.schema, f.name, f.kind, f.what, s.rolname, pg_catalog.quote_ident(current_user)
+FROM found f JOIN stranger s ON s.oid = f.owner
+ORDER BY f.schema, f.name, f.kind = 'TABLE' DESC, f.kind, f.what
