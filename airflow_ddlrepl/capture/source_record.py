@@ -10,6 +10,7 @@ from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self
 
+from airflow_ddlrepl.capture.captured_table import Captured
 from airflow_ddlrepl.model.change import Event, EventKind
 from airflow_ddlrepl.model.installation import Feed, PublishedTable
 from airflow_ddlrepl.model.table import Table
@@ -55,7 +56,8 @@ class SourceRecord:
     rows: the version of each table's rows, by its id. versions: of what the channel has set up, as Installation has
     them; None: not looked at yet. feed: what the log had of the tables; None: not known. due: why tables have to be
     loaded again, by id, which no capture has written into the trail yet. gaps: between which positions records of
-    schema changes may be missing, and why. is_gap_due: the last one is not in the trail yet.
+    schema changes may be missing, and why. is_gap_due: the last one is not in the trail yet. captured: what captures
+    rows by triggers, by synchronous capture, and what these have missed.
     """
 
     rows: Mapping[int, RowsVersion] = field(default_factory=dict)
@@ -64,6 +66,7 @@ class SourceRecord:
     due: Mapping[int, str] = field(default_factory=dict)
     gaps: tuple[str, ...] = ()
     is_gap_due: bool = False
+    captured: Mapping[str, Captured] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         """Return the record as a JSON object, as the repository stores it."""
@@ -74,6 +77,7 @@ class SourceRecord:
             "due": {str(i): why for i, why in self.due.items()},
             "gaps": list(self.gaps),
             "is_gap_due": self.is_gap_due,
+            "captured": {client: one.to_json() for client, one in self.captured.items()},
         }
 
     @classmethod
@@ -87,6 +91,7 @@ class SourceRecord:
             {int(i): why for i, why in data.get("due", {}).items()},
             tuple(data.get("gaps", ())),
             data.get("is_gap_due", False),
+            {client: Captured.from_json(one) for client, one in data.get("captured", {}).items()},
         )
 
 

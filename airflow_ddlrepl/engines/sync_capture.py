@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from airflow_ddlrepl.capture.captured_table import CapturedTable
+from airflow_ddlrepl.errors import SourceError
+from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.queues.ruled_writer import ClientRules
 from airflow_ddlrepl.trail.manifest import Part
@@ -19,12 +23,16 @@ class Prepared:
 
     tables: that its rules are about. changes: what was done, for people; empty when nothing was to do. missing: tables
     of the rules that are not there: their rows are not captured before the next preparation. warnings: for people.
+    remade: tables that were given the trigger of their row changes. failed: one error for each table whose triggers
+    could not be brought up to the rules.
     """
 
     tables: tuple[str, ...]
     changes: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    remade: tuple[TableName, ...] = ()
+    failed: tuple[SourceError, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +80,13 @@ class SyncCapture(Protocol):
         """Bring the triggers up to the client's rules. A second time it changes nothing.
 
         last: the number of the newest window in the client's feed; 0: there is none.
+        """
+        ...
+
+    def tables(self, known: Collection[CapturedTable]) -> Mapping[TableName, CapturedTable]:
+        """Return the tables of the rules that are there, with what captures their rows now. Changes nothing.
+
+        known: what an earlier look has found.
         """
         ...
 

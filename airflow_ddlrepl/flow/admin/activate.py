@@ -26,13 +26,14 @@ from airflow_ddlrepl.flow.capture.dropped_tables import require_tables
 from airflow_ddlrepl.flow.capture.log_continuity import is_log_lost, is_lost, start_over
 from airflow_ddlrepl.flow.capture.log_retention import hold
 from airflow_ddlrepl.flow.capture.recapture import require_held, reread
-from airflow_ddlrepl.flow.capture.source_changes import last_record, look, record_activation
+from airflow_ddlrepl.flow.capture.source_changes import look, record_activation
 from airflow_ddlrepl.flow.capture.source_marks import Standing, begin_marks, standing
 from airflow_ddlrepl.flow.mapping.server_traits import told_traits
 from airflow_ddlrepl.flow.refresh.refresh import refresh
 from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.run.fencing import require_target_not_cut_over
 from airflow_ddlrepl.flow.run.results import Activated
+from airflow_ddlrepl.flow.run.source_records import last_record
 from airflow_ddlrepl.flow.run.stage import stage
 from airflow_ddlrepl.flow.streams.instantiation.instantiate import instantiate
 from airflow_ddlrepl.flow.targets.preparation import Beginning, prepare_target, require_preparable

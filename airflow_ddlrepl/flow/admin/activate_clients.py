@@ -9,7 +9,8 @@ from airflow_ddlrepl.flow.run.results import Activated
 from airflow_ddlrepl.flow.streams.clients import StreamsClients
 from airflow_ddlrepl.flow.streams.known_tables import BEGINNING, inspect_tables, note_tables
 from airflow_ddlrepl.flow.streams.rows_in_log import require_rows_in_log
-from airflow_ddlrepl.flow.streams.sync_capture import feed_of, last_window, remove_sync_capture
+from airflow_ddlrepl.flow.streams.sync_capture import prepare_client, remove_sync_capture
+from airflow_ddlrepl.flow.streams.uncaptured_rows import take_note
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.repository.rows import ChannelState
 from airflow_ddlrepl.streams.rules.client import ClientKind
@@ -63,9 +64,9 @@ def prepare_sources(run: RunContext) -> None:
     """Make the triggers of synchronous captures, so that they capture from now on."""
     clients = StreamsClients(run)
     for client in clients.of_kind(ClientKind.SYNC_CAPTURE):
-        last = last_window(feed_of(clients, client))
-        for table in run.source.sync_captures.of(clients.rules(client)).prepare(last).missing:
+        for table in prepare_client(clients, client).missing:
             log.warning("synchronous capture %s: %s is not there; runs look for it again", client.name, table)
+    take_note(run)
 
 
 def deactivate_clients(run: RunContext) -> None:

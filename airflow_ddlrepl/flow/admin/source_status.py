@@ -6,10 +6,12 @@ from typing import Any
 
 from airflow_ddlrepl.flow.admin.trail_status import held_lines, held_log
 from airflow_ddlrepl.flow.capture.file_changes import HINT
-from airflow_ddlrepl.flow.capture.source_changes import last_record, problems
+from airflow_ddlrepl.flow.capture.source_changes import problems
 from airflow_ddlrepl.flow.capture.source_marks import REFUSALS, standing
 from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.flow.run.limits import reached
+from airflow_ddlrepl.flow.run.source_records import last_record
+from airflow_ddlrepl.flow.streams.uncaptured_rows import trigger_problems
 from airflow_ddlrepl.model.installation import Problem
 
 
@@ -19,7 +21,12 @@ def source_status(run: RunContext) -> dict[str, Any]:
     unpublished: tables that the channel file names since activation, and whose rows are in no log yet.
     """
     members = run.source.membership
-    found = [*problems(run, members.installation()), *members.refused_statements(), *_file_problems(run)]
+    found = [
+        *problems(run, members.installation()),
+        *members.refused_statements(),
+        *_file_problems(run),
+        *trigger_problems(run),
+    ]
     lost = members.unpublished() if members.changed_keys() else []
     told = [f"{one.what}; {one.fix}" for one in found]
     return {
@@ -50,7 +57,8 @@ def unknown_to_source(run: RunContext) -> list[Problem]:
     """Return the problems of a source that it can't tell by itself: the repository and the channel file can."""
     now = run.source.membership.installation()
     known = [one for one in problems(run, now) if one not in now.problems]
-    return [*known, *_file_problems(run), *(Problem(*what.split("; ", 1)) for what in _put_back(run))]
+    known += [*_file_problems(run), *trigger_problems(run)]
+    return [*known, *(Problem(*what.split("; ", 1)) for what in _put_back(run))]
 
 
 def _file_problems(run: RunContext) -> list[Problem]:

@@ -20,6 +20,7 @@ from airflow_ddlrepl.config.sections.policies import DdlCapture
 from airflow_ddlrepl.errors import SourceError
 from airflow_ddlrepl.flow.capture.drift_check import INSPECTED
 from airflow_ddlrepl.flow.run.context import RunContext, log
+from airflow_ddlrepl.flow.run.source_records import last_record, store_record
 from airflow_ddlrepl.model.change import Event, EventKind
 from airflow_ddlrepl.model.installation import Installation, Problem
 from airflow_ddlrepl.model.position import START_OF_TRANSACTION, LogKey, Position
@@ -28,11 +29,6 @@ from airflow_ddlrepl.model.table import Table
 MAY_MISS = "records of schema changes may be missing"
 MOST_SHOWN = 5  # so many objects are named
 MOST_GAPS = 3  # so many are remembered, for the status
-
-
-def last_record(run: RunContext) -> SourceRecord:
-    """Return what the last capture found at the source; an empty record before the first one."""
-    return SourceRecord.from_json(run.repository.source_record(run.channel.name) or {})
 
 
 def look(run: RunContext, late: Iterable[int] = ()) -> SourceRecord:
@@ -123,7 +119,7 @@ def record_events(run: RunContext, events: Iterable[Event]) -> None:
     """Store what the statements of a window say of the source."""
     known = last_record(run)
     rows, _ = follow_rows(known.rows, events)
-    _store(run, known, replace(known, rows=rows))
+    store_record(run, known, replace(known, rows=rows))
 
 
 def record_inspection(run: RunContext, inspection: Inspection, events: Sequence[Event], found: SourceRecord) -> None:
@@ -136,7 +132,7 @@ def record_inspection(run: RunContext, inspection: Inspection, events: Sequence[
     joined = {i for e in events for i in (*e.filled, *(t.id for t in e.tables if e.is_inspected))}
     unsure = dict.fromkeys(away | joined, UNSURE)  # what the capture itself has put into the feed came after the look
     feed = found.feed and replace(found.feed, tables={**found.feed.tables, **unsure})
-    _store(run, known, replace(found, rows=rows, feed=feed, due={}, is_gap_due=False))
+    store_record(run, known, replace(found, rows=rows, feed=feed, due={}, is_gap_due=False))
 
 
 def record_activation(run: RunContext, tables: Iterable[Table], found: SourceRecord | None, *, begins: bool) -> None:
@@ -149,9 +145,4 @@ def record_activation(run: RunContext, tables: Iterable[Table], found: SourceRec
     rows = {t.id: v for t in tables if (v := RowsVersion.of(t))}
     due = {} if begins else known.due
     made = replace(known, rows=rows if begins else {**rows, **known.rows}, due=due)
-    _store(run, last_record(run), replace(made, versions=dict(now.versions), feed=now.feed))
-
-
-def _store(run: RunContext, known: SourceRecord, now: SourceRecord) -> None:
-    if now != known:
-        run.repository.set_source_record(run.channel.name, run.token, now.to_json())
+    store_record(run, last_record(run), replace(made, versions=dict(now.versions), feed=now.feed))

@@ -21,6 +21,7 @@ from airflow_ddlrepl.flow.run.stage import stage
 from airflow_ddlrepl.flow.streams.clients import StreamsClients
 from airflow_ddlrepl.flow.streams.feed import Feed
 from airflow_ddlrepl.flow.streams.known_tables import note_tables
+from airflow_ddlrepl.flow.streams.uncaptured_rows import bring_up, forget, note_truncated, require_captured
 from airflow_ddlrepl.streams.messages import MessageClass
 from airflow_ddlrepl.streams.rules.client import Client, ClientKind
 from airflow_ddlrepl.trail.manifest import Segment
@@ -58,7 +59,8 @@ def sync_capture(run: RunContext) -> SyncCaptured:
 
     The triggers are brought up to the rules first; those of clients that the channel file no longer has are removed.
     A client that fails keeps no other one from its work. Raises RuleError for rules that triggers can't have,
-    SourceError SRC-192 when the source was set back behind a feed; both name the client.
+    SourceError SRC-192 when the source was set back behind a feed, SRC-193 for tables whose row changes were not
+    captured, once all else is in the queues; all name the client.
     """
     clients, found = StreamsClients(run), SyncCaptured()
     captures, isolation = clients.of_kind(ClientKind.SYNC_CAPTURE), FailureIsolation()
@@ -80,7 +82,7 @@ def sync_capture_client(clients: StreamsClients, client: Client) -> SyncCaptured
     started = time.monotonic()
     run, feed = clients.run, feed_of(clients, client)
     capture = run.source.sync_captures.of(clients.rules(client))
-    prepared = capture.prepare(last_window(feed))
+    prepared = bring_up(run, client.name, capture, last_window(feed))
     _warn(client, prepared)
     rows = transactions = segments = 0
     truncated: dict[str, None] = {}
@@ -95,9 +97,22 @@ def sync_capture_client(clients: StreamsClients, client: Client) -> SyncCaptured
             break  # what has ended since comes with the next run
     for table in truncated:
         log.warning("a TRUNCATE of %s was not captured: a synchronous capture captures row changes alone", table)
+    note_truncated(run, client.name, truncated)
+    if prepared.failed:
+        raise prepared.failed[0]
+    require_captured(run, client.name)
     told = (prepared.changes, prepared.missing, tuple(truncated))
     seconds = round(time.monotonic() - started, 2)
     return SyncCaptured({client.name: rows}, transactions, segments, *told, seconds, prepared.warnings)
+
+
+def prepare_client(clients: StreamsClients, client: Client) -> Prepared:
+    """Bring the triggers of one client up to its rules, so that they capture from now on."""
+    capture = clients.run.source.sync_captures.of(clients.rules(client))
+    prepared = bring_up(clients.run, client.name, capture, last_window(feed_of(clients, client)))
+    if prepared.failed:
+        raise prepared.failed[0]
+    return prepared
 
 
 def has_sync_captures(run: RunContext) -> bool:
@@ -108,6 +123,7 @@ def has_sync_captures(run: RunContext) -> bool:
 def remove_sync_capture(run: RunContext, name: str) -> tuple[str, ...]:
     """Remove a client's triggers at the source, with what no run has read; return what was removed, in words."""
     changes = run.source.sync_captures.remove(name)
+    forget(run, name)
     for change in changes:
         log.warning("synchronous capture %s is removed: %s", name, change)
     return tuple(changes)

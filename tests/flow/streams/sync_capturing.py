@@ -95,7 +95,7 @@ class Capturing:
         assert process.exitcode == -9, (point, process.exitcode)
 
     def remove(self) -> tuple[str, ...]:
-        with self.clients() as clients:
+        with self.clients() as clients, clients.run.locked():
             return remove_sync_capture(clients.run, "sync")
 
     def transactions(self) -> list[dict[str, Any]]:

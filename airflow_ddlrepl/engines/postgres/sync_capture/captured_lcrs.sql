@@ -139,11 +139,14 @@ LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
     SELECT coalesce(jsonb_object_agg(key, value), '{}') FROM jsonb_each(of_row) WHERE key = ANY (columns)
 $$;
 
--- The table that a partition's trigger was made for: the server has copied it from there.
+-- The table that a partition's triggers were made for, as the trigger of this name has fired: the server has copied the row
+-- trigger of the same function from there, whatever somebody has called it since.
 CREATE OR REPLACE FUNCTION ddlrepl.sync_capture_table(partition oid, called name) RETURNS oid
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
     WITH RECURSIVE up(tgrelid, tgparentid) AS (
-        SELECT t.tgrelid, t.tgparentid FROM pg_trigger t WHERE t.tgrelid = partition AND t.tgname = called
+        SELECT t.tgrelid, t.tgparentid
+        FROM pg_trigger fired JOIN pg_trigger t ON t.tgrelid = fired.tgrelid AND t.tgfoid = fired.tgfoid AND t.tgtype & 1 = 1
+        WHERE fired.tgrelid = partition AND fired.tgname = called
         UNION ALL SELECT t.tgrelid, t.tgparentid FROM up JOIN pg_trigger t ON t.oid = up.tgparentid)
     SELECT tgrelid FROM up WHERE tgparentid = 0
 $$;

@@ -22,7 +22,9 @@ from airflow_ddlrepl.engines.postgres.sync_capture.trigger_function import (
     FunctionWriter,
     KnownColumns,
     definition,
+    settings,
 )
+from airflow_ddlrepl.engines.postgres.sync_capture.triggers import Trigger, may_not, tend_triggers
 from airflow_ddlrepl.engines.postgres.sync_capture.value_sql import LETTERS
 from airflow_ddlrepl.engines.sync_capture import Prepared
 from airflow_ddlrepl.errors import RuleError, SourceError
@@ -33,21 +35,13 @@ if TYPE_CHECKING:
     from airflow_ddlrepl.engines.postgres.connection.connect import Connection
 
 TABLES = ("captured_lcrs", "captured_windows", "captured_shapes")
-LOCK_TIMEOUT = "5s"
 CODES = {"/*tag_changed*/": "RUL-153", "/*no_lcr*/": "RUL-154"}
 """The codes of errors that our functions raise at the source, by their places in the SQL."""
 _INSTALLING = AdvisoryLock("ddlrepl.sync_capture", "the tables of captures can't be made", SourceError, "SRC-127")
 _IS_CURRENT = "SELECT obj_description(to_regclass('ddlrepl.captured_lcrs'), 'pg_class') = %s"
 _FUNCTION = """
-SELECT p.prosrc FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace
+SELECT p.prosrc, p.prosecdef, p.proconfig FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace
 WHERE n.nspname = 'ddlrepl' AND p.proname = %s AND p.pronargs = 0
-"""
-_TRIGGERS = """
-SELECT n.nspname, c.relname, t.tgname, t.tgenabled::text, t.tgnargs > 0
-FROM pg_trigger t
-JOIN pg_class c ON c.oid = t.tgrelid JOIN pg_namespace n ON n.oid = c.relnamespace
-WHERE t.tgname = ANY (%s) AND t.tgparentid = 0
-  AND t.tgfoid = (SELECT p.oid FROM pg_proc p WHERE p.pronamespace = to_regnamespace('ddlrepl') AND p.proname = %s)
 """
 _PLACES = """
 SELECT n.nspname, c.relname, c.relkind::text, c.relpersistence::text, ARRAY(
@@ -61,15 +55,6 @@ _LEAVES = """
 SELECT n.nspname, c.relname FROM pg_partition_tree(%s::oid) t
 JOIN pg_class c ON c.oid = t.relid JOIN pg_namespace n ON n.oid = c.relnamespace WHERE t.isleaf
 """
-
-
-@dataclass(frozen=True, slots=True)
-class _Trigger:
-    """A trigger that a table is to have, or has."""
-
-    table: TableName
-    name: str
-    is_partition: bool = False
 
 
 @dataclass(frozen=True)
@@ -90,7 +75,8 @@ def prepare(connection: Connection[Any], setup: Setup) -> Prepared:
 
     A second time it changes nothing. Raises RuleError RUL-110, RUL-150 to RUL-152 before anything is touched,
     SourceError SRC-105 without the rights, SRC-121 where somebody else has made the schema, SRC-190 when a table can't
-    be captured by triggers, SRC-191 when one is locked.
+    be captured by triggers. Tables whose triggers can't be made now, without the rights or because they are locked
+    (SRC-191), keep no other one from having its own.
     """
     tables = ruled_tables(setup.rules.client)
     writer = _writer(connection, setup.rules)
@@ -104,9 +90,10 @@ def prepare(connection: Connection[Any], setup: Setup) -> Prepared:
         body = writer.body(setup.names, tables, _known(connection, tables, missing))
         if _replace_function(connection, setup.names, body):
             changes.append(f"function ddlrepl.{setup.names.function}")
-        changes += _tend_triggers(connection, setup.names, wanted)
-    told = (tuple(changes), tuple(map(str, missing)), tuple(_warnings(connection)))
-    return Prepared(tuple(str(one.name) for one in tables), *told)
+        tended = tend_triggers(connection, setup.names, wanted)
+    told = (tuple(changes + tended.changes), tuple(map(str, missing)), tuple(_warnings(connection)))
+    done = (tuple(tended.remade), tuple(tended.failed))
+    return Prepared(tuple(str(one.name) for one in tables), *told, *done)
 
 
 def install(connection: Connection[Any]) -> bool:
@@ -141,7 +128,10 @@ def remove(connection: Connection[Any], channel: str, client: str) -> list[str]:
         return []
     names = CaptureNames(channel, client)
     with _rights(connection):
-        changes = _tend_triggers(connection, names, ())
+        tended = tend_triggers(connection, names, ())
+        if tended.failed:
+            raise tended.failed[0]
+        changes = tended.changes
         with connection.transaction():
             if connection.execute(_FUNCTION, [names.function]).fetchone() is not None:
                 connection.execute(f"DROP FUNCTION ddlrepl.{quote(names.function)}()".encode())
@@ -258,18 +248,18 @@ def _known(
 
 def _wanted(
     connection: Connection[Any], names: CaptureNames, tables: Sequence[RuledTable]
-) -> tuple[list[_Trigger], list[TableName]]:
+) -> tuple[list[Trigger], list[TableName]]:
     """Return the triggers that the tables need, and the tables that are not there."""
     asked = [one.name for one in tables]
     rows = connection.execute(_PLACES, [[one.schema for one in asked], [one.name for one in asked]]).fetchall()
     places = {TableName(schema, name): row for schema, name, *row in rows}
     ids = {row[3]: name for name, row in places.items()}
-    found: list[_Trigger] = []
+    found: list[Trigger] = []
     for name, (kind, persistence, ancestors, table_id) in sorted(places.items()):
         _require_table(name, kind, persistence, [ids[one] for one in ancestors if one in ids])
-        found.append(_Trigger(name, names.trigger, kind == "p"))
+        found.append(Trigger(name, names.trigger, kind == "p"))
         leaves = connection.execute(_LEAVES, [table_id]).fetchall() if kind == "p" else [name]
-        found += [_Trigger(TableName(*leaf), names.truncate_trigger, kind == "p") for leaf in leaves]
+        found += [Trigger(TableName(*leaf), names.truncate_trigger, kind == "p") for leaf in leaves]
     return found, [name for name in asked if name not in places]
 
 
@@ -285,70 +275,14 @@ def _require_table(name: TableName, kind: str, persistence: str, ruled_ancestors
 
 def _replace_function(connection: Connection[Any], names: CaptureNames, body: str) -> bool:
     row = connection.execute(_FUNCTION, [names.function]).fetchone()
-    if row is not None and row[0] == body:
-        return False
+    if row is not None:
+        made = [f"{name.lower()}={value}" for name, _, value in (one.partition("=") for one in row[2] or ())]
+        if (row[0], row[1], sorted(made)) == (body, True, settings()):
+            return False
     with connection.transaction():
         connection.execute(definition(names, body).encode())
         connection.execute(f"REVOKE ALL ON FUNCTION ddlrepl.{quote(names.function)}() FROM PUBLIC".encode())
     return True
-
-
-def _tend_triggers(connection: Connection[Any], names: CaptureNames, wanted: Sequence[_Trigger]) -> list[str]:
-    """Make the triggers that are missing or do not fire always, and drop the others.
-
-    Each table is a transaction of its own, so that no lock outlives it. Making a trigger waits for the writers of the
-    table: all later changes are captured, and all earlier ones are committed.
-    """
-    known = [names.trigger, names.truncate_trigger]
-    rows = connection.execute(_TRIGGERS, [known, names.function]).fetchall()
-    there = {_Trigger(TableName(schema, table), name, args): enabled for schema, table, name, enabled, args in rows}
-    changes = []
-    for table in sorted({one.table for one in (*there, *wanted)}):
-        missing = [one for one in wanted if one.table == table and there.get(one) != "A"]
-        needless = [one for one in there if one.table == table and one not in wanted]
-        if missing or needless:
-            with _locked(connection, table):
-                for one in needless:
-                    _run(connection, f"DROP TRIGGER {quote(one.name)} ON {qualified(table)}")
-                for one in missing:
-                    _make(connection, names, one)
-            changes.append(f"table {table}: {'captured' if missing else 'no longer captured'}")
-    return changes
-
-
-def _make(connection: Connection[Any], names: CaptureNames, one: _Trigger) -> None:
-    """Make a trigger that fires in all sessions, also in those that apply changes of other databases."""
-    of_rows = one.name == names.trigger
-    events = "INSERT OR UPDATE OR DELETE" if of_rows else "TRUNCATE"
-    arguments = literal(names.trigger) if one.is_partition else ""
-    _run(
-        connection,
-        f"CREATE OR REPLACE TRIGGER {quote(one.name)} AFTER {events} ON {qualified(one.table)}"
-        f" FOR EACH {'ROW' if of_rows else 'STATEMENT'}"
-        f" EXECUTE FUNCTION ddlrepl.{quote(names.function)}({arguments})",
-    )
-    _run(connection, f"ALTER TABLE {qualified(one.table)} ENABLE ALWAYS TRIGGER {quote(one.name)}")
-
-
-def _run(connection: Connection[Any], statement: str) -> None:
-    """Run a statement about a trigger, which is no DDL that a capture of the log is to see."""
-    connection.execute("SELECT ddlrepl.sync_capture_run(%s)", [statement])
-
-
-@contextmanager
-def _locked(connection: Connection[Any], table: TableName) -> Iterator[None]:
-    try:
-        with connection.transaction():
-            connection.execute("SELECT set_config('lock_timeout', %s, true)", [LOCK_TIMEOUT])
-            yield
-    except (errors().LockNotAvailable, errors().DeadlockDetected):
-        raise SourceError(
-            f"{table} is locked: its triggers can't be made or dropped now",
-            code="SRC-191",
-            table=table,
-            hint="end the transactions that write the table (pg_blocking_pids), and run again",
-            retryable=True,
-        ) from None
 
 
 @contextmanager
@@ -356,8 +290,4 @@ def _rights(connection: Connection[Any]) -> Iterator[None]:
     try:
         yield
     except errors().InsufficientPrivilege as error:
-        raise SourceError(
-            f"the triggers of a synchronous capture can't be made or dropped: {str(error).splitlines()[0]}",
-            code="SRC-105",
-            hint="connect as the owner of the tables with CREATE on the database, or as a superuser",
-        ) from None
+        raise may_not(error) from None

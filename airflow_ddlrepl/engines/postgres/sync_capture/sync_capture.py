@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from airflow_ddlrepl.capture.captured_table import CapturedTable
 from airflow_ddlrepl.engines.postgres.sync_capture import setup
+from airflow_ddlrepl.engines.postgres.sync_capture.captured_tables import captured_tables
+from airflow_ddlrepl.engines.postgres.sync_capture.ruled_tables import ruled_tables
 from airflow_ddlrepl.engines.postgres.sync_capture.setup import Setup
 from airflow_ddlrepl.engines.postgres.sync_capture.window import Windows
 from airflow_ddlrepl.engines.postgres.sync_capture.write_window import write_rows
 from airflow_ddlrepl.engines.sync_capture import CapturedWindow, FeedPlace, Prepared
+from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.queues.ruled_writer import ClientRules
 from airflow_ddlrepl.trail.manifest import Part
 from airflow_ddlrepl.trail.store import Trail
@@ -31,6 +36,11 @@ class PostgresSyncCapture:
         found = setup.prepare(self.connection, self.of)
         self._windows.register(last)
         return found
+
+    def tables(self, known: Collection[CapturedTable]) -> Mapping[TableName, CapturedTable]:
+        """Return the tables of the rules that are there, with what captures their rows now."""
+        ruled = [one.name for one in ruled_tables(self.of.rules.client)]
+        return captured_tables(self.connection, self.of.names, ruled, known)
 
     def open_window(self) -> CapturedWindow | None:
         """Return the window that is open, or open one; None when nothing is captured."""

@@ -41,12 +41,12 @@ DECLARE
     made jsonb[];
     lcr jsonb;
 BEGIN
-    IF TG_NARGS > 0 THEN  -- a partition: the server has copied the row trigger of this name from the partitioned table
-        relation := ddlrepl.sync_capture_table(TG_RELID, TG_ARGV[0]);
+    IF TG_NARGS > 0 THEN  -- a partition: the server has copied its row trigger from the partitioned table
+        relation := ddlrepl.sync_capture_table(TG_RELID, TG_NAME);
         SELECT n.nspname, c.relname INTO object_owner, object_name
         FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = relation;
     END IF;
-    IF NOT (/*is_ruled*/) THEN
+    IF (/*is_ruled*/) IS NOT TRUE THEN
         RETURN NULL;
     END IF;
     tag := ddlrepl.sync_capture_tag();
@@ -238,6 +238,11 @@ class FunctionWriter:
                 code="RUL-152",
                 hint=f"streams.functions: {{{name}: 'sql:schema.function'}}: a function that takes and gives jsonb",
             ) from None
+
+
+def settings() -> list[str]:
+    """Return the settings of a trigger function as the catalog has them."""
+    return sorted(f"{name.lower()}={value}" for name, value in _SETTINGS.items())
 
 
 def definition(names: CaptureNames, body: str) -> str:

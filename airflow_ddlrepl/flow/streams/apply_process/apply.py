@@ -76,6 +76,11 @@ class Prepared(Protocol):
         """Return what people should know."""
         ...
 
+    @property
+    def uncaptured(self) -> Sequence[str]:
+        """Return, in words, tables that lack changes because triggers did not capture them."""
+        ...
+
 
 @dataclass
 class ApplyProcess:
@@ -159,8 +164,8 @@ def apply(run: RunContext, target: str = "", before: Callable[[ApplyProcess], Pr
 
     before: what is done for each of them first. Raises what that does, and then applies nothing of the process's queue;
     ApplyError APL-110 or APL-111 where a transaction in the error queue stops a client, APL-113 where a rule can't
-    handle a message, APL-121 where a target has no replication origin for its changes, APL-122 where tables of it are
-    suspended: all others go on.
+    handle a message, APL-121 where a target has no replication origin for its changes; once all others are applied,
+    APL-122 where tables of it are suspended, APL-138 for tables of which changes were not captured.
     """
     started = time.monotonic()
     clients = StreamsClients(run)
@@ -168,14 +173,28 @@ def apply(run: RunContext, target: str = "", before: Callable[[ApplyProcess], Pr
     for one in clients.section.targets:
         if target in ("", one.name):
             with isolation.one(one.name), apply_process(clients, one) as process:
-                if before is not None:
-                    total.add_prepared(process, before(process))
+                prepared = before(process) if before is not None else None
+                if prepared is not None:
+                    total.add_prepared(process, prepared)
                 _apply(process, total)
-                require_none(process.suspended())
+                with isolation.one(one.name):
+                    require_none(process.suspended())
+                if prepared is not None:
+                    _require_captured(prepared.uncaptured)
     isolation.end()
     found = total.result(round(time.monotonic() - started, 2))
     warn_of_needless(clients, found.functions)
     return found
+
+
+def _require_captured(uncaptured: Sequence[str]) -> None:
+    """Raise ApplyError APL-138 where tables lack changes that no capture has: all others are applied by then."""
+    if uncaptured:
+        raise ApplyError(
+            "; ".join(uncaptured),
+            code="APL-138",
+            hint="drop the target's table and run `ddlrepl activate`, or make the rows equal by other means",
+        )
 
 
 def has_lcrs(run: RunContext) -> bool:

@@ -31,7 +31,7 @@ from airflow_ddlrepl.flow.streams.instantiation.instantiation_plan import (
 )
 from airflow_ddlrepl.flow.streams.instantiation.subset_rows import OUTSIDE_MEANS, subsets_of
 from airflow_ddlrepl.flow.streams.instantiation.table_filling import Filled, GroupFilling, Rows
-from airflow_ddlrepl.flow.streams.sync_capture import feed_of, last_window
+from airflow_ddlrepl.flow.streams.sync_capture import prepare_client
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.table import Table
@@ -51,7 +51,7 @@ class Instantiated(Printable):
     rows: loaded, by table of the target. positions: up to where tables have their changes already, by the name in the
     queue. existing: tables of the target that were there, and what that means. discarded: rows that a client on the way
     has not taken, by table and client. outside: rows of the target's tables that do not meet the conditions of the
-    subset rules whose messages they receive.
+    subset rules whose messages they receive. uncaptured: tables that lack changes which triggers did not capture.
     """
 
     target: str
@@ -62,6 +62,7 @@ class Instantiated(Printable):
     warnings: tuple[str, ...] = ()
     seconds: float = 0.0
     outside: dict[str, int] = field(default_factory=dict)
+    uncaptured: tuple[str, ...] = ()
 
 
 @stage("instantiate")
@@ -131,8 +132,7 @@ class Instantiation:
         """
         groups, clients = list(groups), self._process.clients
         for client in clients.of_kind(ClientKind.SYNC_CAPTURE):  # what comes behind the snapshot is captured
-            capture = self._run.source.sync_captures.of(clients.rules(client))
-            capture.prepare(last_window(feed_of(clients, client)))
+            prepare_client(clients, client)
         ids = list({way.table.id: None for group in groups for way in group.ways})
         timeline = self._run.timeline
         with self._run.source.snapshot_at_position(ids, timeline) as (position, snapshot):

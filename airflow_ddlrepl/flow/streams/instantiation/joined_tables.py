@@ -16,6 +16,7 @@ from typing import NamedTuple
 from airflow_ddlrepl.engines import source_engine
 from airflow_ddlrepl.engines.lcr_target import LcrTransaction
 from airflow_ddlrepl.flow.run.context import log
+from airflow_ddlrepl.flow.run.source_records import last_record
 from airflow_ddlrepl.flow.streams.apply_process.apply import ApplyProcess
 from airflow_ddlrepl.flow.streams.apply_process.suspended_tables import LEFT_OUT, SOURCE_TABLES, left_out_tables
 from airflow_ddlrepl.flow.streams.clients import CAPTURE
@@ -51,6 +52,8 @@ FILLED = "tables that came into the log with rows: "
 REPLACED = "tables that another one has replaced: "
 COMPUTED = "tables whose rows have got values of the source's own: "
 INSPECTED = "tables whose schema an inspection has found: "
+UNCAPTURED = "tables of which triggers have missed row changes: "
+TRUNCATED = "tables whose TRUNCATE was not captured: "
 _LACKS_ROWS = "may lack rows from"
 _Places = Mapping[str, Mapping[TableName, Position]]
 """By cause, and by table of the source: from before where the target may lack something."""
@@ -59,12 +62,14 @@ _Places = Mapping[str, Mapping[TableName, Position]]
 class _Cause(NamedTuple):
     """A cause is why a target may lack rows of tables that are stored as instantiations under a name of its own.
 
-    is_late: they came to lack since the table was loaded. what: the target's table is like, in words.
+    is_late: they came to lack since the table was loaded. what: the target's table is like, in words. is_failure: each
+    run fails until it is loaded again.
     """
 
     why: str
     is_late: bool
     what: str = _LACKS_ROWS
+    is_failure: bool = False
 
 
 _CAUSES = {
@@ -88,6 +93,13 @@ _CAUSES = {
         is_late=True,
         what="may have other columns, and other values in rows from",
     ),
+    UNCAPTURED: _Cause(
+        "triggers of a synchronous capture were off, or rows came or went without a change of a row",
+        is_late=True,
+        what="may lack changes from",
+        is_failure=True,
+    ),
+    TRUNCATED: _Cause("a TRUNCATE of it was not captured", is_late=True, what="may have rows that are gone, from"),
 }
 
 
@@ -95,7 +107,7 @@ _CAUSES = {
 class Lacking:
     """A target may lack rows of a table of the source, or values of them: those from before a position.
 
-    why: in words. is_late: they came to lack since the table was loaded. what: the target's table is like, in words.
+    why, is_late, what, is_failure: as its cause has them.
     """
 
     name: TableName
@@ -103,6 +115,7 @@ class Lacking:
     why: str
     is_late: bool = False
     what: str = _LACKS_ROWS
+    is_failure: bool = False
 
     def __str__(self) -> str:
         return (
@@ -114,14 +127,7 @@ class Lacking:
 
 def lacking(process: ApplyProcess) -> list[Lacking]:
     """Return of which of the source's tables a target may lack rows."""
-    there, client = process.there, process.client.name
-    database = process.clients.database
-
-    def known(name: str) -> dict[TableName, int]:
-        found = there.instantiations(name + client)
-        return {TableName(one.owner, one.name): one.scn for one in found if one.source_database == database}
-
-    loaded, work = known(SOURCE_TABLES), Instantiation(process)
+    loaded, work = _stored(process, SOURCE_TABLES), Instantiation(process)
     now = {table.name for table in process.clients.tables}
 
     def is_left(name: TableName, at: int) -> bool:
@@ -130,9 +136,29 @@ def lacking(process: ApplyProcess) -> list[Lacking]:
     return [
         Lacking(name, Position(at), *cause)
         for kind, cause in _CAUSES.items()
-        for name, at in known(kind).items()
+        for name, at in _stored(process, kind).items()
         if is_left(name, at)
     ]
+
+
+def _stored(process: ApplyProcess, kind: str) -> dict[TableName, int]:
+    """Return the positions that a target has stored of tables of the source, under one kind of instantiation."""
+    found = process.there.instantiations(kind + process.client.name)
+    return {TableName(one.owner, one.name): one.scn for one in found if one.source_database == process.clients.database}
+
+
+def _uncaptured(process: ApplyProcess, known: Known) -> _Places:
+    """Return which tables lack changes that triggers have missed, of captures whose messages the target gets."""
+    found: dict[str, dict[TableName, Position]] = {UNCAPTURED: {}, TRUNCATED: {}}
+    stored = {kind: _stored(process, kind) for kind in found}
+    feeds = [feed.name for feed in process.clients.feeds(process.client.queue)]
+    for client, captured in last_record(process.clients.run).captured.items():
+        is_fed = any(f".{feed}".endswith(f".{client}") for feed in feeds)
+        for name, one in captured.missed.items() if is_fed else ():
+            kind, at = TRUNCATED if one.is_truncation else UNCAPTURED, Position(one.until - 1)
+            if name in known.tables and at > stored[kind].get(name, -1):
+                found[kind][name] = at
+    return found
 
 
 class _Joining:
@@ -148,16 +174,18 @@ class _Joining:
         changed: Collection[TableName] = ()
         if self._work.tables:
             known = self._work.known()
-            self._note(self._lacking(known))
+            self._note({**self._lacking(known), **_uncaptured(self._process, known)})
             ways = list(self._ways(known))
             if ways:
                 self._bring(known, ways)
             self._note(self._changed())
             changed = self._with_other_rules(has_joined=bool(ways))
-        late = tuple(str(one) for one in lacking(self._process) if one.is_late or one.name in changed)
+        lacks = [one for one in lacking(self._process) if one.is_late or one.name in changed]
+        late = tuple(str(one) for one in lacks if not one.is_failure)
         result = self._work.result(0.0)
         existing = tuple(f"{table}: {what}" for table, what in result.existing.items())
-        return replace(result, warnings=(*result.warnings, *existing, *late))
+        failed = tuple(str(one) for one in lacks if one.is_failure)
+        return replace(result, warnings=(*result.warnings, *existing, *late), uncaptured=failed)
 
     def _with_other_rules(self, *, has_joined: bool) -> Collection[TableName]:
         """Return the tables of the target whose rules have changed since the last cycle."""

@@ -1,0 +1,17 @@
+"""What the last capture found at the source is stored for the next one, which tells by it what was changed there."""
+
+from __future__ import annotations
+
+from airflow_ddlrepl.capture.source_record import SourceRecord
+from airflow_ddlrepl.flow.run.context import RunContext
+
+
+def last_record(run: RunContext) -> SourceRecord:
+    """Return what the last capture found at the source; an empty record before the first one."""
+    return SourceRecord.from_json(run.repository.source_record(run.channel.name) or {})
+
+
+def store_record(run: RunContext, known: SourceRecord, now: SourceRecord) -> None:
+    """Store what was found at the source, where that is another record than the one that is known."""
+    if now != known:
+        run.repository.set_source_record(run.channel.name, run.token, now.to_json())
