@@ -93,6 +93,7 @@ THOROUGH = (
     "tests/flow/restore/test_upgraded_server.py",
     "tests/flow/sizes/test_oversized_in_queues.py",
     "tests/flow/sizes/test_oversized_rows.py",
+    "tests/flow/upgrades/",
     "tests/histories/",
     "tests/security/test_secrets.py",
     "tests/spark/test_cluster.py",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, reduce
 from pathlib import Path
@@ -13,7 +15,7 @@ from airflow_ddlrepl.config.sections.policies import DdlCapture
 from airflow_ddlrepl.engines.postgres.catalog.inspect import SHAPE_SQL
 from airflow_ddlrepl.engines.postgres.catalog.installed import differences, installed, list_installed, mark_of
 from airflow_ddlrepl.engines.postgres.connection.errors import errors
-from airflow_ddlrepl.engines.postgres.connection.quoting import literal
+from airflow_ddlrepl.engines.postgres.connection.quoting import literal, quote
 from airflow_ddlrepl.engines.postgres.connection.schema_owner import require_trusted
 from airflow_ddlrepl.engines.postgres.connection.settings import SHAPES
 from airflow_ddlrepl.engines.postgres.source.member_cause import CAUSE, NOT_UTF8
@@ -30,13 +32,17 @@ SELECT obj_description(n.oid, 'pg_namespace'), pg_catalog.has_schema_privilege(n
        (SELECT count(*) FROM pg_event_trigger e WHERE e.evtname LIKE 'ddlrepl\\_%' AND e.evtenabled = 'A')
 FROM pg_namespace n WHERE n.nspname = 'ddlrepl'
 """
+_ACTIVE_TRIGGERS = """
+SELECT e.evtname FROM pg_event_trigger e, pg_roles r
+WHERE e.evtname LIKE 'ddlrepl\\_%' AND e.evtenabled = 'A' AND r.rolname = current_user AND r.rolsuper
+"""
 EVENT_TRIGGERS = 5
 VERSION = 2
 """The version of the helper schema: it grows when an older version of the product must not replace it."""
 
 _VERSION = re.compile(r"airflow-ddlrepl helper v(\d+) ")
 READING_RIGHTS = "reading_rights.sql"
-"""What the other files take from everybody is given again here: it comes last."""
+"""What the other files take from everybody is given again here: it comes behind them."""
 _HELPER_FILES = (
     "statement_state.sql",
     "readable_texts.sql",
@@ -53,6 +59,7 @@ _TRIGGER_FILES = (
     "statement_begins.sql",
     "event_triggers.sql",
     READING_RIGHTS,
+    "make_triggers.sql",
 )
 TABLES = ("channel", "member", "signature", "fence", "message", "state_number", "session_number", "mark")
 
@@ -107,7 +114,8 @@ def install(connection: Connection[Any], ddl: DdlCapture) -> list[str]:
             with connection.transaction():
                 connection.execute("CREATE SCHEMA IF NOT EXISTS ddlrepl")
                 require_trusted(connection, TABLES, SourceError, "SRC-121")
-                connection.execute(_helper_sql().encode())
+                with _resting_triggers(connection):
+                    connection.execute(_helper_sql().encode())
                 list_installed(connection, _mark(), before)
         except errors().InsufficientPrivilege as error:
             raise _may_not(connection, error) from None
@@ -115,7 +123,8 @@ def install(connection: Connection[Any], ddl: DdlCapture) -> list[str]:
     if wants_triggers and not (is_intact and now.has_triggers):
         try:
             with connection.transaction():
-                connection.execute(_triggers_sql().encode())
+                with _resting_triggers(connection):
+                    connection.execute(_triggers_sql().encode())
                 list_installed(connection, _mark())
         except errors().InsufficientPrivilege as error:
             if ddl is DdlCapture.TRIGGERS:
@@ -123,6 +132,20 @@ def install(connection: Connection[Any], ddl: DdlCapture) -> list[str]:
             return done
         done.append("event triggers")
     return done
+
+
+@contextmanager
+def _resting_triggers(connection: Connection[Any]) -> Iterator[None]:
+    """Let our event triggers not see what is done inside the `with`, in one transaction: it is nobody's schema change.
+
+    For other sessions they go on. Only a superuser may do that; other roles' statements are in the log as anybody's.
+    """
+    names = [quote(name) for (name,) in connection.execute(_ACTIVE_TRIGGERS.encode())]
+    for name in names:
+        connection.execute(f"ALTER EVENT TRIGGER {name} DISABLE".encode())
+    yield
+    for name in names:
+        connection.execute(f"ALTER EVENT TRIGGER {name} ENABLE ALWAYS".encode())
 
 
 def remove(connection: Connection[Any]) -> None:
