@@ -44,6 +44,28 @@ def _with_type_texts(sql: str) -> str:
 
 
 SHAPE_SQL = _with_type_texts((FOLDER / "table_shape.sql").read_text())
+
+
+def _body() -> str:
+    """Return the body of a function in PL/pgSQL with a table's oid as $1: it gives the value of SHAPE_SQL.
+
+    Most tables have no user's types: what looks for them is planned where a table has.
+    """
+    before, rest = SHAPE_SQL.split("/*types*/")
+    types, after = rest.split("/*end of types*/")
+    return f"""
+DECLARE
+    shape jsonb := ({before}{after});
+BEGIN
+    IF jsonb_path_exists(shape, '$.columns[*].type.oid ? (@ >= 16384)') THEN
+        RETURN shape || (SELECT jsonb_build_object({types.rstrip().rstrip(",")}) FROM pg_class c WHERE c.oid = $1);
+    END IF;
+    RETURN shape || '{{"types": []}}';
+END
+"""
+
+
+SHAPE_BODY = _body()
 VERSION_SQL = (FOLDER / "catalog_version.sql").read_text()
 
 _SPELLED = hashlib.sha256(f"{SHAPE_SQL}{SHAPES}".encode()).hexdigest()[:16]

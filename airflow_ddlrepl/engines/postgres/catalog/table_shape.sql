@@ -68,22 +68,7 @@ SELECT jsonb_build_object(
             JOIN pg_namespace tn ON tn.oid = COALESCE(e.typnamespace, t.typnamespace)
             LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
             WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped),
-    'key', CASE WHEN chosen.indexrelid IS NOT NULL THEN jsonb_build_object(
-        'columns', to_jsonb((chosen.indkey::int2[])[0:chosen.indnkeyatts - 1]),
-        'name', chosen.relname,
-        'is_primary', chosen.indisprimary) END,
-    -- The primary key where another key, or none, is chosen: it can be made at a target as it is.
-    'second_key', (
-        SELECT jsonb_build_object(
-            'columns', to_jsonb((i.indkey::int2[])[0:i.indnkeyatts - 1]),
-            'name', k.conname,
-            'is_primary', true,
-            'deferrable', CASE WHEN NOT k.condeferrable THEN '' WHEN k.condeferred THEN 'deferred' ELSE 'immediate' END)
-        FROM pg_index i
-        JOIN pg_constraint k ON k.conindid = i.indexrelid AND k.conrelid = c.oid AND k.contype = 'p'
-        WHERE i.indrelid = c.oid AND i.indisprimary AND i.indisvalid AND i.indexrelid IS DISTINCT FROM chosen.indexrelid
-        ORDER BY i.indexrelid DESC
-        LIMIT 1),
+/*types*/
     -- User-defined types that the columns use, directly or nested, what they are made of first.
     'types', (
         WITH RECURSIVE used(oid, depth) AS (
@@ -153,7 +138,24 @@ SELECT jsonb_build_object(
         LEFT JOIN pg_range r ON t.oid IN (r.rngtypid, r.rngmultitypid)
         WHERE NOT EXISTS (
             SELECT FROM pg_depend dx
-            WHERE dx.classid = 'pg_type'::regclass AND dx.objid = t.oid AND dx.deptype = 'e'))
+            WHERE dx.classid = 'pg_type'::regclass AND dx.objid = t.oid AND dx.deptype = 'e')),
+/*end of types*/
+    'key', CASE WHEN chosen.indexrelid IS NOT NULL THEN jsonb_build_object(
+        'columns', to_jsonb((chosen.indkey::int2[])[0:chosen.indnkeyatts - 1]),
+        'name', chosen.relname,
+        'is_primary', chosen.indisprimary) END,
+    -- The primary key where another key, or none, is chosen: it can be made at a target as it is.
+    'second_key', (
+        SELECT jsonb_build_object(
+            'columns', to_jsonb((i.indkey::int2[])[0:i.indnkeyatts - 1]),
+            'name', k.conname,
+            'is_primary', true,
+            'deferrable', CASE WHEN NOT k.condeferrable THEN '' WHEN k.condeferred THEN 'deferred' ELSE 'immediate' END)
+        FROM pg_index i
+        JOIN pg_constraint k ON k.conindid = i.indexrelid AND k.conrelid = c.oid AND k.contype = 'p'
+        WHERE i.indrelid = c.oid AND i.indisprimary AND i.indisvalid AND i.indexrelid IS DISTINCT FROM chosen.indexrelid
+        ORDER BY i.indexrelid DESC
+        LIMIT 1)
 )
 FROM pg_class c
 JOIN pg_namespace n ON n.oid = c.relnamespace

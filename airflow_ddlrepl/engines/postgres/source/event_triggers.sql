@@ -5,63 +5,6 @@
 -- Stands between our messages and what follows them, see ddlrepl.record.
 CREATE SEQUENCE IF NOT EXISTS ddlrepl.fence;
 
--- Tables whose shape may depend on this object, a partitioned table before its partitions. It always starts from
--- few rows, which the planner can't know: hence no hash joins over whole catalogs.
-CREATE OR REPLACE FUNCTION ddlrepl.affected(object_class oid, object_id oid) RETURNS SETOF oid
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp SET enable_hashjoin = off SET enable_mergejoin = off AS $$
-#variable_conflict use_column
-BEGIN
-    RETURN QUERY
-    WITH RECURSIVE
-    types(oid) AS (
-        SELECT object_id WHERE object_class = 'pg_type'::regclass
-        UNION
-        SELECT reltype FROM pg_class
-        WHERE object_class = 'pg_class'::regclass AND oid = object_id AND relkind IN ('c', 'r', 'p', 'v', 'm', 'f')
-        UNION
-        SELECT contypid FROM pg_constraint
-        WHERE object_class = 'pg_constraint'::regclass AND oid = object_id AND contypid <> 0
-        UNION
-        SELECT oid FROM pg_type WHERE object_class = 'pg_namespace'::regclass AND typnamespace = object_id
-        UNION
-        SELECT objid FROM pg_depend
-        WHERE object_class = 'pg_extension'::regclass AND refclassid = object_class AND refobjid = object_id
-          AND classid = 'pg_type'::regclass AND deptype = 'e'
-        UNION
-        SELECT made.oid FROM types
-        CROSS JOIN LATERAL (
-            SELECT CASE d.classid WHEN 'pg_type'::regclass THEN d.objid ELSE c.reltype END
-            FROM pg_depend d
-            LEFT JOIN pg_class c ON d.classid = 'pg_class'::regclass AND c.oid = d.objid AND c.relkind IN ('c', 'r', 'p', 'v', 'm', 'f')
-            WHERE d.refclassid = 'pg_type'::regclass AND d.refobjid = types.oid
-        ) made(oid)
-        WHERE made.oid <> 0
-    ),
-    direct(oid, depth) AS (
-        SELECT object_id, 0 WHERE object_class = 'pg_class'::regclass
-        UNION
-        SELECT indrelid, 0 FROM pg_index WHERE object_class = 'pg_class'::regclass AND indexrelid = object_id
-        UNION
-        SELECT conrelid, 0 FROM pg_constraint
-        WHERE object_class = 'pg_constraint'::regclass AND oid = object_id AND conrelid <> 0
-        UNION
-        SELECT oid, 0 FROM pg_class WHERE object_class = 'pg_namespace'::regclass AND relnamespace = object_id
-        UNION
-        -- By a column, or the whole table: CREATE TABLE .. OF the type.
-        SELECT d.objid, 0 FROM types JOIN pg_depend d ON d.refclassid = 'pg_type'::regclass AND d.refobjid = types.oid
-        WHERE d.classid = 'pg_class'::regclass
-        UNION
-        SELECT f.adrelid, 0 FROM pg_depend d JOIN pg_attrdef f ON f.oid = d.objid
-        WHERE d.classid = 'pg_attrdef'::regclass AND d.refclassid = object_class AND d.refobjid = object_id
-        UNION
-        SELECT i.inhrelid, direct.depth + 1 FROM direct JOIN pg_inherits i ON i.inhparent = direct.oid
-    )
-    SELECT c.oid FROM direct d JOIN pg_class c ON c.oid = d.oid
-    WHERE c.relkind IN ('r', 'p') AND c.relpersistence <> 't'
-    GROUP BY c.oid ORDER BY max(d.depth), c.oid;
-END
-$$;
-
 -- Brings every touched table of a channel to its right state and writes the message.
 -- state: what the statement's beginning and table_rewrite have left, see ddlrepl.states. Without it somebody has written
 -- over it: then nothing is known of the statement, and whatever can be rewritten was.
@@ -77,53 +20,79 @@ DECLARE
     filled oid[] := '{}';
     shared oid[] := '{}';        -- of these, those that others may be writing to
     belonging oid[] := '{}';
+    shape jsonb;                 -- of the table; NULL: not known
+    shapes jsonb[] := '{}';      -- of those that belong to a channel
+    tables jsonb := '[]';        -- these, as the message has them
+    shapes_before jsonb := '[]';
+    rewritten jsonb := '[]';
     is_lost boolean := state IS NULL OR state ? 'lost';
     statement text := CASE WHEN NOT is_lost THEN ddlrepl.statement_of(context, query) END;
     before jsonb := CASE WHEN (state ->> 'began')::timestamptz = transaction_timestamp() THEN state -> 'before' END;
-    gone oid[] := ARRAY(SELECT (d ->> 0)::oid FROM jsonb_array_elements(dropped) d);
+    gone oid[] := '{}';
 BEGIN
-    touched := touched || ARRAY(SELECT m.table_id FROM ddlrepl.member m WHERE m.parent = ANY (touched));
+    IF NOT EXISTS (SELECT FROM ddlrepl.channel) THEN
+        RETURN;
+    END IF;
+    IF touched <> '{}' THEN
+        touched := touched || ARRAY(SELECT m.table_id FROM ddlrepl.member m WHERE m.parent = ANY (touched));
+    END IF;
     FOREACH id IN ARRAY touched LOOP
         CONTINUE WHEN id = ANY (seen);
         seen := seen || id;
+        shape := NULL;
         FOR ch IN SELECT * FROM ddlrepl.channel ORDER BY name LOOP
             IF ddlrepl.belongs(ch, id) THEN
-                state_now := ddlrepl.tend(ch.name, id);
+                SELECT t.state, t.shape INTO state_now, shape FROM ddlrepl.tended(ch, id, shape) t;
                 -- What another transaction keeps out for now is published later: until then the log lacks its rows.
                 IF state_now = 'filled' OR state_now = 'left out' AND EXISTS (
                         SELECT FROM ddlrepl.member m
                         WHERE m.channel = ch.name AND m.table_id = id AND ddlrepl.cause_of(m) = 'lock') THEN
-                    filled := filled || id;
+                    IF id <> ALL (filled) THEN
+                        filled := filled || id;
+                    END IF;
                     IF NOT ddlrepl.is_held(id) THEN
                         shared := shared || id;
                     END IF;
                 END IF;
                 IF id <> ALL (belonging) THEN
                     belonging := belonging || id;
+                    IF is_lost AND tag ~ '^ALTER (TABLE|TYPE|DOMAIN)$' OR state -> 'rewritten' @> to_jsonb(id::int8) THEN
+                        rewritten := rewritten || to_jsonb(id::int8);
+                    END IF;
                 END IF;
+                shapes[cardinality(belonging)] := shape;
             END IF;
         END LOOP;
+    END LOOP;
+    IF dropped <> '[]' THEN
+        gone := ARRAY(SELECT (d ->> 0)::oid FROM jsonb_array_elements(dropped) d);
+    END IF;
+    IF before IS NOT NULL THEN
+        shapes_before := (SELECT coalesce(jsonb_agg(b), '[]') FROM jsonb_array_elements(before -> 'tables') b
+                          WHERE (b ->> 'id')::oid = ANY (belonging || gone) AND ddlrepl.is_utf8(b::text));
+    END IF;
+    FOR place IN 1 .. cardinality(belonging) LOOP
+        shape := coalesce(shapes[place], ddlrepl.table_shape(belonging[place]));
+        IF shape IS NOT NULL AND ddlrepl.is_utf8(shape::text) THEN
+            tables := tables || shape;
+        END IF;
     END LOOP;
     PERFORM pg_logical_emit_message(true, 'ddlrepl', ddlrepl.signed(ddlrepl.as_utf8(jsonb_build_object(
         'v', 1, 'kind', 'ddl', 'tag', tag,
         'statement', ddlrepl.without_passwords(statement),
         'query', ddlrepl.without_passwords(query),
-        'settings', settings || coalesce(state -> 'settings', '{}')
+        'settings', settings || coalesce(state -> 'settings', '{}') || jsonb_build_object('tag', ddlrepl.session_tag())
             || CASE WHEN is_lost THEN '{"state": "lost"}'::jsonb ELSE '{}' END
             || CASE WHEN shared = '{}' THEN '{}' ELSE jsonb_build_object('shared', shared::int8[]) END
             || CASE WHEN before IS NULL THEN '{}' ELSE jsonb_build_object('snapshot_before', before -> 'snapshot') END
             -- One of many statements of the query string itself: capture finds out which one (ddl/sql/query_string.py).
             || CASE WHEN is_lost OR strpos(context, E'\n') > 0 OR statement IS NOT NULL THEN '{}'
                 ELSE jsonb_build_object('query_started', extract(epoch FROM statement_timestamp())) END,
-        'before', (SELECT coalesce(jsonb_agg(b), '[]') FROM jsonb_array_elements(before -> 'tables') b
-                   WHERE (b ->> 'id')::oid = ANY (belonging || gone) AND ddlrepl.is_utf8(b::text)),
-        'tables', (SELECT coalesce(jsonb_agg(s.shape ORDER BY b.place), '[]')
-                   FROM unnest(belonging) WITH ORDINALITY b(id, place)
-                   CROSS JOIN LATERAL ddlrepl.table_shape(b.id) s(shape) WHERE ddlrepl.is_utf8(s.shape::text)),
+        'before', shapes_before,
+        'tables', tables,
         'dropped', dropped,
-        'rewritten', (SELECT coalesce(jsonb_agg(r::int8), '[]') FROM unnest(belonging) r
-                      WHERE is_lost AND tag ~ '^ALTER (TABLE|TYPE|DOMAIN)$' OR state -> 'rewritten' @> to_jsonb(r::int8)),
-        'filled', (SELECT coalesce(jsonb_agg(DISTINCT f::int8), '[]') FROM unnest(filled) f)))));
+        'rewritten', rewritten,
+        'filled', to_jsonb(filled::int8[])))));
     -- The server sorts a message by the end of its log record, a row by the start of its own. Across subtransactions
     -- (an EXCEPTION block, a savepoint) the row right behind the message would tie with it and might come first: so
     -- one more record, which nobody decodes, goes between them.
@@ -134,14 +103,16 @@ $$;
 -- Is this DDL none of anybody's business: without effect on tables, or with secrets in its text?
 DROP FUNCTION IF EXISTS ddlrepl.is_ignored(text, text);
 CREATE OR REPLACE FUNCTION ddlrepl.is_ignored(tag text) RETURNS boolean
-LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
-    SELECT tag ~ '(SUBSCRIPTION|PUBLICATION|USER MAPPING|SERVER|FOREIGN DATA WRAPPER)$'
-        OR tag IN ('REFRESH MATERIALIZED VIEW', 'REINDEX')
-        OR NOT EXISTS (SELECT FROM ddlrepl.channel)
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    RETURN tag LIKE '%SUBSCRIPTION' OR tag LIKE '%PUBLICATION' OR tag LIKE '%USER MAPPING' OR tag LIKE '%SERVER'
+        OR tag LIKE '%FOREIGN DATA WRAPPER' OR tag IN ('REFRESH MATERIALIZED VIEW', 'REINDEX');
+END
 $$;
 
 CREATE OR REPLACE FUNCTION ddlrepl.record_commands(tag text, context text, query text, settings jsonb) RETURNS void
-LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET jit = off AS $$
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET jit = off
+SET plan_cache_mode = force_generic_plan SET enable_seqscan = off AS $$
 DECLARE
     command record;
     touched oid[] := '{}';
@@ -179,7 +150,8 @@ END
 $$;
 
 CREATE OR REPLACE FUNCTION ddlrepl.record_drops(tag text, context text, query text, settings jsonb) RETURNS void
-LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET jit = off AS $$
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET jit = off
+SET plan_cache_mode = force_generic_plan SET enable_seqscan = off AS $$
 DECLARE
     object record;
     touched oid[] := '{}';
@@ -211,7 +183,7 @@ BEGIN
             END IF;
         ELSIF object.object_type = 'default value' THEN
             touched := touched || to_regclass(format('%I.%I', object.address_names[1], object.address_names[2]))::oid;
-        ELSE
+        ELSIF object.classid = 'pg_class'::regclass THEN   -- a column; nothing depends on what is gone
             touched := touched || ARRAY(SELECT ddlrepl.affected(object.classid, object.objid));
         END IF;
     END LOOP;
@@ -274,8 +246,7 @@ BEGIN
         'timezone', pg_catalog.current_setting('TimeZone'),
         'application_name', pg_catalog.current_setting('application_name'),
         'role', session_user,
-        'snapshot', pg_catalog.pg_current_snapshot(),
-        'tag', ddlrepl.session_tag()));
+        'snapshot', pg_catalog.pg_current_snapshot()));
 EXCEPTION WHEN OTHERS THEN
     PERFORM pg_catalog.pg_logical_emit_message(true, 'ddlrepl', pg_catalog.convert_to(CAST(
         pg_catalog.jsonb_build_object('v', 1, 'kind', 'gap', 'statement', ddlrepl.as_utf8(SQLERRM)) AS pg_catalog.text), 'UTF8'));
@@ -292,8 +263,7 @@ BEGIN
         'timezone', pg_catalog.current_setting('TimeZone'),
         'application_name', pg_catalog.current_setting('application_name'),
         'role', session_user,
-        'snapshot', pg_catalog.pg_current_snapshot(),
-        'tag', ddlrepl.session_tag()));
+        'snapshot', pg_catalog.pg_current_snapshot()));
 EXCEPTION WHEN OTHERS THEN
     PERFORM pg_catalog.pg_logical_emit_message(true, 'ddlrepl', pg_catalog.convert_to(CAST(
         pg_catalog.jsonb_build_object('v', 1, 'kind', 'gap', 'statement', ddlrepl.as_utf8(SQLERRM)) AS pg_catalog.text), 'UTF8'));

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.config.sections.policies import DdlCapture
-from airflow_ddlrepl.engines.postgres.catalog.inspect import SHAPE_SQL
+from airflow_ddlrepl.engines.postgres.catalog.inspect import SHAPE_BODY
 from airflow_ddlrepl.engines.postgres.catalog.installed import differences, installed, list_installed, mark_of
 from airflow_ddlrepl.engines.postgres.connection.errors import errors
 from airflow_ddlrepl.engines.postgres.connection.quoting import literal, quote
@@ -47,6 +47,7 @@ _HELPER_FILES = (
     "statement_state.sql",
     "readable_texts.sql",
     "helper_schema.sql",
+    "tending.sql",
     "reading.sql",
     "messages.sql",
     "marks.sql",
@@ -57,6 +58,7 @@ _TRIGGER_FILES = (
     "publication_changes.sql",
     "statement_text.sql",
     "statement_begins.sql",
+    "affected.sql",
     "event_triggers.sql",
     READING_RIGHTS,
     "make_triggers.sql",
@@ -160,7 +162,7 @@ def _helper_sql() -> str:
     text = "\n".join((FOLDER / name).read_text() for name in _HELPER_FILES)
     filled = {
         "/*shape_settings*/": settings,
-        "/*table_shape*/": SHAPE_SQL,
+        "/*table_shape*/": SHAPE_BODY,
         "/*cause*/": CAUSE,
         "/*not_utf8*/": NOT_UTF8,
     }

@@ -55,7 +55,7 @@ BEGIN
     IF found <> '{}' THEN
         PERFORM pg_logical_emit_message(true, 'ddlrepl', ddlrepl.signed(ddlrepl.as_utf8(jsonb_build_object(
             'v', 1, 'kind', 'ddl', 'tag', tag, 'statement', NULL, 'query', ddlrepl.without_passwords(query),
-            'settings', settings, 'before', '[]'::jsonb, 'dropped', '[]'::jsonb, 'rewritten', '[]'::jsonb,
+            'settings', settings || jsonb_build_object('tag', ddlrepl.session_tag()), 'before', '[]'::jsonb, 'dropped', '[]'::jsonb, 'rewritten', '[]'::jsonb,
             'tables', (SELECT coalesce(jsonb_agg(s.shape), '[]')
                        FROM (SELECT DISTINCT t.id FROM unnest(found) t(id)) t
                        CROSS JOIN LATERAL ddlrepl.table_shape(t.id) s(shape)

@@ -19,15 +19,22 @@ $$;
 -- The text, with each byte that is no ASCII as a backslash, x and two digits where not all of it is UTF-8. Python's
 -- sessions read names in the same way (catalog/raw_texts.py). slash: as it has to be written where the text stands.
 CREATE OR REPLACE FUNCTION ddlrepl.as_utf8(said text, slash text DEFAULT E'\\') RETURNS text
-LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
-    SELECT CASE WHEN ddlrepl.is_utf8(said) THEN said ELSE (
+LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    IF ddlrepl.is_utf8(said) THEN
+        RETURN said;
+    END IF;
+    RETURN (
         SELECT string_agg(CASE WHEN b.byte < 128 THEN chr(b.byte) ELSE slash || 'x' || to_hex(b.byte) END, '' ORDER BY b.place)
         FROM convert_to(said, 'SQL_ASCII') raw(bytes)
         CROSS JOIN generate_series(0, length(raw.bytes) - 1) place
-        CROSS JOIN LATERAL (SELECT get_byte(raw.bytes, place), place) b(byte, place)) END
+        CROSS JOIN LATERAL (SELECT get_byte(raw.bytes, place), place) b(byte, place));
+END
 $$;
 
 CREATE OR REPLACE FUNCTION ddlrepl.as_utf8(said jsonb) RETURNS jsonb
-LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
-    SELECT ddlrepl.as_utf8(said::text, E'\\\\')::jsonb
+LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    RETURN CASE WHEN getdatabaseencoding() <> 'SQL_ASCII' THEN said ELSE ddlrepl.as_utf8(said::text, E'\\\\')::jsonb END;
+END
 $$;

@@ -6,7 +6,8 @@
 -- all each time would take too long. caller: see ddlrepl.on_caller.
 CREATE OR REPLACE FUNCTION ddlrepl.command_starts(
     tag text, context text, query text, settings jsonb, caller text) RETURNS void
-LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET lock_timeout = '500ms' SET jit = off AS $$
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET lock_timeout = '500ms' SET jit = off
+SET plan_cache_mode = force_generic_plan SET enable_seqscan = off AS $$
 DECLARE
     states jsonb;
     state jsonb;

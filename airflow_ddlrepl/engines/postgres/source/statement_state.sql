@@ -50,33 +50,53 @@ $$;
 
 -- Statements are told apart by the functions that they are called from, with lines and texts: one that runs inside of
 -- another always has more of them.
+-- plpgsql, here and in all that runs for each statement: it keeps what it has parsed for the session, and expressions
+-- without a query need no plan.
 CREATE OR REPLACE FUNCTION ddlrepl.place_of(context text) RETURNS text
-LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
-    SELECT md5(CASE WHEN strpos(context, E'\n') > 0 THEN substr(context, strpos(context, E'\n')) ELSE '' END)
+LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    RETURN md5(CASE WHEN strpos(context, E'\n') > 0 THEN substr(context, strpos(context, E'\n')) ELSE '' END);
+END
 $$;
 
 -- Where the state of the statement at this place is among these, from 0; NULL: nowhere.
 CREATE OR REPLACE FUNCTION ddlrepl.state_at(states jsonb, place text) RETURNS int
-LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
-    SELECT max(s.ordinality)::int - 1 FROM jsonb_array_elements(states) WITH ORDINALITY s(state, ordinality)
-    WHERE s.state ->> 'place' = place
+LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    FOR number IN REVERSE jsonb_array_length(states) - 1 .. 0 LOOP
+        IF states -> number ->> 'place' = place THEN
+            RETURN number;
+        END IF;
+    END LOOP;
+    RETURN NULL;
+END
 $$;
 
 CREATE OR REPLACE FUNCTION ddlrepl.states_before(states jsonb, number int) RETURNS jsonb
-LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
-    SELECT coalesce(jsonb_agg(s.state ORDER BY s.ordinality), '[]')
-    FROM jsonb_array_elements(states) WITH ORDINALITY s(state, ordinality) WHERE s.ordinality <= number
+LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    found jsonb := states;
+BEGIN
+    WHILE jsonb_array_length(found) > number LOOP
+        found := found - -1;
+    END LOOP;
+    RETURN found;
+END
 $$;
 
 -- Is the statement that runs now one of ours, run by ddlrepl.run_own?
 CREATE OR REPLACE FUNCTION ddlrepl.is_own(states jsonb) RETURNS boolean
-LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
-    SELECT coalesce((states -> -1 ->> 'own')::boolean, false)
+LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    RETURN coalesce((states -> -1 ->> 'own')::boolean, false);
+END
 $$;
 
 CREATE OR REPLACE FUNCTION ddlrepl.begin_own() RETURNS void
-LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
-    SELECT ddlrepl.write_states(ddlrepl.states() || '{"own": true}')
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    PERFORM ddlrepl.write_states(ddlrepl.states() || '{"own": true}');
+END
 $$;
 
 CREATE OR REPLACE FUNCTION ddlrepl.end_own() RETURNS void
