@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 from airflow_ddlrepl.config.goldengate.extract import ExtractParameters
 from airflow_ddlrepl.config.sections.ignored_sessions import NO_SESSIONS, IgnoredSessions
+from airflow_ddlrepl.config.sections.retention import NO_LIMITS, Limits
 from airflow_ddlrepl.engines.sequences import Sequences
 from airflow_ddlrepl.engines.source_catalog import RowSelection, SourceCatalog, SourceSnapshot
 from airflow_ddlrepl.engines.sync_capture import SyncCaptures
@@ -94,7 +95,7 @@ class LogWindow:
     as the run began with; 0: any. is_retained: read the log that is retained, not what capture has yet to acknowledge.
     as_text: do not ask for binary values. no_truncate: a TRUNCATE makes no change, only a note. ignored: sessions whose
     changes are left out. extract: which DDL statements are captured; None: all. rules: of a capture process of Streams,
-    which takes values as texts; None: there is none.
+    which takes values as texts; None: there is none. limits: of what is read.
     """
 
     low: Position
@@ -112,6 +113,7 @@ class LogWindow:
     ignored: IgnoredSessions = NO_SESSIONS
     extract: ExtractParameters | None = None
     rules: ClientRules | None = None
+    limits: Limits = NO_LIMITS
 
 
 class Membership(Protocol):

@@ -9,6 +9,7 @@ from typing import Any
 
 import psycopg
 import pytest
+import yaml
 
 from airflow_ddlrepl.engines.postgres.pgoutput import control_messages, decoder, gaps
 from airflow_ddlrepl.engines.postgres.pgoutput.control_messages import LogicalMessage, logical_message
@@ -60,6 +61,11 @@ def counting(monkeypatch: pytest.MonkeyPatch) -> list[LogicalMessage]:
     return read
 
 
+def limit(replica: Replica, **limits: Any) -> None:
+    data = yaml.safe_load(replica.file.read_text())
+    replica.file.write_text(yaml.safe_dump({**data, "limits": limits}))
+
+
 PREFIXES = ["app", "ddlrepl2", "ddlrepl.heartbeat", "", "d", "ddlrepl.messag"]
 
 
@@ -88,10 +94,8 @@ def test_unsigned_messages_of_one_transaction_are_one_gap(replica: Replica, stra
     assert [event.statement for event in found] == ["nothing", "100000 bytes that ddlrepl has not signed"]
 
 
-def test_of_many_transactions_with_unsigned_messages_most_share_one_gap(
-    replica: Replica, stranger: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(gaps, "MOST_GAPS", 3)
+def test_of_many_transactions_with_unsigned_messages_most_share_one_gap(replica: Replica, stranger: str) -> None:
+    limit(replica, gaps=3)
     with psycopg.connect(stranger, autocommit=True) as connection:
         for _ in range(10):
             connection.execute("SELECT pg_logical_emit_message(true, 'ddlrepl', 'forged')")
@@ -118,10 +122,8 @@ def test_a_large_message_stays_at_the_server(replica: Replica, stranger: str, mo
     assert 0 < sum(sizes) < 100_000
 
 
-def test_a_record_larger_than_any_of_ours_stays_at_the_server_and_is_a_gap(
-    replica: Replica, stranger: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(gaps, "LARGEST_RECORD", 1 << 20)
+def test_a_record_larger_than_any_of_ours_stays_at_the_server_and_is_a_gap(replica: Replica, stranger: str) -> None:
+    limit(replica, message_bytes="1MB")
     replica.at_source("INSERT INTO t VALUES (1)")
     for prefix in ("ddlrepl", "ddlrepl.message", "ddlrepl.role", "ddlrepl.session"):
         write(stranger, prefix, "repeat('x', 2000000)")

@@ -90,7 +90,8 @@ EFFECTS: dict[str, dict[Effect, str]] = {
         Effect.ACTS: "origins",
     },
     "Limits": {
-        Effect.ACTS: "at_limit retained_log_bytes trail_bytes warn_percent",
+        Effect.ACTS: "at_limit gaps retained_log_bytes trail_bytes unsendable_transactions warn_percent",
+        Effect.SOURCE: "message_bytes",
     },
     "Lock": {
         Effect.ACTS: "lease_seconds",

@@ -1,4 +1,4 @@
-"""This module defines `retention`, `hold_log` and `rewind_horizon`: how much of the past stays available."""
+"""This module defines `retention`, `limits`, `hold_log` and `rewind_horizon`: how much of the past stays available."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pydantic import Field, model_validator
 from airflow_ddlrepl.config.base.section import Bytes, Seconds, Section
 
 WEEK = 7 * 24 * 3600
+LARGEST_MESSAGE = 128 << 20
 
 
 class Retention(Section):
@@ -32,9 +33,10 @@ AtLimit = Literal["fail", "warn", "stop_capture"]
 
 
 class Limits(Section):
-    """This section sets how much trail and how much of the source's log may gather, for example while a target is down.
+    """This section sets how much trail and log may gather while a target is down, and how large parts of it may be.
 
-    Runs and `ddlrepl status` warn before a limit is reached. At the limit a run does all its work and fails by name.
+    Runs and `ddlrepl status` warn before `trail_bytes` or `retained_log_bytes` is reached. At such a limit a run does
+    all its work and fails by name. What is larger than another limit is told, and stops nothing else.
     """
 
     trail_bytes: Bytes | None = Field(None, ge=1, description="bytes of rows in the trail, or 500GB; default: no limit")
@@ -45,6 +47,28 @@ class Limits(Section):
     at_limit: AtLimit = Field(
         "fail", description="the run fails at its end; or only warns; or no capture begins while the trail is full"
     )
+    message_bytes: Bytes = Field(
+        LARGEST_MESSAGE,
+        ge=1 << 16,
+        le=512 << 20,
+        description="the largest record of a schema change, and the largest message of an application, that is read;"
+        " `ddlrepl.enqueue` refuses larger ones",
+    )
+    gaps: int = Field(
+        100,
+        ge=1,
+        description="so many transactions of a reading, with messages under our prefix that we have not signed, have a"
+        " gap of their own; the others share one",
+    )
+    unsendable_transactions: int = Field(
+        20,
+        ge=0,
+        description="so many transactions of one window may have a change that the server can't send, and are left out;"
+        " with more the run fails",
+    )
+
+
+NO_LIMITS = Limits()
 
 
 class HoldLog(Section):

@@ -128,6 +128,7 @@ def window_of(run: RunContext, low: Position, high: Position, trail_url: str) ->
         ignored=run.channel.capture.ignore_sessions,
         extract=run.channel.source.extract,
         rules=StreamsClients(run).capture_rules() if run.channel.streams else None,
+        limits=run.channel.limits,
     )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -20,6 +20,7 @@ import pyarrow as pa
 
 from airflow_ddlrepl.config.goldengate.extract import ExtractParameters
 from airflow_ddlrepl.config.sections.ignored_sessions import NO_SESSIONS, IgnoredSessions
+from airflow_ddlrepl.config.sections.retention import NO_LIMITS, Limits
 from airflow_ddlrepl.ddl.sql.query_string import ByTransaction
 from airflow_ddlrepl.engines.postgres.connection import settings
 from airflow_ddlrepl.engines.postgres.connection.connect import arrow_connection, session
@@ -29,7 +30,7 @@ from airflow_ddlrepl.engines.postgres.connection.quoting import literal, quote
 from airflow_ddlrepl.engines.postgres.connection.settings import set_all
 from airflow_ddlrepl.engines.postgres.log import preconditions, slots
 from airflow_ddlrepl.engines.postgres.log.oversized import TEXTS, Oversized, oversized
-from airflow_ddlrepl.engines.postgres.log.replication_protocol import stream
+from airflow_ddlrepl.engines.postgres.log.replication_protocol import batches, messages
 from airflow_ddlrepl.engines.postgres.log.timeline import TIMELINE, changed
 from airflow_ddlrepl.engines.postgres.pgoutput.binary_types import binary_safe, wire_types
 from airflow_ddlrepl.engines.postgres.pgoutput.decoder import Decoded, Decoder
@@ -81,7 +82,7 @@ class RangeTask:
     types: (oid, built-in oid) of enums and domains that may come in binary format: `wire_types`.
     no_truncate: a TRUNCATE makes no change, only a note. ignored: sessions whose changes are left out.
     extract: which DDL statements are captured; None: all. rules: of a capture process of Streams; None: there is none.
-    oversized: the range is a transaction that the server can't send; None: it is not.
+    oversized: the range is a transaction that the server can't send; None: it is not. limits: of what is read.
     """
 
     dsn: str = field(repr=False)
@@ -106,6 +107,7 @@ class RangeTask:
     extract: ExtractParameters | None = None
     rules: ClientRules | None = None
     oversized: Oversized | None = None
+    limits: Limits = NO_LIMITS
 
 
 def ranges(low: Position, high: Position, parallel: int, minimum_bytes: int) -> list[tuple[Position, Position]]:
@@ -182,10 +184,10 @@ def _capture(task: RangeTask, writer: Writer, ignored: IgnoredTransactions) -> P
         signatures = signatures_of(over(cursor), task.publication, partial(session, task.dsn))
         types, codec = dict(task.types), _codec(encoding)
         decoder = Decoder(task.low, task.high, task.wire_format, types, codec, signatures, ignored)
-        decoder.shows_begun = task.rules is not None
+        decoder.shows_begun, decoder.gaps.most = task.rules is not None, task.limits.gaps
         events = ByTransaction()
-        for messages in _messages(cursor, task, encoding):
-            decoded = decoder.feed(messages)
+        for batch in _messages(cursor, task, encoding):
+            decoded = decoder.feed(batch)
             decoded = decodable(decoded, is_queue=task.rules is not None) if encoding == RAW else decoded
             _write_rows(decoded, writer)
             for event in events.take(decoded.events):
@@ -259,7 +261,7 @@ def _messages(cursor: Any, task: RangeTask, encoding: str) -> Iterator[pa.Array]
     if task.reader is Reader.PROTOCOL:
         known = _RAW_LOG if encoding == RAW else settings.LOG
         try:
-            yield from stream(task.dsn, task.slot, task.low, task.high, options_of(task), known, task.timeline)
+            yield from _streamed(task, known)
         except SourceError as error:
             raise oversized(error.message, task.low) if TEXTS.search(error.message) else error from None
         return
@@ -283,13 +285,18 @@ def _messages(cursor: Any, task: RangeTask, encoding: str) -> Iterator[pa.Array]
     first_row(cursor, f"select pg_drop_replication_slot({literal(copy)})::text")
 
 
+def _streamed(task: RangeTask, settings: Mapping[str, str]) -> Iterator[pa.Array]:
+    place = (task.dsn, task.slot, task.low, task.high)
+    return batches(messages(*place, options_of(task), settings, task.timeline), task.limits.message_bytes)
+
+
 def _peek(cursor: Any, slot: str, task: RangeTask) -> Iterator[pa.Array]:
     # The function stands first: pg_stat_activity shows the beginning of a statement.
     cursor.execute(
         "with log as (select data from pg_catalog.pg_logical_slot_peek_binary_changes("
         f"{literal(slot)}, {literal(str(task.high))}::pg_lsn, null, "
         + ", ".join(literal(word) for option in options_of(task) for word in option)
-        + f")) select {without_large('data')} from log"
+        + f")) select {without_large('data', task.limits.message_bytes)} from log"
     )
     for batch in cursor.fetch_record_batch():
         if batch.num_rows:

@@ -33,8 +33,6 @@ from airflow_ddlrepl.trail.store import Trail
 log = logging.getLogger("ddlrepl")
 
 RANGE_BYTES = 16 << 20
-MOST_LEFT_OUT = 20
-"""Transactions of one window that are left out because the server can't send them; with more the run fails."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +81,7 @@ def _captured(by: LogReader, window: LogWindow, runner: Runner, *, is_binary: bo
                 return [part for task in tasks for part in runner.map(capture_range, [task], "capture")]
             return runner.map(capture_range, tasks, "capture", size=window.high - window.low)
         except OversizedChange as error:
-            if len(left_out) >= MOST_LEFT_OUT:
+            if len(left_out) >= window.limits.unsendable_transactions:
                 raise
             left_out.append(_found(by, window, tasks, error))
 
@@ -151,4 +149,5 @@ def _tasks(by: LogReader, window: LogWindow, left_out: Sequence[Oversized], *, i
             extract=window.extract,
             rules=window.rules,
             oversized=part,
+            limits=window.limits,
         )

@@ -33,19 +33,6 @@ _KEEPALIVE = struct.Struct(">cQqB")
 _COPY_BOTH = 8
 
 
-def stream(
-    dsn: str,
-    slot: str,
-    low: Position,
-    high: Position,
-    options: Sequence[tuple[str, str]],
-    settings: Mapping[str, str],
-    timeline: int = 0,
-) -> Iterator[pa.Array]:
-    """Yield what `messages` yields, batch by batch."""
-    yield from _batches(messages(dsn, slot, low, high, options, settings, timeline))
-
-
 def messages(
     dsn: str,
     slot: str,
@@ -159,10 +146,11 @@ def _replicating(dsn: str) -> str:
     return " ".join(f"{name}='{value}'" for name, value in escaped.items())
 
 
-def _batches(payloads: Iterator[bytes]) -> Iterator[pa.Array]:
+def batches(payloads: Iterator[bytes], largest: int) -> Iterator[pa.Array]:
+    """Yield messages batch by batch; of logical messages larger than `largest` the content is left out."""
     pending: list[bytes] = []
     size = 0
-    for payload in payloads:
+    for payload in (cut(one, largest) for one in payloads):
         pending.append(payload)
         size += len(payload)
         if size >= BATCH_BYTES:
@@ -181,7 +169,7 @@ def _payloads(link: Any, high: Position) -> Iterator[bytes]:
         now = time.monotonic()
         if size > 0 and data[:1] == b"w":
             heard = now
-            yield cut(bytes(data[_XLOG.size :]))
+            yield bytes(data[_XLOG.size :])
         elif size > 0:
             _, position, _, _ = _KEEPALIVE.unpack_from(data)
             if position >= high:

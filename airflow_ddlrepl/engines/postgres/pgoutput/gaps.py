@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from airflow_ddlrepl.config.sections.retention import LARGEST_MESSAGE, NO_LIMITS
 from airflow_ddlrepl.engines.postgres.pgoutput.control_messages import (
     PREFIX,
     LogicalMessage,
@@ -23,16 +24,14 @@ from airflow_ddlrepl.engines.postgres.pgoutput.wire import Ints, Mask, Messages
 from airflow_ddlrepl.model.change import Event, EventKind
 from airflow_ddlrepl.queues.messages import PREFIX as QUEUE
 
-MOST_GAPS = 100
-"""So many transactions have a gap of their own in one reading of the log; the others share one at the end."""
 MOST_TEXT = 10_000
 """A gap's message of so many bytes is read; of a longer one only its length is said."""
 TAKEN = tuple(prefix.encode() + b"\0" for prefix in (PREFIX, QUEUE, SESSION, ROLE))
 """How the messages begin that some client may take. Heartbeats are none."""
 NEWS = TAKEN[:2]
 """How those begin that are a change; the others say only whose session a transaction is of."""
-LARGE_MESSAGE, LARGEST_RECORD = 1 << 16, 128 << 20
-"""Bytes of a message that is worth not to send where no client takes it, and of the largest one that may be taken."""
+LARGE_MESSAGE = 1 << 16
+"""Bytes of a message that is worth not to send where no client takes it."""
 PREFIX_AT = 10
 """Where a message's prefix begins: 'M', flags, position (8 bytes), prefix ending in zero, …"""
 
@@ -55,39 +54,41 @@ def is_taken_sql(column: str, prefixes: Sequence[bytes] = TAKEN) -> str:
     return f"({' OR '.join(ways)})"
 
 
-def without_large(column: str) -> str:
+def without_large(column: str, largest: int = LARGEST_MESSAGE) -> str:
     """Return the SQL of a change without what is too large to be sent.
 
-    A message that no client takes is cut within its prefix. A record that is larger than any of ours has no content.
+    A message that no client takes is cut within its prefix. A record that is larger than `largest` has no content.
     """
     is_message = f"octet_length({column}) > {LARGE_MESSAGE} AND get_byte({column}, 0) = {ord('M')}"
     empty = " ".join(
         f"WHEN {is_taken_sql(column, [one])} THEN substr({column}, 1, {PREFIX_AT + len(one)}) || '\\x00000000'::bytea"
         for one in TAKEN
     )
-    is_too_large = f"octet_length({column}) > {LARGEST_RECORD} AND {is_taken_sql(column)}"
+    is_too_large = f"octet_length({column}) > {largest} AND {is_taken_sql(column)}"
     cut = f"substr({column}, 1, {PREFIX_AT + 1})"
     kept = f"CASE WHEN {is_too_large} THEN CASE {empty} END WHEN {is_taken_sql(column)} THEN {column} ELSE {cut} END"
     return f"CASE WHEN {is_message} THEN {kept} ELSE {column} END"
 
 
-def cut(message: bytes) -> bytes:
+def cut(message: bytes, largest: int = LARGEST_MESSAGE) -> bytes:
     """Return a change as `without_large` leaves it."""
     if len(message) <= LARGE_MESSAGE or message[:1] != b"M":
         return message
     prefix = next((one for one in TAKEN if message.startswith(one, PREFIX_AT)), None)
     if prefix is None:
         return message[: PREFIX_AT + 1]
-    return message if len(message) <= LARGEST_RECORD else message[: PREFIX_AT + len(prefix)] + bytes(4)
+    return message if len(message) <= largest else message[: PREFIX_AT + len(prefix)] + bytes(4)
 
 
 @dataclass(slots=True)
 class Gaps:
     """These are the messages under our prefix that tell of no schema change, because they are not ours.
 
-    transactions: how many have some. unsaid: those of them without a gap of their own. last: the place of the last one.
+    most: so many transactions have a gap of their own; the others share one at the end. transactions: how many have
+    some. unsaid: those of them without a gap of their own. last: the place of the last one.
     """
 
+    most: int = NO_LIMITS.gaps
     transactions: int = 0
     unsaid: int = 0
     last: Stamp | None = field(default=None)
@@ -97,7 +98,7 @@ class Gaps:
         is_first = self.last is None or self.last.key.lsn != at.key.lsn
         self.last = at
         self.transactions += is_first
-        if not is_first or self.transactions > MOST_GAPS:
+        if not is_first or self.transactions > self.most:
             self.unsaid += is_first
             return None
         if len(message.content) <= MOST_TEXT:

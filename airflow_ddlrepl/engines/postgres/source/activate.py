@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from airflow_ddlrepl.config.sections.ignored_sessions import NO_SESSIONS, IgnoredSessions
 from airflow_ddlrepl.config.sections.policies import DdlCapture, ReplicaIdentity
+from airflow_ddlrepl.config.sections.retention import LARGEST_MESSAGE
 from airflow_ddlrepl.config.sections.scope import Scope
 from airflow_ddlrepl.engines.postgres.catalog.inspect import listed, with_partitions
 from airflow_ddlrepl.engines.postgres.catalog.server_facts import publishes_generated
@@ -51,7 +52,8 @@ class SourceSetup:
     """A source setup says what a source is to look like for a channel.
 
     again: with another slot than the one that may be there.
-    low: where a channel that was active goes on; None: it was not. sessions: whose changes are ignored.
+    low: where a channel that was active goes on; None: it was not. sessions: whose changes are ignored. message_bytes:
+    of the largest message that applications may enqueue.
     """
 
     channel: str
@@ -64,6 +66,7 @@ class SourceSetup:
     again: bool = False
     low: Position | None = None
     sessions: IgnoredSessions = NO_SESSIONS
+    message_bytes: int = LARGEST_MESSAGE
 
 
 def activate(connection: Connection[Any], wanted: SourceSetup) -> Activation:
@@ -176,7 +179,7 @@ def _register(connection: Connection[Any], wanted: SourceSetup) -> bool:
             wanted.channel,
             wanted.publication,
             wanted.slot,
-            json.dumps(stored(wanted.scope, session_triggers.condition(wanted.sessions))),
+            json.dumps(stored(wanted.scope, session_triggers.condition(wanted.sessions), wanted.message_bytes)),
             wanted.replica_identity.value,
         ],
     ).fetchone()

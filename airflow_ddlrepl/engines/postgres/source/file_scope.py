@@ -93,4 +93,4 @@ def unpublished(connection: Connection[Any], wanted: SourceSetup) -> dict[int, T
 
 
 def _wanted(wanted: SourceSetup) -> dict[str, Any]:
-    return stored(wanted.scope, session_triggers.condition(wanted.sessions))
+    return stored(wanted.scope, session_triggers.condition(wanted.sessions), wanted.message_bytes)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.config.sections.ignored_sessions import NO_SESSIONS, IgnoredSessions
 from airflow_ddlrepl.config.sections.policies import DdlCapture, ReplicaIdentity
+from airflow_ddlrepl.config.sections.retention import LARGEST_MESSAGE
 from airflow_ddlrepl.config.sections.scope import Scope
 from airflow_ddlrepl.engines.postgres.catalog.publication import published
 from airflow_ddlrepl.engines.postgres.connection.first_row import over
@@ -47,6 +48,7 @@ class PostgresMembership:
     sessions: IgnoredSessions = NO_SESSIONS
     ddl: DdlCapture = DdlCapture.AUTO
     replica_identity: ReplicaIdentity = ReplicaIdentity.FULL
+    message_bytes: int = LARGEST_MESSAGE
 
     def changed_keys(self) -> list[str]:
         """Return the keys of the channel file that say something else than the source has stored of it."""
@@ -65,7 +67,7 @@ class PostgresMembership:
     @property
     def _wanted(self) -> SourceSetup:
         known = (self.channel, self.publication, "", self.scope, self.replica_identity, self.ddl)
-        return SourceSetup(*known, patience=0, sessions=self.sessions)
+        return SourceSetup(*known, patience=0, sessions=self.sessions, message_bytes=self.message_bytes)
 
     def installation(self) -> Installation:
         """Return what the channel has set up, as `installation.installation` does."""

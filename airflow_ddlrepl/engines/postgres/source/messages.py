@@ -38,7 +38,10 @@ def send_alone(connection: Any, payloads: Sequence[str]) -> None:
 
 @contextmanager
 def refusals() -> Iterator[None]:
-    """Raise MessageError MSG-107 where the database takes no messages, MSG-108 where the role may not enqueue them."""
+    """Raise MessageError MSG-107 where the database takes no messages, MSG-108 where the role may not enqueue them.
+
+    MSG-109: a message is too large.
+    """
     try:
         yield
     except (errors().UndefinedFunction, errors().InvalidSchemaName) as error:
@@ -50,6 +53,12 @@ def refusals() -> Iterator[None]:
     except errors().InsufficientPrivilege as error:
         detail = error.diag.message_detail
         raise MessageError(f"the message is refused: {_first(error)}", code="MSG-108", hint=detail or GRANTS) from error
+    except errors().ProgramLimitExceeded as error:
+        raise MessageError(
+            f"the message is refused: {_first(error)}",
+            code="MSG-109",
+            hint="send several smaller ones, or raise `limits.message_bytes` in the channel files of the database",
+        ) from error
 
 
 def _first(error: Exception) -> str:

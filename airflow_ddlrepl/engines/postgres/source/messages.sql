@@ -51,15 +51,29 @@ BEGIN
 END
 $$;
 
+-- The largest message that every channel of the database reads: limits.message_bytes of its file.
+CREATE OR REPLACE FUNCTION ddlrepl.largest_message() RETURNS bigint
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+    SELECT coalesce(min((c.scope ->> 'message_bytes')::bigint), 134217728) FROM ddlrepl.channel c
+$$;
+
 CREATE OR REPLACE FUNCTION ddlrepl.send_message() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-    said json := NEW.message::json;
-    command text := upper(regexp_replace(btrim(said ->> 'command', E' \t\r\n'), E'[ \t\r\n]+', ' ', 'g'));
+    said json;
+    command text;
     objects text[] := '{}';
     object text[];
     place text;
+    largest bigint := ddlrepl.largest_message();
+    record bytea;
 BEGIN
+    IF octet_length(NEW.message) > largest THEN
+        RAISE EXCEPTION USING ERRCODE = '54000',
+            MESSAGE = format('the message has %s bytes, and the largest that is read has %s', octet_length(NEW.message), largest);
+    END IF;
+    said := NEW.message::json;
+    command := upper(regexp_replace(btrim(said ->> 'command', E' \t\r\n'), E'[ \t\r\n]+', ' ', 'g'));
     IF json_typeof(said) <> 'object' THEN
         RAISE EXCEPTION USING ERRCODE = '22023', MESSAGE = 'a message is a JSON object';
     END IF;
@@ -75,9 +89,14 @@ BEGIN
             END IF;
         END LOOP;
     END IF;
-    PERFORM pg_logical_emit_message(true, 'ddlrepl.message', ddlrepl.signed(jsonb_build_object(
+    record := ddlrepl.signed(jsonb_build_object(
         'v', 1, 'kind', 'message', 'writer', NEW.writer, 'command', command, 'objects', to_jsonb(objects),
-        'message', NEW.message)));
+        'message', NEW.message));
+    IF octet_length(record) + 64 > largest THEN   -- with what the server writes before it
+        RAISE EXCEPTION USING ERRCODE = '54000',
+            MESSAGE = format('the message has %s bytes in the log, and the largest that is read has %s', octet_length(record), largest);
+    END IF;
+    PERFORM pg_logical_emit_message(true, 'ddlrepl.message', record);
     RETURN NULL;
 END
 $$;

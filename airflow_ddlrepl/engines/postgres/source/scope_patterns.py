@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from airflow_ddlrepl.config.base.name_pattern import TOKEN, split_name_pattern, split_table_pattern
+from airflow_ddlrepl.config.sections.retention import LARGEST_MESSAGE
 from airflow_ddlrepl.config.sections.scope import Scope
 
 PENDING = "pending"
@@ -21,6 +22,7 @@ KEYS = {
     "whole": "restrict, transform, target_tables or conflicts",
     "sessions": "capture.ignore_sessions",
     "replica_identity": "source.replica_identity",
+    "message_bytes": "limits.message_bytes",
 }
 """What is stored at the source, by the keys of the channel file that it comes from."""
 
@@ -47,12 +49,14 @@ def patterns_of(scope: Scope) -> dict[str, Any]:
     }
 
 
-def stored(scope: Scope, sessions: str | None) -> dict[str, Any]:
+def stored(scope: Scope, sessions: str | None, message_bytes: int) -> dict[str, Any]:
     """Return what ddlrepl.channel stores of a channel file in its column `scope`.
 
-    sessions: the SQL condition for sessions that are ignored.
+    sessions: the SQL condition for sessions that are ignored. message_bytes: of the largest message; the default is
+    stored as nothing, as by a channel of before.
     """
-    return {**patterns_of(scope), "sessions": sessions}
+    largest = None if message_bytes == LARGEST_MESSAGE else message_bytes
+    return {**patterns_of(scope), "sessions": sessions, "message_bytes": largest}
 
 
 def differing_keys(known: Mapping[str, Any], wanted: Mapping[str, Any]) -> list[str]:

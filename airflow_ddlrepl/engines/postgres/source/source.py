@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.config.sections.ignored_sessions import NO_SESSIONS, IgnoredSessions
 from airflow_ddlrepl.config.sections.policies import DdlCapture, ReplicaIdentity
+from airflow_ddlrepl.config.sections.retention import LARGEST_MESSAGE
 from airflow_ddlrepl.config.sections.scope import Scope
 from airflow_ddlrepl.engines.postgres.catalog.raw_texts import read_any_bytes
 from airflow_ddlrepl.engines.postgres.catalog.writers import writers
@@ -107,6 +108,7 @@ class PostgresSource(_OneConnection):
     ddl: DdlCapture = DdlCapture.AUTO
     patience: float = PATIENCE_SECONDS
     sessions: IgnoredSessions = NO_SESSIONS
+    message_bytes: int = LARGEST_MESSAGE
     _connection: Connection[Any] | None = field(default=None, init=False, repr=False)
 
     @classmethod
@@ -114,7 +116,8 @@ class PostgresSource(_OneConnection):
         """Return the source that a channel file describes; `dsn` is its location, resolved."""
         source = channel.source
         known = (dsn, channel.name, channel.publication, channel.slot, Scope.of(channel))
-        return cls(*known, source.replica_identity, source.ddl, sessions=channel.capture.ignore_sessions)
+        sessions, largest = channel.capture.ignore_sessions, channel.limits.message_bytes
+        return cls(*known, source.replica_identity, source.ddl, sessions=sessions, message_bytes=largest)
 
     def activate(self, *, again: bool = False, low: Position | None = None) -> Activation:
         """Prepare the source: helper schema, publication, replica identities, slot. A second time: change nothing.
@@ -137,7 +140,7 @@ class PostgresSource(_OneConnection):
     def membership(self) -> PostgresMembership:
         """Return the membership: which tables are in the publication."""
         known = (self.channel, self.publication, self.scope, self.sessions, self.ddl, self.replica_identity)
-        return PostgresMembership(self.connection, *known)
+        return PostgresMembership(self.connection, *known, self.message_bytes)
 
     @property
     def log(self) -> SlotLog:
@@ -277,7 +280,8 @@ class PostgresSource(_OneConnection):
 
     def _plan(self) -> activation.SourceSetup:
         known = (self.channel, self.publication, self.slot, self.scope, self.replica_identity, self.ddl)
-        return activation.SourceSetup(*known, self.patience, sessions=self.sessions)
+        sessions, largest = self.sessions, self.message_bytes
+        return activation.SourceSetup(*known, self.patience, sessions=sessions, message_bytes=largest)
 
 
 @contextmanager
