@@ -113,6 +113,10 @@ def test_a_broken_connection_does_not_show_its_password(monkeypatch: pytest.Monk
         ("postgresql://a:${PW}@h/d", "postgresql://a:***@h/d"),
         ("sqlite:////a/b.db", "sqlite:////a/b.db"),
         ("shop", "shop"),
+        (
+            "no://user of postgresql://a:b@h/d\nand\tmysql://c:d@h",
+            "no://user of postgresql://a:***@h/d\nand\tmysql://c:***@h",
+        ),
     ],
 )
 def test_redact(url: str, shown: str) -> None:

@@ -20,7 +20,8 @@ SCHEMES = {"postgresql": "postgresql", "postgres": "postgresql"}
 """Scheme of a location as people write it: the one that the engine is registered under (`engines.register`)."""
 _URL = re.compile(r"^[A-Za-z][A-Za-z0-9+.:-]*://")
 _ID = re.compile(r"^[A-Za-z0-9_.-]+$")
-_USERINFO = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*://[^:@/?#\s]*):\S*@")
+_USER = re.compile(r"://[^:@/?#\s]*:")
+_WORD = re.compile(r"\S+")
 _SECRET = re.compile(r"(?i)\b(password|passwd|pwd|secret|token|sslpassword)=('(?:[^'\\]|\\.)*'|[^&\s]*)")
 _LIBPQ = frozenset(
     [
@@ -60,7 +61,14 @@ _LIBPQ = frozenset(
 
 def redact(url: str) -> str:
     """Return a URL, or a text that contains some, with *** in place of every password."""
-    return _SECRET.sub(lambda m: f"{m.group(1)}=***", _USERINFO.sub(r"\1:***@", url))
+    text = _WORD.sub(lambda m: _without_password(m.group()), url) if "://" in url else url
+    return _SECRET.sub(lambda m: f"{m.group(1)}=***", text)
+
+
+def _without_password(word: str) -> str:
+    """Return it in a time that grows with its length: statements of megabytes come here, too."""
+    user, end = _USER.search(word), word.rfind("@")
+    return word if user is None or end < user.end() else f"{word[: user.end()]}***{word[end:]}"
 
 
 def process_user() -> str:

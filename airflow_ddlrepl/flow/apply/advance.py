@@ -11,7 +11,6 @@ from airflow_ddlrepl.adapt.plan_model import Executed
 from airflow_ddlrepl.adapt.program.program import Program
 from airflow_ddlrepl.adapt.program.suspend import Suspensions
 from airflow_ddlrepl.adapt.target_facts import Refusal
-from airflow_ddlrepl.config.sections.location import redact
 from airflow_ddlrepl.engines.target_state import Applied
 from airflow_ddlrepl.errors import (
     AlterRefused,
@@ -25,7 +24,7 @@ from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.apply.pending_log import Attempt, PendingLog, pending_log
 from airflow_ddlrepl.flow.apply.replicat import code_of, wait
 from airflow_ddlrepl.flow.apply.suspension import suspend_for, suspends
-from airflow_ddlrepl.flow.apply.transaction import apply, raise_stop, reason
+from airflow_ddlrepl.flow.apply.transaction import apply, raise_stop, reason, shown
 from airflow_ddlrepl.flow.capture.recapture import reread_where_lost
 from airflow_ddlrepl.flow.mapping.misplaced import misplaced
 from airflow_ddlrepl.flow.refresh.requests import reload_unreadable
@@ -42,7 +41,7 @@ from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.table_state import TableStatus
 
 FOREIGN_KEY_BROKEN = "INT-104"
-MOST_STATEMENTS, STATEMENT_LENGTH = 200, 4000
+MOST_STATEMENTS = 200
 """A result lists this many of the executed statements, and this many characters of each; the log has all of it."""
 
 
@@ -89,8 +88,7 @@ def adapt(run: RunContext, until: Position | None = None) -> Adapted:
 
 def executed(total: Applied) -> tuple[Executed, ...]:
     """Return the statements that were run, as a result shows them: without passwords, and cut where there are many."""
-    shown = total.executed[:MOST_STATEMENTS]
-    return tuple(replace(one, sql=redact(one.sql)[:STATEMENT_LENGTH]) for one in shown)
+    return tuple(replace(one, sql=shown(one.sql)) for one in total.executed[:MOST_STATEMENTS])
 
 
 def bring(

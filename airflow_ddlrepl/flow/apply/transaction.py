@@ -44,6 +44,8 @@ from airflow_ddlrepl.model.table_state import TableStatus
 from airflow_ddlrepl.trail.manifest import Blob, RowFile
 from airflow_ddlrepl.transform.values import transform_of
 
+STATEMENT_LENGTH = 4000
+
 
 def apply(context: RunContext, ahead: PendingLog, program: Program) -> Applied:
     """Run a program at its target: stage its rows, then everything in one transaction with the position."""
@@ -64,9 +66,14 @@ def apply(context: RunContext, ahead: PendingLog, program: Program) -> Applied:
     for what, count in applied.conflicts.items():
         log.info("target %s: conflicts: %d x %s", ahead.target, count, what)
     for one in applied.executed:
-        log.info("target %s: %s at %s: %s", one.target, one.table, one.at, redact(one.sql))
+        log.info("target %s: %s at %s: %s", one.target, one.table, one.at, shown(one.sql))
     record(context, ahead.target)
     return applied
+
+
+def shown(statement: str) -> str:
+    """Return a statement as results and logs show it: without passwords, and cut where it is long."""
+    return redact(statement)[:STATEMENT_LENGTH]
 
 
 def raise_stop(context: RunContext, target: str, program: Program) -> None:
