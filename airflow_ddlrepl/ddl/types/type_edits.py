@@ -111,21 +111,23 @@ def _base(of: TypeDefinition) -> str | None:
 
 
 def _labels(old: TypeDefinition, new: TypeDefinition) -> list[TypeEdit] | None:
-    staying = [label for label in new.labels if label in old.labels]
+    before, after = frozenset(old.labels), frozenset(new.labels)
+    staying = [label for label in new.labels if label in before]
     if list(old.labels) == staying:
         return list(_added(old.labels, new.labels))
     if len(old.labels) != len(new.labels):
         return None
     pairs = [(a, b) for a, b in zip(old.labels, new.labels, strict=True) if a != b]
-    if any(a in new.labels or b in old.labels for a, b in pairs):
+    if any(a in after or b in before for a, b in pairs):
         return None
     return [RenameLabel(a, b) for a, b in pairs]
 
 
 def _added(old: tuple[str, ...], new: tuple[str, ...]) -> Iterator[TypeEdit]:
     """Yield the new labels from front to back, so that the label before each of them always exists."""
+    known = frozenset(old)
     for at, label in enumerate(new):
-        if label in old:
+        if label in known:
             continue
         if at:
             yield AddLabel(label, "after", new[at - 1])
