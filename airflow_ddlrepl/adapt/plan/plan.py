@@ -175,7 +175,8 @@ def _altered(
             verdicts.append(REWRITTEN)
         verdict_steps = (*answer(verdicts, case), *(step for one in missing for step in respond(one, policy)))
         verdict_steps = limited(verdict_steps, context.limit, before, new, evidence)
-        fixed = judge_fixed(diff(table_state, wanted, types), case, context.limit)
+        ahead = found if _is_same((was, held), (table_state, wanted)) else diff(table_state, wanted, types)
+        fixed = judge_fixed(ahead, case, context.limit)
         verdict_steps += tuple(step for one in fixed for step in respond(one, policy))
         answered = answer_refusal(case, _waits(verdict_steps))
         if context.limit and _waits(answered):
@@ -184,24 +185,31 @@ def _altered(
         hidden = _hidden(new, held, facts, was)
         texts = [w for w in become_text(new, held, facts) if w not in become_text(before, was, facts)]
         warned = tuple(Step(StepKind.WARN, why) for why in texts)
-        own, reached = rendered(Rendering(render, case, table_state, wanted, verdict_steps))
+        own, reached = rendered(Rendering(render, case, table_state, wanted, verdict_steps, ahead))
         steps = (*hidden, *verdict_steps, *warned, *own)
     except Unsupported as refusal:
         steps, reached = (Step(StepKind.REFUSE, refusal.message, code=refusal.code, hint=refusal.hint),), table_state
+        ahead = diff(table_state, wanted, types)
     refusals = tuple(s for s in steps if s.kind is StepKind.REFUSE)
     if is_left(case) and not _waits(steps):
-        wanted = reached
+        wanted, ahead = reached, diff(table_state, reached, types)
     return TablePlan(
         name=new.name,
         target=wanted.name,
         changes=tuple(str(c) for c in found),
         evidence=evidence.lines() if found else (),
         steps=refusals or _ordered(steps),
-        hazards=_hazards(diff(table_state, wanted, types), [n.text for n in notes if n not in known]),
+        hazards=_hazards(ahead, [n.text for n in notes if n not in known]),
         left_at_source=tuple(n.text for n in notes if n.is_left),
         shape=old if refusals else wanted,
         until_refresh=reached if _waits(steps) else None,
     )
+
+
+def _is_same(one: tuple[Table, Table], other: tuple[Table, Table]) -> bool:
+    """Return whether the same changes lead from one shape to the other in both pairs, with all that shapes say."""
+    extras = ([column.extra for table in pair for column in table.columns] for pair in (one, other))
+    return one == other and next(extras) == next(extras)
 
 
 def _computing(table_state: Table, old: Table) -> Table:

@@ -77,5 +77,5 @@ def _copied(rendering: Rendering) -> tuple[tuple[Step, ...], Table]:
     )
     policy_text = f"{POLICY}={OnPreserveAlterTableFail.CREATE_AS_SELECT}"
     moved = Step(StepKind.SQL, f"{refusal.why}: the rows move into a new table", sql, policy=policy_text, replaces=True)
-    steps, shape = replace(rendering, table_state=table_state.without_keys()).steps()
+    steps, shape = replace(rendering, table_state=table_state.without_keys(), known=None).steps()
     return (*(s for s in steps if s.shared), moved, *(s for s in steps if not s.shared)), shape

@@ -41,7 +41,7 @@ _USING = {
 class Rendering:
     """A rendering turns the change from `table_state` to `wanted`, both shapes of the target table, into SQL steps.
 
-    verdict: the steps that the policies ask for.
+    verdict: the steps that the policies ask for. known: the changes between the shapes; None: they are looked for.
     """
 
     render: Renderer
@@ -49,6 +49,7 @@ class Rendering:
     table_state: Table
     wanted: Table
     verdict: tuple[Step, ...]
+    known: tuple[SchemaChange, ...] | None = None
 
     def steps(self) -> tuple[tuple[Step, ...], Table]:
         """Return the SQL steps, and the shape that the table has after them.
@@ -59,7 +60,7 @@ class Rendering:
         if any(s.kind is StepKind.REFUSE for s in self.verdict):
             return (), shape
         steps: list[Step] = []
-        for change in diff(self.table_state, self.wanted, self.case.facts.type_system):
+        for change in self._changes():
             if self._is_left_to_refresh(change):
                 facts = self.case.facts
                 if is_carried_by_parent(change, shape, self.wanted, facts) and has_made(facts.parent_shape, change):
@@ -68,6 +69,11 @@ class Rendering:
             steps += self._steps(change, shape)
             shape = change.apply(shape) or shape
         return _committed_first(tuple(steps)), shape
+
+    def _changes(self) -> tuple[SchemaChange, ...]:
+        if self.known is not None:
+            return self.known
+        return diff(self.table_state, self.wanted, self.case.facts.type_system)
 
     def _is_left_to_refresh(self, change: SchemaChange) -> bool:
         return self._is_refreshed and not isinstance(change, _NEUTRAL)
