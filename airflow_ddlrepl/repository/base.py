@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from typing import Any
@@ -86,9 +86,36 @@ def insert_new(connection: Connection, table: Table, values: Mapping[str, Any]) 
     return connection.execute(_insert_new(connection.dialect.name, table), dict(values)).first() is not None
 
 
+def insert_new_all(connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Insert those of the rows whose keys no row has yet, as one statement; needs a fenced transaction."""
+    if rows:
+        connection.execute(_insert_new_all(connection.dialect.name, table), [dict(row) for row in rows])
+
+
+def put_all(connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Insert rows, or update those whose keys are there, as one statement; needs a fenced transaction.
+
+    Each has all columns, and a key of its own.
+    """
+    if rows:
+        connection.execute(_put_all(connection.dialect.name, table), [dict(row) for row in rows])
+
+
 @cache
 def _insert_new(dialect: str, table: Table) -> Any:
-    return _insert(dialect)(table).on_conflict_do_nothing().returning(*table.primary_key.columns)
+    return _insert_new_all(dialect, table).returning(*table.primary_key.columns)
+
+
+@cache
+def _insert_new_all(dialect: str, table: Table) -> Any:
+    return _insert(dialect)(table).on_conflict_do_nothing()
+
+
+@cache
+def _put_all(dialect: str, table: Table) -> Any:
+    made = _insert(dialect)(table)
+    rest = {c.name: made.excluded[c.name] for c in table.columns if not c.primary_key}
+    return made.on_conflict_do_update(index_elements=list(table.primary_key.columns), set_=rest)
 
 
 def _insert(dialect: str) -> Callable[[Table], Any]:

@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
-from sqlalchemy import Connection, Select, Text, bindparam, cast, delete, func, insert, select, type_coerce, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Select,
+    Text,
+    bindparam,
+    cast,
+    delete,
+    func,
+    insert,
+    select,
+    type_coerce,
+    update,
+)
 
 from airflow_ddlrepl.errors import RepositoryError
 from airflow_ddlrepl.model.change import Event
@@ -15,12 +29,13 @@ from airflow_ddlrepl.model.position import LAST_IN_TRANSACTION, LogKey, Position
 from airflow_ddlrepl.model.revision import Origin, Revision
 from airflow_ddlrepl.model.stored import stored as stored_table
 from airflow_ddlrepl.model.visibility import parse_visibility
-from airflow_ddlrepl.repository.base import Base, insert_new, upsert
+from airflow_ddlrepl.repository.base import Base, insert_new, insert_new_all, put_all, upsert
 from airflow_ddlrepl.repository.channels import CAPTURED, advance, mark_table
 from airflow_ddlrepl.repository.database import Database
 from airflow_ddlrepl.repository.rows import EnrolledState, SegmentFacts
 from airflow_ddlrepl.repository.tables import channels, controls, events, positions, revisions, segments, tables
 
+MOST_TOGETHER = 500  # tables of one query: databases limit the number of its parameters
 _RAW = {"created": type_coerce(revisions.c.created, Text), "shape": cast(revisions.c.shape, Text)}
 _ALL = {c.name: _RAW[c.name].label(c.name) if c.name in _RAW else c for c in revisions.c}
 _MARK = [_ALL[name] for name in ("channel", "table_id", "number", "lsn", "seq", "created")]
@@ -97,8 +112,7 @@ class Revisions(Base):
             made["digest"] = segment.digest
             connection.execute(insert(segments).values(**values, **made))
             self._store(connection, channel, found, now)
-            for event in seen:
-                insert_new(connection, events, _event_values(channel, segment.epoch, event))
+            insert_new_all(connection, events, [_event_values(channel, segment.epoch, event) for event in seen])
             for table_id, state in (states or {}).items():
                 mark_table(connection, channel, table_id, state, now)
             advance(connection, channel, CAPTURED, max(captured, segment.high), now)
@@ -113,6 +127,16 @@ class Revisions(Base):
         if self._whole.get(channel, (None, []))[0] != now:
             self._whole[channel] = (now, self._read(lambda query: query.where(here)))
         return list(self._whole[channel][1])
+
+    def revisions_of(self, channel: str, table_ids: Collection[int]) -> dict[int, list[Revision]]:
+        """Return every revision of these tables by table id, in order; thousands are read together."""
+        found: dict[int, list[Revision]] = {table_id: [] for table_id in table_ids}
+        ids = sorted(found)
+        for low in range(0, len(ids), MOST_TOGETHER):
+            here = (revisions.c.channel == channel) & revisions.c.table_id.in_(ids[low : low + MOST_TOGETHER])
+            for revision in self._read(partial(_where, here)):
+                found[revision.table_id].append(revision)
+        return found
 
     def histories(self, channel: str) -> dict[int, list[Revision]]:
         """Return each table's revisions in order, by table id."""
@@ -151,6 +175,9 @@ class Revisions(Base):
         return [self._known[mark] for mark in marks]
 
     def _store(self, connection: Connection, channel: str, found: Sequence[Revision], now: datetime) -> None:
+        if _are_new(connection, channel, found):
+            _store_new(connection, channel, found, now)
+            return
         for revision in found:
             row = {**_revision_values(channel, revision), "created": now}
             if not insert_new(connection, revisions, row):
@@ -167,6 +194,40 @@ class Revisions(Base):
                     key,
                     {"schema_name": schema, "table_name": name, "state": EnrolledState.LIVE, "updated": now},
                 )
+
+
+def _where(condition: ColumnElement[bool], query: Select[Any]) -> Select[Any]:
+    return query.where(condition)
+
+
+def _are_new(connection: Connection, channel: str, found: Sequence[Revision]) -> bool:
+    """Return whether each of these revisions comes after all that are stored of its table, and after those before it.
+
+    Nobody stores others meanwhile: the transaction is fenced.
+    """
+    if not found:
+        return True
+    newest = select(revisions.c.table_id, func.max(revisions.c.number)).where(revisions.c.channel == channel)
+    last = dict(connection.execute(newest.group_by(revisions.c.table_id)).tuples().all())
+    for revision in found:
+        if revision.number <= last.get(revision.table_id, -1):
+            return False
+        last[revision.table_id] = revision.number
+    return True
+
+
+def _store_new(connection: Connection, channel: str, found: Sequence[Revision], now: datetime) -> None:
+    """Store revisions of which none is there, thousands by few statements."""
+    if found:
+        rows = [{**_revision_values(channel, revision), "created": now} for revision in found]
+        connection.execute(insert(revisions), rows)
+    states = {revision.table_id: revision.table for revision in found if revision.table is not None}
+    live = {"channel": channel, "state": EnrolledState.LIVE, "updated": now}
+    names = {i: {"schema_name": table.name.schema, "table_name": table.name.name} for i, table in states.items()}
+    put_all(connection, tables, [{**live, "table_id": i, **name} for i, name in names.items()])
+    ends = {revision.table_id: revision.table for revision in found}
+    for table_id in (i for i, table in ends.items() if table is None):
+        mark_table(connection, channel, table_id, EnrolledState.DROPPED, now)
 
 
 def _continues(connection: Connection, channel: str, segment: SegmentFacts) -> bool:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import delete, select, update
+from sqlalchemy import delete, func, insert, select, update
 
 from airflow_ddlrepl.errors import ConfigError, RepositoryError
 from airflow_ddlrepl.model.position import LogKey, Position
@@ -22,8 +23,7 @@ class Work(Base):
 
         Raises RepositoryError REP-106 when the step is done with other SQL, or done and would be undone.
         """
-        place = {"table_id": step.table_id, "revision": step.revision, "step": step.step}
-        key = {"channel": channel, "target": target, **place}
+        key = {"channel": channel, "target": target, **_place(step)}
         where = [ledger.c[name] == value for name, value in key.items()]
         with self._fenced(channel, token) as connection:
             row = connection.execute(select(ledger).where(*where)).first()
@@ -31,8 +31,26 @@ class Work(Base):
                 if row.sql_hash != step.sql_hash or state is not StepState.DONE:
                     raise _done_already(target, step)
                 return
-            values = {"sql_hash": step.sql_hash, "summary": step.summary, "state": StepState(state)}
+            values = {**_facts(step), "state": StepState(state)}
             upsert(connection, ledger, key, {**values, "at": self._database.now(connection)})
+
+    def record_new_steps(self, channel: str, token: int, target: str, steps: Sequence[StepApplied]) -> bool:
+        """Record that these steps are done, thousands by few statements.
+
+        Return False, and record nothing, where one of them is recorded already, or two have one place:
+        `record_step` says of each what becomes of it.
+        """
+        places = {(one.table_id, one.revision, one.step) for one in steps}
+        revision = func.max(ledger.c.revision)
+        query = select(ledger.c.table_id, revision).where(ledger.c.channel == channel, ledger.c.target == target)
+        with self._fenced(channel, token) as connection:
+            last = dict(connection.execute(query.group_by(ledger.c.table_id)).tuples().all())
+            if len(places) < len(steps) or any(one.revision <= last.get(one.table_id, -1) for one in steps):
+                return False
+            done = {"channel": channel, "target": target, "state": StepState.DONE, "at": self._database.now(connection)}
+            if steps:
+                connection.execute(insert(ledger), [{**done, **_place(one), **_facts(one)} for one in steps])
+            return True
 
     def ledger(self, channel: str, target: str | None = None, table_id: int | None = None) -> list[LedgerRow]:
         """Return recorded steps in order of table, revision and step."""
@@ -154,6 +172,14 @@ class Work(Base):
         with self._fenced(channel, token) as connection:
             for table in (ledger, refreshes):
                 connection.execute(delete(table).where(table.c.channel == channel, table.c.target == target))
+
+
+def _place(step: StepApplied) -> dict[str, int]:
+    return {"table_id": step.table_id, "revision": step.revision, "step": step.step}
+
+
+def _facts(step: StepApplied) -> dict[str, str]:
+    return {"sql_hash": step.sql_hash, "summary": step.summary}
 
 
 def _done_already(target: str, step: StepApplied) -> RepositoryError:

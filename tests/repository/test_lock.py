@@ -128,6 +128,7 @@ WRITES: dict[str, Write] = {
     "raise_epoch": lambda r, t: r.raise_epoch("shop", t, 7),
     "accept_source": lambda r, t: r.accept_source("shop", t, "1/2"),
     "record_step": lambda r, t: r.record_step("shop", t, "w", StepApplied(1, 1, 1, "", ""), StepState.DONE),
+    "record_new_steps": lambda r, t: r.record_new_steps("shop", t, "w", [StepApplied(1, 1, 1, "", "")]),
     "add_control": lambda r, t: r.add_control("shop", t, "w", LogKey(1, 0), "", ""),
     "request_refresh": lambda r, t: r.request_refresh("shop", t, "w", RefreshRequested(1, "", Position(1))),
     "decline_refresh": lambda r, t: r.decline_refresh("shop", t, "w", 1, "", Position(1)),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property, partial
+from functools import cached_property
 
 from airflow_ddlrepl.capture.drift import Inspection, ambiguous_shapes, unexplained
 from airflow_ddlrepl.capture.enroll import Past, belongs, enroll, enroll_with_silent, valid_at
@@ -56,11 +56,22 @@ def explain(run: RunContext, inspection: Inspection) -> None:
 
 def enrolled(run: RunContext, events: Sequence[Event], known: Mapping[int, Revision]) -> list[Revision]:
     """Return the revisions that these events add to those that the repository has."""
-    return enroll(events, known, run.joins, _past(run))
+    return enroll(events, known, run.joins, _past(run, events))
 
 
-def _past(run: RunContext) -> Past:
-    return partial(run.repository.revisions, run.channel.name)
+def _past(run: RunContext, events: Iterable[Event]) -> Past:
+    """Return the function that reads all revisions of a table; those of all tables of these events are read at once."""
+    known: dict[int, list[Revision]] = {}
+
+    def past(table_id: int) -> Sequence[Revision]:
+        if not known:
+            ids = {table.id for event in events for table in event.tables}
+            known.update(run.repository.revisions_of(run.channel.name, {table_id, *ids}))
+        elif table_id not in known:  # an event's type is one of its columns', too
+            known[table_id] = run.repository.revisions(run.channel.name, table_id)
+        return known[table_id]
+
+    return past
 
 
 def find_drift(
@@ -71,7 +82,7 @@ def find_drift(
     is_last: the segment ends where the inspection was made, so that the catalog can be compared with it.
     """
     known = run.repository.latest_revisions(run.channel.name)
-    found, silent = enroll_with_silent(events, known, run.joins, _past(run), run.types)
+    found, silent = enroll_with_silent(events, known, run.joins, _past(run, events), run.types)
     history: dict[int, list[Revision]] = {i: [r] for i, r in known.items()}
     for revision in found:
         history.setdefault(revision.table_id, []).append(revision)

@@ -40,12 +40,20 @@ def _write_all(run: RunContext, target: str, records: Sequence[Record]) -> tuple
     """
     apart = any(isinstance(one, StatementDiscarded) for one in records)
     with nullcontext() if apart or not records else run.repository.together(run.channel.name, run.token):
+        are_done = not apart and _write_new_steps(run, target, records)
         for written, one in enumerate(records):
             try:
-                _write(run, target, one)
+                if not (are_done and isinstance(one, StepApplied)):
+                    _write(run, target, one)
             except RepositoryError as error:
                 return written, error
     return len(records), None
+
+
+def _write_new_steps(run: RunContext, target: str, records: Sequence[Record]) -> bool:
+    """Write all steps among the records together; return False, and write none, where some are there already."""
+    steps = [one for one in records if isinstance(one, StepApplied)]
+    return bool(steps) and run.repository.record_new_steps(run.channel.name, run.token, target, steps)
 
 
 def has_unrecorded(run: RunContext, target: str) -> bool:
