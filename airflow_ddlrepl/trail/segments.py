@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -25,6 +26,7 @@ TRANSACTIONS = pa.schema(
         ("changes", pa.int64()),
     ]
 )
+MOST_KNOWN_EVENTS = 5_000
 
 
 class SegmentReader(RowReader):
@@ -96,7 +98,19 @@ class SegmentReader(RowReader):
         """Return the control records of one part of a segment, in log order."""
         if not part.control:
             return []
-        return [Event.from_json(json.loads(line)) for line in self.bytes_of(part.control).splitlines()]
+        known = self._known_events.get(part.control)
+        if known is None:
+            known = [Event.from_json(json.loads(line)) for line in self.bytes_of(part.control).splitlines()]
+            if len(known) <= MOST_KNOWN_EVENTS:
+                if sum(map(len, self._known_events.values())) + len(known) > MOST_KNOWN_EVENTS:
+                    self._known_events.clear()
+                self._known_events[part.control] = known
+        return list(known)
+
+    @cached_property
+    def _known_events(self) -> dict[Blob, list[Event]]:
+        """Return the control records that were read last: a cycle reads those of its window several times."""
+        return {}
 
     def transactions(self, segment: Segment) -> pa.Table:
         """Return the segment's transactions in commit order.
