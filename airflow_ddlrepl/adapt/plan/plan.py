@@ -215,10 +215,13 @@ def _is_same(one: tuple[Table, Table], other: tuple[Table, Table]) -> bool:
 def _computing(table_state: Table, old: Table) -> Table:
     """Return the shape of a target's table with what its columns compute there now, though no new table would."""
     known = {column.id: column for column in old.columns}
-    columns = tuple(
-        replace(c, generated=known[c.id].generated, default=known[c.id].default) for c in table_state.columns
-    )
-    return table_state.with_(columns=columns)
+
+    def computing(column: Column) -> Column:
+        now = known[column.id]
+        is_same = (column.generated, column.default) == (now.generated, now.default)
+        return column if is_same else replace(column, generated=now.generated, default=now.default)
+
+    return table_state.with_(columns=tuple(map(computing, table_state.columns)))
 
 
 def _is_attached(table_state: Table, wanted: Table) -> bool:

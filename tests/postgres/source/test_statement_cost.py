@@ -25,7 +25,7 @@ TABLES = (
     "CREATE TABLE typed (id int GENERATED ALWAYS AS IDENTITY, m mood, ms mood[], p positive NOT NULL, r pair, s span)",
     "CREATE TABLE of_row (t plain, ts plain[])",
     "CREATE TABLE computed (a int UNIQUE NOT NULL, b int GENERATED ALWAYS AS (a + 1) STORED PRIMARY KEY)",
-    "CREATE TABLE parts (a int, b text COLLATE \"C\") PARTITION BY RANGE (a)",
+    'CREATE TABLE parts (a int, b text COLLATE "C") PARTITION BY RANGE (a)',
     "CREATE TABLE part PARTITION OF parts FOR VALUES FROM (1) TO (9)",
     "CREATE UNLOGGED TABLE no_log (a int)",
     "CREATE TABLE alone (id int PRIMARY KEY, a text NOT NULL)",

@@ -43,13 +43,14 @@ class Session:
 
     enforces: the target checks them. state: the settings that its rows are written under. is_watched: after each table
     these are looked at, which finds the one that changes them. warnings: what a person should know of what was written;
-    they grow.
+    they grow. silent: tables that are known to have no triggers and rules.
     """
 
     enforces: bool
     state: tuple[str, ...] = ()
     is_watched: bool = False
     warnings: list[str] = field(default_factory=list, compare=False)
+    silent: set[TableName] = field(default_factory=set, compare=False)
 
     def changed(self, cursor: Any) -> str:
         """Return which of its settings somebody's code has changed; empty: none."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -99,6 +99,15 @@ def as_inline_rows(columns: Sequence[tuple[str, str]], rows: pa.Table) -> Inline
 def taking(connection: Connection[Any]) -> RawCursor[Any]:
     """Return a cursor whose statements take the values of inline rows as $1, $2, …"""
     from psycopg import RawCursor
+
+    cursor = RawCursor(connection)
+    cursor.adapters.register_dumper(BinaryArray, _dumper())
+    return cursor
+
+
+@cache
+def _dumper() -> Any:
+    """Return the class that sends the values of inline rows as they are."""
     from psycopg.adapt import Dumper, PyFormat
     from psycopg.pq import Format
 
@@ -116,9 +125,7 @@ def taking(connection: Connection[Any]) -> RawCursor[Any]:
         def dump(self, obj: BinaryArray) -> bytes:
             return obj.data
 
-    cursor = RawCursor(connection)
-    cursor.adapters.register_dumper(BinaryArray, SentDumper)
-    return cursor
+    return SentDumper
 
 
 @lru_cache(maxsize=4096)

@@ -7,7 +7,7 @@ a crash either everything of a program is there or nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -27,6 +27,7 @@ from airflow_ddlrepl.engines.postgres.merge.conflicts import key_texts, resolve
 from airflow_ddlrepl.engines.postgres.merge.constraints import FOREIGN_CODE
 from airflow_ddlrepl.engines.postgres.merge.copy_arrow import require_rows
 from airflow_ddlrepl.engines.postgres.merge.merge import Session, delete_all, merge, prepare_session, truncate
+from airflow_ddlrepl.engines.postgres.merge.own_triggers import note_silent
 from airflow_ddlrepl.engines.postgres.merge.staging_tables import Staged
 from airflow_ddlrepl.engines.postgres.merge.statements import mark_all_deleted, note_truncate
 from airflow_ddlrepl.engines.postgres.owners.of_programs import refuse_strangers
@@ -89,6 +90,7 @@ def run_program(
             refuse_strangers(cursor, program, place.trusted)
             require_rows(cursor, [name for piece in staged for name in _names(piece)])
             run = _Run(cursor, channel, list(staged), prepare_session(cursor, is_watched=is_watched))
+            note_silent(cursor, sorted({name for piece in staged for name in _touched(piece)}), run.session)
             for steps in program.statements:
                 run.merge_before(steps)
                 run.truncate(steps)
@@ -138,6 +140,11 @@ def _once_more(work: Callable[[], Applied], staged: Sequence[StagedSlice]) -> Ap
 def _names(staged: StagedSlice) -> list[str]:
     """Return the names of all staging tables of a slice; each has rows."""
     return [name for buckets in staged.sections.values() for one in buckets for name in one.stored]
+
+
+def _touched(staged: StagedSlice) -> Iterator[TableName]:
+    """Yield the names of the tables that the rows of a slice go to."""
+    return (one.target for buckets in staged.sections.values() for one in buckets if any(one.rows.values()))
 
 
 def _reloaded_with(step: ProgramStep, group: Sequence[ProgramStep]) -> list[TableName]:
@@ -251,6 +258,8 @@ class _Run:
         self.applied.count(step)
         if step.plan is None:
             return
+        changed = {step.plan.target, *([step.before.name] if step.before is not None else [])}
+        self.session.silent.difference_update(self.session.silent.copy() if step.runs_text else changed)
         if self.has_sequences and any(part.kind is StepKind.SQL and part.sql for part in step.plan.steps):
             before = [step.before.name] if step.before is not None else []
             release(self.cursor, self.channel, [*before, step.plan.target])

@@ -8,7 +8,7 @@ import pytest
 
 from airflow_ddlrepl.errors import TargetError
 from tests.conftest import Databases
-from tests.support.replica import Replica
+from tests.support.replica import Replica, channel_file
 from tests.support.small_roles import small_replica
 
 CHANGES = "CREATE FUNCTION ch() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN NEW.v := ''changed''; RETURN NEW; END'"
@@ -71,3 +71,25 @@ def test_rows_that_a_trigger_takes_are_told_with_it(replica: Replica) -> None:
     with pytest.raises(TargetError, match="INT-101") as refused:
         replica.replicate()
     assert "the target's table has trigger ch" in refused.value.hint
+
+
+def test_one_among_altered_tables_is_told_where_no_other_fires(databases: Databases, tmp_path: Path) -> None:
+    """This role skips triggers, but for those that fire always: tables without any are found all together."""
+    file = channel_file(tmp_path, databases.source, databases.target)
+    replica = Replica(databases.source, databases.target, file)
+    replica.at_source(*(f"CREATE TABLE {name} (id int PRIMARY KEY, v text)" for name in ("t", "u")))
+    replica.activate()
+    replica.at_target(CHANGES, TRIGGER, "ALTER TABLE t ENABLE ALWAYS TRIGGER ch")
+    for table in ("t", "u"):
+        replica.at_source(f"INSERT INTO {table} VALUES (1, 'x')", f"ALTER TABLE {table} RENAME TO {table}2")
+        replica.at_source(f"INSERT INTO {table}2 VALUES (2, 'x')")
+    told = replica.replicate()
+    both = [*told.adapt.warnings, *told.integrate.warnings]
+    assert any("trigger ch of the target's table" in one for one in both)
+    assert not any(".u" in one or "u2" in one for one in both)
+    assert replica.rows("SELECT v FROM t2 UNION ALL SELECT v FROM u2 ORDER BY 1") == [
+        ("changed",),
+        ("changed",),
+        ("x",),
+        ("x",),
+    ]
