@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from airflow_ddlrepl.visible import install
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -11,6 +13,8 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = ["__version__", "build_channel_dags", "check_channel_dags"]
+
+install()
 
 
 def build_channel_dags(path: str | Path, **defaults: Any) -> dict[str, DAG]:

@@ -16,6 +16,7 @@ from airflow_ddlrepl.config.sections.location import redact, resolve
 from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.model.installation import LogHolder, Problem
 from airflow_ddlrepl.spark.session.installation import inspect_installation
+from airflow_ddlrepl.visible import as_lines
 
 PYTHON = ((3, 11), (3, 13))
 PACKAGES = ("apache-airflow", "apache-airflow-providers-apache-spark", "pyarrow", "pandas", "sqlalchemy")
@@ -46,7 +47,7 @@ class Finding:
         mark = "WARN" if self.is_warning else "ok  " if self.ok else "BAD "
         line = f"{mark} {self.what}: {self.detail}"
         is_good = self.ok and not self.is_warning
-        return line if is_good or not self.fix else f"{line}\n       fix: {self.fix}"
+        return as_lines([line] if is_good or not self.fix else [line, f"       fix: {self.fix}"])
 
 
 def run_doctor(channel: Channel | None = None) -> list[Finding]:

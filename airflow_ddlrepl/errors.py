@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from enum import IntEnum
 from typing import Any
 
+from airflow_ddlrepl.visible import continued, one_line
+
 
 class Exit(IntEnum):
     """An exit code says how the command `ddlrepl` ended; scripts rely on these numbers."""
@@ -63,8 +65,8 @@ class DdlReplError(Exception):
         target = self.target if self._lacks_target else None
         known = (("target", target), ("table", self.table), ("at", self.at))
         place = "".join(f" [{label} {value}]" for label, value in known if value)
-        hint = f"\n  hint: {self.hint}" if self.hint else ""
-        return f"{self.code}: {self._message_with_client}{place}{hint}"
+        hint = f"\n  hint: {continued(self.hint)}" if self.hint else ""
+        return f"{self.code}: {continued(self._message_with_client)}{one_line(place)}{hint}"
 
     @property
     def message_with_names(self) -> str:

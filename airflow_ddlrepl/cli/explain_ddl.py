@@ -18,6 +18,7 @@ from airflow_ddlrepl.goldengate.extract.pipeline import extract
 from airflow_ddlrepl.goldengate.record import Evaluation, Outcome, Record, Step
 from airflow_ddlrepl.goldengate.replicat.errors import Handling
 from airflow_ddlrepl.goldengate.replicat.pipeline import answered, replicate
+from airflow_ddlrepl.visible import as_lines
 
 
 class Side(StrEnum):
@@ -78,7 +79,7 @@ class Explanation:
 
     def text(self) -> str:
         """Return the evaluations as text for a person."""
-        return "\n".join(line for one in self.evaluations for line in one.lines())
+        return as_lines(line for one in self.evaluations for line in one.lines())
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,7 @@ from airflow_ddlrepl.streams.procedures.run import environment_of
 from airflow_ddlrepl.streams.rules.client import Client, ClientKind
 from airflow_ddlrepl.streams.rules.explain import ExplainedClient, ExplainedSet, explain, explain_set
 from airflow_ddlrepl.streams.rules.written_messages import message_of
+from airflow_ddlrepl.visible import as_lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +52,7 @@ class Explanation:
 
     def text(self) -> str:
         """Return the explanations as text for a person."""
-        return "\n".join(line for one in self.clients for line in one.lines())
+        return as_lines(line for one in self.clients for line in one.lines())
 
 
 def explain_rules(path: Path, question: Question) -> Explanation:

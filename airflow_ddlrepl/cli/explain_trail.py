@@ -14,6 +14,7 @@ from airflow_ddlrepl.goldengate.record import Outcome
 from airflow_ddlrepl.goldengate.replicat.pipeline import replicate_each
 from airflow_ddlrepl.model.change import Event, EventKind, why_ignored
 from airflow_ddlrepl.model.position import Position
+from airflow_ddlrepl.visible import as_lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +68,7 @@ class TrailExplanation:
     def text(self) -> str:
         """Return the statements as text for a person."""
         lines = [line for one in self.statements for line in one.lines(whole=self.whole)]
-        return "\n".join(lines) or "no statement is in the trail there"
+        return as_lines(lines) or "no statement is in the trail there"
 
 
 def explain_trail(channel: Channel, events: Iterable[Event], at: Position | None) -> TrailExplanation:

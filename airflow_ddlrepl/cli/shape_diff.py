@@ -18,6 +18,7 @@ from airflow_ddlrepl.model.revision import Revision
 from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.model.types import TypeDefinition
 from airflow_ddlrepl.ports.types import TypeSystem
+from airflow_ddlrepl.visible import as_lines
 
 _SPAN = re.compile(r"(\d+)\.\.(\d+)")
 
@@ -51,7 +52,7 @@ class ShapeDiff(Diff):
         changes = [f"  {change}" for change in diff(self.old.table, self.new.table, self.types)] or [
             "  nothing changed"
         ]
-        return "\n".join([f"--- {heads[0]}", f"+++ {heads[1]}", *self.lines(), "changes:", *changes])
+        return as_lines([f"--- {heads[0]}", f"+++ {heads[1]}", *self.lines(), "changes:", *changes])
 
     def lines(self) -> Iterator[str]:
         """Return every line of both shapes: `  ` in both, `- ` only before, `+ ` only after."""

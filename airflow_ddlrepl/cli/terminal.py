@@ -17,6 +17,7 @@ from click import style
 
 from airflow_ddlrepl.config.sections.location import redact
 from airflow_ddlrepl.errors import DdlReplError, Exit
+from airflow_ddlrepl.visible import visible
 
 _COLOURS = {"-": "red", "+": "green"}
 
@@ -121,7 +122,7 @@ def start_logging(level: int) -> None:
 
 class _Redacted(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
-        return redact(super().format(record))
+        return visible(redact(super().format(record)))
 
 
 def is_debugging() -> bool:
@@ -161,7 +162,7 @@ def _write(descriptor: int, text: str) -> None:
 def _complain(text: str, error: BaseException) -> None:
     if is_debugging():
         print(redact("".join(traceback.format_exception(error))), file=sys.stderr)
-    print(f"error: {redact(_printable(text))}", file=sys.stderr, flush=True)
+    print(f"error: {redact(visible(text))}", file=sys.stderr, flush=True)
 
 
 def _json(value: Any) -> str:
@@ -178,7 +179,7 @@ def _cell(value: Any) -> str:
 
 def _shown(result: Result) -> str:
     """Return the result's text, the lines of a diff in colour on a terminal."""
-    text = _printable(result.text())
+    text = visible(result.text())
     if not isinstance(result, Diff) or not _is_coloured():
         return text
     return "\n".join(style(line, fg=_COLOURS.get(line[:1])) for line in text.splitlines())
@@ -186,8 +187,3 @@ def _shown(result: Result) -> str:
 
 def _is_coloured() -> bool:
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR")
-
-
-def _printable(text: str) -> str:
-    """Return the text with control characters escaped: names come from databases, and may hold terminal commands."""
-    return "".join(c if c.isprintable() or c in "\n\t" else f"\\x{ord(c):02x}" for c in text)

@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.visible import as_lines
 
 
 class Kind(StrEnum):
@@ -150,7 +151,7 @@ class Comparison:
         rows = sum(t.source_rows for t in self.tables)
         total = f"{len(self.tables)} tables, {rows} rows, {self.differences} differences"
         total += f", {len(self.left_out)} not compared" if self.left_out else ""
-        return "\n".join([*lines, total + (f", {self.discarded} rows discarded" if self.discarded else "")])
+        return as_lines([*lines, total + (f", {self.discarded} rows discarded" if self.discarded else "")])
 
 
 _HELP = (

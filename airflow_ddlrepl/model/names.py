@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from airflow_ddlrepl.visible import one_line
+
 
 class TableName(NamedTuple):
-    """A table name is a schema and a name, unquoted, with upper and lower case as in the catalog."""
+    """A table name is a schema and a name, unquoted, with upper and lower case as in the catalog.
+
+    As a text it is for people: it stays in its line.
+    """
 
     schema: str
     name: str
 
     def __str__(self) -> str:
-        return f"{self.schema}.{self.name}"
+        return one_line(f"{self.schema}.{self.name}")
 
 
 def displaced_name(name: str, of: object) -> str:

@@ -31,6 +31,7 @@ from airflow_ddlrepl.spark.execute.runner import SparkRunner
 from airflow_ddlrepl.spark.jobs.result_file import Outcome
 from airflow_ddlrepl.spark.session.secret_file import properties_file
 from airflow_ddlrepl.spark.session.settings import SparkSettings
+from airflow_ddlrepl.visible import one_line
 
 DRIVERS = ("psycopg", "adbc_driver_postgresql", "adbc_driver_manager")
 
@@ -109,7 +110,7 @@ class DdlReplSparkOperator(SparkSubmitOperator):
         if outcome.error is not None:
             raise outcome.error
         for line in log_lines(outcome):
-            self.log.info("%s", line)
+            self.log.info("%s", one_line(line))
         return {"stage": self.stage, "channel": outcome.channel, "worked": True, **outcome.summary}
 
     def _has_work(self, channel: Channel, run_id: str) -> bool:

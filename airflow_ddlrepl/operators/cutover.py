@@ -12,6 +12,7 @@ from airflow_ddlrepl.errors import CannotCutOver
 from airflow_ddlrepl.operators.base import DdlReplSparkOperator
 from airflow_ddlrepl.operators.messages.cutover import cutover_text
 from airflow_ddlrepl.ports.work import Runner
+from airflow_ddlrepl.visible import one_line
 
 MOST_NAMED = 20
 """An error names this many objects; the log and the XCom have all of them."""
@@ -63,7 +64,7 @@ class CheckCutOverOperator(DdlReplSparkOperator):
         context["ti"].xcom_push(key="text", value=text)
         for one in found["conditions"]:
             for line in (*one["found"], f"hint: {one['hint']}") if not one["is_met"] else ():
-                self.log.info("%s %s: %s", one["code"], one["what"], line)
+                self.log.info("%s %s: %s", one["code"], one["what"], one_line(line))
         if missing := [one for one in found["conditions"] if self._is_missing(one)]:
             raise _not_ready(channel, missing)
         return found

@@ -10,6 +10,7 @@ from airflow.sdk import Context
 from airflow_ddlrepl.assets import data_asset, last_event_extra, schema_asset, set_event_extra
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.operators.base import DdlReplSparkOperator, is_driver
+from airflow_ddlrepl.visible import one_line
 
 
 class IntegrateOperator(DdlReplSparkOperator):
@@ -48,7 +49,12 @@ class IntegrateOperator(DdlReplSparkOperator):
             task.xcom_push(key="status", value=json.loads(json.dumps(found.status, default=str)))
         for one in found.status["left_out"]:
             since = f" since {one['since']}" if one["since"] else ""
-            self.log.warning("%s is left out%s, its rows do not reach the targets: %s", one["table"], since, one["why"])
+            self.log.warning(
+                "%s is left out%s, its rows do not reach the targets: %s",
+                one_line(one["table"]),
+                since,
+                one_line(one["why"]),
+            )
         for kind, asset in ours.items():
             extra = getattr(found, kind)
             if extra is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from airflow_ddlrepl.adapt.plan_model import Step, TablePlan
+from airflow_ddlrepl.visible import as_lines
 
 
 def as_text(plans: Sequence[TablePlan], at: object = None) -> str:
@@ -12,7 +13,7 @@ def as_text(plans: Sequence[TablePlan], at: object = None) -> str:
     place = f" at {at}" if at is not None else ""
     if not any(plan.changes_anything for plan in plans):
         return f"nothing to do{place}\n"
-    return "\n".join(line for plan in plans if plan.changes_anything for line in _lines(plan, place)) + "\n"
+    return as_lines(line for plan in plans if plan.changes_anything for line in _lines(plan, place)) + "\n"
 
 
 def _lines(plan: TablePlan, place: str) -> Iterator[str]:

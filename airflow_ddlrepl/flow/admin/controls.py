@@ -17,6 +17,7 @@ from airflow_ddlrepl.model.revision import Revision
 from airflow_ddlrepl.ports.types import TypeSystem
 from airflow_ddlrepl.repository.repository import Repository
 from airflow_ddlrepl.repository.rows import ControlRow
+from airflow_ddlrepl.visible import visible
 
 IDENTITY = ("id", "target", "at", "seq", "created")
 STATEMENT_LENGTH = 500
@@ -58,7 +59,7 @@ class HeldControl:
         since = row.created.isoformat(sep=" ", timespec="minutes")
         head = f"control {row.id}: target {row.target} waits at {Position(row.key.lsn)} since {since}"
         lines = [head, f"{row.reason} ({row.policy})", *self.lines()]
-        return "\n  ".join(" ".join(line.split()) for line in lines)
+        return "\n  ".join(visible(" ".join(line.split())) for line in lines)
 
 
 def held_controls(channel: Channel, control: int | None = None) -> list[HeldControl]:

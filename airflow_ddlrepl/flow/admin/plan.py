@@ -24,6 +24,7 @@ from airflow_ddlrepl.model.table_state import TableState
 from airflow_ddlrepl.ports.work import InProcess
 from airflow_ddlrepl.trail.manifest import Segment
 from airflow_ddlrepl.trail.store import Trail
+from airflow_ddlrepl.visible import as_lines
 
 
 @dataclass(frozen=True)
@@ -59,13 +60,13 @@ class Planned:
         """Return the plans as text for people."""
         lines = [f"from {self.low} to {self.high}"]
         for name, planned in self.targets.items():
-            lines += [f"target {name}", as_text(planned).rstrip()]
+            lines += [f"target {name}", *as_text(planned).rstrip().split("\n")]
             moved = {p.name: self.rows.get(str(p.name), 0) for p in planned if p.needs_refresh}
             lines += [f"rows to move: {table} about {count}" for table, count in moved.items()]
             late = map(_suspended, self.suspended.get(name, ()))
             lines += ["suspended: {table} since {since}: {why}".format(**one) for one in late]
         lines += [f"target {name}: {why}" for name, why in self.missing.items()]
-        return "\n".join(lines)
+        return as_lines(lines)
 
 
 def _suspended(table_state: TableState) -> dict[str, str]:

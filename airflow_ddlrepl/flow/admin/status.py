@@ -35,6 +35,7 @@ from airflow_ddlrepl.repository.rows import RunRow, SegmentRow
 from airflow_ddlrepl.rules.client import client_at
 from airflow_ddlrepl.rules.decide import ChangeKind, decide
 from airflow_ddlrepl.streams.rules.function_use import FunctionUse
+from airflow_ddlrepl.visible import as_lines
 
 T = TypeVar("T")
 LEFT_OUT = "left out"
@@ -150,7 +151,7 @@ class Status:
             *self.disabled,
             f"controls {self.controls}, errors {self.errors}",
         ]
-        return "\n".join(lines)
+        return as_lines(lines)
 
     def _source_text(self) -> str:
         if self.source is None:

@@ -7,6 +7,8 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
 
+from airflow_ddlrepl.visible import as_lines
+
 
 class Code(StrEnum):
     """A code names a condition: `ddlrepl cutover --do --accept CODE` goes on although it is not met."""
@@ -72,7 +74,7 @@ class Condition:
             return f"ok       {self.head()}: none"
         step = "--do" if self.code in DONE_BY_CUT_OVER else "missing"
         lines = [f"{step:<8} {self.head()} ({self.code})", *(f"           {one}" for one in self.found)]
-        return "\n".join([*lines, f"         hint: {self.hint}"] if self.hint else lines)
+        return as_lines([*lines, f"         hint: {self.hint}"] if self.hint else lines)
 
 
 def unmet(conditions: Iterable[Condition], accepted: Iterable[str] = ()) -> list[Condition]:

@@ -17,6 +17,7 @@ from airflow_ddlrepl.flow.streams.instantiation.joined_tables import bring_joine
 from airflow_ddlrepl.flow.streams.propagation import Propagated, propagate
 from airflow_ddlrepl.flow.streams.sync_capture import SyncCaptured, sync_capture
 from airflow_ddlrepl.streams.rules.function_use import FunctionUse
+from airflow_ddlrepl.visible import as_lines
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,7 @@ class StreamsCycle(Printable):
         lines += [f"left out: {table}: {why}" for table, why in (captured.left_out if captured else {}).items()]
         lines += [f"not there: {table}" for table in self.sync_capture.missing]
         lines += [str(use) for use in self.functions]
-        return "\n".join(lines + [f"warning: {warning}" for warning in (*self.apply.warnings, *self.hints)])
+        return as_lines(lines + [f"warning: {warning}" for warning in (*self.apply.warnings, *self.hints)])
 
 
 def run_clients(run: RunContext) -> StreamsCycle:

@@ -24,6 +24,7 @@ from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.table_state import TableState, TableStatus
+from airflow_ddlrepl.visible import as_lines
 
 KEEP = "safe (keep)"
 ANY = "safe (keep or regenerate)"
@@ -114,7 +115,7 @@ class RewindPlan:
         lines += [f"{name}: not built: {why}" for name, why in self.not_built.items()]
         lines += [f"stops: {self.stopped}"] if self.stopped else []
         lines += [f"then put in the places of these tables at target {self.live}"] if self.live else []
-        return "\n".join(lines)
+        return as_lines(lines)
 
 
 def preview_rewind(run: RunContext, into: str, way: RewindRoute) -> RewindPreview:

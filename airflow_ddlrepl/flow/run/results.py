@@ -9,6 +9,7 @@ from typing import Any
 from airflow_ddlrepl.adapt.plan_model import Executed
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.streams.rules.function_use import FunctionUse
+from airflow_ddlrepl.visible import as_lines
 
 
 class Printable:
@@ -20,7 +21,7 @@ class Printable:
 
     def text(self) -> str:
         """Return the result as text for people, one line per field."""
-        return "\n".join(f"{name}: {_shown(value)}" for name, value in self.to_json().items())
+        return as_lines(f"{name}: {_shown(value)}" for name, value in self.to_json().items())
 
 
 def _plain(value: Any) -> Any:
@@ -172,7 +173,7 @@ class Replicated(Printable):
         lines += [f"discarded: {n} x {why}" for why, n in self.discarded.items()]
         lines += [f"conflicts: {n} x {what}" for what, n in self.conflicts.items()]
         lines += [f"left out: {table}: {why}" for table, why in self.capture.left_out.items()]
-        return "\n".join(lines + [f"warning: {w}" for w in self.warnings])
+        return as_lines(lines + [f"warning: {w}" for w in self.warnings])
 
     @property
     def warnings(self) -> tuple[str, ...]:

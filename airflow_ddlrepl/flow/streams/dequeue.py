@@ -24,6 +24,7 @@ from airflow_ddlrepl.streams.rules.client import Client, ClientKind
 from airflow_ddlrepl.streams.rules.decide import Reason
 from airflow_ddlrepl.streams.rules.function_use import FunctionUse
 from airflow_ddlrepl.streams.rules.written_messages import written
+from airflow_ddlrepl.visible import as_lines
 
 WAIT_SECONDS = 30.0
 
@@ -58,7 +59,7 @@ class Dequeued:
         lines += [f"discarded {count}: {why}" for why, count in self.discarded.items()]
         if self.stopped_by is not None:
             lines.append(f"the next message waits: {self.stopped_by}")
-        return "\n".join(lines) or "no messages"
+        return as_lines(lines) or "no messages"
 
     def to_json(self) -> dict[str, Any]:
         """Return all of it as JSON values."""

@@ -11,13 +11,15 @@ from urllib.parse import quote, urlparse
 
 from airflow.sdk.configuration import conf
 
+from airflow_ddlrepl.visible import visible
+
 MARKUP = re.compile(r"([\\`*_\[\]<>#|~&:@]|(?<=www)\.)")
 MARKUP_AT_START = re.compile(r"^(\d*)([-+=.)])")
 
 
 def plain(text: object) -> str:
     """Return the text in one line, with all that Markdown would take for markup escaped."""
-    return MARKUP_AT_START.sub(r"\1\\\2", MARKUP.sub(r"\\\1", " ".join(str(text).split())))
+    return MARKUP_AT_START.sub(r"\1\\\2", MARKUP.sub(r"\\\1", visible(" ".join(str(text).split()))))
 
 
 def bold(text: object) -> str:
@@ -31,7 +33,9 @@ def code(text: object) -> str:
 
     Behind a backslash a pipe stands outside of the code: some readers take two backslashes there for one.
     """
-    return "\\|".join(_code(part.replace("|", "\\|")) for part in re.split(r"(?<=\\)\|", " ".join(str(text).split())))
+    return "\\|".join(
+        _code(part.replace("|", "\\|")) for part in re.split(r"(?<=\\)\|", visible(" ".join(str(text).split())))
+    )
 
 
 def _code(line: str) -> str:
@@ -44,6 +48,7 @@ def _code(line: str) -> str:
 
 def block(text: str, language: str = "text") -> str:
     """Return the text as a block of code of this language: sql, yaml, text."""
+    text = visible(text)
     fence = "`" * max(3, _longest_run(text) + 1)
     return f"{fence}{language}\n{text.rstrip()}\n{fence}"
 

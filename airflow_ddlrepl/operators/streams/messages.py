@@ -15,6 +15,7 @@ from airflow_ddlrepl.hooks.connections import connections_file
 from airflow_ddlrepl.operators.links import ChannelStatusLink
 from airflow_ddlrepl.operators.messages.failure import failed
 from airflow_ddlrepl.ports.work import InProcess
+from airflow_ddlrepl.visible import one_line
 
 if TYPE_CHECKING:
     from airflow_ddlrepl.flow.run.context import RunContext
@@ -89,7 +90,7 @@ class DequeueOperator(BaseOperator):
         except DdlReplError as error:
             raise failed("dequeuing", error, context) from None
         for why, count in found.discarded.items():
-            self.log.info("discarded %s: %s", count, why)
+            self.log.info("discarded %s: %s", count, one_line(why))
         if found.stopped_by is not None:
             self.log.warning("the next message waits: %s", found.stopped_by)
         return messages

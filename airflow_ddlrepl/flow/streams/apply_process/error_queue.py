@@ -13,6 +13,7 @@ from airflow_ddlrepl.flow.streams.apply_process.apply_feed import apply_messages
 from airflow_ddlrepl.flow.streams.apply_process.handlers import Handlers
 from airflow_ddlrepl.streams.apply_message import ApplyMessage
 from airflow_ddlrepl.streams.messages import RowLcr
+from airflow_ddlrepl.visible import as_lines
 
 MOST_SHOWN = 100
 """So many messages of a transaction are shown, and so many rows of the target for one of them."""
@@ -44,7 +45,7 @@ class ShownError(Printable):
             mark = "  <-- failed" if one["failed"] else ""
             lines += ["", f"{one['number']}: {one['command']} {one['object']}{mark}"]
             lines += [f"  {name}: {one[name]}" for name in ("old", "new", "text", "fields", "target") if one.get(name)]
-        return "\n".join(lines)
+        return as_lines(lines)
 
 
 def listed(target: str, one: QueuedError) -> dict[str, Any]:
