@@ -31,7 +31,7 @@ from airflow_ddlrepl.flow.capture.left_out import lost_error, undecodable_error
 from airflow_ddlrepl.flow.cutover.check import check as check_cut_over
 from airflow_ddlrepl.flow.cutover.cut_over import cut_over, reopen
 from airflow_ddlrepl.flow.cycle.replicate import replicate
-from airflow_ddlrepl.flow.cycle.run_clients import apply_queues
+from airflow_ddlrepl.flow.cycle.run_clients import apply_queues, has_queued
 from airflow_ddlrepl.flow.refresh.refresh import has_loads, refresh
 from airflow_ddlrepl.flow.rewind.rewind import plan_rewind, rewind
 from airflow_ddlrepl.flow.run.context import RunContext
@@ -57,7 +57,7 @@ HAS_WORK = {
     "integrate": has_rows,
     "sync_capture": has_sync_captures,
     "propagate": has_messages,
-    "apply": has_lcrs,
+    "apply": has_queued,
 }
 STAGES: dict[str, Callable[[RunContext], Any]] = {
     "capture": capture,

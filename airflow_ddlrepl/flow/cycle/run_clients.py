@@ -10,10 +10,10 @@ from airflow_ddlrepl.flow.cycle.expire_queues import expire_queues
 from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.flow.run.isolation import FailureIsolation
 from airflow_ddlrepl.flow.run.results import Captured, Printable
-from airflow_ddlrepl.flow.streams.apply_process.apply import AppliedLcrs, apply
+from airflow_ddlrepl.flow.streams.apply_process.apply import AppliedLcrs, apply, apply_process, has_lcrs
 from airflow_ddlrepl.flow.streams.clients import StreamsClients
 from airflow_ddlrepl.flow.streams.function_uses import needless_hints
-from airflow_ddlrepl.flow.streams.instantiation.joined_tables import bring_joined_tables
+from airflow_ddlrepl.flow.streams.instantiation.joined_tables import bring_joined_tables, lacks_changes
 from airflow_ddlrepl.flow.streams.propagation import Propagated, propagate
 from airflow_ddlrepl.flow.streams.sync_capture import SyncCaptured, sync_capture
 from airflow_ddlrepl.streams.rules.function_use import FunctionUse
@@ -88,6 +88,18 @@ def run_clients(run: RunContext) -> StreamsCycle:
     isolation.end()
     done = StreamsCycle(captured, written, passed, applied)
     return replace(done, hints=needless_hints(StreamsClients(run), done.functions))
+
+
+def has_queued(run: RunContext) -> bool:
+    """Is there something that an apply process has yet to apply, or that each run has to tell of a target?"""
+    if has_lcrs(run):
+        return True
+    clients = StreamsClients(run)
+    for target in clients.section.targets:
+        with apply_process(clients, target) as process:
+            if lacks_changes(process):
+                return True
+    return False
 
 
 def apply_queues(run: RunContext, target: str = "") -> AppliedLcrs:

@@ -141,6 +141,12 @@ def lacking(process: ApplyProcess) -> list[Lacking]:
     ]
 
 
+def lacks_changes(process: ApplyProcess) -> bool:
+    """Return whether a target lacks changes that triggers have missed: each run has to tell."""
+    found = _uncaptured(process, Instantiation(process).known())
+    return any(found.values()) or any(one.is_failure for one in lacking(process))
+
+
 def _stored(process: ApplyProcess, kind: str) -> dict[TableName, int]:
     """Return the positions that a target has stored of tables of the source, under one kind of instantiation."""
     found = process.there.instantiations(kind + process.client.name)
