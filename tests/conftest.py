@@ -96,6 +96,8 @@ THOROUGH = (
     "tests/flow/upgrades/",
     "tests/histories/",
     "tests/security/test_secrets.py",
+    "tests/security/triggers/test_session_triggers_switched_off.py",
+    "tests/security/triggers/test_triggers_switched_off.py",
     "tests/spark/test_cluster.py",
     "tests/spark/test_connect_server.py",
     "tests/spark/test_runner.py",

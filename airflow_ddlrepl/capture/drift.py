@@ -33,7 +33,7 @@ class Inspection:
     were published some time after they were created; the log lacks their first rows. version: of the catalog, "" when
     it is the one that a capture has found explained before, so that it was not read again. due: why tables have to be
     loaded again, by id; gap: why records of schema changes may be missing; empty: they are not. Both are for the next
-    window.
+    window. unnamed: ids of tables whose changes may lack the names of ignored sessions.
     """
 
     tables: tuple[Table, ...]
@@ -43,6 +43,7 @@ class Inspection:
     version: str = ""
     due: Mapping[int, str] = field(default_factory=dict)
     gap: str = ""
+    unnamed: frozenset[int] = frozenset()
 
 
 def unexplained(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from airflow_ddlrepl.model.installation import Feed, Installation, PublishedTable
+from airflow_ddlrepl.model.installation import Feed, Installation, PublishedTable, SessionNames
 
 OPTIONS = "an option of the publication was changed at the source: rows may be missing from the log"
 TAKEN_OUT = "it was taken out of the publication and put back: rows may be missing from the log"
@@ -35,6 +35,16 @@ def changed(known: Mapping[str, str] | None, now: Installation) -> list[str]:
 def versions_seen(known: Mapping[str, str] | None, now: Installation) -> dict[str, str]:
     """Return the versions to compare the next look with: that all is missing is not forgotten."""
     return {MISSING: ""} if known and not now.versions else dict(now.versions)
+
+
+def unnamed(known: SessionNames | None, now: SessionNames | None) -> frozenset[int]:
+    """Return the tables, by id, whose changes may lack the names of ignored sessions since an earlier look.
+
+    Nothing is told from a look at other sessions, or before the first one.
+    """
+    if known is None or now is None or known.condition != now.condition:
+        return frozenset()
+    return frozenset(i for i, version in now.versions.items() if known.versions.get(i, version) != version)
 
 
 def lacking_rows(known: Feed | None, now: Feed | None) -> dict[int, str]:

@@ -119,6 +119,15 @@ def unreadable_event(table_id: int, key: LogKey, until: Position, why: str, xid:
     return Event(EventKind.RELATION, key, xid, committed=0, layout=layout, is_inspected=True)
 
 
+def unnamed_event(table_id: int, key: LogKey, until: Position) -> Event:
+    """Return an event from which on a table's changes may be those of sessions that are to be ignored.
+
+    Nobody can tell which: a target suspends the table, until a person decides to load it.
+    """
+    layout = {"table_id": table_id, "until": int(until), "is_unnamed": True}
+    return Event(EventKind.RELATION, key, xid=0, committed=0, layout=layout, is_inspected=True)
+
+
 def fits(file: Rows, shape: Table) -> bool:
     """Return whether these rows were decoded with just this shape's published columns, in its order."""
     names = {c.name for c in file.columns}

@@ -12,7 +12,7 @@ from typing import Any, Self
 
 from airflow_ddlrepl.capture.captured_table import Captured
 from airflow_ddlrepl.model.change import Event, EventKind
-from airflow_ddlrepl.model.installation import Feed, PublishedTable
+from airflow_ddlrepl.model.installation import Feed, PublishedTable, SessionNames
 from airflow_ddlrepl.model.table import Table
 
 REWRITTEN = "the source has rewritten its rows, and no record in the log says how"
@@ -57,7 +57,7 @@ class SourceRecord:
     them; None: not looked at yet. feed: what the log had of the tables; None: not known. due: why tables have to be
     loaded again, by id, which no capture has written into the trail yet. gaps: between which positions records of
     schema changes may be missing, and why. is_gap_due: the last one is not in the trail yet. captured: what captures
-    rows by triggers, by synchronous capture, and what these have missed.
+    rows by triggers, by synchronous capture, and what these have missed. sessions: what named ignored sessions.
     """
 
     rows: Mapping[int, RowsVersion] = field(default_factory=dict)
@@ -67,6 +67,7 @@ class SourceRecord:
     gaps: tuple[str, ...] = ()
     is_gap_due: bool = False
     captured: Mapping[str, Captured] = field(default_factory=dict)
+    sessions: SessionNames | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return the record as a JSON object, as the repository stores it."""
@@ -77,13 +78,14 @@ class SourceRecord:
             "due": {str(i): why for i, why in self.due.items()},
             "gaps": list(self.gaps),
             "is_gap_due": self.is_gap_due,
+            "sessions": self.sessions and [self.sessions.condition, [*self.sessions.versions.items()]],
             "captured": {client: one.to_json() for client, one in self.captured.items()},
         }
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
         """Return the record that `to_json` wrote."""
-        feed = data.get("feed")
+        feed, sessions = data.get("feed"), data.get("sessions")
         return cls(
             {int(i): RowsVersion(*one) for i, one in data.get("rows", {}).items()},
             data.get("versions"),
@@ -92,6 +94,7 @@ class SourceRecord:
             tuple(data.get("gaps", ())),
             data.get("is_gap_due", False),
             {client: Captured.from_json(one) for client, one in data.get("captured", {}).items()},
+            SessionNames(sessions[0], dict(sessions[1])) if sessions else None,
         )
 
 

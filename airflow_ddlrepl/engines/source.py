@@ -20,6 +20,7 @@ from airflow_ddlrepl.model.lineage import Lineage
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.table import Table
+from airflow_ddlrepl.ports.named_sessions import NamedSessions
 from airflow_ddlrepl.ports.rows import RowSource
 from airflow_ddlrepl.ports.source_marks import SourceMarks
 from airflow_ddlrepl.ports.work import Runner
@@ -116,7 +117,7 @@ class LogWindow:
     limits: Limits = NO_LIMITS
 
 
-class Membership(Protocol):
+class Membership(NamedSessions, Protocol):
     """The membership says which tables' rows are in the log, and adds tables at sources that log only chosen ones."""
 
     def published(self) -> set[int]:
@@ -161,10 +162,6 @@ class Membership(Protocol):
 
     def waiting(self) -> list[TableName]:
         """Return the tables that `publish_late` could not publish."""
-        ...
-
-    def without_session_names(self) -> list[TableName]:
-        """Return tables whose changes lack the name or role of an ignored session, though the file asks for it."""
         ...
 
     def late(self) -> set[int]:

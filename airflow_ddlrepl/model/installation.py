@@ -42,6 +42,18 @@ class Feed:
 
 
 @dataclass(frozen=True, slots=True)
+class SessionNames:
+    """This is what has the log name the sessions whose changes are ignored: on PostgreSQL triggers of each table.
+
+    condition: which sessions, as a digest. versions: by table; another one once somebody has changed it, be it back;
+    empty: the table's changes do not name them.
+    """
+
+    condition: str
+    versions: Mapping[int, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Installation:
     """An installation is what a channel has set up at its source, as it is now.
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
-from airflow_ddlrepl.adapt.plan_model import TablePlan
+from airflow_ddlrepl.adapt.plan_model import Step, StepKind, TablePlan
 from airflow_ddlrepl.adapt.program.draft import Draft, Read, ShapeAt, whole
 from airflow_ddlrepl.adapt.program.neighbours import change_neighbours, orphan_of
 from airflow_ddlrepl.adapt.program.plan_memo import PlanMemo
@@ -142,7 +142,7 @@ class ProgramBuilder:
         elif event.kind is EventKind.IGNORED:
             self._draft.leave_out(event, [i for i, _ in event.dropped if self._live(event, i)])
         elif event.kind is EventKind.RELATION and event.layout:
-            self._await_reload(event, event.layout)
+            return _await_reload(self, event, event.layout)
         elif event.kind in (EventKind.DDL, EventKind.PROPERTIES):
             for table_id, _ in event.dropped:
                 if not self._is_applied(event, table_id) and (stop := self._change(event, table_id, None)):
@@ -189,17 +189,6 @@ class ProgramBuilder:
             if is_leaf and (stop := self._change(event, each, shape, why)):
                 return stop
         return None
-
-    def _await_reload(self, event: Event, layout: Mapping[str, Any]) -> None:
-        """Let a table wait for a refresh whose rows no shape explains, unless a refresh has seen the last of them."""
-        table_id = int(layout["table_id"])
-        table_state = self._draft.states.get(table_id)
-        if table_state is None or table_state.state is not TableStatus.LIVE or self._is_applied(event, table_id):
-            return
-        if table_state.has(int(layout.get("until", event.key.lsn)), event.xid):
-            self._draft.cut(table_id, event.key)
-            return
-        self._draft.change(event, replace(table_state, state=TableStatus.PENDING))
 
     def _change(self, event: Event, table_id: int, new: Table | None, reload: str = "") -> TablePlan | None:
         before = self._draft.states.get(table_id)
@@ -262,6 +251,38 @@ class ProgramBuilder:
             joined = replace(parent.suspension, at=event.key, status=before.state)
             self._draft.suspend(replace(before, state=TableStatus.SUSPENDED, suspension=joined), event.key)
         return True
+
+
+def _await_reload(by: ProgramBuilder, event: Event, layout: Mapping[str, Any]) -> TablePlan | None:
+    """Let a table wait for a refresh whose rows no shape explains, unless a refresh has seen the last of them.
+
+    Where its rows may be those of ignored sessions, a person decides: return the plan that says so.
+    """
+    table_id = int(layout["table_id"])
+    table_state = by._draft.states.get(table_id)
+    if table_state is None or table_state.state is not TableStatus.LIVE or by._is_applied(event, table_id):
+        return None
+    if table_state.has(int(layout.get("until", event.key.lsn)), event.xid):
+        by._draft.cut(table_id, event.key)
+        return None
+    if "is_unnamed" in layout and by.is_refreshed:
+        by._stopped_at = table_id
+        return _of_unnamed(table_state)
+    by._draft.change(event, replace(table_state, state=TableStatus.PENDING))
+    return None
+
+
+def _of_unnamed(table_state: TableState) -> TablePlan:
+    """Return the refused plan of a table whose rows may be those of sessions that are to be ignored."""
+    refused = Step(
+        StepKind.REFUSE,
+        "changes of ignored sessions may be among its changes: the trigger at the source that names them was switched"
+        " off, dropped or changed",
+        code="ADP-181",
+        hint="nobody can tell which they are",
+    )
+    name, shape = table_state.shape.name, table_state.shape
+    return TablePlan(name, table_state.name, (), (), (refused,), (), shape)
 
 
 def _new_draft(by: ProgramBuilder, table_states: Mapping[int, TableState], start: LogKey, end: LogKey) -> Draft:

@@ -6,6 +6,7 @@ from typing import Any
 
 from airflow_ddlrepl.flow.admin.trail_status import held_lines, held_log
 from airflow_ddlrepl.flow.capture.file_changes import HINT
+from airflow_ddlrepl.flow.capture.session_names import session_problems
 from airflow_ddlrepl.flow.capture.source_changes import problems
 from airflow_ddlrepl.flow.capture.source_marks import REFUSALS, standing
 from airflow_ddlrepl.flow.run.context import RunContext
@@ -26,6 +27,7 @@ def source_status(run: RunContext) -> dict[str, Any]:
         *members.refused_statements(),
         *_file_problems(run),
         *trigger_problems(run),
+        *session_problems(run),
     ]
     lost = members.unpublished() if members.changed_keys() else []
     told = [f"{one.what}; {one.fix}" for one in found]
@@ -57,7 +59,7 @@ def unknown_to_source(run: RunContext) -> list[Problem]:
     """Return the problems of a source that it can't tell by itself: the repository and the channel file can."""
     now = run.source.membership.installation()
     known = [one for one in problems(run, now) if one not in now.problems]
-    known += [*_file_problems(run), *trigger_problems(run)]
+    known += [*_file_problems(run), *trigger_problems(run), *session_problems(run)]
     return [*known, *(Problem(*what.split("; ", 1)) for what in _put_back(run))]
 
 

@@ -19,7 +19,8 @@ from airflow_ddlrepl.flow.capture.file_changes import FileChange, take_over_file
 from airflow_ddlrepl.flow.capture.left_out import left_out, require_captured_rows, warn_of_left_out
 from airflow_ddlrepl.flow.capture.log_continuity import follow, is_followed, require_source
 from airflow_ddlrepl.flow.capture.log_retention import hold
-from airflow_ddlrepl.flow.capture.new_tables import warn_of_unnamed_sessions, warn_of_waiting
+from airflow_ddlrepl.flow.capture.new_tables import warn_of_waiting
+from airflow_ddlrepl.flow.capture.session_names import name_sessions, named_sessions
 from airflow_ddlrepl.flow.capture.source_changes import has_news, look, record_inspection, require_triggers, with_due
 from airflow_ddlrepl.flow.capture.source_marks import leave_mark, require_own
 from airflow_ddlrepl.flow.capture.window import Window, capture_window, register
@@ -57,12 +58,15 @@ def capture(run: RunContext) -> Captured:
     late = run.source.membership.publish_late()
     require_captured_rows(run)
     warn_of_waiting(run)
-    warn_of_unnamed_sessions(run)
+    unnamed = name_sessions(run)
+    since = run.source.membership.session_names()
     reach("capture.published")
     inspection = replace(inspect_source(run, change), late=frozenset(late))
     found = look(run, late)
     inspection = with_due(inspection, found)
     end = leave_mark(run)
+    sessions, still_unnamed = named_sessions(run, since)
+    found, inspection = replace(found, sessions=sessions), replace(inspection, unnamed=unnamed | still_unnamed)
     while low < end:
         high = min(end, run.positions.limit(low, run.channel.capture.window_bytes))
         low = tally.add(capture_window(run, low, high, inspection, is_last=high == end))

@@ -20,16 +20,6 @@ def warn_of_waiting(run: RunContext) -> None:
         )
 
 
-def warn_of_unnamed_sessions(run: RunContext) -> None:
-    """Log a warning for each table whose trigger is missing: changes of ignored sessions are captured, too."""
-    for name in run.source.membership.without_session_names():
-        log.warning(
-            "%s has no trigger that names the sessions to ignore: all its changes are captured. `ddlrepl activate` as"
-            " its owner or a superuser makes one",
-            name,
-        )
-
-
 def join(run: RunContext, drift: Sequence[Event]) -> dict[int, str]:
     """Publish tables that no event trigger brought in; return what became of each, by id."""
     known = run.repository.latest_revisions(run.channel.name)

@@ -12,9 +12,10 @@ from airflow_ddlrepl.capture.feed_changes import (
     UNSURE,
     changed,
     lacking_rows,
+    unnamed,
     versions_seen,
 )
-from airflow_ddlrepl.capture.row_layouts import unreadable_event
+from airflow_ddlrepl.capture.row_layouts import unnamed_event, unreadable_event
 from airflow_ddlrepl.capture.source_record import REWRITTEN, RowsVersion, SourceRecord, follow_rows, rewritten
 from airflow_ddlrepl.config.sections.policies import DdlCapture
 from airflow_ddlrepl.errors import SourceError
@@ -90,8 +91,9 @@ def reloads(
     for table_id, name in names.items():
         log.warning("%s waits to be loaded again: %s (between %s and %s)", name, found[table_id], low, high)
     key, until = LogKey(low, START_OF_TRANSACTION), Position(high - 1)
+    unnamed = [unnamed_event(i, key, until) for i in sorted(inspection.unnamed & ours.keys())]
     gap = [Event(EventKind.GAP, key, xid=0, committed=0, statement=inspection.gap)] if inspection.gap else []
-    return gap + [unreadable_event(i, key, until, found[i]) for i in names]
+    return gap + unnamed + [unreadable_event(i, key, until, found[i]) for i in names]
 
 
 def with_due(inspection: Inspection, found: SourceRecord) -> Inspection:
@@ -105,7 +107,9 @@ def has_news(run: RunContext, inspection: Inspection) -> bool:
     is_rewritten = bool(inspection.version and rewritten(known.rows, inspection.tables, inspection.locked))
     ours = run.repository.latest_revisions(run.channel.name)
     lacking = lacking_rows(known.feed, now.feed).keys() & ours.keys()
-    return is_rewritten or known.is_gap_due or bool(known.due or lacking or changed(known.versions, now))
+    is_named = not unnamed(known.sessions, run.source.membership.session_names())
+    is_due = known.is_gap_due or bool(known.due or lacking or changed(known.versions, now))
+    return is_rewritten or is_due or not is_named
 
 
 def busy(inspection: Inspection, events: Iterable[Event]) -> set[int]:
@@ -145,4 +149,5 @@ def record_activation(run: RunContext, tables: Iterable[Table], found: SourceRec
     rows = {t.id: v for t in tables if (v := RowsVersion.of(t))}
     due = {} if begins else known.due
     made = replace(known, rows=rows if begins else {**rows, **known.rows}, due=due)
+    made = replace(made, sessions=run.source.membership.session_names() if begins else known.sessions)
     store_record(run, last_record(run), replace(made, versions=dict(now.versions), feed=now.feed))

@@ -8,7 +8,14 @@ DROP EVENT TRIGGER IF EXISTS ddlrepl_table_rewrite;
 DO $$
 DECLARE
     routine regprocedure;
+    renamed record;
 BEGIN
+    -- Those that name sessions have gone with their channels, but for those that somebody has given another name.
+    FOR renamed IN SELECT t.tgname, n.nspname, c.relname FROM pg_catalog.pg_trigger t
+                   JOIN pg_catalog.pg_class c ON c.oid = t.tgrelid JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+                   WHERE t.tgfoid = to_regprocedure('ddlrepl.name_session()') AND t.tgparentid = 0 LOOP
+        EXECUTE format('DROP TRIGGER %I ON %I.%I', renamed.tgname, renamed.nspname, renamed.relname);
+    END LOOP;
     DROP TABLE IF EXISTS ddlrepl.message;
     FOR routine IN SELECT oid FROM pg_catalog.pg_proc WHERE pronamespace = to_regnamespace('ddlrepl')
                    AND proname NOT LIKE 'sync\_capture\_%' LOOP

@@ -47,6 +47,7 @@ _HELPER_FILES = (
     "statement_state.sql",
     "readable_texts.sql",
     "helper_schema.sql",
+    "session_triggers.sql",
     "tending.sql",
     "reading.sql",
     "messages.sql",

@@ -5,7 +5,7 @@ It implements the port `engines.source.Membership` for a PostgreSQL source.
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Collection, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +23,7 @@ from airflow_ddlrepl.engines.postgres.source.left_out import left_out
 from airflow_ddlrepl.engines.postgres.source.member_cause import CAUSE, Cause
 from airflow_ddlrepl.engines.postgres.source.open_transactions import settle
 from airflow_ddlrepl.engines.source import LeftOut
-from airflow_ddlrepl.model.installation import Installation, Problem
+from airflow_ddlrepl.model.installation import Installation, Problem, SessionNames
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.rules.client import Client
 from airflow_ddlrepl.rules.decide import ChangeKind, decide
@@ -114,11 +114,17 @@ class PostgresMembership:
         if table_ids and (done := self.late() & table_ids):
             membership.forget_late(self.connection, self.channel, done)
 
-    def without_session_names(self) -> list[TableName]:
+    def session_names(self) -> SessionNames | None:
+        """Return what has the log name the sessions whose changes are ignored; None: the file asks for nothing."""
+        if not (self.sessions.has_triggers and self._may_look()):
+            return None
+        return session_triggers.session_names(self.connection, self.channel, self.sessions)
+
+    def without_session_names(self, again: Collection[int] = ()) -> list[TableName]:
         """Return tables whose changes lack the name or role of an ignored session, though the file asks for it."""
         if not (self.sessions.has_triggers and self._may_look()):
             return []
-        return session_triggers.make(self.connection, self.channel, self.sessions)
+        return session_triggers.make(self.connection, self.channel, self.sessions, again)
 
     def _may_look(self) -> bool:
         return helper_schema.present(self.connection).is_readable
