@@ -180,7 +180,9 @@ def written(trail: Trail, data: list[LcrBatch], transactions: pa.Table) -> None:
 
 def _passing(folder: str, source: Trail, of: ClientRules) -> Callable[[], None]:
     places = ((source.url, source.channel), (f"file://{folder}", "passed"))
-    task = PartTask(*places, 1, Position(1), 0, 0, of, "postgresql", MessageClass.CAPTURED)
+    task = PartTask(
+        *places, 1, Position(1), source.segment(1, Position(1)).digest, 0, 0, of, "postgresql", MessageClass.CAPTURED
+    )
 
     def work() -> None:
         pass_on_part(task)

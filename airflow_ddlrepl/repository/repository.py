@@ -11,12 +11,12 @@ from airflow_ddlrepl.repository.dequeued import Dequeued
 from airflow_ddlrepl.repository.marks import Marks
 from airflow_ddlrepl.repository.revisions import Revisions
 from airflow_ddlrepl.repository.runs import Runs
-from airflow_ddlrepl.repository.segments import Segments
+from airflow_ddlrepl.repository.segments import FeedSegments, Segments
 from airflow_ddlrepl.repository.upgrade import upgrade
 from airflow_ddlrepl.repository.work import Work
 
 
-class Repository(Channels, Revisions, Segments, Marks, Work, Runs, Dequeued):
+class Repository(Channels, Revisions, Segments, FeedSegments, Marks, Work, Runs, Dequeued):
     """The repository remembers channels, revisions, segments, steps, refreshes, runs and errors between runs.
 
     Reads need nothing. Writes take the token of the channel's lock and raise Fenced LCK-102, with nothing

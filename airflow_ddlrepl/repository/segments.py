@@ -6,19 +6,20 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Select, bindparam, delete, func, select, update
+from sqlalchemy import ColumnElement, Select, bindparam, delete, func, select, update
 
 from airflow_ddlrepl.model.change import EventKind
 from airflow_ddlrepl.model.position import LogKey, Position
 from airflow_ddlrepl.repository.base import Base, upsert
 from airflow_ddlrepl.repository.rows import EventRow, SegmentRow
-from airflow_ddlrepl.repository.tables import channels, events, loads, segments
+from airflow_ddlrepl.repository.tables import channels, events, feed_segments, loads, segments
 
 _DIGEST = select(segments.c.digest).where(
     segments.c.channel == bindparam("channel"),
     segments.c.epoch == bindparam("epoch"),
     segments.c.low == bindparam("low"),
 )
+_FEEDS = feed_segments.c
 
 
 class Segments(Base):
@@ -58,12 +59,11 @@ class Segments(Base):
             low = connection.execute(query).scalar()
             return None if low is None else Position(low)
 
-    def segment_digest(self, channel: str, epoch: int, low: Position) -> str | None:
-        """Return the digest of a segment's manifest; None where the segment or its digest is not stored."""
+    def is_captured(self, channel: str, epoch: int, low: Position, digest: str) -> bool:
+        """Return whether a manifest with this digest is the segment's; True, too, where no digest of it is stored."""
         key = {"channel": channel, "epoch": epoch, "low": int(low)}
         with self._database.read() as connection:
-            found: str | None = connection.execute(_DIGEST, key).scalar()
-            return found
+            return connection.execute(_DIGEST, key).scalar() in (None, digest)
 
     def set_segment_digest(self, channel: str, token: int, epoch: int, low: Position, digest: str) -> None:
         """Store the digest of a manifest that was written again."""
@@ -150,3 +150,57 @@ def _segment(row: Any) -> SegmentRow:
 
 def _event(row: Any) -> EventRow:
     return EventRow(LogKey(row.lsn, row.seq), row.kind, row.tag, row.statement, tuple(row.table_ids), row.committed)
+
+
+class FeedSegments(Base):
+    """This part of the repository stores the digest of each manifest before it is written, and that it was written."""
+
+    def begin_feed_segment(self, channel: str, token: int, feed: str, place: tuple[int, Position], digest: str) -> None:
+        """Store that the manifest of a segment is about to be written. place: its epoch and where it begins."""
+        with self._fenced(channel, token) as connection:
+            upsert(connection, feed_segments, _key(channel, feed, place, digest), {"is_published": False})
+
+    def end_feed_segment(self, channel: str, token: int, feed: str, place: tuple[int, Position], digest: str) -> None:
+        """Store which manifest of a segment was written; others that were to be are forgotten."""
+        with self._fenced(channel, token) as connection:
+            here = _of(channel, feed, place[0]) & (_FEEDS.low == int(place[1]))
+            connection.execute(delete(feed_segments).where(here & (_FEEDS.digest != digest)))
+            upsert(connection, feed_segments, _key(channel, feed, place, digest), {"is_published": True})
+
+    def feed_digests(self, channel: str, feed: str, epoch: int, low: Position) -> set[str]:
+        """Return the digests that the manifest of a segment may have."""
+        query = select(_FEEDS.digest).where(_of(channel, feed, epoch) & (_FEEDS.low == int(low)))
+        with self._database.read() as connection:
+            return set(connection.scalars(query))
+
+    def first_known_feed_segment(self, channel: str, feed: str, epoch: int) -> Position | None:
+        """Return where the first segment of a feed begins that has a digest; None: none has."""
+        with self._database.read() as connection:
+            low = connection.scalar(select(func.min(_FEEDS.low)).where(_of(channel, feed, epoch)))
+            return None if low is None else Position(low)
+
+    def feed_starts(self, channel: str, feed: str, epoch: int) -> list[Position]:
+        """Return where the segments of a feed begin whose manifests were written."""
+        query = select(_FEEDS.low).where(_of(channel, feed, epoch) & _FEEDS.is_published)
+        with self._database.read() as connection:
+            return [Position(low) for low in connection.scalars(query.order_by(_FEEDS.low))]
+
+    def unfinished_feed_segments(self, channel: str, feed: str, epoch: int) -> list[tuple[Position, str]]:
+        """Return the manifests that were about to be written when a run ended, with their digests."""
+        query = select(_FEEDS.low, _FEEDS.digest).where(_of(channel, feed, epoch) & ~_FEEDS.is_published)
+        with self._database.read() as connection:
+            return [(Position(low), digest) for low, digest in connection.execute(query)]
+
+    def forget_feed_segments(self, channel: str, token: int, feed: str, before: Position) -> None:
+        """Delete what is stored of segments that begin before a position: they are about to be removed."""
+        here = (_FEEDS.channel == channel) & (_FEEDS.feed == feed) & (_FEEDS.low < int(before))
+        with self._fenced(channel, token) as connection:
+            connection.execute(delete(feed_segments).where(here))
+
+
+def _of(channel: str, feed: str, epoch: int) -> ColumnElement[bool]:
+    return (_FEEDS.channel == channel) & (_FEEDS.feed == feed) & (_FEEDS.epoch == epoch)
+
+
+def _key(channel: str, feed: str, place: tuple[int, Position], digest: str) -> dict[str, object]:
+    return {"channel": channel, "feed": feed, "epoch": place[0], "low": int(place[1]), "digest": digest}

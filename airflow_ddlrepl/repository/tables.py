@@ -22,7 +22,7 @@ from sqlalchemy import (
 )
 
 SCHEMA = "ddlrepl_repository"  # on PostgreSQL; SQLite has a file of its own
-HEAD = "0005"  # the newest migration
+HEAD = "0006"  # the newest migration
 
 
 class Moment(TypeDecorator[datetime]):
@@ -142,6 +142,19 @@ loads = Table(
     Column("name", Text, nullable=False),
     Column("digest", Text, nullable=False),
     PrimaryKeyConstraint("channel", "epoch", "name"),
+)
+
+# One row per manifest of a feed that a propagation or a synchronous capture has written, or has begun to write.
+feed_segments = Table(
+    "feed_segments",
+    metadata,
+    Column("channel", Text, nullable=False),
+    Column("feed", Text, nullable=False),
+    Column("epoch", BigInteger, nullable=False),
+    Column("low", BigInteger, nullable=False),
+    Column("digest", Text, nullable=False),
+    Column("is_published", Boolean, nullable=False),
+    PrimaryKeyConstraint("channel", "feed", "epoch", "low", "digest"),
 )
 
 # One row per mark that a capture has written to the source: by it an older copy of source or repository is found out.
@@ -271,4 +284,4 @@ errors = Table(
 )
 
 _OF_THE_LOG = (tables, revisions, positions, segments, loads, marks, events)
-OF_A_CHANNEL = (*_OF_THE_LOG, ledger, controls, refreshes, dequeued, runs, errors, source_records)
+OF_A_CHANNEL = (*_OF_THE_LOG, feed_segments, ledger, controls, refreshes, dequeued, runs, errors, source_records)

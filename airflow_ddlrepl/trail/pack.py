@@ -8,13 +8,13 @@ Arrow stream, compressed, after its own size (8 bytes).
 from __future__ import annotations
 
 import struct
-import zlib
 from collections.abc import Sequence
 
 import pyarrow as pa
 
+from airflow_ddlrepl.trail.checksum import checksum
 from airflow_ddlrepl.trail.manifest import Blob
-from airflow_ddlrepl.trail.place import Sink, crc_text
+from airflow_ddlrepl.trail.place import Sink
 
 MIN_PIECES = 8  # fewer tables have a Parquet file each
 PIECE_BYTES = 1 << 16
@@ -32,7 +32,7 @@ def add_piece(sink: Sink, batches: Sequence[pa.RecordBatch]) -> Blob:
     piece = _SIZE.pack(plain.size) + _CODEC.compress(plain, asbytes=True)
     offset = sink.size
     sink.write(piece)
-    return Blob(sink.path, len(piece), crc_text(zlib.crc32(piece)), offset)
+    return Blob(sink.path, len(piece), checksum(piece), offset)
 
 
 def read_piece(piece: bytes) -> pa.Table:

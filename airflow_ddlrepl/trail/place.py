@@ -11,7 +11,6 @@ import os
 import re
 import shutil
 import uuid
-import zlib
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import IO, Any
@@ -22,6 +21,7 @@ from fsspec.implementations.local import LocalFileSystem
 from airflow_ddlrepl.config.sections.location import redact
 from airflow_ddlrepl.errors import DiskFull, TrailError, Unreachable
 from airflow_ddlrepl.failpoint import reach
+from airflow_ddlrepl.trail.checksum import Checksum
 from airflow_ddlrepl.trail.manifest import Blob
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -156,7 +156,7 @@ class Sink:
         self.size = 0
         self.closed = False
         self.abandoned = False
-        self._crc = 0
+        self._checksum = Checksum()
         self._file = file
         self._folder = folder
 
@@ -167,7 +167,7 @@ class Sink:
             return len(view)
         with store_errors(), self._room(len(view)):
             self._file.write(view)
-        self._crc = zlib.crc32(view, self._crc)
+        self._checksum.update(view)
         self.size += len(view)
         return len(view)
 
@@ -215,7 +215,7 @@ class Sink:
     @property
     def blob(self) -> Blob:
         """Return path, size and checksum of the file, as a manifest lists it."""
-        return Blob(self.path, self.size, crc_text(self._crc))
+        return Blob(self.path, self.size, self._checksum.text)
 
 
 @contextlib.contextmanager
@@ -274,16 +274,6 @@ def disk_space_errors(folder: str, path: str, wanted: int) -> Iterator[None]:
         free = shutil.disk_usage(folder).free
         what = f"{os.strerror(error.errno or 0)}: {wanted} bytes do not fit into {path}, {free} are free"
         raise OSError(error.errno, what) from error
-
-
-def crc_text(crc: int) -> str:
-    """Return a CRC-32 as a manifest writes it: `crc32:` and eight hex digits."""
-    return f"crc32:{crc & 0xFFFFFFFF:08x}"
-
-
-def checksum(data: Any) -> str:
-    """Return the checksum of these bytes, as a manifest writes it."""
-    return crc_text(zlib.crc32(data))
 
 
 def _folders(path: str) -> None:

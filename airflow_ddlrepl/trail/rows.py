@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import mmap
 import re
-import zlib
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -14,11 +13,11 @@ import pyarrow.parquet as pq
 
 from airflow_ddlrepl.errors import TrailError
 from airflow_ddlrepl.model.position import LogKey, Position
+from airflow_ddlrepl.trail.checksum import checksum
 from airflow_ddlrepl.trail.manifest import Blob, RowFile
 from airflow_ddlrepl.trail.pack import read_piece
-from airflow_ddlrepl.trail.place import Place, crc_text
+from airflow_ddlrepl.trail.place import Place
 
-_CHUNK = 1 << 22
 SEGMENT_FILE = re.compile(r"e(\d+)/data/([0-9a-f]{16})/")  # epoch, where it begins
 NEW_TRAIL_HINT = (
     "If it is lost for good: `ddlrepl activate --new-trail` begins another trail and loads every table again"
@@ -99,12 +98,10 @@ class RowReader:
         data = self._load(blob)
         if len(data) != blob.size:
             raise _wrong_size(blob, len(data))
-        crc, view = 0, memoryview(data)
-        for start in range(0, len(view), _CHUNK):
-            crc = zlib.crc32(view[start : start + _CHUNK], crc)
-        if crc_text(crc) != blob.checksum:
+        found = checksum(data, like=blob.checksum)
+        if found != blob.checksum:
             raise TrailError(
-                f"trail file {blob.path} is damaged: its checksum is {crc_text(crc)}, not {blob.checksum}",
+                f"trail file {blob.path} is damaged: its checksum is {found}, not {blob.checksum}",
                 code="TRL-103",
                 at=segment_start(blob.path),
                 hint=f"restore the file. {NEW_TRAIL_HINT}",

@@ -33,8 +33,8 @@ class SegmentReader(RowReader):
     """A segment reader reads the captured segments of a trail."""
 
     channel: str
-    known_digest: Callable[[int, Position], str | None] = staticmethod(lambda _epoch, _low: None)
-    """Returns the digest that the repository has of a segment's manifest, by epoch and low; None: it has none."""
+    is_own: Callable[[int, Position, str], bool] = staticmethod(lambda _epoch, _low, _digest: True)
+    """Returns whether the manifest of a segment is the one that was written, by epoch, low and digest."""
     known_loads: Callable[[], Mapping[tuple[int, str], str]] = staticmethod(dict)
     """Returns the digests that the repository has of the manifests of loads, by epoch and name."""
 
@@ -70,8 +70,7 @@ class SegmentReader(RowReader):
                 at=low,
                 hint=f"restore the file. {NEW_TRAIL_HINT}",
             )
-        known = self.known_digest(epoch, low)
-        if known is not None and known != found.digest:
+        if not self.is_own(epoch, low, found.digest):
             raise TrailError(
                 f"the manifest {manifest_path(epoch, low)} is not the one that was captured: the file was changed,"
                 " or comes from another copy of the trail",

@@ -19,8 +19,9 @@ from datetime import datetime
 from airflow_ddlrepl.errors import DdlReplError, TrailError
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.model.position import Position
+from airflow_ddlrepl.trail.checksum import checksum
 from airflow_ddlrepl.trail.manifest import Blob, Segment
-from airflow_ddlrepl.trail.place import Place, Sink, checksum
+from airflow_ddlrepl.trail.place import Place, Sink
 from airflow_ddlrepl.trail.rows import NEW_TRAIL_HINT, SEGMENT_FILE
 from airflow_ddlrepl.trail.segments import SegmentReader, digest, manifest_path
 
@@ -60,11 +61,17 @@ class Trail(SegmentReader):
         sink.close()
         return sink.blob
 
-    def publish(self, segment: Segment, check_lock: Callable[[], object] = lambda: None) -> Segment:
+    def publish(
+        self,
+        segment: Segment,
+        check_lock: Callable[[], object] = lambda: None,
+        keep_digest: Callable[[str], object] = lambda _: None,
+    ) -> Segment:
         """Write a segment's manifest, from which on the segment exists, and return the segment that counts.
 
         That is an earlier run's segment when there was one already.
         check_lock: called last before the manifest is put; raises when this run has lost the channel.
+        keep_digest: called before with the manifest's digest.
         Raises TrailError when a file that the segment names is missing or has another size.
         """
         if segment.channel != self.channel:
@@ -74,9 +81,10 @@ class Trail(SegmentReader):
                 hint="give each channel its own trail folder",
             )
         self.check(segment)
-        check_lock()
         content = segment.to_json()
         text = json.dumps(content, separators=(",", ":")).encode()
+        keep_digest(digest(text))
+        check_lock()
         if self.place.put_if_absent(manifest_path(segment.epoch, segment.low), text):
             return replace(segment, created=content["created"], digest=digest(text))
         winner = self.find(segment.epoch, segment.low)
@@ -92,9 +100,8 @@ class Trail(SegmentReader):
         return winner
 
     def replace(self, segment: Segment) -> str:
-        """Publish a segment instead of one of the same window, and delete the other files of that window.
+        """Publish a segment instead of one of the same window, delete other files of that, and return its digest.
 
-        Returns the digest of its manifest.
         Raises TrailError TRL-101 or TRL-102 when a file that it names is missing or not whole.
         """
         self.check(segment)
@@ -207,7 +214,7 @@ class Trail(SegmentReader):
     def _claim(self) -> None:
         marker = self.place.read(MARKER)
         if marker is None:
-            if any(self._foreign_files()):
+            if any(path for path in self.place.walk() if not path.endswith(".tmp")):
                 raise TrailError(
                     f"the folder {self.place.root} holds files but no {MARKER}",
                     code="TRL-104",
@@ -226,9 +233,6 @@ class Trail(SegmentReader):
                 code="TRL-104",
                 hint="give each channel its own trail folder",
             )
-
-    def _foreign_files(self) -> Iterator[str]:
-        return (path for path in self.place.walk() if not path.endswith(".tmp") and path != MARKER)
 
 
 def data_folder(epoch: int, low: Position) -> str:

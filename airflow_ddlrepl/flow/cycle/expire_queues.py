@@ -11,7 +11,7 @@ from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.snapshots.retention import expire
 from airflow_ddlrepl.flow.streams.apply_process.apply import apply_process
 from airflow_ddlrepl.flow.streams.clients import CAPTURE, StreamsClients
-from airflow_ddlrepl.flow.streams.feed import Feed
+from airflow_ddlrepl.flow.streams.feed import Feed, OwnFeed
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.streams.rules.client import ClientKind
 
@@ -29,12 +29,12 @@ def expire_queues(run: RunContext) -> int:
         passed = min(positions, default=NOTHING)
         if key == (CAPTURE, feed.queue):
             count += expire(run, passed)
-        elif run.channel.retention.age is not None:
+        elif run.channel.retention.age is not None and isinstance(feed, OwnFeed):
             count += _expire_feed(run, feed, passed, timedelta(seconds=run.channel.retention.age))
     return count
 
 
-def _expire_feed(run: RunContext, feed: Feed, passed: Position, age: timedelta) -> int:
+def _expire_feed(run: RunContext, feed: OwnFeed, passed: Position, age: timedelta) -> int:
     """Remove old segments of a feed. The last one stays: it says up to where the feed is."""
     before, limit = None, datetime.now(UTC) - age
     segments = list(feed.segments())
@@ -45,7 +45,7 @@ def _expire_feed(run: RunContext, feed: Feed, passed: Position, age: timedelta) 
     if before is None or not is_clock_right(run):
         return 0
     run.check_lock()
-    return feed.trail.expire(before)
+    return feed.expire(before, run.token)
 
 
 def _readers(clients: StreamsClients) -> Mapping[tuple[str, str], tuple[Feed, list[Position]]]:

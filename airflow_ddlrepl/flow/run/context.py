@@ -77,7 +77,7 @@ class RunContext:
     def trail(self) -> Trail:
         """Return the channel's trail."""
         found = Trail(self.channel.trail, self.channel.name)
-        found.known_digest = partial(self.repository.segment_digest, self.channel.name)
+        found.is_own = partial(self.repository.is_captured, self.channel.name)
         found.known_loads = partial(self.repository.load_digests, self.channel.name)
         return found
 

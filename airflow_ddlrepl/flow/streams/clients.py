@@ -15,7 +15,7 @@ from airflow_ddlrepl.config.sections.streams import Streams
 from airflow_ddlrepl.engines import source_engine
 from airflow_ddlrepl.errors import ConfigError, RuleError
 from airflow_ddlrepl.flow.run.context import RunContext
-from airflow_ddlrepl.flow.streams.feed import Feed
+from airflow_ddlrepl.flow.streams.feed import CapturedManifests, Feed, FeedManifests, OwnFeed
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.ports.change_values import ChangeValues
 from airflow_ddlrepl.queues.custom_functions import CustomFunctions
@@ -127,7 +127,8 @@ class StreamsClients:
                 hint="a queue gets each message once: remove one of the propagations",
             )
         if self.capture is not None and self.capture.queue == queue:
-            yield Feed(CAPTURE, queue, self.run.trail, self.run.epoch, MessageClass.CAPTURED)
+            captured = CapturedManifests(self.run.repository, self.run.channel.name)
+            yield Feed(CAPTURE, queue, self.run.trail, self.run.epoch, MessageClass.CAPTURED, captured)
         for client in self.of_kind(ClientKind.SYNC_CAPTURE):
             if client.queue == queue:
                 yield self.own_feed(client.name, queue, 0, MessageClass.PERSISTENT)
@@ -136,15 +137,17 @@ class StreamsClients:
                 for feed in self._feeds(client.queue, (*behind, queue)):
                     yield self.passed_on(client, feed)
 
-    def passed_on(self, client: Client, feed: Feed) -> Feed:
+    def passed_on(self, client: Client, feed: Feed) -> OwnFeed:
         """Return the feed into which a propagation passes on another one."""
         return self.own_feed(f"{client.name}.{feed.name}", client.destination, feed.epoch, feed.message_class)
 
-    def own_feed(self, name: str, queue: str, epoch: int, message_class: MessageClass) -> Feed:
+    def own_feed(self, name: str, queue: str, epoch: int, message_class: MessageClass) -> OwnFeed:
         """Return a feed whose trail belongs to one client other than the capture process."""
         url = self.section.queues.get(queue, self.run.channel.trail)
         folder = f"{self.run.channel.name}.{_plain(queue)}.{_plain(name)}"
-        return Feed(name, queue, Trail(url, folder), epoch, message_class)
+        trail, manifests = Trail(url, folder), FeedManifests(self.run.repository, self.run.channel.name, folder)
+        trail.is_own = manifests.is_own
+        return OwnFeed(name, queue, trail, epoch, message_class, manifests)
 
     def require_fed(self, client: Client) -> list[Feed]:
         """Return the feeds of the queue that a client reads. Raises RuleError RUL-142 where nothing feeds it."""

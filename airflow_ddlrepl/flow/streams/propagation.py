@@ -59,13 +59,15 @@ class Propagated(Printable):
 class PartTask:
     """A part task passes one part of a segment on; it can be pickled, and its text never shows a location.
 
-    source, destination: URL and name of the two trails. scheme: of the source's location.
+    source, destination: URL and name of the two trails. digest: of the segment's manifest. scheme: of the source's
+    location.
     """
 
     source: tuple[str, str] = field(repr=False)
     destination: tuple[str, str] = field(repr=False)
     epoch: int
     segment_low: Position
+    digest: str
     index: int
     token: int
     rules: ClientRules
@@ -147,6 +149,7 @@ def _pass_on(clients: StreamsClients, client: Client, feed: Feed, total: _Total)
     run, into = clients.run, clients.passed_on(client, feed)
     counts = FunctionCounts()
     total.functions.append((client, counts))
+    into.finish(run.token)
     position = into.end()
     if feed.name == CAPTURE:
         require_retained(run, client, position)
@@ -158,6 +161,7 @@ def _pass_on(clients: StreamsClients, client: Client, feed: Feed, total: _Total)
                 (into.trail.url, into.trail.channel),
                 feed.epoch,
                 segment.low,
+                segment.digest,
                 part.index,
                 run.token,
                 clients.rules(client),
@@ -172,7 +176,7 @@ def _pass_on(clients: StreamsClients, client: Client, feed: Feed, total: _Total)
             run.check_lock()
             own = tuple(one.part for one in parts)
             passed = Segment(into.trail.channel, feed.epoch, run.token, segment.low, segment.high, own)
-            into.trail.publish(passed, run.check_lock)
+            passed = into.publish(passed, run.token, run.check_lock)
         reach("propagate.manifest")
         into.trail.tidy(passed)
         total.segments += 1
@@ -215,6 +219,7 @@ def _size(segment: Segment) -> int:
 def pass_on_part(task: PartTask) -> PassedPart:
     """Pass one part of a segment on into files of the destination that no manifest names yet."""
     source, destination = Trail(*task.source), Trail(*task.destination)
+    source.is_own = lambda _epoch, _low, digest: digest == task.digest
     part = next(one for one in source.segment(task.epoch, task.segment_low).parts if one.index == task.index)
     writer = PartWriter(destination, task.epoch, task.segment_low, task.index, task.token)
     ruled = RuledWriter(writer, task.rules, engine(f"{task.scheme}://").values)

@@ -19,7 +19,7 @@ from airflow_ddlrepl.flow.run.isolation import FailureIsolation
 from airflow_ddlrepl.flow.run.results import Printable
 from airflow_ddlrepl.flow.run.stage import stage
 from airflow_ddlrepl.flow.streams.clients import StreamsClients
-from airflow_ddlrepl.flow.streams.feed import Feed
+from airflow_ddlrepl.flow.streams.feed import Feed, OwnFeed
 from airflow_ddlrepl.flow.streams.known_tables import note_tables
 from airflow_ddlrepl.flow.streams.uncaptured_rows import bring_up, forget, note_truncated, require_captured
 from airflow_ddlrepl.streams.messages import MessageClass
@@ -81,6 +81,7 @@ def sync_capture_client(clients: StreamsClients, client: Client) -> SyncCaptured
     """Bring into its queue what one client has captured, as `sync_capture` does."""
     started = time.monotonic()
     run, feed = clients.run, feed_of(clients, client)
+    feed.finish(run.token)
     capture = run.source.sync_captures.of(clients.rules(client))
     prepared = bring_up(run, client.name, capture, last_window(feed))
     _warn(client, prepared)
@@ -134,21 +135,22 @@ def last_window(feed: Feed) -> int:
     return max((low >> NUMBER_BITS for low in feed.starts()), default=0)
 
 
-def feed_of(clients: StreamsClients, client: Client) -> Feed:
+def feed_of(clients: StreamsClients, client: Client) -> OwnFeed:
     """Return the feed that a synchronous capture writes."""
     return clients.own_feed(client.name, client.queue, 0, MessageClass.PERSISTENT)
 
 
-def _publish(run: RunContext, capture: SyncCapture, window: CapturedWindow, feed: Feed) -> None:
+def _publish(run: RunContext, capture: SyncCapture, window: CapturedWindow, feed: OwnFeed) -> None:
     """Make a window a segment of the feed, unless an earlier run has."""
     trail = feed.trail
-    found = trail.find(feed.epoch, window.low)
-    if found is None:
+    if trail.find(feed.epoch, window.low) is not None:
+        found = trail.segment(feed.epoch, window.low)
+    else:
         with trail.discarded_on_failure(feed.epoch, window.low, run.token):
             part = capture.write(window, FeedPlace(trail.url, trail.channel, feed.epoch, run.token))
             reach("sync_capture.files")
             made = Segment(trail.channel, feed.epoch, run.token, window.low, window.high, (part,))
-            found = trail.publish(made, run.check_lock)
+            found = feed.publish(made, run.token, run.check_lock)
     _require_same(trail, found, window)
     trail.tidy(found)
 

@@ -59,7 +59,7 @@ def lock_readable(connection: Connection[Any], table_ids: Sequence[int]) -> Read
         except errors().LockNotAvailable:
             connection.rollback()
             if time.monotonic() > deadline:
-                held |= _held_by_others(connection, found.names)
+                held |= held_by_others(connection, found.names)
                 deadline = time.monotonic() + PATIENCE_SECONDS
             continue
         if table_names(connection, list(found.names)) == found.names:
@@ -105,9 +105,11 @@ def _in_their_trees(
     return found
 
 
-def _held_by_others(connection: Connection[Any], names: Mapping[int, TableName]) -> dict[int, UnreadableTable]:
-    """Return errors for the tables that others have locked. Raises SourceError SRC-171 where none is found."""
-    ids = {int(i) for (i,) in connection.execute(LOCKED_SQL.encode())} & names.keys()
+def held_by_others(
+    connection: Connection[Any], names: Mapping[int, TableName], altered: Collection[int] = ()
+) -> dict[int, UnreadableTable]:
+    """Return errors for the tables that others have locked or altered. Raises SourceError SRC-171 where none is."""
+    ids = ({int(i) for (i,) in connection.execute(LOCKED_SQL.encode())} | {*altered}) & names.keys()
     connection.rollback()
     if not ids:
         raise always_altered() from None

@@ -16,7 +16,7 @@ from airflow_ddlrepl.engines.postgres.catalog.inspect import inspect, snapshot
 from airflow_ddlrepl.engines.postgres.catalog.raw_texts import read_any_bytes
 from airflow_ddlrepl.engines.postgres.catalog.readable_tables import (
     PATIENCE_SECONDS,
-    always_altered,
+    held_by_others,
     lock,
     lock_readable,
     not_inspected,
@@ -154,9 +154,10 @@ def snapshot_at_position(
     Its tables have the shapes of that position, and nobody can alter, truncate or drop them inside the `with`. They are
     locked behind the snapshot, because what a slot waits for may itself wait for such a lock; a table that was altered
     or rewritten in between would show nothing, or something else, so all begins again then. A table that is gone is
-    left out. patience: seconds to wait for open transactions. Raises what `exported_position` and `source_snapshot` do.
+    left out; one that stays locked, or is altered again and again, is refused, and keeps no other one from its load.
+    patience: seconds to wait for open transactions. Raises what `exported_position` and `source_snapshot` do.
     """
-    deadline = time.monotonic() + PATIENCE_SECONDS
+    deadline, held = time.monotonic() + PATIENCE_SECONDS, dict[int, UnreadableTable]()
     with session(dsn, autocommit=False, application_name="ddlrepl instantiate") as connection:
         read_any_bytes(connection)
         while True:
@@ -164,39 +165,45 @@ def snapshot_at_position(
                 require_timeline(connection, timeline)
             with exported_position(dsn, patience) as (position, name):
                 open_snapshot(connection, name)
-                found = readable(connection, table_ids)
-                names = found.names
+                found = readable(connection, [i for i in table_ids if i not in held])
             try:
-                tables = _unchanged(connection, dsn, names)
-            except errors().LockNotAvailable:
-                tables = None
+                tables, altered = _unchanged(connection, dsn, found.names)
+            except (errors().LockNotAvailable, errors().UndefinedTable):
+                tables, altered = None, frozenset()
             if tables is not None:
                 break
             connection.rollback()
             if time.monotonic() > deadline:
-                raise always_altered() from None
+                held |= held_by_others(connection, found.names, altered)
+                deadline = time.monotonic() + PATIENCE_SECONDS
         row = connection.execute("SELECT pg_export_snapshot()").fetchone()
         assert row is not None
         seen = snapshot(connection)
-        with closing(HeldTables(dsn)) as held:
+        with closing(HeldTables(dsn)) as tables_held:
             sizes = _sizes(connection, tables)
-            refused = {**found.refused, **not_inspected(connection, names, tables)}
-            yield position, ExportedSnapshot(dsn, str(row[0]), seen, tuple(tables), sizes, held, refused)
+            refused = {**found.refused, **held, **not_inspected(connection, found.names, tables)}
+            yield position, ExportedSnapshot(dsn, str(row[0]), seen, tuple(tables), sizes, tables_held, refused)
         connection.rollback()
 
 
-def _unchanged(connection: Connection[Any], dsn: str, names: Mapping[int, TableName]) -> list[Table] | None:
-    """Lock tables for a snapshot that is open; return their shapes. None: one was altered since the snapshot."""
-    try:
-        lock(connection, names.values())
-    except errors().UndefinedTable:
-        return None
+def _unchanged(
+    connection: Connection[Any], dsn: str, names: Mapping[int, TableName]
+) -> tuple[list[Table] | None, frozenset[int]]:
+    """Lock tables for a snapshot that is open; return their shapes, or which were altered since the snapshot."""
+    lock(connection, names.values())
     ids = list(names)
     seen, files = inspect(connection, ids), connection.execute(_FILES, [ids]).fetchall()
     with session(dsn) as other:
         read_any_bytes(other)
-        is_same = inspect(other, ids) == seen and set(other.execute(_FILES, [ids]).fetchall()) == set(files)
-    return seen if is_same else None
+        now, later = inspect(other, ids), other.execute(_FILES, [ids]).fetchall()
+    altered = frozenset({i for i, _ in {*files} ^ {*later}} | _differing(seen, now))
+    return (None if altered else seen), altered
+
+
+def _differing(some: Sequence[Table], others: Sequence[Table]) -> set[int]:
+    """Return the ids of tables that are not the same among both."""
+    one, other = ({table.id: table for table in tables} for tables in (some, others))
+    return {i for i in one.keys() | other.keys() if one.get(i) != other.get(i)}
 
 
 def _sizes(connection: Connection[Any], tables: Sequence[Table]) -> dict[int, int]:
