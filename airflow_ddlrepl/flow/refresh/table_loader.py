@@ -229,11 +229,12 @@ class TableLoader:
         It may be possible then: partitions change bounds. One that never can does not stop the others.
         """
         refused: dict[int, CannotAdapt] = {}
+        fence, at = self.context.fence, self._position()  # nobody else moves either of them meanwhile
         for load in each(loads, f"loaded tables are in place at target {self.into}"):
             table, rows = load.table, counts[load.table.id]
             self.context.check_lock()
             try:
-                how = self.loader.put_in_place(self.placing(load, rows), self.context.fence)
+                how = self.loader.put_in_place(self.placing(load, rows, at), fence)
                 log.info("refreshed %s: %d rows, %s", table.name, rows, how)
             except CannotAdapt as error:
                 refused[table.id] = error
@@ -256,8 +257,11 @@ class TableLoader:
         now = self.context.target(self.into).position()
         return now.lsn if now is not None else self.context.target(self.into).state().lsn
 
-    def placing(self, load: TableLoad, rows: int) -> Placing:
-        """Return what the loader has to know to put a loaded table in its place."""
+    def placing(self, load: TableLoad, rows: int, at: Position | None = None) -> Placing:
+        """Return what the loader has to know to put a loaded table in its place.
+
+        at: the target's position, where it is known.
+        """
         before = self.table_states[load.table.id]
         return Placing(
             load.after,
@@ -267,7 +271,7 @@ class TableLoader:
             keeps=load.kept_columns,
             stood=self.before(load.table),
             options=_options(self, load),
-            at=self._position(),
+            at=self._position() if at is None else at,
             limit=load.limit,
             discarded=load.discarded,
             ranges=part.ranges if (part := self.parts.get(load.table.id)) else None,

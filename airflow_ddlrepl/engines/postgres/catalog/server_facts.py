@@ -27,9 +27,10 @@ SELECT w.schema, w.name, c.oid FROM unnest(%s::text[], %s::text[]) AS w(schema, 
 JOIN pg_catalog.pg_namespace n ON n.nspname = w.schema
 JOIN pg_catalog.pg_class c ON c.relnamespace = n.oid AND c.relname = w.name
 """
+# no join: hundreds of schemas may have a table of that name, and then only the schema's id leads to the one
 _OID_SQL = """
-SELECT c.oid FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
-WHERE n.nspname = %s AND c.relname = %s
+SELECT c.oid FROM pg_catalog.pg_class c
+WHERE c.relnamespace = (SELECT n.oid FROM pg_catalog.pg_namespace n WHERE n.nspname = %s) AND c.relname = %s
 """
 _STRANGE_SQL = """
 SELECT DISTINCT w.schema, w.name FROM unnest(%s::text[], %s::text[]) AS w(schema, name)

@@ -207,15 +207,23 @@ def release_excluded(connection: Connection[Any], wanted: SourceSetup) -> list[s
 
 
 def _tend_tables(connection: Connection[Any], wanted: SourceSetup) -> list[str]:
-    """Bring each table of the channel into its state, each in a transaction of its own, so that no lock outlives it."""
+    """Bring each table of the channel into its state: a few in a transaction, so that no lock is there for long.
+
+    One that somebody else holds gets a transaction of its own.
+    """
     client, every = Client(wanted.scope), listed(connection, Scope())
     chosen = [i for i, name in every if decide(client, name, ChangeKind.TABLE).is_taken]
     names = with_partitions(connection, chosen)
     members = {i: name for i, name in names.items() if not decide(client, name, ChangeKind.TABLE).is_excluded}
     before = _members(connection, wanted)
-    every_member = dict.fromkeys([*members, *(i for i, state in before.items() if state != "bystander")])
-    for table_id in each(every_member, "tables are set up at the source"):
-        _tend(connection, wanted, table_id)
+    every_member = list(dict.fromkeys([*members, *(i for i, state in before.items() if state != "bystander")]))
+    done: dict[int, str] = {}
+    for place, table_id in enumerate(each(every_member, "tables are set up at the source")):
+        if place % membership.BATCH == 0:
+            done = membership.tend_many(connection, wanted.channel, every_member[place : place + membership.BATCH])
+        if table_id not in done:
+            _tend(connection, wanted, table_id)
+    for table_id in session_triggers.due(connection, wanted.channel, wanted.sessions):
         with suppress(errors().InsufficientPrivilege):  # `require_all` says so
             name = partial(connection.execute, _NAME_SESSIONS, [wanted.channel, table_id])
             _in_time(connection, wanted, name, table_id)

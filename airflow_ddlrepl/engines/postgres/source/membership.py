@@ -1,12 +1,13 @@
 """This module brings tables into a channel's publication, where no event trigger has done it.
 
 New tables join, replica identities are mended, and what was left out is published as soon as it can be.
-A capture does it: each table in a transaction of its own, so that no lock outlives it.
+A capture does it: a few tables in a transaction, each in one of its own where it has to wait, so that no lock is there
+for long.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,17 @@ from airflow_ddlrepl.model.names import TableName
 if TYPE_CHECKING:
     from airflow_ddlrepl.engines.postgres.connection.connect import Connection
 
+BATCH = 25
+"""As many tables are tended in one transaction."""
+
+NO_PATIENCE = "5ms"
 _IS_HELD = f"(reason IS NOT NULL AND {CAUSE} = '{Cause.LOCK}')"
+_HELD = f"""
+SELECT table_id::bigint FROM ddlrepl.member m WHERE channel = %s AND table_id = ANY(%s::oid[]) AND {_IS_HELD}
+"""
+_TEND_MANY = """
+SELECT i::bigint, ddlrepl.tend(%s, i::oid) FROM unnest(%s::bigint[]) WITH ORDINALITY AS t(i, place) ORDER BY place
+"""
 _IS_LATE = f"(reason IS NOT NULL AND {CAUSE} = '{Cause.LATE}')"
 # one look at the publication for all of them
 IS_MISSING = """
@@ -74,6 +85,23 @@ def _changed_texts(connection: Connection[Any], channel: str) -> list[int]:
     return sorted(i for i, cause in members.items() if (cause == Cause.ENCODING) != (i in bad))
 
 
+def tend_many(connection: Connection[Any], channel: str, table_ids: Sequence[int]) -> dict[int, str]:
+    """Bring tables into their right states in one transaction, which waits for nobody; return what was done, by id.
+
+    No more than BATCH of them, so that no lock is there for long. A table that is missing in the result needs a
+    transaction of its own (`tend_one`): another one is in its way, or something has failed.
+    """
+    try:
+        with connection.transaction():
+            connection.execute(f"SET LOCAL lock_timeout = '{NO_PATIENCE}'".encode())
+            found = {int(i): str(state) for i, state in connection.execute(_TEND_MANY, [channel, list(table_ids)])}
+            _mark_late(connection, channel, [i for i, state in found.items() if state == "filled"])
+            waiting = {int(i) for (i,) in connection.execute(_HELD.encode(), [channel, list(table_ids)])}
+    except (errors().DatabaseError, errors().InterfaceError):
+        return {}
+    return {i: state for i, state in found.items() if i not in waiting}
+
+
 def tend_one(connection: Connection[Any], channel: str, table_id: int) -> str:
     """Bring one table into its right state; return that state.
 
@@ -83,13 +111,18 @@ def tend_one(connection: Connection[Any], channel: str, table_id: int) -> str:
     with connection.transaction():
         row = connection.execute("SELECT ddlrepl.tend(%s, %s::bigint::oid)", [channel, table_id]).fetchone()
         now = str(row[0]) if row else "gone"
-        if now == "filled":
-            assigned, values = set_reason(connection, LATE, Cause.LATE)
-            connection.execute(
-                f"UPDATE ddlrepl.member SET {assigned} WHERE channel = %s AND table_id = %s::bigint::oid".encode(),
-                [*values, channel, table_id],
-            )
+        _mark_late(connection, channel, [table_id] if now == "filled" else [])
     return now
+
+
+def _mark_late(connection: Connection[Any], channel: str, table_ids: Sequence[int]) -> None:
+    """Mark tables that were published when they had rows already."""
+    if table_ids:
+        assigned, values = set_reason(connection, LATE, Cause.LATE)
+        connection.execute(
+            f"UPDATE ddlrepl.member SET {assigned} WHERE channel = %s AND table_id = ANY(%s::oid[])".encode(),
+            [*values, channel, list(table_ids)],
+        )
 
 
 def is_held(connection: Connection[Any], channel: str, table_id: int) -> bool:
@@ -152,17 +185,20 @@ def _chosen(connection: Connection[Any], channel: str, query: str) -> list[int]:
         return []
 
 
-def _tended(connection: Connection[Any], channel: str, table_ids: Iterable[int]) -> dict[int, str]:
+def _tended(connection: Connection[Any], channel: str, table_ids: Sequence[int]) -> dict[int, str]:
     """Bring tables into their right states; return what was done with each.
 
     No table is waited for long; none is tended without the right.
     """
     outcomes: dict[int, str] = {}
     try:
-        for table_id in table_ids:
-            with connection.transaction():
-                connection.execute(f"SET LOCAL lock_timeout = '{LOCK_TIMEOUT}'".encode())
-                outcomes[table_id] = tend_one(connection, channel, table_id)
+        for place, table_id in enumerate(table_ids):
+            if place % BATCH == 0:
+                outcomes |= tend_many(connection, channel, table_ids[place : place + BATCH])
+            if table_id not in outcomes:
+                with connection.transaction():
+                    connection.execute(f"SET LOCAL lock_timeout = '{LOCK_TIMEOUT}'".encode())
+                    outcomes[table_id] = tend_one(connection, channel, table_id)
     except errors().InsufficientPrivilege:
         pass
     return outcomes

@@ -75,6 +75,14 @@ def _digest(wanted: str) -> str:
     return hashlib.md5(wanted.encode(), usedforsecurity=False).hexdigest()
 
 
+def due(connection: Connection[Any], channel: str, sessions: IgnoredSessions) -> list[int]:
+    """Return ids of the tables that lack the channel's trigger, or have one although it ignores no session by them."""
+    if sessions.has_triggers:
+        return list(missing(connection, channel, sessions))
+    rows = connection.execute("SELECT tgrelid::bigint FROM pg_catalog.pg_trigger WHERE tgname = %s", [STEM + channel])
+    return [int(table_id) for (table_id,) in rows]
+
+
 def make(
     connection: Connection[Any], channel: str, sessions: IgnoredSessions, again: Collection[int] = ()
 ) -> list[TableName]:
