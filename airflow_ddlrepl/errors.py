@@ -121,7 +121,13 @@ class SourceError(DdlReplError):
 
 
 class UnreadableTable(SourceError):
-    """This error says why one table of the source can't be read; the others can."""
+    """This error says why one table of the source can't be read; the others can.
+
+    said, sqlstate: the server's text and code, where it is a server that refuses; empty: it is none.
+    """
+
+    said = ""
+    sqlstate = ""
 
 
 class SourcePutBack(SourceError):

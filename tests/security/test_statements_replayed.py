@@ -10,7 +10,7 @@ import pytest
 from airflow_ddlrepl.errors import DdlReplError
 from tests.conftest import Databases
 from tests.flow.apply.test_replay_ddl import ENTRY, T, begin
-from tests.support.replica import Make, Replica, channel_file
+from tests.support.replica import Make, Replica, activating
 from tests.support.replicating import MAPS, replicat
 
 CALLING = (
@@ -31,14 +31,7 @@ NAMES = (
 def make(databases: Databases, tmp_path: Path) -> Make:
     """An activated channel, with a superuser at the target: a text that ran would reach everything there."""
 
-    def made(*before: str, **more: Any) -> Replica:
-        file = channel_file(tmp_path, databases.source, databases.target, **more)
-        replica = Replica(databases.source, databases.target, file)
-        replica.at_source(*before)
-        replica.activate()
-        return replica
-
-    return made
+    return activating(databases, tmp_path)
 
 
 def refused(replica: Replica) -> DdlReplError:

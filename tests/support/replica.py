@@ -185,4 +185,21 @@ def lasting(server: PrivateServer, folder: Path, name: str, start: Sequence[str]
 Make = Callable[..., Replica]
 """What the fixture `make` of tests/flow gives: a function that activates a channel."""
 
+
+def activating(databases: Any, folder: Path) -> Make:
+    """A function that activates a channel whose role is a superuser at both ends; keywords change the channel file.
+
+    Statements run at the source before the activation.
+    """
+
+    def made(*before: str, **more: Any) -> Replica:
+        file = channel_file(folder, databases.source, databases.target, **more)
+        replica = Replica(databases.source, databases.target, file)
+        replica.at_source(*before)
+        replica.activate()
+        return replica
+
+    return made
+
+
 BOTH = pytest.mark.parametrize("databases", [18, 15], indirect=True, ids=["pg18", "pg15"])

@@ -12,7 +12,7 @@ from airflow_ddlrepl import flow
 from airflow_ddlrepl.engines.postgres.source import membership
 from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.ports.work import InProcess
-from tests.support.replica import BOTH, Make, Replica, channel_file
+from tests.support.replica import BOTH, Make, Replica, activating
 
 TABLES = (
     "CREATE SCHEMA s2",
@@ -43,14 +43,7 @@ def told(replica: Replica) -> list[str]:
 def owned(databases: Any, tmp_path: Path) -> Any:
     """A channel whose location's role may change what is set up at the source."""
 
-    def made(*before: str, **more: Any) -> Replica:
-        file = channel_file(tmp_path, databases.source, databases.target, **more)
-        replica = Replica(databases.source, databases.target, file)
-        replica.at_source(*before)
-        replica.activate()
-        return replica
-
-    return made
+    return activating(databases, tmp_path)
 
 
 @BOTH

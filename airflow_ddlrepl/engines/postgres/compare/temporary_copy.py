@@ -110,8 +110,8 @@ def _refusals(table: TableName) -> Iterator[None]:
         raise unreadable("source", table, error) from None
     except UndecodableText:
         raise
-    except UnreadableTable as error:  # as a load says it; what the server said is behind it
-        raise unreadable("source", table, error.__context__ or error) from None
+    except UnreadableTable as error:  # as a load says it
+        raise unreadable("source", table, error) from None
     except psycopg.Error as error:
         if (trouble := passing(error, "the target")) is not None:
             raise trouble from None

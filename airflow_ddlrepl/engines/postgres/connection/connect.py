@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import sys
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from airflow_ddlrepl.engines.postgres.connection import pool
@@ -37,8 +38,8 @@ _BUILT_IN_TYPES = {"adbc.postgresql.type_resolver_mode": "builtin"}
 def connect(dsn: str, *, autocommit: bool = True, application_name: str = "ddlrepl") -> Connection[tuple[Any, ...]]:
     """Open a psycopg connection and return it; `with` closes it.
 
-    Raises Unreachable CON-101 (no answer), CON-102 (login refused), CON-103 (no such database),
-    ConfigError CFG-122 (not a connection URL).
+    Raises Unreachable CON-101 (no answer), CON-102 (login refused), CON-103 (no such database), CON-106 (no connection
+    left), CON-107 (no encryption as asked for), ConfigError CFG-122 (not a connection URL).
     """
     import psycopg
 
@@ -193,21 +194,60 @@ def parameters(dsn: str) -> dict[str, str]:
         ) from None
 
 
-def _unreachable(place: str, detail: str) -> Unreachable:
-    detail = " ".join(detail.split())
-    if re.search(
-        r"password authentication failed|no password supplied|no pg_hba.conf entry|role .* does not exist", detail
-    ):
-        return Unreachable(
-            f"{place} refuses the login: {detail}",
-            code="CON-102",
-            hint="check user and password of the location, and the server's pg_hba.conf",
-        )
-    if re.search(r'database ".*" does not exist', detail):
-        return Unreachable(f"{place}: {detail}", code="CON-103", hint="check the database's name in the location")
-    return Unreachable(
-        f"{place} does not answer: {detail}",
-        code="CON-101",
-        hint="check that the server is running, host and port, and firewalls",
+@dataclass(frozen=True, slots=True)
+class _Refused:
+    """A refused connection: what a server's text matches, and what that means. retryable: it may pass by itself."""
+
+    text: str
+    code: str
+    what: str
+    hint: str
+    retryable: bool = False
+
+
+_NO_ANSWER = _Refused(
+    "",
+    "CON-101",
+    "does not answer",
+    "check that the server is running, host and port, and firewalls",
+    retryable=True,
+)
+_REFUSED = (
+    _Refused(
+        r"authentication failed|no password supplied|pg_hba.conf|role .* does not exist|is not permitted to log in"
+        r"|permission denied for database|does not have (the )?CONNECT privilege",
+        "CON-102",
+        "refuses the login",
+        "check user and password of the location (is it expired?), the role's LOGIN and CONNECT, and the server's"
+        " pg_hba.conf",
+    ),
+    _Refused(r'database ".*" does not exist', "CON-103", "has no such database", "check its name in the location"),
+    _Refused(
+        r"too many clients|too many connections|connection slots are reserved",
+        "CON-106",
+        "has no connection left",
+        "end idle sessions there, or raise its max_connections, or CONNECTION LIMIT of the role or the database",
         retryable=True,
-    )
+    ),
+    _Refused(
+        r"SSL|certificate",
+        "CON-107",
+        "can't be connected to as sslmode says",
+        "check sslmode, sslrootcert, sslcert and sslkey of the location, the server's certificate and its ssl setting",
+    ),
+    _Refused(
+        r"database system is|not currently accepting connections",
+        "CON-101",
+        "does not answer",
+        "it starts, stops or recovers, or ALLOW_CONNECTIONS of the database is off; run again",
+        retryable=True,
+    ),
+)
+
+
+def _unreachable(place: str, detail: str) -> Unreachable:
+    """Return the error for a connection that can't be had. A failed connection has no code but the server's text."""
+    detail = " ".join(detail.split())
+    found = next((one for one in _REFUSED if re.search(one.text, detail)), _NO_ANSWER)
+    message = f"{place} {found.what}: {detail}"
+    return Unreachable(message, code=found.code, hint=found.hint, retryable=found.retryable)

@@ -51,14 +51,17 @@ def reading(table: TableName) -> Iterator[None]:
                 hint="the source's database has the encoding SQL_ASCII, which takes any bytes: correct the value with"
                 " an UPDATE, with client_encoding set to what it was written in; the next run loads the table",
             ) from None
-        kind = SourceError if error.__cause__ is not None and passing(error.__cause__) else UnreadableTable
-        raise kind(
-            f"the table can't be read: {error}",
-            code="SRC-170",
-            table=table,
-            hint="the target's table is as it was; the next run starts this refresh over",
-            retryable=True,
-        ) from None
+        raise _unreadable(table, error) from None
+
+
+def _unreadable(table: TableName, error: SourceFailed) -> SourceError:
+    message = f"the table can't be read: {error}"
+    hint = "the target's table is as it was; the next run starts this refresh over"
+    if error.__cause__ is not None and passing(error.__cause__):
+        return SourceError(message, code="SRC-170", table=table, hint=hint, retryable=True)
+    found = UnreadableTable(message, code="SRC-170", table=table, hint=hint, retryable=True)
+    found.said, found.sqlstate = str(error), getattr(error.__cause__, "sqlstate", None) or ""
+    return found
 
 
 def open_snapshot(source: Connection[Any], snapshot: str) -> None:

@@ -62,10 +62,11 @@ CONDITIONS = (
         "create it there as the source has it, and run again",
     ),
     Condition(
-        ("0A000",),
+        ("0A000", "42601"),
         "SQL-104",
         "does not support what a statement needs",
-        "use a server that was built with it, or leave the column out or give it another type (`column_properties`)",
+        "use a server of the source's version that was built with it, or leave the column out or give it another type"
+        " (`column_properties`)",
     ),
     Condition(
         ("54",),
@@ -93,6 +94,44 @@ CONDITIONS = (
         "has cancelled a statement",
         "somebody has ended it (pg_cancel_backend), or a limit of that server did; run again",
         retryable=True,
+    ),
+    Condition(
+        ("22021", "22P05"),
+        "SQL-110",
+        "can't hold a text in the encoding of its database",
+        "a target in UTF8 holds whatever a source has: create its database again with ENCODING 'UTF8', or leave out"
+        " (`exclude`, `column_properties`) what has such characters in a name, a default or a label",
+    ),
+    Condition(
+        ("23",),
+        "SQL-111",
+        "has rows that break a rule",
+        "`ddlrepl compare --repair` brings its rows to the source's; drop a constraint that only that server has",
+    ),
+    Condition(
+        ("42P07", "42P06", "42710", "42701", "42723"),
+        "SQL-112",
+        "has another object of that name",
+        "rename or drop that object, or let the table have another name there (`target_tables`), and run again",
+    ),
+    Condition(
+        ("26000", "42P05"),
+        "SQL-113",
+        "does not know the session",
+        "a connection pooler gives each transaction another session: let the location name the server itself, or a pool"
+        " of whole sessions",
+    ),
+    Condition(
+        ("2BP01",),
+        "SQL-114",
+        "has objects that depend on what is to go",
+        "the text names them: drop them, run again, and create them again",
+    ),
+    Condition(
+        ("22",),
+        "SQL-115",
+        "does not take a value",
+        "the text names it: correct it at the source, or leave the column out (`column_properties`)",
     ),
     Condition(
         ("P0", "38", "39"),

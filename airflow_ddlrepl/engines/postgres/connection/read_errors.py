@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from airflow_ddlrepl.engines.postgres.connection.errors import CONTENTION
-from airflow_ddlrepl.errors import DdlReplError, SourceError, TargetError
+from airflow_ddlrepl.errors import DdlReplError, SourceError, TargetError, UnreadableTable
 from airflow_ddlrepl.model.names import TableName
 
 NOT_A_VALUE = "22P02"
@@ -39,12 +39,13 @@ def is_unreadable(error: Any) -> bool:
 def unreadable(place: str, table: TableName, error: BaseException) -> DdlReplError:
     """Return SourceError SRC-180 or TargetError TGT-180: a table can't be read to compare it.
 
-    place: source or target. error: a driver's, or of one.
+    place: source or target. error: a driver's, or of one; or UnreadableTable, which has what the server said.
     """
     kind, code = (SourceError, "SRC-180") if place == "source" else (TargetError, "TGT-180")
     states = [getattr(one, "sqlstate", None) for one in (error, error.__cause__)]
     is_locked = any(state in CONTENTION for state in states)
-    text = " ".join(str(error).split())
+    said = error.said if isinstance(error, UnreadableTable) else ""
+    text = " ".join((said or str(error)).split())
     if is_locked:
         hint = "an uncommitted schema change locks it; run again when it has ended"
     elif any((state or "").startswith(OTHER_TYPE) for state in states):

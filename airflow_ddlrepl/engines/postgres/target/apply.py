@@ -109,21 +109,29 @@ def run_program(
     def whole() -> Applied:
         with session(dsn, application_name=session_name("integrate", channel, fence.token)) as connection:
             limit(connection, place.lock_timeout)
-            work = partial(_unchanged, once, connection)
+            work = partial(_unchanged, once, connection, _tables(program, staged))
             return patiently(partial(_once_more, work, staged), connection, dsn)
 
     return surviving(whole, dsn)
 
 
-def _unchanged(once: Callable[..., Applied], connection: Connection[Any]) -> Applied:
+def _unchanged(once: Callable[..., Applied], connection: Connection[Any], tables: set[int]) -> Applied:
     """Run a transaction; where its settings were changed it is rolled back, and the next one finds by which table.
 
     Rows of one table may be refused for what another one has set: so one that fails is run again and looked at, too.
+    A table that is alone in its transaction, as a suspended one that is tried again, is to blame itself.
     """
     try:
         return once(connection)
-    except TargetError:
+    except TargetError as error:
+        if error.table is not None and len(tables) == 1:
+            raise
         return once(connection, is_watched=True)
+
+
+def _tables(program: Program, staged: Sequence[StagedSlice]) -> set[int]:
+    """Return ids of the tables that a transaction writes to."""
+    return {step.table_id for step in program.steps} | {one.piece.table_id for one in staged}
 
 
 def _once_more(work: Callable[[], Applied], staged: Sequence[StagedSlice]) -> Applied:
