@@ -7,9 +7,10 @@ schema change that left no record.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Protocol
 
-from airflow_ddlrepl.model.change import Event, EventKind
+from airflow_ddlrepl.model.change import IS_DUE, IS_UNNAMED, Event, EventKind
 from airflow_ddlrepl.model.position import LogKey, Position
 from airflow_ddlrepl.model.table import Identity, Table
 
@@ -119,12 +120,18 @@ def unreadable_event(table_id: int, key: LogKey, until: Position, why: str, xid:
     return Event(EventKind.RELATION, key, xid, committed=0, layout=layout, is_inspected=True)
 
 
+def due_event(table_id: int, key: LogKey, until: Position, why: str) -> Event:
+    """Return an event from which on the log may lack changes of a table, as `unreadable_event` does."""
+    event = unreadable_event(table_id, key, until, why)
+    return replace(event, layout={**(event.layout or {}), IS_DUE: True})
+
+
 def unnamed_event(table_id: int, key: LogKey, until: Position) -> Event:
     """Return an event from which on a table's changes may be those of sessions that are to be ignored.
 
     Nobody can tell which: a target suspends the table, until a person decides to load it.
     """
-    layout = {"table_id": table_id, "until": int(until), "is_unnamed": True}
+    layout = {"table_id": table_id, "until": int(until), IS_UNNAMED: True}
     return Event(EventKind.RELATION, key, xid=0, committed=0, layout=layout, is_inspected=True)
 
 

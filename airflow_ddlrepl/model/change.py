@@ -62,6 +62,10 @@ def session_ignored(label: str) -> str:
     return f"its session is ignored ({label})"
 
 
+IS_DUE, IS_UNNAMED = "is_due", "is_unnamed"
+"""Keys of an event's `layout`: the log lacks changes of the table; it does not tell which are of ignored sessions."""
+
+
 @dataclass(frozen=True, slots=True)
 class Event:
     """An event is one control record of the log: the outcome of a DDL statement, a truncate, a message and the like.

@@ -17,7 +17,7 @@ from airflow_ddlrepl.config.base.row_kind import IGNORED, RowKind
 from airflow_ddlrepl.config.condition.parser import condition
 from airflow_ddlrepl.config.condition.row_limit import RowLimit, row_limit
 from airflow_ddlrepl.config.sections.table_mapping import ignored_in, refreshed_in
-from airflow_ddlrepl.model.change import Event, EventKind, why_ignored
+from airflow_ddlrepl.model.change import IS_UNNAMED, Event, EventKind, why_ignored
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import START_OF_TRANSACTION, LogKey, Position
 from airflow_ddlrepl.model.table import Table
@@ -265,7 +265,7 @@ def _await_reload(by: ProgramBuilder, event: Event, layout: Mapping[str, Any]) -
     if table_state.has(int(layout.get("until", event.key.lsn)), event.xid):
         by._draft.cut(table_id, event.key)
         return None
-    if "is_unnamed" in layout and by.is_refreshed:
+    if IS_UNNAMED in layout and by.is_refreshed:
         by._stopped_at = table_id
         return _of_unnamed(table_state)
     by._draft.change(event, replace(table_state, state=TableStatus.PENDING))

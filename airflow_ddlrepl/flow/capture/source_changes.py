@@ -15,7 +15,7 @@ from airflow_ddlrepl.capture.feed_changes import (
     unnamed,
     versions_seen,
 )
-from airflow_ddlrepl.capture.row_layouts import unnamed_event, unreadable_event
+from airflow_ddlrepl.capture.row_layouts import due_event, unnamed_event
 from airflow_ddlrepl.capture.source_record import REWRITTEN, RowsVersion, SourceRecord, follow_rows, rewritten
 from airflow_ddlrepl.config.sections.policies import DdlCapture
 from airflow_ddlrepl.errors import SourceError
@@ -93,7 +93,7 @@ def reloads(
     key, until = LogKey(low, START_OF_TRANSACTION), Position(high - 1)
     unnamed = [unnamed_event(i, key, until) for i in sorted(inspection.unnamed & ours.keys())]
     gap = [Event(EventKind.GAP, key, xid=0, committed=0, statement=inspection.gap)] if inspection.gap else []
-    return gap + unnamed + [unreadable_event(i, key, until, found[i]) for i in names]
+    return gap + unnamed + [due_event(i, key, until, found[i]) for i in names]
 
 
 def with_due(inspection: Inspection, found: SourceRecord) -> Inspection:

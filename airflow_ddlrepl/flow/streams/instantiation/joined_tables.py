@@ -8,7 +8,7 @@ loads it. What can't be loaded without taking rows of the target's own away is t
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -29,7 +29,7 @@ from airflow_ddlrepl.flow.streams.instantiation.instantiate import (
 )
 from airflow_ddlrepl.flow.streams.instantiation.instantiation_plan import Known, Way, groups_of, insert_routes, way_of
 from airflow_ddlrepl.flow.streams.instantiation.unsaid_changes import computed_tables, inspected_tables
-from airflow_ddlrepl.model.change import Event, EventKind, why_ignored
+from airflow_ddlrepl.model.change import IS_DUE, IS_UNNAMED, Event, EventKind, why_ignored
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.revision import Origin, Revision
@@ -54,6 +54,7 @@ COMPUTED = "tables whose rows have got values of the source's own: "
 INSPECTED = "tables whose schema an inspection has found: "
 UNCAPTURED = "tables of which triggers have missed row changes: "
 TRUNCATED = "tables whose TRUNCATE was not captured: "
+INCOMPLETE = "tables of which the log lacks changes: "
 _LACKS_ROWS = "may lack rows from"
 _Places = Mapping[str, Mapping[TableName, Position]]
 """By cause, and by table of the source: from before where the target may lack something."""
@@ -95,6 +96,13 @@ _CAUSES = {
     ),
     UNCAPTURED: _Cause(
         "triggers of a synchronous capture were off, or rows came or went without a change of a row",
+        is_late=True,
+        what="may lack changes from",
+        is_failure=True,
+    ),
+    INCOMPLETE: _Cause(
+        "the log lacks changes of it, or has some of sessions that are to be ignored, as somebody has changed what the"
+        " source writes into it",
         is_late=True,
         what="may lack changes from",
         is_failure=True,
@@ -165,6 +173,13 @@ def _uncaptured(process: ApplyProcess, known: Known) -> _Places:
             if name in known.tables and at > stored[kind].get(name, -1):
                 found[kind][name] = at
     return found
+
+
+def _incomplete(tables: Iterable[Table], events: Iterable[Event]) -> Mapping[TableName, Position]:
+    """Return the tables whose changes the log lacks, or has too many of, with up to where."""
+    layouts = [one.layout for one in events if one.kind is EventKind.RELATION and one.layout is not None]
+    wrong = {int(one["table_id"]): Position(one["until"]) for one in layouts if one.keys() & {IS_DUE, IS_UNNAMED}}
+    return {table.name: wrong[table.id] for table in tables if table.id in wrong}
 
 
 class _Joining:
@@ -251,7 +266,8 @@ class _Joining:
         tables = [table for table in self._work.tables if table.name in known.tables]
         filled = {table.name: at for table in tables if (at := self._filled.get(table.id)) is not None}
         replaced = {table.name: at for table in tables if (at := self._replaced(table)) is not None}
-        return {FILLED: filled, REPLACED: replaced, LEFT_OUT: left_out_tables(self._clients, self._pending)}
+        places = {FILLED: filled, REPLACED: replaced, INCOMPLETE: _incomplete(tables, self._pending)}
+        return {**places, LEFT_OUT: left_out_tables(self._clients, self._pending)}
 
     def _changed(self) -> _Places:
         """Return which tables, also new ones, change at the source by more than the texts that are to be applied."""
