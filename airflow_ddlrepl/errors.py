@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from enum import IntEnum
 from typing import Any
 
-from airflow_ddlrepl.visible import continued, one_line
+from airflow_ddlrepl.visible import continued, one_line, visible
 
 
 class Exit(IntEnum):
@@ -33,10 +33,12 @@ class DdlReplError(Exception):
     or one stage, and the others of the run go on; else it ends the whole run. missing: what a target lacks: a function
     with the types of its arguments, or a sort and a name; else empty. table_id: of the table, where that is known:
     another one may have its name before and after. client: of Streams, which has failed, in words; empty: none.
+    lists_lines: the message has several lines, about a person's file.
     """
 
     exit_code = Exit.FAILED
     is_local = False
+    lists_lines = False
     missing = ""
     table_id: int | None = None
     client = ""
@@ -66,7 +68,9 @@ class DdlReplError(Exception):
         known = (("target", target), ("table", self.table), ("at", self.at))
         place = "".join(f" [{label} {value}]" for label, value in known if value)
         hint = f"\n  hint: {continued(self.hint)}" if self.hint else ""
-        return f"{self.code}: {continued(self._message_with_client)}{one_line(place)}{hint}"
+        message = self._message_with_client
+        shown = visible(message) if self.lists_lines else continued(message)
+        return f"{self.code}: {shown}{one_line(place)}{hint}"
 
     @property
     def message_with_names(self) -> str:
@@ -112,6 +116,7 @@ class ConfigError(DdlReplError):
     """The channel file or a command-line argument can't be used (CFG-…)."""
 
     exit_code = Exit.USAGE
+    lists_lines = True
 
 
 class SourceError(DdlReplError):
@@ -163,6 +168,10 @@ class ApplyError(TargetError):
 
 class UnreadableRows(TargetError):
     """A row that is to be merged holds text that the type of the target's column does not take (INT-105)."""
+
+
+class FunctionFailed(TargetError):
+    """A function of `transform` gives no values for rows of one table (INT-114)."""
 
 
 class Unreachable(DdlReplError):

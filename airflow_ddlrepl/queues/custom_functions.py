@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import signal
-import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -17,6 +15,7 @@ from airflow_ddlrepl.queues.call_context import CallContext, called_by
 from airflow_ddlrepl.streams.messages import DdlLcr, Message, RowLcr, UserMessage
 from airflow_ddlrepl.streams.rules.client import Client
 from airflow_ddlrepl.streams.rules.function_use import FunctionCounts, FunctionUse, uses
+from airflow_ddlrepl.time_limit import TimeLimit
 
 MOST_MESSAGES = 1024
 """How many messages a function may give for one."""
@@ -106,7 +105,7 @@ class CustomFunctions:
     def calling(self, name: str, *, is_array: bool) -> Iterator[Callable[[Message], list[Message]]]:
         """Yield what calls a function for many messages in turn, each as `called` does."""
         function = called_by(self.caller, self.function(name))
-        with _Limit(self.seconds) as limit:
+        with TimeLimit(self.seconds) as limit:
 
             def call(message: Message) -> list[Message]:
                 try:
@@ -136,7 +135,7 @@ class CustomFunctions:
         """
         function = called_by(self.caller, self.function(name))
         try:
-            with _Limit(self.seconds) as limit:
+            with TimeLimit(self.seconds) as limit:
                 return limit(function, batch)
         except Exception as error:
             raise _failed(name, what, error) from error
@@ -180,36 +179,6 @@ def what_of(message: Message) -> str:
     if isinstance(message, UserMessage):
         return f"a message {message.type}"
     return f"{message.command} of {message.owner}.{message.name}"
-
-
-class _Limit:
-    """A limit ends a call that takes too long with TimeoutError; it can stop calls of a process's main thread alone."""
-
-    def __init__(self, seconds: float) -> None:
-        self._seconds = seconds
-        self._can_stop = threading.current_thread() is threading.main_thread()
-        self._before: Any = None
-
-    def __enter__(self) -> _Limit:
-        if self._can_stop:
-            self._before = signal.signal(signal.SIGALRM, self._stop)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._can_stop:
-            signal.signal(signal.SIGALRM, self._before)
-
-    def __call__(self, function: Callable[..., Any], given: Any) -> Any:
-        if not self._can_stop:
-            return function(given)
-        signal.setitimer(signal.ITIMER_REAL, self._seconds)
-        try:
-            return function(given)
-        finally:
-            signal.setitimer(signal.ITIMER_REAL, 0)
-
-    def _stop(self, *_: object) -> None:
-        raise TimeoutError(f"it took longer than {self._seconds:g} s")
 
 
 NO_FUNCTIONS = CustomFunctions()

@@ -18,11 +18,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from airflow_ddlrepl.config.base.name_pattern import matches
-from airflow_ddlrepl.errors import TargetError, Unsupported
+from airflow_ddlrepl.errors import FunctionFailed, Unsupported
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Table
+from airflow_ddlrepl.time_limit import LimitExceeded, TimeLimit
 
 BATCH_ROWS = 10_000
+SECONDS = 600.0
+"""A function has so long for one batch where the channel file says nothing else."""
 _WORD = re.compile(r"\w+")
 _TEXTS = (pa.string(), pa.large_string(), pa.string_view(), pa.null())
 
@@ -31,12 +34,13 @@ _TEXTS = (pa.string(), pa.large_string(), pa.string_view(), pa.null())
 class Transform:
     """A transform says which function computes which columns of one table; it can be pickled.
 
-    function: module:function. gives, reads: the source's columns.
+    function: module:function. gives, reads: the source's columns. seconds: how long it has for one batch.
     """
 
     function: str
     gives: tuple[str, ...]
     reads: tuple[str, ...]
+    seconds: float = SECONDS
 
 
 def computed_columns(settings: str, table: Table) -> tuple[Column, ...]:
@@ -73,7 +77,7 @@ def transform_of(settings: str, table: Table) -> Transform | None:
     found = json.loads(settings)
     wanted = (*found.get("reads", ("*",)), *found["columns"])
     reads = tuple(c.name for c in table.columns if not c.generated and _is_one(c, wanted))
-    return Transform(found["function"], tuple(c.name for c in gives), reads)
+    return Transform(found["function"], tuple(c.name for c in gives), reads, float(found.get("seconds", SECONDS)))
 
 
 def for_columns(transform: Transform | None, columns: Sequence[str]) -> Transform | None:
@@ -111,7 +115,7 @@ def _unknown(name: str, table: TableName | None, why: str) -> Unsupported:
 def values(transform: Transform, rows: pa.Table, table: TableName) -> dict[str, pa.ChunkedArray]:
     """Return what the function computes for each row, as strings by column; `rows` has what it reads, as strings.
 
-    Raises TargetError INT-114 where it raises, or returns something else; ADP-156 where it can't be imported.
+    Raises FunctionFailed INT-114 where it raises, or returns something else; ADP-156 where it can't be imported.
     """
     function = function_of(transform.function, table)
     found: dict[str, list[pa.Array]] = {name: [] for name in transform.gives}
@@ -132,7 +136,10 @@ def _called(
     function: Callable[[pa.RecordBatch], Any], transform: Transform, batch: pa.RecordBatch, table: TableName
 ) -> list[pa.Array]:
     try:
-        result = function(batch)
+        with TimeLimit(transform.seconds) as limit:
+            result = limit(function, batch)
+    except LimitExceeded as error:
+        raise _failed(transform, table, f"was ended: {error} for {batch.num_rows} rows") from None
     except Exception as error:  # noqa: BLE001 - a function of somebody's own may raise anything
         raise _failed(transform, table, f"raised {_described(error, batch)}") from None
     if not isinstance(result, pa.RecordBatch | pa.Table):
@@ -153,8 +160,8 @@ def _column(result: pa.RecordBatch | pa.Table, name: str, transform: Transform, 
     return column.cast(pa.string())
 
 
-def _failed(transform: Transform, table: TableName, why: str) -> TargetError:
-    return TargetError(
+def _failed(transform: Transform, table: TableName, why: str) -> FunctionFailed:
+    return FunctionFailed(
         f"the function {transform.function} of `transform` {why}",
         code="INT-114",
         table=table,

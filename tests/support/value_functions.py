@@ -77,3 +77,17 @@ def not_of_two(batch: pa.RecordBatch) -> pa.RecordBatch:
     """note: as it is, but what has two letters."""
     notes = batch.column("note").to_pylist()
     return pa.RecordBatch.from_pydict({"note": ["n/a" if v and len(v) == 2 else v for v in notes]})
+
+
+def raising_at(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """note: as it is, but for one with a percent sign."""
+    for value in batch.column("note").to_pylist():
+        if value is not None and "%" in value:
+            raise ValueError(f"can't deal with {value}")
+    return batch
+
+
+def without_tail(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """note: without the letters at its end; for some texts the pattern takes for ever."""
+    values = batch.column("note").to_pylist()
+    return pa.RecordBatch.from_pydict({"note": [None if v is None else re.sub(r"(a+)+$", "", v) for v in values]})

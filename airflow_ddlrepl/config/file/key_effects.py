@@ -153,7 +153,7 @@ EFFECTS: dict[str, dict[Effect, str]] = {
         Effect.SOURCE: "deleted_at extra key soft_delete tables targets time_key types",
     },
     "Transformation": {
-        Effect.SOURCE: "columns function reads tables targets version",
+        Effect.SOURCE: "columns function reads seconds tables targets version",
     },
 }
 """The keys of each section of the channel file by the effect of their changes. A section is called as its class."""

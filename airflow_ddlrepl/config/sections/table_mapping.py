@@ -22,7 +22,7 @@ from airflow_ddlrepl.config.base.name_pattern import (
     split_name_pattern,
 )
 from airflow_ddlrepl.config.base.row_kind import AnyRowKind, RowKind
-from airflow_ddlrepl.config.base.section import Section, YesNo
+from airflow_ddlrepl.config.base.section import Seconds, Section, YesNo
 from airflow_ddlrepl.config.condition.parser import condition, spelled
 from airflow_ddlrepl.config.hvr.action_text import (
     COLUMN_PARAMETERS,
@@ -209,6 +209,7 @@ class Transformation(Property):
     version: Annotated[str, BeforeValidator(_as_text)] = Field(
         "", description="change it when the function gives other values than before: the tables are loaded again"
     )
+    seconds: Seconds = Field(600, ge=1, le=86400, description="how long the function may take for 10,000 rows")
 
     @field_validator("columns", "reads")
     @classmethod

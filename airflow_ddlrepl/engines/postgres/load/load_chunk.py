@@ -23,7 +23,7 @@ from airflow_ddlrepl.engines.postgres.connection.settings import SPELLING
 from airflow_ddlrepl.engines.postgres.load.statistics import gather_statistics
 from airflow_ddlrepl.engines.postgres.load.table_rows import BINARY, TEXT, TableRows, sharing_sessions
 from airflow_ddlrepl.engines.postgres.target.lost_session import SessionEnded, surviving
-from airflow_ddlrepl.errors import TargetError, UnreadableTable
+from airflow_ddlrepl.errors import FunctionFailed, TargetError, UnreadableTable
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.ports.rows import RowSource
@@ -37,9 +37,10 @@ if TYPE_CHECKING:
 def load_chunks(tasks: Sequence[LoadTask]) -> list[LoadedChunk]:
     """Load chunks of one refresh one after the other; a chunk that the target refuses does not stop the others.
 
-    Neither does one that can't be read. The rows and the chunk's mark are committed together: run twice, it loads once.
-    Raises SourceError SRC-170 when the source is gone, Unreachable or DiskFull when the target can't go on, and
-    what `values` of a transformation raises. A chunk whose rows end the session twice is refused, too.
+    Neither does one that can't be read, or whose function (`transform`) fails. The rows and the chunk's mark are
+    committed together: run twice, it loads once.
+    Raises SourceError SRC-170 when the source is gone, Unreachable or DiskFull when the target can't go on,.
+    A chunk whose rows end the session twice is refused, too.
     """
     found: list[LoadedChunk] = []
     while len(found) < len(tasks):
@@ -80,7 +81,7 @@ def _loaded(target: Connection[Any], task: LoadTask, state: Sequence[str]) -> Lo
     try:
         with _refusals(task):
             return _load(target, task, state)
-    except UnreadableTable as error:
+    except (UnreadableTable, FunctionFailed) as error:
         return LoadedChunk(error=error)
     except TargetError as error:
         if error.code != REFUSED:

@@ -14,6 +14,9 @@ from airflow_ddlrepl.engines.postgres.merge.copy_arrow import drop_stages, load
 from airflow_ddlrepl.engines.postgres.merge.staging_tables import StagedColumn
 from airflow_ddlrepl.model.names import TableName
 
+SECONDS = 600
+"""The server has so long for one table's rows: a row may have numbers of 100,000 digits to be multiplied."""
+
 
 @contextmanager
 def sql_evaluator(
@@ -26,7 +29,7 @@ def sql_evaluator(
     numbered = rows.append_column("i", pa.array(range(rows.num_rows), pa.int64()))
     drop_stages(cursor, [name])
     load(cursor, name, [*((column.staged_name, column.staging_type) for column in columns), ("i", "int8")], numbered)
-    cursor.execute(SPELLING_HERE)
+    cursor.execute(f"{SPELLING_HERE}, {_timeout(SECONDS)}")
     cursor.fetchall()
 
     def ask(values: str) -> pa.Table:
@@ -34,4 +37,11 @@ def sql_evaluator(
         return cursor.fetch_arrow_table()
 
     yield ask
+    cursor.execute(f"SELECT {_timeout(0)}")
+    cursor.fetchall()
     drop_stages(cursor, [name])
+
+
+def _timeout(seconds: int) -> str:
+    """Return SQL that limits statements up to the end of the transaction; 0: there is no limit."""
+    return f"pg_catalog.set_config('statement_timeout', '{seconds}s', true)"
