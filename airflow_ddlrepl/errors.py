@@ -135,6 +135,10 @@ class UnreadableTable(SourceError):
     sqlstate = ""
 
 
+class BlockedByOthers(SourceError):
+    """Transactions or locks of others at the source are in the way; a later try may succeed (SRC-110, SRC-171)."""
+
+
 class SourcePutBack(SourceError):
     """The source lacks log that was captured: it was put back to an older copy, or another one took its place."""
 

@@ -12,7 +12,7 @@ from airflow_ddlrepl.engines.postgres.catalog.raw_texts import is_raw
 from airflow_ddlrepl.engines.postgres.catalog.sizes import LOCK_TIMEOUT
 from airflow_ddlrepl.engines.postgres.connection.errors import errors
 from airflow_ddlrepl.engines.postgres.connection.quoting import qualified, quote
-from airflow_ddlrepl.errors import SourceError, UnreadableTable
+from airflow_ddlrepl.errors import BlockedByOthers, UnreadableTable
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Table
 
@@ -164,9 +164,9 @@ def _locked(table: TableName) -> UnreadableTable:
     return UnreadableTable(what, code="SRC-171", table=table, hint=_WHO, retryable=True)
 
 
-def always_altered() -> SourceError:
+def always_altered() -> BlockedByOthers:
     """Return the error that tables are locked, or changed again and again, and nobody can tell which."""
-    return SourceError(
+    return BlockedByOthers(
         f"a table is locked or changed by schema changes for more than {PATIENCE_SECONDS:g} seconds",
         code="SRC-171",
         hint=_WHO,

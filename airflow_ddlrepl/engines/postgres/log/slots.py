@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from airflow_ddlrepl.engines.postgres.connection.errors import errors
 from airflow_ddlrepl.engines.postgres.connection.first_row import Ask, over
 from airflow_ddlrepl.engines.postgres.connection.quoting import literal
-from airflow_ddlrepl.errors import SourceError
+from airflow_ddlrepl.errors import BlockedByOthers, SourceError
 from airflow_ddlrepl.model.position import Position
 
 if TYPE_CHECKING:
@@ -208,11 +208,11 @@ def no_replication(ask: Ask) -> SourceError:
     )
 
 
-def blocked(connection: Connection[Any], name: str) -> SourceError:
-    """Return SourceError SRC-110: the slot would wait for open transactions, which it names."""
+def blocked(connection: Connection[Any], name: str) -> BlockedByOthers:
+    """Return the error SRC-110: the slot would wait for open transactions, which it names."""
     rows = blockers(connection)
     who = "; ".join(what for what, _ in rows) or "transactions that have ended in the meantime"
-    return SourceError(
+    return BlockedByOthers(
         f"the slot {name} can't be created while transactions are open that began before it: {who}",
         code="SRC-110",
         hint="end them and run again, for example: " + " ".join(sql for _, sql in rows),

@@ -13,7 +13,7 @@ from airflow_ddlrepl.config.sections.location import resolve, user_of
 from airflow_ddlrepl.config.sections.streams import ApplyTarget
 from airflow_ddlrepl.engines import engine
 from airflow_ddlrepl.engines.lcr_target import LcrSession, LcrTarget, OpenedSessions
-from airflow_ddlrepl.errors import ApplyError, ConfigError, Unreachable
+from airflow_ddlrepl.errors import ApplyError, ConfigError, DdlReplError, Unreachable
 from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.run.isolation import FailureIsolation
 from airflow_ddlrepl.flow.run.results import Printable
@@ -84,12 +84,16 @@ class Prepared(Protocol):
 
 @dataclass
 class ApplyProcess:
-    """An apply process is one target with the client that writes it, as a run finds them. there: the database."""
+    """An apply process is one target with the client that writes it, as a run finds them. there: the database.
+
+    not_loaded: why tables of the source, by id, are not there yet: the load to come has what is passed over until then.
+    """
 
     clients: StreamsClients
     target: ApplyTarget
     client: Client
     there: LcrTarget
+    not_loaded: dict[int, DdlReplError] = field(default_factory=dict)
 
     @property
     def rules(self) -> ApplyRules:
@@ -100,7 +104,7 @@ class ApplyProcess:
         database, user = self.clients.database, user_of(self.target.location)
         functions = self.clients.functions.of_client(self.client, user)
         stage = ClientStage(self.client, database, self.clients.values, functions)
-        suspended = {one.table_id: one.at for one in self.suspended()}
+        suspended = {one.table_id: one.at for one in self.suspended()} | dict.fromkeys(self.not_loaded, Position(0))
         return ApplyRules(self.client, settings, functions, database, stage, AllowedCode.of(self.target), suspended)
 
     def handlers(self, rules: ApplyRules) -> Handlers:
@@ -165,7 +169,8 @@ def apply(run: RunContext, target: str = "", before: Callable[[ApplyProcess], Pr
     before: what is done for each of them first. Raises what that does, and then applies nothing of the process's queue;
     ApplyError APL-110 or APL-111 where a transaction in the error queue stops a client, APL-113 where a rule can't
     handle a message, APL-121 where a target has no replication origin for its changes; once all others are applied,
-    APL-122 where tables of it are suspended, APL-138 for tables of which changes were not captured.
+    what keeps tables from their load, APL-122 where tables are suspended, APL-138 for tables of which changes were not
+    captured.
     """
     started = time.monotonic()
     clients = StreamsClients(run)
@@ -177,6 +182,9 @@ def apply(run: RunContext, target: str = "", before: Callable[[ApplyProcess], Pr
                 if prepared is not None:
                     total.add_prepared(process, prepared)
                 _apply(process, total)
+                for why in dict.fromkeys(process.not_loaded.values()):
+                    with isolation.one(one.name):
+                        raise why
                 with isolation.one(one.name):
                     require_none(process.suspended())
                 if prepared is not None:

@@ -30,7 +30,7 @@ from airflow_ddlrepl.streams.transformations.declared import Declared, RenameCol
 
 OTHER_DATABASE = "it is not of the client's source database"
 INSTANTIATED = "the target has it already (instantiation)"
-SUSPENDED = "the table is suspended (APL-122)"
+SUSPENDED = "the table is suspended until it is loaded"
 
 
 @dataclass

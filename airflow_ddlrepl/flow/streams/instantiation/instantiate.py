@@ -14,7 +14,7 @@ from functools import partial
 
 from airflow_ddlrepl.engines.lcr_target import LcrSession, LcrTransaction
 from airflow_ddlrepl.engines.source_catalog import SourceSnapshot
-from airflow_ddlrepl.errors import ApplyError, ConfigError, UnreadableTable
+from airflow_ddlrepl.errors import ApplyError, ConfigError, DdlReplError, RuleError, UnreadableTable
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.run.results import Printable
@@ -90,7 +90,8 @@ def instantiate(run: RunContext, target: str, tables: Collection[TableName] | No
         groups = groups_of(clients, process.client, known, wanted)
         if groups:
             with process.writing() as session:
-                work.run(session, groups)
+                for why in work.run(session, groups).values():
+                    raise why
         work.count_outside(routes, wanted)
         return work.result(round(time.monotonic() - started, 2))
 
@@ -125,10 +126,11 @@ class Instantiation:
 
         return Known(names(self._client), names(SOURCE_TABLES + self._client))
 
-    def run(self, session: LcrSession, groups: Iterable[Group]) -> None:
-        """Load groups of tables, each in a transaction of its own.
+    def run(self, session: LcrSession, groups: Iterable[Group]) -> dict[int, DdlReplError]:
+        """Load groups of tables, each in a transaction of its own; return why some are not loaded, by table.
 
-        Raises UnreadableTable when all others are loaded: one that can't be read does not stop them.
+        One that can't be read, or that the target refuses, does not stop the others. Raises BlockedByOthers where none
+        can be read.
         """
         groups, clients = list(groups), self._process.clients
         for client in clients.of_kind(ClientKind.SYNC_CAPTURE):  # what comes behind the snapshot is captured
@@ -137,20 +139,20 @@ class Instantiation:
         timeline = self._run.timeline
         with self._run.source.snapshot_at_position(ids, timeline) as (position, snapshot):
             rows = Rows(position, snapshot, self._process.clients.values)
-            refused = list[UnreadableTable]()
+            refused = dict[int, DdlReplError]()
             for group in groups:
                 self._run.check_lock()
                 try:
                     _require_readable(group, snapshot)
                     filled = session.run(partial(self._load, group, rows))
-                except UnreadableTable as error:
-                    log.warning("%s is not loaded: %s: %s", error.table, error.code, error.message)
-                    refused.append(error)
+                except (UnreadableTable, ApplyError, RuleError) as error:
+                    names = ", ".join(sorted(map(str, group.tables)))
+                    log.warning("%s: not loaded: %s: %s", names, error.code, error.message)
+                    refused |= dict.fromkeys((way.table.id for way in group.ways), error)
                     continue
                 reach("instantiate.committed")
                 self._note(filled, rows)
-        for why in refused:
-            raise why
+        return refused
 
     def _load(self, group: Group, rows: Rows, transaction: LcrTransaction) -> Filled:
         filled = GroupFilling(group, rows, transaction).run()

@@ -14,7 +14,8 @@ from functools import cached_property
 from typing import NamedTuple
 
 from airflow_ddlrepl.engines import source_engine
-from airflow_ddlrepl.engines.lcr_target import LcrTransaction
+from airflow_ddlrepl.engines.lcr_target import LcrSession, LcrTransaction
+from airflow_ddlrepl.errors import BlockedByOthers, DdlReplError
 from airflow_ddlrepl.flow.run.context import log
 from airflow_ddlrepl.flow.run.source_records import last_record
 from airflow_ddlrepl.flow.streams.apply_process.apply import ApplyProcess
@@ -27,7 +28,14 @@ from airflow_ddlrepl.flow.streams.instantiation.instantiate import (
     Instantiated,
     Instantiation,
 )
-from airflow_ddlrepl.flow.streams.instantiation.instantiation_plan import Known, Way, groups_of, insert_routes, way_of
+from airflow_ddlrepl.flow.streams.instantiation.instantiation_plan import (
+    Group,
+    Known,
+    Way,
+    groups_of,
+    insert_routes,
+    way_of,
+)
 from airflow_ddlrepl.flow.streams.instantiation.unsaid_changes import computed_tables, inspected_tables
 from airflow_ddlrepl.model.change import IS_DUE, IS_UNNAMED, Event, EventKind, why_ignored
 from airflow_ddlrepl.model.names import TableName
@@ -43,7 +51,8 @@ from airflow_ddlrepl.streams.rules.decide import decide
 def bring_joined_tables(process: ApplyProcess) -> Instantiated:
     """Load the tables that have joined since the last activation; return what was loaded, and what lacks rows.
 
-    Raises what `instantiate` raises: nothing of the client's queue may be applied then.
+    What can't be loaded now is noted in `not_loaded`. Raises what else `instantiate` raises: nothing of the client's
+    queue may be applied then.
     """
     return _Joining(process).run()
 
@@ -238,7 +247,14 @@ class _Joining:
             groups = groups_of(self._clients, self._client, self._work.known(), left.values()) if left else []
             if groups:
                 log.info("tables join target %s: %s", self._process.name, ", ".join(str(t.name) for t in left.values()))
-                self._work.run(session, groups)
+                self._process.not_loaded |= self._loaded(session, groups)
+
+    def _loaded(self, session: LcrSession, groups: Sequence[Group]) -> Mapping[int, DdlReplError]:
+        """Load groups of tables; return why some are not loaded: their changes wait, and all others go on."""
+        try:
+            return self._work.run(session, groups)
+        except BlockedByOthers as error:
+            return {way.table.id: error for group in groups for way in group.ways}
 
     def _comes_whole(self, way: Way, known: Known, there: set[TableName]) -> bool:
         """Return whether the log has all rows of a table: it was created, or renamed, in what is not applied yet."""

@@ -6,6 +6,7 @@ import random
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +14,14 @@ import psycopg
 import pytest
 
 from airflow_ddlrepl import flow
-from airflow_ddlrepl.errors import UnreadableTable
-from tests.flow.streams.apply_process.test_instantiate import RULES, TABLES, begun, cycle, loaded
+from airflow_ddlrepl.engines.postgres.source import source
+from airflow_ddlrepl.engines.postgres.source.exported_snapshot import snapshot_at_position
+from airflow_ddlrepl.errors import ApplyError, BlockedByOthers, UnreadableTable
+from tests.flow.streams.apply_process.test_instantiate import APPLY, RULES, TABLES, begun, cycle, loaded
 from tests.postgres.apply_lcrs.applying import ask
 from tests.support.crashing import die
 
+ROWS = {"add_schema_rules": {"schema_name": "hr", **APPLY}}
 BOTH_TABLES = (
     "CREATE TABLE hr.u (id int PRIMARY KEY, k int)",
     "INSERT INTO hr.u SELECT n, n FROM generate_series(1, 300) n",
@@ -112,3 +116,38 @@ def test_a_table_that_can_not_be_read_stops_no_other(databases: Any, tmp_path: P
     channel.at_source(files.format(own))
     assert {name for name in loaded(channel).rows if name == "hr.a"} == {"hr.a"}
     require_equal(databases, "hr.a", "hr.t", "hr.u")
+
+
+def test_while_a_transaction_keeps_a_new_table_from_its_load_the_others_get_their_changes(
+    databases: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    channel = begun(tmp_path, databases, ROWS, at_source=(*TABLES, *BOTH_TABLES))
+    loaded(channel)
+    monkeypatch.setattr(source, "snapshot_at_position", partial(snapshot_at_position, patience=0.3))
+    with psycopg.connect(databases.source) as other:
+        other.execute("CREATE TABLE open_still (id int)")
+        channel.at_source("CREATE TABLE hr.late (id int PRIMARY KEY)", "INSERT INTO hr.late VALUES (1)")
+        channel.at_source("INSERT INTO hr.t VALUES (901, 1)")
+        with pytest.raises(BlockedByOthers, match="SRC-110"):
+            channel.stage(flow.replicate)
+    require_equal(databases, "hr.t", "hr.u")
+    channel.at_source("INSERT INTO hr.late VALUES (2)", "DELETE FROM hr.late WHERE id = 1")
+    channel.stage(flow.replicate)
+    require_equal(databases, "hr.late", "hr.t", "hr.u")
+
+
+def test_a_new_table_that_the_target_refuses_keeps_no_other_one_from_its_changes(
+    databases: Any, tmp_path: Path
+) -> None:
+    channel = begun(tmp_path, databases, ROWS, at_source=(*TABLES, *BOTH_TABLES))
+    loaded(channel)
+    channel.at_source(
+        "CREATE FUNCTION hr.f(int) RETURNS int IMMUTABLE LANGUAGE sql AS 'SELECT $1'",
+        "CREATE TABLE hr.p (id int, k int) PARTITION BY RANGE (hr.f(k))",
+        "CREATE TABLE hr.p1 PARTITION OF hr.p FOR VALUES FROM (0) TO (9)",
+        "INSERT INTO hr.p VALUES (1, 1)",
+        "INSERT INTO hr.t VALUES (901, 1)",
+    )
+    with pytest.raises(ApplyError, match="APL-130"):
+        channel.stage(flow.replicate)
+    require_equal(databases, "hr.t", "hr.u")
