@@ -81,10 +81,12 @@ def net(
     ids: the keys as the target numbered them.
     Raises NeedsTargetKeys when ids are needed and missing, SameKey.
     """
+    wanted = list(layout if columns is None else columns)
+    if how == Netting() and (alone := _alone(changes, wanted)) is not None:
+        return alone
     absent = absent_columns(changes["absent"], layout)
     changes = with_whole_keys(changes, [c.name for c in key], absent)
     ids = key_ids(changes, key) if ids is None else ids
-    wanted = list(layout if columns is None else columns)
     absent = {name: flags for name, flags in absent.items() if name in wanted}
     if how.resilient:
         changes, ids = _without_moves(changes, ids)
@@ -97,6 +99,20 @@ def net(
     for kind in Kind:
         kinds[kind] = _joined(kinds[kind], [fate for fate in fates if fate.kind is kind], absent)
     return _Taker(changes, [c.name for c in key], wanted, ids, how.old).tables(kinds)
+
+
+def _alone(changes: pa.Table, columns: Sequence[str]) -> NetRows | None:
+    """Return the net change of one insert or update with all its values, under the key that it had: itself.
+
+    None for all else. Of thousands of tables with a row each the general way takes ten times as long.
+    """
+    if changes.num_rows != 1 or changes["absent"].null_count != 1 or changes["before"][0].as_py() != 0:
+        return None
+    op, nothing = changes["op"][0].as_py(), pa.table({})
+    if op not in (Op.INSERT, Op.UPDATE):
+        return None
+    rows = changes.select([f"a_{name}" for name in dict.fromkeys(columns)])
+    return NetRows(nothing, nothing if op == Op.INSERT else rows, nothing, rows if op == Op.INSERT else nothing)
 
 
 def has_key_updates(changes: pa.Table, layout: Sequence[str], key: Sequence[KeyColumn]) -> bool:

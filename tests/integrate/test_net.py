@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import settings
 
+from airflow_ddlrepl.integrate import net_changes
 from airflow_ddlrepl.integrate.equality import KeyColumn, canonical
 from airflow_ddlrepl.integrate.images import net_images
 from airflow_ddlrepl.integrate.keys import NeedsTargetKeys, distinct_keys, target_keys
@@ -230,3 +231,17 @@ def test_key_updates_are_found_under_full_identity_too() -> None:
     loud = {"op": Op.UPDATE, "before": 2, "b": {"k": 1}, "a": {"k": 2}}
     assert not has_key_updates(changes_of([quiet], types, COLUMNS), COLUMNS, KEY)
     assert has_key_updates(changes_of([quiet, loud], types, COLUMNS), COLUMNS, KEY)
+
+
+@pytest.mark.parametrize("full", [False, True], ids=["key told", "whole row told"])
+def test_a_change_alone_is_netted_as_among_others(full: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    types = dict.fromkeys(COLUMNS, pa.int64())
+    for seed in range(4 * settings().max_examples):
+        source = Source(random.Random(f"{seed}{full}"), full)
+        while not source.log:
+            source.step()
+        changes = changes_of(source.log, types, COLUMNS if full else ("k",))
+        alone = net(changes, COLUMNS, KEY, ["x", "k"])
+        with monkeypatch.context() as generally:
+            generally.setattr(net_changes, "_alone", lambda *_: None)
+            assert alone == net(changes, COLUMNS, KEY, ["x", "k"])

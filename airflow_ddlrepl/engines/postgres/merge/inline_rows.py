@@ -43,6 +43,14 @@ _FIXED = {
     pa.bool_(): ">i1",
 }
 
+FEW = 8  # so many numbers are packed one by one in less time than together
+_WHOLE = {
+    pa.int16(): struct.Struct(">h").pack,
+    pa.int32(): struct.Struct(">i").pack,
+    pa.int64(): struct.Struct(">q").pack,
+    pa.bool_(): struct.Struct(">?").pack,
+}
+
 
 @dataclass(frozen=True, slots=True)
 class BinaryArray:
@@ -137,6 +145,9 @@ def _element(type_: str) -> int:
 
 def _array(values: pa.ChunkedArray, oid: int) -> bytes:
     head = _HEAD.pack(1, int(values.null_count > 0), oid, len(values), 1)
+    if len(values) < FEW and (pack := _WHOLE.get(values.type)):
+        length = _LENGTH(np.dtype(_FIXED[values.type]).itemsize)
+        return head + b"".join(_NULL if one is None else length + pack(one) for one in values.to_pylist())
     if wire := _FIXED.get(values.type):
         return head + b"".join(_numbers(chunk, wire) for chunk in values.chunks)
     return head + b"".join(map(_element_of, values.to_pylist()))
