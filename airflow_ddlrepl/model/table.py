@@ -166,16 +166,26 @@ class Table:
 
 
 def _plain(value: Any) -> Any:
-    """Return what `dataclasses.asdict` returns; that takes four times as long, and thousands of shapes are stored."""
+    """Return what `dataclasses.asdict` returns; that takes six times as long, and thousands of shapes are stored."""
     if isinstance(value, tuple):
         return value if hasattr(value, "_fields") else tuple([_plain(one) for one in value])
     if (fields := getattr(value, "__dataclass_fields__", None)) is not None:
-        return {name: _plain(getattr(value, name)) for name in fields}
+        return {name: one if type(one := getattr(value, name)) in _ATOMS else _plain(one) for name in fields}
     return value
 
 
+_ATOMS = frozenset((str, int, bool, type(None)))
+
+
 def _column(data: dict[str, Any]) -> Column:
-    return Column(**{**data, "type": _type(**data["type"])})
+    rest = data.copy()
+    return _shared_column(_type(**rest.pop("type")), **rest)
+
+
+@lru_cache(maxsize=32768)
+def _shared_column(of: DataType, **rest: Any) -> Column:
+    """Return the column of this type; equal ones share one object: the shapes of a table have most in common."""
+    return Column(type=of, **rest)
 
 
 @lru_cache(maxsize=4096)
