@@ -16,6 +16,7 @@ from pathlib import Path
 from airflow_ddlrepl.demo.servers import PrivateServer
 from airflow_ddlrepl.spark.execute.runner import SparkRunner
 from benchmarks import (
+    activation,
     comparisons,
     cycles,
     evaluations,
@@ -47,6 +48,8 @@ REPLAY, SEGMENTS = 5_000_000, 100_000
 FEED = 5_000_000
 TABLES = 500
 CHANGED = 2_000
+SCHEMAS = 300
+DDL_TABLES, DDL_STATEMENTS = (10, 2_000), 60
 MEMORY = (1_000_000, 20_000_000)
 STATEMENTS = 100_000
 EVALUATED = 5_000_000
@@ -60,6 +63,12 @@ MEASURES: dict[str, Callable[[ratios.Bench, Kind, argparse.Namespace], None]] = 
     "small": lambda bench, kind, given: show_seconds(cycles.small(bench, kind, given.connect)),
     "many": lambda bench, _kind, _given: show(many.tables(bench)),
     "many_ddl": lambda bench, _kind, given: show(many.changed_tables(bench, max(20, scaled(CHANGED, given)))),
+    "activate": lambda bench, _kind, given: activation.activations(bench, scaled(SCHEMAS, given)),
+    "ddl_at_source": lambda bench, _kind, given: activation.statements(
+        bench,
+        (DDL_TABLES[0], max(DDL_TABLES[0] + 1, scaled(DDL_TABLES[1], given))),
+        max(2, scaled(DDL_STATEMENTS, given)),
+    ),
     "suspended": lambda bench, _kind, given: show(suspended.cycles(bench, max(2, scaled(TABLES, given)))),
     "replay": lambda bench, kind, given: show(replays.replays(bench, kind, scaled(REPLAY, given))),
     "feed": lambda bench, kind, given: show(feeds.feeds(bench, kind, scaled(FEED, given))),

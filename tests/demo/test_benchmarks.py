@@ -13,8 +13,29 @@ from benchmarks.__main__ import SETTINGS, main, options, run_parts
 from benchmarks.ratios import Bench
 
 FEW = {**SETTINGS, "max_replication_slots": "5", "shared_buffers": "32MB"}
-COPIED = ("capture", "integrate", "refresh", "compare", "row by row", "cycle", "replay", "suspended")
-SAID = {"changes": 2, "keys": 4, "refresh": 2, "compare": 2, "cycles": 2, "replay": 2, "suspended": 1}
+COPIED = (
+    "capture",
+    "integrate",
+    "refresh",
+    "compare",
+    "row by row",
+    "cycle",
+    "replay",
+    "suspended",
+    "activate",
+    "DROP of a temporary",
+)
+SAID = {
+    "changes": 2,
+    "keys": 4,
+    "refresh": 2,
+    "compare": 2,
+    "cycles": 2,
+    "replay": 2,
+    "suspended": 1,
+    "activate": 1,
+    "ddl_at_source": 2,
+}
 """A line per kind of table, load, size; of a replay one for what only warms up, too."""
 
 
