@@ -7,11 +7,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 
 from airflow_ddlrepl import flow
 from airflow_ddlrepl.cli.commands import judge_status
 from airflow_ddlrepl.doctor import run_doctor
+from airflow_ddlrepl.engines.postgres.target.state import _FORGET_KEPT
 from airflow_ddlrepl.errors import CannotAdapt, Exit, TargetError, Unreachable
 from airflow_ddlrepl.failpoint import FAIL_POINTS
 from airflow_ddlrepl.ports.work import InProcess
@@ -37,6 +39,14 @@ def replica(databases: Databases, tmp_path: Path) -> Replica:
     made.at_source("insert into t values (2, 'b')")
     made.settle()
     return made
+
+
+def test_dropped_tables_of_a_name_are_found_by_an_index(replica: Replica) -> None:
+    """Each load of a table looks for one: without the index thousands of loads would read all states each."""
+    with psycopg.connect(replica.target) as connection:
+        connection.execute("SET enable_seqscan = off")
+        plan = connection.execute(f"EXPLAIN {_FORGET_KEPT}".encode(), ["shop", [1]]).fetchall()
+        assert [line for (line,) in plan if "tables_kept" in line], plan
 
 
 def targets(replica: Replica, *added: dict[str, Any], **more: Any) -> None:

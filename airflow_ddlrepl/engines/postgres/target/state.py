@@ -44,9 +44,15 @@ CREATE SCHEMA IF NOT EXISTS ddlrepl;
 CREATE TABLE IF NOT EXISTS ddlrepl.position (
     channel text PRIMARY KEY, lsn pg_lsn NOT NULL, epoch bigint NOT NULL, token bigint NOT NULL,
     updated timestamptz NOT NULL DEFAULT now());
-CREATE TABLE IF NOT EXISTS ddlrepl.tables (
-    channel text NOT NULL, table_id bigint NOT NULL, schema_name text NOT NULL, table_name text NOT NULL,
-    shape jsonb NOT NULL, state text NOT NULL, snapshot jsonb, PRIMARY KEY (channel, table_id));
+DO $$ BEGIN
+    IF pg_catalog.to_regclass('ddlrepl.tables') IS NULL THEN
+        CREATE TABLE ddlrepl.tables (
+            channel text NOT NULL, table_id bigint NOT NULL, schema_name text NOT NULL, table_name text NOT NULL,
+            shape jsonb NOT NULL, state text NOT NULL, snapshot jsonb, PRIMARY KEY (channel, table_id));
+        -- for _FORGET_KEPT; not added to one that is there, where other channels may be at work
+        CREATE INDEX tables_kept ON ddlrepl.tables (channel, schema_name, table_name) WHERE state = 'kept';
+    END IF;
+END $$;
 CREATE TABLE IF NOT EXISTS ddlrepl.chunks (token text NOT NULL, chunk text NOT NULL, rows bigint NOT NULL,
     PRIMARY KEY (token, chunk));
 """
