@@ -14,7 +14,7 @@ from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.frontends.goldengate.importing import import_goldengate
 from airflow_ddlrepl.frontends.hvr.importing import import_hvr
 from airflow_ddlrepl.frontends.streams.importing import import_streams
-from airflow_ddlrepl.frontends.streams.script import tokens, units
+from airflow_ddlrepl.frontends.streams.script import line_ends, tokens, units
 
 CHANNEL = 'channel: x\nsource: {location: a, tables: ["a.*"]}\ntargets: [{name: w, location: b}]\n'
 STREAMS = ("", "BEGIN\n", "EXEC DBMS_STREAMS_ADM.ADD_TABLE_RULES(", "DECLARE x VARCHAR2(1) := ", "SELECT ")
@@ -111,3 +111,13 @@ def test_the_value_of_a_variable_is_in_no_error(tmp_path: Path, monkeypatch: pyt
     with pytest.raises(DdlReplError) as found:
         load_channel(file)
     assert "hunter2" not in str(found.value).lower()
+
+
+@pytest.mark.parametrize("unit", ["@x\n", "END;\n", "BEGIN DBMS_STREAMS_ADM.ADD_TABLE_RULES('hr.t');\nEND;\n"])
+def test_the_lines_of_a_script_are_counted_once(tmp_path: Path, unit: str) -> None:
+    line_ends.cache_clear()
+    found = written(tmp_path, import_streams, unit * 2000)
+    assert len(found.findings) >= 2000 and max(one.line for one in found.findings) >= 2000
+    asked = line_ends.cache_info()
+    assert asked.hits + asked.misses >= 2000, "lines are counted by it"
+    assert asked.misses <= 1 + 2 * unit.count("BEGIN") * 2000, "each text once"

@@ -14,7 +14,7 @@ from airflow_ddlrepl.frontends.streams.blocks import BlockReader, Note, worst_ca
 from airflow_ddlrepl.frontends.streams.calls import CallReader, Refused, procedure_name
 from airflow_ddlrepl.frontends.streams.expressions import Call, Unknown, substituted
 from airflow_ddlrepl.frontends.streams.message_types import message_type
-from airflow_ddlrepl.frontends.streams.script import Unit, UnitKind, units
+from airflow_ddlrepl.frontends.streams.script import Unit, UnitKind, line_ends, line_of, units
 from airflow_ddlrepl.frontends.streams.transcript import without_prompts
 from airflow_ddlrepl.frontends.streams.vocabulary import LOGGING, PACKAGES, WHY_LOGGING
 from airflow_ddlrepl.streams.condition.kinds import Kind
@@ -72,8 +72,7 @@ class Compiler:
         return StreamsParameters(message_types=types, calls=tuple(one for _, one in self.calls))  # type: ignore[arg-type]
 
     def _find(self, at: int, fate: Fate, what: str, why: str) -> None:
-        line = self.script.count("\n", 0, at) + 1
-        self.findings.append(Finding(line, fate, what, why))
+        self.findings.append(Finding(line_of(self.script, at), fate, what, why))
 
     def _block(self, unit: Unit) -> None:
         if unit.problem:
@@ -186,11 +185,8 @@ CODE = (
 
 def _same_line(text: str, at: int, original: str) -> int:
     """Return where the line of a character of a text begins in the text with the names before DEFINE's values."""
-    lines = text.count("\n", 0, at)
-    found = 0
-    for _ in range(lines):
-        found = original.index("\n", found) + 1
-    return found
+    lines = line_of(text, at) - 1
+    return line_ends(original)[lines - 1] + 1 if lines else 0
 
 
 def _short(text: str, words: int = 6) -> str:

@@ -22,6 +22,7 @@ _LONG = re.compile(r"/\*|[nN]?[qQ]'([\[{(<!|~^#\"])")
 _CLOSING = {"[": "]'", "{": "}'", "(": ")'", "<": ">'"}
 """What begins a comment or a text whose end has to be looked for, and what ends such a text."""
 _WORD = re.compile(r"@@?|[A-Za-z][\w$#]*|<<|/|\S")
+_LINE_END = re.compile(r"\n")
 _EMPTY = re.compile(r"\n[ \t]*(?=\n)")
 _HYPHEN = re.compile(r"-(?=[ \t]*$)", re.MULTILINE)
 _STORED = re.compile(
@@ -150,7 +151,18 @@ def _block(script: str, at: int) -> Unit:
 
 
 def _where(script: str, at: int) -> str:
-    return f" (line {script.count(chr(10), 0, at) + 1})"
+    return f" (line {line_of(script, at)})"
+
+
+def line_of(text: str, at: int) -> int:
+    """Return the number of the line of a character, from 1 on."""
+    return bisect_left(line_ends(text), at) + 1
+
+
+@lru_cache(4)
+def line_ends(text: str) -> list[int]:
+    """Return where the lines of a text end."""
+    return [found.start() for found in _LINE_END.finditer(text)]
 
 
 def _executed(script: str, at: int) -> Unit:
