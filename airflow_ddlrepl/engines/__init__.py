@@ -67,10 +67,11 @@ class Engine(Protocol):
         """
         ...
 
-    def lcr_target(self, location: str, holder: str, lock_timeout: float) -> LcrTarget:
+    def lcr_target(self, location: str, holder: str, lock_timeout: float, owners: tuple[str, ...] = ()) -> LcrTarget:
         """Connect to a target of an apply client. holder: under which name the channel's state is stored there.
 
-        Raises Unreachable or ConfigError, Unsupported APL-120 for a kind of database that applies no single changes.
+        owners: roles that may own what is written to. Raises Unreachable or ConfigError, Unsupported APL-120 for a kind
+        of database that applies no single changes.
         """
         raise Unsupported(
             "an apply client can't write to this kind of database",

@@ -11,8 +11,10 @@ import pytest
 
 from airflow_ddlrepl.config.file.load import load_channel
 from airflow_ddlrepl.doctor import run_doctor
-from airflow_ddlrepl.errors import DdlReplError, TargetError
+from airflow_ddlrepl.errors import ApplyError, DdlReplError, TargetError
+from airflow_ddlrepl.model.names import TableName
 from tests.conftest import Databases
+from tests.postgres.apply_lcrs.applying import apply_rows, ask, insert, lcr_target
 from tests.support.replica import BOTH, Replica, channel_file, run
 from tests.support.small_roles import small_replica
 
@@ -209,6 +211,9 @@ def test_a_live_table_that_gets_another_owner_stops_alone(
     replica.at_source("insert into public.a values (1)", "insert into public.b values (1)")
     assert refused(replica.replicate).table == "public.a"
     assert replica.rows("select (select count(*) from public.a), (select count(*) from public.b)") == [(0, 1)]
+    assert planter.name in replica.compare().text()
+    planter.does("create index on public.a (public.spring_index(id))")
+    replica.compare()
     assert planter.has_gained_nothing(replica)
     replica.file.write_text(replica.file.read_text().replace("- name: warehouse", TRUSTING.format(planter.name)))
     replica.settle()
@@ -254,3 +259,18 @@ def test_an_existing_channel_goes_on_with_the_owners_that_it_has(
     replica.at_source("insert into public.b values (2)")
     refused(replica.replicate)
     replica.at_target(f'drop owned by "{other}"', f'drop role "{other}"')
+
+
+def test_an_apply_process_writes_to_no_table_of_a_stranger(databases: Databases, planter: Planter) -> None:
+    planter.does(*(one.format("checked") for one in CODE["checked"]), "grant all on checked to public")
+    with lcr_target(databases.target) as target:
+        with pytest.raises(ApplyError, match="APL-118") as caught:
+            apply_rows(target, [insert("public.checked", id="1", note="a")])
+        assert caught.value.table == "public.checked" and "trusted_owners" in caught.value.hint
+        with pytest.raises(ApplyError, match="APL-118"):
+            target.rows_outside(TableName("public", "checked"), [], "dbs1")
+    assert ask(databases.target, "select is_called from sprung") == [(False,)]
+    run(databases.target, "alter table public.checked owner to postgres")
+    with lcr_target(databases.target) as target:
+        apply_rows(target, [insert("public.checked", id="1", note="a")])
+    assert ask(databases.target, "select count(*) from checked") == [(1,)]

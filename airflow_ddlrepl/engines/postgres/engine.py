@@ -58,10 +58,12 @@ class PostgresEngine(Engine):
         place = channel.place(name)
         return PostgresTarget.open(location, channel.holder(name), place.lock_timeout, seconds, place.trusted_owners)
 
-    def lcr_target(self, location: str, holder: str, lock_timeout: float) -> PostgresLcrTarget:
+    def lcr_target(
+        self, location: str, holder: str, lock_timeout: float, owners: tuple[str, ...] = ()
+    ) -> PostgresLcrTarget:
         from airflow_ddlrepl.engines.postgres.apply_lcrs.target import PostgresLcrTarget
 
-        return PostgresLcrTarget.open(location, holder, lock_timeout)
+        return PostgresLcrTarget.open(location, holder, lock_timeout, owners)
 
     def whole_rows_hint(self, table: Table, section: str) -> str:
         from airflow_ddlrepl.engines.postgres.connection.conditions import whole_rows_hint

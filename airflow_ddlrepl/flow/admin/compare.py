@@ -72,11 +72,12 @@ def _reports(run: RunContext, tables: Sequence[Table], rows: Rows) -> list[Table
         found = run.target(target.name).find_state()
         table_states = found.table_states if found else {}
         client, differs = client_at(run.channel, target.name), may_differ(run, target.name)
+        strange = _strange(run, target.name, table_states) if tables else {}
         for table in tables:
             table_state = table_states.get(table.id)
             if table_state is None and not decide(client, table.name, ChangeKind.TABLE).is_taken:
                 continue
-            missing = _missing(table_state, target.name)
+            missing = _missing(table_state, target.name) or strange.get(table.id, "")
             if missing or table_state is None:
                 name = run.channel.target_name(target.name, table.name)
                 reports.append(
@@ -87,6 +88,13 @@ def _reports(run: RunContext, tables: Sequence[Table], rows: Rows) -> list[Table
             known.append(differs.get(table.id, ()))
     reports += [replace(one, may_differ=tuple(why)) for one, why in zip(_compared(run, tasks), known, strict=True)]
     return reports
+
+
+def _strange(run: RunContext, target: str, table_states: Mapping[int, TableState]) -> dict[int, str]:
+    """Return by id why a target's tables are not read: what they use belongs to a role that is not trusted."""
+    shapes = {i: one.shape.with_(name=one.name) for i, one in table_states.items()}
+    found = run.target(target).facts().owned_by_strangers(list(shapes.values()))
+    return {i: f"{found[one.name].message}: {found[one.name].hint}" for i, one in shapes.items() if one.name in found}
 
 
 def repair(run: RunContext, patterns: Sequence[str] = ()) -> Comparison:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal, DivisionByZero, InvalidOperation
 from functools import lru_cache
 from typing import Any
@@ -16,8 +16,11 @@ from airflow_ddlrepl.streams.condition.members import MEMBERS
 from airflow_ddlrepl.streams.condition.printing import text_of
 from airflow_ddlrepl.streams.condition.tree import Image
 from airflow_ddlrepl.streams.messages import Command, DdlLcr, Lcr, Message, RowLcr, UserMessage
+from airflow_ddlrepl.time_limit import LimitExceeded, TimeLimit
 
 Answer = bool | None
+SECONDS = 10.0
+"""A pattern of REGEXP_LIKE has so long for one text: some patterns take for ever for some texts."""
 _ABSENT = object()
 
 
@@ -165,31 +168,81 @@ def _between(of: Evaluator, node: tree.Between) -> Answer:
 
 def _like(of: Evaluator, node: tree.Like) -> Answer:
     value = of.value(node.of)
-    return (
-        None
-        if value is None
-        else (like_pattern(node.pattern, node.escape).fullmatch(value) is not None) != node.negated
-    )
+    return None if value is None else is_like(value, node.pattern, node.escape) != node.negated
+
+
+def is_like(value: str, pattern: str, escape: str) -> bool:
+    """Does a text match a pattern of LIKE? The time grows with their lengths alone, whatever somebody has written."""
+    first, *middle = _parts(pattern, escape)
+    if not middle:
+        return first.fullmatch(value) is not None
+    *middle, last = middle
+    begin = first.match(value)
+    end = len(value) - _length(last)
+    if begin is None or end < begin.end() or last.fullmatch(value, end) is None:
+        return False
+    at = begin.end()
+    for part in middle:
+        found = part.search(value, at, end)
+        if found is None:
+            return False
+        at = found.end()
+    return True
+
+
+@lru_cache(1024)
+def _parts(pattern: str, escape: str) -> tuple[re.Pattern[str], ...]:
+    """Return what stands between the `%` of a pattern of LIKE."""
+    signs = list(_signs(pattern, escape))
+    found = [""]
+    for sign in signs:
+        if sign == ".*":
+            found.append("")
+        else:
+            found[-1] += sign
+    return tuple(re.compile(one, re.DOTALL) for one in found)
+
+
+@lru_cache(1024)
+def _length(part: re.Pattern[str]) -> int:
+    """Return how many characters a part without `%` takes."""
+    return len(re.sub(r"\\(.)", r"\1", part.pattern, flags=re.DOTALL))
 
 
 @lru_cache(1024)
 def like_pattern(pattern: str, escape: str) -> re.Pattern[str]:
     """Return a pattern of LIKE as a regular expression. escape: empty when there is none."""
-    found, at = "", 0
+    return re.compile("".join(_signs(pattern, escape)), re.DOTALL)
+
+
+def _signs(pattern: str, escape: str) -> Iterator[str]:
+    """Yield each sign of a pattern of LIKE as a regular expression."""
+    at = 0
     while at < len(pattern):
         sign = pattern[at]
         if escape and sign == escape and at + 1 < len(pattern):
             at += 1
-            found += re.escape(pattern[at])
+            yield re.escape(pattern[at])
         else:
-            found += {"%": ".*", "_": "."}.get(sign, re.escape(sign))
+            yield {"%": ".*", "_": "."}.get(sign, re.escape(sign))
         at += 1
-    return re.compile(found, re.DOTALL)
 
 
 def _regexp_like(of: Evaluator, node: tree.RegexpLike) -> Answer:
     value = of.value(node.of)
-    return None if value is None else re.search(node.pattern, value, re.IGNORECASE * ("i" in node.flags)) is not None
+    if value is None:
+        return None
+    pattern = re.compile(node.pattern, re.IGNORECASE * ("i" in node.flags))
+    try:
+        with TimeLimit(SECONDS) as limit:
+            return limit(pattern.search, value) is not None
+    except LimitExceeded:
+        raise RuleError(
+            f"the pattern {node.pattern!r} of REGEXP_LIKE has no answer for a text of {len(value)} letters: after"
+            f" {SECONDS:g} s it was ended",
+            code="RUL-162",
+            hint="write a pattern without repetitions inside repetitions; the message waits",
+        ) from None
 
 
 def _not(of: Evaluator, node: tree.Not) -> Answer:

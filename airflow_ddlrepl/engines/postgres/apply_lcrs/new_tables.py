@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.engines.lcr_target import NewTables
+from airflow_ddlrepl.engines.postgres.apply_lcrs.table_layout import require_trusted
 from airflow_ddlrepl.engines.postgres.catalog.server_facts import ServerFacts
 from airflow_ddlrepl.engines.postgres.connection.copy import copy_in, feed
 from airflow_ddlrepl.engines.postgres.connection.copy_text import copy_text
@@ -30,12 +31,14 @@ class PostgresNewTables(NewTables):
     """These tables are made in the transaction that is open on a connection."""
 
     connection: Connection[Any]
+    trusted: Collection[str] = ()
 
     @cached_property
     def facts(self) -> ServerFacts:
         return ServerFacts(self.connection)
 
     def create(self, shape: Table) -> None:
+        require_trusted(self.connection.cursor(), {shape.name: shape.types}, self.trusted)
         statements = [*create_types(shape.types), *create_table(shape, with_key=False)]
         with _refusals(shape, "to create the table"):
             for statement in statements:

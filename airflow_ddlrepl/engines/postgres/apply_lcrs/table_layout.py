@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from airflow_ddlrepl.engines.postgres.connection.quoting import qualified
+from airflow_ddlrepl.engines.postgres.owners.strangers import owned_by_strangers
+from airflow_ddlrepl.errors import ApplyError
 from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.types import TypeDefinition
 
 # A type of an extension has an equality of its own, which the search path does not show.
 _COLUMNS = """
@@ -55,3 +58,12 @@ def read_layout(cursor: Any, name: TableName) -> TableLayout | None:
     found = cursor.fetchall()
     columns = {row[0]: TargetColumn(row[0], row[1], row[2], row[3], row[4], row[6] or "=") for row in found}
     return TableLayout(columns, tuple(row[0] for row in found if row[5])) if found else None
+
+
+def require_trusted(cursor: Any, uses: Mapping[TableName, Collection[TypeDefinition]], trusted: Iterable[str]) -> None:
+    """Raise ApplyError APL-118 where one of these tables would use what belongs to a role that is not trusted.
+
+    uses: as `owned_by_strangers` takes it.
+    """
+    for one in owned_by_strangers(cursor, uses, trusted):
+        raise ApplyError(one.text, code="APL-118", table=one.table, hint=one.fix)

@@ -20,7 +20,7 @@ from airflow_ddlrepl.engines.postgres.apply_lcrs import error_queue, stored_stat
 from airflow_ddlrepl.engines.postgres.apply_lcrs.outside_rows import rows_outside
 from airflow_ddlrepl.engines.postgres.apply_lcrs.replication_origin import NoFreeOrigin, origin_set_up
 from airflow_ddlrepl.engines.postgres.apply_lcrs.statements import row_place, table_of
-from airflow_ddlrepl.engines.postgres.apply_lcrs.table_layout import TableLayout, read_layout
+from airflow_ddlrepl.engines.postgres.apply_lcrs.table_layout import TableLayout, read_layout, require_trusted
 from airflow_ddlrepl.engines.postgres.apply_lcrs.transaction import PostgresLcrTransaction
 from airflow_ddlrepl.engines.postgres.connection.connect import session
 from airflow_ddlrepl.engines.postgres.connection.lock_retry import limit, patiently
@@ -28,6 +28,7 @@ from airflow_ddlrepl.engines.postgres.connection.quoting import qualified, quote
 from airflow_ddlrepl.engines.postgres.connection.session_names import NAME_SESSION, end_earlier, session_name
 from airflow_ddlrepl.engines.postgres.connection.settings import SPELLING_HERE
 from airflow_ddlrepl.engines.postgres.merge.constraints import prepare_session
+from airflow_ddlrepl.engines.postgres.owners.trusted_owners import TrustedOwners
 from airflow_ddlrepl.engines.postgres.target import apply_tables, state
 from airflow_ddlrepl.engines.target_state import Fence
 from airflow_ddlrepl.errors import ApplyError
@@ -49,17 +50,22 @@ UPDATE ddlrepl.position SET epoch = %s, token = %s WHERE channel = %s AND token 
 
 @dataclass
 class PostgresLcrTarget(LcrTarget):
-    """A PostgreSQL LCR target is one database. holder: under which name the channel's state is stored there."""
+    """A PostgreSQL LCR target is one database.
+
+    holder: under which name the channel's state is stored there. trusted: roles that may own what is written to.
+    """
 
     location: str = field(repr=False)
     holder: str
     lock_timeout: float
     connection: Connection[Any]
+    trusted: TrustedOwners
 
     @classmethod
-    def open(cls, location: str, holder: str, lock_timeout: float) -> PostgresLcrTarget:
+    def open(cls, location: str, holder: str, lock_timeout: float, owners: tuple[str, ...] = ()) -> PostgresLcrTarget:
         """Connect to a target and return it. Raises what `state.opened` raises."""
-        return cls(location, holder, lock_timeout, state.opened(location))
+        opened = state.opened(location)
+        return cls(location, holder, lock_timeout, opened, TrustedOwners(opened, holder, owners))
 
     def prepare(self, fence: Fence) -> None:
         with session(self.location) as connection:
@@ -70,6 +76,8 @@ class PostgresLcrTarget(LcrTarget):
                 state.hold(cursor, self.holder, epoch=fence.epoch, token=fence.token)
                 for table in apply_tables.STORED:
                     table.ensure(cursor)
+                state.with_owners(cursor)
+        self.trusted.look_again()
 
     def positions(self, client: str) -> Mapping[str, FeedPosition]:
         return stored_state.positions(self.connection, self.holder, client)
@@ -86,6 +94,7 @@ class PostgresLcrTarget(LcrTarget):
     def rows_outside(
         self, table: TableName, conditions: Sequence[Sequence[RowCondition]], source_database: str
     ) -> int | None:
+        require_trusted(self.connection.cursor(), {table: ()}, self.trusted.names)
         return rows_outside(self.connection, table, conditions, source_database)
 
     def errors(self, client: str = "") -> Sequence[QueuedError]:
@@ -103,6 +112,7 @@ class PostgresLcrTarget(LcrTarget):
         name = table_of(lcr)
         with self.connection.transaction(), self.connection.cursor() as cursor:
             cursor.execute(SPELLING_HERE.encode())
+            require_trusted(cursor, {name: ()}, self.trusted.names)
             layout = read_layout(cursor, name)
             if layout is None:
                 raise ApplyError(
@@ -180,7 +190,7 @@ class PostgresLcrSession(LcrSession):
 
     @property
     def _transaction(self) -> PostgresLcrTransaction:
-        return PostgresLcrTransaction(self.connection, self.target.holder, self._layouts)
+        return PostgresLcrTransaction(self.connection, self.target.holder, self._layouts, self.target.trusted.names)
 
     def _hold(self, cursor: Any) -> None:
         state.hold(cursor, self.target.holder, epoch=self.fence.epoch, token=self.fence.token)

@@ -22,7 +22,7 @@ from airflow_ddlrepl.engines.postgres.apply_lcrs.ddl_text import text_at_target
 from airflow_ddlrepl.engines.postgres.apply_lcrs.new_tables import PostgresNewTables
 from airflow_ddlrepl.engines.postgres.apply_lcrs.run_as import BACK, role_of
 from airflow_ddlrepl.engines.postgres.apply_lcrs.statements import Statement, statement_of, table_of
-from airflow_ddlrepl.engines.postgres.apply_lcrs.table_layout import TableLayout, read_layout
+from airflow_ddlrepl.engines.postgres.apply_lcrs.table_layout import TableLayout, read_layout, require_trusted
 from airflow_ddlrepl.engines.postgres.connection.errors import CONTENTION, passing
 from airflow_ddlrepl.engines.postgres.ddl.replay_text import replayed_text
 from airflow_ddlrepl.engines.postgres.source.messages import send
@@ -57,17 +57,18 @@ class _AnotherCount(Exception):
 class PostgresLcrTransaction(LcrTransaction):
     """This transaction is open on a connection until its session commits it.
 
-    layouts: of the tables that were changed so far, as they are now.
+    layouts: of the tables that were changed so far, as they are now. trusted: roles that may own what is written to.
     """
 
     connection: Connection[Any]
     channel: str
     layouts: dict[TableName, TableLayout | None] = field(default_factory=dict)
+    trusted: Collection[str] = ()
     _waiting: list[_Change] = field(default_factory=list)
 
     @cached_property
     def new_tables(self) -> NewTables:
-        return PostgresNewTables(self.connection)
+        return PostgresNewTables(self.connection, self.trusted)
 
     def row(self, lcr: RowLcr, key_columns: Collection[str], number: int | None = None) -> None:
         self._waiting.append(self._change(lcr, key_columns, number))
@@ -168,6 +169,7 @@ class PostgresLcrTransaction(LcrTransaction):
 
     def _layout(self, name: TableName) -> TableLayout:
         if name not in self.layouts:
+            require_trusted(self.connection.cursor(), {name: ()}, self.trusted)
             self.layouts[name] = read_layout(self.connection.cursor(), name)
         found = self.layouts[name]
         if found is None:

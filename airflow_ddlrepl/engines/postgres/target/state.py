@@ -286,13 +286,18 @@ def claim(connection: Connection[Any], channel: str, *, epoch: int, token: int, 
     try:
         with connection.transaction(), connection.cursor() as cursor:
             hold(cursor, channel, epoch=epoch, token=token)
-            if not MARKED.is_there(connection):
-                MARKED.ensure(cursor)
-                trusted_owners.accept_present_owners(cursor)
+            with_owners(cursor)
             cursor.execute(_MARK, [mark.to_text() if mark is not None else None, VERSION, channel])
     except (psycopg.errors.UndefinedTable, psycopg.errors.InvalidSchemaName, Fenced):
         read_state(connection, channel)
         raise
+
+
+def with_owners(cursor: Any) -> None:
+    """Add to our tables, in the open transaction, what an older version's lack, and accept who owns tables there."""
+    if not MARKED.is_there(cursor.connection):
+        MARKED.ensure(cursor)
+        trusted_owners.accept_present_owners(cursor)
 
 
 def write_table_states(

@@ -153,7 +153,8 @@ def apply_process(clients: StreamsClients, target: ApplyTarget) -> Iterator[Appl
     run = clients.run
     try:
         location = resolve(target.location)
-        there = engine(location).lcr_target(location, run.channel.holder(target.name), target.lock_timeout)
+        holder, owners = run.channel.holder(target.name), target.trusted_owners
+        there = engine(location).lcr_target(location, holder, target.lock_timeout, owners)
     except (Unreachable, ConfigError) as error:
         raise about_target(target.name, error) from None
     try:
