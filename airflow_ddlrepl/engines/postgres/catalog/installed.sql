@@ -25,3 +25,11 @@ SELECT CASE c.relkind WHEN 'S' THEN 'sequence' ELSE 'table' END || ' ddlrepl.' |
 FROM pg_catalog.pg_class c
 WHERE c.relnamespace = pg_catalog.to_regnamespace('ddlrepl') AND c.relname IN
     ('channel', 'member', 'signature', 'fence', 'message', 'state_number')
+UNION ALL
+SELECT 'trigger ' || t.tgname || ' of ddlrepl.' || c.relname,
+    pg_catalog.left(pg_catalog.md5(pg_catalog.concat_ws(E'\n', t.tgenabled, t.tgtype, t.tgattr, t.tgqual IS NULL,
+        t.tgfoid::pg_catalog.regprocedure)), 10),
+    t.oid || '/' || t.xmin
+FROM pg_catalog.pg_trigger t
+JOIN pg_catalog.pg_class c ON c.oid = t.tgrelid
+WHERE c.relnamespace = pg_catalog.to_regnamespace('ddlrepl') AND c.relname IN ('message', 'mark') AND NOT t.tgisinternal
