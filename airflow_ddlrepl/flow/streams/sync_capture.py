@@ -69,7 +69,7 @@ def sync_capture(run: RunContext) -> SyncCaptured:
             found = found.and_then(SyncCaptured(changes=remove_sync_capture(run, name)))
     for client in captures:
         with isolation.one(client=client.words):
-            found = found.and_then(sync_capture_client(clients, client))
+            found = found.and_then(sync_capture_client(clients, client, isolation))
     is_active = run.repository.captured(run.channel.name) is not None
     if found.changes and is_active and not clients.section.captures:
         note_tables(run)  # one that has triggers only now joins: apply processes need the rows that it had
@@ -77,8 +77,8 @@ def sync_capture(run: RunContext) -> SyncCaptured:
     return found
 
 
-def sync_capture_client(clients: StreamsClients, client: Client) -> SyncCaptured:
-    """Bring into its queue what one client has captured, as `sync_capture` does."""
+def sync_capture_client(clients: StreamsClients, client: Client, isolation: FailureIsolation) -> SyncCaptured:
+    """Bring into its queue what one client has captured, as `sync_capture` does. isolation: gets errors of tables."""
     started = time.monotonic()
     run, feed = clients.run, feed_of(clients, client)
     feed.finish(run.token)
@@ -91,6 +91,7 @@ def sync_capture_client(clients: StreamsClients, client: Client) -> SyncCaptured
         reach("sync_capture.window")
         _publish(run, capture, window, feed)
         reach("sync_capture.manifest")
+        note_truncated(run, client.name, window.truncated)
         capture.close_window(window)
         rows, transactions, segments = rows + window.changes, transactions + window.transactions, segments + 1
         truncated |= dict.fromkeys(window.truncated)
@@ -98,10 +99,11 @@ def sync_capture_client(clients: StreamsClients, client: Client) -> SyncCaptured
             break  # what has ended since comes with the next run
     for table in truncated:
         log.warning("a TRUNCATE of %s was not captured: a synchronous capture captures row changes alone", table)
-    note_truncated(run, client.name, truncated)
-    if prepared.failed:
-        raise prepared.failed[0]
-    require_captured(run, client.name)
+    for error in prepared.failed:
+        with isolation.one(client=client.words):
+            raise error
+    with isolation.one(client=client.words):
+        require_captured(run, client.name)
     told = (prepared.changes, prepared.missing, tuple(truncated))
     seconds = round(time.monotonic() - started, 2)
     return SyncCaptured({client.name: rows}, transactions, segments, *told, seconds, prepared.warnings)

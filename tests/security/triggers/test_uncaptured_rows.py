@@ -103,3 +103,17 @@ def test_a_person_says_that_the_rows_are_equal_now(databases: Any, tmp_path: Pat
     channel.activate(load=True)
     channel.stage(flow.replicate)
     assert same(databases, "hr.t") and lacking(channel) == []
+
+
+def test_a_table_that_joins_beside_one_whose_rows_are_missing_is_loaded(databases: Any, tmp_path: Path) -> None:
+    channel = begun(databases, tmp_path)
+    channel.at_source(
+        "CREATE TABLE hr.v (id int PRIMARY KEY); INSERT INTO hr.v VALUES (1)",
+        "ALTER TABLE hr.t DISABLE TRIGGER ALL; INSERT INTO hr.t VALUES (2, 'lost')",
+    )
+    names = ("hr.t", "hr.u", "hr.v")
+    channel.change(calls=[{"add_table_rules": {**of, "table_name": name}} for of in (SYNC, APPLY) for name in names])
+    fails(channel, "SRC-193")
+    channel.at_source("INSERT INTO hr.v VALUES (2)")
+    fails(channel, "SRC-193")
+    assert same(databases, "hr.v")
