@@ -91,6 +91,7 @@ THOROUGH = (
     "tests/flow/restore/test_source_put_back.py",
     "tests/flow/restore/test_target_put_back.py",
     "tests/flow/restore/test_upgraded_server.py",
+    "tests/flow/sizes/test_oversized_elsewhere.py",
     "tests/flow/sizes/test_oversized_in_queues.py",
     "tests/flow/sizes/test_oversized_rows.py",
     "tests/flow/upgrades/",

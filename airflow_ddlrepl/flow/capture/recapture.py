@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Literal, TypeVar
 
@@ -15,11 +15,14 @@ from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.run.disk_space import needing
 from airflow_ddlrepl.flow.run.shared_storage import check_arrived
 from airflow_ddlrepl.flow.targets.stop_position import Until, require_past
-from airflow_ddlrepl.model.position import Position
+from airflow_ddlrepl.model.change import Event, EventKind
+from airflow_ddlrepl.model.position import LogKey, Position
+from airflow_ddlrepl.model.revision import Revision
 from airflow_ddlrepl.repository.rows import SegmentRow
 from airflow_ddlrepl.trail.manifest import Part, Segment
 from airflow_ddlrepl.trail.store import inspection_file
 
+_INSPECTED = (EventKind.DDL, EventKind.RELATION)
 LOST = ("TRL-101", "TRL-102", "TRL-103", "TRL-106", "TRL-113")
 Result = TypeVar("Result")
 
@@ -119,8 +122,33 @@ def _inspected(run: RunContext, row: SegmentRow, index: int) -> list[Part]:
     if blob is None:
         return []
     part = Part(index, row.low, row.high, control=blob)
-    count = len(run.trail.events(Segment(run.channel.name, row.epoch, 0, row.low, row.high, (part,))))
-    return [replace(part, event_count=count)]
+    events = run.trail.events(Segment(run.channel.name, row.epoch, 0, row.low, row.high, (part,)))
+    _require_inspected(run, row, events)
+    return [replace(part, event_count=len(events))]
+
+
+def _require_inspected(run: RunContext, row: SegmentRow, events: Sequence[Event]) -> None:
+    """Raise TrailError TRL-112 unless the repository knows what the records of an inspection say.
+
+    No manifest vouches for their file any more, and somebody else may have written it.
+    """
+    histories = run.repository.histories(run.channel.name)
+    for event in events:
+        is_record = event.kind is EventKind.GAP or (event.is_inspected and event.kind in _INSPECTED)
+        dropped = [i for i, _ in event.dropped if i in histories]
+        if not is_record or any(_has_shape(histories[i], event.key) for i in dropped):
+            raise TrailError(
+                f"the records of an inspection at {event.key} are not those that were captured",
+                code="TRL-112",
+                at=row.low,
+                hint="the trail was not changed: restore the files of this segment",
+            )
+
+
+def _has_shape(revisions: Sequence[Revision], at: LogKey) -> bool:
+    """Return whether a table was there at a place of the log."""
+    known = [one for one in revisions if one.key <= at]
+    return bool(known) and known[-1].table is not None
 
 
 def _require_same(run: RunContext, row: SegmentRow, segment: Segment) -> None:

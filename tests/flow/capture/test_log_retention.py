@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import sqlite3
@@ -164,6 +165,13 @@ def test_shapes_that_only_the_catalog_told(databases: Any, past: str, tmp_path: 
         replica.replicate()
     assert not [*trail(replica).glob("e*/data/**/*.parquet")], "what was read for nothing is gone"
     inspected.parent.mkdir(parents=True, exist_ok=True)
+    record = json.loads(told.splitlines()[0])
+    gone = [[record["tables"][0]["id"], ["public", "t"]]]
+    for forged in ({"kind": "truncate"}, {"dropped": gone}):
+        inspected.write_text(json.dumps({**record, **forged, "tables": []}) + "\n")
+        with pytest.raises(DdlReplError, match="TRL-112: the records of an inspection"):
+            replica.replicate()
+        inspected.parent.mkdir(parents=True, exist_ok=True)
     inspected.write_bytes(told)
     replica.settle()
 
