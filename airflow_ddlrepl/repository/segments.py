@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -20,6 +20,7 @@ _DIGEST = select(segments.c.digest).where(
     segments.c.low == bindparam("low"),
 )
 _FEEDS = feed_segments.c
+_ADOPTED = Position(-1)  # a row of this position says that the feed's other rows are all of its manifests
 
 
 class Segments(Base):
@@ -173,11 +174,16 @@ class FeedSegments(Base):
         with self._database.read() as connection:
             return set(connection.scalars(query))
 
-    def first_known_feed_segment(self, channel: str, feed: str, epoch: int) -> Position | None:
-        """Return where the first segment of a feed begins that has a digest; None: none has."""
-        with self._database.read() as connection:
-            low = connection.scalar(select(func.min(_FEEDS.low)).where(_of(channel, feed, epoch)))
-            return None if low is None else Position(low)
+    def adopt_feed(self, channel: str, token: int, feed: str, epoch: int, found: Mapping[Position, str]) -> None:
+        """Store the digests of manifests that an earlier version has written; from now on the feed has no others."""
+        with self._fenced(channel, token) as connection:
+            for low, digest in found.items():
+                upsert(connection, feed_segments, _key(channel, feed, (epoch, low), digest), {"is_published": True})
+            upsert(connection, feed_segments, _key(channel, feed, (epoch, _ADOPTED), ""), {"is_published": False})
+
+    def is_feed_adopted(self, channel: str, feed: str, epoch: int) -> bool:
+        """Return whether the digests of all manifests of a feed are stored."""
+        return bool(self.feed_digests(channel, feed, epoch, _ADOPTED))
 
     def feed_starts(self, channel: str, feed: str, epoch: int) -> list[Position]:
         """Return where the segments of a feed begin whose manifests were written."""
@@ -187,13 +193,14 @@ class FeedSegments(Base):
 
     def unfinished_feed_segments(self, channel: str, feed: str, epoch: int) -> list[tuple[Position, str]]:
         """Return the manifests that were about to be written when a run ended, with their digests."""
-        query = select(_FEEDS.low, _FEEDS.digest).where(_of(channel, feed, epoch) & ~_FEEDS.is_published)
+        here = _of(channel, feed, epoch) & ~_FEEDS.is_published & (_FEEDS.low >= 0)
+        query = select(_FEEDS.low, _FEEDS.digest).where(here)
         with self._database.read() as connection:
             return [(Position(low), digest) for low, digest in connection.execute(query)]
 
     def forget_feed_segments(self, channel: str, token: int, feed: str, before: Position) -> None:
         """Delete what is stored of segments that begin before a position: they are about to be removed."""
-        here = (_FEEDS.channel == channel) & (_FEEDS.feed == feed) & (_FEEDS.low < int(before))
+        here = (_FEEDS.channel == channel) & (_FEEDS.feed == feed) & (_FEEDS.low < int(before)) & (_FEEDS.low >= 0)
         with self._fenced(channel, token) as connection:
             connection.execute(delete(feed_segments).where(here))
 

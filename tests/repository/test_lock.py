@@ -123,6 +123,7 @@ WRITES: dict[str, Write] = {
     "set_segment_digest": lambda r, t: r.set_segment_digest("shop", t, 1, Position(1), "d"),
     "add_load": lambda r, t: r.add_load("shop", t, 1, "l", "d"),
     "forget_loads": lambda r, t: r.forget_loads("shop", t, [(1, "l")]),
+    "adopt_feed": lambda r, t: r.adopt_feed("shop", t, "f", 1, {}),
     "begin_feed_segment": lambda r, t: r.begin_feed_segment("shop", t, "f", (1, Position(1)), "d"),
     "end_feed_segment": lambda r, t: r.end_feed_segment("shop", t, "f", (1, Position(1)), "d"),
     "forget_feed_segments": lambda r, t: r.forget_feed_segments("shop", t, "f", Position(1)),

@@ -13,6 +13,7 @@ from airflow_ddlrepl import flow
 from airflow_ddlrepl.errors import DdlReplError
 from tests.flow.capture.test_ignored_sessions import replica_of
 from tests.flow.streams.apply_process.test_apply import begun, rules
+from tests.flow.streams.sync_capturing import Capturing, rule
 from tests.support.replica import run
 
 ROLE = "SELECT pg_logical_emit_message(true, 'ddlrepl.role', %s)"
@@ -83,4 +84,27 @@ def test_a_tag_is_for_who_may_have_a_replication_origin(databases: Any, tmp_path
         assert "hr.hers" in found and "hr.ours" not in found
     finally:
         run(databases.target, f'DROP OWNED BY "{role}" CASCADE')
+        run(databases.source, f'DROP OWNED BY "{role}" CASCADE', f'DROP ROLE "{role}"')
+
+
+def test_no_setting_hides_or_marks_what_triggers_capture(databases: Any, tmp_path: Path) -> None:
+    """A tag, and what the triggers note of it, decide nothing of a role that may not have a replication origin."""
+    capturing = Capturing(databases.source, tmp_path, [rule(include_tagged_lcr=False)])
+    capturing.at_source("CREATE SCHEMA hr", "CREATE TABLE hr.t (id int PRIMARY KEY)")
+    capturing.capture()
+    role = f"tagger_{databases.source.rpartition('/')[2]}"
+    databases.server.create_role(role)
+    try:
+        capturing.at_source(f'GRANT USAGE ON SCHEMA hr TO "{role}"; GRANT INSERT ON hr.t TO "{role}"')
+        noted = "SELECT set_config('ddlrepl.captured_' || md5('sync'), {}, false)"
+        with psycopg.connect(databases.server.dsn(databases.source.rpartition("/")[2], role)) as connection:
+            connection.execute("SET ddlrepl.tag = '1d'")
+            for number, what in enumerate(("'7 1d'", "pg_current_xact_id()::text", "''", "'x'")):
+                connection.execute(noted.format(what).encode())
+                connection.execute(f"INSERT INTO hr.t VALUES ({number})".encode())
+                connection.commit()
+        capturing.at_source("INSERT INTO hr.t VALUES (9)")
+        capturing.capture()
+        assert [(one.new["id"], one.tag) for one in capturing.lcrs()] == [(str(n), None) for n in (0, 1, 2, 3, 9)]
+    finally:
         run(databases.source, f'DROP OWNED BY "{role}" CASCADE', f'DROP ROLE "{role}"')

@@ -38,12 +38,10 @@ class FeedManifests:
         return sorted({*trail.starts(epoch), *self.repository.feed_starts(self.channel, self.folder, epoch)})
 
     def is_own(self, epoch: int, low: Position, digest: str) -> bool:
-        """Return whether a manifest is the one that was written. Earlier versions have kept no digests."""
-        known = self.repository.feed_digests(self.channel, self.folder, epoch, low)
-        if known:
-            return digest in known
-        first = self.repository.first_known_feed_segment(self.channel, self.folder, epoch)
-        return first is None or low < first
+        """Return whether a manifest is the one that was written. Of feeds of an earlier version nobody knows yet."""
+        if digest in self.repository.feed_digests(self.channel, self.folder, epoch, low):
+            return True
+        return not self.repository.is_feed_adopted(self.channel, self.folder, epoch)
 
     def publish(self, trail: Trail, segment: Segment, token: int, check_lock: Callable[[], object]) -> Segment:
         """Write a segment's manifest, whose digest is stored before; return the segment that counts."""
@@ -54,7 +52,10 @@ class FeedManifests:
         return published
 
     def finish(self, trail: Trail, epoch: int, token: int) -> None:
-        """Note the manifests that a killed run has written last."""
+        """Note the manifests that a killed run has written last, or an earlier version, which kept no digests."""
+        if not self.repository.is_feed_adopted(self.channel, self.folder, epoch):
+            known = {low: trail.segment(epoch, low).digest for low in trail.starts(epoch)}
+            self.repository.adopt_feed(self.channel, token, self.folder, epoch, known)
         for low, digest in self.repository.unfinished_feed_segments(self.channel, self.folder, epoch):
             found = trail.find(epoch, low)
             if found is not None and found.digest == digest:

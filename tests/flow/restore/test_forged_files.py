@@ -104,6 +104,25 @@ def test_a_feed_of_a_propagation_is_its_own(channel: StreamsChannel, change: Cal
         channel.stage(flow.apply)
 
 
+def test_a_feed_of_an_earlier_version_is_adopted_as_it_is(channel: StreamsChannel) -> None:
+    channel.stage(propagate)
+    with channel.opened() as context:
+        forget(context, "DELETE FROM feed_segments")
+    channel.at_source("INSERT INTO hr.t VALUES (7)")
+    channel.stage(flow.capture)
+    channel.stage(propagate)
+    _, *others = manifests(channel, "hr.q2.prop.capture")
+    assert len(others) == 3
+    added(others[0])
+    with pytest.raises(TrailError, match="TRL-113"):
+        channel.stage(flow.apply)
+
+
+def forget(context: Any, statement: str) -> None:
+    with context.repository._database.write() as connection:
+        connection.exec_driver_sql(statement)
+
+
 def test_a_captured_segment_that_is_gone_is_missed(channel: StreamsChannel) -> None:
     lost(manifests(channel, "hr")[1])
     with pytest.raises(TrailError, match="TRL-101"):
