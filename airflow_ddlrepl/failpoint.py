@@ -33,6 +33,7 @@ FAIL_POINTS = {
     "capture.inspected": "how far the catalog was inspected is recorded, tables published late are not ticked off",
     "propagate.files": "a segment's messages are in files of the destination, no manifest names them",
     "propagate.manifest": "the segment's manifest stands in the destination, leftover files are not removed",
+    "sync_capture.triggers": "the triggers of a synchronous capture are made, which ones is not recorded",
     "sync_capture.window": "a window of what triggers have captured is open, nothing of it is in the feed",
     "sync_capture.files": "a window's rows are in files of the feed, no manifest names them",
     "sync_capture.manifest": "a window's segment stands in the feed, the source still has its rows",

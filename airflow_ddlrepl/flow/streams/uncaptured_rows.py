@@ -13,6 +13,7 @@ from airflow_ddlrepl.capture.captured_table import Captured, Uncaptured
 from airflow_ddlrepl.capture.trigger_changes import uncaptured
 from airflow_ddlrepl.engines.sync_capture import Prepared, SyncCapture
 from airflow_ddlrepl.errors import SourceError
+from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.run.source_records import last_record, store_record
 from airflow_ddlrepl.flow.streams.clients import StreamsClients
@@ -37,6 +38,7 @@ def bring_up(run: RunContext, client: str, capture: SyncCapture, last: int) -> P
     lost = uncaptured(known.tables, capture.tables(known.tables.values()))
     _store(run, client, _with(run, known, lost))
     prepared = capture.prepare(last)
+    reach("sync_capture.triggers")
     lost |= {name: MEANWHILE for name in prepared.remade if name in known.tables and name not in lost}
     failed = {error.table for error in prepared.failed}
     now = {name: one for name, one in capture.tables(()).items() if str(name) not in failed}

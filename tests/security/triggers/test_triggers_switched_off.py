@@ -252,3 +252,19 @@ def test_deactivation_forgets_what_was_missing(captures: Capturing) -> None:
     with captures.clients() as clients:
         flow.deactivate(clients.run)
     captures.capture()
+
+
+def test_a_run_that_is_killed_behind_its_own_changes_raises_no_alarm(captures: Capturing) -> None:
+    captures.at_source("ALTER TABLE hr.t ADD w int", "CREATE TABLE hr.p2 PARTITION OF hr.p FOR VALUES IN (2)")
+    captures.calls = [rule(), rule("hr.p", "p"), rule("hr.new", "new")]
+    captures.at_source("CREATE TABLE hr.new (k int)")
+    captures.dies("sync_capture.triggers")
+    captures.at_source("INSERT INTO hr.t VALUES (1)", "INSERT INTO hr.new VALUES (2)")
+    assert captures.capture().changes == ()
+    assert (keys(captures), keys(captures, "new")) == (["1"], ["2"])
+
+
+def test_a_run_that_is_killed_forgets_no_row_that_was_missing(captures: Capturing) -> None:
+    captures.at_source("ALTER TABLE hr.t DISABLE TRIGGER ALL", ROW)
+    captures.dies("sync_capture.triggers")
+    assert "hr.t between 0/" in fails(captures)

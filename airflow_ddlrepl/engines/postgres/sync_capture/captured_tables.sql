@@ -1,7 +1,9 @@
 -- What captures the rows of some tables by triggers now, one row for each table and each partition of it at any depth.
 -- Versions are those of rows of the catalog: any ALTER changes them, also one that is taken back. No table is locked.
 WITH RECURSIVE f AS (
-    SELECT p.oid, p.oid || '/' || p.xmin AS version FROM pg_catalog.pg_proc p
+    SELECT p.oid, CASE WHEN pg_catalog.obj_description(p.oid, 'pg_proc') = p.xmin::text THEN 'ours'
+        ELSE p.oid || '/' || p.xmin END AS version
+    FROM pg_catalog.pg_proc p
     WHERE p.pronamespace = pg_catalog.to_regnamespace('ddlrepl') AND p.proname = %(function)s AND p.pronargs = 0
 ),
 wanted AS (

@@ -43,6 +43,11 @@ _FUNCTION = """
 SELECT p.prosrc, p.prosecdef, p.proconfig FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace
 WHERE n.nspname = 'ddlrepl' AND p.proname = %s AND p.pronargs = 0
 """
+# So captured_tables.sql knows what we have written ourselves, also where a run is killed before it could tell.
+_OURS = """
+SELECT format('COMMENT ON FUNCTION %%s IS %%L', p.oid::regprocedure, p.xmin) FROM pg_proc p
+WHERE p.pronamespace = to_regnamespace('ddlrepl') AND p.proname = %s AND p.pronargs = 0
+"""
 _PLACES = """
 SELECT n.nspname, c.relname, c.relkind::text, c.relpersistence::text, ARRAY(
     SELECT format('%%s', a.relid::oid) FROM pg_partition_ancestors(c.oid) a WHERE a.relid <> c.oid), c.oid::text
@@ -282,6 +287,9 @@ def _replace_function(connection: Connection[Any], names: CaptureNames, body: st
     with connection.transaction():
         connection.execute(definition(names, body).encode())
         connection.execute(f"REVOKE ALL ON FUNCTION ddlrepl.{quote(names.function)}() FROM PUBLIC".encode())
+        row = connection.execute(_OURS, [names.function]).fetchone()
+        assert row is not None
+        connection.execute(row[0].encode())
     return True
 
 
