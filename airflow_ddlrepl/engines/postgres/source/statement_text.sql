@@ -52,10 +52,13 @@ $$;
 CREATE OR REPLACE FUNCTION ddlrepl.named(tag text, said text) RETURNS SETOF oid
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-    names name[] := ARRAY(
-        SELECT unnest(ARRAY[w, lower(w COLLATE "C")]) FROM regexp_split_to_table(said, E'[\\x01-#%-/:-@[-^`{-\\x7f]+') w
-        UNION SELECT replace(q, E'\x01', '"') FROM regexp_split_to_table(replace(said, '""', E'\x01'), '"') q);
+    no_word text := E'[\\x01-#%-/:-@[-^`{-\\x7f]+';
+    names name[] := regexp_split_to_array(said, no_word) || regexp_split_to_array(lower(said COLLATE "C"), no_word);
 BEGIN
+    IF strpos(said, '"') > 0 THEN
+        names := names || ARRAY(
+            SELECT replace(q, E'\x01', '"')::name FROM regexp_split_to_table(replace(said, '""', E'\x01'), '"') q);
+    END IF;
     RETURN QUERY
     SELECT DISTINCT a.id
     FROM (
