@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from airflow_ddlrepl.engines.postgres.connection.connect import connect
 from benchmarks import ours
 from benchmarks.pairs import Figure, Pair, measure
+from benchmarks.processor import processor_seconds
 from benchmarks.ratios import Bench, check, databases
 
 BATCH = 100
@@ -29,29 +32,42 @@ def tables(bench: Bench) -> list[Figure]:
 
 
 def changed_tables(bench: Bench, count: int) -> list[Figure]:
-    """Tables with a row and an ALTER each, against the rows in 10 tables plus the server's time for the statements."""
+    """Tables with a row and an ALTER each, against the rows in 10 tables plus the server's time for the statements.
+
+    The second figure is about processor time: ours and the servers' on both sides.
+    """
     many, few = Channel(bench, "changed", count), Channel(bench, "changed10", 10)
     (plain,) = databases(bench, "changedplain", "copy")[1:]
-    found: list[Pair] = []
+    found: list[tuple[Pair, Pair]] = []
     with connect(plain) as connection:
         for number in range(count):
             connection.execute(_create(number).encode())
     for number in range(bench.pairs + 1):
         alters = [f"ALTER TABLE public.t{n} ADD COLUMN extra{number} int" for n in range(count)]
         rows = [f"INSERT INTO public.t{n} (id) VALUES ({number})" for n in range(count)]
+        statements = [one for pair in zip(rows, alters, strict=True) for one in pair]
         with connect(many.source) as connection:
-            for row, alter in zip(rows, alters, strict=True):
-                connection.execute(row.encode())
-                connection.execute(alter.encode())
+            for statement in statements:
+                connection.execute(statement.encode())
         few.change(10, max(20, count // 10 // 20 * 20))
-        peer = _run(plain, [one for pair in zip(rows, alters, strict=True) for one in pair])
-        pair = Pair(count, many.replicate(), few.replicate() + peer)
+        sides: list[Callable[[], float]] = [partial(_run, plain, statements), few.replicate, many.replicate]
+        (plainly, little, ours) = (_taken(bench, side) for side in sides)
+        pairs = tuple(Pair(count, mine, one + other) for mine, one, other in zip(ours, plainly, little, strict=True))
         if number:  # the first round only warms up
-            found.append(pair)
-            bench.say(f"{count} tables with an ALTER each {number}/{bench.pairs}: x{pair.ratio:.2f}")
+            found.append((pairs[0], pairs[1]))
+            bench.say(f"{count} tables with an ALTER each {number}/{bench.pairs}: x{pairs[0].ratio:.2f}")
     for channel in (many, few):
         check(channel.source, channel.copy)
-    return [Figure(f"{count:,} tables, a row and an ALTER each: / the rows in 10 tables + psql's time", tuple(found))]
+    what = f"{count:,} tables, a row and an ALTER each: / the rows in 10 tables + psql's time"
+    clock, processor = zip(*found, strict=True)
+    return [Figure(what, clock), Figure("the same, processor time of all processes", processor)]
+
+
+def _taken(bench: Bench, work: Callable[[], float]) -> tuple[float, float]:
+    """Return the seconds of the clock, and of all processors, that some work takes."""
+    servers = (bench.source, bench.target)
+    before = processor_seconds(servers)
+    return work(), processor_seconds(servers) - before
 
 
 def _run(dsn: str, statements: list[str]) -> float:

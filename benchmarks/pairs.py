@@ -51,7 +51,11 @@ class Figure:
         mine = statistics.median(pair.amount / pair.ours for pair in self.pairs)
         theirs = statistics.median(pair.amount / pair.peer for pair in self.pairs)
         spread = f"{min(ratios):.2f}  {statistics.median(ratios):.2f}  {max(ratios):.2f}"
-        return self.what, str(len(ratios)), f"{mine / 1000:,.0f}k/s", f"{theirs / 1000:,.0f}k/s", spread
+        return self.what, str(len(ratios)), _rate(mine), _rate(theirs), spread
+
+
+def _rate(amount: float) -> str:
+    return f"{amount / 1000:,.0f}k/s" if amount >= 10_000 else f"{amount:,.0f}/s"
 
 
 @dataclass(frozen=True)
