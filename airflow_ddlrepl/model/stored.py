@@ -14,6 +14,7 @@ from airflow_ddlrepl.model.table import Table
 _ID = re.compile(r'\{"id":\s*(\d+)\s*[,}]')
 _NAME = re.compile(r'\{"id":\s*\d+,\s*"name":\s*(\["(?:[^"\\]|\\.)*",\s*"(?:[^"\\]|\\.)*"\])')
 _OID = re.compile(r'"oid":\s*(\d+)')
+_NO_TYPES = re.compile(r'"types":\s*\[\]')
 _NOT_PARTITIONED = re.compile(r'"partition_key":\s*null')
 _TEXT = "storage"  # the field that holds the text until it is read
 
@@ -42,6 +43,8 @@ class _Stored(Table):
                 return TableName(*json.loads(found[1]))
             if name == "is_partitioned" and _NOT_PARTITIONED.search(text):
                 return False
+            if name == "types" and _NO_TYPES.search(text):
+                return ()
             if name == "type_oids":
                 return frozenset(map(int, _OID.findall(text)))
             _read(self, text)

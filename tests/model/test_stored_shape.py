@@ -30,6 +30,7 @@ LOOKS: dict[str, Callable[[Table], Any]] = {
     "name": lambda table: table.name,
     "partitioned": lambda table: table.is_partitioned,
     "types": lambda table: table.type_oids,
+    "types of its own": lambda table: table.types,
 }
 
 
@@ -51,12 +52,13 @@ def test_every_look_shows_the_shape(table: Table) -> None:
 
 @given(tables())
 def test_a_text_that_quotes_a_shape_misleads_nobody(table: Table) -> None:
-    quoted = json.dumps({"oid": 99_999, "partition_key": None, "id": 1})
+    quoted = json.dumps({"oid": 99_999, "partition_key": None, "types": [], "id": 1})
     columns = tuple(replace(column, default=quoted) for column in table.columns)
     loud = table.with_(columns=columns, partition_key=f"LIST (({quoted!r}))")
     for text in texts(loud):
         assert stored(text).is_partitioned and stored(text).id == loud.id
         assert stored(text).type_oids == loud.type_oids
+        assert stored(text).types == loud.types
 
 
 def test_a_text_that_is_no_shape_shows_at_the_first_look() -> None:
