@@ -110,6 +110,19 @@ BEGIN
 END
 $$;
 
+-- The states of the statements that run now; NULL where the innermost one is ours, or none of anybody's business.
+CREATE OR REPLACE FUNCTION ddlrepl.states_to_record(tag text) RETURNS jsonb
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    states jsonb;
+BEGIN
+    IF NOT ddlrepl.is_ignored(tag) THEN
+        states := ddlrepl.states();
+    END IF;
+    RETURN CASE WHEN NOT ddlrepl.is_own(states) THEN states END;
+END
+$$;
+
 CREATE OR REPLACE FUNCTION ddlrepl.record_commands(tag text, context text, query text, settings jsonb) RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET jit = off
 SET plan_cache_mode = force_generic_plan SET enable_seqscan = off AS $$
@@ -123,11 +136,8 @@ BEGIN
     IF tag LIKE '% PUBLICATION' THEN
         PERFORM ddlrepl.record_publication(tag, context, query, settings, true);
     END IF;
-    IF ddlrepl.is_ignored(tag) THEN
-        RETURN;
-    END IF;
-    states := ddlrepl.states();
-    IF ddlrepl.is_own(states) THEN
+    states := ddlrepl.states_to_record(tag);
+    IF states IS NULL THEN
         RETURN;
     END IF;
     at := ddlrepl.state_at(states, ddlrepl.place_of(context));
@@ -163,11 +173,8 @@ BEGIN
     IF tag LIKE '% PUBLICATION' THEN
         PERFORM ddlrepl.record_publication(tag, context, query, settings, false);
     END IF;
-    IF ddlrepl.is_ignored(tag) THEN
-        RETURN;
-    END IF;
-    states := ddlrepl.states();
-    IF ddlrepl.is_own(states) THEN
+    states := ddlrepl.states_to_record(tag);
+    IF states IS NULL THEN
         RETURN;
     END IF;
     FOR object IN SELECT * FROM pg_event_trigger_dropped_objects() LOOP

@@ -15,11 +15,8 @@ DECLARE
     text_known text;   -- at least the statement is in it
     ids oid[];
 BEGIN
-    IF ddlrepl.is_ignored(tag) THEN
-        RETURN;
-    END IF;
-    states := ddlrepl.states();
-    IF ddlrepl.is_own(states) THEN
+    states := ddlrepl.states_to_record(tag);
+    IF states IS NULL THEN
         RETURN;
     END IF;
     WHILE jsonb_array_length(states) > 20 LOOP   -- of statements that failed
