@@ -6,7 +6,6 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-import psycopg
 import pytest
 
 from airflow_ddlrepl.demo.servers import PrivateServer
@@ -86,21 +85,3 @@ def test_a_server_without_encryption(server: PrivateServer, replica: Replica) ->
     assert "sslmode" in caught.value.hint
     replica.file.write_text(text)
     replica.settle()
-
-
-def test_a_target_that_can_not_hold_a_text(server: PrivateServer, tmp_path: Path) -> None:
-    source, name = server.create_database("utf8_source"), "latin1_target"
-    create = f"create database {name} encoding 'LATIN1' lc_collate 'C' lc_ctype 'C' template template0"
-    run(server.dsn(), create)
-    replica = Replica(source, server.dsn(name), channel_file(tmp_path, source, server.dsn(name)))
-    replica.at_source(*TABLE)
-    replica.activate()
-    replica.at_source("create type price as enum ('€')", "create table p (id int primary key, v price)")
-    with pytest.raises(DdlReplError, match="SQL-110") as caught:
-        replica.replicate()
-    assert "ENCODING 'UTF8'" in caught.value.hint and "LATIN1" in caught.value.message
-    with psycopg.connect(source, autocommit=True) as connection:
-        connection.execute("drop table p")
-        connection.execute("drop type price")
-    for each in ("utf8_source", name):
-        server.drop_database(each)

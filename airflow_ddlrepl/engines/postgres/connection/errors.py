@@ -99,8 +99,8 @@ CONDITIONS = (
         ("22021", "22P05"),
         "SQL-110",
         "can't hold a text in the encoding of its database",
-        "a target in UTF8 holds whatever a source has: create its database again with ENCODING 'UTF8', or leave out"
-        " (`exclude`, `column_properties`) what has such characters in a name, a default or a label",
+        "a target in UTF8 holds whatever a source has: create its database with ENCODING 'UTF8', or leave out what has"
+        " such characters (`exclude`, `column_properties`)",
     ),
     Condition(
         ("23",),

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from airflow_ddlrepl.engines.postgres.types.held_texts import held, loaded
 from airflow_ddlrepl.errors import StrangeOwner
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table_state import TableState
@@ -78,7 +79,10 @@ def owned_by_strangers(
         rows += [(*name, *key) for key in keys] or [(*name, None, None)]
     if not rows:
         return []
-    schemas, names, type_schemas, type_names = (list(column) for column in zip(*rows, strict=True))
+    connection = getattr(cursor, "connection", cursor)
+    schemas, names, type_schemas, type_names = (
+        [held(connection, name) if name else name for name in column] for column in zip(*rows, strict=True)
+    )
     found = cursor.execute(
         _OWNERS_SQL.encode(),
         {
@@ -89,7 +93,10 @@ def owned_by_strangers(
             "trusted": list(trusted),
         },
     )
-    return [Owned(TableName(schema, name), *rest) for schema, name, *rest in found.fetchall()]
+    return [
+        Owned(TableName(loaded(connection, schema), loaded(connection, name)), *rest)
+        for schema, name, *rest in found.fetchall()
+    ]
 
 
 def errors_of(found: Iterable[Owned]) -> dict[TableName, StrangeOwner]:

@@ -5,10 +5,10 @@ They are written in the transaction that does it, and removed once the repositor
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from airflow_ddlrepl.engines.postgres.types.held_texts import dumped, loaded
 from airflow_ddlrepl.model.record import Record, from_json, to_json
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def leave(cursor: Any, channel: str, records: Sequence[Record]) -> None:
     if records:
         cursor.executemany(
             "INSERT INTO ddlrepl.unrecorded (channel, record) VALUES (%s, %s::jsonb)",
-            [(channel, json.dumps(to_json(record))) for record in records],
+            [(channel, dumped(cursor.connection, to_json(record))) for record in records],
         )
 
 
@@ -35,7 +35,7 @@ def left(connection: Connection[Any], channel: str) -> list[tuple[int, Record]]:
     Each comes with the number that `remove` takes.
     """
     rows = connection.execute("SELECT id, record FROM ddlrepl.unrecorded WHERE channel = %s ORDER BY id", [channel])
-    return [(int(number), from_json(record)) for number, record in rows]
+    return [(int(number), from_json(loaded(connection, record))) for number, record in rows]
 
 
 def remove(connection: Connection[Any], numbers: Sequence[int]) -> None:

@@ -25,6 +25,7 @@ from airflow_ddlrepl.engines.postgres.target import (
     tracked_sequences,
 )
 from airflow_ddlrepl.engines.postgres.target.channel_table import PREPARING, ChannelTable
+from airflow_ddlrepl.engines.postgres.types.held_texts import as_dumped, dumped, held, loaded
 from airflow_ddlrepl.engines.target_state import WAITING, TargetPosition, TargetState, forgotten
 from airflow_ddlrepl.errors import Fenced, TargetError
 from airflow_ddlrepl.model.lineage import Mark
@@ -231,7 +232,7 @@ def _read_table_states(connection: Connection[Any], channel: str) -> dict[int, T
         columns += " shape -> 'suspension', shape -> 'partial'"
         rows = connection.execute(f"SELECT {columns} {where} AND table_id = ANY (%s)".encode(), [channel, news])
         for mark, *row in rows:
-            found[row[0]] = known[channel, mark] = _table_state(row)
+            found[row[0]] = known[channel, mark] = _table_state(connection, row)
     return {table_id: table_state for table_id, table_state in found.items() if table_state is not None}
 
 
@@ -308,7 +309,7 @@ def write_table_states(
     gone: those that the target has dropped.
     An orphaned table whose name a live one has now is forgotten: it was used again, or renamed.
     """
-    rows = [_row(channel, table_state) for table_state in table_states.values()]
+    rows = [_row(cursor.connection, channel, table_state) for table_state in table_states.values()]
     if rows:
         cursor.executemany(_PUT, rows)
     removed = list(gone)
@@ -353,25 +354,26 @@ def _fenced(channel: str, low: Position | None) -> Fenced:
     )
 
 
-def _row(channel: str, table_state: TableState) -> tuple[Any, ...]:
+def _row(connection: Connection[Any], channel: str, table_state: TableState) -> tuple[Any, ...]:
     suspension = table_state.suspension.to_json() if table_state.suspension else None
     partial = table_state.partial.to_json() if table_state.partial else None
     known = {"suspension": suspension, "partial": partial}
     more = {"properties": table_state.properties, **{name: one for name, one in known.items() if one}}
-    shape = json.dumps({**table_state.shape.to_json(), **more})
+    shape = dumped(connection, {**table_state.shape.to_json(), **more})
     snapshot = json.dumps(table_state.snapshot.to_json()) if table_state.snapshot else None
-    return (channel, table_state.table_id, *table_state.name, shape, table_state.state.value, snapshot)
+    name = (held(connection, part) for part in table_state.name)
+    return (channel, table_state.table_id, *name, shape, table_state.state.value, snapshot)
 
 
-def _table_state(row: Sequence[Any]) -> TableState:
+def _table_state(connection: Connection[Any], row: Sequence[Any]) -> TableState:
     table_id, schema, name, shape, state, snapshot, properties, suspension, partial = row
     return TableState(
         int(table_id),
-        TableName(schema, name),
-        stored(shape),
+        TableName(loaded(connection, schema), loaded(connection, name)),
+        stored(as_dumped(connection, shape)),
         TableStatus(state),
         visibility_from_json(snapshot) if snapshot else None,
-        properties or "",
-        Suspension.from_json(suspension) if suspension else None,
+        loaded(connection, properties or ""),
+        Suspension.from_json(loaded(connection, suspension)) if suspension else None,
         PartialRefresh.from_json(partial) if partial else None,
     )

@@ -1,0 +1,65 @@
+"""This module writes JSON of ours into databases whose encoding does not have all characters, and reads it again.
+
+A target in LATIN1 can't hold the default or the label of a table that it will not get; what we note of such a table has
+to be there all the same. A character that the encoding lacks is written as a control character, its number, and `;`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from airflow_ddlrepl.engines.postgres.connection.connect import Connection
+
+_CODECS = {"EUC_JP": "euc_jp", "EUC_KR": "euc_kr", "EUC_CN": "gb2312", "SJIS": "shift_jis"}
+_ANY = ("UTF8", "SQL_ASCII")
+_ESCAPE = re.compile(r"\\(?:u([0-9a-f]{4})|.)")
+_WRITTEN = re.compile(r"\\u001a([0-9a-f]{4});")
+
+
+def dumped(connection: Connection[Any], value: Any) -> str:
+    """Return a value as JSON that the database of this session can hold."""
+    text, encoding = json.dumps(value), _encoding(connection)
+    if encoding in _ANY:
+        return text
+    codec = _CODECS.get(encoding, _codec(encoding))
+    return _ESCAPE.sub(lambda found: found[0] if _has(codec, found[1]) else f"\\u001a{found[1]};", text)
+
+
+def held(connection: Connection[Any], text: str) -> str:
+    """Return a text as the database of this session can hold it; `loaded` returns it again."""
+    return text if text.isascii() else str(json.loads(dumped(connection, text)))
+
+
+def as_dumped(connection: Connection[Any], text: str) -> str:
+    """Return JSON that `dumped` has written with all its characters. text: as the server tells it."""
+    return text if _encoding(connection) in _ANY else _WRITTEN.sub(r"\\u\1", text)
+
+
+def loaded(connection: Connection[Any], value: Any) -> Any:
+    """Return a value of JSON that `dumped` has written with all its characters. value: as the driver gives it."""
+    return value if _encoding(connection) in _ANY else json.loads(as_dumped(connection, json.dumps(value)))
+
+
+def _encoding(connection: Connection[Any]) -> str:
+    return connection.info.parameter_status("server_encoding") or "UTF8"
+
+
+def _codec(encoding: str) -> str:
+    """Return the name of Python's codec for an encoding of PostgreSQL's."""
+    found = re.fullmatch(r"(LATIN|ISO_8859_|WIN|KOI8)(\w*)", encoding)
+    kinds = {"LATIN": "latin-", "ISO_8859_": "iso8859-", "WIN": "cp", "KOI8": "koi8-"}
+    return f"{kinds[found[1]]}{found[2].lower()}" if found else "ascii"
+
+
+def _has(codec: str, number: str | None) -> bool:
+    """Has the encoding the character with this number, in hexadecimal digits? None: it is none."""
+    if number is None:
+        return True
+    try:
+        chr(int(number, 16)).encode(codec)
+    except (UnicodeEncodeError, LookupError):
+        return int(number, 16) < 128
+    return True
