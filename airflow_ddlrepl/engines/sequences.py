@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
 from airflow_ddlrepl.engines.target_state import Fence
-from airflow_ddlrepl.errors import DdlReplError
+from airflow_ddlrepl.errors import DdlReplError, StrangeOwner
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.sequence import ColumnPlace, SequenceCatalog, SequenceDefinition, SequenceValue
 
@@ -111,6 +111,10 @@ class TargetSequences(Sequences, Protocol):
 
     def of_other_channels(self) -> frozenset[TableName]:
         """Return the names of the sequences that other channels have brought to this database."""
+        ...
+
+    def owned_by_strangers(self, names: Collection[TableName]) -> Mapping[TableName, StrangeOwner]:
+        """Return the error of each of these sequences that belongs to a role that is not trusted, by name."""
         ...
 
     def write(self, plan: SequencePlan, fence: Fence) -> SequencesWritten:

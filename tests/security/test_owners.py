@@ -261,6 +261,19 @@ def test_an_existing_channel_goes_on_with_the_owners_that_it_has(
     replica.at_target(f'drop owned by "{other}"', f'drop role "{other}"')
 
 
+def test_a_sequence_of_a_stranger_is_not_used(databases: Databases, tmp_path: Path, planter: Planter) -> None:
+    replica = channel(databases, tmp_path, db_sequence={})
+    planter.does("create sequence public.numbers", "grant all on sequence public.numbers to public")
+    replica.at_source("create sequence public.numbers", "create sequence public.more", "select nextval('numbers')")
+    replica.at_source("create table public.t (id int primary key default nextval('numbers'))")
+    assert "numbers" in refused(replica.begin).message
+    assert replica.rows("select to_regclass('public.more') is not null") == [(True,)]
+    assert replica.rows("select is_called from public.numbers") == [(False,)]
+    planter.does("drop sequence public.numbers")
+    replica.settle()
+    assert replica.rows("select is_called from public.numbers") == [(True,)]
+
+
 def test_an_apply_process_writes_to_no_table_of_a_stranger(databases: Databases, planter: Planter) -> None:
     planter.does(*(one.format("checked") for one in CODE["checked"]), "grant all on checked to public")
     with lcr_target(databases.target) as target:

@@ -94,7 +94,9 @@ class PostgresTarget(Target):
 
     @property
     def sequences(self) -> PostgresTargetSequences:
-        return PostgresTargetSequences(self.location, self.holder, self.lock_timeout, self.connection)
+        return PostgresTargetSequences(
+            self.location, self.holder, self.lock_timeout, self.connection, self.trusted.names
+        )
 
     @property
     def discarded_rows(self) -> PostgresDiscardedRows:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from airflow_ddlrepl.config.base.name_pattern import exact_pattern
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.engines.sequences import SequencePlan, SequenceStep, TrackedSequence
-from airflow_ddlrepl.errors import DdlReplError, SourceError, TargetError
+from airflow_ddlrepl.errors import DdlReplError, SourceError, StrangeOwner, TargetError
 from airflow_ddlrepl.flow.sequences.default_plan import DefaultPlanner
 from airflow_ddlrepl.flow.sequences.places import TargetColumns
 from airflow_ddlrepl.flow.sequences.selection import selected
@@ -23,7 +23,8 @@ class SequencesAt:
     """These are the sequences of a source and of one target, as they are now.
 
     tracked: what the target knows of the source's, by id. tables: the channel's tables at the target. headroom: how
-    many numbers the target's are to be ahead. others: names of sequences of other channels there.
+    many numbers the target's are to be ahead. others: names of sequences of other channels there. strange: why some
+    that are there are not used, by name.
     """
 
     channel: Channel
@@ -34,6 +35,7 @@ class SequencesAt:
     tables: Mapping[int, TableState]
     headroom: int
     others: frozenset[TableName] = frozenset()
+    strange: Mapping[TableName, StrangeOwner] = field(default_factory=dict)
 
 
 @dataclass
@@ -101,6 +103,9 @@ class _Planner:
             return None  # the target has no such column, or not yet
         if found is not None and (whose := self._whose(one, found, owner)):
             self.found.refused.append(_of_somebody_else(one, found, whose))
+            return None
+        if found is not None and not one.is_identity and (error := self.at.strange.get(found.name)) is not None:
+            self.found.refused.append(error)
             return None
         if found is not None and not (found.may_read and found.may_write):
             self.found.refused.append(_unwritable_at_target(found, self.at.target))

@@ -46,7 +46,10 @@ def planned(run: RunContext, target: str, source: SequenceCatalog, headroom: int
     wanted = run.channel.db_sequence
     settled = headroom if headroom is not None else wanted.headroom if wanted is not None else 0
     others = place.sequences.of_other_channels()
-    return plan_sequences(SequencesAt(run.channel, target, source, here, known, tables, settled, others))
+    new = [here.sequences[i].name for i in here.values]
+    tracked = {one.name for one in known.values()}
+    strange = place.sequences.owned_by_strangers([name for name in new if name not in tracked])
+    return plan_sequences(SequencesAt(run.channel, target, source, here, known, tables, settled, others, strange))
 
 
 def bring_sequences(

@@ -22,6 +22,7 @@ from airflow_ddlrepl.model.types import TypeDefinition
 _OWNERS_SQL = Path(__file__).with_name("strangers.sql").read_text()
 _GAINS = {
     "TABLE": "reads its rows, and has code run there with the rights of",
+    "SEQUENCE": "can set it back, and so have numbers drawn twice, against",
     "SCHEMA": "can put other objects in the place of those of",
     "TYPE": "decides with its checks what is stored, by code that runs with the rights of",
     "FUNCTION": "has it run, as a trigger, with the rights of",
@@ -32,8 +33,8 @@ _GAINS = {
 class Owned:
     """This value is an object that a table needs, and that a stranger owns.
 
-    table: as it is called at the target. kind: TABLE, SCHEMA, TYPE or FUNCTION. what: the object, as SQL. role: ours,
-    as SQL.
+    table: as it is called at the target. kind: TABLE, SEQUENCE, SCHEMA, TYPE or FUNCTION. what: the object, as SQL.
+    role: ours, as SQL.
     """
 
     table: TableName

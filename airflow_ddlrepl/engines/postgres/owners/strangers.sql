@@ -38,8 +38,8 @@ type_of AS (
     WHERE below.oid >= 16384
 ),
 found AS (
-    SELECT t.schema, t.name, 'TABLE' AS kind, pg_catalog.quote_ident(t.schema) || '.' || pg_catalog.quote_ident(t.name)
-        AS what, t.relowner AS owner
+    SELECT t.schema, t.name, CASE t.relkind WHEN 'S' THEN 'SEQUENCE' ELSE 'TABLE' END AS kind,
+        pg_catalog.quote_ident(t.schema) || '.' || pg_catalog.quote_ident(t.name) AS what, t.relowner AS owner
     FROM there t
     UNION ALL
     SELECT w.schema, w.name, 'SCHEMA', pg_catalog.quote_ident(n.nspname), n.nspowner

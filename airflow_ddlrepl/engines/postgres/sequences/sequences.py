@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -9,11 +10,13 @@ from typing import TYPE_CHECKING, Any
 from airflow_ddlrepl.engines.postgres.connection.connect import session
 from airflow_ddlrepl.engines.postgres.connection.lock_retry import limit, patiently
 from airflow_ddlrepl.engines.postgres.connection.session_names import session_name
+from airflow_ddlrepl.engines.postgres.owners.strangers import errors_of, owned_by_strangers
 from airflow_ddlrepl.engines.postgres.sequences.read import read, read_unlocked
 from airflow_ddlrepl.engines.postgres.sequences.write import write
 from airflow_ddlrepl.engines.postgres.target import state, tracked_sequences
 from airflow_ddlrepl.engines.sequences import Choose, SequencePlan, SequencesWritten, TargetSequences, TrackedSequence
 from airflow_ddlrepl.engines.target_state import Fence
+from airflow_ddlrepl.errors import StrangeOwner
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.sequence import SequenceCatalog
 
@@ -34,12 +37,16 @@ class SourceSequences:
 
 @dataclass(frozen=True, slots=True)
 class PostgresTargetSequences(TargetSequences):
-    """The sequences of a PostgreSQL target. connection: in autocommit mode, with a limit for locks."""
+    """The sequences of a PostgreSQL target.
+
+    connection: in autocommit mode, with a limit for locks. trusted: names of roles that may own them.
+    """
 
     location: str = field(repr=False)
     holder: str
     lock_timeout: float
     connection: Connection[Any]
+    trusted: tuple[str, ...] = ()
 
     def catalog(self, choose: Choose) -> SequenceCatalog:
         return patiently(partial(read, self.connection, choose), self.connection, self.location)
@@ -49,6 +56,10 @@ class PostgresTargetSequences(TargetSequences):
 
     def of_other_channels(self) -> frozenset[TableName]:
         return tracked_sequences.of_other_channels(self.connection, self.holder)
+
+    def owned_by_strangers(self, names: Collection[TableName]) -> Mapping[TableName, StrangeOwner]:
+        with self.connection.cursor() as cursor:
+            return errors_of(owned_by_strangers(cursor, dict.fromkeys(names, ()), self.trusted))
 
     def write(self, plan: SequencePlan, fence: Fence) -> SequencesWritten:
         if not tracked_sequences.is_there(self.connection):
