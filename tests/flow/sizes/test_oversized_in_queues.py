@@ -103,3 +103,17 @@ def test_a_table_that_is_dropped_suspends_nothing_any_more(databases: Any, tmp_p
     channel.stage(flow.replicate)
     assert ask(databases.target, "TABLE hr.other ORDER BY 1") == [(1,), (2,)]
     assert ask(databases.target, "SELECT to_regclass('hr.large')") == [(None,)]
+
+
+def test_where_any_table_may_have_been_written_those_alone_are_suspended_that_the_client_takes(
+    databases: Any, tmp_path: Path
+) -> None:
+    to_apply = {"add_table_rules": {"table_name": "hr.other", **APPLY, "queue_name": "q1"}}
+    target = {"name": "site", "location": databases.target, "apply": "app"}
+    channel = streams_channel(tmp_path, databases.source, SCHEMA, to_apply, targets=[target])
+    channel.at_source(*TABLES, "CREATE TABLE hr.third (id int PRIMARY KEY)")
+    channel.activate(load=True)
+    large = LARGE.replace("large", "hr.large")
+    channel.at_source(f"{VALUE}; {large}; INSERT INTO hr.third VALUES (1)", "DELETE FROM hr.large")
+    assert failed(channel).table == "hr.other"
+    assert suspended(channel) == ["hr.other"]

@@ -6,13 +6,12 @@ loaded again, or a person says that its rows are equal. All other tables go on.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from airflow_ddlrepl.engines.lcr_target import LcrTarget
 from airflow_ddlrepl.errors import ApplyError
 from airflow_ddlrepl.flow.streams.clients import StreamsClients
-from airflow_ddlrepl.model.change import Event, EventKind
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import START_OF_TRANSACTION, LogKey, Position
 from airflow_ddlrepl.model.revision import Revision
@@ -60,25 +59,6 @@ def suspended_tables(clients: StreamsClients, there: LcrTarget, client: Client) 
     return sorted(found, key=lambda one: one.name)
 
 
-def left_out_tables(clients: StreamsClients, events: Iterable[Event]) -> dict[TableName, Position]:
-    """Return the tables that transactions which the source could not send may have written to, with their last place.
-
-    They have the names that they had there.
-    """
-    found: dict[TableName, Position] = {}
-    histories: Mapping[int, Sequence[Revision]] | None = None
-    for event in events:
-        if not event.is_left_out or event.kind is not EventKind.RELATION or event.layout is None:
-            continue
-        if histories is None:
-            histories = clients.run.repository.histories(clients.run.channel.name)
-        at = Position(event.key.lsn)
-        name = _name_at(histories.get(int(event.layout["table_id"]), ()), at)
-        if name is not None:
-            found[name] = max(at, found.get(name, at))
-    return found
-
-
 def require_none(suspended: Sequence[SuspendedTable]) -> None:
     """Raise ApplyError APL-122 where tables are suspended."""
     if suspended:
@@ -105,11 +85,11 @@ def _places(clients: StreamsClients, there: LcrTarget, client: str) -> dict[Tabl
 def _last_of(places: Mapping[TableName, int], revisions: Sequence[Revision]) -> int | None:
     """Return the last of the places, each of the table that had the name there, that are of one table."""
     names = {revision.table.name for revision in revisions if revision.table is not None}
-    own = (places[name] for name in names if name in places and _name_at(revisions, Position(places[name])) == name)
+    own = (places[name] for name in names if name in places and name_at(revisions, Position(places[name])) == name)
     return max(own, default=None)
 
 
-def _name_at(revisions: Sequence[Revision], at: Position) -> TableName | None:
+def name_at(revisions: Sequence[Revision], at: Position) -> TableName | None:
     """Return the name that a table had at a position, or else the first one that is known of it."""
     valid = [one for one in revisions if one.key <= LogKey(at, START_OF_TRANSACTION)] or revisions[:1]
     return valid[-1].table.name if valid and valid[-1].table is not None else None

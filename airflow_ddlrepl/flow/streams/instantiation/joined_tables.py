@@ -19,7 +19,7 @@ from airflow_ddlrepl.errors import BlockedByOthers, DdlReplError
 from airflow_ddlrepl.flow.run.context import log
 from airflow_ddlrepl.flow.run.source_records import last_record
 from airflow_ddlrepl.flow.streams.apply_process.apply import ApplyProcess
-from airflow_ddlrepl.flow.streams.apply_process.suspended_tables import LEFT_OUT, SOURCE_TABLES, left_out_tables
+from airflow_ddlrepl.flow.streams.apply_process.suspended_tables import LEFT_OUT, SOURCE_TABLES
 from airflow_ddlrepl.flow.streams.clients import CAPTURE
 from airflow_ddlrepl.flow.streams.feed import Feed
 from airflow_ddlrepl.flow.streams.instantiation.changed_rules import CHANGED, RuleDigests
@@ -36,6 +36,7 @@ from airflow_ddlrepl.flow.streams.instantiation.instantiation_plan import (
     insert_routes,
     way_of,
 )
+from airflow_ddlrepl.flow.streams.instantiation.left_out_tables import left_out_tables
 from airflow_ddlrepl.flow.streams.instantiation.unsaid_changes import computed_tables, inspected_tables
 from airflow_ddlrepl.model.change import IS_DUE, IS_UNNAMED, Event, EventKind, why_ignored
 from airflow_ddlrepl.model.names import TableName
@@ -283,7 +284,7 @@ class _Joining:
         filled = {table.name: at for table in tables if (at := self._filled.get(table.id)) is not None}
         replaced = {table.name: at for table in tables if (at := self._replaced(table)) is not None}
         places = {FILLED: filled, REPLACED: replaced, INCOMPLETE: _incomplete(tables, self._pending)}
-        return {**places, LEFT_OUT: left_out_tables(self._clients, self._pending)}
+        return {**places, LEFT_OUT: left_out_tables(self._process, self._pending, self._revisions)}
 
     def _changed(self) -> _Places:
         """Return which tables, also new ones, change at the source by more than the texts that are to be applied."""
