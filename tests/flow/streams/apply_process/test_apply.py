@@ -45,6 +45,7 @@ def begun(databases: Any, folder: Path, *calls: dict[str, Any], **streams: Any) 
     code, run_as: of the target, in `streams`.
     """
     own: dict[str, Any] = {key: streams.pop(key) for key in ("code", "run_as") if key in streams}
+    own["trusted_owners"] = ["pg_monitor"]
     target: dict[str, Any] = {"name": "site2", "location": databases.target, "apply": "apply_hr", **own}
     channel = streams_channel(folder, databases.source, CAPTURED, *calls, **{"targets": [target], **streams})
     channel.at_source(*BATTERY_TABLES)
