@@ -153,7 +153,7 @@ def apply_process(clients: StreamsClients, target: ApplyTarget) -> Iterator[Appl
     run = clients.run
     try:
         location = resolve(target.location)
-        holder, owners = run.channel.holder(target.name), target.trusted_owners
+        holder, owners = run.channel.holder(target.name), (*target.trusted_owners, *target.run_as.values())
         there = engine(location).lcr_target(location, holder, target.lock_timeout, owners)
     except (Unreachable, ConfigError) as error:
         raise about_target(target.name, error) from None
