@@ -12,9 +12,10 @@ import sys
 import threading
 import time
 import traceback
+import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import NoReturn
+from typing import NoReturn, TextIO
 
 PAUSE = 0.05
 TASK_RUNNER = "airflow.sdk.execution_time.task_runner"
@@ -103,8 +104,19 @@ def _exit_code(application: str) -> int:
     return 0
 
 
+def _show_warning(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
+    print(warnings.formatwarning(message, category, filename, lineno, line), end="", file=file or sys.stderr)
+
+
 def _let_go(writer: int) -> None:
-    """Release what the fork shares with its parent: signal handlers, streams, log handlers, files, the way to Airflow.
+    """Release what the fork shares with its parent: signal handlers, streams, log handlers, warnings, files, Airflow.
 
     File descriptors stay in use: an object of the parent that is freed here closes its descriptor.
     """
@@ -122,4 +134,5 @@ def _let_go(writer: int) -> None:
     sys.stderr = io.open(2, "w", buffering=1, encoding="utf-8", closefd=False)  # noqa: SIM115, UP020
     for handler in list(logging.root.handlers):
         logging.root.removeHandler(handler)
+    warnings.showwarning = _show_warning  # Airflow's writes to a file that is gone here
     vars(sys.modules.get(TASK_RUNNER, sys)).pop("SUPERVISOR_COMMS", None)

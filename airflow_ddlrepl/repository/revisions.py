@@ -208,7 +208,7 @@ def _are_new(connection: Connection, channel: str, found: Sequence[Revision]) ->
     if not found:
         return True
     newest = select(revisions.c.table_id, func.max(revisions.c.number)).where(revisions.c.channel == channel)
-    last = dict(connection.execute(newest.group_by(revisions.c.table_id)).tuples().all())
+    last = {row[0]: row[1] for row in connection.execute(newest.group_by(revisions.c.table_id))}
     for revision in found:
         if revision.number <= last.get(revision.table_id, -1):
             return False

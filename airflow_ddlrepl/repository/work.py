@@ -44,7 +44,7 @@ class Work(Base):
         revision = func.max(ledger.c.revision)
         query = select(ledger.c.table_id, revision).where(ledger.c.channel == channel, ledger.c.target == target)
         with self._fenced(channel, token) as connection:
-            last = dict(connection.execute(query.group_by(ledger.c.table_id)).tuples().all())
+            last = {row[0]: row[1] for row in connection.execute(query.group_by(ledger.c.table_id))}
             if len(places) < len(steps) or any(one.revision <= last.get(one.table_id, -1) for one in steps):
                 return False
             done = {"channel": channel, "target": target, "state": StepState.DONE, "at": self._database.now(connection)}

@@ -19,7 +19,7 @@ from tests.airflow.test_local_app import CHANNEL, TELLS, all_end
 
 # A process with one thread, as a task of Airflow's is; its app is the file in the first argument.
 STARTS = """
-import atexit, logging, os, signal, socket, sys
+import atexit, logging, os, signal, socket, sys, warnings
 from airflow_ddlrepl.hooks.forked import Forked
 
 to_airflow = socket.socketpair()
@@ -29,6 +29,7 @@ sys.stdout = open(1, "w", buffering=1)  # as Airflow has them: they close their 
 sys.stderr = open(2, "w", buffering=1)
 atexit.register(lambda: print("ends", os.getpid() == starter))
 logging.basicConfig(handlers=[logging.StreamHandler(sys.stdout)], level=logging.INFO)
+warnings.showwarning = lambda *_: print("the task's warnings")
 starter = os.getpid()
 app = Forked(sys.argv[1], sys.argv[2:], {"DDLREPL_STARTED_BY": str(starter), "MINE": "yes"})
 print("group of its own", os.getpgid(app.pid) == app.pid != os.getpgid(0), flush=True)
@@ -37,6 +38,13 @@ for line in app.stdout:
     if "hangs" in line:
         os.kill(app.pid, signal.SIGTERM)
 print("code", app.wait())
+"""
+
+WARNS = """
+import os, warnings
+
+warnings.formatwarning = lambda message, kind, file, *_: f"{os.path.basename(file)}: {message}\\n"
+warnings.warn("old")
 """
 
 SOCKETS = """
@@ -68,6 +76,7 @@ def started(folder: Path, app: str, *arguments: str) -> list[str]:
         (SOCKETS, ["[]"], 0),
         ("import sys; sys.exit('a reason')", ["a reason"], 1),
         ("import sys; sys.stderr.write('by stderr\\n')", ["by stderr"], 0),
+        (WARNS, ["app.py: old"], 0),
         ("import logging; logging.basicConfig(format='%(message)s'); logging.error('x')", ["x"], 0),
         ("import time; print('hangs', flush=True); time.sleep(60)", ["hangs"], -15),
     ],
