@@ -11,7 +11,7 @@ from airflow_ddlrepl.flow.run.source_records import last_record
 from airflow_ddlrepl.model.installation import Problem, SessionNames
 
 OFF = "the trigger of {} that names the sessions to ignore was switched off, dropped or changed"
-TODO = "its changes may be those of ignored sessions: `ddlrepl refresh CHANNEL.yaml --table {}` loads it as it is"
+HINT = "its changes may be those of ignored sessions: `ddlrepl refresh CHANNEL.yaml --table {}` loads it as it is"
 
 
 def name_sessions(run: RunContext) -> frozenset[int]:
@@ -30,14 +30,17 @@ def name_sessions(run: RunContext) -> frozenset[int]:
 def named_sessions(run: RunContext, since: SessionNames | None) -> tuple[SessionNames | None, frozenset[int]]:
     """Return the triggers where a capture ends, and the tables without one, or with another one since a look."""
     now = run.source.membership.session_names()
-    lacking = frozenset(i for i, version in now.versions.items() if not version) if now else frozenset()
-    return now, lacking | unnamed(since, now)
+    return now, _without(now) | unnamed(since, now)
 
 
 def session_problems(run: RunContext) -> list[Problem]:
     """Return the tables whose changes may lack the names of ignored sessions, since the last capture or for longer."""
     known, now = last_record(run).sessions, run.source.membership.session_names()
-    lacking = {i for i, version in now.versions.items() if not version} if now else set()
     tables = {i: r.table.name for i, r in run.repository.latest_revisions(run.channel.name).items() if r.table}
-    names = [tables[i] for i in sorted(lacking | unnamed(known, now)) if i in tables]
-    return [Problem(OFF.format(name), f"-- {TODO.format(name)}") for name in names]
+    names = [tables[i] for i in sorted(_without(now) | unnamed(known, now)) if i in tables]
+    return [Problem(OFF.format(name), f"-- {HINT.format(name)}") for name in names]
+
+
+def _without(now: SessionNames | None) -> frozenset[int]:
+    """Return the tables that have no such trigger."""
+    return frozenset(i for i, version in now.versions.items() if not version) if now else frozenset()

@@ -16,7 +16,7 @@ from airflow_ddlrepl.engines.postgres.connection.settings import SCHEMA, SPELLIN
 from airflow_ddlrepl.engines.postgres.load import partition_tree, swap
 from airflow_ddlrepl.engines.postgres.load.load_chunk import forget_marks
 from airflow_ddlrepl.engines.postgres.load.table_rows import TableRows, chunks, rows_of
-from airflow_ddlrepl.engines.postgres.owners.strangers import refuse_strangers
+from airflow_ddlrepl.engines.postgres.owners.strangers import refuse_strangers, uses_of
 from airflow_ddlrepl.engines.postgres.target.discarded_rows import found_by, making
 from airflow_ddlrepl.engines.postgres.types.misfits import discarding, functions, nulling
 from airflow_ddlrepl.engines.source_catalog import RowSelection
@@ -52,14 +52,14 @@ class PostgresLoader(Loader):
         return TableName(SCHEMA, f"{self.stem}{table_id}")
 
     def place_parent(self, state: TableState, stood: Table | None, fence: Fence) -> bool:
-        refuse_strangers(self.connection, [state], self.trusted)
+        refuse_strangers(self.connection, uses_of([state]), self.trusted)
         return partition_tree.place_parent(self.connection, self.holder, state, stood, fence)
 
     def exchange_tree(
         self, parents: Sequence[tuple[TableState, Table | None]], leaves: Sequence[Placing], fence: Fence
     ) -> list[str]:
         states = [*(one for one, _ in parents), *(one.state for one in leaves)]
-        refuse_strangers(self.connection, states, self.trusted)
+        refuse_strangers(self.connection, uses_of(states), self.trusted)
         exchange = partial(partition_tree.exchange_tree, self.connection, self.holder, parents, leaves, fence)
         return patiently(exchange, self.connection, self.location)
 
@@ -99,7 +99,7 @@ class PostgresLoader(Loader):
         self.connection.execute(f"DROP TABLE {', '.join(map(qualified, names))}".encode())
 
     def put_in_place(self, placing: Placing, fence: Fence) -> str:
-        refuse_strangers(self.connection, [placing.state], self.trusted)
+        refuse_strangers(self.connection, uses_of([placing.state]), self.trusted)
         place = partial(swap.put_in_place, self.connection, self.holder, placing, fence)
         return patiently(place, self.connection, self.location)
 

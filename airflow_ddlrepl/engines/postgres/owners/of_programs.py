@@ -6,13 +6,13 @@ from collections.abc import Collection, Iterator
 from typing import Any
 
 from airflow_ddlrepl.adapt.program.program import Program
-from airflow_ddlrepl.engines.postgres.owners.strangers import owned_by_strangers
+from airflow_ddlrepl.engines.postgres.owners.strangers import refuse_strangers
 from airflow_ddlrepl.errors import identified
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.types import TypeDefinition
 
 
-def refuse_strangers(cursor: Any, program: Program, trusted: Collection[str]) -> None:
+def refuse_program_of_strangers(cursor: Any, program: Program, trusted: Collection[str]) -> None:
     """Raise StrangeOwner ADP-192 about the first table of a program that would use what belongs to a stranger.
 
     cursor: in the transaction that runs the program. trusted: names of roles that may own something.
@@ -23,8 +23,7 @@ def refuse_strangers(cursor: Any, program: Program, trusted: Collection[str]) ->
         uses[name] = (*uses.get(name, ()), *types)
         ids[str(name)] = table_id
     with identified(ids):
-        for one in owned_by_strangers(cursor, uses, trusted):
-            raise one.error
+        refuse_strangers(cursor, uses, trusted)
 
 
 def _touched(program: Program) -> Iterator[tuple[int, TableName, tuple[TypeDefinition, ...]]]:

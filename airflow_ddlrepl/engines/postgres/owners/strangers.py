@@ -108,7 +108,12 @@ def errors_of(found: Iterable[Owned]) -> dict[TableName, StrangeOwner]:
     return errors
 
 
-def refuse_strangers(cursor: Any, states: Iterable[TableState], trusted: Iterable[str]) -> None:
+def refuse_strangers(cursor: Any, uses: Mapping[TableName, Collection[TypeDefinition]], trusted: Iterable[str]) -> None:
     """Raise StrangeOwner ADP-192 about the first of these tables that would use what belongs to a stranger."""
-    for one in owned_by_strangers(cursor, {state.name: state.shape.types for state in states}, trusted):
+    for one in owned_by_strangers(cursor, uses, trusted):
         raise one.error
+
+
+def uses_of(states: Iterable[TableState]) -> dict[TableName, tuple[TypeDefinition, ...]]:
+    """Return, for each table in such a state, the types that it has."""
+    return {state.name: state.shape.types for state in states}

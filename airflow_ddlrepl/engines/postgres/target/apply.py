@@ -30,7 +30,7 @@ from airflow_ddlrepl.engines.postgres.merge.merge import Session, delete_all, me
 from airflow_ddlrepl.engines.postgres.merge.own_triggers import note_silent
 from airflow_ddlrepl.engines.postgres.merge.staging_tables import Staged
 from airflow_ddlrepl.engines.postgres.merge.statements import mark_all_deleted, note_truncate
-from airflow_ddlrepl.engines.postgres.owners.of_programs import refuse_strangers
+from airflow_ddlrepl.engines.postgres.owners.of_programs import refuse_program_of_strangers
 from airflow_ddlrepl.engines.postgres.target.conflict_counts import count_conflicts
 from airflow_ddlrepl.engines.postgres.target.discarded_rows import clear, replace_rows, settle
 from airflow_ddlrepl.engines.postgres.target.index_rebuild import index_again, own_indexes
@@ -87,7 +87,7 @@ def run_program(
     def once(connection: Connection[Any], *, is_watched: bool = False) -> Applied:
         with connection.transaction(), connection.cursor() as cursor:
             advance(cursor, channel, *program.move, epoch=fence.epoch, token=fence.token)
-            refuse_strangers(cursor, program, place.trusted)
+            refuse_program_of_strangers(cursor, program, place.trusted)
             require_rows(cursor, [name for piece in staged for name in _names(piece)])
             run = _Run(cursor, channel, list(staged), prepare_session(cursor, is_watched=is_watched))
             note_silent(cursor, sorted({name for piece in staged for name in _touched(piece)}), run.session)

@@ -21,6 +21,7 @@ SOURCE_TABLES = "tables of the source: "
 """Behind it stands the client's name where the tables are named as at the source, not as in the queue."""
 LEFT_OUT = "tables of which a transaction was left out: "
 """Behind it stands the client's name where the source could not send a transaction of tables, named as at its place."""
+_REASON = "a transaction there has a change that is larger than the source can send"
 HINT = (
     "drop the target's table, and `ddlrepl activate` loads it again; or make its rows equal, and say up to where by"
     " set_table_instantiation_scn"
@@ -36,10 +37,7 @@ class SuspendedTable:
     at: Position
 
     def __str__(self) -> str:
-        return (
-            f"{self.name} gets no changes from {self.at} on: a transaction there has a change that is larger than the"
-            f" source can send. {HINT[0].upper()}{HINT[1:]}"
-        )
+        return f"{self.name} gets no changes from {self.at} on: {_REASON}. {HINT[0].upper()}{HINT[1:]}"
 
 
 def suspended_tables(clients: StreamsClients, there: LcrTarget, client: Client) -> list[SuspendedTable]:
@@ -64,8 +62,8 @@ def require_none(suspended: Sequence[SuspendedTable]) -> None:
     if suspended:
         first, *others = suspended
         raise ApplyError(
-            f"{first.name} is suspended at {first.at}: a transaction there has a change that is larger than the source"
-            f" can send, and was left out{_and_others(others)}; all other tables go on",
+            f"{first.name} is suspended at {first.at}: {_REASON}, and was left out{_and_others(others)};"
+            " all other tables go on",
             code="APL-122",
             table=first.name,
             at=first.at,
