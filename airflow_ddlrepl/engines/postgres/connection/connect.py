@@ -230,7 +230,9 @@ _REFUSED = (
         retryable=True,
     ),
     _Refused(
-        r"SSL|certificate",
+        # That a connection broke in the middle of a handshake passes by itself.
+        r"does not support SSL|SSL was required|SSL error: (?!unexpected eof)|requires a valid client certificate"
+        r"|(server|root) certificate|certificate file|private key file",
         "CON-107",
         "can't be connected to as sslmode says",
         "check sslmode, sslrootcert, sslcert and sslkey of the location, the server's certificate and its ssl setting",
