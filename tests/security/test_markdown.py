@@ -55,6 +55,12 @@ def test_a_cell_stays_a_cell_and_is_no_markup(first: str, second: str) -> None:
             assert {part.type for token in READER.parseInline(cell) for part in token.children or ()} <= ALLOWED
 
 
+def test_an_address_is_code() -> None:
+    """Airflow's reader makes links of addresses in plain text, whether their characters are escaped or not."""
+    for address in ("http://h.org/x", "HTTPS://h", "www.h.org", "a@b.org", "x(http://h)"):
+        assert plain(f"see {address} there") == f"see `{address}` there"
+
+
 @given(TEXTS)
 def test_what_is_shown_is_the_text(text: str) -> None:
     (inline,) = [token for token in READER.parse(code(text) or "x") if token.type == "inline"]

@@ -13,13 +13,17 @@ from airflow.sdk.configuration import conf
 
 from airflow_ddlrepl.visible import visible
 
-MARKUP = re.compile(r"([\\`*_\[\]<>#|~&:@]|(?<=www)\.)")
+MARKUP = re.compile(r"([\\`*_\[\]<>#|~&:@])")
 MARKUP_AT_START = re.compile(r"^(\d*)([-+=.)])")
+ADDRESS = re.compile(r"://|www\.|@", re.IGNORECASE)
+"""What a word has that some readers of Markdown take for a link, also where its characters are escaped."""
 
 
 def plain(text: object) -> str:
-    """Return the text in one line, with all that Markdown would take for markup escaped."""
-    return MARKUP_AT_START.sub(r"\1\\\2", MARKUP.sub(r"\\\1", visible(" ".join(str(text).split()))))
+    """Return the text in one line, with all that Markdown would take for markup escaped, and addresses as code."""
+    words = visible(" ".join(str(text).split())).split(" ")
+    line = " ".join(code(word) if ADDRESS.search(word) else MARKUP.sub(r"\\\1", word) for word in words)
+    return MARKUP_AT_START.sub(r"\1\\\2", line)
 
 
 def bold(text: object) -> str:

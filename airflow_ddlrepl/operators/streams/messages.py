@@ -58,7 +58,8 @@ class EnqueueOperator(BaseOperator):
 class DequeueOperator(BaseOperator):
     """Take messages out of a queue of a channel, as a messaging client of its file.
 
-    XCom: the messages as JSON values. They are taken once the XCom is stored; a task that fails before leaves them.
+    XCom: the messages as JSON values; a name that begins with two underscores has quotes, since Airflow reserves some
+    of these. They are taken once the XCom is stored; a task that fails before leaves them.
 
     :param channel: path of the channel file. (templated)
     :param client: name of the messaging client; empty: the channel's only one. (templated)
@@ -83,7 +84,7 @@ class DequeueOperator(BaseOperator):
 
         try:
             with _run(self.channel, context) as run, dequeuing(run, self.client, self.max_messages) as found:
-                messages = found.written()
+                messages = [_as_xcom(message) for message in found.written()]
                 self._require_small(messages)
                 if self.do_xcom_push:
                     context["ti"].xcom_push(key="return_value", value=messages)
@@ -141,6 +142,19 @@ def _run(file: str, context: Context) -> Iterator[RunContext]:
     user = str(getattr(context.get("dag_run"), "triggering_user_name", None) or "")
     with connections_file(channel), RunContext(channel, InProcess(), str(context["run_id"]), user) as run:
         yield run
+
+
+def _as_xcom(message: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a message in which no name of a column or field is a word of Airflow's own: with it an XCom is an object.
+
+    The names are the same ones: those that would be such words are in quotes.
+    """
+    return {
+        key: {f'"{name}"' if name.startswith("__") else name: one for name, one in value.items()}
+        if key in ("fields", "old", "new")
+        else value
+        for key, value in message.items()
+    }
 
 
 def _listed(messages: str | Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:

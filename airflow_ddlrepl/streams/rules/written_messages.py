@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
 
 from airflow_ddlrepl.config.base.suggestion import suggestion
 from airflow_ddlrepl.errors import RuleError
+from airflow_ddlrepl.streams.condition.members import EXTRA_ATTRIBUTES
 from airflow_ddlrepl.streams.condition.names import NameCase
 from airflow_ddlrepl.streams.messages import Command, DdlLcr, Message, MessageClass, RowLcr, UserMessage
 
@@ -30,7 +31,8 @@ def message_of(data: Any, case: NameCase = NameCase.UPPER) -> Message:
     A row change has `object` (SCHEMA.TABLE), `command` (INSERT, UPDATE, DELETE), `old` and `new`; DDL another
     `command`, `base` and `text`; a user message `type` and `fields`. Numbers are numbers, or `{"number": "…"}` where
     JSON's lose digits; `{"date": "…"}` is a date, `{"raw": "0A"}` raw bytes. Names are spelled as the database spells
-    them; `[SCHEMA, NAME]` is exact, and has null for what DDL does not have. Raises RuleError RUL-126.
+    them; `[SCHEMA, NAME]` is exact, and has null for what DDL does not have. Raises RuleError RUL-126, also for a text
+    that no database holds: one with a NUL, or with half of a character.
     """
     if not isinstance(data, dict):
         raise _wrong("a change is a JSON object", '{"object": "hr.t", "command": "INSERT", "new": {"id": 1}}')
@@ -40,9 +42,35 @@ def message_of(data: Any, case: NameCase = NameCase.UPPER) -> Message:
         if key not in _KEYS[kind]:
             raise _wrong(f"a change has no {key!r}", suggestion(str(key), _KEYS[kind]))
     try:
+        _require_whole_texts(data)
         return _read(kind, data, command, case)
-    except (ValueError, TypeError, ArithmeticError) as error:
+    except (ValueError, TypeError, ArithmeticError, RecursionError) as error:
         raise _wrong(str(error), "docs/streams.md shows a change as JSON") from None
+
+
+def _require_whole_texts(data: Any) -> None:
+    """Raise ValueError for a text that no database holds: JSON may have a NUL, or half of a character."""
+    for text in _texts(data):
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            raise ValueError("a text has half of a character") from None
+        if "\0" in text:
+            raise ValueError("a text has a NUL")
+
+
+def _texts(data: Any) -> Iterator[str]:
+    """Yield each text in a JSON value, and each name of its objects."""
+    match data:
+        case str():
+            yield data
+        case dict():
+            yield from data
+            for value in data.values():
+                yield from _texts(value)
+        case list():
+            for value in data:
+                yield from _texts(value)
 
 
 def _read(kind: type[Message], data: Mapping[str, Any], command: str, case: NameCase) -> Message:
@@ -58,7 +86,7 @@ def _read(kind: type[Message], data: Mapping[str, Any], command: str, case: Name
         "source_database": _database(str(data.get("source_database") or ""), case),
         "tag": bytes.fromhex(str(data["tag"])) if data.get("tag") is not None else None,
         **{key: data[key] for key in _SAME if key in data},
-        "extra": {str(key): _value(value) for key, value in _mapping(data, "extra").items()},
+        "extra": _extra(data),
         **classes,
     }
     if data.get("source_time"):
@@ -86,6 +114,14 @@ def _object(name: Any, case: NameCase, *, is_whole: bool) -> tuple[str | None, s
 
 def _database(name: str, case: NameCase) -> str:
     return ".".join(case.parts(name)) if '"' in name else case.plain(name)
+
+
+def _extra(data: Mapping[str, Any]) -> dict[str, Any]:
+    found = _mapping(data, "extra")
+    for name in found:
+        if name not in EXTRA_ATTRIBUTES:
+            raise ValueError(f"there is no extra attribute {name!r}: {', '.join(EXTRA_ATTRIBUTES)} are")
+    return {name: _value(value) for name, value in found.items()}
 
 
 def _mapping(data: Mapping[str, Any], key: str) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from airflow_ddlrepl.demo.servers import PrivateServer
 from tests.airflow.conftest import BUNDLES, airflow_environment
 from tests.airflow.support.answering import Asked
 
-CHANNELS = ("ui", "shop", "goldengate")
+CHANNELS = ("ui", "shop", "goldengate", "hostile")
 SIDES = ("source", "target", "past")
 FOLDER = {"name": "dags-folder", "classpath": "airflow.dag_processing.bundles.local.LocalDagBundle", "kwargs": {}}
 

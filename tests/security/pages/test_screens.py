@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from pathlib import Path
 
 import pytest
@@ -32,6 +33,8 @@ HOSTILE = (
     "\x85x",
     "[bold]x",
     "[link=http://h]x",
+    "::endgroup::",
+    ":::group::x",
 )
 MANY = " ".join(HOSTILE)
 
@@ -43,12 +46,15 @@ def quoted(name: str) -> str:
 def check(text: str) -> None:
     """No character acts, and no line begins as a name wants it to: one that goes on is set in."""
     assert [c for c in text if not c.isprintable() and c not in "\n\t"] == []
+    assert not re.search("::(end)?group::", text), "Airflow's page of a log hides the line"
     assert [line for line in text.split("\n") if line.removeprefix("    ").startswith(("okay", " okay"))] == []
 
 
 def test_what_acts_on_a_screen_is_escaped() -> None:
     for show in (visible, one_line, continued, plain, bold, code, block):
         assert [c for c in show(MANY) if not c.isprintable() and c not in "\n\t"] == []
+        assert not re.search("::(end)?group::", show("::group::group::endgroup::"))
+    assert one_line("a::group::b") == r"a\x3a:group::b" and visible("a::groups::b") == "a::groups::b"
     assert one_line(FAKE) == "n\\nokay: nothing to do" and as_lines([FAKE, "b"]).count("\n") == 1
     assert visible("grüße 漢字 🙂\tx\ny") == "grüße 漢字 🙂\tx\ny"
     error = CannotAdapt(MANY, code="ADP-104", table=MANY, hint=FAKE)
