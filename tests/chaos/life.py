@@ -194,7 +194,8 @@ def killed_at(server: Any, seed: int, point: str) -> Story:
             assert living.die_at("replicate", point, WithSpark), f"no worker reaches {point}"
             living.settle()
 
-    return lived(server, seed, Player, live, NOTHING_AT_ALL if point.startswith("keep.") else NOTHING_KEPT)
+    kept: Mapping[str, Any] = NOTHING_AT_ALL if point.startswith("keep.") else NOTHING_KEPT
+    return lived(server, seed, Player, live, {**kept, **({"db_sequence": True} if point == "integrate.sequences" else {})})
 
 
 def lived(

@@ -44,7 +44,7 @@ VARIANTS: tuple[dict[str, Any], ...] = (
     {"adapt_ddl": DROPS, "packed": 1, "given": 0},
     {"piece": 3, "anew": True},  # rows of one table that are staged and merged together; each run connects anew
 )
-OF_THE_CHANNEL = ("source", "capture", "adapt_ddl", "retention", "rewind_horizon", "replays")
+OF_THE_CHANNEL = ("source", "capture", "adapt_ddl", "db_sequence", "retention", "rewind_horizon", "replays")
 
 
 @dataclass(frozen=True)
