@@ -29,15 +29,20 @@ def makes_way(occupant: Table, why: str, render: Renderer) -> Step:
 def dropped(old: Table, evidence: Evidence, policy: Policy, facts: TargetFacts, render: Renderer) -> TablePlan:
     """Return the plan for a table that was dropped at the source, as on_drop_table says.
 
-    An orphaned partition is detached: its rows must not show in the partitioned table any more.
+    An orphaned partition is detached: its rows must not show in the partitioned table any more. A table that the target
+    has refused to drop stays, orphaned, which is told: no other table waits for it.
     """
     held = hold(old, facts.name_before, facts)
     decided = f"on_drop_table={policy.on_drop_table}"
     steps: list[Step] = []
-    removes = policy.on_drop_table is OnDropTable.DROP_FROM_CHANNEL_AND_TARGET
+    is_to_go = policy.on_drop_table is OnDropTable.DROP_FROM_CHANNEL_AND_TARGET
+    removes = is_to_go and facts.refusal is None
+    if facts.refusal is not None:
+        left = f"{held.name} stays at the target with its rows, and is no longer the channel's: drop it there by hand"
+        steps.append(Step(StepKind.WARN, f"{facts.refusal.why}: {left}", policy=decided))
     if removes:
         steps.append(Step(StepKind.SQL, str(DropTable(held)), render.sql(DropTable(held), held), policy=decided))
-    elif held.partition is not None:
+    elif held.partition is not None and (facts.refusal is None or is_to_go):
         change = DetachPartition(held.partition)
         steps.append(Step(StepKind.SQL, str(change), render.sql(change, held), policy=decided))
     if policy.on_drop_table is OnDropTable.KEEP:

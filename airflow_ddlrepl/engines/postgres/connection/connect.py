@@ -8,9 +8,11 @@ from __future__ import annotations
 import re
 import sys
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from airflow_ddlrepl.engines.postgres.connection import pool
+from airflow_ddlrepl.engines.postgres.connection.pooler import refuse_mixing
 from airflow_ddlrepl.engines.postgres.connection.quoting import literal
 from airflow_ddlrepl.engines.postgres.connection.settings import (
     ARROWS_ENCODING,
@@ -89,6 +91,7 @@ def session(
             opened.discard()
     else:
         opened = _connected(pool.kind(), dsn, True, "ddlrepl", limit)
+        refuse_mixing(opened, dsn, describe(dsn), partial(connect, dsn))
         opened.location = dsn
         opened.prepare_threshold = sys.maxsize  # what asks for it, and nothing else
         _settle(opened, application_name)
@@ -236,6 +239,14 @@ _REFUSED = (
         "CON-107",
         "can't be connected to as sslmode says",
         "check sslmode, sslrootcert, sslcert and sslkey of the location, the server's certificate and its ssl setting",
+    ),
+    _Refused(
+        r"FATAL: +(invalid value for parameter|unrecognized configuration parameter|permission denied to set parameter"
+        r"|unsupported startup parameter|parameter .* cannot be (changed|set))",
+        "CON-109",
+        "refuses a setting that the location asks for",
+        "correct or remove it in the location (`options=…`), or where the role or the database has it (ALTER ROLE …"
+        " RESET, ALTER DATABASE … RESET)",
     ),
     _Refused(
         r"database system is|not currently accepting connections",

@@ -103,35 +103,17 @@ CONDITIONS = (
         " such characters (`exclude`, `column_properties`)",
     ),
     Condition(
-        ("23",),
-        "SQL-111",
-        "has rows that break a rule",
-        "`ddlrepl compare --repair` brings its rows to the source's; drop a constraint that only that server has",
-    ),
-    Condition(
-        ("42P07", "42P06", "42710", "42701", "42723"),
+        ("42P07", "42P06", "42710", "42701", "42723", "42809"),
         "SQL-112",
         "has another object of that name",
-        "rename or drop that object, or let the table have another name there (`target_tables`), and run again",
-    ),
-    Condition(
-        ("26000", "42P05"),
-        "SQL-113",
-        "does not know the session",
-        "a connection pooler gives each transaction another session: let the location name the server itself, or a pool"
-        " of whole sessions",
+        "rename or drop that object, which may be of another kind, and run again; a table may have another name there"
+        " (`target_tables`)",
     ),
     Condition(
         ("2BP01",),
         "SQL-114",
         "has objects that depend on what is to go",
-        "the text names them: drop them, run again, and create them again",
-    ),
-    Condition(
-        ("22",),
-        "SQL-115",
-        "does not take a value",
-        "the text names it: correct it at the source, or leave the column out (`column_properties`)",
+        "the text names them: drop them, and run again",
     ),
     Condition(
         ("P0", "38", "39"),
@@ -140,6 +122,8 @@ CONDITIONS = (
         "the text names it: let it pass the role of the location, or disable it, and run again",
     ),
 )
+RAISED = "exec_stmt_raise"
+"""This function of the server reports what a function in PL/pgSQL raises, with any SQLSTATE that its author chose."""
 
 
 def errors() -> Any:
@@ -220,7 +204,7 @@ def passing(error: BaseException, place: str = EITHER) -> DdlReplError | None:
 
 def refusal(error: Any, place: str, text: str) -> ServerRefusal | None:
     """Return the error for a condition that is known; None for another one. error: psycopg's. place: the server."""
-    state = error.sqlstate or ""
+    state = "P0001" if error.diag.source_function == RAISED else error.sqlstate or ""
     known = next((one for one in CONDITIONS if state.startswith(one.states)), None)
     if known is None:
         return None

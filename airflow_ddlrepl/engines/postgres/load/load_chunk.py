@@ -103,9 +103,22 @@ def _refusals(task: LoadTask) -> Iterator[None]:
             f"loading {task.shadow} failed: {' '.join(str(error).split())}",
             code=REFUSED,
             table=task.table,
-            hint="the target's table is as it was; the next run starts this refresh over",
+            hint=f"the target's table is as it was; the next run starts this refresh over{_remedy(error)}",
             retryable=True,
         ) from None
+
+
+def _remedy(error: Any) -> str:
+    """Return what has to be done before the refresh can end; empty where it may by itself."""
+    state = error.sqlstate or ""
+    if state.startswith("23"):
+        return ". Drop the constraint at the target that the rows break, of the table's domain for example"
+    if state.startswith(("22", "42804")):
+        return (
+            ". Where a type of the target differs from the source's of that name, rename or drop it there; else leave"
+            " the column out (`column_properties`)"
+        )
+    return ""
 
 
 def _load(target: Connection[Any], task: LoadTask, state: Sequence[str]) -> LoadedChunk:
