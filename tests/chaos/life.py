@@ -195,7 +195,8 @@ def killed_at(server: Any, seed: int, point: str) -> Story:
             living.settle()
 
     kept: Mapping[str, Any] = NOTHING_AT_ALL if point.startswith("keep.") else NOTHING_KEPT
-    return lived(server, seed, Player, live, {**kept, **({"db_sequence": True} if point == "integrate.sequences" else {})})
+    more = {"db_sequence": True} if point == "integrate.sequences" else {}
+    return lived(server, seed, Player, live, {**kept, **more})
 
 
 def lived(

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from airflow_ddlrepl.errors import Unreachable
-from tests.support.pooler import pooled
+from tests.flow.run.pooler import pooled
 from tests.support.replica import Replica, channel_file, run
 
 

@@ -16,8 +16,8 @@ from airflow_ddlrepl.engines.postgres.catalog.inspect import SHAPE_BODY
 from airflow_ddlrepl.engines.postgres.catalog.installed import differences, installed, list_installed, mark_of
 from airflow_ddlrepl.engines.postgres.connection.errors import errors
 from airflow_ddlrepl.engines.postgres.connection.quoting import literal, quote
-from airflow_ddlrepl.engines.postgres.connection.schema_owner import require_trusted
 from airflow_ddlrepl.engines.postgres.connection.settings import SHAPES
+from airflow_ddlrepl.engines.postgres.owners.schema_owner import require_trusted
 from airflow_ddlrepl.engines.postgres.source.member_cause import CAUSE, NOT_UTF8
 from airflow_ddlrepl.errors import SourceError
 

@@ -14,8 +14,8 @@ from airflow_ddlrepl.engines.postgres.catalog.inspect import SHAPE_SQL
 from airflow_ddlrepl.engines.postgres.connection.advisory_lock import AdvisoryLock
 from airflow_ddlrepl.engines.postgres.connection.errors import errors
 from airflow_ddlrepl.engines.postgres.connection.quoting import literal, qualified, quote
-from airflow_ddlrepl.engines.postgres.connection.schema_owner import require_trusted
 from airflow_ddlrepl.engines.postgres.connection.settings import SHAPES
+from airflow_ddlrepl.engines.postgres.owners.schema_owner import require_trusted
 from airflow_ddlrepl.engines.postgres.sync_capture.ruled_tables import RuledTable, ruled_tables
 from airflow_ddlrepl.engines.postgres.sync_capture.trigger_function import (
     CaptureNames,
