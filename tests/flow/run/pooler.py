@@ -29,7 +29,8 @@ class Pooler:
         hello = _hello(client)
         if hello is None:
             return
-        session, waits = self._session(hello), 0
+        session: socket.socket | None = self._session(hello)
+        waits = 0
         greeting = b"R" + struct.pack("!ii", 8, 0) + b"K" + struct.pack("!iii", 12, os.getpid(), 1)
         client.sendall(greeting + b"Z" + struct.pack("!i", 5) + b"I")
         while True:
