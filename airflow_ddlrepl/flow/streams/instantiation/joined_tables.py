@@ -85,7 +85,12 @@ class _Cause(NamedTuple):
 
 _CAUSES = {
     LACKING: _Cause("the target had the table", is_late=False),
-    FILLED: _Cause("it was not published, and they are not in the log", is_late=True),
+    FILLED: _Cause(
+        "it was not published, or not as it has to be, and they are not in the log",
+        is_late=True,
+        what="may lack changes from",
+        is_failure=True,
+    ),
     CHANGED: _Cause(
         "the rules that take its rows have changed, or a function that they call, and those of before are as these left"
         " them then",
