@@ -33,7 +33,7 @@ def batch_called(
     Raises RuleError RUL-131 for values whose text is not known, RUL-136 and RUL-137 for what the function does.
     """
     of = f"a batch of rows of {batch.layout.schema}.{batch.layout.name}"
-    typed = batch.typed_or_text(values).rows.combine_chunks()
+    typed = batch.typed(values).rows.combine_chunks()
     ops = pa.array([_OPS[Op(op)] for op in typed["op"].to_pylist()], pa.string())
     names = [name for name in typed.column_names if name not in HEAD]
     given = pa.record_batch([ops, *(_whole(typed[name]) for name in names)], names=["op", *names])

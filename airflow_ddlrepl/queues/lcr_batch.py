@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from decimal import Decimal
@@ -111,57 +111,49 @@ class LcrBatch:
         return LcrBatch(self.layout, rows)
 
     def typed(self, values: ChangeValues, wanted: Collection[str] | None = None) -> RowBatch:
-        """Return the rows with typed values of the wanted columns; None: of all. Raises RuleError RUL-131."""
-        return self._typed(values, wanted, self.shown)
+        """Return the rows with typed values of the wanted columns; None: of all.
 
-    def typed_or_text(self, values: ChangeValues, compared: Collection[str] = ()) -> RowBatch:
-        """Return the rows with typed values; a column with a value that its type does not hold has texts.
-
-        Raises RuleError RUL-131 where it is one of those that conditions compare.
+        A column with a value that its type does not hold, such as infinity of a date, has texts. Raises RuleError
+        RUL-131 where the text of a value is not known.
         """
-
-        def shown(
-            values: ChangeValues, raw: pa.Array, of: tuple[ColumnLayout, Column], as_type: pa.DataType
-        ) -> pa.Array:
-            try:
-                return self.shown(values, raw, of, as_type)
-            except RuleError:
-                if of[1].name in compared:
-                    raise
-                return self.shown(values, raw, of, pa.string())
-
-        return self._typed(values, None, shown)
-
-    def _typed(self, values: ChangeValues, wanted: Collection[str] | None, shows: Callable[..., pa.Array]) -> RowBatch:
         rows, kinds = self.rows, dict[str, Kind]()
         for layout, column in self.columns():
             if wanted is not None and column.name not in wanted:
                 continue
             shown = values.shown_type(column, self.shape.types)
+            names = [name for side in "ab" if (name := f"{side}_{column.name}") in rows.column_names]
+            raw = {name: rows[name].combine_chunks() for name in names}
+            try:
+                found = {name: self._shown(values, one, (layout, column), shown) for name, one in raw.items()}
+            except NotShown:
+                kinds |= {column.name: Kind.MOMENT} if pa.types.is_temporal(shown) else {}
+                shown = pa.string()
+                found = {name: self.shown(values, one, (layout, column), shown) for name, one in raw.items()}
             if pa.types.is_string(shown) and values.is_number(column, self.shape.types):
                 kinds[column.name] = Kind.NUMBER
-            for side in "ab":
-                name = f"{side}_{column.name}"
-                if name in rows.column_names:
-                    raw = rows[name].combine_chunks()
-                    found = shows(values, raw, (layout, column), shown)
-                    rows = rows.set_column(rows.column_names.index(name), name, found)
+            for name, one in found.items():
+                rows = rows.set_column(rows.column_names.index(name), name, one)
         return replace(self.plain(), rows=rows, kinds=kinds)
 
     def shown(
         self, values: ChangeValues, raw: pa.Array, of: tuple[ColumnLayout, Column], as_type: pa.DataType
     ) -> pa.Array:
         """Return values of a column as values of a plain Arrow type. Raises RuleError RUL-131."""
-        layout, column = of
         try:
-            return values.shown(raw, layout.encoding, column, as_type, self.shape.types)
+            return self._shown(values, raw, of, as_type)
         except NotShown as error:
             raise RuleError(
-                f"column {column.name} {error}: no condition can compare it",
+                f"column {of[1].name} {error}: no condition can compare it",
                 code="RUL-131",
                 table=f"{self.layout.schema}.{self.layout.name}",
-                hint="take the column out of the conditions, or change the value at the source",
+                hint="take the column out of the conditions",
             ) from None
+
+    def _shown(
+        self, values: ChangeValues, raw: pa.Array, of: tuple[ColumnLayout, Column], as_type: pa.DataType
+    ) -> pa.Array:
+        layout, column = of
+        return values.shown(raw, layout.encoding, column, as_type, self.shape.types)
 
 
 def kept_batch(batch: LcrBatch, rows: RowBatch, declared: Iterable[Declared]) -> LcrBatch:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from heapq import merge
 from itertools import count, groupby
@@ -89,15 +89,13 @@ class QueueReader:
         message_class: MessageClass,
         *,
         is_typed: bool,
-        compared: Collection[str] | None = None,
     ) -> None:
-        """is_typed, compared: which values of rows need their types, as `queued_rows` has it."""
+        """is_typed: do values of rows need their types? As `queued_rows` has it."""
         self.stage = stage
         self._trail = trail
         self._values = values
         self._class = message_class
         self._is_typed = is_typed
-        self._compared = compared
 
     def transactions(self, segment: Segment, after: LogKey = BEGINNING) -> Iterator[QueuedTransaction]:
         """Yield the transactions of a segment that the client takes something of, in commit order.
@@ -149,7 +147,6 @@ class QueueReader:
             self._values,
             self._class,
             is_typed=self._is_typed,
-            compared=self._compared,
         )
         for row in rows:
             key = LogKey(row.lsn, row.seq)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from decimal import Decimal
@@ -18,6 +18,7 @@ from airflow_ddlrepl.ports.change_values import ChangeValues
 from airflow_ddlrepl.queues.exact_texts import exact_text, stays
 from airflow_ddlrepl.queues.lcr_batch import LcrBatch, absent_bitmap, free_id, type_of_value
 from airflow_ddlrepl.queues.transactions import TransactionFacts
+from airflow_ddlrepl.streams.condition.moments import FarMoment
 from airflow_ddlrepl.streams.evaluation.row_batch import WHOLE, RowBatch
 from airflow_ddlrepl.streams.messages import MessageClass, RowLcr
 from airflow_ddlrepl.trail.manifest import ColumnLayout
@@ -43,17 +44,16 @@ def queued_rows(
     message_class: MessageClass = MessageClass.CAPTURED,
     *,
     is_typed: bool = True,
-    compared: Collection[str] | None = None,
 ) -> Iterator[QueuedRow]:
     """Yield the rows of a batch one by one, in log order. Raises RuleError RUL-130 and RUL-131.
 
-    is_typed: are typed values needed, too? Else `typed` has the texts. compared: the columns that conditions compare; a
-    value of another one is a text where its type does not hold it, such as infinity. None: all are compared.
+    is_typed: are typed values needed, too? Else `typed` has the texts. A value that its type does not hold, such as
+    infinity of a date, is a text, which conditions compare as a FarMoment.
     """
     typed, odd = None, list[tuple[str, str, list[Any]]]()
     if is_typed:
-        typed = batch.typed(values) if compared is None else batch.typed_or_text(values, compared)
-        odd = [] if compared is None else list(_odd_values(batch, typed, values))
+        typed = batch.typed(values)
+        odd = list(_odd_values(batch, typed, values))
     rows = _rows(batch, facts, database, batch_of_texts(batch, values), typed, message_class)
     for place, row in enumerate(rows):
         lcr = row.typed
@@ -78,9 +78,15 @@ def _odd_values(batch: LcrBatch, typed: RowBatch, values: ChangeValues) -> Itera
                 try:
                     found += batch.shown(values, raw.slice(place, 1), (layout, column), shown).to_pylist()
                 except RuleError:
-                    is_number = values.is_number(column, batch.shape.types)
-                    found.append(Decimal(text) if is_number and text is not None else text)
+                    found.append(odd_value(text, shown, is_number=values.is_number(column, batch.shape.types)))
             yield side, column.name, found
+
+
+def odd_value(text: str, of: pa.DataType, *, is_number: bool) -> Decimal | str:
+    """Return a value that its column's type does not hold. of: the Arrow type of the others."""
+    if is_number:
+        return Decimal(text)
+    return FarMoment(text) if pa.types.is_temporal(of) else text
 
 
 def _rows(

@@ -188,7 +188,7 @@ class ClientStage:
                 found = batch_called(self.functions, action, left, self._values)
                 yield from [found] if found is not None else []
             else:
-                each = queued_rows(left, facts, self.database, self._values, message_class, compared=())
+                each = queued_rows(left, facts, self.database, self._values, message_class)
                 with self.functions.calling(action.function, is_array=action.is_array_function) as call:
                     given: list[Any] = [(one, call(one.typed)) for one in each]
                 yield from batches_of(left, given, self._values)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from decimal import ROUND_DOWN, ROUND_HALF_UP, Decimal
+from decimal import Decimal
 from typing import Any, NamedTuple
 
+from airflow_ddlrepl.streams.condition import numbers
 from airflow_ddlrepl.streams.condition.kinds import Kind
+
+_LONGEST = 1 << 30
 
 
 class Function(NamedTuple):
@@ -27,27 +30,34 @@ class Function(NamedTuple):
 
 def _substring(text: str, start: Decimal, length: Decimal | None = None) -> str | None:
     """Return a part of a text as Oracle's SUBSTR does: 0 is 1, a negative start counts from the end."""
-    first, count = int(start), None if length is None else int(length)
+    first, count = numbers.place(start), None if length is None else numbers.place(length)
     begin = len(text) + first if first < 0 else max(first - 1, 0)
     if begin < 0 or begin >= len(text) or (count is not None and count < 1):
         return None
     return text[begin:] if count is None else text[begin : begin + count]
 
 
-def _rounded(number: Decimal, digits: Decimal = Decimal(0), how: str = ROUND_HALF_UP) -> Decimal:
-    return number.quantize(Decimal(1).scaleb(-int(digits)), rounding=how)
-
-
-def _truncated(number: Decimal, digits: Decimal = Decimal(0)) -> Decimal:
-    return _rounded(number, digits, ROUND_DOWN)
-
-
-def _remainder(left: Decimal, right: Decimal) -> Decimal:
-    return left if right == 0 else left % right
+def _replaced(text: str, part: str, by: str = "") -> str | None:
+    """Return a text with another part. Raises ValueError for one that is too long: two texts can make any length."""
+    if part and len(by) > len(part) and text.count(part) * (len(by) - len(part)) > _LONGEST:
+        raise ValueError("the text is too long")
+    return _if_empty(text.replace(part, by))
 
 
 def _first(*values: Any) -> Any:
     return next((value for value in values if value is not None), None)
+
+
+def _unless_equal(left: Any, right: Any) -> Any:
+    return None if numbers.ordered(left) == numbers.ordered(right) else left
+
+
+def _greatest(*values: Any) -> Any:
+    return max(values, key=numbers.ordered)
+
+
+def _least(*values: Any) -> Any:
+    return min(values, key=numbers.ordered)
 
 
 def _if_empty(text: str) -> str | None:
@@ -69,22 +79,22 @@ FUNCTIONS = {
     "TRIM": Function((_T,), _T, lambda text: _if_empty(text.strip(" "))),
     "LTRIM": Function((_T, _T), _T, lambda text, signs=" ": _if_empty(text.lstrip(signs)), optional=1),
     "RTRIM": Function((_T, _T), _T, lambda text, signs=" ": _if_empty(text.rstrip(signs)), optional=1),
-    "REPLACE": Function((_T, _T, _T), _T, lambda text, part, by="": _if_empty(text.replace(part, by)), optional=1),
+    "REPLACE": Function((_T, _T, _T), _T, _replaced, optional=1),
     "CONCAT": Function((_T, _T), _T, _concatenated, has_nulls=True),
     "||": Function((_T, _T), _T, _concatenated, has_nulls=True),
-    "ABS": Function((_N,), _N, abs),
-    "SIGN": Function((_N,), _N, lambda number: Decimal((number > 0) - (number < 0))),
+    "ABS": Function((_N,), _N, Decimal.copy_abs),
+    "SIGN": Function((_N,), _N, numbers.sign),
     "FLOOR": Function((_N,), _N, lambda number: Decimal(number).to_integral_value("ROUND_FLOOR")),
     "CEIL": Function((_N,), _N, lambda number: Decimal(number).to_integral_value("ROUND_CEILING")),
-    "ROUND": Function((_N, _N), _N, _rounded, optional=1),
-    "TRUNC": Function((_N, _N), _N, _truncated, optional=1),
-    "MOD": Function((_N, _N), _N, _remainder),
-    "BITAND": Function((_N, _N), _N, lambda left, right: Decimal(int(left) & int(right))),
+    "ROUND": Function((_N, _N), _N, numbers.rounded, optional=1),
+    "TRUNC": Function((_N, _N), _N, numbers.truncated, optional=1),
+    "MOD": Function((_N, _N), _N, numbers.remainder),
+    "BITAND": Function((_N, _N), _N, numbers.common_bits),
     "NVL": Function((None, None), None, _first, has_nulls=True),
     "COALESCE": Function((None, None), None, _first, repeats=True, has_nulls=True),
-    "NULLIF": Function((None, None), None, lambda left, right: None if left == right else left, has_nulls=True),
-    "GREATEST": Function((None, None), None, max, repeats=True),
-    "LEAST": Function((None, None), None, min, repeats=True),
+    "NULLIF": Function((None, None), None, _unless_equal, has_nulls=True),
+    "GREATEST": Function((None, None), None, _greatest, repeats=True),
+    "LEAST": Function((None, None), None, _least, repeats=True),
     "RAWTOHEX": Function((Kind.RAW,), _T, lambda raw: raw.hex().upper()),
 }
 NOT_THE_SAME_AGAIN = frozenset(

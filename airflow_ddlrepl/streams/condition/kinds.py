@@ -7,6 +7,8 @@ from decimal import Decimal, InvalidOperation
 from enum import StrEnum
 from typing import Any
 
+from airflow_ddlrepl.streams.condition.moments import FarMoment
+
 
 class Kind(StrEnum):
     """A kind is a family of data types whose values can be compared with each other."""
@@ -74,6 +76,8 @@ def accessed(value: Any, kind: Kind) -> Any:
     match value:
         case None | bool():
             return None
+        case FarMoment():
+            return value.instant if kind is Kind.MOMENT else None
         case str():
             return value if kind is Kind.TEXT else None
         case int() | Decimal():

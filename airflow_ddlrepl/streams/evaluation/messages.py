@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from decimal import Decimal, DivisionByZero, InvalidOperation
+from decimal import DivisionByZero
 from functools import lru_cache
 from typing import Any
 
 from airflow_ddlrepl.errors import RuleError
-from airflow_ddlrepl.streams.condition import tree
+from airflow_ddlrepl.streams.condition import numbers, tree
 from airflow_ddlrepl.streams.condition.functions import FUNCTIONS
 from airflow_ddlrepl.streams.condition.kinds import ACCESS, Kind, accessed, without_zone
 from airflow_ddlrepl.streams.condition.members import MEMBERS
@@ -112,15 +112,8 @@ def _arithmetic(of: Evaluator, node: tree.Arithmetic) -> Any:
     if left is None or right is None:
         return None
     try:
-        match node.sign:
-            case "+":
-                return left + right
-            case "-":
-                return left - right
-            case "*":
-                return left * right
-        return left / right
-    except (DivisionByZero, InvalidOperation) as error:
+        return numbers.calculated(node.sign, left, right)
+    except (ArithmeticError, ValueError) as error:
         raise _not_computed(node, error) from None
 
 
@@ -137,8 +130,8 @@ def compare(sign: str, left: Any, right: Any) -> Answer:
     """Return whether a comparison is true; None where a value is NULL. NaN equals itself and is the greatest number."""
     if left is None or right is None:
         return None
-    if isinstance(left, Decimal) and (left.is_nan() or right.is_nan()):
-        left, right = left.is_nan(), right.is_nan()
+    if numbers.is_nan(left) or numbers.is_nan(right):
+        left, right = numbers.is_nan(left), numbers.is_nan(right)
     return bool(_SIGNS[sign](left, right))
 
 

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from airflow_ddlrepl.errors import RuleError
 from airflow_ddlrepl.model.change import Op
 from airflow_ddlrepl.streams.condition.kinds import Kind
+from airflow_ddlrepl.streams.condition.moments import read_moment
 from airflow_ddlrepl.streams.evaluation.reduce import ColumnFacts, Facts, Presence
 from airflow_ddlrepl.streams.messages import Command, MessageClass, RowLcr
 
@@ -44,10 +45,10 @@ class RowClass:
 class RowBatch:
     """A batch is changes of rows of one table in log order: `op`, `before`, and columns as `a_NAME` and `b_NAME`.
 
-    absent: in which rows the new value of a column is absent, by column. key: the columns of the table's key. kinds:
-    of columns whose Arrow type does not say it, such as numbers in text. tags: NULL for an untagged change; None: all
-    are. attributes: values of further member functions, such as `get_scn`, by their names. columns, layout: of what
-    the rows have.
+    absent: in which rows the new value of a column is absent, by column. key: the columns of the table's key.
+    kinds: of columns whose Arrow type does not say it, such as numbers and moments in text. tags: NULL for an
+    untagged change; None: all are. attributes: values of further member functions, such as `get_scn`, by their
+    names. columns, layout: of what the rows have.
     """
 
     owner: str
@@ -202,9 +203,13 @@ class RowBatch:
 
     def _values(self, column: str, name: str) -> list[Any]:
         values: list[Any] = self.rows[column].to_pylist()
-        if self.kinds.get(name) is not Kind.NUMBER:
-            return values
-        return [Decimal(v.decode() if isinstance(v, bytes) else v) if isinstance(v, str | bytes) else v for v in values]
+        match self.kinds.get(name):
+            case Kind.NUMBER:
+                texts = (v.decode() if isinstance(v, bytes) else v for v in values)
+                return [Decimal(v) if isinstance(v, str) else v for v in texts]
+            case Kind.MOMENT:
+                return [read_moment(v) if isinstance(v, str) else v for v in values]
+        return values
 
 
 _ATTRIBUTES = {

@@ -79,7 +79,7 @@ def _layout(batch: RowBatch, rows: RowClass, program: Program) -> Layout:
     """Return how columns are read. Raises NotInKernels for one whose values are of another kind than their type."""
     names = {node.column for node in _nodes(program) if isinstance(node, tree.ColumnValue | tree.IsAbsent)}
     if names & batch.kinds.keys():
-        raise NotInKernels("numbers in text")
+        raise NotInKernels("numbers or moments in text")
     types = {field.name: field.type for field in batch.rows.schema}
     types |= {f"m_{name}": values.type for name, values in batch.attributes.items()}
     needed = {name: batch.needed_before(name) for name in names}

@@ -155,12 +155,21 @@ def test_rows_without_a_known_shape_or_transaction_are_refused() -> None:
     assert lost.value.code == "TRL-127"
 
 
-def test_a_value_that_no_condition_can_compare_is_refused() -> None:
+def test_a_value_that_no_python_value_holds_is_compared() -> None:
     condition = """:lcr.get_value('NEW','"at"').AccessDate() > TO_DATE('2024-01-31','YYYY-MM-DD')"""
-    rows = batch({"id": "1", "at": "infinity"})
-    with pytest.raises(RuleError, match="at") as error:
-        stage({"add_table_rules": {**RULE, "and_condition": condition}}).rows(rows, FACTS)
-    assert error.value.code == "RUL-131"
+    rows = batch(*({"id": str(number), "at": at} for number, at in enumerate(MOMENTS)))
+    (left,) = stage({"add_table_rules": {**RULE, "and_condition": condition}}).rows(rows, FACTS)
+    assert left.rows["a_at"].to_pylist() == ["infinity", "50000-01-01 00:00:00", "2024-02-01 00:00:00"]
+
+
+MOMENTS = (
+    "infinity",
+    "-infinity",
+    "4713-01-01 00:00:00 BC",
+    "50000-01-01 00:00:00",
+    "2024-02-01 00:00:00",
+    "2024-01-31 00:00:00",
+)
 
 
 def test_rows_one_by_one_have_exact_texts_and_typed_values() -> None:
@@ -168,11 +177,9 @@ def test_rows_one_by_one_have_exact_texts_and_typed_values() -> None:
     assert (one.texts.new["k"], str(one.typed.new["k"]), one.typed.new["id"]) == ("2.50", "2.50", 1)
 
 
-def test_a_value_that_no_condition_compares_is_a_text_where_its_type_lacks_it() -> None:
+def test_a_value_that_no_python_value_holds_is_a_text_for_functions() -> None:
     rows = batch({"id": "1", "k": "NaN", "at": "infinity"}, {"id": "2", "k": "1.5", "at": "2024-01-31 10:00:00"})
-    first, second = queued_rows(rows, FACTS, "dbs1", engine("postgresql://").values, compared={"k"})
+    first, second = queued_rows(rows, FACTS, "dbs1", engine("postgresql://").values)
     assert (first.typed.new["at"], str(first.typed.new["k"])) == ("infinity", "NaN")
+    assert isinstance(first.typed.new["at"], str)
     assert second.typed.new["at"] == datetime(2024, 1, 31, 10)
-    with pytest.raises(RuleError) as error:
-        list(queued_rows(rows, FACTS, "dbs1", engine("postgresql://").values, compared={"at"}))
-    assert error.value.code == "RUL-131"

@@ -286,7 +286,6 @@ def _apply(process: ApplyProcess, total: _Total) -> None:
                 process.clients.values,
                 feed.message_class,
                 is_typed=rules.reads_values,
-                compared=rules.compared,
             )
             if feed.name == CAPTURE:
                 require_retained(process.clients.run, client, position)

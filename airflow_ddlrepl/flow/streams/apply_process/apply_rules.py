@@ -69,12 +69,6 @@ class ApplyRules:
             for rule in self._rules()
         )
 
-    @property
-    def compared(self) -> frozenset[str]:
-        """Return the columns whose values conditions compare."""
-        nodes = (node for rule in self._rules() for node in rule.condition.walk())
-        return frozenset(node.column for node in nodes if isinstance(node, tree.ColumnValue))
-
     def _rules(self) -> list[Rule]:
         sets = [rules for rules in (self.client.positive, self.client.negative) if rules is not None]
         return [rule for one in sets for rule in one.rules.values()]

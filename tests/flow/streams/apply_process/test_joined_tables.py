@@ -18,6 +18,7 @@ from tests.support.refusing import ask
 from tests.support.replica import BOTH, run
 
 CAPTURE = {"streams_type": "capture", "streams_name": "cap", "queue_name": "q1"}
+PUBLICATION = "ALTER PUBLICATION ddlrepl_hr"
 APPLY = {"streams_type": "apply", "streams_name": "app", "queue_name": "q1", "source_database": "dbs1"}
 TABLES = (
     "CREATE SCHEMA hr",
@@ -174,13 +175,13 @@ def test_a_table_that_comes_under_a_name_of_the_channel_has_its_rows(databases: 
 @pytest.mark.parametrize(
     ("away", "back"),
     [
-        ("ALTER PUBLICATION ddlrepl_hr DROP TABLE hr.u", "ALTER PUBLICATION ddlrepl_hr ADD TABLE hr.u"),
-        ("ALTER PUBLICATION ddlrepl_hr SET (publish = 'delete')", "ALTER PUBLICATION ddlrepl_hr SET (publish = 'insert,update,delete,truncate')"),
-        ("ALTER PUBLICATION ddlrepl_hr SET TABLE hr.t, hr.u WHERE (k = 1)", "ALTER PUBLICATION ddlrepl_hr SET TABLE hr.t, hr.u"),
+        (f"{PUBLICATION} DROP TABLE hr.u", f"{PUBLICATION} ADD TABLE hr.u"),
+        (f"{PUBLICATION} SET (publish = 'delete')", f"{PUBLICATION} SET (publish = 'insert,update,delete,truncate')"),
+        (f"{PUBLICATION} SET TABLE hr.t, hr.u WHERE (k = 1)", f"{PUBLICATION} SET TABLE hr.t, hr.u"),
         ("ALTER TABLE hr.u SET UNLOGGED", "ALTER TABLE hr.u SET LOGGED"),
     ],
     ids=["taken out", "options", "filter", "unlogged"],
-)  # fmt: skip
+)
 def test_changes_while_a_table_was_not_published_fail_each_run_until_it_is_loaded_again(
     databases: Any, tmp_path: Path, away: str, back: str
 ) -> None:
