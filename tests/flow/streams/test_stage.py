@@ -172,6 +172,21 @@ MOMENTS = (
 )
 
 
+def test_a_value_whose_text_is_not_known_is_refused() -> None:
+    rows = batch({"id": "1"})
+    box = replace(SHAPE, columns=(*SHAPE.columns[:2], Column(3, "note", column_type("box")), SHAPE.columns[3]))
+    columns = tuple(replace(one, encoding="binary" if one.name == "note" else "text") for one in rows.layout.columns)
+    at = rows.rows.column_names.index("a_note")
+    rows = LcrBatch(
+        replace(rows.layout, shape=box, columns=columns),
+        rows.rows.set_column(at, "a_note", pa.array([b"\0" * 32], pa.binary())),
+    )
+    condition = """:lcr.get_value('NEW','"note"').AccessVarchar2() = 'a'"""
+    with pytest.raises(RuleError, match="note") as error:
+        stage({"add_table_rules": {**RULE, "and_condition": condition}}).rows(rows, FACTS)
+    assert error.value.code == "RUL-131"
+
+
 def test_rows_one_by_one_have_exact_texts_and_typed_values() -> None:
     (one,) = queued_rows(batch({"id": "1", "k": "2.50"}), FACTS, "dbs1", engine("postgresql://").values)
     assert (one.texts.new["k"], str(one.typed.new["k"]), one.typed.new["id"]) == ("2.50", "2.50", 1)
