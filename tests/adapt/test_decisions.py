@@ -44,7 +44,7 @@ def rows() -> Iterator[Any]:
                 yield pytest.param(row, database, statement, id=f"{number}-{database}-{statement}", marks=marks)
 
 
-@pytest.mark.parametrize(("row", "database", "statement"), rows())
+@pytest.mark.parametrize(("row", "database", "statement"), list(rows()))
 def test_decision(row: dict[str, Any], database: str, statement: str) -> None:
     known = {"req", "databases", "statements", "settings", "facts", "policy", "defaults", "without"}
     assert not row.keys() - known - {"then", "decided", "late", "warns"}

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from airflow_ddlrepl.config.base.suggestion import nearest
 from airflow_ddlrepl.config.condition.parser import condition
 from airflow_ddlrepl.config.file.load import load_channel
 from airflow_ddlrepl.errors import DdlReplError
+from airflow_ddlrepl.frontends.goldengate import compile
 from airflow_ddlrepl.frontends.goldengate.importing import import_goldengate
+from airflow_ddlrepl.frontends.goldengate.source_text import _DEFINITION
+from airflow_ddlrepl.frontends.hvr import read_text
 from airflow_ddlrepl.frontends.hvr.importing import import_hvr
 from airflow_ddlrepl.frontends.streams.importing import import_streams
 from airflow_ddlrepl.frontends.streams.script import line_ends, tokens, units
@@ -28,7 +34,8 @@ NESTING = {
         (f"REPLICAT r\nMAP hr.t, TARGET bk.t, {head}", unit)
         for head in ("WHERE (", "FILTER (", "COLMAP (a = ", "")
         for unit in ("(", "NOT ", "-", "@COMPUTE(", "@STREQ(")
-    ],
+    ]
+    + [("", "[")],
     import_hvr: [("", "["), ('[{"add_channel":', '{"a":'), ('chn * * Restrict /RefreshCondition="', "(")],
     load_channel: [
         ("", "["), (f"{CHANNEL}x: ", "{a: "), (f'{CHANNEL}restrict: [{{table: "*", condition: "', "("),
@@ -60,7 +67,7 @@ class Counted(str):
     searches = cut = 0
 
     def find(self, *wanted: Any) -> int:
-        Counted.searches += 1
+        Counted.searches += wanted[0] != "\n"
         return super().find(*wanted)
 
     def __getitem__(self, place: Any) -> str:
@@ -70,16 +77,66 @@ class Counted(str):
 
 
 @pytest.mark.parametrize("head", STREAMS)
-@pytest.mark.parametrize("unit", ["q'[ ", "q'! ", "/* ", ";", "'", "SELECT;\n", "-\n", "(\n", "EXEC x(\n", "BEGIN "])
+@pytest.mark.parametrize(
+    "unit", ["q'[ ", "q'! ", "/* ", "/*\n", ";", "'", "SELECT;\n", "-\n", "(\n", "EXEC x(\n", "BEGIN "]
+)
 def test_a_script_is_read_once(head: str, unit: str) -> None:
     """What is not closed is looked for once, and no part of a script is cut out of it again and again."""
     Counted.searches = Counted.cut = 0
     text = Counted(head + unit * 4000)
     list(units(text))
     assert Counted.cut <= 4 * len(text)
+    assert Counted.searches <= 8
     Counted.searches = 0
     list(tokens(text))
     assert Counted.searches <= 8
+
+
+def test_what_ends_in_vain_behind_a_comment_is_looked_for_again_before_it() -> None:
+    """A statement ends before what it has looked at: there the end of a comment may be."""
+    script = "SELECT 1\n\n/* a */ /* b\nEXEC DBMS_STREAMS_ADM.X();\n"
+    assert [one.text.strip() for one in units(script)][:2] == ["SELECT 1", "/* b"]
+
+
+@pytest.mark.parametrize("unit", ["\\\n", "'\n", "1\n", "SELECT;\n", "PASSWORD x\n", "x{}\n", "MAP x{}\n"])
+def test_unknown_parameters_are_compared_with_known_ones_a_few_times(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, unit: str
+) -> None:
+    """Each comparison takes milliseconds, and a file may have a hundred thousand such lines."""
+    asked: list[str] = []
+    def counted(word: str, known: Any) -> str:
+        asked.append(word)
+        return nearest(word, known)
+
+    monkeypatch.setattr(compile, "nearest", counted)
+    with suppress(DdlReplError):
+        written(tmp_path, import_goldengate, "EXTRACT e\nTABLE hr.t;\n" + "".join(map(unit.format, range(2000))))
+    assert len(asked) == len(set(asked)) <= compile.MOST_UNKNOWN
+
+
+def test_a_row_of_hvr_is_split_in_one_pass() -> None:
+    """A sign in quotes separates nothing; a quote that is not closed is one before the pairs."""
+    for line, wanted in (
+        ("a | b", ["a ", " b"]),
+        ('a\t"b\tc"\td', ["a", '"b\tc"', "d"]),
+        ('a | " | b', ['a | " ', " b"]),
+        ('"a" | "b | c', ['"a" | "b ', " c"]),
+    ):
+        assert list(read_text._split(line)) == wanted
+    line = Counted("chn | " + "| " * 4000)
+    Counted.cut = 0
+    assert len(list(read_text._split(line))) == 4002
+    assert Counted.cut <= len(line)
+    assert not re.search(r"\(\?[=!][^)]*[*+]", read_text._CELL.pattern), (
+        "what looks ahead looks at the whole line each time"
+    )
+
+
+def test_the_blanks_of_a_macro_are_read_once() -> None:
+    """A number of blanks can't be shared out in several ways."""
+    assert _DEFINITION.match("\n" * 200_000) is None
+    found = _DEFINITION.match(" PARAMS (#a, #b)\nBEGIN\n x #a\nEND;")
+    assert found is not None and found.groups() == ("#a, #b", "\n x #a\n")
 
 
 def test_files_that_others_include_lie_beside_them(tmp_path: Path) -> None:

@@ -34,6 +34,8 @@ from airflow_ddlrepl.frontends.goldengate.vocabulary import (
 
 _OF_ONE_SIDE = {"TABLE": "EXTRACT", "TABLEEXCLUDE": "EXTRACT", "MAP": "REPLICAT", "MAPEXCLUDE": "REPLICAT"}
 Entry = TypeVar("Entry", bound=Section)
+MOST_UNKNOWN = 200
+"""More unknown parameters than this have other files: nothing like them is looked for."""
 _DROPPED = "the catalog {} is dropped: a channel replicates one database"
 
 
@@ -84,6 +86,7 @@ class _Compiler:
         self._values = compiled.values
         quotes = [one for one in ("NOUSEANSISQLQUOTES", "USEANSISQLQUOTES") if one in names]
         self._places: list[tuple[int, str]] = []
+        self._guesses: dict[str, str] = {}
         self._switches = Switches(is_ansi=quotes[-1] == "USEANSISQLQUOTES" if quotes else None)
         if "EXCLUDEWILDCARDOBJECTSONLY" in names:
             self._values["exclude_wildcard_objects_only"] = True
@@ -147,13 +150,19 @@ class _Compiler:
         if not name:
             self._find(statement.at, Fate.REFUSED, "…", "is no parameter; it is not shown, as a login stands before it")
         elif entry is None:
-            guess = nearest(name, PARAMETERS) or f"is no parameter that is known; {_cause(name)}"
-            self._find(statement.at, Fate.REFUSED, name[:60], guess)
+            self._find(statement.at, Fate.REFUSED, name[:60], self._guess(name))
         elif name == "TRANLOGOPTIONS" and re.search(r"EXCLUDEUSER|EXCLUDETAG|_FILTER", statement.text, re.IGNORECASE):
             why = "changes of a user or tag are not left out; DDL that a Replicat has run is, by IGNOREREPLICATES"
             self._find(statement.at, Fate.ATTENTION, name, why)
         elif entry.fate is not None:
             self._find(statement.at, entry.fate, name, entry.why)
+
+    def _guess(self, name: str) -> str:
+        """Return what an unknown parameter may be."""
+        if name not in self._guesses:
+            like = nearest(name, PARAMETERS) if len(self._guesses) < MOST_UNKNOWN else ""
+            self._guesses[name] = like or f"is no parameter that is known; {_cause(name)}"
+        return self._guesses[name]
 
     def _read_ddl(self, statement: Statement, parsed: Parsed) -> None:
         clauses = read_clauses(statement, parsed.children, self._find)

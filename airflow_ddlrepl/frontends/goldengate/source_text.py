@@ -27,7 +27,7 @@ _PARTS = re.compile(
     """,
     re.VERBOSE | re.MULTILINE | re.IGNORECASE,
 )
-_DEFINITION = re.compile(r"\s*(?:PARAMS\s*\(([^)]*)\))?[\s,;]*BEGIN\b(.*?)\bEND\s*;", re.DOTALL | re.IGNORECASE)
+_DEFINITION = re.compile(r"\s*+(?:PARAMS\s*+\(([^)]*)\))?[\s,;]*+BEGIN\b(.*?)\bEND\s*;", re.DOTALL | re.IGNORECASE)
 _ARGUMENTS = re.compile(r"\s*\(")
 _IN_ARGUMENTS = re.compile(r"""'[^']*'|"[^"]*"|[(),]""")
 
@@ -210,6 +210,8 @@ def _json_lines(text: str, path: Path) -> Iterator[str]:
         value = json.loads(text)
     except ValueError:
         raise Problem(Place(str(path), 1, 1), "begins like JSON, and is none") from None
+    except RecursionError:
+        raise Problem(Place(str(path), 1, 1), "is JSON that is nested too deeply") from None
     lines = value.get("config") if isinstance(value, dict) else value
     if not isinstance(lines, list) or not all(isinstance(line, str) for line in lines):
         raise Problem(Place(str(path), 1, 1), "is JSON, and no array of lines")

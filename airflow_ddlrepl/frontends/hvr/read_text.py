@@ -17,7 +17,7 @@ from airflow_ddlrepl.config.hvr.action_text import split_parameters
 from airflow_ddlrepl.frontends.hvr.definition import ALL, HvrAction, HvrDefinition, Problems
 from airflow_ddlrepl.frontends.hvr.vocabulary import ACTIONS
 
-_CELL = re.compile(r'(?:\t|(?<!\S)\|(?!\S))(?=(?:[^"]*"[^"]*")*[^"]*$)')
+_CELL = re.compile(r'"|\t|(?<!\S)\|(?!\S)')
 _RULE = re.compile(r"[\s|:+=-]+")
 _HEADINGS = {
     "channel": "channel",
@@ -78,8 +78,20 @@ def read_text(text: str) -> HvrDefinition:
 
 
 def _cells(line: str) -> list[str]:
-    cells = [cell.strip().strip("`") for cell in _CELL.split(line)]
+    cells = [cell.strip().strip("`") for cell in _split(line)]
     return cells[1:] if line.startswith("|") else cells
+
+
+def _split(line: str) -> Iterator[str]:
+    """Yield the parts between tabs and pipes that stand in no quotes: those behind them are pairs."""
+    start, is_paired = 0, line.count('"') % 2 == 0
+    for sign in _CELL.finditer(line):
+        if sign[0] == '"':
+            is_paired = not is_paired
+        elif is_paired:
+            yield line[start : sign.start()]
+            start = sign.end()
+    yield line[start:]
 
 
 def _headings(line: str) -> tuple[str, ...]:

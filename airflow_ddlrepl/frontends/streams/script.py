@@ -66,20 +66,20 @@ class Unit(NamedTuple):
 
 def units(script: str) -> Iterator[Unit]:
     """Yield the units of a script."""
-    at = 0
-    while (at := _blank(script, at)) < len(script):
+    at, missing = 0, dict[str, int]()
+    while (at := _blank(script, at, missing)) < len(script):
         word = _WORD.match(script, at)
         name = word[0].upper() if word else script[at]
         if name in ("BEGIN", "DECLARE", "<<"):
-            unit = _block(script, at)
+            unit = _block(script, at, missing)
         elif name in ("EXEC", "EXECUTE"):
             unit = _executed(script, at)
         elif _STORED.match(script, at):
-            unit = _stored(script, at)
+            unit = _stored(script, at, missing)
         elif name in SQLPLUS or name.startswith("@"):
             unit = Unit(UnitKind.SQLPLUS, script[at : _continued(script, at)], at)
         elif name in SQL:
-            unit = _statement(script, at)
+            unit = _statement(script, at, missing)
         else:
             unit = Unit(UnitKind.UNKNOWN, script[at : _line_end(script, at)], at)
         at += max(len(unit.text), 1)
@@ -87,17 +87,17 @@ def units(script: str) -> Iterator[Unit]:
             yield unit
 
 
-def tokens(text: str, at: int = 0) -> Iterator[Token]:
-    """Yield the tokens of a text from a character on, without comments."""
-    return (token for token in _every(text, at) if token.kind not in ("comment", "space"))
+def tokens(text: str, at: int = 0, missing: dict[str, int] | None = None) -> Iterator[Token]:
+    """Yield the tokens of a text from a character on, without comments. missing: as of `_every`."""
+    every = _every(text, at, {} if missing is None else missing)
+    return (token for token in every if token.kind not in ("comment", "space"))
 
 
-def _every(text: str, at: int) -> Iterator[Token]:
+def _every(text: str, at: int, missing: dict[str, int]) -> Iterator[Token]:
     """Yield the tokens of a text from a character on, with comments and blanks.
 
-    Where the end of a long text is looked for in vain, it is not looked for again.
+    missing: which ends of long texts there are no more, and from where on: they are not looked for again.
     """
-    missing: set[str] = set()
     while at < len(text):
         end = _end_of_long(text, at, missing)
         if end is not None:
@@ -110,30 +110,32 @@ def _every(text: str, at: int) -> Iterator[Token]:
         at += len(token.text)
 
 
-def _end_of_long(text: str, at: int, missing: set[str]) -> int | None:
+def _end_of_long(text: str, at: int, missing: dict[str, int]) -> int | None:
     """Return where a comment or a text in q'…' ends; None: none begins here, or it is not closed."""
     found = _LONG.match(text, at)
     if found is None:
         return None
     closing = "*/" if found[1] is None else _CLOSING.get(found[1], f"{found[1]}'")
-    end = -1 if closing in missing else text.find(closing, found.end())
+    if found.end() >= missing.get(closing, len(text) + 1):
+        return None
+    end = text.find(closing, found.end())
     if end < 0:
-        missing.add(closing)
+        missing[closing] = found.end()
         return None
     return end + len(closing)
 
 
-def _blank(script: str, at: int) -> int:
+def _blank(script: str, at: int, missing: dict[str, int]) -> int:
     """Return where the next unit begins: behind blanks, comments, lines that run a block, and signs alone."""
-    for token in _every(script, at):
+    for token in _every(script, at, missing):
         if token.kind not in ("comment", "space", "run") and token.text not in (";", "/"):
             return token.at
     return len(script)
 
 
-def _block(script: str, at: int) -> Unit:
+def _block(script: str, at: int, missing: dict[str, int]) -> Unit:
     depth, before, last = 0, "", ""
-    for token in tokens(script, at):
+    for token in tokens(script, at, missing):
         word = token.upper
         if token.kind == "run" and depth == 0:
             return Unit(UnitKind.BLOCK, script[at : token.at], at, "the block has no BEGIN … END;")
@@ -178,12 +180,12 @@ def _executed(script: str, at: int) -> Unit:
     return Unit(UnitKind.BLOCK, _HYPHEN.sub(" ", script[at:end]), at)
 
 
-def _stored(script: str, at: int) -> Unit:
+def _stored(script: str, at: int, missing: dict[str, int]) -> Unit:
     """Return a statement that stores a program, up to a line with a slash alone, or a type, which may end before."""
     found = _STORED.match(script, at)
     is_type = found is not None and found[1].upper() == "TYPE"
     depth, behind = 0, at
-    for token in tokens(script, at):
+    for token in tokens(script, at, missing):
         depth += (token.text == "(") - (token.text == ")")
         if token.kind == "run" or (is_type and depth == 0 and _begins_unit(script, token, behind)):
             return Unit(UnitKind.STORED, script[at : token.at], at)
@@ -193,13 +195,13 @@ def _stored(script: str, at: int) -> Unit:
     return Unit(UnitKind.STORED, script[at:], at)
 
 
-def _statement(script: str, at: int) -> Unit:
+def _statement(script: str, at: int, missing: dict[str, int]) -> Unit:
     """Return a statement of SQL: up to its semicolon, a line with a slash alone, or an empty line."""
     empty = _empty_lines(script)
     place = bisect_left(empty, at)
     end = empty[place] if place < len(empty) else len(script)
     behind = at
-    for token in tokens(script, at):
+    for token in tokens(script, at, missing):
         if token.at >= end or (token.at > at and _begins_unit(script, token, behind)):
             return Unit(UnitKind.SQL, script[at : min(end, token.at)], at)
         if token.text == ";" or token.kind == "run":
