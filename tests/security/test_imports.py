@@ -104,6 +104,7 @@ def test_unknown_parameters_are_compared_with_known_ones_a_few_times(
 ) -> None:
     """Each comparison takes milliseconds, and a file may have a hundred thousand such lines."""
     asked: list[str] = []
+
     def counted(word: str, known: Any) -> str:
         asked.append(word)
         return nearest(word, known)

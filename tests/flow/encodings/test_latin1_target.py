@@ -10,14 +10,28 @@ from typing import Any
 import psycopg
 import pytest
 
-from airflow_ddlrepl.engines.postgres.types.held_texts import as_dumped, dumped, loaded
+from airflow_ddlrepl.engines.postgres.types.held_texts import as_dumped, dumped, held, loaded
 from airflow_ddlrepl.errors import DdlReplError
 from tests.conftest import Databases
 from tests.flow.refresh.test_unreadable_tables import waiting
 from tests.flow.restore.put_back import TABLE
 from tests.support.replica import BOTH, Replica, channel_file, run
 
-TEXTS = ("a", "größe", "€", "\u4e2d", "\U0001f600", "\\u20ac", '"', "\n", "\x1a20ac;")
+TEXTS = (
+    "a",
+    "größe",
+    "€",
+    "\u4e2d",
+    "\U0001f600",
+    "\\u20ac",
+    '"',
+    "\n",
+    "\x1a20ac;",
+    "\x1a",
+    "\\\x1a20ac;",
+    "\\u001a20ac;",
+    "¥",
+)
 
 
 @pytest.fixture
@@ -63,8 +77,10 @@ def test_a_text_that_the_target_can_not_hold(replica: Replica, statements: list[
 @BOTH
 def test_what_is_noted_of_a_table_comes_back(replica: Replica) -> None:
     with psycopg.connect(replica.target, autocommit=True, client_encoding="utf8") as connection:
-        for text in TEXTS[:-1]:
+        for text in TEXTS:
             value: Any = {text: [text, 1], "id": text * 2}
+            ((there,),) = connection.execute("select to_jsonb(%s::text)", [held(connection, text)]).fetchall()
+            assert loaded(connection, there) == text
             written = dumped(connection, value)
             ((parsed, told),) = connection.execute(
                 "select j, j::text from (select %s::jsonb j) s", [written]

@@ -72,6 +72,25 @@ def test_a_table_with_such_a_name_is_left_out_alone(replica: Replica, made: str,
     assert replica.rows("select count(*) from good") == [(3,)]
 
 
+def test_such_a_table_that_is_locked_is_noted_in_utf8(replica: Replica) -> None:
+    """What our table says of it is read by all runs: bytes that are no UTF-8 would stop them."""
+    replica.activate()
+    latin(replica, "create table caf\xe9 (id int primary key, v text default 'x')")
+    with psycopg.connect(replica.source, client_encoding="SQL_ASCII") as other:
+        other.execute("delete from ddlrepl.member where table_name like 'caf%'")
+        other.commit()
+        other.execute("lock caf\xe9 in access exclusive mode".encode("latin-1"))
+        latin(
+            replica,
+            "set lock_timeout = '100ms'",
+            "select ddlrepl.tend('shop', oid) from pg_class where relname ~ '^caf' and relkind = 'r'",
+        )
+    with psycopg.connect(replica.source, client_encoding="utf8") as connection:
+        told = connection.execute("select table_name, state, cause from ddlrepl.member").fetchall()
+    (found,) = [one for one in told if one[0] == "caf\\xe9"]
+    assert found[1:3] == ("left out", "lock")
+
+
 @BOTH
 @pytest.mark.parametrize("ddl", ["auto", "relations"])
 def test_a_table_that_gets_such_a_name_and_a_good_one_again(replica: Replica, ddl: str) -> None:

@@ -95,8 +95,8 @@ BEGIN
         EXCEPTION WHEN lock_not_available THEN
             -- Newer servers lock a table to spell its expressions.
             INSERT INTO ddlrepl.member AS m (channel, table_id, schema_name, table_name, state, reason, left_at, cause)
-            SELECT ch.name, id, n.nspname, c.relname, 'left out', format('%s (%s)', SQLERRM, SQLSTATE),
-                pg_current_wal_insert_lsn(), 'lock'
+            SELECT ch.name, id, ddlrepl.as_utf8(n.nspname::text), ddlrepl.as_utf8(c.relname::text), 'left out',
+                format('%s (%s)', ddlrepl.as_utf8(SQLERRM), SQLSTATE), pg_current_wal_insert_lsn(), 'lock'
             FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = id
             ON CONFLICT DO NOTHING;
             state := coalesce((SELECT m.state FROM ddlrepl.member m WHERE m.channel = ch.name AND m.table_id = id), 'gone');

@@ -1,7 +1,8 @@
 """This module writes JSON of ours into databases whose encoding does not have all characters, and reads it again.
 
 A target in LATIN1 can't hold the default or the label of a table that it will not get; what we note of such a table has
-to be there all the same. A character that the encoding lacks is written as a control character, its number, and `;`.
+to be there all the same. A character that the encoding lacks is written as a control character, its number, and `;`;
+so is that control character itself.
 """
 
 from __future__ import annotations
@@ -13,10 +14,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from airflow_ddlrepl.engines.postgres.connection.connect import Connection
 
-_CODECS = {"EUC_JP": "euc_jp", "EUC_KR": "euc_kr", "EUC_CN": "gb2312", "SJIS": "shift_jis"}
+_CODECS = {"EUC_JP": "euc_jp", "EUC_KR": "euc_kr", "EUC_CN": "gb2312"}
 _ANY = ("UTF8", "SQL_ASCII")
 _ESCAPE = re.compile(r"\\(?:u([0-9a-f]{4})|.)")
-_WRITTEN = re.compile(r"\\u001a([0-9a-f]{4});")
+_SIGN = "\x1a"
+_WRITTEN = re.compile(r"\\(?:u001a([0-9a-f]{4});|.)")
 
 
 def dumped(connection: Connection[Any], value: Any) -> str:
@@ -30,12 +32,14 @@ def dumped(connection: Connection[Any], value: Any) -> str:
 
 def held(connection: Connection[Any], text: str) -> str:
     """Return a text as the database of this session can hold it; `loaded` returns it again."""
-    return text if text.isascii() else str(json.loads(dumped(connection, text)))
+    return text if text.isascii() and _SIGN not in text else str(json.loads(dumped(connection, text)))
 
 
 def as_dumped(connection: Connection[Any], text: str) -> str:
     """Return JSON that `dumped` has written with all its characters. text: as the server tells it."""
-    return text if _encoding(connection) in _ANY else _WRITTEN.sub(r"\\u\1", text)
+    if _encoding(connection) in _ANY:
+        return text
+    return _WRITTEN.sub(lambda found: f"\\u{found[1]}" if found[1] else found[0], text)
 
 
 def loaded(connection: Connection[Any], value: Any) -> Any:
@@ -58,8 +62,9 @@ def _has(codec: str, number: str | None) -> bool:
     """Has the encoding the character with this number, in hexadecimal digits? None: it is none."""
     if number is None:
         return True
+    character = chr(int(number, 16))
     try:
-        chr(int(number, 16)).encode(codec)
+        is_there = character.encode(codec).decode(codec) == character  # some codecs write a yen sign as a backslash
     except (UnicodeEncodeError, LookupError):
-        return int(number, 16) < 128
-    return True
+        is_there = character.isascii()
+    return is_there and character != _SIGN
