@@ -17,6 +17,7 @@ from airflow_ddlrepl.errors import RuleError, TrailError
 from airflow_ddlrepl.model.change import Op
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Identity, Table
+from airflow_ddlrepl.model.types import DataType
 from airflow_ddlrepl.queues.custom_functions import CustomFunctions
 from airflow_ddlrepl.queues.lcr_batch import LcrBatch, absent_bitmap
 from airflow_ddlrepl.queues.row_messages import queued_rows
@@ -174,7 +175,7 @@ MOMENTS = (
 
 def test_a_value_whose_text_is_not_known_is_refused() -> None:
     rows = batch({"id": "1"})
-    box = replace(SHAPE, columns=(*SHAPE.columns[:2], Column(3, "note", column_type("box")), SHAPE.columns[3]))
+    box = replace(SHAPE, columns=(*SHAPE.columns[:2], Column(3, "note", DataType("box", "pg_catalog", "box", oid=603)), SHAPE.columns[3]))
     columns = tuple(replace(one, encoding="binary" if one.name == "note" else "text") for one in rows.layout.columns)
     at = rows.rows.column_names.index("a_note")
     rows = LcrBatch(
