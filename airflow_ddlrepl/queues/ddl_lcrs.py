@@ -19,6 +19,8 @@ from airflow_ddlrepl.queues.custom_functions import refused, what_of
 from airflow_ddlrepl.streams.messages import DdlLcr
 
 TABLE = "TABLE"
+_OF_THE_LOG = ("CREATE PUBLICATION", "ALTER PUBLICATION", "DROP PUBLICATION")
+"""Tags of the server: such a record says what the log has of its tables, and nothing of their shape."""
 _OWN_SCHEMA = re.compile(r"pg_.*|information_schema|ddlrepl", re.DOTALL)
 
 
@@ -29,13 +31,13 @@ def is_of_the_system(lcr: DdlLcr) -> bool:
 
 
 def ddl_lcrs(event: Event, database: str) -> list[DdlLcr]:
-    """Return the DDL LCRs of a DDL statement or a TRUNCATE; none of another control record.
+    """Return the DDL LCRs of a DDL statement or a TRUNCATE; none of another control record, or of one about the log.
 
     A statement that drops or truncates several tables has one for each. database: the source database's name.
     """
     if event.kind is EventKind.TRUNCATE:
         return [_lcr(event, database, "TRUNCATE TABLE", name, (TABLE, name)) for _, name in event.dropped]
-    if event.kind is not EventKind.DDL:
+    if event.kind is not EventKind.DDL or event.tag in _OF_THE_LOG:
         return []
     record = record_of(event)
     reading = read(split_comments(record.raw, record.dialect)[0], record.dialect)

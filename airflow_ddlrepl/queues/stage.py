@@ -130,6 +130,8 @@ class ClientStage:
             return [event]
         self.note("format")
         lcrs = ddl_lcrs(event, self.database)
+        if not lcrs:
+            return [event]
         if self.client.kind is ClientKind.CAPTURE and any(is_of_the_system(lcr) for lcr in lcrs):
             self.discarded[OWN_SCHEMAS] += 1
             return [replace(event, discarded=f"{self.client.words}: {OWN_SCHEMAS}")]

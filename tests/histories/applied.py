@@ -22,7 +22,7 @@ from airflow_ddlrepl.engines.postgres.connection.quoting import quote
 from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.flow.streams.apply_process.apply import apply_process
 from airflow_ddlrepl.flow.streams.clients import StreamsClients
-from airflow_ddlrepl.flow.streams.instantiation.joined_tables import lacking
+from airflow_ddlrepl.flow.streams.instantiation.lacking_tables import lacking
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.ports.work import InProcess
 from tests.histories import histories

@@ -21,6 +21,7 @@ _READERS = (ClientKind.PROPAGATION, ClientKind.APPLY, ClientKind.DEQUEUE)
 def require_clients(run: RunContext) -> None:
     """Raise what is wrong with the channel's clients: RuleError (RUL-…) of calls, functions, queues, and circles."""
     clients = StreamsClients(run)
+    clients.require_fitting()
     for client in clients.environment.clients.values():
         if client.kind is not ClientKind.SYNC_CAPTURE:  # its functions are the source's own
             clients.rules(client).stage(clients.values)

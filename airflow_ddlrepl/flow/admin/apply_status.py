@@ -11,7 +11,7 @@ from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.streams.apply_process.allowed_code import LEFT_OUT
 from airflow_ddlrepl.flow.streams.apply_process.apply import apply_process
 from airflow_ddlrepl.flow.streams.clients import StreamsClients
-from airflow_ddlrepl.flow.streams.instantiation.joined_tables import lacking
+from airflow_ddlrepl.flow.streams.instantiation.lacking_tables import lacking
 
 MOST_LINES = 10
 

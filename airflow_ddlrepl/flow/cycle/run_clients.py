@@ -85,6 +85,9 @@ def run_clients(run: RunContext) -> StreamsCycle:
         passed = propagate(run)
     with isolation.one():
         applied = apply_queues(run)
+    with isolation.one():
+        if run.channel.streams is None or not run.channel.streams.targets:  # no apply process tells of it
+            StreamsClients(run).require_fitting()
     isolation.end()
     done = StreamsCycle(captured, written, passed, applied)
     return replace(done, hints=needless_hints(StreamsClients(run), done.functions))

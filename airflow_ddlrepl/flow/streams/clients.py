@@ -24,7 +24,7 @@ from airflow_ddlrepl.streams.condition.kinds import Kind
 from airflow_ddlrepl.streams.condition.names import NameCase
 from airflow_ddlrepl.streams.evaluation.row_batch import arrow_kind
 from airflow_ddlrepl.streams.messages import MessageClass
-from airflow_ddlrepl.streams.procedures.environment import Environment
+from airflow_ddlrepl.streams.procedures.environment import Environment, Former
 from airflow_ddlrepl.streams.procedures.run import environment_of
 from airflow_ddlrepl.streams.rules.client import Client, ClientKind
 from airflow_ddlrepl.trail.store import Trail
@@ -54,7 +54,20 @@ class StreamsClients:
     def environment(self) -> Environment:
         """Return the rules, rule sets and clients that the calls make. Raises RuleError (RUL-…) as the calls do."""
         columns = {f"{table.name.schema}.{table.name.name}": kinds_of(table, self.values) for table in self.tables}
-        return _environment(self.section, columns)
+        return _environment(self.section, columns, self._former)
+
+    def _former(self, name: str) -> Iterator[Mapping[str, Kind]]:
+        """Yield the columns that a table of this name had before, newest first."""
+        for revisions in self.run.repository.histories(self.run.channel.name).values():
+            for one in reversed(revisions):
+                if one.table is not None and f"{one.table.name.schema}.{one.table.name.name}" == name:
+                    yield kinds_of(one.table, self.values)
+
+    def require_fitting(self, client: Client | None = None) -> None:
+        """Raise RuleError (RUL-103, RUL-104) where a table has outgrown the condition of a rule. client: None: any."""
+        for one in self.environment.outgrown:
+            if client in (None, one.client):
+                raise one.error
 
     @property
     def values(self) -> ChangeValues:
@@ -164,14 +177,14 @@ class StreamsClients:
 _newest: tuple[Streams, Mapping[str, Mapping[str, Kind]], Environment] | None = None
 
 
-def _environment(section: Streams, columns: Mapping[str, Mapping[str, Kind]]) -> Environment:
+def _environment(section: Streams, columns: Mapping[str, Mapping[str, Kind]], former: Former) -> Environment:
     """Return the environment that a section's calls make; stages, windows and tasks of a process ask for the same one.
 
     Thousands of rules take seconds to be parsed; nobody changes an environment that a channel has.
     """
     global _newest
     if _newest is None or _newest[0] != section or _newest[1] != columns:
-        _newest = (section, columns, environment_of(section, CASE, columns))
+        _newest = (section, columns, environment_of(section, CASE, columns, former))
     return _newest[2]
 
 

@@ -154,6 +154,7 @@ def messaging_client(run: RunContext, name: str = "", wait_seconds: float = WAIT
     """
     clients = StreamsClients(run)
     client = client_named(clients.environment, name)
+    clients.require_fitting(client)
     run.captured()
     known = (run.channel.name, client.name)
     with run.repository.client_lock(*known, f"{this_holder()}, dequeue", wait_seconds) as lock:
@@ -167,6 +168,7 @@ def browsing_client(run: RunContext, name: str = "") -> MessagingClient:
     """Return a messaging client that nobody waits for, to browse with. name: empty: the channel's only one."""
     clients = StreamsClients(run)
     client = client_named(clients.environment, name)
+    clients.require_fitting(client)
     run.captured()
     return MessagingClient(clients, client, run.repository.dequeued(run.channel.name, client.name))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 
 from airflow_ddlrepl.config.streams import rule_procedures as calls
@@ -12,7 +13,7 @@ from airflow_ddlrepl.streams.condition.problems import ConditionProblem
 from airflow_ddlrepl.streams.condition.tree import Truth
 from airflow_ddlrepl.streams.parsing.parser import Where, parse_where
 from airflow_ddlrepl.streams.procedures import subset_conditions, system_conditions
-from airflow_ddlrepl.streams.procedures.environment import Environment
+from airflow_ddlrepl.streams.procedures.environment import Environment, Outgrown
 from airflow_ddlrepl.streams.procedures.system_conditions import Scope
 from airflow_ddlrepl.streams.rules.client import Client, ClientKind
 from airflow_ddlrepl.streams.rules.rule import ROW_SUBSET, ActionContext, Rule, RuleSet
@@ -153,10 +154,18 @@ def add_subset_rules(call: Subset, environment: Environment) -> list[Rule]:
 
 
 def _where(call: Subset, table: str, environment: Environment) -> Where:
+    """Return the condition of a subset; of a table that has changed since it was written, as it was before."""
+    now = environment.columns.get(table)
     try:
-        return parse_where(call.dml_condition, environment.columns.get(table), environment.case)
+        return parse_where(call.dml_condition, now, environment.case)
     except ConditionProblem as problem:
-        raise problem.located(call.dml_condition, f"dml_condition of {call.name} for {table}") from None
+        found = problem.located(call.dml_condition, f"dml_condition of {call.name} for {table}")
+    for columns in environment.former(table):
+        with suppress(ConditionProblem):
+            where = parse_where(call.dml_condition, columns, environment.case)
+            environment.outgrown += [Outgrown(table, client_of(call, environment), found)] if now is not None else []
+            return where
+    raise found
 
 
 def rule_set_of(client: Client, environment: Environment, *, is_positive: bool, has_context: bool = True) -> RuleSet:

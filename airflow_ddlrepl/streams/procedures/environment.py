@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 from airflow_ddlrepl.config.base.suggestion import nearest
 from airflow_ddlrepl.errors import RuleError
@@ -14,13 +15,23 @@ from airflow_ddlrepl.streams.rules.client import Client, ClientKind
 from airflow_ddlrepl.streams.rules.rule import STREAMS_CONTEXT, EvaluationContext, Rule, RuleSet
 
 Columns = Mapping[str, Kind]
+Former = Callable[[str], Iterable[Columns]]
+
+
+class Outgrown(NamedTuple):
+    """A table (SCHEMA.TABLE) has outgrown the condition of a client's rule: a column is gone, or has another type."""
+
+    table: str
+    client: Client
+    error: RuleError
 
 
 class Environment:
     """An environment holds clients, rule sets and rules by name, and the warnings about them.
 
     case: how the database spells names without quotes. columns: of tables, by SCHEMA.TABLE, where they are known.
-    message_types: fields of the types of user messages.
+    message_types: fields of the types of user messages. former: the columns that a table had before, newest first.
+    outgrown: rules that the table does not fit any more; it did before.
     """
 
     def __init__(
@@ -28,8 +39,11 @@ class Environment:
         case: NameCase = NameCase.UPPER,
         columns: Mapping[str, Columns] | None = None,
         message_types: Mapping[str, Columns] | None = None,
+        former: Former = lambda _: (),
     ) -> None:
         self.case = case
+        self.former = former
+        self.outgrown: list[Outgrown] = []
         self.columns = dict(columns or {})
         self.message_types = {self.name(type): fields for type, fields in (message_types or {}).items()}
         self.clients: dict[tuple[ClientKind, str], Client] = {}

@@ -18,7 +18,7 @@ from airflow_ddlrepl.streams.procedures.apply_settings import (
     set_instantiation,
     set_parameter,
 )
-from airflow_ddlrepl.streams.procedures.environment import Columns, Environment
+from airflow_ddlrepl.streams.procedures.environment import Columns, Environment, Former
 from airflow_ddlrepl.streams.procedures.hand_made import (
     add_rule,
     alter_client,
@@ -82,14 +82,20 @@ def run(call: Procedure, environment: Environment) -> list[Rule]:
 
 
 def environment_of(
-    parameters: StreamsParameters, case: NameCase = NameCase.UPPER, columns: Mapping[str, Columns] | None = None
+    parameters: StreamsParameters,
+    case: NameCase = NameCase.UPPER,
+    columns: Mapping[str, Columns] | None = None,
+    former: Former = lambda _: (),
 ) -> Environment:
-    """Return the environment that a section's calls make. Raises RuleError (RUL-…) as the calls do."""
+    """Return the environment that a section's calls make. Raises RuleError (RUL-…) as the calls do.
+
+    columns, former: of tables now, and before, as an `Environment` has them.
+    """
     types = {
         type: {case.one(name): Kind(kind) for name, kind in fields.items()}
         for type, fields in parameters.message_types.items()
     }
-    environment = Environment(case, columns, types)
+    environment = Environment(case, columns, types, former)
     for call in parameters.calls:
         run(call, environment)
     return environment

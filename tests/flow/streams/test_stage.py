@@ -175,7 +175,14 @@ MOMENTS = (
 
 def test_a_value_whose_text_is_not_known_is_refused() -> None:
     rows = batch({"id": "1"})
-    box = replace(SHAPE, columns=(*SHAPE.columns[:2], Column(3, "note", DataType("box", "pg_catalog", "box", oid=603)), SHAPE.columns[3]))
+    box = replace(
+        SHAPE,
+        columns=(
+            *SHAPE.columns[:2],
+            Column(3, "note", DataType("box", "pg_catalog", "box", oid=603)),
+            SHAPE.columns[3],
+        ),
+    )
     columns = tuple(replace(one, encoding="binary" if one.name == "note" else "text") for one in rows.layout.columns)
     at = rows.rows.column_names.index("a_note")
     rows = LcrBatch(

@@ -133,7 +133,7 @@ class ApplyRules:
         verdict = decide(self.client, incoming.typed)
         self.evaluated += sum(verdict.evaluated)
         self.warnings.update(dict.fromkeys(verdict.warnings))
-        if verdict.reason is Reason.MISSING_COLUMN:
+        if verdict.reason is Reason.MISSING_COLUMN and not self._is_outgrown(incoming):
             raise lacks_old_values(_object(incoming.message), f"{_object(incoming.message)}: {verdict.why}")
         action = verdict.rule.action if verdict.rule is not None else ActionContext()
         message = incoming.message
@@ -145,6 +145,13 @@ class ApplyRules:
             return self._for_apply(incoming, message, action)
         self._discard(message, verdict.why)
         return None
+
+    def _is_outgrown(self, incoming: Queued) -> bool:
+        """Return whether the row's table lacks a column that a subset rule needs: old values would not help."""
+        rules = self.client.positive.about(incoming.typed) if self.client.positive is not None else ()
+        nodes = (node for rule in rules if rule.action.subset is not None for node in rule.condition.walk())
+        needed = {node.column for node in nodes if isinstance(node, tree.ColumnValue | tree.IsAbsent)}
+        return incoming.shape is not None and not needed <= {column.name for column in incoming.shape.columns}
 
     def _leaves_out(self, found: ApplyMessage) -> bool:
         """Leave out a statement that carries code or rights; one that a function of the channel's handles stays."""

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
-from typing import NamedTuple
 
 from airflow_ddlrepl.engines import source_engine
 from airflow_ddlrepl.engines.lcr_target import LcrSession, LcrTransaction
@@ -20,11 +19,10 @@ from airflow_ddlrepl.flow.run.context import log
 from airflow_ddlrepl.flow.run.source_records import last_record
 from airflow_ddlrepl.flow.streams.apply_process.apply import ApplyProcess
 from airflow_ddlrepl.flow.streams.apply_process.suspended_tables import LEFT_OUT, SOURCE_TABLES
-from airflow_ddlrepl.flow.streams.clients import CAPTURE
+from airflow_ddlrepl.flow.streams.clients import CAPTURE, StreamsClients
 from airflow_ddlrepl.flow.streams.feed import Feed
-from airflow_ddlrepl.flow.streams.instantiation.changed_rules import CHANGED, RuleDigests
+from airflow_ddlrepl.flow.streams.instantiation.changed_rules import RuleDigests
 from airflow_ddlrepl.flow.streams.instantiation.instantiate import (
-    LACKING,
     Instantiated,
     Instantiation,
 )
@@ -35,6 +33,18 @@ from airflow_ddlrepl.flow.streams.instantiation.instantiation_plan import (
     groups_of,
     insert_routes,
     way_of,
+)
+from airflow_ddlrepl.flow.streams.instantiation.lacking_tables import (
+    COMPUTED,
+    FILLED,
+    INCOMPLETE,
+    INSPECTED,
+    REPLACED,
+    TRUNCATED,
+    UNCAPTURED,
+    UNDECIDED,
+    lacking,
+    stored_places,
 )
 from airflow_ddlrepl.flow.streams.instantiation.left_out_tables import left_out_tables
 from airflow_ddlrepl.flow.streams.instantiation.unsaid_changes import computed_tables, inspected_tables
@@ -58,110 +68,8 @@ def bring_joined_tables(process: ApplyProcess) -> Instantiated:
     return _Joining(process).run()
 
 
-FILLED = "tables that came into the log with rows: "
-REPLACED = "tables that another one has replaced: "
-COMPUTED = "tables whose rows have got values of the source's own: "
-INSPECTED = "tables whose schema an inspection has found: "
-UNCAPTURED = "tables of which triggers have missed row changes: "
-TRUNCATED = "tables whose TRUNCATE was not captured: "
-INCOMPLETE = "tables of which the log lacks changes: "
-_LACKS_ROWS = "may lack rows from"
 _Places = Mapping[str, Mapping[TableName, Position]]
 """By cause, and by table of the source: from before where the target may lack something."""
-
-
-class _Cause(NamedTuple):
-    """A cause is why a target may lack rows of tables that are stored as instantiations under a name of its own.
-
-    is_late: they came to lack since the table was loaded. what: the target's table is like, in words. is_failure: each
-    run fails until it is loaded again.
-    """
-
-    why: str
-    is_late: bool
-    what: str = _LACKS_ROWS
-    is_failure: bool = False
-
-
-_CAUSES = {
-    LACKING: _Cause("the target had the table", is_late=False),
-    FILLED: _Cause(
-        "it was not published, or not as it has to be, and they are not in the log",
-        is_late=True,
-        what="may lack changes from",
-        is_failure=True,
-    ),
-    CHANGED: _Cause(
-        "the rules that take its rows have changed, or a function that they call, and those of before are as these left"
-        " them then",
-        is_late=False,
-    ),
-    REPLACED: _Cause(
-        "another table has its name since then, and the target has the rows of the former one", is_late=True
-    ),
-    COMPUTED: _Cause(
-        "a statement gave the existing rows values that the log does not have, and the target computed its own",
-        is_late=True,
-        what="may have other values in rows from",
-    ),
-    INSPECTED: _Cause(
-        "the log does not have the statement that changed the table, which an inspection has found",
-        is_late=True,
-        what="may have other columns, and other values in rows from",
-    ),
-    UNCAPTURED: _Cause(
-        "triggers of a synchronous capture were off, or rows came or went without a change of a row",
-        is_late=True,
-        what="may lack changes from",
-        is_failure=True,
-    ),
-    INCOMPLETE: _Cause(
-        "the log lacks changes of it, or has some of sessions that are to be ignored, as somebody has changed what the"
-        " source writes into it",
-        is_late=True,
-        what="may lack changes from",
-        is_failure=True,
-    ),
-    TRUNCATED: _Cause("a TRUNCATE of it was not captured", is_late=True, what="may have rows that are gone, from"),
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Lacking:
-    """A target may lack rows of a table of the source, or values of them: those from before a position.
-
-    why, is_late, what, is_failure: as its cause has them.
-    """
-
-    name: TableName
-    at: Position
-    why: str
-    is_late: bool = False
-    what: str = _LACKS_ROWS
-    is_failure: bool = False
-
-    def __str__(self) -> str:
-        return (
-            f"{self.name} {self.what} before {self.at}: {self.why}. Drop the target's table, and"
-            " `ddlrepl activate` loads it again; or make the rows equal by other means, and say so by"
-            " set_table_instantiation_scn"
-        )
-
-
-def lacking(process: ApplyProcess) -> list[Lacking]:
-    """Return of which of the source's tables a target may lack rows."""
-    loaded, work = _stored(process, SOURCE_TABLES), Instantiation(process)
-    now = {table.name for table in process.clients.tables}
-
-    def is_left(name: TableName, at: int) -> bool:
-        return name in now and at > max(loaded.get(name, -1), work.given(name) or -1)
-
-    return [
-        Lacking(name, Position(at), *cause)
-        for kind, cause in _CAUSES.items()
-        for name, at in _stored(process, kind).items()
-        if is_left(name, at)
-    ]
 
 
 def lacks_changes(process: ApplyProcess) -> bool:
@@ -170,16 +78,10 @@ def lacks_changes(process: ApplyProcess) -> bool:
     return any(found.values()) or any(one.is_failure for one in lacking(process))
 
 
-def _stored(process: ApplyProcess, kind: str) -> dict[TableName, int]:
-    """Return the positions that a target has stored of tables of the source, under one kind of instantiation."""
-    found = process.there.instantiations(kind + process.client.name)
-    return {TableName(one.owner, one.name): one.scn for one in found if one.source_database == process.clients.database}
-
-
 def _uncaptured(process: ApplyProcess, known: Known) -> _Places:
     """Return which tables lack changes that triggers have missed, of captures whose messages the target gets."""
     found: dict[str, dict[TableName, Position]] = {UNCAPTURED: {}, TRUNCATED: {}}
-    stored = {kind: _stored(process, kind) for kind in found}
+    stored = {kind: stored_places(process, kind) for kind in found}
     feeds = [feed.name for feed in process.clients.feeds(process.client.queue)]
     for client, captured in last_record(process.clients.run).captured.items():
         is_fed = any(f".{feed}".endswith(f".{client}") for feed in feeds)
@@ -195,6 +97,28 @@ def _incomplete(tables: Iterable[Table], events: Iterable[Event]) -> Mapping[Tab
     layouts = [one.layout for one in events if one.kind is EventKind.RELATION and one.layout is not None]
     wrong = {int(one["table_id"]): Position(one["until"]) for one in layouts if one.keys() & {IS_DUE, IS_UNNAMED}}
     return {table.name: wrong[table.id] for table in tables if table.id in wrong}
+
+
+def _undecided(clients: StreamsClients, tables: Iterable[Table]) -> Mapping[TableName, Position]:
+    """Return the tables about whose rows a rule can't decide any more, with the end of what is captured."""
+    outgrown = {one.table for one in clients.environment.outgrown}
+    wrong = [table.name for table in tables if f"{table.name.schema}.{table.name.name}" in outgrown]
+    if not wrong:
+        return {}
+    end = clients.run.captured() if clients.section.captures else clients.run.source.stable_end()
+    return dict.fromkeys(wrong, Position(end - 1))
+
+
+def _loaded_before(
+    process: ApplyProcess, ways: Iterable[Way], revisions: Mapping[int, Sequence[Revision]]
+) -> Mapping[TableName, int]:
+    """Return where tables were loaded under the names that they had before: what they lack, they still lack."""
+    loaded, found = stored_places(process, SOURCE_TABLES), {}
+    for way in ways:
+        names = {one.table.name for one in revisions[way.table.id] if one.table is not None} - {way.table.name}
+        if places := [loaded[name] for name in names if name in loaded]:
+            found[way.table.name] = max(places)
+    return found
 
 
 class _Joining:
@@ -278,7 +202,8 @@ class _Joining:
     def _mark(self, transaction: LcrTransaction, whole: Sequence[Way], known: Known) -> None:
         """Write that the queue has all of some tables: nothing of what is not applied yet is passed over."""
         database, scn = self._clients.database, max(0, self._begins - 1)
-        tables = [Applied(database, *name, scn) for name in sorted({way.table.name for way in whole})]
+        places = _loaded_before(self._process, whole, self._revisions)
+        tables = [Applied(database, *name, places.get(name, scn)) for name in sorted({way.table.name for way in whole})]
         transaction.instantiate(SOURCE_TABLES + self._client.name, tables)
         queued = {name for way in whole for name in way.queued} - known.queued
         transaction.instantiate(self._client.name, [Applied(database, *name, scn) for name in sorted(queued)])
@@ -289,6 +214,7 @@ class _Joining:
         filled = {table.name: at for table in tables if (at := self._filled.get(table.id)) is not None}
         replaced = {table.name: at for table in tables if (at := self._replaced(table)) is not None}
         places = {FILLED: filled, REPLACED: replaced, INCOMPLETE: _incomplete(tables, self._pending)}
+        places[UNDECIDED] = _undecided(self._clients, tables)
         return {**places, LEFT_OUT: left_out_tables(self._process, self._pending, self._revisions)}
 
     def _changed(self) -> _Places:
