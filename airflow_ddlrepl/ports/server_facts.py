@@ -75,6 +75,12 @@ class ServerFacts(Protocol):
         """
         ...
 
+    def filled_partitions(
+        self, tables: Collection[TableName], known: Collection[TableName]
+    ) -> list[tuple[TableName, TableName]]:
+        """Return partitions below these tables that are none of the known ones and have rows, each with its table."""
+        ...
+
     def has_rows(self, name: TableName) -> bool:
         """Is there a table of that name, with a row in it?"""
         ...

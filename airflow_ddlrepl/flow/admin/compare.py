@@ -28,6 +28,7 @@ from airflow_ddlrepl.flow.run.fencing import claim, require_not_cut_over
 from airflow_ddlrepl.flow.run.stage import require_targets
 from airflow_ddlrepl.flow.sequences.differences import sequence_differences
 from airflow_ddlrepl.flow.sequences.replicate import bring_sequences, source_sequences
+from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.table_state import TableState, TableStatus
 from airflow_ddlrepl.ports.rows import RowSource
@@ -67,12 +68,14 @@ def _reports(run: RunContext, tables: Sequence[Table], rows: Rows) -> list[Table
     """Compare the tables at every target."""
     tasks: list[CompareTask] = []
     known: list[Sequence[str]] = []
+    own: list[tuple[str, ...]] = []
     reports: list[TableReport] = []
     for target in run.channel.targets:
         found = run.target(target.name).find_state()
         table_states = found.table_states if found else {}
         client, differs = client_at(run.channel, target.name), may_differ(run, target.name)
         strange = _strange(run, target.name, table_states) if tables else {}
+        beside = _beside(run, target.name, table_states, strange)
         for table in tables:
             table_state = table_states.get(table.id)
             if table_state is None and not decide(client, table.name, ChangeKind.TABLE).is_taken:
@@ -86,7 +89,9 @@ def _reports(run: RunContext, tables: Sequence[Table], rows: Rows) -> list[Table
                 continue
             tasks.append(_task(run, target.name, table, table_state, rows))
             known.append(differs.get(table.id, ()))
-    reports += [replace(one, may_differ=tuple(why)) for one, why in zip(_compared(run, tasks), known, strict=True)]
+            own.append(tuple(beside.get(table_state.name, ())))
+    for one, why, more in zip(_compared(run, tasks), known, own, strict=True):
+        reports.append(replace(one, may_differ=tuple(why), structure=(*one.structure, *more)))
     return reports
 
 
@@ -95,6 +100,19 @@ def _strange(run: RunContext, target: str, table_states: Mapping[int, TableState
     shapes = {i: one.shape.with_(name=one.name) for i, one in table_states.items()}
     found = run.target(target).facts().owned_by_strangers(list(shapes.values()))
     return {i: f"{found[one.name].message}: {found[one.name].hint}" for i, one in shapes.items() if one.name in found}
+
+
+def _beside(
+    run: RunContext, target: str, table_states: Mapping[int, TableState], strange: Mapping[int, str]
+) -> dict[TableName, list[str]]:
+    """Return by partitioned table of a target which partitions there are the target's own and have rows."""
+    tops = [one.name for i, one in table_states.items() if one.shape.is_partitioned and i not in strange]
+    names = [one.name for one in table_states.values()]
+    found: dict[TableName, list[str]] = {}
+    for table, name in run.target(target).facts().filled_partitions(tops, names) if tops else ():
+        text = f"{name} is a partition of the target's own: its rows show in the table, and the source has none of them"
+        found.setdefault(table, []).append(text)
+    return found
 
 
 def repair(run: RunContext, patterns: Sequence[str] = ()) -> Comparison:

@@ -25,7 +25,7 @@ from airflow_ddlrepl.flow.run.stage import require_targets
 from airflow_ddlrepl.flow.targets.readiness import what_is_missing
 from airflow_ddlrepl.model.change import EventKind
 from airflow_ddlrepl.model.position import Position
-from airflow_ddlrepl.model.table_state import TableState
+from airflow_ddlrepl.model.table_state import TableState, TableStatus
 
 RECENT_SECONDS = 10.0
 """A session that ran a statement in this time may be the one that wrote."""
@@ -141,6 +141,7 @@ def _targets(run: RunContext) -> Iterator[Condition]:
         now = run.target(target.name).state()
         yield _applied(run, target.name, now)
         yield from _tables(target.name, now)
+        yield _owners(run, target.name, now)
         yield from _objects(run, target.name, now)
 
 
@@ -188,6 +189,15 @@ def _tables(target: str, now: TargetState) -> Iterator[Condition]:
     apart = tuple(_with_reason(one) for one in isolated(now.table_states))
     hint = "let the refresh end that loads them; without one, `ddlrepl replicate` loads them"
     yield Condition(Code.ISOLATED, target, "tables that a refresh has isolated", apart, hint)
+
+
+def _owners(run: RunContext, target: str, now: TargetState) -> Condition:
+    """Return the condition about tables that belong to roles which the channel does not trust."""
+    live = [one.shape.with_(name=one.name) for one in now.table_states.values() if one.state is TableStatus.LIVE]
+    strange = run.target(target).facts().owned_by_strangers(live)
+    found = tuple(f"{name}: {error.message}: {error.hint}" for name, error in sorted(strange.items()))
+    hint = "the channel writes nothing there: hand them back, or name the role in `trusted_owners`"
+    return Condition(Code.OWNERS, target, "tables that use what belongs to roles that are not trusted", found, hint)
 
 
 def _with_reason(one: TableState) -> str:

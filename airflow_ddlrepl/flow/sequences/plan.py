@@ -104,7 +104,8 @@ class _Planner:
         if found is not None and (whose := self._whose(one, found, owner)):
             self.found.refused.append(_of_somebody_else(one, found, whose))
             return None
-        if found is not None and not one.is_identity and (error := self.at.strange.get(found.name)) is not None:
+        used = found.name if found is not None else self._name(one, owner)
+        if not one.is_identity and (error := self.at.strange.get(used)) is not None:
             self.found.refused.append(error)
             return None
         if found is not None and not (found.may_read and found.may_write):

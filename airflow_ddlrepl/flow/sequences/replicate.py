@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 
 from airflow_ddlrepl.config.sections.location import redact
@@ -46,10 +47,10 @@ def planned(run: RunContext, target: str, source: SequenceCatalog, headroom: int
     wanted = run.channel.db_sequence
     settled = headroom if headroom is not None else wanted.headroom if wanted is not None else 0
     others = place.sequences.of_other_channels()
-    new = [here.sequences[i].name for i in here.values]
-    tracked = {one.name for one in known.values()}
-    strange = place.sequences.owned_by_strangers([name for name in new if name not in tracked])
-    return plan_sequences(SequencesAt(run.channel, target, source, here, known, tables, settled, others, strange))
+    at = SequencesAt(run.channel, target, source, here, known, tables, settled, others)
+    found = plan_sequences(at)
+    strange = place.sequences.owned_by_strangers({*found.names.values(), *(one.name for one in known.values())})
+    return plan_sequences(replace(at, strange=strange)) if strange else found
 
 
 def bring_sequences(

@@ -41,6 +41,11 @@ class FileFacts(ServerFacts):
     def broken_references(self, names: Collection[TableName]) -> list[tuple[TableName, str]]:
         return []
 
+    def filled_partitions(
+        self, tables: Collection[TableName], known: Collection[TableName]
+    ) -> list[tuple[TableName, TableName]]:
+        return []
+
     def has_collation(self, name: str) -> bool:
         return True
 

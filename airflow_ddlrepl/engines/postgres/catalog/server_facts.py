@@ -7,8 +7,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.engines.postgres.catalog.inspect import inspect
+from airflow_ddlrepl.engines.postgres.catalog.own_partitions import filled_partitions
 from airflow_ddlrepl.engines.postgres.catalog.server_traits import server_traits
-from airflow_ddlrepl.engines.postgres.catalog.table_objects import broken_references, table_objects
+from airflow_ddlrepl.engines.postgres.catalog.table_objects import is_broken, references, table_objects
 from airflow_ddlrepl.engines.postgres.connection.quoting import qualified
 from airflow_ddlrepl.engines.postgres.owners.strangers import errors_of, owned_by_strangers
 from airflow_ddlrepl.engines.postgres.types.held_texts import held
@@ -111,8 +112,21 @@ class ServerFacts:
         return table_objects(self._connection, self._oids(names))
 
     def broken_references(self, names: Collection[TableName]) -> list[tuple[TableName, str]]:
-        """Return the foreign keys of these tables that rows break, as `table_objects.broken_references` does."""
-        return broken_references(self._connection, self._oids(names))
+        """Return the foreign keys of these tables that rows break, by table and name; all rows are read.
+
+        So it names those that can't be looked at: a query over a stranger's table may run code of the stranger's.
+        """
+        found = references(self._connection, self._oids(names))
+        uses = {name: () for one in found for name in (one.table, one.referenced)}
+        strange = errors_of(owned_by_strangers(self._connection, uses, self._trusted))
+        broken = []
+        for one in found:
+            errors = [strange[name] for name in (one.table, one.referenced) if name in strange]
+            if errors:
+                broken.append((one.table, f"{one.name}, which is not looked at: {errors[0].message}: {errors[0].hint}"))
+            elif is_broken(self._connection, one):
+                broken.append((one.table, one.name))
+        return broken
 
     def _oids(self, names: Collection[TableName]) -> list[int]:
         return [oid for _, _, oid in self._connection.execute(_OIDS_SQL, self._columns(names)).fetchall()]
@@ -148,6 +162,12 @@ class ServerFacts:
         """Return the error of each of these tables that would use what a stranger owns."""
         uses = {table.name: table.types for table in tables}
         return errors_of(owned_by_strangers(self._connection, uses, self._trusted))
+
+    def filled_partitions(
+        self, tables: Collection[TableName], known: Collection[TableName]
+    ) -> list[tuple[TableName, TableName]]:
+        """Return partitions below these tables that are none of the known ones and have rows, each with its table."""
+        return filled_partitions(self._connection, tables, known) if tables else []
 
     def is_there(self, name: TableName) -> bool:
         """Is there a table of that name now? The server is asked each time."""

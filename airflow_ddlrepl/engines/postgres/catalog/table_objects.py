@@ -6,6 +6,7 @@ Of a partitioned table its own are read, not what the server has made of them on
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.model.names import TableName
@@ -52,10 +53,11 @@ ORDER BY c.relname
 """
 # Keys are compared by the operators of the foreign key: those of a type may be in any schema.
 _REFERENCES = """
-SELECT n.nspname, t.relname, k.conname,
+SELECT n.nspname, t.relname, k.conname, fn.nspname, ft.relname,
        format('SELECT EXISTS (SELECT FROM %%s c WHERE %%s AND NOT EXISTS (SELECT FROM %%s p WHERE %%s))',
               k.conrelid::regclass, pair.are_set, k.confrelid::regclass, pair.are_equal)
 FROM pg_constraint k JOIN pg_class t ON t.oid = k.conrelid JOIN pg_namespace n ON n.oid = t.relnamespace
+JOIN pg_class ft ON ft.oid = k.confrelid JOIN pg_namespace fn ON fn.oid = ft.relnamespace
 CROSS JOIN LATERAL (
     SELECT string_agg(format('c.%%I IS NOT NULL', a.attname), ' AND ') AS are_set,
            string_agg(format('p.%%I OPERATOR(%%I.%%s) c.%%I', b.attname, m.nspname, o.oprname, a.attname), ' AND ')
@@ -82,18 +84,32 @@ def table_objects(connection: Connection[Any], table_ids: Collection[int]) -> li
     return [*_constraints(connection, ids), *_indexes(connection, ids), *_triggers(connection, ids)]
 
 
-def broken_references(connection: Connection[Any], table_ids: Collection[int]) -> list[tuple[TableName, str]]:
-    """Return the foreign keys of these tables that rows break, each by its table and its name. Reads all their rows.
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A reference is a foreign key of a table. query: reads all rows of both tables and says whether any breaks it."""
+
+    table: TableName
+    name: str
+    referenced: TableName
+    query: str
+
+
+def references(connection: Connection[Any], table_ids: Collection[int]) -> list[Reference]:
+    """Return the foreign keys of these tables.
 
     A server that has not checked a key while rows were written takes it for valid.
     """
     keys = connection.execute(_REFERENCES.encode(), [list(table_ids)]).fetchall()
-    broken = []
-    for schema, table, name, query in keys:
-        row = connection.execute(query.encode()).fetchone()
-        if row is not None and row[0]:
-            broken.append((TableName(schema, table), name))
-    return broken
+    return [
+        Reference(TableName(schema, table), name, TableName(other_schema, other), query)
+        for schema, table, name, other_schema, other, query in keys
+    ]
+
+
+def is_broken(connection: Connection[Any], reference: Reference) -> bool:
+    """Is there a row that breaks the key?"""
+    row = connection.execute(reference.query.encode()).fetchone()
+    return row is not None and bool(row[0])
 
 
 def _constraints(connection: Connection[Any], ids: list[int]) -> Iterator[TableObject]:

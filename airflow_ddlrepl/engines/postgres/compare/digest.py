@@ -23,7 +23,7 @@ from airflow_ddlrepl.engines.postgres.compare.current_rows import current_rows
 from airflow_ddlrepl.engines.postgres.compare.temporary_copy import temporary_copy
 from airflow_ddlrepl.engines.postgres.connection.conditions import where
 from airflow_ddlrepl.engines.postgres.connection.connect import session
-from airflow_ddlrepl.engines.postgres.connection.quoting import literal, qualified, quote
+from airflow_ddlrepl.engines.postgres.connection.quoting import literal, qualified, quote, rows_of
 from airflow_ddlrepl.engines.postgres.connection.read_errors import unreadable
 from airflow_ddlrepl.engines.postgres.connection.settings import SPELLING
 from airflow_ddlrepl.engines.postgres.load.table_rows import TableRows
@@ -190,7 +190,7 @@ class _Comparer:
         key = key if task.source.key and len(key) == len(task.source.key.columns) else []
         flag = deletion_column(task.shape)
         alive = f"NOT {quote(flag)}" if flag in held else ""
-        relation = current_rows(task.shape, task.target, tuple(other[i] for i in key))
+        relation = current_rows(task.shape, task.target, tuple(other[i] for i in key)) or rows_of(found)
         self.sides = (
             _Side(here, task.source.name, tuple(mine.values()), tuple(mine[i] for i in key), "source", wanted),
             _Side(there, task.target, tuple(other.values()), tuple(other[i] for i in key), "target", alive, relation),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from airflow_ddlrepl.errors import ConfigError
 from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.table import Table
 
 MAX_NAME_BYTES = 63
 
@@ -20,6 +21,11 @@ def quote(name: str) -> str:
 def qualified(table: TableName) -> str:
     """Return the name of a table as `"schema"."name"`."""
     return f"{quote(table.schema)}.{quote(table.name)}"
+
+
+def rows_of(table: Table) -> str:
+    """Return what FROM names for the rows of a table: no other table's that inherits from it, but its partitions'."""
+    return qualified(table.name) if table.is_partitioned else f"ONLY {qualified(table.name)}"
 
 
 def literal(text: str) -> str:

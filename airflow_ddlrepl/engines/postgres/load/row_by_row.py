@@ -84,6 +84,8 @@ def write_differences(cursor: Any, exchange: Exchange, options: RefreshOptions, 
 
     if exchange.wanted.key is None:
         raise NotByRow("it has no key")
+    if exchange.old.is_partitioned:
+        raise NotByRow("the target's table is partitioned")
     try:
         with cursor.connection.transaction():
             return _RowByRow(cursor, exchange, options, session).run()

@@ -23,7 +23,7 @@ from airflow_ddlrepl.engines.postgres.catalog.object_names import grant_defaults
 from airflow_ddlrepl.engines.postgres.catalog.server_facts import ServerFacts
 from airflow_ddlrepl.engines.postgres.connection.connect import session
 from airflow_ddlrepl.engines.postgres.connection.errors import CONTENTION, passing
-from airflow_ddlrepl.engines.postgres.connection.quoting import qualified, quote
+from airflow_ddlrepl.engines.postgres.connection.quoting import qualified, quote, rows_of
 from airflow_ddlrepl.engines.postgres.ddl.keys import key_sql
 from airflow_ddlrepl.engines.postgres.ddl.render import PostgresDdl, attach, create_table
 from airflow_ddlrepl.engines.postgres.ddl.types import create_schema, create_types
@@ -246,11 +246,11 @@ def _exchange(
     cursor: Any, old: Table, wanted: Table, shadow: TableName, session: Session, added: Sequence[Column]
 ) -> None:
     """Exchange a table's rows for those of its shadow; the table is the same, and what depends on it stays."""
-    whole = with_added(wanted, added)
+    whole = _partitioned_by_hand(with_added(wanted, added), old)
     refuse_cascades(cursor, old.name, session)
     render = PostgresDdl(cursor.connection.info.server_version // 10000)
     with resting(cursor, old.name, wanted.name, session), deferred(cursor, [old.name], session):
-        _empty(cursor, old.name)
+        _empty(cursor, old)
         for statement in (
             *reshape(old, whole, render, POSTGRES_TYPES),
             *render.rows_into(wanted.name, wanted.with_(name=shadow)),
@@ -258,6 +258,15 @@ def _exchange(
             if not statement.startswith("TRUNCATE TABLE"):
                 cursor.execute(statement.encode())
     cursor.execute(f"DROP TABLE {qualified(shadow)}".encode())
+
+
+def _partitioned_by_hand(wanted: Table, old: Table) -> Table:
+    """Return the wanted shape with the partitions, or as the partition, that people have made of the target's table."""
+    if old.is_partitioned and not wanted.is_partitioned:
+        wanted = wanted.with_(partition_key=old.partition_key)
+    if old.partition is not None and wanted.partition is None:
+        wanted = wanted.with_(partition=old.partition)
+    return wanted
 
 
 def _own(connection: Connection[Any], added: list[Column], wanted: Table) -> list[Column]:
@@ -294,9 +303,9 @@ def _append(cursor: Any, placing: Placing, old: Table, added: Sequence[Column]) 
     cursor.execute(f"DROP TABLE {qualified(placing.shadow)}".encode())
 
 
-def _empty(cursor: Any, table: TableName) -> None:
-    how = "DELETE FROM ONLY" if is_referenced(cursor.connection, table) else "TRUNCATE TABLE ONLY"
-    cursor.execute(f"{how} {qualified(table)}".encode())
+def _empty(cursor: Any, table: Table) -> None:
+    how = "DELETE FROM" if is_referenced(cursor.connection, table.name) else "TRUNCATE TABLE"
+    cursor.execute(f"{how} {rows_of(table)}".encode())
 
 
 @contextmanager

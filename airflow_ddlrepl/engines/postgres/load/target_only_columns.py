@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-from airflow_ddlrepl.engines.postgres.connection.quoting import qualified, quote
+from airflow_ddlrepl.engines.postgres.connection.quoting import qualified, quote, rows_of
 from airflow_ddlrepl.errors import CannotAdapt
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Table
@@ -59,7 +59,7 @@ def carry_over(
     types = {c.name: c.type.text for c in wanted.columns}
     sets = ", ".join(f"{quote(n)} = CAST(o.{quote(before)}::text AS {types[n]})" for n, before in pairs)
     same = _is_same(wanted, names)
-    cursor.execute(f"UPDATE {qualified(shadow)} t SET {sets} FROM ONLY {qualified(old.name)} o WHERE {same}".encode())
+    cursor.execute(f"UPDATE {qualified(shadow)} t SET {sets} FROM {rows_of(old)} o WHERE {same}".encode())
 
 
 def retain_deleted(cursor: Any, old: Table, wanted: Table, shadow: TableName, stood: Table | None) -> None:
@@ -85,7 +85,7 @@ def retain_deleted(cursor: Any, old: Table, wanted: Table, shadow: TableName, st
     there = f"SELECT FROM {qualified(shadow)} t WHERE {_is_same(wanted, names)}"
     cursor.execute(
         f"INSERT INTO {qualified(shadow)} ({listed}) OVERRIDING SYSTEM VALUE SELECT {values}"
-        f" FROM ONLY {qualified(old.name)} o WHERE NOT EXISTS ({there})".encode()
+        f" FROM {rows_of(old)} o WHERE NOT EXISTS ({there})".encode()
     )
 
 
@@ -104,7 +104,7 @@ def own_columns(cursor: Any, old: Table, wanted: Table, added: Sequence[Column],
         raise _keyless(wanted, plain[0].name)
     needed = ", ".join(map(quote, [*(names[c.name] for c in wanted.key_columns()), *(c.name for c in plain)]))
     aside = 'CREATE TEMPORARY TABLE "ddlrepl own columns" ON COMMIT DROP AS'
-    cursor.execute(f"{aside} SELECT {needed} FROM ONLY {qualified(old.name)}".encode())
+    cursor.execute(f"{aside} SELECT {needed} FROM {rows_of(old)}".encode())
     yield
     sets = ", ".join(f"{quote(c.name)} = o.{quote(c.name)}" for c in plain)
     same = _is_same(wanted, names)
@@ -139,7 +139,7 @@ def _is_same(wanted: Table, names: Mapping[str, str]) -> str:
 
 def _refuse_keyless(cursor: Any, old: Table, wanted: Table, columns: Sequence[str]) -> None:
     filled = " OR ".join(f"{quote(name)} IS NOT NULL" for name in columns)
-    cursor.execute(f"SELECT EXISTS (SELECT FROM ONLY {qualified(old.name)} WHERE {filled})".encode())
+    cursor.execute(f"SELECT EXISTS (SELECT FROM {rows_of(old)} WHERE {filled})".encode())
     if cursor.fetchone()[0]:
         raise _keyless(wanted, columns[0])
 

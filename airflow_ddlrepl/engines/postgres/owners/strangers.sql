@@ -18,9 +18,32 @@ used AS (
 ),
 wanted AS (SELECT DISTINCT schema, name FROM used),
 there AS (
-    SELECT w.schema, w.name, c.oid, c.relowner, c.relkind, c.relhastriggers
+    SELECT w.schema, w.name, c.oid, c.relowner, c.relkind, c.relhastriggers, c.relhassubclass
     FROM wanted w JOIN pg_catalog.pg_namespace n ON n.nspname = w.schema
     JOIN pg_catalog.pg_class c ON c.relnamespace = n.oid AND c.relname = w.name
+),
+-- What is written to a table goes to its partitions, and a partition gets the indexes of what it is a partition of.
+child AS (
+    SELECT t.schema, t.name, i.inhrelid AS oid FROM there t
+    JOIN pg_catalog.pg_inherits i ON i.inhparent = t.oid WHERE t.relhassubclass
+    UNION
+    SELECT c.schema, c.name, i.inhrelid FROM child c JOIN pg_catalog.pg_inherits i ON i.inhparent = c.oid
+),
+parent AS (
+    SELECT t.schema, t.name, i.inhparent AS oid FROM there t
+    JOIN pg_catalog.pg_inherits i ON i.inhrelid = t.oid WHERE t.relkind <> 'S'
+    UNION
+    SELECT p.schema, p.name, i.inhparent FROM parent p JOIN pg_catalog.pg_inherits i ON i.inhrelid = p.oid
+),
+kin AS (
+    SELECT k.schema, k.name, pg_catalog.quote_ident(n.nspname) || '.' || pg_catalog.quote_ident(c.relname) AS what,
+        c.oid, c.relowner, c.relkind, c.relhastriggers
+    FROM (SELECT schema, name, oid FROM child UNION SELECT schema, name, oid FROM parent) k
+    JOIN pg_catalog.pg_class c ON c.oid = k.oid JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+    UNION ALL
+    SELECT t.schema, t.name, pg_catalog.quote_ident(t.schema) || '.' || pg_catalog.quote_ident(t.name),
+        t.oid, t.relowner, t.relkind, t.relhastriggers
+    FROM there t
 ),
 type_of AS (
     SELECT a.atttypid AS oid, t.schema, t.name FROM there t
@@ -38,9 +61,8 @@ type_of AS (
     WHERE below.oid >= 16384
 ),
 found AS (
-    SELECT t.schema, t.name, CASE t.relkind WHEN 'S' THEN 'SEQUENCE' ELSE 'TABLE' END AS kind,
-        pg_catalog.quote_ident(t.schema) || '.' || pg_catalog.quote_ident(t.name) AS what, t.relowner AS owner
-    FROM there t
+    SELECT t.schema, t.name, CASE t.relkind WHEN 'S' THEN 'SEQUENCE' ELSE 'TABLE' END AS kind, t.what, t.relowner AS owner
+    FROM kin t
     UNION ALL
     SELECT w.schema, w.name, 'SCHEMA', pg_catalog.quote_ident(n.nspname), n.nspowner
     FROM wanted w JOIN pg_catalog.pg_namespace n ON n.nspname = w.schema
@@ -49,7 +71,7 @@ found AS (
     FROM type_of t JOIN pg_catalog.pg_type y ON y.oid = t.oid
     UNION ALL
     SELECT t.schema, t.name, 'FUNCTION', p.oid::pg_catalog.regprocedure::text, p.proowner
-    FROM there t JOIN pg_catalog.pg_trigger g ON g.tgrelid = t.oid AND NOT g.tgisinternal
+    FROM kin t JOIN pg_catalog.pg_trigger g ON g.tgrelid = t.oid AND NOT g.tgisinternal
     JOIN pg_catalog.pg_proc p ON p.oid = g.tgfoid
     WHERE t.relhastriggers AND (g.tgenabled = 'A' OR g.tgenabled = CASE
         WHEN pg_catalog.has_parameter_privilege('session_replication_role', 'SET') THEN 'R' ELSE 'O' END)

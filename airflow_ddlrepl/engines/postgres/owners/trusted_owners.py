@@ -81,15 +81,19 @@ def accept_present_owners(cursor: Any) -> None:
         cursor.execute("UPDATE ddlrepl.position SET owners = %s WHERE channel = %s", [owners, channel])
 
 
-_INSTANTIATED = "SELECT channel, owner, name FROM ddlrepl.instantiations"
+_MORE = {
+    "instantiations": "SELECT channel, owner, name FROM ddlrepl.instantiations",
+    "sequences": "SELECT channel, schema_name, sequence_name FROM ddlrepl.sequences",
+}
 
 
 def _loaded(cursor: Any) -> dict[str, dict[TableName, tuple[()]]]:
-    """Return, by channel, the tables that have been loaded here, or that apply processes know the rows of."""
+    """Return, by channel, what has been loaded here: tables, those that apply processes know the rows of, sequences."""
     cursor.execute("SELECT channel, schema_name, table_name FROM ddlrepl.tables WHERE state <> %s", [TableStatus.NEW])
     rows = cursor.fetchall()
-    cursor.execute("SELECT to_regclass('ddlrepl.instantiations') IS NOT NULL")
-    rows += cursor.execute(_INSTANTIATED).fetchall() if cursor.fetchone()[0] else []
+    for table, query in _MORE.items():
+        cursor.execute("SELECT to_regclass(%s) IS NOT NULL", [f"ddlrepl.{table}"])
+        rows += cursor.execute(query.encode()).fetchall() if cursor.fetchone()[0] else []
     found: defaultdict[str, dict[TableName, tuple[()]]] = defaultdict(dict)
     for channel, schema, name in rows:
         found[channel][TableName(schema, name)] = ()

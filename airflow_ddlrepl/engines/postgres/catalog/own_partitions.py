@@ -1,0 +1,50 @@
+"""This module finds partitions that only a target has: what is in them shows in the channel's table above them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import TYPE_CHECKING, Any
+
+from airflow_ddlrepl.engines.postgres.connection.quoting import qualified
+from airflow_ddlrepl.model.names import TableName
+
+if TYPE_CHECKING:
+    from airflow_ddlrepl.engines.postgres.connection.connect import Connection
+
+# Below a partition of the channel's no other one is looked for: its rows are the channel's.
+_BELOW = """
+WITH RECURSIVE known AS (SELECT to_regclass(name)::oid AS oid FROM unnest(%(known)s::text[]) AS k(name)),
+below AS (
+    SELECT p.oid AS top, i.inhrelid AS oid FROM unnest(%(tables)s::text[]) AS t(name)
+    JOIN pg_class p ON p.oid = to_regclass(t.name) AND p.relkind = 'p' JOIN pg_inherits i ON i.inhparent = p.oid
+    WHERE i.inhrelid NOT IN (SELECT oid FROM known WHERE oid IS NOT NULL)
+    UNION ALL
+    SELECT b.top, i.inhrelid FROM below b JOIN pg_inherits i ON i.inhparent = b.oid
+    WHERE i.inhrelid NOT IN (SELECT oid FROM known WHERE oid IS NOT NULL)
+)
+SELECT tn.nspname, t.relname, n.nspname, c.relname, c.relkind = 'r'
+FROM below b JOIN pg_class c ON c.oid = b.oid JOIN pg_namespace n ON n.oid = c.relnamespace
+JOIN pg_class t ON t.oid = b.top JOIN pg_namespace tn ON tn.oid = t.relnamespace
+WHERE c.relkind IN ('r', 'f') ORDER BY 1, 2, 3, 4
+"""
+
+
+def filled_partitions(
+    connection: Connection[Any], tables: Collection[TableName], known: Collection[TableName]
+) -> list[tuple[TableName, TableName]]:
+    """Return partitions below these tables that are none of the known ones and have rows, each with its table.
+
+    Rows of a foreign table are not looked for: it may have some.
+    """
+    names = {"tables": list(map(qualified, tables)), "known": list(map(qualified, known))}
+    found = []
+    for schema, table, own_schema, own, is_readable in connection.execute(_BELOW, names).fetchall():
+        name = TableName(own_schema, own)
+        if not is_readable or _has_rows(connection, name):
+            found.append((TableName(schema, table), name))
+    return found
+
+
+def _has_rows(connection: Connection[Any], name: TableName) -> bool:
+    row = connection.execute(f"SELECT EXISTS (SELECT FROM ONLY {qualified(name)})".encode()).fetchone()
+    return row is not None and bool(row[0])
