@@ -17,6 +17,7 @@ _OID = re.compile(r'"oid":\s*(\d+)')
 _NO_TYPES = re.compile(r'"types":\s*\[\]')
 _NOT_PARTITIONED = re.compile(r'"partition_key":\s*null')
 _TEXT = "storage"  # the field that holds the text until it is read
+_OTHERS = tuple(one.name for one in fields(Table) if one.name != _TEXT)
 
 
 def stored(text: str) -> Table:
@@ -57,7 +58,7 @@ def _read(table: _Stored, text: str) -> None:
     The text is replaced last: another thread that still finds it parses it once more, with the same result.
     """
     read = Table.from_json(json.loads(text))
-    for name in [f.name for f in fields(Table) if f.name != _TEXT]:
+    for name in _OTHERS:
         object.__setattr__(table, name, getattr(read, name))
     object.__setattr__(table, _TEXT, read.storage)
     object.__setattr__(table, "__class__", Table)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Container
+from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
-from functools import lru_cache
+from functools import cache, lru_cache
+from operator import attrgetter
 from typing import Any
 
 from airflow_ddlrepl.model.names import TableName
@@ -139,7 +140,11 @@ class Table:
 
     def to_json(self) -> dict[str, Any]:
         """Return the shape as a JSON object."""
-        found: dict[str, Any] = _plain(self)
+        found = _plain(self)
+        found["columns"] = tuple([_plain_column(one) for one in self.columns])
+        for name in ("key", "second_key", "partition"):
+            found[name] = None if found[name] is None else _plain(found[name])
+        found["types"] = tuple([_plain_definition(one) for one in self.types])
         return found
 
     @classmethod
@@ -165,27 +170,40 @@ class Table:
         return replace(self, **changes)
 
 
-def _plain(value: Any) -> Any:
-    """Return what `dataclasses.asdict` returns; that takes six times as long, and thousands of shapes are stored."""
-    if isinstance(value, tuple):
-        return value if hasattr(value, "_fields") else tuple([_plain(one) for one in value])
-    if (fields := getattr(value, "__dataclass_fields__", None)) is not None:
-        return {name: one if type(one := getattr(value, name)) in _ATOMS else _plain(one) for name in fields}
-    return value
+def _plain(value: object) -> dict[str, Any]:
+    """Return the fields of an object by name; `asdict` takes many times as long, and thousands of shapes are stored."""
+    kind: Any = type(value)
+    names, values = _fields(kind)
+    return dict(zip(names, values(value), strict=True))
 
 
-_ATOMS = frozenset((str, int, bool, type(None)))
+@cache
+def _fields(kind: Any) -> tuple[tuple[str, ...], Callable[[Any], tuple[Any, ...]]]:
+    """Return the names of a class's fields, and the function that reads them all."""
+    names = tuple(field.name for field in fields(kind))
+    return names, attrgetter(*names)
+
+
+def _plain_column(column: Column) -> dict[str, Any]:
+    found = _plain(column)
+    found["type"] = _plain(column.type)
+    return found
+
+
+def _plain_definition(definition: TypeDefinition) -> dict[str, Any]:
+    found = _plain(definition)
+    found["attributes"] = tuple([_plain(one) for one in definition.attributes])
+    return found
 
 
 def _column(data: dict[str, Any]) -> Column:
-    rest = data.copy()
-    return _shared_column(_type(**rest.pop("type")), **rest)
+    return _shared_column(**{**data, "type": tuple(data["type"].items())})
 
 
 @lru_cache(maxsize=32768)
-def _shared_column(of: DataType, **rest: Any) -> Column:
+def _shared_column(type: tuple[tuple[str, Any], ...], **rest: Any) -> Column:
     """Return the column of this type; equal ones share one object: the shapes of a table have most in common."""
-    return Column(type=of, **rest)
+    return Column(type=_type(**dict(type)), **rest)
 
 
 @lru_cache(maxsize=4096)

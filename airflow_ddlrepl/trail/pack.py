@@ -20,16 +20,13 @@ MIN_PIECES = 8  # fewer tables have a Parquet file each
 PIECE_BYTES = 1 << 16
 _CODEC = pa.Codec("zstd", 1)
 _SIZE = struct.Struct("<q")
+_END = b"\xff\xff\xff\xff\0\0\0\0"  # of a stream: a message without a length
 
 
 def add_piece(sink: Sink, batches: Sequence[pa.RecordBatch]) -> Blob:
     """Write a table's rows, all of one schema, at the end of the pack, and return where they are."""
-    stream = pa.BufferOutputStream()
-    with pa.ipc.new_stream(stream, batches[0].schema) as writer:
-        for batch in batches:
-            writer.write_batch(batch)
-    plain = stream.getvalue()
-    piece = _SIZE.pack(plain.size) + _CODEC.compress(plain, asbytes=True)
+    plain = b"".join([batches[0].schema.serialize(), *(batch.serialize() for batch in batches), _END])
+    piece = _SIZE.pack(len(plain)) + _CODEC.compress(plain, asbytes=True)
     offset = sink.size
     sink.write(piece)
     return Blob(sink.path, len(piece), checksum(piece), offset)

@@ -25,6 +25,7 @@ from airflow_ddlrepl.trail.checksum import Checksum
 from airflow_ddlrepl.trail.manifest import Blob
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+AT_ONCE = 1 << 16  # what is smaller is written together: thousands of tables have a line and a piece each
 _UNSAFE = re.compile(r"[\x00-\x1f\\:*?\[\]]")
 
 
@@ -157,19 +158,37 @@ class Sink:
         self.closed = False
         self.abandoned = False
         self._checksum = Checksum()
+        self._small: list[bytes] = []
+        self._small_size = 0
         self._file = file
         self._folder = folder
 
     def write(self, data: Any) -> int:
         """Write the bytes of any buffer and return their number."""
-        view = memoryview(data).cast("B")
+        size = memoryview(data).nbytes
         if self.abandoned:  # a Parquet writer that is let go of still writes its footer
-            return len(view)
+            return size
+        self.size += size
+        if size < AT_ONCE:
+            self._small.append(bytes(data))
+            self._small_size += size
+            if self._small_size >= AT_ONCE:
+                self._write_small()
+            return size
+        self._write_small()
+        self._write(data)
+        return size
+
+    def _write_small(self) -> None:
+        small, self._small, self._small_size = self._small, [], 0
+        if small:
+            self._write(b"".join(small))
+
+    def _write(self, data: Any) -> None:
+        view = memoryview(data).cast("B")
         with store_errors(), self._room(len(view)):
             self._file.write(view)
         self._checksum.update(view)
-        self.size += len(view)
-        return len(view)
 
     def tell(self) -> int:
         """Return how many bytes have been written."""
@@ -196,6 +215,7 @@ class Sink:
             return
         self.closed = True
         with store_errors(), self._room(self.size), self._file:
+            self._write_small()
             if self._folder:
                 self._file.flush()
                 os.fsync(self._file.fileno())

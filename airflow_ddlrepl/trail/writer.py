@@ -36,6 +36,8 @@ FILE_BYTES = 256 << 20
 FILE_ROWS = 1 << 20
 FILE_MEMORY = 1 << 29  # what its rows take when they are read: compressed they may be much smaller
 OPEN_FILES = 64
+FEW_BYTES = 1 << 12
+_LINES = json.JSONEncoder(separators=(",", ":"), check_circular=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +119,7 @@ class PartWriter:
         """Add the next control record."""
         if self._control is None:
             self._control = self._trail.create(self._new("control.jsonl"))
-        self._control.write(json.dumps(event.to_json(), separators=(",", ":")).encode() + b"\n")
+        self._control.write(_LINES.encode(event.to_json()).encode() + b"\n")
         self._events += 1
 
     def transactions(self, batch: pa.RecordBatch) -> None:
@@ -222,14 +224,14 @@ class _TableWriter:
         """Add a batch of row changes, and return its size in bytes."""
         lsn, seq = batch.column("lsn"), batch.column("seq")
         end = batch.num_rows - 1
-        self._first = self._first or LogKey(lsn[0].as_py(), seq[0].as_py())
         self.last = LogKey(lsn[end].as_py(), seq[end].as_py())
+        self._first = self._first or (LogKey(lsn[0].as_py(), seq[0].as_py()) if end else self.last)
         op, before = batch.column("op").to_numpy(), batch.column("before").to_numpy()
         self._counts += np.bincount(op, minlength=8)
         self._key_updates += int(np.count_nonzero((op == Op.UPDATE) & (before != 0)))
         self._absent += batch.num_rows - int(batch.column("absent").null_count)
         self._batches.append(batch)
-        size = int(batch.nbytes)
+        size = _size(batch)
         self.buffered += size
         self.memory += size
         return size
@@ -282,6 +284,12 @@ class _TableWriter:
         self._writer.close()
         self._sink.close()
         return self._sink.blob
+
+
+def _size(batch: pa.RecordBatch) -> int:
+    """Return the bytes of a batch; of a small one those of its buffers, for counting what it has of them takes long."""
+    buffers = int(batch.get_total_buffer_size())
+    return buffers if buffers <= FEW_BYTES else int(batch.nbytes)
 
 
 class _TransactionWriter:

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import errno
+import uuid
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from airflow_ddlrepl.errors import DdlReplError, TrailError
+from airflow_ddlrepl.trail.checksum import checksum
+from airflow_ddlrepl.trail.manifest import Blob
 from airflow_ddlrepl.trail.place import Place, store_errors
 
 
@@ -45,3 +50,17 @@ def test_a_store_that_fails(error: Exception, code: str, is_retryable: bool) -> 
 def test_an_error_of_ours_is_not_the_stores() -> None:
     with pytest.raises(KeyError), store_errors():
         raise KeyError("a")
+
+
+@given(st.lists(st.integers(0, 3).map(lambda n: (7, 50, 100, 250)[n]), max_size=8))
+def test_a_file_holds_what_was_written_in_its_order_and_is_vouched_for(sizes: list[int]) -> None:
+    place = Place(f"memory://{uuid.uuid4().hex}")
+    pieces = [bytes([number]) * size for number, size in enumerate(sizes)]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("airflow_ddlrepl.trail.place.AT_ONCE", 100)
+        sink = place.create("one/file")
+        ends = [(sink.write(memoryview(piece)), sink.tell()) for piece in pieces]
+        sink.close()
+    whole = b"".join(pieces)
+    assert ends == [(size, sum(sizes[: place + 1])) for place, size in enumerate(sizes)]
+    assert place.read("one/file") == whole and sink.blob == Blob("one/file", len(whole), checksum(whole))

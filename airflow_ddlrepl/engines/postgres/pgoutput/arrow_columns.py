@@ -10,7 +10,7 @@ from airflow_ddlrepl.engines.postgres.pgoutput.binary_types import Codec, Shape
 from airflow_ddlrepl.engines.postgres.pgoutput.tuple_offsets import BINARY, Field
 from airflow_ddlrepl.engines.postgres.pgoutput.wire import AnyArray, Ints, Mask, Messages
 
-_WIRE = {
+WIRE = {
     pa.int16(): (">i2", np.int16),
     pa.int32(): (">i4", np.int32),
     pa.int64(): (">i8", np.int64),
@@ -28,7 +28,7 @@ def column(data: Messages, field: Field, codec: Codec, mark: int) -> pa.Array:
     if codec.shape is Shape.JSONB:
         return _strings(data, Field(field.start + 1, _shorter(field), field.valid), pa.string())
     if codec.shape is Shape.CHAR:
-        return _chars(_strings(data, field, pa.binary()))
+        return chars(_strings(data, field, pa.binary()))
     return _strings(data, field, codec.arrow)
 
 
@@ -43,7 +43,7 @@ def primitive(values: AnyArray, kind: pa.DataType, valid: Mask | None = None) ->
 
 
 def _fixed(data: Messages, field: Field, codec: Codec) -> pa.Array:
-    wire, native = _WIRE[codec.arrow]
+    wire, native = WIRE[codec.arrow]
     if field.valid is None:
         return primitive(data.gather(wire, field.start).astype(native), codec.arrow)
     rows = np.flatnonzero(field.valid)
@@ -96,7 +96,7 @@ def _shorter(field: Field) -> Ints | int:
     return shorter
 
 
-def _chars(values: pa.Array) -> pa.Array:
+def chars(values: pa.Array) -> pa.Array:
     r"""Return values of the type "char" as the server prints them: nothing for a zero byte, \ooo above ASCII."""
     distinct = values.dictionary_encode()
     words = pa.array([_char(v.as_py()) for v in distinct.dictionary], pa.string())

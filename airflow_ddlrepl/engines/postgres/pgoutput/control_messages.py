@@ -48,6 +48,7 @@ class Stamp:
     origin: str
 
 
+_TYPE = struct.Struct(">Ii")
 _NUMBERS = {kind: struct.Struct(f">{kind}") for kind in "bhiIQ"}
 
 
@@ -90,8 +91,9 @@ def relation(message: bytes) -> Relation:
         raise Malformed("an unknown replica identity")
     columns = []
     for _ in range(cursor.number("h")):
-        flags = cursor.number("b")
-        columns.append(RelationColumn(cursor.text(), cursor.number("I"), cursor.number("i"), bool(flags & 1)))
+        flags, column = cursor.take(1)[0], cursor.text()
+        oid, typmod = _TYPE.unpack(cursor.take(_TYPE.size))
+        columns.append(RelationColumn(column, oid, typmod, bool(flags & 1)))
     return Relation(number, name, identity, tuple(columns))
 
 

@@ -18,12 +18,13 @@ import pyarrow as pa
 from airflow_ddlrepl.config.sections.ignored_sessions import NO_SESSIONS, Session
 from airflow_ddlrepl.engines.postgres.pgoutput import control_messages
 from airflow_ddlrepl.engines.postgres.pgoutput.binary_types import wire_types
+from airflow_ddlrepl.engines.postgres.pgoutput.few_rows import batch
 from airflow_ddlrepl.engines.postgres.pgoutput.gaps import Gaps, taken
 from airflow_ddlrepl.engines.postgres.pgoutput.ignored import IgnoredTransactions, is_role
 from airflow_ddlrepl.engines.postgres.pgoutput.message_signature import NoSignatures, Signatures
 from airflow_ddlrepl.engines.postgres.pgoutput.queue_messages import UnsignedMessages, is_for_queues
 from airflow_ddlrepl.engines.postgres.pgoutput.relation_layout import Compiled, compile_layout, is_ours
-from airflow_ddlrepl.engines.postgres.pgoutput.row_messages import DELETE, INSERT, UPDATE, batch
+from airflow_ddlrepl.engines.postgres.pgoutput.row_messages import DELETE, INSERT, UPDATE
 from airflow_ddlrepl.engines.postgres.pgoutput.tuple_offsets import Malformed
 from airflow_ddlrepl.engines.postgres.pgoutput.wire import Ints, Mask, Messages
 from airflow_ddlrepl.errors import SourceError
@@ -246,12 +247,12 @@ class Decoder:
         if not len(index):
             return []
         table = one.data.gather(">u4", one.data.starts[index] + 1)
-        found: list[tuple[Layout, pa.RecordBatch]] = []
-        for number, rows in _by_table(table, index):
-            for relation, some in self._by_layout(one, number, rows):
-                if not is_ours(relation):
-                    found.append(self._batch(one, relation, some))
-        return found
+        groups = [same for number, rows in _by_table(table, index) for same in self._by_layout(one, number, rows)]
+        theirs = [(relation, rows) for relation, rows in groups if not is_ours(relation)]
+        if theirs:
+            number = one.number[np.concatenate([rows for _, rows in theirs])]
+            one.changes += np.bincount(number, minlength=len(one.changes))
+        return [self._batch(one, relation, rows) for relation, rows in theirs]
 
     def _by_layout(self, one: _Batch, number: int, rows: Ints) -> list[tuple[control_messages.Relation, Ints]]:
         changes = one.relations.get(number)
@@ -269,7 +270,6 @@ class Decoder:
         compiled = self._compiled.get(relation)
         if compiled is None:
             compiled = self._compiled[relation] = compile_layout(relation, self._format, self._types)
-        one.changes += np.bincount(number, minlength=len(one.changes))
         return compiled.layout, batch(one.data, rows, compiled, one.lsn[number], one.seq[rows])
 
     def _ended(self, one: _Batch) -> pa.RecordBatch | None:

@@ -13,10 +13,10 @@ from airflow_ddlrepl.model.change import Op
 
 INSERT, UPDATE, DELETE = ord("I"), ord("U"), ord("D")
 KEY, OLD, NEW = ord("K"), ord("O"), ord("N")
-_OPS = np.zeros(256, np.int8)
-_OPS[INSERT], _OPS[UPDATE], _OPS[DELETE] = Op.INSERT, Op.UPDATE, Op.DELETE
-_BEFORE = np.zeros(256, np.int8)
-_BEFORE[KEY], _BEFORE[OLD] = 1, 2
+OPS = np.zeros(256, np.int8)
+OPS[INSERT], OPS[UPDATE], OPS[DELETE] = Op.INSERT, Op.UPDATE, Op.DELETE
+BEFORE = np.zeros(256, np.int8)
+BEFORE[KEY], BEFORE[OLD] = 1, 2
 
 
 def batch(data: Messages, index: Ints, compiled: Compiled, lsn: Ints, seq: Ints) -> pa.RecordBatch:
@@ -55,6 +55,12 @@ def _check_marks(kinds: AnyArray, marks: AnyArray, compiled: Compiled) -> None:
         raise Malformed("a row's tuples don't match its operation")
 
 
+def check_mark(kind: int, mark: int, expected: int) -> None:
+    """Raise Malformed where the tuple that a row message begins with is none of its operation."""
+    if mark != NEW if kind == INSERT else mark not in ((expected,) if kind == DELETE else (NEW, expected)):
+        raise Malformed("a row's tuples don't match its operation")
+
+
 def _filled(new: list[Field], old: list[Field], has_new: Ints, has_old: Ints) -> list[Field]:
     """Return the new values with those that the log left out taken from the whole old row."""
     if not any(field.unchanged is not None for field in new):
@@ -90,8 +96,8 @@ def _assemble(
     columns = [
         primitive(lsn, pa.int64()),
         primitive(seq, pa.int64()),
-        primitive(_OPS[kinds], pa.int8()),
-        primitive(_BEFORE[marks], pa.int8()),
+        primitive(OPS[kinds], pa.int8()),
+        primitive(BEFORE[marks], pa.int8()),
         absent_bitmaps(unchanged, len(fields), total),
     ]
     for field, codec in zip(fields, compiled.codecs, strict=True):
