@@ -90,6 +90,7 @@ THOROUGH = (
     "tests/flow/restore/test_put_back.py",
     "tests/flow/restore/test_source_put_back.py",
     "tests/flow/restore/test_target_put_back.py",
+    "tests/flow/restore/test_upgraded_from_15.py",
     "tests/flow/restore/test_upgraded_server.py",
     "tests/flow/sizes/test_oversized_elsewhere.py",
     "tests/flow/sizes/test_oversized_in_queues.py",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from airflow_ddlrepl.flow.run.context import RunContext
@@ -15,6 +15,10 @@ from airflow_ddlrepl.trail.loads import Load
 
 _RESTORE = "restore the files; `ddlrepl activate --start-moment oldest` reads them again where the source holds its log"
 _REMOVE = "remove the files where nobody has put them there on purpose"
+_OTHER_SERVER = (
+    "the source is another server than the one that was captured. If this one was upgraded: `ddlrepl activate --accept"
+    " server`; else correct the location, or `ddlrepl deactivate`, then `ddlrepl activate`"
+)
 _WAIT = "nothing: they go when `retention` removes them; until then a changed manifest of theirs is not found out"
 
 
@@ -48,7 +52,12 @@ def held_log(context: RunContext) -> list[dict[str, Any]]:
 def holders(context: RunContext) -> list[LogHolder]:
     """Return what makes the source retain log for an active channel; nothing where none is captured from there."""
     streams = context.channel.streams
-    return context.source.retained_log.holders() if streams is None or streams.captures else []
+    found = context.source.retained_log.holders() if streams is None or streams.captures else []
+    if not any(one.problem for one in found) or context.repository.reads(
+        context.channel.name, context.source.identity()
+    ):
+        return found
+    return [replace(one, fix=_OTHER_SERVER) if one.problem else one for one in found]
 
 
 def trail_problems(context: RunContext) -> list[Problem]:

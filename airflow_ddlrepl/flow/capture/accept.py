@@ -46,10 +46,12 @@ def is_put_back(run: RunContext, accepted: Accepted) -> bool:
 def accept_server(run: RunContext) -> None:
     """Let this run go on with a source whose identity has changed: the same database on an upgraded server.
 
-    Its mark shows that it has all that was captured, and its slot that none is missing since. pg_upgrade creates the
-    slot again behind the position up to which the log was captured, so the channel goes on there. What this can't show,
-    that nobody has written before the slot was there, a comparison of all tables does afterwards.
-    Raises ConfigError CFG-196 when the identity is as it was, RepositoryError REP-113 when the mark shows nothing.
+    Its mark shows that it has all that was captured, and the ids of its tables that it is no copy from a dump. From
+    version 17 on pg_upgrade creates the slot again, behind the position up to which the log was captured, so the channel
+    goes on there; before, it brings no slot, and one is made now. What this can't show, that nobody has written before
+    the slot was there, a comparison of all tables does afterwards.
+    Raises ConfigError CFG-196 when the identity is as it was, RepositoryError REP-113 when mark or tables show that it
+    is another database, or nothing.
     """
     require_targets(run.channel, "--accept server")
     name, captured = run.channel.name, run.captured()
@@ -61,14 +63,16 @@ def accept_server(run: RunContext) -> None:
             hint="run `ddlrepl activate` without --accept",
         )
     found = standing(run)
-    if found not in (Standing.SAME, Standing.NEXT):
+    why = str(found) if found not in (Standing.SAME, Standing.NEXT) else _made_again(run)
+    if why:
         raise RepositoryError(
-            f"nothing shows that the source is the channel's database on an upgraded server: {found}",
+            f"nothing shows that the source is the channel's database on an upgraded server: {why}",
             code="REP-113",
             at=captured,
             hint="correct the location; or `ddlrepl deactivate`, then `ddlrepl activate`, which loads its tables again",
         )
     run.source.marks.adopt_publication()
+    run.source.activate(again=False, low=None)
     begin = max(captured, run.source.log_begin())
     run.source.require_readable(begin, None)
     tables = run.source.catalog.inspect(sorted(run.source.membership.published()))
@@ -77,6 +81,17 @@ def accept_server(run: RunContext) -> None:
     run.repository.set_lineage(name, run.token, server, run.source.lineage(server))
     run.repository.set_position(name, run.token, CAPTURED, begin)
     log.warning("the source's server was upgraded: the log goes on at %s, and all tables are compared", begin)
+
+
+def _made_again(run: RunContext) -> str:
+    """Return what shows that the source's tables were made again, as from a dump; empty where nothing does."""
+    ids = {name: i for i, name in run.source.catalog.list_tables().items()}
+    known = run.repository.latest_revisions(run.channel.name)
+    tables = [one.table for one in known.values() if one.table is not None]
+    others = [
+        table.name for table in tables if ids.get(table.name, table.id) != table.id and ids[table.name] not in known
+    ]
+    return f"{others[0]} is another table than the one that was captured, as in a copy from a dump" if others else ""
 
 
 def take_targets_over(run: RunContext, position: Position) -> None:

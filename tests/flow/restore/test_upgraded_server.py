@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,10 +9,10 @@ from typing import Any
 import pytest
 
 from airflow_ddlrepl import flow
-from airflow_ddlrepl.demo import binaries
 from airflow_ddlrepl.errors import ConfigError
 from airflow_ddlrepl.ports.work import InProcess
 from tests.flow.restore.put_back import Places, places, refused
+from tests.flow.restore.upgrading import upgrade
 from tests.support.replica import run
 
 
@@ -24,52 +22,19 @@ def there(private_server: Any, tmp_path: Path) -> Iterator[Places]:
         yield made
 
 
-def upgrade(places: Places) -> None:
-    """With PostgreSQL's own program, from this version to the same: the new cluster has another system identifier."""
-    server = places.source
-    programs = server._programs
-    server.stop()
-    new = server.data.with_name("new")
-    work = server.data.with_name("work")
-    work.mkdir()
-    secret = server.data.with_name("secret")
-    secret.write_text(server.password)
-    server._own(work, secret)
-    options = ["--auth=trust", "--encoding=UTF8", "--locale=C.UTF-8", "--no-sync", "--no-instructions"]
-    server._run([str(programs / "initdb"), "-D", str(new), "-U", "postgres", *options])
-    kept = (server.data / "pg_hba.conf").read_text()
-    shutil.copy(new / "pg_hba.conf", server.data / "pg_hba.conf")
-    for line in (server.data / "postgresql.conf").read_text().splitlines():
-        if line.startswith(("wal_level", "max_replication_slots", "max_wal_senders", "max_prepared", "fsync")):
-            with (new / "postgresql.conf").open("a") as file:
-                file.write(f"{line}\n")
-    command = [str(programs / "pg_upgrade"), "-b", str(programs), "-B", str(programs), "-d", str(server.data)]
-    command += ["-D", str(new), "-U", "postgres", "-s", str(server.sockets), "--copy"]
-    identity = {**server._identity(), "cwd": work}
-    done = subprocess.run(command, check=False, capture_output=True, text=True, **identity)
-    assert done.returncode == 0, done.stdout[-3000:] + done.stderr
-    conf = (server.data / "postgresql.conf").read_text()
-    shutil.rmtree(server.data)
-    new.rename(server.data)
-    (server.data / "postgresql.conf").write_text(conf)
-    (server.data / "pg_hba.conf").write_text(kept)
-    server.start()
-
-
 def accepted(places: Places) -> Any:
     with flow.open_channel(places.replica.file, InProcess()) as cycle:
         return flow.activate(cycle, accept="server")
 
 
 def test_an_upgraded_server_goes_on(there: Places) -> None:
-    assert binaries.directory(18)
     replica = there.replica
     replica.at_source("insert into t select i, 'x' from generate_series(10, 200) i")
     replica.settle()
     replica.replicate()
     with pytest.raises(ConfigError, match="CFG-196"):
         accepted(there)
-    upgrade(there)
+    upgrade(there.source)
     error = refused(replica, "REP-107")
     assert "--accept server" in error.hint
     run(replica.target, "create table loaded as select xmin::text as x, id from t")
@@ -85,7 +50,7 @@ def test_what_was_written_before_the_slot_was_there_is_found(there: Places) -> N
     """Somebody has created the slot again by hand, after applications had begun to write."""
     replica = there.replica
     replica.replicate()
-    upgrade(there)
+    upgrade(there.source)
     run(replica.source, "select pg_drop_replication_slot('ddlrepl_shop')")
     replica.at_source("insert into t values (5, 'in no log')", "delete from t where id = 1")
     run(replica.source, "select pg_create_logical_replication_slot('ddlrepl_shop', 'pgoutput')")
