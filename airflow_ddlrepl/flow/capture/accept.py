@@ -47,7 +47,7 @@ def accept_server(run: RunContext) -> None:
     """Let this run go on with a source whose identity has changed: the same database on an upgraded server.
 
     Its mark shows that it has all that was captured, and the ids of its tables that it is no copy from a dump. From
-    version 17 on pg_upgrade creates the slot again, behind the position up to which the log was captured, so the channel
+    version 17 on pg_upgrade creates the slot again, behind the position up to which the log was captured, so it
     goes on there; before, it brings no slot, and one is made now. What this can't show, that nobody has written before
     the slot was there, a comparison of all tables does afterwards.
     Raises ConfigError CFG-196 when the identity is as it was, RepositoryError REP-113 when mark or tables show that it
