@@ -23,7 +23,7 @@ class CompareTask:
     the source without what the target is not to have. target: the table's name at the target. shape: what the target
     should hold, columns with the source's ids; columns that the source doesn't have (retained ones) are not compared.
     limit: how many differing rows are named. wanted: `source` as the target should show it; None: as it is.
-    policy: what happens to values that the target's columns can't hold.
+    policy: what happens to values that the target's columns can't hold. uncompared: ids of columns that are left aside.
     """
 
     contents: RowSource
@@ -34,6 +34,13 @@ class CompareTask:
     limit: int = 20
     wanted: Table | None = None
     policy: CoerceErrorPolicy = CoerceErrorPolicy.FAIL
+    uncompared: frozenset[int] = frozenset()
+
+    @property
+    def computed(self) -> tuple[Column, ...]:
+        """Return the compared columns whose values a server computes when they are read, which may fail for a row."""
+        there = {column.id for column in self.shape.columns} - self.uncompared
+        return tuple(one for one in self.source.columns if one.generated == "virtual" and one.id in there)
 
     @property
     def discards(self) -> bool:

@@ -29,7 +29,7 @@ from airflow_ddlrepl.engines.postgres.connection.settings import SPELLING
 from airflow_ddlrepl.engines.postgres.load.table_rows import TableRows
 from airflow_ddlrepl.engines.postgres.types.row_hash import row_hash
 from airflow_ddlrepl.engines.postgres.types.type_system import POSTGRES_TYPES
-from airflow_ddlrepl.errors import SourceError, TargetError
+from airflow_ddlrepl.errors import DdlReplError, SourceError, TargetError
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.model.target_columns import deletion_column
@@ -72,8 +72,19 @@ def _compared_alone(
             if connection is not None and connection.info.transaction_status is TransactionStatus.INERROR:
                 connection.execute("ROLLBACK")
                 connection.execute(_BEGIN)
+        if task.computed and not error.retryable:
+            rest = replace(task, uncompared=frozenset(column.id for column in task.computed))
+            return _without_computed(_compared_alone(rest, present, here, there), task, error)
         why = f"it is not compared: {error.code}: {error.message}; {error.hint}"
         return TableReport(task.source.name, task.target, structure=(why,), waits=True)
+
+
+def _without_computed(found: TableReport, task: CompareTask, error: DdlReplError) -> TableReport:
+    """Return the report of a table whose other columns are compared: a server can't compute these for some row."""
+    names = ", ".join(column.name for column in task.computed)
+    said = " ".join(str(error.__context__ or error.message).split())
+    why = f"not compared: {names}, which a server computes when it is read, and can't for some row: {said}"
+    return found if found.waits else replace(found, structure=(*found.structure, why))
 
 
 def _compared(
@@ -183,6 +194,7 @@ class _Comparer:
         held = {c.name: c for c in found.columns}
         theirs = {c.id: c for c in task.source.columns}
         pairs = [(theirs[c.id], held[c.name]) for c in task.shape.columns if c.id in theirs and c.name in held]
+        pairs = [pair for pair in pairs if pair[0].id not in task.uncompared]
         self.names = [ours.name for _, ours in pairs]
         mine = {source.id: _value(source, target) for source, target in pairs}
         other = {source.id: quote(target.name) for source, target in pairs}
