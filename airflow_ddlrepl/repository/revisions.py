@@ -39,6 +39,8 @@ MOST_TOGETHER = 500  # tables of one query: databases limit the number of its pa
 _RAW = {"created": type_coerce(revisions.c.created, Text), "shape": cast(revisions.c.shape, Text)}
 _ALL = {c.name: _RAW[c.name].label(c.name) if c.name in _RAW else c for c in revisions.c}
 _MARK = [_ALL[name] for name in ("channel", "table_id", "number", "lsn", "seq", "created")]
+_REST = [_ALL[name] for name in ("shape", "origin", "statement", "is_ambiguous", "xid", "seen")]
+_ORIGINS = {str(origin): origin for origin in Origin}
 _STAND = select(
     func.count(), func.sum(revisions.c.number), func.max(revisions.c.created), func.max(revisions.c.lsn)
 ).where(revisions.c.channel == bindparam("channel"))
@@ -168,10 +170,12 @@ class Revisions(Base):
             query = narrow(select(*_MARK)).order_by(*order)
             marks = [tuple(row) for row in connection.execute(query)] if self._known else None
             if marks is None or not self._known.keys() >= set(marks):
-                query = narrow(select(*_ALL.values())).order_by(*order)
-                rows = {_mark(row): row for row in connection.execute(query)}
-                self._known.update((mark, _revision(row)) for mark, row in rows.items() if mark not in self._known)
-                marks = list(rows)
+                query = narrow(select(*_MARK, *_REST)).order_by(*order)
+                rows = [tuple(row) for row in connection.execute(query)]
+                marks = [row[: len(_MARK)] for row in rows]
+                for mark, row in zip(marks, rows, strict=True):
+                    if mark not in self._known:
+                        self._known[mark] = _revision(row)
         return [self._known[mark] for mark in marks]
 
     def _store(self, connection: Connection, channel: str, found: Sequence[Revision], now: datetime) -> None:
@@ -257,7 +261,7 @@ def _must_equal(connection: Connection, channel: str, revision: Revision) -> Non
         revisions.c.table_id == revision.table_id,
         revisions.c.number == revision.number,
     )
-    stored = _revision(connection.execute(select(*_ALL.values()).where(*where)).one())
+    stored = _revision(tuple(connection.execute(select(*_MARK, *_REST).where(*where)).one()))
     if (stored.key, stored.table) != (revision.key, revision.table):
         raise RepositoryError(
             f"revision {revision.number} of table {revision.table_id} is stored with another shape or position",
@@ -299,14 +303,10 @@ def _event_values(channel: str, epoch: int, event: Event) -> dict[str, Any]:
     }
 
 
-def _revision(row: Any) -> Revision:
-    table = None if row.shape in (None, "null") else stored_table(row.shape)
-    key = LogKey(row.lsn, row.seq)
-    origin = Origin(row.origin)
-    seen = parse_visibility(row.seen) if row.seen else None
-    return Revision(row.table_id, row.number, key, table, origin, row.statement, row.is_ambiguous, row.xid, seen)
-
-
-def _mark(row: Any) -> tuple[Any, ...]:
-    """Return what identifies a stored revision."""
-    return (row.channel, row.table_id, row.number, row.lsn, row.seq, row.created)
+def _revision(row: tuple[Any, ...]) -> Revision:
+    """Return the revision of a row, which has the columns of `_MARK` and then those of `_REST`."""
+    _, table_id, number, lsn, seq, _, shape, origin, statement, is_ambiguous, xid, seen = row
+    table = None if shape in (None, "null") else stored_table(shape)
+    visible = parse_visibility(seen) if seen else None
+    key = LogKey(lsn, seq)
+    return Revision(table_id, number, key, table, _ORIGINS[origin], statement, is_ambiguous, xid, visible)
