@@ -16,11 +16,12 @@ from airflow_ddlrepl.streams.condition.names import NameCase
 from airflow_ddlrepl.streams.messages import Command, DdlLcr, Message, MessageClass, RowLcr, UserMessage
 from airflow_ddlrepl.streams.rules.written_messages import message_of, written
 
-NAMES = st.text(min_size=1, max_size=9).filter(lambda name: "\0" not in name)
+NO_NUL = st.characters(exclude_characters="\0", exclude_categories=["Cs"])  # as no database has one in a text
+NAMES = st.text(NO_NUL, min_size=1, max_size=9)
 VALUES = st.one_of(
     st.none(),
     st.booleans(),
-    st.text(max_size=9),
+    st.text(NO_NUL, max_size=9),
     st.decimals(allow_nan=False),
     st.integers(),
     st.datetimes(timezones=st.sampled_from([None, UTC])),
@@ -34,7 +35,7 @@ LCRS: dict[str, Any] = {
     "scn": st.none() | st.integers(0),
     "commit_scn": st.none() | st.integers(0),
     "source_time": st.none() | st.datetimes(timezones=st.sampled_from([None, UTC])),
-    "extra": st.dictionaries(st.sampled_from(["username", "session#"]), st.text(max_size=3) | st.integers()),
+    "extra": st.dictionaries(st.sampled_from(["username", "session#"]), st.text(NO_NUL, max_size=3) | st.integers()),
     "message_class": st.sampled_from(MessageClass),
 }
 SOME = st.none() | NAMES
@@ -48,9 +49,9 @@ MESSAGES = st.one_of(
         object_type=st.sampled_from(["", "TABLE"]),
         base_owner=SOME,
         base_name=SOME,
-        text=st.text(max_size=9),
-        current_schema=st.text(max_size=3),
-        logon_user=st.text(max_size=3),
+        text=st.text(NO_NUL, max_size=9),
+        current_schema=st.text(NO_NUL, max_size=3),
+        logon_user=st.text(NO_NUL, max_size=3),
         **LCRS,
     ),
     st.builds(
