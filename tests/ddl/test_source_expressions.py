@@ -26,12 +26,14 @@ GOOD = (
     "ROW(1, 'a'::text)", "(x IS NFC NORMALIZED)", "pg_catalog.now()", "JSON_EXISTS(a, '$.b'::jsonpath)",
     "JSON_QUERY(a, '$.b' WITH UNCONDITIONAL WRAPPER)",
     "JSON_VALUE(a, '$.b' PASSING 1 AS x RETURNING integer DEFAULT 1 ON EMPTY ERROR ON ERROR)",
-    "(a OPERATOR(pg_catalog.+) b)",
+    "(a OPERATOR(pg_catalog.+) b)", "CAST(a AS integer)", "(a NOT LIKE 'x%')", "(a IN (1, 2))",
+    "((a NOT BETWEEN 1 AND 2) AND b)", "(NOT (a LIKE b))", "CAST((a + 1) AS numeric(5,2))",
 )  # fmt: skip
 NOT_ONE = (
     "1; DROP TABLE x", "0, ADD COLUMN x int", "0 -- x", "(SELECT 1)", "x NOT NULL", "$$x$$", "1 DO $$", "'a' 'b'",
     "E'x'", "U&'x'", 'U&"x"', "1 /* */ + 2", "((1)", "1)", "", "'open", '"open', "a b", "1 2", "$1", "\\", "a := 1",
     "now() OVER ()", "count(*)", "x::int DEFAULT 2", "1 CHECK (true)", "ARRAY(SELECT 1)", "EXISTS(SELECT 1)",
+    "CAST(a)", "CAST(a AS int, b)", "CAST(a AS int DEFAULT 1)", "a IN (SELECT 1)", "a IN 1", "a LIKE", "a NOT 1",
     "CASE END", "a.b", "€$x$1", "1'x'", "f(a ORDER BY b)", "1\0", "a = ANY 1",
     "(" * 200 + "1" + ")" * 200, "x" * 100_001,
 )  # fmt: skip
@@ -46,6 +48,7 @@ NOT_ALLOWED = (
     "pg_logical_emit_message(true, 'a'::text, 'b'::text)", "pg_stat_reset()", "pg_reload_conf()", "setseed(0.5)",
     "has_table_privilege('a'::text, 'select'::text)", "pg_get_viewdef('a'::text)", "to_regclass('a'::text)",
     "'pg_authid'::regclass", "(a)::regclass", "(a)::regprocedure", "'f(int)'::regprocedure", "((a)::regconfig)::text",
+    "CAST(a AS regclass)", "CAST('f' AS regproc)",
     "(a OPERATOR(public.+) b)", "(a @#@ b)", "'a'::public.evil", "(x).pg_sleep", "((1.5)).pg_sleep",
     "currtid2('a'::text, '(0,1)'::tid)", "pg_ls_dir('.'::text)", "generate_series(1, 2)", "txid_status(1)", "version()",
     "satisfies_hash_partition('a'::regclass, 1, 0, 1)", "jsonb_populate_record(NULL::shop.pair, a)", "current_query()",

@@ -1,4 +1,4 @@
-"""This module parses one expression as PostgreSQL's catalog prints it, with nothing before or behind it.
+"""This module parses one expression as PostgreSQL's catalog or a channel file has it, with nothing around it.
 
 Which operator binds closer does not matter here: what an expression calls is the same either way.
 """
@@ -16,6 +16,7 @@ _VALUES = {
     "current_schema": 15, "system_user": 16,
 }  # fmt: skip
 _LISTED = ("coalesce", "nullif", "greatest", "least")
+_SPELLED = {"like": ("~~", "!~~"), "in": ("=", "<>"), "between": (">=", "<=", "<", ">")}
 _FORMS = ("nfc", "nfd", "nfkc", "nfkd")
 
 
@@ -57,9 +58,23 @@ def _infix(reader: Reader) -> bool:
             if not reader.has("("):
                 raise NotOneText("has ANY or ALL without parentheses")
         return True
-    if _named_operator(reader):
+    if _named_operator(reader) or _spelled_operator(reader):
         return True
     return reader.take("and") or reader.take("or") or reader.take("overlaps") or reader.take("at", "time", "zone")
+
+
+def _spelled_operator(reader: Reader) -> bool:
+    """Go past LIKE, IN or BETWEEN, as expressions of a channel file are written: a catalog has their operators."""
+    at = 1 if reader.has("not") else 0
+    signs = _SPELLED.get(reader.look(at).text) if reader.look(at).kind is Kind.KEYWORD else None
+    if signs is None:
+        return False
+    reader.take("not")
+    if reader.next().text == "in" and not reader.has("("):
+        raise NotOneText("has IN without parentheses")
+    reader.found.operators += [("", sign) for sign in signs]
+    reader.found.has_tests = True
+    return True
 
 
 def _named_operator(reader: Reader) -> bool:
@@ -195,6 +210,8 @@ def _keyword(reader: Reader) -> None:
         reader.next()
         reader.need("[")
         _array(reader)
+    elif word == "cast":
+        _cast(reader)
     elif word == "row" or word in _LISTED:
         reader.found.sorts = reader.found.sorts or word in ("greatest", "least")
         reader.next()
@@ -204,6 +221,15 @@ def _keyword(reader: Reader) -> None:
         json_call(reader, expression)
     else:
         _special(reader, word)
+
+
+def _cast(reader: Reader) -> None:
+    """Read `CAST(x AS type)`, as expressions of a channel file are written."""
+    reader.need("cast", "(")
+    expression(reader)
+    reader.need("as")
+    reader.found.types.append(reader.type())
+    reader.need(")")
 
 
 def _array(reader: Reader) -> None:
