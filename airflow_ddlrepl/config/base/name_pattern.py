@@ -21,6 +21,10 @@ TOKEN = re.compile(r'"((?:[^"]|"")+)"|\[([!^]?)([^\]]+)\]|(\*)|(\?)|(\|)|(.)', r
 """One part of a pattern; groups: quoted, negation, characters, star, question mark, bar, character."""
 
 
+IN_SET = re.compile(r"(.)-(.)|(.)", re.DOTALL)
+"""A range of a set of characters, or one of its characters."""
+
+
 def matches(pattern: str, name: str) -> bool:
     """Return whether the name matches one of the pattern's alternatives."""
     return compiled(pattern).fullmatch(name) is not None
@@ -127,7 +131,7 @@ def as_regex(match: re.Match[str]) -> str:
     if quoted:
         return re.escape(quoted.replace('""', '"'))
     if chars:
-        body = re.sub(r"([\\\[\]^&~])", r"\\\1", chars)
+        body = IN_SET.sub(lambda found: "-".join(re.escape(one) for one in found.groups() if one), chars)
         return f"(?i:[{'^' if negated else ''}{body}])"
     if star:
         return ".*"

@@ -16,10 +16,9 @@ from airflow_ddlrepl.flow.streams.propagation import propagate
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.trail.manifest import Blob
 from airflow_ddlrepl.trail.store import Trail
-from tests.flow.streams.streams_channel import StreamsChannel, streams_channel
+from tests.flow.streams.streams_channel import CAPTURE, StreamsChannel, streams_channel
 from tests.flow.streams.sync_capturing import Capturing, rule
 
-CAPTURE = {"streams_type": "capture", "streams_name": "cap", "queue_name": "q1"}
 APPLY = {"streams_type": "apply", "streams_name": "app", "queue_name": "q2", "source_database": "dbs1"}
 TO_Q2 = {"streams_name": "prop", "source_queue_name": "q1", "destination_queue_name": "q2"}
 CALLS = (

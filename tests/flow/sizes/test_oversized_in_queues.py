@@ -12,11 +12,10 @@ from airflow_ddlrepl.engines.postgres.log.oversized import CODE
 from airflow_ddlrepl.errors import ApplyError
 from airflow_ddlrepl.flow.streams.dequeue import dequeue
 from tests.flow.sizes.test_oversized_rows import LARGE, VALUE
-from tests.flow.streams.streams_channel import StreamsChannel, streams_channel
+from tests.flow.streams.streams_channel import CAPTURE, StreamsChannel, streams_channel
 from tests.support.refusing import ask
 from tests.support.replica import run
 
-CAPTURE = {"streams_type": "capture", "streams_name": "cap", "queue_name": "q1"}
 APPLY = {"streams_type": "apply", "streams_name": "app", "source_database": "dbs1"}
 TO_Q2 = {"streams_name": "prop", "source_queue_name": "q1", "destination_queue_name": "q2"}
 TABLES = (

@@ -20,6 +20,10 @@ from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.ports.work import InProcess
 from tests.support.replica import run
 
+CAPTURE = {"streams_type": "capture", "streams_name": "cap", "queue_name": "q1"}
+APPLY = {"streams_type": "apply", "streams_name": "app", "queue_name": "q1", "source_database": "dbs1"}
+"""Arguments of the calls that give rules to a capture process, and to an apply process of its queue."""
+
 BATTERY_TABLES = (
     "CREATE SCHEMA hr",
     "CREATE SCHEMA oe",

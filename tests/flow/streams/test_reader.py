@@ -16,10 +16,9 @@ from airflow_ddlrepl.model.position import LogKey
 from airflow_ddlrepl.queues.reader import BEGINNING, Queued, QueueReader
 from airflow_ddlrepl.streams.messages import DdlLcr, RowLcr
 from airflow_ddlrepl.streams.rules.client import ClientKind
-from tests.flow.streams.streams_channel import BATTERY_TABLES, StreamsChannel, streams_channel
+from tests.flow.streams.streams_channel import APPLY, BATTERY_TABLES, StreamsChannel, streams_channel
 
 ALL = {"add_global_rules": {"streams_type": "capture", "streams_name": "cap", "queue_name": "q1", "include_ddl": True}}
-APPLY = {"streams_type": "apply", "streams_name": "app", "queue_name": "q1", "source_database": "dbs1"}
 
 
 ONE_TRANSACTION = (

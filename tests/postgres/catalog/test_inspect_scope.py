@@ -20,11 +20,12 @@ from tests.conftest import Databases
 PATTERNS = [
     "*", "o?_line_*", "t[a-f]*", "t[!a-f]*", "tmp*|temp*", '"T*"', '"a""b"', "ÄÖ*", "a.b", "[^x]y", "a\\d", "x{1}",
     "(a)|b+", "[a\\]*", "*$", "é?", "[A-C]z", "_%", "a-b", "[.]*", "ß", "\n*", "[+--]x",
+    "[a||b]x", "[a&&b~~c]x", "[--.a]x", "[a-b-]x",
 ]  # fmt: skip
 NAMES = [
     "o1_line_x", "oxx_line_1", "ta", "TB", "tg", "TMP1", "temp", "te1", "T*", "t*", 'a"b', "äöx", "ÄÖ", "a.b", "aXb",
     "zy", "xy", "Xy", "a\\d", "a1", "x{1}", "(a)", "B+", "b+", "\\", "a", "$", "x$", "éa", "É\n", "bz", "Cz", "_%",
-    "a-b", ".x", "ß", "SS", "\nq", ",x", "-x",
+    "a-b", ".x", "ß", "SS", "\nq", ",x", "-x", "|x", "&x", "~x", "bx",
 ]  # fmt: skip
 
 

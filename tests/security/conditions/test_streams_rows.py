@@ -14,12 +14,10 @@ import pytest
 
 from airflow_ddlrepl import flow
 from airflow_ddlrepl.streams.messages import RowLcr
-from tests.flow.streams.streams_channel import StreamsChannel, streams_channel
+from tests.flow.streams.streams_channel import APPLY, CAPTURE, StreamsChannel, streams_channel
 from tests.support.refusing import ask
 from tests.support.replica import run
 
-CAPTURE = {"streams_type": "capture", "streams_name": "cap", "queue_name": "q1"}
-APPLY = {"streams_type": "apply", "streams_name": "app", "queue_name": "q1", "source_database": "dbs1"}
 DATES = ("'infinity'", "'-infinity'", "'4713-01-01 BC'", "'50000-01-01'", "'2020-01-02'", "'2020-01-01'", "NULL")
 TIMES = (*DATES, "'294276-12-31 23:59:59.999999'", "'9999-12-31 23:59:59.999999'", "'0001-01-01 00:00:00.000001'")
 NUMBERS = ("'NaN'", "'infinity'", "'-infinity'", "1e131071", "-1e131071", "1e-1000", "repeat('9', 60)::numeric", "NULL")

@@ -11,12 +11,10 @@ import yaml
 
 from airflow_ddlrepl import flow
 from airflow_ddlrepl.errors import DdlReplError
-from tests.flow.streams.streams_channel import StreamsChannel, streams_channel
+from tests.flow.streams.streams_channel import APPLY, CAPTURE, StreamsChannel, streams_channel
 from tests.support.refusing import ask
 from tests.support.replica import BOTH, run
 
-CAPTURE = {"streams_type": "capture", "streams_name": "cap", "queue_name": "q1"}
-APPLY = {"streams_type": "apply", "streams_name": "app", "queue_name": "q1", "source_database": "dbs1"}
 TABLES = (
     "CREATE SCHEMA hr",
     "CREATE SCHEMA oe",

@@ -11,12 +11,11 @@ from airflow_ddlrepl import flow
 from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.flow.cycle.run_clients import has_queued
 from tests.conftest import Databases
-from tests.flow.streams.streams_channel import StreamsChannel, streams_channel
+from tests.flow.streams.streams_channel import APPLY, StreamsChannel, streams_channel
 from tests.support.refusing import ask
 from tests.support.replica import BOTH, run
 
 SYNC = {"streams_type": "sync_capture", "streams_name": "sync", "queue_name": "q1"}
-APPLY = {"streams_type": "apply", "streams_name": "app", "queue_name": "q1", "source_database": "dbs1"}
 TABLES = (
     "CREATE SCHEMA hr",
     "CREATE TABLE hr.t (id int PRIMARY KEY, v text)",

@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from airflow_ddlrepl.config.base.name_pattern import TOKEN, split_name_pattern, split_table_pattern
+from airflow_ddlrepl.config.base.name_pattern import IN_SET, TOKEN, split_name_pattern, split_table_pattern
 from airflow_ddlrepl.config.sections.retention import LARGEST_MESSAGE
 from airflow_ddlrepl.config.sections.scope import Scope
 
@@ -25,6 +25,9 @@ KEYS = {
     "message_bytes": "limits.message_bytes",
 }
 """What is stored at the source, by the keys of the channel file that it comes from."""
+
+
+_IN_BRACKETS = re.compile(r"([\\\[\]^&~-])")
 
 
 def patterns_of(scope: Scope) -> dict[str, Any]:
@@ -86,8 +89,9 @@ def _piece(match: re.Match[str]) -> str:
     if quoted:
         return "".join(_escaped(c) for c in quoted.replace('""', '"'))
     if chars:
-        both = chars if chars.lower() == chars.upper() else _ranges(chars.lower()) + _ranges(chars.upper())
-        return f"[{'^' if negated else ''}{both if both != chars else _ranges(chars)}]"
+        is_caseless = chars.lower() == chars.upper()
+        members = _ranges(chars) if is_caseless else _members(chars.lower()) + _members(chars.upper())
+        return f"[{'^' if negated else ''}{members}]"
     if star:
         return ".*"
     if one:
@@ -101,6 +105,11 @@ def _piece(match: re.Match[str]) -> str:
 
 def _ranges(chars: str) -> str:
     return re.sub(r"([\\\[\]^&~])", r"\\\1", chars)
+
+
+def _members(chars: str) -> str:
+    """Return the members of a set as text that other members may follow: a hyphen that is one is escaped."""
+    return IN_SET.sub(lambda found: "-".join(_IN_BRACKETS.sub(r"\\\1", one) for one in found.groups() if one), chars)
 
 
 def _escaped(char: str) -> str:

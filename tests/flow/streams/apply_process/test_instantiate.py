@@ -12,12 +12,11 @@ from airflow_ddlrepl import flow
 from airflow_ddlrepl.errors import ApplyError, ConfigError
 from airflow_ddlrepl.flow.streams.sync_capture import sync_capture
 from airflow_ddlrepl.model.names import TableName
-from tests.flow.streams.streams_channel import StreamsChannel, streams_channel
+from tests.flow.streams.streams_channel import APPLY, StreamsChannel, streams_channel
 from tests.postgres.apply_lcrs.applying import ask
 from tests.support.replica import BOTH, run
 
 ALL = {"add_global_rules": {"streams_type": "capture", "streams_name": "cap", "queue_name": "q1", "include_ddl": True}}
-APPLY = {"streams_type": "apply", "streams_name": "app", "queue_name": "q1", "source_database": "dbs1"}
 RULES = {"add_schema_rules": {"schema_name": "hr", **APPLY, "include_ddl": True}}
 TABLES = (
     "CREATE SCHEMA hr; CREATE SCHEMA oe",

@@ -17,7 +17,8 @@ from airflow_ddlrepl import flow
 from airflow_ddlrepl.engines.postgres.source import source
 from airflow_ddlrepl.engines.postgres.source.exported_snapshot import snapshot_at_position
 from airflow_ddlrepl.errors import ApplyError, BlockedByOthers, UnreadableTable
-from tests.flow.streams.apply_process.test_instantiate import APPLY, RULES, TABLES, begun, cycle, loaded
+from tests.flow.streams.apply_process.test_instantiate import RULES, TABLES, begun, cycle, loaded
+from tests.flow.streams.streams_channel import APPLY
 from tests.postgres.apply_lcrs.applying import ask
 from tests.support.crashing import die
 

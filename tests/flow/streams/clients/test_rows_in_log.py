@@ -9,9 +9,8 @@ import pytest
 
 from airflow_ddlrepl import flow
 from airflow_ddlrepl.errors import RuleError
-from tests.flow.streams.streams_channel import BATTERY_TABLES, streams_channel
+from tests.flow.streams.streams_channel import BATTERY_TABLES, CAPTURE, streams_channel
 
-CAPTURE = {"streams_type": "capture", "streams_name": "cap", "queue_name": "q1"}
 SCHEMA = {"add_schema_rules": {"schema_name": "hr", **CAPTURE}}
 UNLOGGED = "CREATE UNLOGGED TABLE hr.scratch (id int PRIMARY KEY)"
 

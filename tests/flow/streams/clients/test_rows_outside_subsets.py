@@ -8,12 +8,10 @@ from typing import Any
 import pytest
 
 from airflow_ddlrepl import flow
-from tests.flow.streams.streams_channel import StreamsChannel, streams_channel
+from tests.flow.streams.streams_channel import APPLY, CAPTURE, StreamsChannel, streams_channel
 from tests.support.replica import BOTH, run
 
-CAPTURE = {"streams_type": "capture", "streams_name": "cap", "queue_name": "q1"}
 ALL = {"add_global_rules": CAPTURE}
-APPLY = {"streams_type": "apply", "streams_name": "app", "queue_name": "q1", "source_database": "dbs1"}
 TABLES = (
     "CREATE SCHEMA hr",
     "CREATE TABLE hr.emp (id int PRIMARY KEY, name text, dept int, hired date)",

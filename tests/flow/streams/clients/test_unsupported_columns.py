@@ -12,13 +12,12 @@ import pytest
 from airflow_ddlrepl import flow
 from airflow_ddlrepl.errors import ApplyError, DdlReplError
 from airflow_ddlrepl.streams.messages import RowLcr
-from tests.flow.streams.streams_channel import streams_channel
+from tests.flow.streams.streams_channel import APPLY, streams_channel
 from tests.flow.streams.sync_capturing import Capturing, rule
 from tests.support.refusing import ask
 from tests.support.replica import run
 
 CAPTURE = {"add_global_rules": {"streams_type": "capture", "streams_name": "cap", "queue_name": "q1"}}
-APPLY = {"streams_type": "apply", "streams_name": "app", "queue_name": "q1", "source_database": "dbs1"}
 TABLES = ("excluded", "transformed", "handled", "without_remedy")
 
 

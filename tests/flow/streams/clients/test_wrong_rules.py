@@ -9,12 +9,10 @@ import pytest
 
 from airflow_ddlrepl import flow
 from airflow_ddlrepl.errors import DdlReplError, Exit
-from tests.flow.streams.streams_channel import BATTERY_TABLES, StreamsChannel, streams_channel
+from tests.flow.streams.streams_channel import APPLY, BATTERY_TABLES, CAPTURE, StreamsChannel, streams_channel
 from tests.support.refusing import ask
 from tests.support.replica import run
 
-CAPTURE = {"streams_type": "capture", "streams_name": "cap", "queue_name": "q1"}
-APPLY = {"streams_type": "apply", "streams_name": "app", "queue_name": "q1", "source_database": "dbs1"}
 RULES: tuple[dict[str, Any], ...] = ({"add_global_rules": CAPTURE}, {"add_global_rules": APPLY})
 TYPES = {"own.m": {"f": "number"}}
 SUBSET = {"table_name": "hr.t", "dml_condition": "k = 1", "queue_name": "q1"}

@@ -11,13 +11,11 @@ import pytest
 from airflow_ddlrepl import flow
 from airflow_ddlrepl.streams.messages import RowLcr
 from tests.flow.streams.messaging import take
-from tests.flow.streams.streams_channel import StreamsChannel, streams_channel
+from tests.flow.streams.streams_channel import APPLY, CAPTURE, StreamsChannel, streams_channel
 from tests.flow.streams.transformations.test_capture_transformations import called, listed
 from tests.support.refusing import ask
 from tests.support.replica import run
 
-CAPTURE = {"streams_type": "capture", "streams_name": "cap", "queue_name": "q1"}
-APPLY = {"streams_type": "apply", "streams_name": "app", "queue_name": "q1", "source_database": "dbs1"}
 COLUMNS = {
     "number_as_text": "id int PRIMARY KEY, k text, note text",
     "split": "id int PRIMARY KEY, first text, last text",

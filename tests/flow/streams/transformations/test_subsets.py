@@ -10,7 +10,7 @@ import pytest
 
 from airflow_ddlrepl import flow
 from airflow_ddlrepl.flow.streams.propagation import propagate
-from tests.flow.streams.streams_channel import StreamsChannel, streams_channel
+from tests.flow.streams.streams_channel import CAPTURE, StreamsChannel, streams_channel
 
 EMPLOYEES = (
     "CREATE SCHEMA hr",
@@ -18,7 +18,6 @@ EMPLOYEES = (
     "CREATE TABLE hr.locations (location_id int PRIMARY KEY, city text, postal_code text)",
     "ALTER TABLE hr.locations ALTER city SET STORAGE EXTERNAL",
 )
-CAPTURE = {"streams_type": "capture", "streams_name": "cap", "queue_name": "q1"}
 EVERYTHING = {"add_global_rules": CAPTURE}
 QUEUES = {"streams_name": "p", "source_queue_name": "q1", "destination_queue_name": "q2"}
 

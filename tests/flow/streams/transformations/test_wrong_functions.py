@@ -14,13 +14,11 @@ from airflow_ddlrepl.errors import ApplyError, DdlReplError
 from airflow_ddlrepl.flow.streams.propagation import propagate
 from airflow_ddlrepl.streams.messages import RowLcr, UserMessage
 from tests.flow.streams.messaging import TYPES, message_rule, put, take
-from tests.flow.streams.streams_channel import BATTERY_TABLES, StreamsChannel, streams_channel
+from tests.flow.streams.streams_channel import APPLY, BATTERY_TABLES, CAPTURE, StreamsChannel, streams_channel
 from tests.flow.streams.transformations.test_capture_transformations import called, listed
 from tests.support.refusing import ask
 from tests.support.replica import run
 
-CAPTURE = {"streams_type": "capture", "streams_name": "cap", "queue_name": "q1"}
-APPLY = {"streams_type": "apply", "streams_name": "app", "queue_name": "q1", "source_database": "dbs1"}
 PASSED_ON = {"streams_name": "prop", "source_queue_name": "q1", "destination_queue_name": "q2"}
 RULES: dict[str, dict[str, Any]] = {
     "capture": {"add_global_rules": {**CAPTURE, "dml_rule_name": "r_capture"}},
