@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
+from airflow_ddlrepl.adapt.plan.refused_alter import MEND
+from airflow_ddlrepl.adapt.program.program import ProgramStep
 from airflow_ddlrepl.engines.postgres.connection.quoting import qualified
+from airflow_ddlrepl.errors import AlterRefused
 from airflow_ddlrepl.model.names import TableName
 
 if TYPE_CHECKING:
@@ -48,3 +51,24 @@ def filled_partitions(
 def _has_rows(connection: Connection[Any], name: TableName) -> bool:
     row = connection.execute(f"SELECT EXISTS (SELECT FROM ONLY {qualified(name)})".encode()).fetchone()
     return row is not None and bool(row[0])
+
+
+def refuse_drop_of_others(cursor: Any, channel: str, step: ProgramStep) -> None:
+    """Raise AlterRefused ADP-130 where a step drops a table, and with it partitions that people have filled."""
+    plan, before = step.plan, step.before
+    if plan is None or before is None or not (plan.is_removed and plan.steps and before.shape.is_partitioned):
+        return
+    query = "SELECT schema_name, table_name FROM ddlrepl.tables WHERE channel = %s"
+    known = [TableName(*row) for row in cursor.execute(query, [channel]).fetchall()]
+    found = filled_partitions(cursor.connection, [before.name], known)
+    if not found:
+        return
+    refused = AlterRefused(
+        f"to drop {before.name} would drop {', '.join(str(own) for _, own in found)}, too, which is the target's own",
+        code="ADP-130",
+        table=plan.name,
+        at=step.key,
+        hint=f"nothing of this cycle was applied; {MEND}",
+    )
+    refused.on = (step.table_id, step.key)
+    raise refused

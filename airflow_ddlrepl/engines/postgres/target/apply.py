@@ -17,6 +17,7 @@ from airflow_ddlrepl.adapt.plan.refused_alter import MEND
 from airflow_ddlrepl.adapt.plan_model import Executed, Expected, StepKind, TablePlan
 from airflow_ddlrepl.adapt.program.program import Program, ProgramStep
 from airflow_ddlrepl.engines.postgres.catalog.object_names import name_parts
+from airflow_ddlrepl.engines.postgres.catalog.own_partitions import refuse_drop_of_others
 from airflow_ddlrepl.engines.postgres.catalog.server_facts import ServerFacts
 from airflow_ddlrepl.engines.postgres.connection.conditions import within
 from airflow_ddlrepl.engines.postgres.connection.connect import session
@@ -271,6 +272,7 @@ class _Run:
         if self.has_sequences and any(part.kind is StepKind.SQL and part.sql for part in step.plan.steps):
             before = [step.before.name] if step.before is not None else []
             release(self.cursor, self.channel, [*before, step.plan.target])
+        refuse_drop_of_others(self.cursor, self.channel, step)
         indexes: list[str] = []
         for part in step.plan.steps:
             if part.replaces and step.before is not None:

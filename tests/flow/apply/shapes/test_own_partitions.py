@@ -179,3 +179,25 @@ def test_a_repair_says_that_the_targets_own_partition_is_left(replica: Replica) 
         found = flow.repair(cycle, ())
     assert found.differences == 1 and found.unrepaired == ("public.p",), found.text()
     assert replica.rows("select id from p order by id") == [(1,), (15,)]
+
+
+@BOTH
+def test_a_table_is_not_dropped_with_a_partition_of_the_targets_own(databases: Any, tmp_path: Path) -> None:
+    policy = [{"add_table_pattern": "*", "on_drop_table": "DROP_FROM_CHANNEL_AND_TARGET"}]
+    file = channel_file(tmp_path, databases.source, databases.target, adapt_ddl=policy)
+    replica = Replica(databases.source, databases.target, file)
+    twin = (one.replace(" p ", " q ").replace(" p1 ", " q1 ") for one in PARTITIONED)
+    replica.at_source("create table other (id int primary key)", *PARTITIONED, *twin)
+    replica.activate()
+    replica.at_target(
+        "create table px partition of p for values from (10) to (20)",
+        "create table qx partition of q for values from (10) to (20)",
+        "insert into p values (15, 'mine')",
+    )
+    replica.at_source("drop table p", "drop table q", "insert into other values (1)")
+    told = replica.settle().text()
+    assert "would drop public.px" in told and "qx" not in told
+    assert replica.rows("select tableoid::regclass::text, id from p") == [("px", 15)]
+    assert replica.rows("select count(*) from pg_class where relname in ('p1', 'q', 'q1', 'qx')") == [(0,)]
+    assert replica.rows("select count(*) from other") == [(1,)]
+    replica.replicate()
