@@ -5,10 +5,12 @@ from __future__ import annotations
 from airflow_ddlrepl.adapt.policy import Policy, makes_two_of_rename, policy_at
 from airflow_ddlrepl.config.sections.places import beside
 from airflow_ddlrepl.engines.target import ServerFacts
+from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.flow.mapping.existing_tables import refuse_foreign, refuse_strangers
 from airflow_ddlrepl.flow.mapping.tables import same_name
 from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.model.change import Event, why_ignored
+from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.table_state import TableState, TableStatus
 
@@ -45,6 +47,24 @@ def is_renamed(run: RunContext, target: str, other: TableState, new: Table, know
         name_of = run.channel.target_name
         return known is None or name_of(target, known.name) != name_of(target, new.name)
     return other.state in (TableStatus.LIVE, TableStatus.PENDING) and known is not None and known.name == new.name
+
+
+def name_in_use(run: RunContext, target: str, other: TableName, new: TableName) -> Unsupported:
+    """Return the error ADP-146 of a new table whose name another one has at a target. other: its name at the source.
+
+    Where the file gives the two tables different names, the other one has got its name by a later change: the target
+    has applied that, and the new table, which was suspended, comes too late for its place in the log.
+    """
+    name = run.channel.target_name(target, new)
+    if run.channel.target_name(target, other) == name:
+        return same_name(name, other, new)
+    return Unsupported(
+        f"{new} can't be made as {name} at the target: {other} has got that name there by a later change",
+        code="ADP-146",
+        table=new,
+        hint="load the table, which takes the names that tables have now (the refresh below); trying again changes"
+        " nothing",
+    )
 
 
 def refuse_occupied(run: RunContext, target: str, present: ServerFacts, new: Table) -> None:

@@ -25,7 +25,7 @@ from airflow_ddlrepl.ddl.sql.statement import NOTHING_KNOWN, Evidence, evidence,
 from airflow_ddlrepl.engines.target import ServerFacts
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.flow.apply.ddl_replay import Texts, require_one_way
-from airflow_ddlrepl.flow.apply.new_tables import former_policy, is_renamed, refuse_occupied, was_there
+from airflow_ddlrepl.flow.apply.new_tables import former_policy, is_renamed, name_in_use, refuse_occupied, was_there
 from airflow_ddlrepl.flow.apply.replicat import TargetReplicat, with_discard
 from airflow_ddlrepl.flow.apply.returned_ddl import ReturnedChange, is_returning
 from airflow_ddlrepl.flow.mapping.capabilities import require_capable
@@ -37,7 +37,6 @@ from airflow_ddlrepl.flow.mapping.tables import (
     refused,
     require_like_parent,
     require_one_target,
-    same_name,
     seen_at,
     shape_before,
 )
@@ -205,7 +204,7 @@ class _Planner:
         for other in TableStates.of(table_states).called(name) if before is None else ():
             is_ours = other.table_id != new.id and other.state is not TableStatus.ORPHANED
             if is_ours and not is_renamed(self.run, self.target, other, new, self.shape_at(other.table_id, key)):
-                raise same_name(name, _source_name(self.shape_at, other.table_id, event), new.name)
+                raise name_in_use(self.run, self.target, _source_name(self.shape_at, other.table_id, event), new.name)
 
     def _refuse_occupied(self, new: Table, table_states: Mapping[int, TableState]) -> None:
         """Raise Unsupported where a table that is not the channel's has the name of a new one."""

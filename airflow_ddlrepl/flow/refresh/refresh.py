@@ -15,6 +15,7 @@ from airflow_ddlrepl.engines.target_state import StateChange, TargetState
 from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.capture.log_continuity import follow
+from airflow_ddlrepl.flow.refresh.missed_partitions import let_missed_partitions_wait
 from airflow_ddlrepl.flow.refresh.periodic_reload import ask_for_reload, is_reload_due
 from airflow_ddlrepl.flow.refresh.readiness import in_step, names_given_up
 from airflow_ddlrepl.flow.refresh.requests import (
@@ -147,7 +148,7 @@ def _refresh_target(context: RunContext, target: str, saved: _Saved, asked: Mapp
     if not place.is_waiting():
         return [], [], []
     with place.loading(context.token) as loader:
-        now = place.state()
+        now = let_missed_partitions_wait(context, target, place.state())
         with context.source.snapshot(list(_pending(now.table_states)), context.timeline) as source:
             refused = {**source.refused, **saved.save(context, source, now.lsn, target)}
             for error in source.refused.values():

@@ -1,0 +1,70 @@
+"""Partitions that come to the source while their table is suspended at a target: its load brings them, too."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.replica import Make, Replica
+from tests.support.suspending import cycle_fails, states
+
+START = (
+    "CREATE TABLE r (id int, k int, PRIMARY KEY (id, k)) PARTITION BY LIST (k)",
+    "CREATE TABLE r_rest PARTITION OF r DEFAULT",
+    "CREATE TABLE x (id int PRIMARY KEY)",
+    "INSERT INTO r VALUES (1, 1)",
+    "INSERT INTO x VALUES (1)",
+)
+NEW = "CREATE TABLE p PARTITION OF r FOR VALUES IN (6)"
+SWAP = ("ALTER TABLE x RENAME TO tmp", "ALTER TABLE p RENAME TO x", "ALTER TABLE tmp RENAME TO p")
+
+
+@pytest.fixture
+def replica(make: Make) -> Replica:
+    """The target refuses the row 100 for a while."""
+    made = make(*START)
+    made.at_target("ALTER TABLE r_rest ADD CONSTRAINT small CHECK (id < 100)")
+    made.at_source("INSERT INTO r VALUES (100, 1)")
+    return made
+
+
+@pytest.mark.parametrize("is_known", [True, False], ids=["suspended before", "in one cycle"])
+@pytest.mark.parametrize(
+    "later",
+    [
+        (),
+        ("ALTER TABLE p RENAME TO q",),
+        ("ALTER TABLE r DETACH PARTITION p",),
+        ("DROP TABLE p", NEW, "INSERT INTO r VALUES (4, 6)"),
+        (
+            "CREATE TABLE s PARTITION OF r FOR VALUES IN (7) PARTITION BY LIST (k)",
+            "CREATE TABLE s_7 PARTITION OF s DEFAULT",
+            "INSERT INTO r VALUES (4, 7)",
+        ),
+        SWAP,
+    ],
+    ids=["stays", "renamed", "detached", "made again", "partitioned itself", "exchanged"],
+)
+def test_a_load_brings_partitions_that_are_new(replica: Replica, later: tuple[str, ...], *, is_known: bool) -> None:
+    if is_known:
+        cycle_fails(replica)
+    replica.at_source(NEW, "INSERT INTO r VALUES (2, 6)", *later)
+    cycle_fails(replica)
+    replica.at_target("ALTER TABLE r_rest DROP CONSTRAINT small")
+    replica.refresh("public.r")
+    replica.at_source("INSERT INTO r VALUES (3, 8)", "UPDATE r SET id = id + 10")
+    replica.settle()
+    assert set(states(replica).values()) == {"live"}
+
+
+def test_a_partition_whose_name_another_table_got_later_needs_a_load(replica: Replica) -> None:
+    """The hint says what helps: the other table had no such name yet at that place of the log."""
+    cycle_fails(replica)
+    replica.at_source(NEW, *SWAP)
+    cycle_fails(replica)
+    replica.at_target("ALTER TABLE r_rest DROP CONSTRAINT small")
+    error = cycle_fails(replica)
+    assert "ADP-146: public.p can't be made as public.p at the target" in error.message
+    assert "public.x has got that name there by a later change" in error.message
+    assert error.hint.startswith("load the table") and "table_properties" not in error.hint
+    replica.refresh("public.r")
+    replica.settle()
