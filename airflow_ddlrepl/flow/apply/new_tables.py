@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from airflow_ddlrepl.adapt.policy import Policy, makes_two_of_rename, policy_at
+from airflow_ddlrepl.adapt.program.suspend import OUTSIDE
 from airflow_ddlrepl.config.sections.places import beside
 from airflow_ddlrepl.engines.target import ServerFacts
-from airflow_ddlrepl.errors import Unsupported
+from airflow_ddlrepl.errors import CannotAdapt
 from airflow_ddlrepl.flow.mapping.existing_tables import refuse_foreign, refuse_strangers
 from airflow_ddlrepl.flow.mapping.tables import same_name
 from airflow_ddlrepl.flow.run.context import RunContext
@@ -49,21 +50,20 @@ def is_renamed(run: RunContext, target: str, other: TableState, new: Table, know
     return other.state in (TableStatus.LIVE, TableStatus.PENDING) and known is not None and known.name == new.name
 
 
-def name_in_use(run: RunContext, target: str, other: TableName, new: TableName) -> Unsupported:
-    """Return the error ADP-146 of a new table whose name another one has at a target. other: its name at the source.
+def name_in_use(run: RunContext, target: str, other: TableName, new: TableName) -> CannotAdapt:
+    """Return the error of a new table whose name another one has at a target. other: its name at the source then.
 
-    Where the file gives the two tables different names, the other one has got its name by a later change: the target
-    has applied that, and the new table, which was suspended, comes too late for its place in the log.
+    ADP-146 where the file gives both one name. Else ADP-158: the other one has got its name by a later change, which
+    the target has applied; the new table was suspended, and comes too late for its place in the log.
     """
     name = run.channel.target_name(target, new)
     if run.channel.target_name(target, other) == name:
         return same_name(name, other, new)
-    return Unsupported(
-        f"{new} can't be made as {name} at the target: {other} has got that name there by a later change",
-        code="ADP-146",
+    return CannotAdapt(
+        f"{new} can't be brought up from the log: {other} has got its name at the target by a later change",
+        code=OUTSIDE,
         table=new,
-        hint="load the table, which takes the names that tables have now (the refresh below); trying again changes"
-        " nothing",
+        hint="`ddlrepl refresh CHANNEL.yaml --table …` loads it as it is now",
     )
 
 
