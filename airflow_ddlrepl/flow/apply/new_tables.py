@@ -50,14 +50,16 @@ def is_renamed(run: RunContext, target: str, other: TableState, new: Table, know
     return other.state in (TableStatus.LIVE, TableStatus.PENDING) and known is not None and known.name == new.name
 
 
-def name_in_use(run: RunContext, target: str, other: TableName, new: TableName) -> CannotAdapt:
+def name_in_use(run: RunContext, target: str, other_id: int, other: TableName, new: TableName) -> CannotAdapt:
     """Return the error of a new table whose name another one has at a target. other: its name at the source then.
 
-    ADP-146 where the file gives both one name. Else ADP-158: the other one has got its name by a later change, which
-    the target has applied; the new table was suspended, and comes too late for its place in the log.
+    ADP-146 where the file gives both one name. ADP-158 where the other one has got its name by a later change, which
+    the target has applied: the new table was suspended, and comes too late for its place in the log.
     """
-    name = run.channel.target_name(target, new)
-    if run.channel.target_name(target, other) == name:
+    name_of, name = run.channel.target_name, run.channel.target_name(target, new)
+    latest = run.repository.latest_revisions(run.channel.name).get(other_id)
+    is_late = latest is not None and latest.table is not None and name_of(target, latest.table.name) == name
+    if not is_late or name_of(target, other) == name:
         return same_name(name, other, new)
     return CannotAdapt(
         f"{new} can't be brought up from the log: {other} has got its name at the target by a later change",

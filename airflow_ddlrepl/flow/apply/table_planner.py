@@ -204,7 +204,8 @@ class _Planner:
         for other in TableStates.of(table_states).called(name) if before is None else ():
             is_ours = other.table_id != new.id and other.state is not TableStatus.ORPHANED
             if is_ours and not is_renamed(self.run, self.target, other, new, self.shape_at(other.table_id, key)):
-                raise name_in_use(self.run, self.target, _source_name(self.shape_at, other.table_id, event), new.name)
+                known = _source_name(self.shape_at, other.table_id, event)
+                raise name_in_use(self.run, self.target, other.table_id, known, new.name)
 
     def _refuse_occupied(self, new: Table, table_states: Mapping[int, TableState]) -> None:
         """Raise Unsupported where a table that is not the channel's has the name of a new one."""
