@@ -147,6 +147,15 @@ class Program:
             yield list(group)
 
     @property
+    def is_sent_together(self) -> bool:
+        """Are its statements several ones that need no results of each other: rows and plain changes of tables?"""
+        plans = [step.plan for step in self.steps if step.plan is not None]
+        waits = any(step.truncates or step.runs_text for step in self.steps)
+        return len({step.key for step in self.steps}) > 1 and not (
+            waits or any(part.replaces for plan in plans for part in plan.steps)
+        )
+
+    @property
     def past_refreshes(self) -> dict[int, TableState]:
         """Return by id, without what it knows of that, each table whose last refresh is before the program's end."""
         found = {i: s.past(self.high) for i, s in self.table_states.items() if s.state is not TableStatus.SUSPENDED}

@@ -103,12 +103,14 @@ def _stage(
 ) -> list[StagedSlice]:
     tasks: list[StageTask] = []
     places: list[tuple[int, int]] = []
+    parallelism = context.runner.parallelism
     for number, piece in enumerate(program.slices):
-        for section, task in enumerate(_tasks(context, ahead, piece, files.get(piece.table_id, ()), number)):
-            buckets = buckets_of(task, bucket_count(task, context.runner.parallelism))
+        found_tasks = _tasks(context, ahead, piece, files.get(piece.table_id, ()), number, parallelism)
+        for section, task in enumerate(found_tasks):
+            buckets = buckets_of(task, bucket_count(task, parallelism))
             tasks += buckets
             places += [(number, section)] * len(buckets)
-    parts = groups(tasks, context.runner.parallelism)
+    parts = groups(tasks, parallelism)
     work = [[tasks[i] for i in part] for part in parts]
     size = sum(file.size for task in tasks for file in task.files)
     blobs = [blob for task in tasks for blob in (*(file.blob for file in task.files), *task.transactions)]
@@ -124,12 +126,12 @@ def _stage(
 
 
 def _tasks(
-    context: RunContext, ahead: PendingLog, piece: Slice, files: Sequence[RowFile], number: int
+    context: RunContext, ahead: PendingLog, piece: Slice, files: Sequence[RowFile], number: int, parallelism: int
 ) -> Iterator[StageTask]:
     wanted = sorted((f for f in files if f.first < piece.high and f.last >= piece.low), key=lambda f: f.first)
     target = context.target(ahead.target)
     types = engine(target.location).types
-    buckets = most_buckets(piece.source, wanted, context.runner.parallelism, types) if wanted else 1
+    buckets = most_buckets(piece.source, wanted, parallelism, types) if wanted else 1
     transform = transform_of(piece.values, piece.whole or piece.source)
     discards = coerce_error_policy(piece.settings) is CoerceErrorPolicy.DISCARD
     discarded = target.discarded_rows.keys(piece.table_id) if discards and wanted else frozenset()

@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-SMALL_BYTES = 1 << 20
+SMALL_BYTES = 1 << 22
 
 
 class SparkRunner:
@@ -52,10 +52,10 @@ class SparkRunner:
     ) -> list[Result]:
         """Return each item's result, in the order of the items; a task's DdlReplError is raised here as it is.
 
-        size: bytes of the work, where known. Less than SMALL_BYTES is done in this process while no session runs, or
-        when it is a single task: a session takes seconds to start, and a task of it as long as a small one here.
+        size: bytes of the work, where known. Less than SMALL_BYTES is done in this process: a session takes seconds to
+        start, and one that runs takes longer to send and collect so small a work than it takes here.
         """
-        if size is not None and size < SMALL_BYTES and (self._session is None or len(items) == 1):
+        if size is not None and size < SMALL_BYTES:
             return [task(item) for item in items]
         if not items:
             return []

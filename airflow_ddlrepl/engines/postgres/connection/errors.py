@@ -238,3 +238,20 @@ def why_read_only(is_standby: bool, is_default: bool) -> str:
             " default_transaction_read_only, or ALTER SYSTEM for the whole server, and run again"
         )
     return "it is a hot standby, or default_transaction_read_only is on for its database or role"
+
+
+def is_about_rows(error: Any) -> bool:
+    """Return whether the error is about rows that exist: they break a rule, have no such value, or can't be converted.
+
+    Then the statement may work with other rows.
+    """
+    import psycopg
+
+    unlike = (psycopg.errors.DatatypeMismatch, psycopg.errors.CannotCoerce)
+    return isinstance(error, (psycopg.DataError, psycopg.IntegrityError, *unlike))
+
+
+def message_of(error: Any) -> str:
+    """Return the message of an error: in full when other objects depend on one; else without the values of rows."""
+    detail = error.diag.message_detail if (error.sqlstate or "").startswith(("0A", "2B")) else None
+    return " ".join([str(error).splitlines()[0], *(detail or "").split()])

@@ -37,13 +37,14 @@ WHERE ev_class = {table}::regclass AND ev_enabled = 'O'
 """
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Session:
     """A session says how a transaction treats foreign keys.
 
     enforces: the target checks them. state: the settings that its rows are written under. is_watched: after each table
     these are looked at, which finds the one that changes them. warnings: what a person should know of what was written;
-    they grow. silent: tables that are known to have no triggers and rules.
+    they grow. silent: tables that are known to have no triggers and rules. unchecked: cursors of statements that were
+    sent, each with the number of rows it has to be about; None: each statement is waited for.
     """
 
     enforces: bool
@@ -51,6 +52,7 @@ class Session:
     is_watched: bool = False
     warnings: list[str] = field(default_factory=list, compare=False)
     silent: set[TableName] = field(default_factory=set, compare=False)
+    unchecked: list[tuple[Any, int]] | None = None
 
     def changed(self, cursor: Any) -> str:
         """Return which of its settings somebody's code has changed; empty: none."""
@@ -58,13 +60,14 @@ class Session:
 
     def look(self, cursor: Any, table: TableName) -> None:
         """Raise TargetError INT-130 where the work on this table has changed the session, which is watched."""
-        if self.is_watched and (found := self.changed(cursor)):
-            raise TargetError(
-                f"writing the table changes the settings of the session: {found}",
-                code="INT-130",
-                table=table,
-                hint=FOREIGN_CODE,
-            )
+        if self.is_watched:
+            self.require_unchanged(cursor, table)
+
+    def require_unchanged(self, cursor: Any, table: TableName | None = None) -> None:
+        """Raise TargetError INT-130 where settings were changed. table: that did it, where it is known."""
+        if found := self.changed(cursor):
+            what = "writing the table changes the settings" if table else "something changes the settings"
+            raise TargetError(f"{what} of the session: {found}", code="INT-130", table=table, hint=FOREIGN_CODE)
 
 
 def prepare_session(cursor: Any, *, is_watched: bool = False) -> Session:

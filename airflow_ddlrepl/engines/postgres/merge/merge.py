@@ -7,7 +7,7 @@ row count is checked: a target that is not what the log says is an error, not a 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -61,12 +61,11 @@ def merge(cursor: Any, staged: Sequence[Staged], session: Session) -> list[Merge
         groups.setdefault(one.target, []).append(one)
     ids = {str(name): group[0].table_id for name, group in groups.items()}
     touched = [name for name, group in groups.items() if any(one.rows for one in group)]
-    inline = taking(cursor.connection)
     names = table_order(cursor, touched) if session.enforces and touched else touched
     name = names[0] if len(names) == 1 else None
     resting = at_rest(cursor, touched, session)
     with identified(ids), _explained(name, cursor), resting, deferred(cursor, names, session):
-        merges = [_Merge(cursor, inline, name, groups[name], session) for name in names]
+        merges = [_Merge(cursor, name, groups[name], session) for name in names]
         for one_table in reversed(merges):
             one_table.delete()
             session.look(cursor, one_table.name)
@@ -80,6 +79,31 @@ def merge(cursor: Any, staged: Sequence[Staged], session: Session) -> list[Merge
         if one.stored:
             cursor.execute(statements.drop(one).encode())
     return [_counts(group) for group in groups.values()]
+
+
+class PipelineFailed(Exception):
+    """Something of a pipeline has failed: only statements that are waited for one by one tell which."""
+
+
+@contextmanager
+def pipeline(cursor: Any, session: Session) -> Iterator[None]:
+    """Send what is executed inside the `with` without waiting; look at counts and settings when it ends.
+
+    Raises PipelineFailed when a statement fails, is about another number of rows, or has changed the settings.
+    """
+    session.unchecked = []
+    has_failed = False
+    try:
+        with cursor.connection.pipeline():
+            try:
+                yield
+            except (cursor.connection.Error, DdlReplError):
+                has_failed = True  # and the pipeline's end takes the results of what was sent
+    except cursor.connection.Error:
+        has_failed = True
+    if has_failed or any(one.rowcount != rows for one, rows in session.unchecked) or session.changed(cursor):
+        raise PipelineFailed
+    session.unchecked = None
 
 
 def truncate(cursor: Any, names: Sequence[TableName], session: Session, *, restart: bool = False) -> None:
@@ -159,14 +183,10 @@ def _counts(group: Sequence[Staged]) -> MergeCounts:
 
 
 class _Merge:
-    """A merge of one table has three phases.
+    """A merge of one table has three phases."""
 
-    inline: a cursor for statements whose rows are their values.
-    """
-
-    def __init__(self, cursor: Any, inline: Any, name: TableName, group: Sequence[Staged], session: Session) -> None:
+    def __init__(self, cursor: Any, name: TableName, group: Sequence[Staged], session: Session) -> None:
         self.cursor = cursor
-        self.inline = inline
         self.name = name
         self.group = group
         self.session = session
@@ -215,15 +235,16 @@ class _Merge:
         if not updates:
             return
         if not any(one.replaces for one in updates):
+            is_sent = self.session.unchecked is not None
             try:
-                with self.cursor.connection.transaction():
+                with nullcontext() if is_sent else self.cursor.connection.transaction():
                     for one in updates:
                         statement = statements.update(one)
                         if statement is not None:
                             self._run(statement, one, Stage.UPDATES, "update")
                 return
             except self.cursor.connection.IntegrityError as error:
-                if error.sqlstate not in (UNIQUE, EXCLUSION):
+                if is_sent or error.sqlstate not in (UNIQUE, EXCLUSION):
                     raise
         self._take_out(Stage.UPDATES)
         self._put_back(Stage.UPDATES)
@@ -254,12 +275,20 @@ class _Merge:
 
     def _execute(self, statement: str, one: Staged, stage: Stage) -> int:
         """Run a statement, with its inline rows if it has some; return how many rows it was about."""
+        return int(self._send(statement, one, stage).rowcount)
+
+    def _send(self, statement: str, one: Staged, stage: Stage) -> Any:
+        """Send a statement, with its inline rows if it has some; return its cursor."""
         if (inline := one.inline.get(stage)) is None:
-            return int(self.cursor.execute(statement.encode()).rowcount)
-        return int(self.inline.execute(statement.encode(), inline.values, prepare=False).rowcount)
+            return self.cursor.connection.cursor().execute(statement.encode())
+        return taking(self.cursor.connection).execute(statement.encode(), inline.values, prepare=False)
 
     def _run(self, statement: str, one: Staged, stage: Stage, verb: str) -> None:
         rows = one.count(stage)
+        if self.session.unchecked is not None:
+            sent = self._send(statement, one, stage)
+            self.session.unchecked += [] if one.is_resilient else [(sent, rows)]
+            return
         found = self._execute(statement, one, stage)
         if found != rows and not one.is_resilient:
             raise TargetError(
@@ -351,4 +380,4 @@ def _remedy(state: str) -> str:
     )
 
 
-__all__ = ["MergeCounts", "Session", "merge", "prepare_session", "table_order"]
+__all__ = ["MergeCounts", "PipelineFailed", "Session", "merge", "pipeline", "prepare_session", "table_order"]

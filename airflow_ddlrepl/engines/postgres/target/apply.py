@@ -8,6 +8,7 @@ a crash either everything of a program is there or nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -21,13 +22,20 @@ from airflow_ddlrepl.engines.postgres.catalog.own_partitions import refuse_drop_
 from airflow_ddlrepl.engines.postgres.catalog.server_facts import ServerFacts
 from airflow_ddlrepl.engines.postgres.connection.conditions import within
 from airflow_ddlrepl.engines.postgres.connection.connect import session
-from airflow_ddlrepl.engines.postgres.connection.errors import missing_object, passing
+from airflow_ddlrepl.engines.postgres.connection.errors import is_about_rows, message_of, missing_object, passing
 from airflow_ddlrepl.engines.postgres.connection.lock_retry import LOCK_TIMEOUT, limit, patiently
 from airflow_ddlrepl.engines.postgres.connection.session_names import session_name
 from airflow_ddlrepl.engines.postgres.merge.conflicts import key_texts, resolve
-from airflow_ddlrepl.engines.postgres.merge.constraints import FOREIGN_CODE
 from airflow_ddlrepl.engines.postgres.merge.copy_arrow import require_rows
-from airflow_ddlrepl.engines.postgres.merge.merge import Session, delete_all, merge, prepare_session, truncate
+from airflow_ddlrepl.engines.postgres.merge.merge import (
+    PipelineFailed,
+    Session,
+    delete_all,
+    merge,
+    pipeline,
+    prepare_session,
+    truncate,
+)
 from airflow_ddlrepl.engines.postgres.merge.own_triggers import note_silent
 from airflow_ddlrepl.engines.postgres.merge.staging_tables import Staged
 from airflow_ddlrepl.engines.postgres.merge.statements import mark_all_deleted, note_truncate
@@ -52,7 +60,6 @@ from airflow_ddlrepl.model.table_state import TableState, TableStatus
 from airflow_ddlrepl.model.target_columns import deletion_columns, history_columns, retains_rows
 
 if TYPE_CHECKING:
-    import psycopg
     from psycopg import Connection, Cursor
 
 
@@ -85,34 +92,36 @@ def run_program(
 
     dsn, channel = place.dsn, place.channel
 
-    def once(connection: Connection[Any], *, is_watched: bool = False) -> Applied:
+    def once(connection: Connection[Any], *, is_watched: bool = False, is_piped: bool = False) -> Applied:
         with connection.transaction(), connection.cursor() as cursor:
             advance(cursor, channel, *program.move, epoch=fence.epoch, token=fence.token)
             refuse_program_of_strangers(cursor, program, place.trusted)
             require_rows(cursor, [name for piece in staged for name in _names(piece)])
             run = _Run(cursor, channel, list(staged), prepare_session(cursor, is_watched=is_watched))
             note_silent(cursor, sorted({name for piece in staged for name in _touched(piece)}), run.session)
-            for steps in program.statements:
-                run.merge_before(steps)
-                run.truncate(steps)
-                for step in steps:
-                    run.step(step, _reloaded_with(step, steps))
-            run.merge_rest()
-            if found := run.session.changed(cursor):
-                raise TargetError(
-                    f"the settings of the session were changed: {found}", code="INT-130", hint=FOREIGN_CODE
-                )
+            with pipeline(cursor, run.session) if is_piped else nullcontext():
+                for steps in program.statements:
+                    run.merge_before(steps)
+                    run.truncate(steps)
+                    for step in steps:
+                        run.step(step, _reloaded_with(step, steps))
+                run.merge_rest()
+            run.session.require_unchanged(cursor)
             write_table_states(cursor, channel, _changed(program), _gone(program))
             leave(cursor, channel, records)
             reach("integrate.transaction")
             return run.applied
 
-    def whole() -> Applied:
+    def whole(*, is_piped: bool = False) -> Applied:
         with session(dsn, application_name=session_name("integrate", channel, fence.token)) as connection:
             limit(connection, place.lock_timeout)
-            work = partial(_unchanged, once, connection, _tables(program, staged))
-            return patiently(partial(_once_more, work, staged), connection, dsn)
+            alone = partial(_unchanged, once, connection, _tables(program, staged))
+            work = partial(once, connection, is_piped=True) if is_piped else partial(_once_more, alone, staged)
+            return patiently(work, connection, dsn)
 
+    if program.is_sent_together:
+        with suppress(PipelineFailed):
+            return whole(is_piped=True)
     return surviving(whole, dsn)
 
 
@@ -181,23 +190,6 @@ def _changed(program: Program) -> dict[int, TableState]:
 
 def _gone(program: Program) -> list[int]:
     return [step.table_id for step in program.steps if step.table_id not in program.table_states]
-
-
-def _is_about_rows(error: psycopg.Error) -> bool:
-    """Is the error about rows that exist: they break a rule, have no such value, or can't be converted?
-
-    Then the statement may work with other rows.
-    """
-    import psycopg
-
-    unlike = (psycopg.errors.DatatypeMismatch, psycopg.errors.CannotCoerce)
-    return isinstance(error, (psycopg.DataError, psycopg.IntegrityError, *unlike))
-
-
-def _message(error: psycopg.Error) -> str:
-    """Return the message of an error: in full when other objects depend on one; else without the values of rows."""
-    detail = error.diag.message_detail if (error.sqlstate or "").startswith(("0A", "2B")) else None
-    return " ".join([str(error).splitlines()[0], *(detail or "").split()])
 
 
 class _Run:
@@ -316,14 +308,14 @@ class _Run:
                     trouble.table, trouble.table_id = str(step.plan.name) if step.plan else None, step.table_id
                     raise trouble from error
                 refused = AlterRefused(
-                    f"the target refuses `{statement}`: {_message(error)}",
+                    f"the target refuses `{statement}`: {message_of(error)}",
                     code="ADP-130",
                     table=step.plan.name if step.plan else None,
                     at=step.key,
                     hint=f"nothing of this cycle was applied; {MEND}",
                 )
                 refused.on = (step.table_id, step.key)
-                refused.by_rows = _is_about_rows(error)
+                refused.by_rows = is_about_rows(error)
                 refused.is_text = step.runs_text
                 refused.sqlstate = error.sqlstate or ""
                 refused.missing = missing_object(error)
