@@ -24,7 +24,8 @@ from tests.support.replica import Replica, channel_file
 pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.timeout(600)]
 ROOT = Path(__file__).parents[2]
 # A thousand changes whose log is more than a runner does without Spark.
-CHANGES = "INSERT INTO t SELECT i, repeat(md5(i::text), 50) FROM generate_series({first}, {first} + 999) i"
+CHANGES = """INSERT INTO t SELECT i, (SELECT string_agg(md5(i::text || n::text), '') FROM generate_series(1, 400) n)
+FROM generate_series({first}, {first} + 999) i"""
 
 
 @pytest.fixture(scope="module")

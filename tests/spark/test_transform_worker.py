@@ -26,9 +26,11 @@ def masked(batch):
 RUN = """
 import os, sys
 from airflow_ddlrepl import flow
+from airflow_ddlrepl.spark.execute import runner as runners
 from airflow_ddlrepl.spark.execute.runner import SparkRunner
 from airflow_ddlrepl.spark.session.settings import SparkSettings
 
+runners.SMALL_BYTES = 0
 runner = SparkRunner(SparkSettings("local[2]"))
 print(os.getpid(), flush=True)
 for line in sys.stdin:

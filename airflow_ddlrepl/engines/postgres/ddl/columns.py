@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from airflow_ddlrepl.ddl.base.edit import free_name
 from airflow_ddlrepl.ddl.columns.add_column import AddColumn
 from airflow_ddlrepl.ddl.columns.change_default import ChangeDefault
@@ -16,6 +18,9 @@ from airflow_ddlrepl.engines.postgres.connection.quoting import literal, qualifi
 from airflow_ddlrepl.engines.postgres.ddl import source_texts as texts
 from airflow_ddlrepl.engines.postgres.types.as_written import read_as, written
 from airflow_ddlrepl.model.table import Column, Table
+
+_NULL = re.compile(r"NULL(::[^()]+(\([\d, ]+\))?)?")
+"""This default of a column fills existing rows, too, where its type is a domain with another default."""
 
 
 def define(column: Column) -> str:
@@ -36,7 +41,8 @@ def add_column(change: AddColumn, before: Table) -> list[str]:
         if column.default in (fill, column.missing):
             return [f"{add}{_default(column)}{mandatory}"]
         return [f"{add} DEFAULT {fill}{mandatory}", set_default(before, column.name, column.default)]
-    if column.default is None or column.generated or not column.nullable or before.is_partitioned:
+    is_null = column.default is not None and _NULL.fullmatch(column.default) is not None
+    if column.default is None or column.generated or not column.nullable or before.is_partitioned or is_null:
         return [f"{add}{mandatory}{_default(column)}"]
     return [add, set_default(before, column.name, column.default)]
 
