@@ -105,9 +105,10 @@ def _strange(run: RunContext, target: str, table_states: Mapping[int, TableState
 def _beside(
     run: RunContext, target: str, table_states: Mapping[int, TableState], strange: Mapping[int, str]
 ) -> dict[TableName, list[str]]:
-    """Return by partitioned table of a target which partitions there are the target's own and have rows."""
-    tops = [one.name for i, one in table_states.items() if one.shape.is_partitioned and i not in strange]
-    names = [one.name for one in table_states.values()]
+    """Return by partitioned table of a target which partitions there are none of the channel's and have rows."""
+    ours = {i: one for i, one in table_states.items() if one.state is not TableStatus.ORPHANED}
+    tops = [one.name for i, one in ours.items() if one.shape.is_partitioned and i not in strange]
+    names = [one.name for one in ours.values()]
     found: dict[TableName, list[str]] = {}
     for table, name in run.target(target).facts().filled_partitions(tops, names) if tops else ():
         text = f"{name} is a partition of the target's own: its rows show in the table, and the source has none of them"

@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import partial
 
 from airflow_ddlrepl.adapt.program.suspend import NEIGHBOUR, OUTSIDE, CatchUp, behind, families, family, suspended
+from airflow_ddlrepl.ddl.tables.detach_partition import DetachPartition
 from airflow_ddlrepl.engines.target_state import Applied, StateChange, TargetState
 from airflow_ddlrepl.errors import CannotAdapt, ControlStop, DdlReplError, ServerRefusal, TargetError
 from airflow_ddlrepl.flow.apply.advance import FOREIGN_KEY_BROKEN, bring_on, to_the_end
@@ -125,17 +126,25 @@ def _stay(run: RunContext, target: str, ids: Collection[int], limit: Position, e
 def wait_for_refresh(run: RunContext, target: str, tables: Sequence[TableState], why: str) -> None:
     """Let suspended tables wait for a refresh, together with the partitioned tables and partitions of their trees.
 
-    A table that the source has no more can't be loaded: it stays at the target as it is, and may differ.
+    A table that the source has no more can't be loaded: it stays at the target as it is, and may differ; no partition,
+    since its rows must not show in the partitioned table any more.
     """
     now, latest = run.target(target).state(), run.repository.latest_revisions(run.channel.name)
-    ids = family(suspended(now.table_states), [one.table_id for one in tables])
+    ids, render = family(suspended(now.table_states), [one.table_id for one in tables]), run.target(target).renderer()
+    statements: list[str] = []
     after: dict[int, TableState] = {}
     records: list[Record] = []
     for one in suspended(now.table_states):
         if one.table_id not in ids or one.suspension is None:
             continue
         if one.table_id not in latest or latest[one.table_id].table is None:
-            after[one.table_id] = replace(one, state=TableStatus.ORPHANED, suspension=None)
+            shape = one.shape.with_(name=one.name)
+            if (partition := shape.partition) is not None:
+                parent = now.table_states.get(partition.of)
+                detach = DetachPartition(replace(partition, of_name=parent.name) if parent else partition)
+                statements += render.sql(detach, shape)
+                shape = detach.alter(shape)
+            after[one.table_id] = replace(one, state=TableStatus.ORPHANED, suspension=None, shape=shape)
             at = Position(one.suspension.at.lsn)
             records.append(RefreshDeclined(one.table_id, f"{why} ({one.suspension}); the source has dropped it", at))
             continue
@@ -143,7 +152,7 @@ def wait_for_refresh(run: RunContext, target: str, tables: Sequence[TableState],
         state = TableStatus.NEW if is_new else TableStatus.PENDING
         after[one.table_id] = replace(one, state=state, suspension=replace(one.suspension, why=why))
         records.append(RefreshRequested(one.table_id, why, now.lsn))
-    run.target(target).change_state(StateChange(states=after, records=records), run.fence)
+    run.target(target).change_state(StateChange(statements=statements, states=after, records=records), run.fence)
     record(run, target)
 
 

@@ -10,6 +10,7 @@ from airflow_ddlrepl.adapt.program.program import ProgramStep
 from airflow_ddlrepl.engines.postgres.connection.quoting import qualified
 from airflow_ddlrepl.errors import AlterRefused
 from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.table_state import TableStatus
 
 if TYPE_CHECKING:
     from airflow_ddlrepl.engines.postgres.connection.connect import Connection
@@ -58,8 +59,8 @@ def refuse_drop_of_others(cursor: Any, channel: str, step: ProgramStep) -> None:
     plan, before = step.plan, step.before
     if plan is None or before is None or not (plan.is_removed and plan.steps and before.shape.is_partitioned):
         return
-    query = "SELECT schema_name, table_name FROM ddlrepl.tables WHERE channel = %s"
-    known = [TableName(*row) for row in cursor.execute(query, [channel]).fetchall()]
+    query = "SELECT schema_name, table_name FROM ddlrepl.tables WHERE channel = %s AND state <> %s"
+    known = [TableName(*row) for row in cursor.execute(query, [channel, TableStatus.ORPHANED]).fetchall()]
     found = filled_partitions(cursor.connection, [before.name], known)
     if not found:
         return
