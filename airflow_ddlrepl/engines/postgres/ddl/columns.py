@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from airflow_ddlrepl.ddl.base.edit import free_name
 from airflow_ddlrepl.ddl.columns.add_column import AddColumn
 from airflow_ddlrepl.ddl.columns.change_default import ChangeDefault
@@ -17,10 +15,8 @@ from airflow_ddlrepl.ddl.columns.rename_column import RenameColumn
 from airflow_ddlrepl.engines.postgres.connection.quoting import literal, qualified, quote
 from airflow_ddlrepl.engines.postgres.ddl import source_texts as texts
 from airflow_ddlrepl.engines.postgres.types.as_written import read_as, written
+from airflow_ddlrepl.engines.postgres.types.underlying import domains
 from airflow_ddlrepl.model.table import Column, Table
-
-_NULL = re.compile(r"NULL(::[^()]+(\([\d, ]+\))?)?")
-"""This default of a column fills existing rows, too, where its type is a domain with another default."""
 
 
 def define(column: Column) -> str:
@@ -41,10 +37,13 @@ def add_column(change: AddColumn, before: Table) -> list[str]:
         if column.default in (fill, column.missing):
             return [f"{add}{_default(column)}{mandatory}"]
         return [f"{add} DEFAULT {fill}{mandatory}", set_default(before, column.name, column.default)]
-    is_null = column.default is not None and _NULL.fullmatch(column.default) is not None
-    if column.default is None or column.generated or not column.nullable or before.is_partitioned or is_null:
+    if column.generated or not column.nullable or before.is_partitioned:
         return [f"{add}{mandatory}{_default(column)}"]
-    return [add, set_default(before, column.name, column.default)]
+    found = domains(column.type, before.types)
+    if found and not any(domain.not_null or domain.constraints for domain in found):
+        # A default of the domain's would fill them. Where it has constraints the source has written them all anew.
+        return [f"{add} DEFAULT NULL", set_default(before, column.name, column.default)]
+    return [add] if column.default is None else [add, set_default(before, column.name, column.default)]
 
 
 def drop_column(change: DropColumn, before: Table) -> list[str]:

@@ -19,7 +19,7 @@ from airflow_ddlrepl.errors import TargetError
 from airflow_ddlrepl.model.names import TableName
 
 GRANT = "GRANT SET ON PARAMETER session_replication_role TO <the target's role>"
-FOREIGN_CODE = "drop the trigger or function of the target that sets them"
+_FOREIGN_CODE = "drop the trigger or function of the target that sets them"
 _REFERENCES = """
 WITH RECURSIVE keys AS (
     SELECT oid, conparentid FROM pg_constraint
@@ -67,7 +67,7 @@ class Session:
         """Raise TargetError INT-130 where settings were changed. table: that did it, where it is known."""
         if found := self.changed(cursor):
             what = "writing the table changes the settings" if table else "something changes the settings"
-            raise TargetError(f"{what} of the session: {found}", code="INT-130", table=table, hint=FOREIGN_CODE)
+            raise TargetError(f"{what} of the session: {found}", code="INT-130", table=table, hint=_FOREIGN_CODE)
 
 
 def prepare_session(cursor: Any, *, is_watched: bool = False) -> Session:

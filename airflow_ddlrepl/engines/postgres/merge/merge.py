@@ -284,13 +284,12 @@ class _Merge:
         return taking(self.cursor.connection).execute(statement.encode(), inline.values, prepare=False)
 
     def _run(self, statement: str, one: Staged, stage: Stage, verb: str) -> None:
-        rows = one.count(stage)
-        if self.session.unchecked is not None:
-            sent = self._send(statement, one, stage)
-            self.session.unchecked += [] if one.is_resilient else [(sent, rows)]
+        rows, sent = one.count(stage), self._send(statement, one, stage)
+        if one.is_resilient:
             return
-        found = self._execute(statement, one, stage)
-        if found != rows and not one.is_resilient:
+        if self.session.unchecked is not None:
+            self.session.unchecked.append((sent, rows))
+        elif (found := sent.rowcount) != rows:
             raise TargetError(
                 f"rows are missing in the target: {rows} to {verb}, {found} found"
                 if found < rows

@@ -42,13 +42,24 @@ def underlying(type_: DataType, types: Sequence[TypeDefinition]) -> tuple[str, s
     if type_.kind is not TypeKind.DOMAIN:
         return "", type_.text
     by_name = {(t.schema, t.name): t for t in types}
-    found = by_name.get((type_.schema, type_.name))
-    while found is not None and found.kind is TypeKind.DOMAIN:
-        base = found.base or ""
-        found = by_name.get(_parts(base))
-        if found is None:
-            return _builtin(base), base
-    return (ENUM if found is not None and found.kind is TypeKind.ENUM else ""), type_.text
+    if not (found := domains(type_, types)):
+        return "", type_.text
+    base = found[-1].base or ""
+    below = by_name.get(_parts(base))
+    if below is None:
+        return _builtin(base), base
+    return (ENUM if below.kind is TypeKind.ENUM else ""), type_.text
+
+
+def domains(type_: DataType, types: Sequence[TypeDefinition]) -> list[TypeDefinition]:
+    """Return the domain that a type is, and each that it is over, as far as their definitions are known."""
+    by_name = {(t.schema, t.name): t for t in types if t.kind is TypeKind.DOMAIN}
+    found: list[TypeDefinition] = []
+    one = by_name.get((type_.schema, type_.name)) if type_.kind is TypeKind.DOMAIN else None
+    while one is not None:
+        found.append(one)
+        one = by_name.get(_parts(one.base or ""))
+    return found
 
 
 def types_below(columns: Sequence[Column], types: Sequence[TypeDefinition]) -> dict[str, str]:
