@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
 from airflow_ddlrepl.adapt.program.suspend import NEIGHBOUR, OUTSIDE, CatchUp, behind, families, family, suspended
+from airflow_ddlrepl.adapt.target_facts import Renderer
 from airflow_ddlrepl.ddl.tables.detach_partition import DetachPartition
 from airflow_ddlrepl.engines.target_state import Applied, StateChange, TargetState
 from airflow_ddlrepl.errors import CannotAdapt, ControlStop, DdlReplError, ServerRefusal, TargetError
@@ -138,13 +139,8 @@ def wait_for_refresh(run: RunContext, target: str, tables: Sequence[TableState],
         if one.table_id not in ids or one.suspension is None:
             continue
         if one.table_id not in latest or latest[one.table_id].table is None:
-            shape = one.shape.with_(name=one.name)
-            if (partition := shape.partition) is not None:
-                parent = now.table_states.get(partition.of)
-                detach = DetachPartition(replace(partition, of_name=parent.name) if parent else partition)
-                statements += render.sql(detach, shape)
-                shape = detach.alter(shape)
-            after[one.table_id] = replace(one, state=TableStatus.ORPHANED, suspension=None, shape=shape)
+            after[one.table_id], sql = _orphaned(one, now.table_states, render)
+            statements += sql
             at = Position(one.suspension.at.lsn)
             records.append(RefreshDeclined(one.table_id, f"{why} ({one.suspension}); the source has dropped it", at))
             continue
@@ -154,6 +150,17 @@ def wait_for_refresh(run: RunContext, target: str, tables: Sequence[TableState],
         records.append(RefreshRequested(one.table_id, why, now.lsn))
     run.target(target).change_state(StateChange(statements=statements, states=after, records=records), run.fence)
     record(run, target)
+
+
+def _orphaned(one: TableState, states: Mapping[int, TableState], render: Renderer) -> tuple[TableState, Sequence[str]]:
+    """Return the state of a suspended table that the source has dropped, and the SQL that makes it no partition."""
+    left, partition = replace(one, state=TableStatus.ORPHANED, suspension=None), one.shape.partition
+    was_never_made = one.suspension is not None and one.suspension.status is TableStatus.NEW
+    if partition is None or was_never_made:
+        return left, ()
+    parent, shape = states.get(partition.of), one.shape.with_(name=one.name)
+    detach = DetachPartition(replace(partition, of_name=parent.name) if parent else partition)
+    return replace(left, shape=detach.alter(shape)), render.sql(detach, shape)
 
 
 def retained_from(run: RunContext, target: str, passed: Position) -> Position:

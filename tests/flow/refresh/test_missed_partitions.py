@@ -86,3 +86,23 @@ def test_a_partition_that_is_gone_is_none_at_the_target_either(make: Make, gone:
     assert states(replica)["r"] == "live"
     replica.at_target("ALTER TABLE r ATTACH PARTITION p FOR VALUES IN (6)")  # as an older version has left it
     assert "public.p is a partition" in replica.compare().text()
+
+
+def test_a_partition_that_came_and_went_while_the_others_waited_stops_nobody(make: Make) -> None:
+    """The target has never had it: there is nothing to detach."""
+    replica = make(*START)
+    replica.at_target("ALTER TABLE r_rest ADD CONSTRAINT small CHECK (id < 100)")
+    replica.at_source("INSERT INTO r VALUES (100, 1)")
+    cycle_fails(replica)
+    replica.at_source(
+        NEW,
+        "INSERT INTO r VALUES (5, 6)",
+        "ALTER TABLE x RENAME TO tmp; ALTER TABLE r_rest RENAME TO x; ALTER TABLE x RENAME TO y",
+        "ALTER TABLE tmp RENAME TO x",
+        "DROP TABLE p",
+        "INSERT INTO r VALUES (3, 8)",
+    )
+    cycle_fails(replica)
+    replica.at_target(ACCEPT_ALL)
+    replica.settle()
+    assert set(states(replica).values()) == {"live"}
