@@ -113,7 +113,7 @@ def test_a_genuine_message_can_not_be_written_again(hr: StreamsChannel, database
             " 'publication_names', 'ddlrepl_hr', 'messages', 'true')"
             " WHERE get_byte(data, 0) = ascii('M') AND position('\\x7369676e6174757265'::bytea IN data) > 0"
         ).fetchall()
-    signed = message[message.index(b"{") :].decode()
+    signed = message[message.index(b'{"') :].decode()
     assert '"signature":"' in signed
     assert mallory.does(f"SELECT pg_logical_emit_message(true, 'ddlrepl.message', $f${signed}$f$)") == ""
     assert cycle(hr, "DELETE FROM hr.t").changes == {"insert": 1}
