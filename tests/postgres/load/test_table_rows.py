@@ -174,22 +174,28 @@ def test_chunks_that_are_read_together_share_a_session(databases: Any, table: Ta
         with sharing_sessions():
             for _ in range(3):
                 assert list(small.native(TEXT) or ()) == [b"1\n2\n3\n"]
-            assert sessions(databases.source) == 2  # and that of the snapshot
+            assert sessions(databases.source, 2) == 2  # and that of the snapshot
             blocks = half.native(TEXT)
             assert blocks is not None and next(blocks)
             del blocks
             assert list(small.native(TEXT) or ()) == [b"1\n2\n3\n"]
             assert next(half.native(TEXT) or iter(()))
-        assert sessions(databases.source) == 1
+        assert sessions(databases.source, 1) == 1
 
 
-def sessions(dsn: str) -> int:
-    with psycopg.connect(dsn) as connection:
-        row = connection.execute(
-            "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'ddlrepl refresh'"
-            " AND datname = current_database()"
-        ).fetchone()
-    assert row is not None
+def sessions(dsn: str, expected: int) -> int:
+    """How many there are, once it is as many as expected: a backend that was told goodbye takes its time."""
+    query = (
+        "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'ddlrepl refresh'"
+        " AND datname = current_database()"
+    )
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        for _ in range(100):
+            row = connection.execute(query).fetchone()
+            assert row is not None
+            if row[0] == expected:
+                break
+            connection.execute("SELECT pg_sleep(0.05)")
     return int(row[0])
 
 
