@@ -30,7 +30,7 @@ def read(replicat: dict[str, Any], target: dict[str, Any] | None = None, **more:
 @pytest.mark.parametrize(
     ("name", "there", "is_there"),
     [
-        ("hr.tabPay", "bk.bak_Pay", True),
+        ("hr.tabPay", "bk.bak_tabPay", True),
         ("hr.pay", "bk.pay", True),
         ("hr.tmp", "hr.tmp", False),
         ("oe.pay", "oe.pay", False),
@@ -83,10 +83,13 @@ def test_what_is_refused(parameters: dict[str, Any], more: dict[str, Any], probl
         ({"errors": [{"error": "42P07", "action": "ABEND"}]}, {}, []),
         ({"remove_comments": ["before", "after"]}, {}, ["`after` is redundant"]),
         ({}, {"adapt_ddl": [{"on_enroll_break": "REFRESH"}]}, ["policies of adapt_ddl do nothing there"]),
+        ({"maps": MAPS}, {}, ["hr.tabx becomes bk.Bak_tabx"]),
+        ({"maps": [{"source": "hr.pay", "target": "bk.*"}]}, {}, []),
     ],
 )
 def test_what_is_warned_of(parameters: dict[str, Any], more: dict[str, Any], expected: list[str]) -> None:
-    found = [line for line in warnings(read({"maps": MAPS, **parameters}, **more)) if "replicat" in line]
+    parameters = {"maps": MAPS[1:], **parameters}
+    found = [line for line in warnings(read(parameters, **more)) if "replicat" in line]
     assert [part in line for part, line in zip(expected, found, strict=True)] == [True] * len(expected)
 
 

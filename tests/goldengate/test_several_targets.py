@@ -28,7 +28,9 @@ def replicat(*pairs: str, **parameters: object) -> ReplicatParameters:
     [
         (["hr.* -> bk.*", "oe.* -> bk2.*"], 1),
         (["hr.* -> bk.*", "hr.pay -> bk.pay"], 1),
-        (["hr.p* -> bk.p*", "hr.* -> bk.*"], 1),
+        (["hr.p* -> bk.*", "hr.* -> bk.*"], 1),
+        (["hr.p* -> bk.p*", "hr.* -> bk.*"], 2),
+        (["hr.pay -> bk.*", "hr.* -> bk.*"], 1),
         (["hr.a* -> x.*", "hr.b* -> y.*"], 1),
         (["hr.* -> bk.*", "HR.PAY -> bk.pay"], 1),
         (["hr.* -> bk.*", "hr.pay -> audit.pay"], 2),

@@ -125,6 +125,12 @@ def _replicats(channel: Channel) -> Iterator[str]:
             yield f"{where}.replicat.remove_comments: `after` is redundant, `before` removes all comments"
         if any(_set(action, TARGET_ONLY) for action in channel.adapt_ddl):
             yield f"{where}.replicat: the policies of adapt_ddl do nothing there: the source's statements run"
+        for number, one in enumerate(replicat.maps):
+            if one.fills_in_whole_names:
+                yield (
+                    f"{where}.replicat.maps[{number}]: * in TARGET {one.target} is the whole name at the source,"
+                    f" not what the wildcards of MAP {one.source} match: {one.example}"
+                )
 
 
 def _versions(channel: Channel) -> Iterator[str]:

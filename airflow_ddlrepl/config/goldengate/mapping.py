@@ -1,8 +1,7 @@
-"""This module maps names by MAP … TARGET: what a wildcard matched stands where the target has one."""
+"""This module maps names by MAP … TARGET: the asterisk of a target stands for the whole name at the source."""
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 
 from airflow_ddlrepl.config.base.name_pattern import TOKEN, exact_pattern, split_table_pattern
@@ -67,9 +66,12 @@ def _maps_of(name: TableName, parameters: ReplicatParameters) -> list[MapParamet
 
 
 def mapped(name: TableName, by: MapParameter, dialect: Dialect) -> TableName:
-    """Return the name that one MAP parameter, whose source matches the name, gives it."""
-    (from_schema, schema), (from_name, own) = _prepared(by)
-    return TableName(_part(name.schema, from_schema, schema, dialect), _part(name.name, from_name, own, dialect))
+    """Return the name that one MAP parameter, whose source matches the name, gives it.
+
+    Where a part of the target has an asterisk, the whole part of the name stands there, whatever wildcards MAP has.
+    """
+    schema, own = _target_parts(by)
+    return TableName(_part(name.schema, schema, dialect), _part(name.name, own, dialect))
 
 
 @prepared_once
@@ -78,20 +80,14 @@ def _index(maps: tuple[MapParameter, ...]) -> NameIndex:
 
 
 @prepared_once
-def _prepared(by: MapParameter) -> tuple[tuple[str, str], tuple[str, str]]:
-    """Return the schema's pattern and its target's, then the name's and its target's."""
-    (from_schema, from_name), (schema, own) = split_table_pattern(by.source), split_table_pattern(by.target)
-    return (from_schema, schema), (from_name, own)
+def _target_parts(by: MapParameter) -> tuple[str, str]:
+    return split_table_pattern(by.target)
 
 
-def _part(part: str, source: str, target: str, dialect: Dialect) -> str:
-    if target == source == "*":
+def _part(part: str, target: str, dialect: Dialect) -> str:
+    if target == "*":
         return part
-    middle = ""
-    if "*" in target:
-        found = _capturing(source).fullmatch(part)
-        middle = found.group(1) if found is not None else part
-    return "".join(middle if text is None else text for text in _literals(target, dialect))
+    return "".join(part if text is None else text for text in _literals(target, dialect))
 
 
 @lru_cache(8192)
@@ -101,13 +97,3 @@ def _literals(target: str, dialect: Dialect) -> tuple[str | None, ...]:
     return tuple(
         None if star else quoted.replace('""', '"') or dialect.fold(char) for quoted, _, _, star, _, _, char in found
     )
-
-
-@lru_cache(1024)
-def _capturing(pattern: str) -> re.Pattern[str]:
-    """Return the expression of a pattern with one star, which captures what the star matches."""
-    parts = []
-    for quoted, _, _, star, one, _, char in TOKEN.findall(pattern):
-        literal = re.escape(quoted.replace('""', '"') or char)
-        parts.append("(.*)" if star else "." if one else literal)
-    return re.compile("".join(parts), re.DOTALL | re.IGNORECASE)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from enum import StrEnum
 from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, PrivateAttr, field_validator, model_validator
 
 from airflow_ddlrepl.config.base.conflict_answers import ConflictAnswers
-from airflow_ddlrepl.config.base.name_pattern import split_name_pattern
+from airflow_ddlrepl.config.base.name_pattern import is_pattern, split_name_pattern
 from airflow_ddlrepl.config.base.section import Seconds, Section, Whole, YesNo, any_case
 from airflow_ddlrepl.config.goldengate.clauses import Clause, NamePattern, UpperCase
 from airflow_ddlrepl.config.goldengate.options import DdlParameters
@@ -51,11 +50,13 @@ class ErrorRule(Section):
 
 class _MapNames(Section):
     source: NamePattern = Field(description='MAP: pattern "schema.name" with wildcards, as at the source')
-    target: NamePattern = Field(description='TARGET: "schema.name", each part with at most one *')
+    target: NamePattern = Field(
+        description='TARGET: "schema.name", each part with at most one *, for the whole name at the source'
+    )
 
 
 class MapParameter(RowOptions, _MapNames):
-    """A MAP parameter gives tables of the source their names at the target; `*` in a target is what `*` matched.
+    """A MAP parameter gives tables of the source their names at the target; `*` in a target is the source's whole name.
 
     Of those that list a table, the first decides about its rows.
     """
@@ -68,21 +69,31 @@ class MapParameter(RowOptions, _MapNames):
     insert_all_records: YesNo = Field(False, description="INSERTALLRECORDS: every change is a row of its own")
 
     @model_validator(mode="after")
-    def _has_matching_wildcards(self) -> MapParameter:
+    def _has_target_wildcards(self) -> MapParameter:
         source, target = split_name_pattern(self.source), split_name_pattern(self.target)
         if len(source) != 2 or len(target) != 2:
             raise ValueError("MAP and TARGET are both of the form schema.name")
-        for from_, to in zip(source, target, strict=True):
-            if "?" in to or to.count("*") > 1:
-                raise ValueError(f"TARGET {self.target}: only one * is allowed in each part")
-            if "*" in to and Counter(from_)["*"] != 1:
-                raise ValueError(f"TARGET {self.target}: {to} has a *, and {from_} of MAP has not exactly one")
+        if any("?" in to or to.count("*") > 1 for to in target):
+            raise ValueError(f"TARGET {self.target}: only one * is allowed in each part")
         return self
 
     @property
     def pattern(self) -> str:
         """Return the pattern of the tables that the parameter lists."""
         return self.source
+
+    @property
+    def fills_in_whole_names(self) -> bool:
+        """Has a part of TARGET an asterisk where the part of MAP has wildcards, and is not an asterisk alone?"""
+        parts = zip(split_name_pattern(self.source), split_name_pattern(self.target), strict=True)
+        return any("*" in to and from_ != "*" and is_pattern(from_) for from_, to in parts)
+
+    @property
+    def example(self) -> str:
+        """Return in words what a table that the parameter lists is called at the target, with `x` for each wildcard."""
+        plain = self.source.replace("*", "x").replace("?", "x")
+        parts = zip(split_name_pattern(plain), split_name_pattern(self.target), strict=True)
+        return f"{plain} becomes {'.'.join(to.replace('*', from_) for from_, to in parts)}"
 
     @property
     def options(self) -> tuple[object, ...]:

@@ -16,8 +16,8 @@ from airflow_ddlrepl.config.goldengate.replicat import MapParameter
 from airflow_ddlrepl.model.names import TableName
 
 _LITERAL = re.compile(r'[^*?\[\]|"]*')
-Renaming = tuple[str | tuple[str, str], ...]
-"""What a MAP makes of schema and name: the same, always one text, or something that follows from its source."""
+Renaming = tuple[str, ...]
+"""What a MAP makes of schema and name: a part of TARGET, or nothing where the part stays as it is at the source."""
 
 
 def most_targets(maps: Sequence[MapParameter]) -> int:
@@ -67,4 +67,9 @@ def _beginning(pattern: str) -> str:
 
 def _renaming(one: MapParameter) -> Renaming:
     parts = zip(split_table_pattern(one.source), split_table_pattern(one.target), strict=True)
-    return tuple("" if old.lower() == new.lower() else (old if "*" in new else "", new) for old, new in parts)
+    return tuple("" if _stays(old, new) else new for old, new in parts)
+
+
+def _stays(old: str, new: str) -> bool:
+    """Is a part of each name that the pattern matches the same at the target?"""
+    return new == "*" or ("*" not in new and old.lower() == new.lower())
