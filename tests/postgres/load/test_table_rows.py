@@ -196,7 +196,8 @@ def sessions(dsn: str, expected: int) -> int:
             if row[0] == expected:
                 break
             connection.execute("SELECT pg_sleep(0.05)")
-    return int(row[0])
+        assert row is not None
+        return int(row[0])
 
 
 @given(st.integers(0, 100_000), st.integers(10, 5000))
