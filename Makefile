@@ -14,7 +14,7 @@ PART ?= $(shell .ci/part 5)
 # Every test that starts a process would compile the product anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup setup-pg15 setup-chromium dist demo test test-thorough test-ci test-readme unit lint bench chaos requirements clean
+.PHONY: help setup setup-pg15 setup-chromium dist demo test test-thorough test-ci test-readme unit lint bench chaos requirements mutations clean
 
 help: ## this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{printf "%-20s %s\n", $$1, $$2}'
@@ -72,8 +72,11 @@ chaos: setup ## kill runs at all fail points and at KILLS=300 random moments, re
 	@$(BIN)/python -m tests.chaos $(VERSION) --points --kills $(KILLS) --rewind-kills $(REWIND_KILLS) \
 		--histories $(HISTORIES) --rewinds $(REWINDS) --from $(FROM)
 
-requirements: setup ## which requirements are shown, modelled or open, each with its tests (of the last `make test`)
+requirements: setup ## which requirements are live, pure, modelled or open, each with its tests (of the last `make test`)
 	@$(BIN)/python -m tests.requirements_report
+
+mutations: setup setup-pg15 ## switch off each behaviour of tests/mutations, or those of ONLY=chapter or ID, and see that its tests fail; hours
+	@$(BIN)/python -m tests.mutations $(ONLY)
 
 clean: ## remove .venv and what tests and builds leave
 	rm -rf $(VENV) build dist var *.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache

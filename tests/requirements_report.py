@@ -1,20 +1,22 @@
-"""`make requirements`: which requirements a passing test shows, which ones only a model, which ones fail or are open.
+"""`make requirements`: how passing tests show each requirement, which ones fail, and which ones are open.
 
-*shown*: by a test of the product. *modelled*: only by the tests of HVR's decision table (`docs/tools/hvr`),
-which say what becomes of a statement of any database without one that runs it. *not run*: only by tests that the last
-runs left out, as continuous integration does with a part of the thorough ones. *open*: by no test.
+*live*: by a test that ran the product on a real server, or by any test where the catalogue says that the requirement is
+about text alone. *pure*: by functions of the product without a server, though the requirement is about what happens in
+a database. *modelled*: only by the tests of HVR's decision table (`docs/tools/hvr`), which say what becomes of a
+statement of any database without one that runs it. *not run*: by tests that the last runs left out, as continuous
+integration does with a part of the thorough ones. *open*: by no test.
 """
 
 from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
-from tests.requirements_plugin import NOT_RUN, RECORD, catalogue, read_record
+from tests.requirements_plugin import NOT_RUN, RECORD, catalogue, needs_server, read_record
 
-STATES = ("shown", "modelled", "failing", NOT_RUN, "open")
+STATES = ("live", "pure", "modelled", "failing", NOT_RUN, "open")
 
 
 def tests_by_id(record: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Mapping[str, Any]]]:
@@ -26,19 +28,20 @@ def tests_by_id(record: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, 
     return found
 
 
-def state(tests: Mapping[str, Mapping[str, Any]]) -> str:
+def state(tests: Mapping[str, Mapping[str, Any]], *, needs_server: bool) -> str:
     """What the tests of one requirement say of it."""
     if any(test["outcome"] == "failed" for test in tests.values()):
         return "failing"
-    of_product = {test["outcome"] for test in tests.values() if not test.get("modelled")}
-    of_model = {test["outcome"] for test in tests.values() if test.get("modelled")}
-    if "passed" in of_product:
-        return "shown"
-    if NOT_RUN in of_product:
-        return NOT_RUN
-    if "passed" in of_model:
-        return "modelled"
-    return NOT_RUN if NOT_RUN in of_model else "open"
+    of_product = [test for test in tests.values() if not test.get("modelled")]
+    showing = {test["outcome"] for test in of_product if test.get("live") or not needs_server}
+    for of_kind, name in (
+        (showing, "live"),
+        ({test["outcome"] for test in of_product}, "pure"),
+        ({test["outcome"] for test in tests.values()}, "modelled"),
+    ):
+        if of_kind & {"passed", NOT_RUN}:
+            return name if "passed" in of_kind else NOT_RUN
+    return "open"
 
 
 def functions(tests: Mapping[str, Any]) -> list[str]:
@@ -46,10 +49,13 @@ def functions(tests: Mapping[str, Any]) -> list[str]:
     return sorted({test.partition("[")[0].partition("@")[0] for test in tests})
 
 
-def report(known: Mapping[str, str], record: Mapping[str, Mapping[str, Any]]) -> str:
-    """A table of the chapters, and under each state its requirements, each with its tests."""
+def report(known: Mapping[str, str], of_text: Collection[str], record: Mapping[str, Mapping[str, Any]]) -> str:
+    """A table of the chapters, and under each state its requirements, each with its tests.
+
+    known: what each requirement says. of_text: those that are about text alone.
+    """
     found = tests_by_id(record)
-    states = {name: state(found.get(name, {})) for name in known}
+    states = {name: state(found.get(name, {}), needs_server=name not in of_text) for name in known}
     chapters: dict[str, list[str]] = {}
     for name in known:
         chapters.setdefault(name.rpartition("-")[0], []).append(name)
@@ -70,8 +76,9 @@ def main() -> int:
     record = read_record()
     if not record:
         print(f"no test run is recorded yet ({RECORD.name}): run `make test` first", file=sys.stderr)
-    print(report(catalogue(), record))
-    return 1 if any(state(tests) == "failing" for tests in tests_by_id(record).values()) else 0
+    known = catalogue()
+    print(report(known, [name for name in known if not needs_server(name)], record))
+    return 1 if any(test["outcome"] == "failed" for test in record.values()) else 0
 
 
 if __name__ == "__main__":

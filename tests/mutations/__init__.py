@@ -1,0 +1,1 @@
+"""Behaviours switched off on purpose, and which tests must notice: `make mutations`."""

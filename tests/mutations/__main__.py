@@ -1,0 +1,87 @@
+"""`make mutations`: switch off each listed behaviour in a copy of the tree, and run the tests that must notice it.
+
+    python -m tests.mutations [CHAPTER, ID or word ...]
+
+*killed*: of each of its requirements a test failed. *survived*: of a requirement none did, which is open. The exit code
+is 1 where fewer than 98 of 100 are killed, or one can't be applied.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tests.mutations.mutated_copy import Broken, MutatedCopy
+from tests.mutations.mutation import ROOT, Mutation, Stale, chosen
+from tests.requirements_plugin import needs_server
+
+RECORD = ROOT / "var" / "mutations.json"
+LEAST = 0.98
+Tests = Mapping[str, Mapping[str, Any]]
+
+
+def tests_of(requirement: str, marked: Tests) -> list[str]:
+    """The tests that must notice: on servers where the requirement needs one, and quick ones, if there are any."""
+    own = [name for name, test in marked.items() if requirement in test["ids"]]
+    live = [name for name in own if marked[name]["server"]] if needs_server(requirement) else own
+    quick = [name for name in live or own if not marked[name]["thorough"]]
+    return quick or live or own
+
+
+def verdict(mutation: Mutation, copy: MutatedCopy, marked: Tests, unmutated: Tests) -> tuple[str, str]:
+    """Run the tests of a mutation; return what became of it, and why."""
+    wanted: dict[str, list[str]] = {}
+    for requirement in mutation.ids:
+        for test in tests_of(requirement, marked):
+            if unmutated.get(test, {}).get("outcome") == "passed":
+                wanted.setdefault(test, []).append(requirement)
+    without = set(mutation.ids) - {name for names in wanted.values() for name in names}
+    if without:
+        return "survived", f"no test that passes shows {', '.join(sorted(without))}"
+    wanted = dict(sorted(wanted.items(), key=lambda item: unmutated[item[0]]["seconds"]))
+    try:
+        with copy.mutated(mutation):
+            found = copy.run(wanted, is_mutated=True)
+    except (Stale, SyntaxError, Broken, OSError) as error:
+        return "stale", str(error)
+    except subprocess.TimeoutExpired:
+        return "survived", "its tests came to no end"
+    failed = [test for test in found if found[test]["outcome"] == "failed"]
+    missed = set(mutation.ids) - {name for test in failed for name in wanted[test]}
+    if missed:
+        return "survived", f"no test of {', '.join(sorted(missed))} fails: {', '.join(found)}"
+    return "killed", "; ".join(failed)
+
+
+def main(words: Sequence[str]) -> int:
+    wanted = chosen(words)
+    counts: Counter[str] = Counter()
+    record = json.loads(RECORD.read_text()) if RECORD.is_file() else {}
+    with MutatedCopy() as copy:
+        marked = copy.marked()
+        tests = {test for one in wanted for name in one.ids for test in tests_of(name, marked)}
+        unmutated = copy.run({test: [] for test in sorted(tests)}, is_mutated=False) if tests else {}
+        for test in sorted(test for test in unmutated if unmutated[test]["outcome"] == "failed"):
+            print(f"fails without a mutation: {test}", flush=True)
+        for mutation in wanted:
+            began = time.monotonic()
+            what, why = verdict(mutation, copy, marked, unmutated)
+            counts[what] += 1
+            ids = ", ".join(mutation.ids)
+            print(f"{what:9}{time.monotonic() - began:5.0f} s  {mutation.chapter}: {mutation.name} ({ids})", flush=True)
+            if what != "killed":
+                print(f"         {why}", flush=True)
+            record[f"{mutation.chapter}: {mutation.name}"] = {"verdict": what, "ids": mutation.ids, "why": why}
+            RECORD.parent.mkdir(exist_ok=True)
+            RECORD.write_text(json.dumps(record, indent=1, sort_keys=True))
+    print(", ".join(f"{counts[what]} {what}" for what in ("killed", "survived", "stale")))
+    return 1 if counts["stale"] or counts["killed"] < LEAST * len(wanted) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
