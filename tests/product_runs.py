@@ -1,4 +1,4 @@
-"""Which tests have run the product on a real server: it connected in this process, or a process that has it was started.
+"""Which tests have run the product on a real server: it connected in this process, or a process with it was started.
 
 A fixture of a module or a session that has done so counts for each test that has it.
 """

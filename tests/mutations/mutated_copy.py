@@ -62,7 +62,7 @@ class MutatedCopy:
         return self._pytest("--collect-only", "tests")
 
     def run(self, tests: Mapping[str, list[str]], *, is_mutated: bool) -> dict[str, dict[str, Any]]:
-        """Run tests in this order, and return their outcomes; if is_mutated until each requirement has a failing one."""
+        """Run tests in this order, if is_mutated until each requirement has a failing one; return their outcomes."""
         (self.folder / "wanted.json").write_text(json.dumps({"tests": tests, "is_mutated": is_mutated}))
         return self._pytest(*sorted({name.partition("::")[0] for name in tests}))
 
