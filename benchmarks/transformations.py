@@ -122,13 +122,15 @@ def rules(*, is_declared: bool = False, function: str = "") -> ClientRules:
 
 
 def measure(rows: int) -> None:
-    """Print the three ratios."""
+    """Print the ratios."""
     data, known = list(batches(rows)), TransactionFacts.of(facts(rows))
     plain, declared = (_staging(rules(is_declared=flag), data, known) for flag in (False, True))
     show("declared transformations on top of evaluation", rows, *in_turns(declared, plain))
     few = data[: max(1, FUNCTION_ROWS // BATCH)]
     one, many = (_staging(rules(function=name), few, known) for name in ("by_row", "by_batch"))
     show("calls for each row against calls for batches", len(few) * BATCH, *in_turns(one, many))
+    quick = _staging(rules(is_declared=True), few, known)
+    show("a function of one step against four declared ones", len(few) * BATCH, *in_turns(one, quick))
     with tempfile.TemporaryDirectory(prefix="ddlrepl-bench-") as folder:
         source = Trail(f"file://{folder}", "source")
         written(source, data, facts(rows))

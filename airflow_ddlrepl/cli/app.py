@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from airflow_ddlrepl.cli import commands, error_commands, explain_ddl, message_commands
+from airflow_ddlrepl.cli import commands, error_commands, explain_ddl, list_unsupported, message_commands
 from airflow_ddlrepl.cli.command import ChannelFile, command
 from airflow_ddlrepl.cli.explain_ddl import Files, Side
 from airflow_ddlrepl.cli.open_channel import Connections, connections_of, environment_alone
@@ -378,6 +378,12 @@ def list_rules(
 ) -> Result:
     """List the rules of each client with their transformations and custom functions. Connects to nothing."""
     return commands.list_rules(file, dialect)
+
+
+@command(rules, "unsupported")
+def unsupported(channel: ChannelFile) -> Result:
+    """List the tables whose rows a client never gets, with the reason, and whether its rules ask for them."""
+    return list_unsupported.list_unsupported(channel)
 
 
 message_commands.add_to(app)

@@ -15,6 +15,7 @@ from airflow_ddlrepl.config.file.load import load_channel
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.errors import TrailError
 from airflow_ddlrepl.flow.admin.activate import activate, deactivate
+from airflow_ddlrepl.flow.admin.activate_clients import unsupported
 from airflow_ddlrepl.flow.admin.asset_events import news
 from airflow_ddlrepl.flow.admin.compare import compare, repair
 from airflow_ddlrepl.flow.admin.controls import held_controls, remove_seen
@@ -142,4 +143,5 @@ __all__ = [
     "status",
     "sync_capture",
     "undecodable_error",
+    "unsupported",
 ]

@@ -55,6 +55,7 @@ def run_dag(name: str, stages: Sequence[str] = STAGES) -> dict[str, dict[str, An
     return {ti.task_id: ti.xcom_pull(task_ids=ti.task_id) for ti in tasks}
 
 
+@pytest.mark.req("DC-01", "DC-02")
 def test_a_channel_is_enrolled_and_rows_and_schema_changes_arrive(
     databases: Any,
     tmp_path: Path,

@@ -58,6 +58,7 @@ def by_airflow(url: str) -> str:
     return url.replace("postgresql:", "postgres:")
 
 
+@pytest.mark.req("DC-06")
 @pytest.mark.e2e
 @pytest.mark.timeout(1800)
 @pytest.mark.xdist_group("standalone")

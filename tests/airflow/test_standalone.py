@@ -32,6 +32,7 @@ class Urls(NamedTuple):
     past: str
 
 
+@pytest.mark.req("DC-04", "DC-05", "DC-07")
 @pytest.mark.e2e
 @pytest.mark.timeout(900)
 @pytest.mark.xdist_group("standalone")

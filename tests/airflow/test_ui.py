@@ -191,6 +191,7 @@ def test_an_approval_of_a_plan_can_be_read(ui: Ui, approvals: dict[str, str]) ->
     expect(page.locator("strong, b", has_text="control")).to_be_visible()
 
 
+@pytest.mark.req("DC-07")
 def test_every_form_is_submitted_with_its_defaults(ui: Ui) -> None:
     """All that a person has to fill in is what has no default; the run is there then, and the form has closed."""
     objections = {}

@@ -101,7 +101,9 @@ def test_a_version_of_hvr_has_four_numbers() -> None:
 
 
 @pytest.mark.req("XR-06")
-@pytest.mark.parametrize("key", [shown(key, keep_existing_structure="HVR-P-99") for key in AT_TARGET])
+@pytest.mark.parametrize(
+    "key", [shown(key, keep_existing_structure="HVR-P-99", refresh_options="HVR-P-104") for key in AT_TARGET]
+)
 def test_what_acts_at_a_target_does_nothing_at_the_source(key: str) -> None:
     made = channel(source=[{key: AT_TARGET[key]}])
     assert any(f"source.adapt_ddl[0].{key} does nothing at the source" in told for told in warnings(made))

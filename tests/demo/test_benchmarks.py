@@ -67,9 +67,11 @@ def test_statements_that_are_evaluated_get_to_the_target(capsys: pytest.CaptureF
     assert loaded.startswith("a parameter file of 10,000 lines: ")
 
 
+@pytest.mark.req("ST-X-80")
 def test_transformations_are_measured(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--parts", "transformations", "--scale", "0.02"]) == 0
-    declared, calls, plain, transformed = capsys.readouterr().out.splitlines()
+    declared, calls, function, plain, transformed = capsys.readouterr().out.splitlines()
     assert declared.startswith("declared transformations on top of evaluation: ")
     assert float(calls.split(": ")[1].split()[0]) >= 5
+    assert float(function.removeprefix("a function of one step against four declared ones: ").split()[0]) > 1
     assert "against a propagation: " in plain and "with declared transformations: " in transformed

@@ -20,7 +20,7 @@ def into_mysql(text: str, parameters: ReplicatParameters) -> Evaluation:
     return found
 
 
-@pytest.mark.req("GG-R-24")
+@pytest.mark.req("GG-R-24", "DC-08")
 def test_all_stages_see_the_source_s_text_and_the_target_gets_its_own() -> None:
     parameters = ReplicatParameters.model_validate(
         {
@@ -38,7 +38,7 @@ def test_all_stages_see_the_source_s_text_and_the_target_gets_its_own() -> None:
     assert isinstance(sqlglot.parse_one(found.record.text, read="mysql"), sqlglot.exp.Alter)
 
 
-@pytest.mark.req("GG-R-24")
+@pytest.mark.req("GG-R-24", "DC-08")
 @pytest.mark.parametrize(("code", "handling"), [("DDL-104", Handling.DISCARD), ("42P07", Handling.ABEND)])
 def test_what_can_not_be_translated_is_an_error_for_ddlerror(code: str, handling: Handling) -> None:
     parameters = ReplicatParameters.model_validate({"maps": MAPS, "errors": [{"error": code, "action": "discard"}]})

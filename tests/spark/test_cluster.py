@@ -137,6 +137,7 @@ def shop(cluster: Cluster, databases: Databases, folder: Path, trail: str) -> Sh
     return Shop(databases.source, databases.target, file, cluster, folder)
 
 
+@pytest.mark.req("DC-01", "DC-09")
 def test_operators_on_a_cluster(cluster: Cluster, databases: Databases, tmp_path: Path) -> None:
     """Trail in a folder that all share; a key and a password that nobody else may see."""
     replica = shop(cluster, databases, tmp_path, (tmp_path / "trail").as_uri())
@@ -157,6 +158,7 @@ def test_operators_on_a_cluster(cluster: Cluster, databases: Databases, tmp_path
     assert any("CoarseGrainedExecutorBackend" in line for line in spy.seen)
 
 
+@pytest.mark.req("DC-09")
 def test_a_worker_dies(cluster: Cluster, databases: Databases, tmp_path: Path, object_store: str) -> None:
     """Half way through a capture into an object store, then half way through a refresh; a table without a key."""
     replica = shop(cluster, databases, tmp_path, f"{object_store}/{tmp_path.name}")

@@ -8,9 +8,10 @@ from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.run.results import Activated
 from airflow_ddlrepl.flow.streams.clients import StreamsClients
 from airflow_ddlrepl.flow.streams.known_tables import BEGINNING, inspect_tables, note_tables
-from airflow_ddlrepl.flow.streams.rows_in_log import require_rows_in_log
+from airflow_ddlrepl.flow.streams.rows_in_log import UnsupportedTable, require_rows_in_log, unsupported_tables
 from airflow_ddlrepl.flow.streams.sync_capture import prepare_client, remove_sync_capture
 from airflow_ddlrepl.flow.streams.uncaptured_rows import take_note
+from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.repository.rows import ChannelState
 from airflow_ddlrepl.streams.rules.client import ClientKind
@@ -36,8 +37,17 @@ def require_clients(run: RunContext) -> None:
 
 def require_captured_tables(run: RunContext) -> None:
     """Raise RuleError RUL-143 where a capture process takes rows of a table that the log does not have."""
+    require_rows_in_log(run, _without_log(run))
+
+
+def unsupported(run: RunContext) -> list[UnsupportedTable]:
+    """Return each client's tables whose rows it never gets, as the source has them now."""
+    return list(unsupported_tables(run, _without_log(run)))
+
+
+def _without_log(run: RunContext) -> list[tuple[TableName, str]]:
     missing = ((table.name, why_not_in_the_log(run, table)) for table in inspect_tables(run))
-    require_rows_in_log(run, [(name, why) for name, why in missing if why])
+    return [(name, why) for name, why in missing if why]
 
 
 def require_whole_log(run: RunContext, captured: Position | None) -> None:

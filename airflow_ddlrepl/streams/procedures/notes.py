@@ -27,6 +27,7 @@ def notes(environment: Environment, used: Sequence[FunctionUse] = ()) -> Iterato
             yield from _early_transformations(client, clients, _DOWNSTREAM if is_downstream else _WORK[client.kind])
         yield from _wide_functions(client, used)
     yield from _subsets(clients)
+    yield from _whole_old_rows(clients)
 
 
 _WORK = {
@@ -109,6 +110,17 @@ def _subsets(clients: Iterable[Client]) -> Iterator[str]:
     found = [{rule.text for rule in _positive(one) if rule.action.subset is not None} for one in appliers]
     if len(found) > 1 and found[0] and all(one == found[0] for one in found) and not taken:
         yield f"{_names(appliers)} take the same subsets: a subset rule at the capture keeps all other rows from queues"
+
+
+def _whole_old_rows(clients: Iterable[Client]) -> Iterator[str]:
+    """Yield what the source logs more, because a subset rule has to see the old row, too."""
+    for client in clients:
+        for owner, name in sorted(_subset_tables(client)):
+            if client.kind is not ClientKind.SYNC_CAPTURE:  # its triggers see both rows
+                yield (
+                    f"{client.words} takes a subset of {owner}.{name}: its rows come and go as they are updated, so the"
+                    f" source logs the whole old row of each UPDATE and DELETE there (REPLICA IDENTITY FULL)"
+                )
 
 
 def _subset_tables(client: Client) -> set[tuple[str, str]]:
