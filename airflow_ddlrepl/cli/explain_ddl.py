@@ -13,7 +13,7 @@ from airflow_ddlrepl.config.goldengate.dialect import Dialect, Dialects
 from airflow_ddlrepl.config.goldengate.extract import ExtractParameters
 from airflow_ddlrepl.config.goldengate.replicat import ReplicatParameters
 from airflow_ddlrepl.errors import ConfigError
-from airflow_ddlrepl.frontends.goldengate.error_numbers import sqlstate
+from airflow_ddlrepl.frontends.goldengate.vocabulary.error_numbers import sqlstate
 from airflow_ddlrepl.goldengate.extract.pipeline import extract
 from airflow_ddlrepl.goldengate.record import Evaluation, Outcome, Record, Step
 from airflow_ddlrepl.goldengate.replicat.errors import Handling

@@ -56,12 +56,31 @@ class Finding:
         return f"{file}:{self.line}"
 
 
+WORST_FIRST = tuple(reversed(Fate))
+"""The fates in the order in which a person reads them."""
+
+
 def report_lines(findings: Sequence[Finding], file: str) -> Iterator[str]:
-    """Yield the findings as lines for a person, by fate; a fate without findings says so."""
-    for fate in Fate:
+    """Yield the findings as lines for a person: what is refused first, and what is ignored as a line for each reason.
+
+    A fate without findings says so.
+    """
+    for fate in WORST_FIRST:
         found = [one for one in findings if one.fate is fate]
         yield f"{fate}: {len(found) or 'nothing'}"
-        yield from (f"  {one.place(file)}: {one.what}: {one.why}" for one in found)
+        if fate is Fate.SAFE:
+            yield from _by_reason(found)
+        else:
+            yield from (f"  {one.place(file)}: {one.what}: {one.why}" for one in found)
+
+
+def _by_reason(findings: Sequence[Finding]) -> Iterator[str]:
+    reasons: dict[str, dict[str, list[int]]] = {}
+    for one in findings:
+        reasons.setdefault(one.why, {}).setdefault(one.what, []).append(one.line)
+    for why, places in reasons.items():
+        names = (f"{what} ({', '.join(map(str, dict.fromkeys(lines)))})" for what, lines in places.items())
+        yield f"  {why}: {', '.join(names)}"
 
 
 def message(error: ValueError) -> str:

@@ -144,7 +144,7 @@ def test_import(run: Run, tmp_path: Path) -> None:
     file.write_text("SRC * Capture\nTGT * Integrate\nTGT * ColumnProperties /Name=at /Extra /TimeKey\n")
     outcome = run("import", "hvr", file)
     assert (outcome.code, "refused: 1\n" in outcome.out) == (Exit.FAILED, True)
-    assert json.loads(run("import", "hvr", file, "--json").out)["findings"][-1]["line"] == 3
+    assert json.loads(run("import", "hvr", file, "--json").out)["findings"][0]["line"] == 3
 
 
 @pytest.mark.req("HVR-O-23")

@@ -10,12 +10,13 @@ from lark import Lark, Token, Tree
 from lark.exceptions import UnexpectedInput, UnexpectedToken
 
 from airflow_ddlrepl.config.base.suggestion import nearest
-from airflow_ddlrepl.frontends.goldengate import vocabulary
 from airflow_ddlrepl.frontends.goldengate.problems import Problem
-from airflow_ddlrepl.frontends.goldengate.statements import Statement
+from airflow_ddlrepl.frontends.goldengate.statements import BEGINNING, Statement
+from airflow_ddlrepl.frontends.goldengate.vocabulary import ddl
+from airflow_ddlrepl.frontends.goldengate.vocabulary.map_options import MAP_OPTIONS
 
 Parsed = Tree[Token]
-RULES = {"TABLEEXCLUDE": "exclude", "MAPEXCLUDE": "exclude"}
+RULES = {"TABLEEXCLUDE": "exclude", "MAPEXCLUDE": "exclude", "SCHEMAEXCLUDE": "exclude"}
 _GRAMMAR = Path(__file__).with_name("arguments.lark")
 _STARTS = ["ddl", "ddlsubst", "ddlerror", "ddloptions", "table", "map", "exclude"]
 _WANTED = {
@@ -26,18 +27,16 @@ _WANTED = {
     "DEFAULT": "DEFAULT",
 }  # fmt: skip
 _KNOWN = {
-    "ddloptions": [*vocabulary.DDL_OPTIONS, *vocabulary.DDL_OPTIONS_WITH_VALUES, "ADDTRANDATA", "REMOVECOMMENTS"],
-    "table": [*vocabulary.MAP_OPTIONS, "TARGET"],
-    "map": [*vocabulary.MAP_OPTIONS, "TARGET"],
-    "ddl": [*vocabulary.CLAUSE_WORDS, "INCLUDE", "EXCLUDE"],
-    "ddlsubst": [*vocabulary.CLAUSE_WORDS, "INCLUDE", "EXCLUDE", "WITH"],
-    "ddlerror": sorted(vocabulary.CONTINUING | {"DEFAULT"}),
+    "ddloptions": [*ddl.DDL_OPTIONS, *ddl.DDL_OPTIONS_WITH_VALUES, "ADDTRANDATA", "REMOVECOMMENTS", "MAPSESSIONSCHEMA"],
+    "table": [*MAP_OPTIONS, "TARGET"],
+    "map": [*MAP_OPTIONS, "TARGET"],
+    "ddl": [*ddl.CLAUSE_WORDS, "INCLUDE", "EXCLUDE"],
+    "ddlsubst": [*ddl.CLAUSE_WORDS, "INCLUDE", "EXCLUDE", "WITH"],
+    "ddlerror": sorted(ddl.CONTINUING | {"DEFAULT"}),
 }
 _TRAPS = (
-    (r"\bOPTYPE\s+\w+\s*$", r",", "OPTYPE takes one operation, and no list: write an INCLUDE for each"),
-    (r"\bOPTYPE\s*$", r"\(", "OPTYPE takes one operation, and no list: write an INCLUDE for each"),
-    (r"\bOBJTYPE\s+\S+\s*$", r",", "OBJTYPE takes one type, and no list: write an INCLUDE for each"),
-    (r"\bOBJTYPE\s*$", r"\(", "OBJTYPE takes one type, and no list: write an INCLUDE for each"),
+    (r"\bOPTYPE\s+\w+\s*$", r",", "a list of operations stands in parentheses: OPTYPE (CREATE, ALTER)"),
+    (r"\bOBJTYPE\s+\S+\s*$", r",", "a list of types stands in parentheses: OBJTYPE (TABLE, INDEX)"),
     (r"\bOBJTYPE\s+\w+\s*$", r"\w", "a type of several words stands in quotes: OBJTYPE 'MATERIALIZED VIEW'"),
 )
 """What stands before and at the place of an error, and what its usual reason is."""
@@ -66,12 +65,18 @@ def parse(statement: Statement) -> Parsed:
 def parse_by_grammar(statement: Statement, rule: str) -> Parsed:
     """Return the parsed arguments of a parameter, whatever stands in them. Raises Problem as `parse` does."""
     try:
-        return _parser().parse(statement.text, start=rule)
+        parsed = _parser().parse(statement.text, start=rule)
     except UnexpectedInput as error:
         at = error.pos_in_stream if error.pos_in_stream is not None else len(statement.text)
         if isinstance(error, UnexpectedToken) and error.token.type == "$END":
             at = len(statement.text.rstrip())
         raise Problem(statement.start + at, _explained(statement, rule, at, error)) from None
+    for option in parsed.find_pred(lambda part: part.data in ("option", "plain_option")):
+        for value in option.children[1:]:
+            if isinstance(value, Token) and value.upper() in BEGINNING:
+                why = f"{value} begins another parameter: put it on a line of its own"
+                raise Problem(statement.start + (value.start_pos or 0), why)
+    return parsed
 
 
 def parse_ordinary(text: str, rule: str) -> Parsed | None:
@@ -87,7 +92,7 @@ def parse_ordinary(text: str, rule: str) -> Parsed | None:
     found: list[Parsed | Token] = [names[0], *(Tree("target", [one]) for one in names[1:])]
     at = match.end()
     while (match := _OPTION.match(text, at)) is not None:
-        if match[1].upper() not in vocabulary.MAP_OPTIONS:
+        if match[1].upper() not in MAP_OPTIONS:
             return None
         found.append(Tree("option", [_token("OPTION", match, 1)]))
         at = match.end()
@@ -101,8 +106,9 @@ def _token(kind: str, match: re.Match[str], group: int) -> Token:
 @lru_cache(1)
 def _parser() -> Lark:
     text = _GRAMMAR.read_text(encoding="utf-8")
-    for name in ("SCOPES", "CLAUSE_WORDS", "DDL_OPTIONS", "DDL_OPTIONS_WITH_VALUES", "MAP_OPTIONS"):
-        text = text.replace(f"@{name}@", "|".join(sorted(getattr(vocabulary, name), key=len, reverse=True)))
+    words = {name: getattr(ddl, name) for name in ("SCOPES", "CLAUSE_WORDS", "DDL_OPTIONS", "DDL_OPTIONS_WITH_VALUES")}
+    for name, known in (words | {"MAP_OPTIONS": MAP_OPTIONS}).items():
+        text = text.replace(f"@{name}@", "|".join(sorted(known, key=len, reverse=True)))
     return Lark(text, parser="lalr", start=_STARTS, maybe_placeholders=False)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -11,6 +10,7 @@ from typing import Any, TypeVar
 from lark import Token, Tree
 from pydantic import ValidationError
 
+from airflow_ddlrepl.config.base.name_pattern import split_name_pattern, split_table_pattern
 from airflow_ddlrepl.config.base.section import Section
 from airflow_ddlrepl.config.base.suggestion import nearest
 from airflow_ddlrepl.config.goldengate.clauses import Filters
@@ -19,24 +19,28 @@ from airflow_ddlrepl.config.goldengate.options import RemoveComments
 from airflow_ddlrepl.config.goldengate.replicat import MapParameter, ReplicatParameters
 from airflow_ddlrepl.frontends.findings import Fate, message
 from airflow_ddlrepl.frontends.goldengate.arguments import Parsed, parse
-from airflow_ddlrepl.frontends.goldengate.clauses import read_clauses, read_error_rules, read_substitution
-from airflow_ddlrepl.frontends.goldengate.names import read_name
-from airflow_ddlrepl.frontends.goldengate.problems import ParameterFinding, Place, Problem
+from airflow_ddlrepl.frontends.goldengate.checks import (
+    SessionSchema,
+    clauses_without_tables,
+    session_schemas,
+    several_trails,
+)
+from airflow_ddlrepl.frontends.goldengate.clauses import Context, read_clauses, read_error_rules, read_substitution
+from airflow_ddlrepl.frontends.goldengate.names import Catalogs
+from airflow_ddlrepl.frontends.goldengate.other_parameters import cause, decided
+from airflow_ddlrepl.frontends.goldengate.problems import ParameterFinding, Place, Problem, Refused
 from airflow_ddlrepl.frontends.goldengate.repeated_tables import repeated_tables
 from airflow_ddlrepl.frontends.goldengate.rows import Switches, Values, read_rows
 from airflow_ddlrepl.frontends.goldengate.source_text import SourceText
 from airflow_ddlrepl.frontends.goldengate.statements import Statement, split
-from airflow_ddlrepl.frontends.goldengate.vocabulary import (
-    DDL_OPTIONS,
-    DDL_OPTIONS_WITH_VALUES,
-    PARAMETERS,
-)
+from airflow_ddlrepl.frontends.goldengate.vocabulary.ddl import DDL_OPTIONS, DDL_OPTIONS_WITH_VALUES
+from airflow_ddlrepl.frontends.goldengate.vocabulary.parameters import PARAMETERS
 
 _OF_ONE_SIDE = {"TABLE": "EXTRACT", "TABLEEXCLUDE": "EXTRACT", "MAP": "REPLICAT", "MAPEXCLUDE": "REPLICAT"}
 Entry = TypeVar("Entry", bound=Section)
 MOST_UNKNOWN = 200
 """More unknown parameters than this have other files: nothing like them is looked for."""
-_DROPPED = "the catalog {} is dropped: a channel replicates one database"
+_CONTINUES = "look whether the line before goes on here, which an & or a comma at its end says"
 
 
 @dataclass
@@ -87,13 +91,15 @@ class _Compiler:
         quotes = [one for one in ("NOUSEANSISQLQUOTES", "USEANSISQLQUOTES") if one in names]
         self._places: list[tuple[int, str]] = []
         self._guesses: dict[str, str] = {}
+        self._catalogs = Catalogs()
+        self._session_schemas: list[SessionSchema] = []
         self._switches = Switches(is_ansi=quotes[-1] == "USEANSISQLQUOTES" if quotes else None)
         if "EXCLUDEWILDCARDOBJECTSONLY" in names:
             self._values["exclude_wildcard_objects_only"] = True
         self._readers: dict[str, Callable[[Statement, Parsed], None]] = {
             "DDL": self._read_ddl, "DDLOPTIONS": self._read_ddl_options, "DDLSUBST": self._read_ddl_subst,
             "DDLERROR": self._read_ddl_error, "TABLE": self._read_table, "MAP": self._read_map,
-            "TABLEEXCLUDE": self._read_exclude, "MAPEXCLUDE": self._read_exclude,
+            "TABLEEXCLUDE": self._read_exclude, "MAPEXCLUDE": self._read_exclude, "SCHEMAEXCLUDE": self._read_exclude,
         }  # fmt: skip
 
     def read(self, statement: Statement) -> None:
@@ -105,13 +111,19 @@ class _Compiler:
                 self._read_other(statement)
         except Problem as problem:
             self._compiled.problems.append(problem.located(self._source.locate))
+        except Refused as refused:
+            self._find(refused.at, Fate.REFUSED, refused.what, refused.why)
 
     def check(self, statements: list[Statement], side: Statement) -> None:
         """Look at parameters that depend on each other."""
         first = {one.name: one for one in reversed(statements)}
         ddl = first.get("DDL")
         if side.name == "EXTRACT" and ddl is None:
-            self._find(side.at, Fate.ATTENTION, "EXTRACT", "there is no DDL parameter: no DDL statement is captured")
+            why = "there is no DDL parameter: no DDL statement is captured; DDL INCLUDE MAPPED captures them"
+            self._find(side.at, Fate.ATTENTION, "EXTRACT", why)
+        if ddl is not None and not self._values.get("tables", side.name == "REPLICAT"):
+            for what, why in clauses_without_tables(self._values.get("ddl")):
+                self._find(ddl.at, Fate.ATTENTION, what, why)
         if side.name == "EXTRACT" and ddl is not None and "PASSTHRU" in first:
             why = "DDL in a data pump (PASSTHRU): a pump passes all DDL on, and GoldenGate ends with OGG-00528"
             self._compiled.problems.append((self._source.locate(ddl.at), why))
@@ -119,10 +131,10 @@ class _Compiler:
             self._find(first["SOURCEDEFS"].at, Fate.ATTENTION, "SOURCEDEFS", "with DDL a Replicat abends on it")
         for number, fate, why in repeated_tables(self._values.get("tables") or self._values.get("maps") or ()):
             self._find(self._places[number][0], fate, self._places[number][1], why)
-        trails = [one for one in statements if one.name in ("EXTTRAIL", "RMTTRAIL")]
-        if len(trails) > 1:
-            why = "TABLE and TABLEEXCLUDE of all trails are taken together: a channel has one trail"
-            self._find(trails[1].at, Fate.ATTENTION, trails[1].name, why)
+        for at, found in session_schemas(self._session_schemas, self._values.get("maps", ()), side.name):
+            self._find(at, *found)
+        for at, what, why in several_trails(statements):
+            self._find(at, Fate.ATTENTION, what, why)
         try:
             if not self._compiled.problems:
                 _ = self._compiled.parameters
@@ -144,28 +156,29 @@ class _Compiler:
 
     def _read_other(self, statement: Statement) -> None:
         name = statement.name
-        entry = PARAMETERS.get(name)
-        if self._switches.read(name):
-            return
         if not name:
             self._find(statement.at, Fate.REFUSED, "…", "is no parameter; it is not shown, as a login stands before it")
-        elif entry is None:
-            self._find(statement.at, Fate.REFUSED, name[:60], self._guess(name))
-        elif name == "TRANLOGOPTIONS" and re.search(r"EXCLUDEUSER|EXCLUDETAG|_FILTER", statement.text, re.IGNORECASE):
-            why = "changes of a user or tag are not left out; DDL that a Replicat has run is, by IGNOREREPLICATES"
-            self._find(statement.at, Fate.ATTENTION, name, why)
-        elif entry.fate is not None:
-            self._find(statement.at, entry.fate, name, entry.why)
+        elif name not in PARAMETERS:
+            self._find(statement.at, Fate.REFUSED, name[:60], cause(name) or _guess(name, self._guesses))
+        else:
+            if name == "SOURCECATALOG":
+                self._read_catalog(statement)
+            self._switches.read(name)
+            for at, entry, what in decided(statement):
+                if entry.fate is not None:
+                    self._find(at, entry.fate, what or name, entry.why)
 
-    def _guess(self, name: str) -> str:
-        """Return what an unknown parameter may be."""
-        if name not in self._guesses:
-            like = nearest(name, PARAMETERS) if len(self._guesses) < MOST_UNKNOWN else ""
-            self._guesses[name] = like or f"is no parameter that is known; {_cause(name)}"
-        return self._guesses[name]
+    def _read_catalog(self, statement: Statement) -> None:
+        self._catalogs.current = statement.text.strip().strip("'\";")
+        told = self._catalogs.take(self._catalogs.current, statement.at, statement.name, "source")
+        self._find(statement.at, Fate.ATTENTION, statement.name, told or "it names no catalog: take it out")
+
+    @property
+    def _context(self) -> Context:
+        return Context(self._find, self._catalogs, "source" if self._compiled.side == "EXTRACT" else "target")
 
     def _read_ddl(self, statement: Statement, parsed: Parsed) -> None:
-        clauses = read_clauses(statement, parsed.children, self._find)
+        clauses = read_clauses(statement, parsed.children, self._context)
         before = self._values.get("ddl")
         if before is not None:
             why = "there are several DDL parameters, and GoldenGate takes one: their clauses are taken together"
@@ -187,6 +200,9 @@ class _Compiler:
                 self._values["remove_comments"] = tuple(dict.fromkeys(found))
             elif option.data == "add_trandata":
                 self._read_add_trandata(at)
+            elif option.data == "session_schema":
+                source, target = (str(one) for one in option.children)
+                self._session_schemas.append(SessionSchema(at, source, target))
             else:
                 self._read_plain_option(str(token).upper(), at)
 
@@ -208,25 +224,25 @@ class _Compiler:
             self._find(at, Fate.ATTENTION, f"DDLOPTIONS {name}", f"is an option of {other}: it does nothing here")
 
     def _read_ddl_subst(self, statement: Statement, parsed: Parsed) -> None:
-        found = read_substitution(statement, parsed, self._find)
+        found = read_substitution(statement, parsed, self._context)
         self._values["substitutions"] = (*self._values.get("substitutions", ()), found)
 
     def _read_ddl_error(self, statement: Statement, parsed: Parsed) -> None:
         if self._compiled.side == "EXTRACT":
             self._find(statement.at, Fate.ATTENTION, "DDLERROR", "is for a Replicat: an Extract runs no DDL")
             return
-        rules = read_error_rules(statement, parsed, self._find)
+        rules = read_error_rules(statement, parsed, self._context)
         self._values["errors"] = (*self._values.get("errors", ()), *rules)
 
     def _read_table(self, statement: Statement, parsed: Parsed) -> None:
         entry = {"table": self._pattern(statement, parsed.children[0]), **self._rows(statement, parsed)}
-        self._add("tables", self._valid(TableParameter, entry, statement), statement)
+        self._add("tables", _valid(TableParameter, entry, statement), statement)
 
     def _read_map(self, statement: Statement, parsed: Parsed) -> None:
         source, target = (one for one in parsed.children[:2] if isinstance(one, Tree))
-        names = [self._pattern(statement, one) for one in (source, target.children[0])]
+        names = [self._pattern(statement, source), self._pattern(statement, target.children[0], "target")]
         entry = {"source": names[0], "target": names[1], **self._rows(statement, parsed)}
-        found = self._valid(MapParameter, entry, statement)
+        found = _valid(MapParameter, entry, statement)
         if any(_is_option(one, "EXCEPTIONSONLY") for one in parsed.children):
             return
         self._add("maps", found, statement)
@@ -236,7 +252,13 @@ class _Compiler:
         self._places.append((statement.at, statement.name))
 
     def _read_exclude(self, statement: Statement, parsed: Parsed) -> None:
-        self._values.setdefault("exclude", []).append(self._pattern(statement, parsed.children[0]))
+        pattern = self._pattern(statement, parsed.children[0])
+        if statement.name == "SCHEMAEXCLUDE":
+            catalog, schema = split_table_pattern(pattern) if len(split_name_pattern(pattern)) > 1 else ("", pattern)
+            if told := self._catalogs.take(catalog, statement.at, statement.name, "source"):
+                self._find(statement.at, Fate.ATTENTION, statement.name, told)
+            pattern = f"{schema}.*"
+        self._values.setdefault("exclude", []).append(pattern)
 
     def _rows(self, statement: Statement, parsed: Parsed) -> Values:
         """Return what the options of a TABLE or MAP say of rows."""
@@ -245,32 +267,32 @@ class _Compiler:
             self._find(statement.at, Fate.ATTENTION, "TABLE … TARGET", why)
         return read_rows(statement, parsed, self._switches, self._find)
 
-    def _valid(self, kind: type[Entry], entry: Values, statement: Statement) -> Entry:
-        try:
-            return kind.model_validate(entry)
-        except ValidationError as error:
-            raise Problem(statement.at, f"{statement.name}: {message(error)}") from None
-
-    def _pattern(self, statement: Statement, name: Parsed | Token) -> str:
-        """Return the pattern of a name, listing what it had that patterns here don't have."""
+    def _pattern(self, statement: Statement, name: Parsed | Token, side: str = "source") -> str:
+        """Return the pattern of a name, listing what it had that patterns here don't have. side: whose name it is."""
         token = name.children[0] if isinstance(name, Tree) else name
         at = statement.start + (token.start_pos or 0) if isinstance(token, Token) else statement.at
-        try:
-            found = read_name(str(token))
-        except ValueError as error:
-            raise Problem(at, str(error)) from None
-        if found.catalog:
-            self._find(at, Fate.ATTENTION, f"{statement.name} {token}", _DROPPED.format(found.catalog))
-        if found.parts == 1 and statement.name != "MAP":
+        found, told = self._catalogs.read(str(token), at, statement.name, side)
+        if told:
+            self._find(at, Fate.ATTENTION, f"{statement.name} {token}", told)
+        if found.parts == 1 and statement.name not in ("MAP", "SCHEMAEXCLUDE"):
             self._find(at, Fate.ATTENTION, f"{statement.name} {token}", "has no schema: it is taken for any schema")
         return found.pattern
 
 
+def _valid(kind: type[Entry], entry: Values, statement: Statement) -> Entry:
+    try:
+        return kind.model_validate(entry)
+    except ValidationError as error:
+        raise Problem(statement.at, f"{statement.name}: {message(error)}") from None
+
+
+def _guess(name: str, guesses: dict[str, str]) -> str:
+    """Return what an unknown parameter may be. guesses: those that were made, by name."""
+    if name not in guesses:
+        like = nearest(name, PARAMETERS) if len(guesses) < MOST_UNKNOWN else ""
+        guesses[name] = like or f"is no parameter that is known; {_CONTINUES}"
+    return guesses[name]
+
+
 def _is_option(part: Parsed | Token, name: str) -> bool:
     return isinstance(part, Tree) and part.data == "option" and str(part.children[0]).upper() == name
-
-
-def _cause(name: str) -> str:
-    if re.search(r"[<>%]", name):
-        return "a placeholder has to be filled in"
-    return "look whether the line before goes on here, which an & or a comma at its end says"

@@ -12,7 +12,7 @@ import yaml
 from airflow_ddlrepl.config.goldengate.extract import ExtractParameters
 from airflow_ddlrepl.config.goldengate.replicat import ReplicatParameters
 from airflow_ddlrepl.errors import ConfigError
-from airflow_ddlrepl.frontends.findings import Fate, report_lines
+from airflow_ddlrepl.frontends.findings import WORST_FIRST, Fate, report_lines
 from airflow_ddlrepl.frontends.goldengate.compile import compile_file
 from airflow_ddlrepl.frontends.goldengate.problems import ParameterFinding, Place, Problem, unreadable
 from airflow_ddlrepl.frontends.goldengate.source_text import read_source
@@ -80,7 +80,7 @@ def read_parameter_file(path: Path) -> ParameterFile:
     compiled = compile_file(source)
     if compiled.problems:
         raise unreadable(compiled.problems)
-    findings = sorted(compiled.findings, key=lambda one: (list(Fate).index(one.fate), one.file, one.line, one.column))
+    findings = sorted(compiled.findings, key=lambda one: (WORST_FIRST.index(one.fate), one.file, one.line, one.column))
     return ParameterFile(str(path), compiled.parameters, tuple(findings))
 
 

@@ -5,9 +5,16 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from airflow_ddlrepl.frontends.goldengate.problems import Problem, Refused
+
 _TOKEN = re.compile(r'"((?:[^"]|"")*)"|\\(.)|([*?])|(\.)|([^\w$#@])|(.)', re.DOTALL)
 _PLAIN = re.compile(r"[\w$#@*?]+(?:\.[\w$#@*?]+){0,2}")
+_PLACEHOLDER = re.compile(r"[<>\[\]{}%&^~|!:;=]|(?:^|(?<=\.))[$#@]")
+_TEMPLATE = re.compile(r"(?:^|\.)[$#@]")
+"""What begins a variable of a shell, a macro or a template where a name is expected."""
 _IN_QUOTES = re.compile(r'\\([*?\\])|([*?])|("")|(.)', re.DOTALL)
+
+_DROPPED = "the catalog {} is dropped: a channel replicates one database"
 
 
 class Name(NamedTuple):
@@ -23,13 +30,15 @@ def read_name(text: str) -> Name:
 
     A name whose dots all stand in quotes, such as "hr.*", is one that old files quote as a whole. Raises ValueError.
     """
-    if _PLAIN.fullmatch(text):
+    if _PLAIN.fullmatch(text) and not _TEMPLATE.search(text):
         plain = text.split(".")
         return Name(".".join(plain[-2:]), plain[0] if len(plain) == 3 else "", len(plain))
     if re.fullmatch(r"'[^']*'", text):
         text = text[1:-1]
     if re.fullmatch(r'"[^"]*\.[^"]*"', text):
         text = text[1:-1]
+    if (sign := _PLACEHOLDER.search(re.sub(r'"(?:[^"]|"")*"|\\.', "", text))) is not None:
+        raise ValueError(f"{text} has a {sign[0]}, which no name has without quotes: fill the placeholder in")
     parts: list[list[tuple[str, bool]]] = [[]]
     for quoted, escaped, wildcard, dot, sign, char in _TOKEN.findall(text):
         if dot:
@@ -63,3 +72,40 @@ def _pattern(part: list[tuple[str, bool]]) -> str:
         pattern += (f'"{literal}"' if literal else "") + char
         literal = ""
     return pattern
+
+
+class Catalogs:
+    """The catalogs are which one the names of each side have; a second one of a side is refused.
+
+    current: what SOURCECATALOG has set.
+    """
+
+    def __init__(self) -> None:
+        self.current = ""
+        self._seen: dict[str, str] = {}
+
+    def read(self, written: str, at: int, what: str, side: str) -> tuple[Name, str]:
+        """Return what a name means, and what is to be said of its catalog. side: source or target.
+
+        Raises Problem for what is no name, and Refused for one of a second catalog. what: the parameter.
+        """
+        try:
+            name = read_name(written)
+        except ValueError as error:
+            raise Problem(at, str(error)) from None
+        is_implied = not name.catalog and side == "source"
+        told = self.take(self.current if is_implied else name.catalog, at, f"{what} {written}", side)
+        return name, "" if is_implied else told
+
+    def take(self, catalog: str, at: int, what: str, side: str) -> str:
+        """Take note of a catalog; return what is to be said of it, nothing for none. Raises Refused."""
+        if not catalog:
+            return ""
+        if re.search(r"[*?]", catalog):
+            why = f"the catalog {catalog} stands for several: a channel replicates one database, name it"
+            raise Refused(at, what, why)
+        before = self._seen.setdefault(side, catalog)
+        if before.upper() != catalog.upper():
+            why = f"names of catalog {before} stand before: a channel replicates one database, write one for {catalog}"
+            raise Refused(at, what, why)
+        return _DROPPED.format(catalog)

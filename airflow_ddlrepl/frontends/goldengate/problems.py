@@ -46,6 +46,14 @@ class Problem(Exception):
         return (locate(self.at) if isinstance(self.at, int) else self.at), self.text
 
 
+class Refused(Exception):
+    """This error is a parameter that is read, and left out. at: the character of the file's text that it is about."""
+
+    def __init__(self, at: int, what: str, why: str) -> None:
+        super().__init__(at, what, why)
+        self.at, self.what, self.why = at, what, why
+
+
 def unreadable(found: list[tuple[Place, str]]) -> ConfigError:
     """Return the error that a person gets, with every problem as FILE:LINE:COLUMN."""
     lines = [f"{place}: {text}" for place, text in sorted(set(found))]

@@ -22,8 +22,9 @@ from airflow_ddlrepl.frontends.goldengate.conditions import (
 )
 from airflow_ddlrepl.frontends.goldengate.conflicts import read_conflicts
 from airflow_ddlrepl.frontends.goldengate.lists import column_names, in_parentheses, split_list
+from airflow_ddlrepl.frontends.goldengate.other_parameters import harmless
 from airflow_ddlrepl.frontends.goldengate.statements import Statement
-from airflow_ddlrepl.frontends.goldengate.vocabulary import MAP_OPTIONS
+from airflow_ddlrepl.frontends.goldengate.vocabulary.map_options import MAP_OPTIONS
 
 _KINDS = {f"{kind.value}S": kind for kind in RowKind} | {"TRUNCATES": RowKind.TRUNCATE}
 _ENTRY = re.compile(r"""\s*("(?:[^"]|"")+"|[A-Za-z_][\w$#]*)\s*=\s*""")
@@ -96,7 +97,7 @@ class _Option:
     def read(self, values: Values) -> None:
         """Read the option into the values; what is not taken is found."""
         elsewhere = _ELSEWHERE[self.side].get(self.name)
-        entry = MAP_OPTIONS[self.name]
+        entry = harmless(self.name, self._text) or MAP_OPTIONS[self.name]
         if elsewhere is not None:
             self.find(self._at, *elsewhere)
         elif entry.fate is not None:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from airflow_ddlrepl.errors import ConfigError
 from airflow_ddlrepl.frontends.goldengate.problems import Place, Problem
-from airflow_ddlrepl.frontends.goldengate.vocabulary import CLAUSE_WORDS
+from airflow_ddlrepl.frontends.goldengate.vocabulary.ddl import CLAUSE_WORDS
 
 MAX_TEXT = 32 << 20
 MAX_DEPTH = 50
@@ -27,6 +27,8 @@ _PARTS = re.compile(
     """,
     re.VERBOSE | re.MULTILINE | re.IGNORECASE,
 )
+_FOREIGN = re.compile("[\udc80-\udcff]")
+"""What stands for a byte that is not UTF-8."""
 _DEFINITION = re.compile(r"\s*+(?:PARAMS\s*+\(([^)]*)\))?[\s,;]*+BEGIN\b(.*?)\bEND\s*;", re.DOTALL | re.IGNORECASE)
 _ARGUMENTS = re.compile(r"\s*\(")
 _IN_ARGUMENTS = re.compile(r"""'[^']*'|"[^"]*"|[(),]""")
@@ -98,6 +100,9 @@ class _Reader:
     def _add(self, text: str, place: Place, *, is_whole: bool) -> None:
         if not text:
             return
+        if (foreign := _FOREIGN.search(text)) is not None:
+            line = place.line if is_whole else place.line + text.count("\n", 0, foreign.start())
+            raise Problem(Place(place.file, line, 1), "is not UTF-8 text; comments alone may be in another encoding")
         self.starts.append(self._size)
         self.places.append((place, is_whole))
         self.parts.append(text)
@@ -192,15 +197,12 @@ def _content(path: Path, included_at: Place | None) -> str:
     try:
         if path.stat().st_size > MAX_TEXT:
             raise Problem(included_at or Place(str(path), 1, 1), f"{path.name} is larger than 32 MB")
-        text = path.read_text(encoding="utf-8-sig")
+        text = path.read_bytes().decode("utf-8-sig", errors="surrogateescape")
     except OSError as error:
         if included_at is not None:
             raise Problem(included_at, f"{path.name}: {error.strerror}; put it beside the parameter file") from None
         hint = "name a parameter file of an Extract or a Replicat"
         raise ConfigError(f"{path}: {error.strerror}", code="CFG-160", hint=hint) from None
-    except UnicodeDecodeError as error:
-        line = error.object.count(b"\n", 0, error.start) + 1
-        raise Problem(Place(str(path), line, 1), "is not UTF-8 text") from None
     return "\n".join(_json_lines(text, path)) if text.lstrip()[:1] in ("[", "{") else text.replace("\r\n", "\n")
 
 

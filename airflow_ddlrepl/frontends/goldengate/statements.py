@@ -7,7 +7,10 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from airflow_ddlrepl.frontends.goldengate.problems import Problem
-from airflow_ddlrepl.frontends.goldengate.vocabulary import BY_CLAUSES, CONTINUING, PARAMETERS, SECRET, TERMINATED
+from airflow_ddlrepl.frontends.goldengate.vocabulary.ddl import CONTINUING
+from airflow_ddlrepl.frontends.goldengate.vocabulary.map_options import MAP_OPTIONS
+from airflow_ddlrepl.frontends.goldengate.vocabulary.options import ALSO_ARGUMENTS, OPTIONS, WITHOUT_ARGUMENTS
+from airflow_ddlrepl.frontends.goldengate.vocabulary.parameters import BY_CLAUSES, PARAMETERS, SECRET, TERMINATED
 
 QUOTES = "“”„‟‘’‚‛«»"
 """Typographic quotes, which an editor has put in place of ' and "."""
@@ -21,20 +24,17 @@ _TOKEN = re.compile(
     |(?P<typographic>[{QUOTES}])|(?P<word>[^\s;(),&'"{QUOTES}]+)|(?P<other>[^\S\n]+|&)""",
     re.VERBOSE,
 )
-_PARENTHESES = re.compile(r"""'[^'\n]*'|"[^"\n]*"|[()]""")
-_SPLIT = re.compile(r";[ \t]*(?=([A-Za-z_]\w*))")
+_ARGUMENT = re.compile(r"""(?P<quoted>'[^'\n]*'|"[^"\n]*")|(?P<sign>[();])|(?P<word>[^\s;(),&'"]+|['"])""")
+_BEHIND_END = re.compile(r"[ \t]*[^\s;&]")
+_BEFORE_SECRET = frozenset(("PASSWORD", "ENCRYPTKEY", "KEYNAME", "MININGPASSWORD", "ASMPASSWORD", "PARAMS"))
+"""Words behind which a value stands that may look like anything."""
 _AMPERSAND = re.compile(r"&(?=[ \t]*(?:\n|\Z))")
 
 
 _NEVER_A_VALUE = frozenset(("DDL", "DDLOPTIONS", "DDLSUBST", "DDLERROR"))
 """Parameters whose names are no values of clauses: they begin another parameter, wherever they stand."""
-_BEGINNING = frozenset(("TABLE", "MAP", "TABLEEXCLUDE", "MAPEXCLUDE", *_NEVER_A_VALUE))
-_ONLY_PARAMETERS = PARAMETERS.keys() - {
-    "SQLEXEC", "EVENTACTIONS", "REPERROR", "HANDLECOLLISIONS", "NOHANDLECOLLISIONS", "INSERTALLRECORDS", "COLMATCH",
-    "NOINSERTALLRECORDS", "INSERTAPPEND", "NOINSERTAPPEND", "TRIMSPACES", "NOTRIMSPACES", "TRIMVARSPACES",
-    "NOTRIMVARSPACES", "COMPARECOLS", "GETBEFORECOLS", "MAPEXCEPTION", "MAPINVISIBLECOLUMNS", "NOMAPINVISIBLECOLUMNS",
-    "MAPALLCOLUMNS", "NOMAPALLCOLUMNS", "ALLOWDUPTARGETMAP", "NOALLOWDUPTARGETMAP", "OVERRIDE", "CHARSET",
-}  # fmt: skip
+BEGINNING = frozenset(("TABLE", "MAP", "TABLEEXCLUDE", "MAPEXCLUDE", *_NEVER_A_VALUE))
+_ONLY_PARAMETERS = PARAMETERS.keys() - MAP_OPTIONS.keys()
 """Parameters that are no options of TABLE or MAP, too: one that begins a line begins a parameter."""
 
 
@@ -142,7 +142,7 @@ def _next_word(text: str, at: int) -> str | None:
 def _check_lost(text: str, name: str, word: str | None, where: tuple[int, list[int], int]) -> None:
     """Raise a problem where a parameter, or a parenthesis of it, isn't closed before the next parameter begins."""
     at, opened, end = where
-    if word is not None and word not in _BEGINNING and (opened or word not in _ONLY_PARAMETERS):
+    if word is not None and word not in BEGINNING and (opened or word not in _ONLY_PARAMETERS):
         return
     if opened and (word is None or _is_followed_by_name(text, end)):
         raise Problem(opened[-1], f"this ( of {name} is not closed")
@@ -157,25 +157,64 @@ def _is_followed_by_name(text: str, at: int) -> bool:
 
 
 def _end_by_lines(text: str, name: str, start: int) -> tuple[int, int]:
-    """Return the end of a parameter whose arguments are not read: where its last line ends."""
-    depth, at, opened, goes_on = 0, start, start, False
+    """Return the end of a parameter whose arguments stand in lines: at its last one, or where the next one begins."""
+    arguments, at, goes_on = _Arguments(name), start, False
     while True:
         end = _line_end(text, at)
         line = text[at:end]
-        for found in _SPLIT.finditer(line):
-            if found[1].upper() in PARAMETERS:
-                return at + found.start(), at + found.end()
-        if name not in SECRET or name in ("SETENV", "GETENV"):
-            for sign in _PARENTHESES.finditer(line):
-                depth += (sign[0] == "(") - (sign[0] == ")")
-                opened = at + sign.start() if sign[0] == "(" else opened
+        found = arguments.end(line)
+        if found is not None:
+            return at + found[0], at + found[1]
         goes_on = line.rstrip().endswith(("&", ",")) or (goes_on and not line.strip())
         word = _next_word(text, end + 1) if end < len(text) else None
+        depth = 0 if name in SECRET else len(arguments.opened)
         if word is None or word in PARAMETERS or not (goes_on or depth > 0 or word == ","):
             if depth > 0 and name in PARAMETERS:
-                raise Problem(opened, f"this ( of {name} is not closed")
+                raise Problem(start + arguments.opened[-1], f"this ( of {name} is not closed")
             return end, end
+        arguments.before += end + 1 - at
         at = end + 1
+
+
+class _Arguments:
+    """The arguments of a parameter are read line by line, up to one that begins another parameter.
+
+    opened: where parentheses stand that are open, counted from the parameter's text on. before: the lines read so far.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._is_known = name in PARAMETERS
+        known = OPTIONS.get(name)
+        self._values = known.values if known else 0 if name in WITHOUT_ARGUMENTS else 1
+        self._own = ALSO_ARGUMENTS.get(name, frozenset()) | (known.options.keys() if known else set())
+        self._previous = ""
+        self.opened: list[int] = []
+        self.before = 0
+
+    def end(self, line: str) -> tuple[int, int] | None:
+        """Return where the parameter ends in a line, and where the next one begins; None: it has the whole line."""
+        for token in _ARGUMENT.finditer(line):
+            if token["sign"] == "(":
+                self.opened.append(self.before + token.start())
+                self._values -= len(self.opened) == 1
+            elif token["sign"] == ")":
+                del self.opened[-1:]
+            elif self.opened:
+                continue
+            elif token["sign"] == ";":
+                if self._is_known and _BEHIND_END.match(line, token.end()):
+                    return token.start(), token.end()
+            elif self._is_next(token[0].upper()):
+                return token.start(), token.start()
+            else:
+                self._values -= 1
+                self._previous = token[0].upper()
+        return None
+
+    def _is_next(self, word: str) -> bool:
+        """Does a word begin the next parameter? A first value may look like one."""
+        is_value = self._values > 0 or self._previous in _BEFORE_SECRET or word in self._own
+        return self._is_known and word in PARAMETERS and not is_value
 
 
 def _line_end(text: str, at: int) -> int:

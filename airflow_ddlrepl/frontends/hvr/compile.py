@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from airflow_ddlrepl.config.hvr.action_text import read_parameters
 from airflow_ddlrepl.config.sections.adapt_actions import AdaptAction
 from airflow_ddlrepl.config.sections.table_mapping import ColumnProperty, Restriction, TableProperty
-from airflow_ddlrepl.frontends.findings import Fate, Finding, message
+from airflow_ddlrepl.frontends.findings import WORST_FIRST, Fate, Finding, message
 from airflow_ddlrepl.frontends.hvr.definition import ALL, HvrAction, HvrDefinition, Problems
 from airflow_ddlrepl.frontends.hvr.read_text import unknown_action, unknown_parameters
 from airflow_ddlrepl.frontends.hvr.restrict import restriction
@@ -51,7 +51,7 @@ def compile_channel(definition: HvrDefinition, name: str) -> Compiled:
 
 
 def _order(finding: Finding) -> tuple[int, int]:
-    return list(Fate).index(finding.fate), finding.line
+    return WORST_FIRST.index(finding.fate), finding.line
 
 
 def _channel_name(name: str) -> str:

@@ -10,7 +10,7 @@ import yaml
 
 from airflow_ddlrepl.config.streams.section import StreamsParameters
 from airflow_ddlrepl.errors import ConfigError
-from airflow_ddlrepl.frontends.findings import Fate, Finding, report_lines
+from airflow_ddlrepl.frontends.findings import WORST_FIRST, Fate, Finding, report_lines
 from airflow_ddlrepl.frontends.streams.compile import compile_script
 
 
@@ -62,5 +62,5 @@ def import_streams(path: Path, *, has_yaml: bool = True) -> Imported:
             code="CFG-181",
             hint="give a script with blocks such as BEGIN DBMS_STREAMS_ADM.ADD_TABLE_RULES(…); END;",
         )
-    findings = sorted(found.findings, key=lambda one: (list(Fate).index(one.fate), one.line))
+    findings = sorted(found.findings, key=lambda one: (WORST_FIRST.index(one.fate), one.line))
     return Imported(str(path), found.parameters(), tuple(findings), has_yaml)

@@ -1,0 +1,1 @@
+"""This package lists the words of GoldenGate's parameter files, with what becomes of each here."""
