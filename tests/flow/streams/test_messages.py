@@ -59,7 +59,7 @@ REQUIRED = {
     "schema_ddl": ("ST-S-29",),
     "table_rows": ("ST-S-30",),
     "table_ddl": ("ST-S-31",),
-    "message": ("ST-S-33", "ST-M-06"),
+    "message": ("ST-S-33", "ST-M-06", "ST-M-15"),
     "message_not": ("ST-M-07",),
 }
 

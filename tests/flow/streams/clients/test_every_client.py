@@ -70,7 +70,7 @@ def taken(channel: StreamsChannel, target: str) -> dict[str, list[str]]:
     }
 
 
-@pytest.mark.req("ST-U-04")
+@pytest.mark.req("ST-U-04", "ST-R-01", "ST-U-01", "ST-U-14", "ST-U-20", "ST-U-28", "ST-U-29")
 def test_each_kind_of_client_takes_a_subset_of_rows(databases: Any, tmp_path: Path) -> None:
     own = {client: call(client, "subset", table_name=f"hr.of_{client}", dml_condition="k = 50") for client in CLIENTS}
     channel = begun(databases, tmp_path, own)

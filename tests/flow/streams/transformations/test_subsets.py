@@ -10,6 +10,10 @@ import pytest
 
 from airflow_ddlrepl import flow
 from airflow_ddlrepl.flow.streams.propagation import propagate
+from airflow_ddlrepl.streams.messages import RowLcr
+from tests.flow.streams.messaging import channel as message_channel
+from tests.flow.streams.messaging import put, rules, take
+from tests.flow.streams.messaging import row as message_of
 from tests.flow.streams.streams_channel import CAPTURE, StreamsChannel, streams_channel
 
 EMPLOYEES = (
@@ -104,3 +108,23 @@ def test_the_log_has_the_columns_of_the_condition_and_of_the_destination(
     channel.stage(propagate)
     values = {"location_id": 1, "city": "Roma" * 3000}
     assert channel.content("q2") == [f"INSERT hr.locations {values}", f"DELETE hr.locations {values}"]
+
+
+@pytest.mark.req("ST-U-16")
+def test_a_message_without_the_column_that_a_subset_needs_meets_none_of_its_rules(
+    databases: Any, tmp_path: Path
+) -> None:
+    """Whether the row comes from inside the subset, or goes out of it, is not known: nothing is guessed."""
+    hr = message_channel(tmp_path, databases.source, rules("subset", "inside"))
+    lacking: dict[str, Any] = {"command": "UPDATE", "old": {"id": 7}}
+    put(hr, message("hr.t", 1, id=1), message("hr.t", 1, **lacking, id=2), message("hr.t", 3, **lacking, id=3))
+    put(hr, message("hr.t", 1, command="UPDATE", old={"k": 3}, id=4))
+    found = take(hr, "inside")
+    assert [one.command for one in found.messages if isinstance(one, RowLcr)] == ["INSERT", "INSERT"]
+    assert {why.partition(" (")[0]: count for why, count in found.discarded.items()} == {
+        "a subset rule needs a column that the change does not have": 2
+    }
+
+
+def message(table: str, k: int, *, id: int, command: str = "INSERT", **more: Any) -> dict[str, Any]:
+    return {**message_of(table, k, command, **more), "new": {"k": k, "id": id}}
