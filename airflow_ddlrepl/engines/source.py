@@ -255,6 +255,10 @@ class Source(Protocol):
         """Return the source's sequences; what an open transaction is altering is not waited for."""
         ...
 
+    def looking_once(self) -> AbstractContextManager[None]:
+        """Return a context in which it is looked once at whether what was set up at the source is there, and whose."""
+        ...
+
     def describe(self) -> str:
         """Return where the source is, without its password."""
         ...

@@ -26,8 +26,33 @@ def stored(text: str) -> Table:
     A text that is no such JSON raises at the first use, with the error that parsing it here would raise.
     """
     table = object.__new__(_Stored)
-    object.__setattr__(table, _TEXT, text)
+    object.__setattr__(table, _TEXT, _Unread(text))
     return table
+
+
+class _Unread:
+    """An unread table is its text, with the answers that were found in it so far."""
+
+    __slots__ = ("answers", "text")
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.answers: dict[str, Any] = {}
+
+    def find(self, name: str) -> bool:
+        """Look for the value of an attribute in the text; return whether it is among the answers from now on."""
+        text = self.text
+        if name == "id" and (found := _ID.match(text)):
+            self.answers[name] = int(found[1])
+        elif name == "name" and (found := _NAME.match(text)):
+            self.answers[name] = TableName(*json.loads(found[1]))
+        elif name == "is_partitioned" and _NOT_PARTITIONED.search(text):
+            self.answers[name] = False
+        elif name == "types" and _NO_TYPES.search(text):
+            self.answers[name] = ()
+        elif name == "type_oids":
+            self.answers[name] = frozenset(map(int, _OID.findall(text)))
+        return name in self.answers
 
 
 class _Stored(Table):
@@ -36,20 +61,15 @@ class _Stored(Table):
     __slots__ = ()
 
     def __getattribute__(self, name: str) -> Any:
-        text = object.__getattribute__(self, _TEXT)
-        if isinstance(text, str):  # another thread may have read it
-            if name == "id" and (found := _ID.match(text)):
-                return int(found[1])
-            if name == "name" and (found := _NAME.match(text)):
-                return TableName(*json.loads(found[1]))
-            if name == "is_partitioned" and _NOT_PARTITIONED.search(text):
-                return False
-            if name == "types" and _NO_TYPES.search(text):
-                return ()
-            if name == "type_oids":
-                return frozenset(map(int, _OID.findall(text)))
-            _read(self, text)
-        return object.__getattribute__(self, name)
+        unread = _get(self, _TEXT)
+        if isinstance(unread, _Unread):  # another thread may have read it
+            if name in unread.answers or unread.find(name):
+                return unread.answers[name]
+            _read(self, unread.text)
+        return _get(self, name)
+
+
+_get = object.__getattribute__
 
 
 def _read(table: _Stored, text: str) -> None:

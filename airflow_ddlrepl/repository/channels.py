@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, delete, select, update
+from sqlalchemy import Connection, Text, bindparam, cast, delete, select, update
 
 from airflow_ddlrepl.errors import RepositoryError
 from airflow_ddlrepl.model.lineage import Lineage
@@ -121,11 +121,11 @@ class Channels(Base):
         with self._fenced(channel, token) as connection:
             connection.execute(update(channels).where(channels.c.name == channel).values(publication=publication))
 
-    def source_record(self, channel: str) -> dict[str, Any] | None:
-        """Return what the last capture found at the source, as JSON; None: no capture has told it yet."""
+    def source_record(self, channel: str) -> str | None:
+        """Return what the last capture found at the source, as JSON text; None: no capture has told it yet."""
         with self._database.read() as connection:
-            query = select(source_records.c.content).where(source_records.c.channel == channel)
-            found: dict[str, Any] | None = connection.execute(query).scalar()
+            query = select(cast(source_records.c.content, Text)).where(source_records.c.channel == channel)
+            found: str | None = connection.execute(query).scalar()
             return found
 
     def set_source_record(self, channel: str, token: int, content: dict[str, Any]) -> None:

@@ -12,6 +12,7 @@ from sqlalchemy import (
     Column,
     DateTime,
     Dialect,
+    Index,
     Integer,
     MetaData,
     PrimaryKeyConstraint,
@@ -22,7 +23,7 @@ from sqlalchemy import (
 )
 
 SCHEMA = "ddlrepl_repository"  # on PostgreSQL; SQLite has a file of its own
-HEAD = "0006"  # the newest migration
+HEAD = "0007"  # the newest migration
 
 
 class Moment(TypeDecorator[datetime]):
@@ -103,6 +104,7 @@ revisions = Table(
     Column("seen", Text),
     Column("created", Moment, nullable=False),
     PrimaryKeyConstraint("channel", "table_id", "number"),
+    Index("revisions_stand", "channel", "number", "created", "lsn"),
 )
 
 positions = Table(

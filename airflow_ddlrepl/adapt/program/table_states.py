@@ -17,17 +17,10 @@ THERE = (TableStatus.LIVE, TableStatus.PENDING, TableStatus.SUSPENDED)
 class TableStates(dict[int, TableState]):
     """Table states are a mapping by table id that also knows which tables have a name, and which use a type.
 
-    What it finds comes in the mapping's own order.
+    What it finds comes in the mapping's own order. It looks through the tables when it is asked for the first time.
     """
 
-    def __init__(self, states: Mapping[int, TableState] | None = None) -> None:
-        super().__init__()
-        self._by_name: defaultdict[TableName, set[int]] = defaultdict(set)
-        self._by_type: defaultdict[int, dict[TypeDefinition, set[int]]] = defaultdict(dict)
-        self._place: dict[int, int] = {}
-        self._next = 0
-        for table_id, table_state in (states or {}).items():
-            self[table_id] = table_state
+    _finds: _Index | None = None
 
     @classmethod
     def of(cls, states: Mapping[int, TableState]) -> TableStates:
@@ -36,15 +29,9 @@ class TableStates(dict[int, TableState]):
 
     def __setitem__(self, table_id: int, table_state: TableState) -> None:
         """Store the state of a table; one that is there keeps its place in the order."""
-        if table_id in self:
-            self._forget(table_id)
-        else:
-            self._place[table_id] = self._next
-            self._next += 1
+        if self._finds is not None:
+            self._finds.put(table_id, self.get(table_id), table_state)
         super().__setitem__(table_id, table_state)
-        self._by_name[table_state.name].add(table_id)
-        for of in table_state.shape.types:
-            self._by_type[of.oid].setdefault(of, set()).add(table_id)
 
     def __delitem__(self, table_id: int) -> None:
         """Remove the state of a table; raise KeyError where there is none."""
@@ -52,44 +39,76 @@ class TableStates(dict[int, TableState]):
 
     def pop(self, table_id: int, *default: Any) -> Any:
         """Remove the state of a table and return it."""
-        if table_id in self:
-            self._forget(table_id)
-            del self._place[table_id]
+        if self._finds is not None and table_id in self:
+            self._finds.remove(table_id, self[table_id])
         return super().pop(table_id, *default)
 
     def called(self, name: TableName) -> list[TableState]:
         """Return the tables of a name."""
-        return self._in_order(self._by_name.get(name, ()))
+        return self._in_order(self._index.by_name.get(name, ()))
 
     def with_other(self, types: Iterable[TypeDefinition]) -> list[TableState]:
         """Return the tables that use one of these types in another definition."""
         found: set[int] = set()
         for now in types:
-            for known, users in self._by_type.get(now.oid, {}).items():
+            for known, users in self._index.by_type.get(now.oid, {}).items():
                 found |= users if known != now else set()
         return self._in_order(found)
 
     def types_of_others(self, table_id: int, types: Container[int]) -> tuple[TypeDefinition, ...]:
         """Return the definitions of these types (by id) that other tables have at the target, each once."""
         found: list[tuple[int, TypeDefinition]] = []
-        for oid, definitions in self._by_type.items():
+        for oid, definitions in self._index.by_type.items():
             for known, users in definitions.items() if oid in types else ():
-                others = (self._place[i] for i in users if i != table_id and self[i].state in THERE)
+                others = (self._index.place[i] for i in users if i != table_id and self[i].state in THERE)
                 if (first := min(others, default=None)) is not None:
                     found.append((first, known))
         return tuple(known for _, known in sorted(found, key=lambda one: one[0]))
 
     def _in_order(self, table_ids: Iterable[int]) -> list[TableState]:
-        return [self[table_id] for table_id in sorted(table_ids, key=self._place.__getitem__)]
+        return [self[table_id] for table_id in sorted(table_ids, key=self._index.place.__getitem__)]
 
-    def _forget(self, table_id: int) -> None:
-        known = self[table_id]
-        self._by_name[known.name].discard(table_id)
+    @property
+    def _index(self) -> _Index:
+        if self._finds is None:
+            self._finds = _Index()
+            for table_id, table_state in self.items():
+                self._finds.put(table_id, None, table_state)
+        return self._finds
+
+
+class _Index:
+    """An index has the ids of tables by name, and by the definition of a type; place: the order of the tables."""
+
+    def __init__(self) -> None:
+        self.by_name: defaultdict[TableName, set[int]] = defaultdict(set)
+        self.by_type: defaultdict[int, dict[TypeDefinition, set[int]]] = defaultdict(dict)
+        self.place: dict[int, int] = {}
+        self._next = 0
+
+    def put(self, table_id: int, known: TableState | None, now: TableState) -> None:
+        """Add a table, or what it is from now on; known: what it was, None: it is new."""
+        if known is not None:
+            self._forget(table_id, known)
+        else:
+            self.place[table_id] = self._next
+            self._next += 1
+        self.by_name[now.name].add(table_id)
+        for of in now.shape.types:
+            self.by_type[of.oid].setdefault(of, set()).add(table_id)
+
+    def remove(self, table_id: int, known: TableState) -> None:
+        """Remove a table; known: what it was."""
+        self._forget(table_id, known)
+        del self.place[table_id]
+
+    def _forget(self, table_id: int, known: TableState) -> None:
+        self.by_name[known.name].discard(table_id)
         for of in known.shape.types:
-            users = self._by_type[of.oid][of]
+            users = self.by_type[of.oid][of]
             users.discard(table_id)
             if not users:
-                del self._by_type[of.oid][of]
+                del self.by_type[of.oid][of]
 
 
 def types_elsewhere(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import NamedTuple
 
 from airflow_ddlrepl.ddl.sql import lexical
@@ -43,7 +43,12 @@ _KINDS = (
     (Kind.SIGN, "::|."),
 )
 _WORD = re.compile(lexical.WORD)
-_TOKEN = re.compile("|".join(f"(?P<{kind}>{pattern})" for kind, pattern in _KINDS), re.DOTALL)
+
+
+@cache
+def _token() -> re.Pattern[str]:
+    """Return the expression of a token; it is made on first use, because that takes long."""
+    return re.compile("|".join(f"(?P<{kind}>{pattern})" for kind, pattern in _KINDS), re.DOTALL)
 
 
 def tokens(text: str) -> Iterator[Token]:
@@ -66,8 +71,8 @@ def _known(text: str) -> tuple[Token, ...]:
 
 def placed_tokens(text: str) -> Iterator[tuple[Token, int, int]]:
     """Yield the tokens of a statement, each with the places where it begins and ends in the text."""
-    at = 0
-    while match := _TOKEN.match(text, at):
+    at, pattern = 0, _token()
+    while match := pattern.match(text, at):
         begin, at, kind, part = at, match.end(), match.lastgroup, match.group()
         if kind == "block":
             at = lexical.end_of_comment(text, begin)

@@ -41,6 +41,11 @@ def capture(run: RunContext) -> Captured:
 
     Raises SourceError SRC-182, once all of it is captured, when an HVR channel has lost its last table.
     """
+    with run.source.looking_once():
+        return _capture(run)
+
+
+def _capture(run: RunContext) -> Captured:
     started = time.monotonic()
     low = first = run.captured()
     follow(run)

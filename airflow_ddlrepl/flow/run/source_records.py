@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import json
+from functools import lru_cache
+
 from airflow_ddlrepl.capture.source_record import SourceRecord
 from airflow_ddlrepl.flow.run.context import RunContext
 
 
 def last_record(run: RunContext) -> SourceRecord:
     """Return what the last capture found at the source; an empty record before the first one."""
-    return SourceRecord.from_json(run.repository.source_record(run.channel.name) or {})
+    return _record(run.repository.source_record(run.channel.name) or "{}")
+
+
+@lru_cache(2)
+def _record(text: str) -> SourceRecord:
+    """Return the record of a JSON text; a cycle asks for it again and again, and it names thousands of tables."""
+    return SourceRecord.from_json(json.loads(text))
 
 
 def store_record(run: RunContext, known: SourceRecord, now: SourceRecord) -> None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from enum import Enum
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import NamedTuple
 
 from airflow_ddlrepl.config.goldengate.dialect import Dialect
@@ -66,22 +66,25 @@ _ORACLE = (
 )  # fmt: skip
 _SPACES = {Dialect.POSTGRES: lexical.SPACE, Dialect.MYSQL: r"\s", Dialect.ORACLE: r"\s"}
 _DIALECTS = {Dialect.POSTGRES: _POSTGRES, Dialect.MYSQL: _MYSQL, Dialect.ORACLE: _ORACLE}
-_PATTERNS = {
-    dialect: re.compile(
-        f"{_SPACES[dialect]}*+(?:" + "|".join(f"(?P<{kind}>{pattern})" for kind, pattern in kinds) + ")", re.DOTALL
-    )
-    for dialect, kinds in _DIALECTS.items()
-}
 _LONG = ("comment", "block", "dollar")
 
 
-def _around_comments(kinds: Iterable[tuple[str, str]], space: str) -> re.Pattern[str]:
+@cache
+def _pattern(dialect: Dialect) -> re.Pattern[str]:
+    """Return the expression of a single piece; it is made on first use, because that takes long."""
+    kinds = "|".join(f"(?P<{kind}>{pattern})" for kind, pattern in _DIALECTS[dialect])
+    return re.compile(f"{_SPACES[dialect]}*+(?:{kinds})", re.DOTALL)
+
+
+@cache
+def _around_comments(dialect: Dialect) -> re.Pattern[str]:
     """Return an expression for what lies before the next comment or dollar-quoted string, or for the mark of one.
 
     It reads the pieces in the same order as the expression of single pieces does, so both see the same comments.
     """
+    kinds = _DIALECTS[dialect]
     long = [(kind, pattern) for kind, pattern in kinds if kind in _LONG]
-    before: list[str] = [f"{space}++"]
+    before: list[str] = [f"{_SPACES[dialect]}++"]
     barred: list[str] = []
     for kind, pattern in kinds:
         if kind in _LONG:
@@ -92,7 +95,6 @@ def _around_comments(kinds: Iterable[tuple[str, str]], space: str) -> re.Pattern
     return re.compile(f"(?:{'|'.join(before)})++|{marks}", re.DOTALL)
 
 
-_AROUND_COMMENTS = {dialect: _around_comments(kinds, _SPACES[dialect]) for dialect, kinds in _DIALECTS.items()}
 _KINDS = {
     "comment": COMMENT,
     "string": STRING,
@@ -117,7 +119,7 @@ def scan(text: str, dialect: Dialect = Dialect.POSTGRES) -> tuple[Piece, ...]:
 
 def pieces(text: str, dialect: Dialect) -> Iterator[Piece]:
     """Yield the pieces of a text as far as they are asked for: what a statement is about stands at its beginning."""
-    pattern = _PATTERNS[dialect]
+    pattern = _pattern(dialect)
     at: int | None = 0
     while at is not None:
         matches, at = pattern.finditer(text, at), None
@@ -143,7 +145,7 @@ def _name_in(quoted: str) -> str:
 
 def comments(text: str, dialect: Dialect) -> Iterator[Piece]:
     """Yield the comments among the pieces of a text, without making the others."""
-    pattern = _AROUND_COMMENTS[dialect]
+    pattern = _around_comments(dialect)
     at = 0
     while (match := pattern.match(text, at)) is not None:
         group, at = match.lastgroup, match.end()

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from airflow_ddlrepl.engines.postgres.connection.connect import Connection
 
 # A superuser trusts superusers; others also a role whose rights they have anyway. The schema alone must be so where
-# tables are the loading role's own: with the right to CREATE in it nobody can replace what is ours.
+# tables are the loading role's own: with the right to CREATE in it nobody can replace what is ours. Its functions are
+# found by their dependency on it, which has an index.
 _OWNERS_SQL = """
 WITH owners(place, owner) AS (
     SELECT 'schema ddlrepl', nspowner FROM pg_catalog.pg_namespace WHERE nspname = 'ddlrepl'
@@ -24,8 +25,10 @@ WITH owners(place, owner) AS (
     JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
     WHERE n.nspname = 'ddlrepl' AND c.relname = ANY (%s::text[])
     UNION ALL
-    SELECT 'function ddlrepl.' || p.proname, p.proowner FROM pg_catalog.pg_proc p
-    JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace WHERE n.nspname = 'ddlrepl'
+    SELECT 'function ddlrepl.' || p.proname, p.proowner FROM pg_catalog.pg_namespace n
+    JOIN pg_catalog.pg_depend d ON d.refclassid = 'pg_catalog.pg_namespace'::pg_catalog.regclass AND d.refobjid = n.oid
+    JOIN pg_catalog.pg_proc p ON d.classid = 'pg_catalog.pg_proc'::pg_catalog.regclass AND p.oid = d.objid
+    WHERE n.nspname = 'ddlrepl'
 )
 SELECT o.place, r.rolname, current_user
 FROM owners o JOIN pg_catalog.pg_roles r ON r.oid = o.owner

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cache, reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 from airflow_ddlrepl.config.sections.policies import DdlCapture
 from airflow_ddlrepl.engines.postgres.catalog.inspect import SHAPE_BODY
@@ -80,11 +81,30 @@ class Helper:
     has_triggers: bool = False
 
 
+_looked: WeakKeyDictionary[Connection[Any], list[Helper]] = WeakKeyDictionary()
+
+
+@contextmanager
+def looked_at_once(connection: Connection[Any]) -> Iterator[None]:
+    """Within this context `present` looks once; the second time it returns what it has found."""
+    _looked[connection] = []
+    try:
+        yield
+    finally:
+        _looked.pop(connection, None)
+
+
 def present(connection: Connection[Any]) -> Helper:
     """Return what is installed now.
 
     Raises SourceError SRC-121 when it belongs to a role that we can't trust, SRC-132 when it is a newer version's.
     """
+    if not (known := _looked.get(connection, [])):
+        known.append(_present(connection))
+    return known[0]
+
+
+def _present(connection: Connection[Any]) -> Helper:
     row = connection.execute(_MARK_SQL).fetchone()
     if row is None:
         return Helper(False)
@@ -107,6 +127,7 @@ def install(connection: Connection[Any], ddl: DdlCapture) -> list[str]:
 
     Raises SourceError SRC-105 when this role may not, SRC-121 when somebody else has made the schema.
     """
+    _looked.pop(connection, None)
     now = present(connection)
     wants_triggers = ddl is not DdlCapture.RELATIONS
     done: list[str] = []

@@ -152,6 +152,10 @@ class PostgresSource(_OneConnection):
         """Return the log that a second slot retains."""
         return PostgresRetainedLog(self.connection, self.slot)
 
+    def looking_once(self) -> AbstractContextManager[None]:
+        """Return a context in which it is looked once at whether the helper schema is there, and whose."""
+        return helper_schema.looked_at_once(self.connection)
+
     def describe(self) -> str:
         """Return `user@host:port/database`, never the password."""
         return describe(self.dsn)

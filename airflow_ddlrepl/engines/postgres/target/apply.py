@@ -95,7 +95,7 @@ def run_program(
     def once(connection: Connection[Any], *, is_watched: bool = False, is_piped: bool = False) -> Applied:
         with connection.transaction(), connection.cursor() as cursor:
             advance(cursor, channel, *program.move, epoch=fence.epoch, token=fence.token)
-            refuse_program_of_strangers(cursor, program, place.trusted)
+            refuse_program_of_strangers(cursor, program, [one.piece for one in staged], place.trusted)
             require_rows(cursor, [name for piece in staged for name in _names(piece)])
             run = _Run(cursor, channel, list(staged), prepare_session(cursor, is_watched=is_watched))
             note_silent(cursor, sorted({name for piece in staged for name in _touched(piece)}), run.session)

@@ -96,7 +96,17 @@ TABLES = (
     *apply_tables.TABLES,
 )
 _OF_TABLES = (discarded_rows.STORED, conflict_counts.STORED, load_marks.STORED)
-_known: WeakKeyDictionary[Connection[Any], dict[tuple[str, str], TableState]] = WeakKeyDictionary()
+
+
+class _Known:
+    """This is what a connection has read: states by channel and row version, and all of a channel with their mark."""
+
+    def __init__(self) -> None:
+        self.rows: dict[tuple[str, str], TableState] = {}
+        self.whole: dict[str, tuple[bytes | None, dict[int, TableState]]] = {}
+
+
+_known: WeakKeyDictionary[Connection[Any], _Known] = WeakKeyDictionary()
 
 
 def opened(dsn: str, limit: int | None = None) -> Connection[Any]:
@@ -221,10 +231,21 @@ def _place(connection: Connection[Any]) -> str:
 def _read_table_states(connection: Connection[Any], channel: str) -> dict[int, TableState]:
     """Return the table states by table id.
 
-    A row that this connection has read before is not read again: the place of its version shows whether it is new.
+    What this connection has read before is not read again: the places of the rows' versions show what is new.
     """
-    known = _known.setdefault(connection, {})
+    known = _known.setdefault(connection, _Known())
     where, version = "FROM ddlrepl.tables WHERE channel = %s", "xmin::text || ' ' || ctid::text"
+    row = connection.execute(f"SELECT sha256(string_agg({version}, ',')::bytea) {where}".encode(), [channel]).fetchone()
+    mark = row[0] if row is not None else None
+    if mark is None or known.whole.get(channel, (None,))[0] != mark:
+        known.whole[channel] = mark, _read_new(connection, channel, known.rows, where, version)
+    return dict(known.whole[channel][1])
+
+
+def _read_new(
+    connection: Connection[Any], channel: str, known: dict[tuple[str, str], TableState], where: str, version: str
+) -> dict[int, TableState]:
+    """Return the table states by table id, those of row versions that are not known read anew."""
     marks = connection.execute(f"SELECT table_id, {version} {where}".encode(), [channel]).fetchall()
     found = {table_id: known.get((channel, mark)) for table_id, mark in marks}
     if news := [table_id for table_id, table_state in found.items() if table_state is None]:
