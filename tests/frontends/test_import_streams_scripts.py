@@ -79,7 +79,7 @@ def test_variables_of_sqlplus_go_from_block_to_block() -> None:
         ("WHILE i < 2 LOOP DBMS_APPLY_ADM.START_APPLY('a'); END LOOP;", Fate.SAFE, "WHILE …"),
         (f"IF a THEN DBMS_APPLY_ADM.START_APPLY('a'); {OUR_CALL} END IF;", Fate.REFUSED, "IF …"),
         ("IF a THEN s := 'BEGIN dbms_streams_adm.x; END;'; END IF;", Fate.REFUSED, "IF …"),
-        (f"BEGIN NULL; EXCEPTION WHEN OTHERS THEN {OUR_CALL} END;", Fate.ATTENTION, "EXCEPTION …"),
+        (f"BEGIN NULL; EXCEPTION WHEN OTHERS THEN {OUR_CALL} END;", Fate.REFUSED, "EXCEPTION …"),
         ("EXECUTE IMMEDIATE 'ALTER TABLE t ADD SUPPLEMENTAL LOG DATA (ALL) COLUMNS';", Fate.SAFE, "SUPPLEMENTAL LOG"),
         ("DBMS_DATAPUMP.SET_PARAMETER(h, 'a', 1);", Fate.ATTENTION, "DBMS_DATAPUMP.SET_PARAMETER"),
         ("DBMS_APPLY_ADM.EXECUTE_ALL_ERRORS(apply_name => 'a');", Fate.SAFE, "EXECUTE_ALL_ERRORS"),

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from airflow_ddlrepl.frontends.findings import Entry, Fate
+from airflow_ddlrepl.frontends.streams.action_contexts import (
+    ActionPairs,
+    changed_context,
+    skip,
+    stored_contexts,
+)
 from airflow_ddlrepl.frontends.streams.assigned import assigned_variables, selected_variables
 from airflow_ddlrepl.frontends.streams.expressions import (
     Assignment,
@@ -17,15 +24,17 @@ from airflow_ddlrepl.frontends.streams.expressions import (
     read_value,
 )
 from airflow_ddlrepl.frontends.streams.script import Token, tokens
-from airflow_ddlrepl.frontends.streams.vocabulary import LOGGING, OTHER, PACKAGES, WHY_LOGGING
+from airflow_ddlrepl.frontends.streams.vocabulary import CALL, FAMILY, LOGGING, OTHER, WHY_LOGGING
 
 _COMPOUND = frozenset({"IF", "FOR", "WHILE", "LOOP", "CASE"})
-_HARMLESS = frozenset({"DBMS_OUTPUT", "DBMS_LOCK", "DBMS_SESSION"})
 _DEPENDS = Entry(Fate.REFUSED, "what is called in it depends on the run: write the calls one by one")
 _SILENT = frozenset({"NULL", "COMMIT", "ROLLBACK", "RETURN"})
 _OTHER = frozenset(
     {"SELECT", "INSERT", "UPDATE", "DELETE", "OPEN", "FETCH", "CLOSE", "RAISE", "MERGE", "GOTO", "PRAGMA"}
 )
+
+
+_MAKES_CONTEXT = re.compile(r":=\s*(?:SYS\s*\.\s*)?RE\$NV_LIST\b", re.IGNORECASE)
 
 
 class Note(Exception):
@@ -52,9 +61,9 @@ class BlockReader:
 
     def calls(self) -> Iterator[Call | Note]:
         """Yield the calls of the block, in order."""
-        if self.found and self.found[0].upper in ("EXEC", "EXECUTE"):
+        if self.found and self.found[0].upper in ("EXEC", "EXECUTE", "CALL"):
             start = self.found[0].at + len(self.found[0].text)
-            yield from self._simple(start, len(self.text.rstrip().rstrip(";").rstrip("-")))
+            yield from self._simple(start, len(self.text.rstrip().rstrip(";/").rstrip("-; \t\n")))
             return
         yield from self._body()
 
@@ -104,6 +113,9 @@ class BlockReader:
                 self.variables[name] = None
                 continue
             start = setting.at + len(setting.text)
+            if _MAKES_CONTEXT.match(self.text[setting.at : end]):
+                self.variables[name] = ActionPairs()
+                continue
             try:
                 self.variables[name] = read_value(self.text[start:end], self.variables)
             except Unreadable:
@@ -126,14 +138,18 @@ class BlockReader:
             found = read_statement(text, self.variables)
         except Unreadable as error:
             shown = f"{first.text if first else ''} …"
-            fate = Fate.REFUSED if _is_ours(text) else Fate.ATTENTION
+            fate = Fate.REFUSED if calls_ours(text) else Fate.ATTENTION
             yield Note(self.offset + start + error.at, fate, shown, f"{error.text}: it is not read")
             return
-        if isinstance(found, Assignment):
+        if isinstance(found, Assignment) and _MAKES_CONTEXT.search(text):
+            self.variables[found.variable] = ActionPairs()
+        elif isinstance(found, Assignment):
             self.variables[found.variable] = found.value
             function = read_function(text, self.variables)
-            if function is not None and _is_ours(function.name, "_ADM"):
+            if function is not None and CALL.match(function.name):
                 yield Call(function.name, function.arguments, self.offset + start + function.at)
+        elif (changed := changed_context(found.name, self.variables)) is not None:
+            changed[0].change(changed[1], found.arguments)
         else:
             yield Call(found.name, found.arguments, self.offset + start + found.at)
 
@@ -141,10 +157,12 @@ class BlockReader:
         """Forget the variables that a statement of SQL sets; note what else it does."""
         for name in selected_variables(text):
             self.variables[name] = Unknown(f"{name}, which a query gives")
+        for name in stored_contexts(text):
+            self.variables[name] = ActionPairs(is_added=True)
         values = [self.variables.get(one.upper) for one in tokens(text)] if word == "EXECUTE" else []
         if word in ("SELECT", "FETCH"):
             return
-        if _is_ours(" ".join([text, *(one for one in values if isinstance(one, str))])):
+        if calls_ours(" ".join([text, *(one for one in values if isinstance(one, str))])):
             what = " ".join(text.split())[:40]
             yield Note(
                 self.offset + start, Fate.REFUSED, what, "it is built when the script runs: write the call itself"
@@ -196,35 +214,47 @@ class BlockReader:
             self.at += 1
         handlers = self.text[token.at : self.found[self.at].at if self.at < len(self.found) else len(self.text)]
         self._forget(handlers)
-        if worst_call(handlers) is not None:
-            yield self._note(token, Fate.ATTENTION, "EXCEPTION …", "what is called in it, after an error, is not read")
+        entry = worst_call(handlers)
+        if entry is not None and entry.fate is not None:
+            fate = max(entry.fate, Fate.ATTENTION, key=list(Fate).index)
+            why = "what is called in it, after an error, is not read: write the calls themselves, or take them out"
+            yield self._note(token, fate, "EXCEPTION …", why)
 
     def _forget(self, text: str) -> None:
-        for name in assigned_variables(text):
+        contexts = {name for name, one in self.variables.items() if isinstance(one, ActionPairs)}
+        for name in contexts:
+            skip(name, self.variables[name], text, self.variables)
+        for name in set(assigned_variables(text)) - contexts:
             self.variables[name] = Unknown(f"{name}, which is set where the run decides about it")
 
     def _note(self, token: Token, fate: Fate, what: str, why: str) -> Note:
         return Note(self.offset + token.at, fate, what, why)
 
 
-def _is_ours(text: str, ending: str = "") -> bool:
-    upper = text.upper()
-    return any(
-        package in upper
-        for package in PACKAGES
-        if package.startswith("DBMS_") and package.endswith(ending) and package not in _HARMLESS
-    )
+def calls_ours(text: str) -> bool:
+    """Does a text call a package of Streams in a way that is not harmless?"""
+    entry = worst_call(text)
+    return entry is not None and entry.fate is not Fate.SAFE
 
 
 def worst_call(text: str) -> Entry | None:
     """Return what becomes of the call of skipped statements that is missed most; None when they call nothing."""
     found = list(tokens(text))
-    entries: list[Entry | None] = [_DEPENDS for one in found if one.kind == "text" and _is_ours(one.text, "_ADM")]
+    entries = [_DEPENDS for one in found if one.kind in ("text", "open") for _ in _decisive(one.text)]
     for package, sign, name in zip(found, found[1:], found[2:], strict=False):
-        if package.kind == "word" and sign.text == "." and package.upper in PACKAGES - _HARMLESS:
-            unknown = _DEPENDS if package.upper.endswith("_ADM") else None
-            entries.append(OTHER.get(f"{package.upper}.{name.upper}", unknown))
-    return max(filter(None, entries), key=lambda one: list(Fate).index(one.fate or Fate.SAFE), default=None)
+        if sign.text == "." and FAMILY.fullmatch(package.text.strip('"')):
+            entries.append(_entry(package.text, name.text))
+    return max(entries, key=lambda one: list(Fate).index(one.fate or Fate.SAFE), default=None)
+
+
+def _decisive(text: str) -> Iterator[Entry]:
+    """Yield an entry for each call in a text in quotes that is not harmless."""
+    found = (_entry(call[1], call[2]) for call in CALL.finditer(text))
+    yield from (one for one in found if one.fate is not Fate.SAFE)
+
+
+def _entry(package: str, name: str) -> Entry:
+    return OTHER.get(f"{package}.{name}".replace('"', "").upper(), _DEPENDS)
 
 
 def _part_that_is_set(text: str) -> str | None:

@@ -2,18 +2,39 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, MutableMapping
 from typing import Any
 
 from pydantic import ValidationError
 
 from airflow_ddlrepl.config.base.suggestion import nearest
+from airflow_ddlrepl.config.streams.apply_procedures import SetApplyParameter
 from airflow_ddlrepl.config.streams.procedure import Procedure
 from airflow_ddlrepl.frontends.findings import Entry, Fate, message
+from airflow_ddlrepl.frontends.streams.action_contexts import ActionPairs, calls_of, replacing
+from airflow_ddlrepl.frontends.streams.blocks import calls_ours
 from airflow_ddlrepl.frontends.streams.expressions import Argument, Call, Unknown
-from airflow_ddlrepl.frontends.streams.vocabulary import OTHER, PACKAGES, PARAMETERS, POSITIONAL, TAKEN
+from airflow_ddlrepl.frontends.streams.vocabulary import (
+    CLIENT_PARAMETERS,
+    DECISIVE,
+    FAMILY,
+    OTHER,
+    PACKAGES,
+    PARAMETERS,
+    POSITIONAL,
+    TAKEN,
+    UNLIMITED,
+)
 from airflow_ddlrepl.streams.procedures.hand_made import USER_PARAMETERS, user_instead
+from airflow_ddlrepl.streams.rules.rule import ActionContext
 
+_PLACEHOLDER = re.compile(r"[<>{}\[\]%&]")
+_TEXTS = frozenset((
+    "and_condition", "condition", "dml_condition", "rule_condition", "rule_comment", "rule_set_comment", "value",
+    "column_value", "source_database",
+))  # fmt: skip
+"""Parameters whose values are texts, and no names."""
 _WITHOUT_EFFECT = frozenset({"queue_to_queue", *USER_PARAMETERS})
 
 
@@ -31,6 +52,7 @@ class CallReader:
     def __init__(self) -> None:
         self.names: set[str] = set()
         self.notes: list[tuple[str, Entry]] = []
+        self.context: ActionPairs | None = None
 
     def read(self, call: Call, variables: MutableMapping[str, Any]) -> Procedure | None:
         """Return a call as a value; None for one that nothing is lost without, which `notes` has then.
@@ -43,6 +65,7 @@ class CallReader:
             self._note_other(call, name)
             return None
         given = dict(self._given(call, kind))
+        self.context = _context(given)
         values: dict[str, Any] = {}
         for parameter, argument in given.items():
             if parameter in kind.outputs:
@@ -59,13 +82,33 @@ class CallReader:
                 continue
             if isinstance(argument.value, Unknown):
                 raise Refused(Fate.REFUSED, f"{parameter} is {argument.value.why}")
+            _require_no_placeholder(parameter, argument.value)
             values[parameter] = argument.value
             if argument.value is not None and parameter in PARAMETERS.get(name.rpartition(".")[2], {}):
                 self._note_parameter(name, parameter, argument)
         try:
-            return kind.model_validate(_plain(values, kind))
+            found = kind.model_validate(_plain(values, kind))
         except ValidationError as error:
             raise Refused(Fate.REFUSED, message(error)) from None
+        if isinstance(found, SetApplyParameter):
+            self._require(_parameter(found.parameter, found.value))
+        return found
+
+    def further(self, made: Procedure, before: ActionContext) -> list[Procedure]:
+        """Return the calls that give the rule of a call the pairs of its action context. Raises Refused.
+
+        before: what the rule has already.
+        """
+        try:
+            context = replacing(self.context, before) if self.context else ActionPairs()
+            return list(calls_of(str(getattr(made, "rule_name", "")), context))
+        except ValueError as error:
+            raise Refused(Fate.REFUSED, f"action_context: {error}") from None
+
+    @staticmethod
+    def _require(entry: Entry) -> None:
+        if entry.fate is Fate.REFUSED:
+            raise Refused(Fate.REFUSED, entry.why)
 
     def _given(self, call: Call, kind: type[Procedure]) -> Iterator[tuple[str, Argument]]:
         """Yield the arguments by the names of their parameters."""
@@ -97,11 +140,15 @@ class CallReader:
     def _note_other(self, call: Call, name: str) -> None:
         package, _, short = name.rpartition(".")
         entry = OTHER.get(name)
-        if short == "SET_PARAMETER" and package in PACKAGES:
-            entry = Entry(*_parameter(call))
-        if entry is None and package in PACKAGES:
-            guess = nearest(name, [*TAKEN, *OTHER])
-            raise Refused(Fate.REFUSED, f"it is not known. {guess}".rstrip(". "))
+        if short == "SET_PARAMETER" and FAMILY.fullmatch(package):
+            entry = _parameter(*_set(call))
+        if entry is None and any(isinstance(one.value, str) and calls_ours(one.value) for one in call.arguments):
+            raise Refused(Fate.REFUSED, "what it runs calls Streams: write the calls themselves")
+        _require_undecided(call, name)
+        if entry is None and FAMILY.fullmatch(package):
+            guess = nearest(name, [one for one in (*TAKEN, *OTHER) if one.startswith(f"{package}.")])
+            guess = guess or "write what it sets up as calls of DBMS_STREAMS_ADM, or take it out"
+            raise Refused(Fate.REFUSED, f"it is not known. {guess}")
         if entry is None:
             raise Refused(Fate.ATTENTION, "it is not known, and not read")
         if entry.fate is Fate.REFUSED:
@@ -137,6 +184,45 @@ def _plain(values: dict[str, Any], kind: type[Procedure]) -> dict[str, Any]:
     }
 
 
-def _parameter(call: Call) -> tuple[Fate, str]:
-    """Return what becomes of SET_PARAMETER of a capture or propagation."""
-    return Fate.SAFE, "parallelism and limits are those of Spark and of the channel file"
+def _set(call: Call) -> tuple[Any, Any]:
+    """Return the parameter and the value of a call of SET_PARAMETER."""
+    named = {one.parameter: one.value for one in call.arguments}
+    positional = [one.value for one in call.arguments if not one.parameter] + [None] * 3
+    return named.get("parameter", positional[1]), named.get("value", positional[2])
+
+
+def _parameter(name: Any, value: Any) -> Entry:
+    """Return what becomes of a parameter of a capture or apply process; one that is not known is refused."""
+    entry = CLIENT_PARAMETERS.get(str(name).lower())
+    if entry is None:
+        return Entry(Fate.REFUSED, f"the parameter {name} is not known: find out what it does, or take it out")
+    if entry.fate is Fate.REFUSED and str(value or "NONE").upper() in UNLIMITED:
+        return Entry(Fate.SAFE, "it leaves nothing out")
+    return entry
+
+
+def _context(given: dict[str, Argument]) -> ActionPairs | None:
+    """Take the pairs out of a call's arguments, where it has an action context that is known."""
+    argument = given.get("action_context")
+    if argument is None or not isinstance(argument.value, ActionPairs):
+        return None
+    del given["action_context"]
+    return argument.value
+
+
+def _require_undecided(call: Call, name: str) -> None:
+    """Raise Refused where an argument of a procedure that is not taken decides which messages arrive."""
+    order, reasons = DECISIVE.get(name, ((), {}))
+    given = dict(zip(order, (one for one in call.arguments if not one.parameter), strict=False))
+    given |= {one.parameter: one for one in call.arguments if one.parameter}
+    for parameter, why in reasons.items():
+        if parameter in given and given[parameter].value is not None:
+            raise Refused(Fate.REFUSED, f"{parameter}: {why}")
+
+
+def _require_no_placeholder(parameter: str, value: Any) -> None:
+    """Raise Refused for a name with a sign that no name has without quotes: a template was not filled in."""
+    if not isinstance(value, str) or parameter in _TEXTS or '"' in value:
+        return
+    if (sign := _PLACEHOLDER.search(value)) is not None:
+        raise Refused(Fate.REFUSED, f"{parameter} is {value}: {sign[0]} stands in no name, fill the placeholder in")

@@ -16,15 +16,16 @@ from airflow_ddlrepl.frontends.streams.expressions import Call, Unknown, substit
 from airflow_ddlrepl.frontends.streams.message_types import message_type
 from airflow_ddlrepl.frontends.streams.script import Unit, UnitKind, line_ends, line_of, units
 from airflow_ddlrepl.frontends.streams.transcript import without_prompts
-from airflow_ddlrepl.frontends.streams.vocabulary import LOGGING, PACKAGES, WHY_LOGGING
+from airflow_ddlrepl.frontends.streams.vocabulary import CALL, LOGGING, PACKAGES, WHY_LOGGING
 from airflow_ddlrepl.streams.condition.kinds import Kind
 from airflow_ddlrepl.streams.condition.names import NameCase
 from airflow_ddlrepl.streams.procedures.environment import Environment
 from airflow_ddlrepl.streams.procedures.run import run
+from airflow_ddlrepl.streams.rules.client import ClientKind
+from airflow_ddlrepl.streams.rules.rule import ActionContext
 
 _DEFINE = re.compile(r"DEF(?:INE)?\s+(\w+)\s*=\s*(?:'([^']*)'|\"([^\"]*)\"|(\S+))", re.IGNORECASE)
 _DEFINE_OFF = re.compile(r"SET\s+(?:DEF(?:INE)?|SCAN)\s+OFF\b", re.IGNORECASE)
-_CALL = re.compile(r"DBMS_(STREAMS|RULE|CAPTURE|APPLY|PROPAGATION)_ADM\s*\.", re.IGNORECASE)
 _REMOVES = re.compile(r"DROP_\w+|REMOVE_STREAMS_CONFIGURATION")
 _DATABASES = ("source_database", "source_database_name")
 
@@ -55,13 +56,14 @@ class Compiler:
                     self._statement(unit)
                 case UnitKind.SQLPLUS:
                     self._line(unit)
-                case _ if _CALL.match(unit.text):
+                case _ if CALL.search(unit.text):
                     why = "it stands outside of a block: put BEGIN before it, and END; behind it"
                     self._find(unit.at, Fate.REFUSED, _short(unit.text, 1), why)
                 case _:
                     why = "it is neither SQL nor a line of SQL*Plus: it is not read"
                     self._find(unit.at, Fate.ATTENTION, _short(unit.text, 1), why)
         self._check_sources()
+        self._check_rules()
 
     def parameters(self) -> StreamsParameters:
         """Return the calls that are taken, with the types of messages that they name."""
@@ -94,8 +96,7 @@ class Compiler:
         try:
             found = self.reader.read(call, variables)
             warnings = len(self.environment.warnings)
-            if found is not None:
-                run(found, self.environment)
+            further = self._run(found) if found is not None else []
         except Refused as refused:
             self._find(at, refused.fate, name, refused.why)
             self._forget(call, variables, name)
@@ -112,14 +113,22 @@ class Compiler:
             self._find(at, entry.fate or Fate.SAFE, what, entry.why)
         if found is None:
             return
-        self.calls.append((at, found))
+        self.calls += [(at, one) for one in (found, *further)]
         for text in self.environment.warnings[warnings:]:
             self._find(at, Fate.ATTENTION, name, text)
         if getattr(found, "streams_type", None) == StreamsType.APPLY and getattr(found, "include_ddl", False):
             self._find(at, Fate.ATTENTION, name, CODE)
-        if found.name == "set_rule_transform_function":
+        if any(one.name == "set_rule_transform_function" for one in (found, *further)):
             why = "the function's body is PL/SQL: write it in Python, and name it as module.function"
             self._find(at, Fate.ATTENTION, name, why)
+
+    def _run(self, call: Procedure) -> list[Procedure]:
+        """Make a call, and those that set what its action context says; return these."""
+        rule = self.environment.rules.get(self.environment.parts(getattr(call, "rule_name", None) or "x")[-1])
+        further = self.reader.further(call, rule.action if rule is not None else ActionContext())
+        for one in (call, *further):
+            run(one, self.environment)
+        return further
 
     def _forget(self, call: Call, variables: dict[str, Any], name: str) -> None:
         """Note that the names that a refused call would give back are not known, nor what an unknown one may set."""
@@ -146,6 +155,19 @@ class Compiler:
                 why = f"no other call names the source database {name}: are changes of it there at all?"
                 self._find(at, Fate.ATTENTION, procedure, why)
 
+    def _check_rules(self) -> None:
+        """Leave out capture processes that no call gives rules: they would take everything."""
+        for (kind, name), client in self.environment.clients.items():
+            if kind is ClientKind.CAPTURE and client.positive is client.negative is None:
+                own = [(at, one) for at, one in self.calls if self._names_capture(one, name)]
+                self.calls = [one for one in self.calls if one not in own]
+                why = f"no call gives {client.words} rules: it would take every change; ADD_GLOBAL_RULES says so"
+                self._find(own[0][0] if own else 0, Fate.REFUSED, "CREATE_CAPTURE", why)
+
+    def _names_capture(self, call: Procedure, name: str) -> bool:
+        named = getattr(call, "capture_name", None)
+        return named is not None and self.environment.name(named) == name
+
     def _stored(self, unit: Unit) -> None:
         type = message_type(unit.text)
         if type is not None:
@@ -164,6 +186,9 @@ class Compiler:
     def _statement(self, unit: Unit) -> None:
         if LOGGING.search(unit.text):
             self._find(unit.at, Fate.SAFE, "SUPPLEMENTAL LOG", WHY_LOGGING)
+        elif (entry := worst_call(unit.text)) is not None and entry.fate is not Fate.SAFE:
+            why = "what a statement of SQL calls is not read: write the call in a block"
+            self._find(unit.at, Fate.REFUSED, _short(unit.text, 1), why)
 
     def _line(self, unit: Unit) -> None:
         if _DEFINE_OFF.match(unit.text):
@@ -171,10 +196,11 @@ class Compiler:
         found = _DEFINE.match(unit.text)
         if found is not None and self.defined is not None:
             self.defined[found[1].upper()] = found[2] or found[3] or found[4] or ""
-        if unit.text.startswith("@") or unit.text.upper().startswith("START "):
-            self._find(
-                unit.at, Fate.ATTENTION, _short(unit.text), "the script that it runs is not read: import it, too"
-            )
+        if unit.text.startswith("@") or unit.text.upper().startswith(("START ", "STA ")):
+            why = "the script that it runs is not read: put its text here, or import it, too, and take the line out"
+            self._find(unit.at, Fate.REFUSED, _short(unit.text), why)
+        elif unit.text.upper().startswith("HO") and CALL.search(unit.text):
+            self._find(unit.at, Fate.REFUSED, _short(unit.text, 1), "it is not read: write the call in a block")
 
 
 CODE = (

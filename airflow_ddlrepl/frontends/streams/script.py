@@ -74,6 +74,8 @@ def units(script: str) -> Iterator[Unit]:
             unit = _block(script, at, missing)
         elif name in ("EXEC", "EXECUTE"):
             unit = _executed(script, at)
+        elif name == "CALL":
+            unit = _statement(script, at, missing)._replace(kind=UnitKind.BLOCK)
         elif _STORED.match(script, at):
             unit = _stored(script, at, missing)
         elif name in SQLPLUS or name.startswith("@"):
