@@ -14,6 +14,7 @@ from airflow_ddlrepl.config.sections.adapt_actions import AdaptAction
 from airflow_ddlrepl.config.sections.table_mapping import ColumnProperty, Restriction, TableProperty
 from airflow_ddlrepl.frontends.findings import WORST_FIRST, Fate, Finding, message
 from airflow_ddlrepl.frontends.hvr.definition import ALL, HvrAction, HvrDefinition, Problems
+from airflow_ddlrepl.frontends.hvr.passed_over import partial_actions, placeholder
 from airflow_ddlrepl.frontends.hvr.read_text import unknown_action, unknown_parameters
 from airflow_ddlrepl.frontends.hvr.restrict import restriction
 from airflow_ddlrepl.frontends.hvr.sequences import db_sequence
@@ -89,10 +90,12 @@ class _Compiler:
             why = f"the file lists no tables: all of schema {CURRENT_SCHEMA} are taken; set source.tables"
             self._find(1, Fate.ATTENTION, "tables", why)
         for action in self._definition.actions:
-            if action.name == "TableProperties" and not self._lacks(action):
+            if action.name == "TableProperties" and not self._lacks(action) and placeholder(action) is None:
                 self._names.add(action)
         for action in self._definition.actions:
             self._take(action)
+        for line, what, why in partial_actions(self._definition, self._sides, self._names):
+            self._find(line, Fate.REFUSED, what, why)
 
     def _take(self, action: HvrAction) -> None:
         takes = getattr(self, f"_{action.name.lower()}", None)
@@ -103,7 +106,9 @@ class _Compiler:
             if found.fate is not None:
                 self._find(action.line, found.fate, f"{action.name} {name}", found.why)
         reached = self._sides.reaches(action.locations)
-        if not reached & {self._sides.source, *self._sides.targets}:
+        if (told := placeholder(action)) is not None:
+            self._find(action.line, Fate.REFUSED, action.name, told)
+        elif not reached & {self._sides.source, *self._sides.targets}:
             why = f"{action.locations} is neither the channel's source nor one of its targets"
             self._find(action.line, Fate.REFUSED, action.name, why)
         elif takes is not None and not (self._lacks(action) and action.name not in ("Capture", "Integrate")):
@@ -114,13 +119,16 @@ class _Compiler:
         return any(entry(action.name, name).fate is Fate.REFUSED for name in action.values)
 
     def _capture(self, action: HvrAction) -> None:
+        own = [name for name in ("NoTruncate", "IgnoreSessionName") if name in action.values]
+        if action.tables != ALL and own:
+            why = f"it holds for all tables of a channel here, and not for {action.tables} alone"
+            self._find(action.line, Fate.REFUSED, f"Capture {own[0]}", why)
+            return
         self._no_truncate |= "NoTruncate" in action.values
         if name := action.values.get("IgnoreSessionName"):
             self._ignored.append(str(name))
             why = "`known_by: triggers` costs a trigger on each table: read docs/postgresql.md, or write `messages`"
             self._find(action.line, Fate.ATTENTION, "Capture IgnoreSessionName", why)
-        if action.tables != ALL and "NoTruncate" in action.values:
-            self._find(action.line, Fate.ATTENTION, "Capture NoTruncate", "it holds for all tables of a channel here")
 
     def _integrate(self, action: HvrAction) -> None:
         method = str(action.values.get("Method", _METHODS[0])).upper()
@@ -149,17 +157,12 @@ class _Compiler:
         if "add_table_pattern" in data and "capture_schema" not in data and schemas not in ([], [CURRENT_SCHEMA]):
             why = f"HVR looks at the current schema, here new tables of {', '.join(schemas)} join: set capture_schema"
             self._find(action.line, Fate.ATTENTION, "AdaptDDL AddTablePattern", why)
+        if "add_table_pattern" in data and "integrate_schema" not in data and data.get("capture_schema"):
+            self._names.new_schemas.append(str(data["capture_schema"]))
         for pattern in patterns:
             one = data if pattern == ALL else {"table": pattern, **data}
-            for place in self._places(action.locations):
+            for place in self._sides.places(action.locations):
                 self._adapt.setdefault(place, []).append(one)
-
-    def _places(self, scope: str) -> list[str]:
-        """Return the lists of actions in the channel file that a scope means; empty name: the channel's own."""
-        reached, both = self._sides.reaches(scope), {self._sides.source, *self._sides.targets}
-        if reached >= both:
-            return [""]
-        return [place for place in (self._sides.source, *self._sides.targets) if place in reached]
 
     def _tableproperties(self, action: HvrAction) -> None:
         if (policy := action.values.get("CoerceErrorPolicy")) is not None:

@@ -9,6 +9,7 @@ from typing import Any
 from airflow_ddlrepl.frontends.hvr.definition import ALL, HvrAction, HvrDefinition, HvrTable, Problems
 from airflow_ddlrepl.frontends.hvr.json_lines import Place, lines_of
 
+_ACTION_KEYS = frozenset(("type", "loc_scope", "table_scope", "params", "channel", "comment", "annotation"))
 _ACTIONS, _TABLES = ("add_actions", "actions"), ("add_tables", "tables")
 
 
@@ -98,6 +99,8 @@ class _Reader:
         if not isinstance(data, dict) or not isinstance(data.get("type"), str):
             self._note(place, "an action has a type, for example AdaptDDL")
             return None
+        for key in sorted(data.keys() - _ACTION_KEYS):
+            self._note((*place, key), f"an action has no {key}: known are {', '.join(sorted(_ACTION_KEYS))}")
         params = data.get("params") or {}
         if not isinstance(params, dict):
             self._note((*place, "params"), "params has keys and values")

@@ -17,6 +17,8 @@ def db_sequence(definition: HvrDefinition, sides: Sides) -> dict[str, Any]:
     reached = {location for one in actions for location in sides.reaches(one.locations)}
     if sides.source not in reached or not reached & set(sides.targets):
         return {}
+    if not set(sides.targets) <= reached:
+        return {}
     if any(not one.values for one in actions):
         return {"db_sequence": True}
     return {"db_sequence": list(dict.fromkeys(map(_pattern, actions)))}

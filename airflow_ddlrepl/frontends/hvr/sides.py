@@ -30,6 +30,13 @@ class Sides:
             return {self.source, *self.targets}
         return set(self.groups.get(scope, (scope,)))
 
+    def places(self, scope: str) -> list[str]:
+        """Return the lists of actions in the channel file that a scope means; empty name: the channel's own."""
+        reached, both = self.reaches(scope), {self.source, *self.targets}
+        if reached >= both:
+            return [""]
+        return [place for place in (self.source, *self.targets) if place in reached]
+
     def target_names(self, scope: str) -> tuple[str, ...]:
         """Return the targets that an action with this scope is for, by their names in the channel file."""
         reached = self.reaches(scope)

@@ -22,12 +22,13 @@ def literal(name: str) -> str:
 class TableNames:
     """The names of a channel's tables, as TableProperties set them.
 
-    tables: by HVR's name; None: the definition does not list them.
+    tables: by HVR's name; None: the definition does not list them. new_schemas: whose new tables join.
     """
 
     definition: HvrDefinition
     sides: Sides
     _actions: list[HvrAction] = field(default_factory=list)
+    new_schemas: list[str] = field(default_factory=list)
 
     def add(self, action: HvrAction) -> None:
         """Take a TableProperties action into account."""
@@ -96,6 +97,8 @@ class TableNames:
             found.setdefault(self.source_name(name)[0], set()).add(self.target_name(name, location)[0])
         if self.definition.tables is None:
             found = {CURRENT_SCHEMA: {self._any("Schema", location)}}
+        for schema in self.new_schemas:
+            found.setdefault(schema, set()).add(self._any("Schema", location))
         several = sorted(schema for schema, at in found.items() if len(at) > 1)
         one = {schema: at.copy().pop() for schema, at in found.items() if len(at) == 1}
         return {schema: at for schema, at in one.items() if at is not None and at != schema}, several

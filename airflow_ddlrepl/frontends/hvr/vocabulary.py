@@ -49,14 +49,20 @@ _INTEGRATE = {
     **_safe("a cycle is as long as capture.window_bytes says", "CycleByteLimit JournalRouterFiles JournalBurstTable"),
     **_safe("triggers of the target never fire in integrate", "NoTriggerFiring"),
     **_safe("every table's counts are logged", "Verbose ReorderRows"),
-    **_attention(
-        "a row that does not fit suspends its table (`on_error`), and is never resolved silently", "Resilient"
+    **_refused(
+        "a row that does not fit suspends its table, and is never resolved silently: write `conflicts`"
+        " (docs/both_directions.md)",
+        "Resilient",
     ),
     **_attention(
         "a row that does not fit suspends its table, and waits in the trail (`ddlrepl errors`)", "OnErrorSaveFailed"
     ),
     **_attention("changes arrive with the next cycle: set `schedule` of the channel", "Delay"),
-    **_attention("sessions of a target have no name that another capture could ignore", "SessionName"),
+    **_refused(
+        "sessions that write here are called ddlrepl…: write `capture: {ignore_sessions: {names: [ddlrepl*]}}` in the"
+        " channel file of the other direction (docs/both_directions.md)",
+        "SessionName",
+    ),
     **_refused("rows are written by us, not by procedures of the target", "DbProc"),
     **_refused("a target has the rows of the source, not one row for each change", "CoalesceTimekey"),
     **_refused(_FILES, "Topic MessageKey MessageKeySerializer MessageHeaders OnDeleteSendTombstone RenameExpression"),
@@ -81,10 +87,10 @@ _TABLES = {
     **_safe("nothing of the kind is needed between PostgreSQL servers", "NoDuplicateRows CreateUnicodeDatatypes"),
     **_safe("nothing of the kind is needed between PostgreSQL servers", "DistributionKeyLimit PartitionByDate"),
     **_safe("nothing of the kind is needed between PostgreSQL servers", "DistributionKeyAvoidPattern BQClusterKeys"),
-    **_safe("nothing of the kind is needed between PostgreSQL servers", "TransientTable PackedInside"),
+    **_safe("nothing of the kind is needed between PostgreSQL servers", "TransientTable"),
     **_refused("the target would have the table: leave it out by `exclude`, for all targets", "Absent"),
     **_refused("write it as `target_tables` (docs/target_tables.md)", "CoerceErrorType"),
-    **_refused(_ROWS, "SapUnpackErrorPolicy TrimWhiteSpace TrimTime MapBinary"),
+    **_refused(_ROWS, "PackedInside SapUnpackErrorPolicy TrimWhiteSpace TrimTime MapBinary"),
     **_refused(_ROWS, "MapEmptyStringToSpace MapEmptyDateToConstant CharacterMapping MissingRepresentationString"),
     **_refused(_ROWS, "MissingRepresentationNumeric MissingRepresentationDate"),
     **_CONTEXT,
@@ -109,6 +115,10 @@ _OBJECTS = {
     **_attention("grant rights on new tables by ALTER DEFAULT PRIVILEGES at the target", "RefreshTableGrant"),
     **_attention(
         "tables are created as at the source", "RefreshTableStorage RefreshTableCreateClause RefreshTableCreateType"
+    ),
+    **_refused(
+        "its SQL is not run: make what it makes at the target by hand",
+        "IncludeSqlFile IncludeSQLFile IncludeSqlDirectory IncludeSQLDirectory",
     ),
     **_safe("no objects of HVR are needed", ALL),
 }
@@ -137,7 +147,10 @@ ACTIONS: Mapping[str, Mapping[str, Entry]] = {
     },
     "DbObjectGeneration": _OBJECTS,
     "Scheduling": _SCHEDULING,
-    "Environment": _safe("HVR's environment is nothing to us", "Name Value Context"),
+    "Environment": _attention(
+        "nothing reads a variable of HVR's environment: look what it changes, and set that in the channel file",
+        "Name Value Context",
+    ),
     "AgentPlugin": _refused(
         "nothing calls your command: make it a task of your DAG",
         "Command DbProc UserArgument ExecOnHub Order Path Context",
