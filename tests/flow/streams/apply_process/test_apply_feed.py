@@ -330,7 +330,7 @@ def messages() -> list[Any]:
     return [UserMessage("hr.m", {"n": 1}), UserMessage("hr.m", {"n": 2}), UserMessage("hr.n", {"n": 1})]
 
 
-@pytest.mark.req("ST-M-04")
+@pytest.mark.req("ST-M-04", "ST-M-13")
 def test_messages_go_to_the_message_handler(target: str) -> None:
     found = []
     alter = {"alter_apply": {"apply_name": "apply_hr", "message_handler": "handler"}}

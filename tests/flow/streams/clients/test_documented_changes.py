@@ -137,7 +137,7 @@ def forget(source: str, *tags: str) -> None:
             connection.execute("SELECT pg_replication_origin_drop(%s)", [tag])
 
 
-@pytest.mark.req("ST-S-52", "ST-S-56", "ST-S-57", "ST-S-61", "ST-S-62")
+@pytest.mark.req("ST-S-52", "ST-S-56", "ST-S-57", "ST-S-62")
 @pytest.mark.parametrize("name", ["global_rules", "global_rules_with_tags"])
 def test_a_capture_process_captures_what_its_global_rules_say(name: str, databases: Any, tmp_path: Path) -> None:
     channel = begun(tmp_path, databases, *section(name)["calls"])

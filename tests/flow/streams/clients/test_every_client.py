@@ -101,7 +101,7 @@ def test_four_kinds_of_clients_discard_what_a_negative_rule_is_true_for(database
     assert taken(channel, databases.target) == {**left, **both}
 
 
-@pytest.mark.req("ST-S-56")
+@pytest.mark.req("ST-S-56", "ST-S-61")
 def test_each_kind_of_client_leaves_changes_with_a_tag(databases: Any, tmp_path: Path) -> None:
     """Changes of a session with a replication origin have a tag, in the log and for triggers."""
     own = {client: call(client, "table", table_name=f"hr.of_{client}") for client in CLIENTS}

@@ -11,6 +11,10 @@ import pytest
 
 from airflow_ddlrepl import flow
 from airflow_ddlrepl.demo.servers import PrivateServer
+from airflow_ddlrepl.streams.messages import RowLcr
+from tests.flow.streams.messaging import channel as messages
+from tests.flow.streams.messaging import put, row, take
+from tests.flow.streams.messaging import rules as rules_for
 from tests.flow.streams.streams_channel import BATTERY_TABLES, CAPTURE, StreamsChannel, streams_channel
 
 Call = dict[str, dict[str, Any]]
@@ -77,7 +81,7 @@ def kinds(queue: list[str]) -> list[str]:
     return [line.split()[0] for line in queue]
 
 
-@pytest.mark.req("ST-S-49", "ST-S-10", "ST-S-11", "ST-A-06")
+@pytest.mark.req("ST-S-49", "ST-S-10", "ST-S-11", "ST-A-06", "ST-S-78")
 def test_one_global_rule_at_a_propagation_is_about_all_rows_or_about_all_ddl(databases: Any, tmp_path: Path) -> None:
     """In the positive rule set they pass, in the negative one not; a condition on the type of the object is of DDL."""
 
@@ -108,17 +112,18 @@ def test_one_global_rule_at_a_propagation_is_about_all_rows_or_about_all_ddl(dat
         "CREATE INDEX u_k ON hr.u (k)",
         "INSERT INTO oe.o VALUES (7)",
         "COMMENT ON TABLE hr.u IS 'all'",
+        "TRUNCATE oe.o",
     )
     channel.stage(flow.capture)
     channel.stage(flow.propagate)
-    rows, ddl = ["INSERT", "INSERT"], ["ALTER", "CREATE", "COMMENT"]
+    rows, ddl = ["INSERT", "INSERT"], ["ALTER", "CREATE", "COMMENT", "truncate"]
     assert kinds(channel.content("rows")) == kinds(channel.content("no_ddl")) == rows
     assert kinds(channel.content("ddl")) == kinds(channel.content("no_rows")) == ddl
     assert channel.content("indexes") == ["CREATE INDEX u_k ON hr.u (k)"]
     assert kinds(channel.content("no_tables")) == ["INSERT", "CREATE", "INSERT"]
 
 
-@pytest.mark.req("ST-R-44")
+@pytest.mark.req("ST-R-44", "XR-05")
 def test_each_row_of_a_statement_is_a_change_of_its_own(databases: Any, tmp_path: Path) -> None:
     """One UPDATE of three rows: a rule takes two of them, another one the third."""
 
@@ -133,7 +138,21 @@ def test_each_row_of_a_statement_is_a_change_of_its_own(databases: Any, tmp_path
     channel.activate()
     channel.at_source("UPDATE hr.t SET k = id")
     channel.stage(flow.capture)
-    channel.stage(flow.propagate)
+    counted = channel.stage(flow.propagate).discarded
+    assert sorted(counted.items()) == [
+        ("hr.t: no rule of propagation p_large takes them", 2),
+        ("hr.t: no rule of propagation p_small takes them", 1),
+    ]
     assert kinds(channel.content("q1")) == ["UPDATE"] * 3
     ids = [re.findall(r"'id': (\d)", "".join(channel.content(queue))) for queue in ("small", "large")]
     assert ids == [["1", "2"], ["3"]]
+
+
+@pytest.mark.req("ST-R-32")
+def test_a_messaging_client_takes_no_row_of_which_its_rule_is_not_known_to_be_true(
+    databases: Any, tmp_path: Path
+) -> None:
+    over_one = ":lcr.get_value('NEW','\"k\"').AccessNumber() > 1"
+    hr = messages(tmp_path, databases.source, rules_for("table", "over_one", and_condition=over_one, include_ddl=False))
+    put(hr, *({**row("hr.t", 1), "new": {"id": number, "k": k}} for number, k in enumerate((1, 2, None))))
+    assert [one.new["id"] for one in take(hr, "over_one").messages if isinstance(one, RowLcr)] == [1]
