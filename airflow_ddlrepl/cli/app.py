@@ -355,7 +355,7 @@ def import_streams(
     return commands.import_streams(file, has_yaml=not check)
 
 
-@command(rules, "explain")
+@command(rules, "explain", judge=commands.judge_import)
 def explain_rules(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A SQL script, or YAML with the section `streams`.")],
     change: Annotated[str, typer.Option(metavar="JSON", help="A row change, DDL or a message.")] = "",

@@ -11,6 +11,7 @@ from types import ModuleType
 from typing import Any, cast
 
 from airflow_ddlrepl.adapt.policy import isolates
+from airflow_ddlrepl.cli.check_clients import notes_of_clients
 from airflow_ddlrepl.cli.open_channel import opened
 from airflow_ddlrepl.cli.shape_diff import parse_span, shape_diff
 from airflow_ddlrepl.cli.terminal import Result, Table, TextResult
@@ -24,13 +25,11 @@ from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.config.sections.location import resolve
 from airflow_ddlrepl.config.sections.scope import discards
 from airflow_ddlrepl.engines import source_types
-from airflow_ddlrepl.errors import ConfigError, DdlReplError, Exit
+from airflow_ddlrepl.errors import ConfigError, Exit
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.revision import Revision
 from airflow_ddlrepl.repository.process import this_holder
 from airflow_ddlrepl.repository.repository import Repository
-from airflow_ddlrepl.streams.condition.names import NameCase
-from airflow_ddlrepl.streams.rules.function_use import FunctionUse
 
 
 def with_flow(path: Path, act: Callable[[ModuleType, Any], Result], spark: str = "") -> Result:
@@ -197,8 +196,8 @@ def schema() -> Result:
 def check(path: Path) -> Result:
     """Validate the channel file and return warnings about settings without effect.
 
-    Raises ConfigError, and Unsupported ADP-156 for a function of `transform` that can't be imported here, where the
-    channel's driver runs.
+    Raises ConfigError, RuleError (RUL-…) for clients that can't be made, and Unsupported ADP-156 for a function
+    of `transform` that can't be imported here, where the channel's driver runs.
     """
     from airflow_ddlrepl.flow.mapping.value_functions import require_functions
 
@@ -208,7 +207,7 @@ def check(path: Path) -> Result:
             *warnings(channel),
             *parameter_file_notes(path),
             *_missing_locations(channel),
-            *_notes_of_clients(channel),
+            *notes_of_clients(channel),
         ]
     value = {"channel": channel.name, "file": str(path), "fingerprint": channel.fingerprint(), "warnings": notes}
     return TextResult(
@@ -268,33 +267,6 @@ def _missing_locations(channel: Channel) -> Iterator[str]:
             if error.code == "CFG-104":  # what can't be used here can be used nowhere
                 raise ConfigError(f"{place}: {error.message}", code=error.code, hint=error.hint) from None
             yield f"{place}: {error.message} ({error.code}); it has to be there where the channel runs"
-
-
-def _notes_of_clients(channel: Channel) -> Iterator[str]:
-    """Yield what is to be known of the clients of `streams`. Raises RuleError (RUL-…) for rules that can't be made."""
-    if channel.streams is not None:
-        from airflow_ddlrepl.streams.procedures.notes import calls_for_many_tables, notes  # loads sqlglot
-        from airflow_ddlrepl.streams.procedures.run import environment_of
-
-        environment = environment_of(channel.streams, NameCase.LOWER)
-        used = _function_uses(channel) if calls_for_many_tables(environment) else []
-        yield from notes(environment, used)
-
-
-def _function_uses(channel: Channel) -> list[FunctionUse]:
-    """Return how often functions were called so far; nothing where no repository says it.
-
-    The repository is read as it is: a check changes nothing.
-    """
-    from airflow_ddlrepl.flow.streams.function_uses import function_uses
-
-    try:
-        if not Repository.is_there(channel.repository):
-            return []
-        with Repository.as_it_is(channel.repository) as repository:
-            return function_uses(repository, channel.name)
-    except DdlReplError:
-        return []
 
 
 def revisions(path: Path, tables: Sequence[str], diff: str = "") -> Result:

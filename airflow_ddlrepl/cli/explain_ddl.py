@@ -15,6 +15,7 @@ from airflow_ddlrepl.config.goldengate.replicat import ReplicatParameters
 from airflow_ddlrepl.errors import ConfigError
 from airflow_ddlrepl.frontends.goldengate.vocabulary.error_numbers import sqlstate
 from airflow_ddlrepl.goldengate.extract.pipeline import extract
+from airflow_ddlrepl.goldengate.filters.clause import includes_none, nearest_clause
 from airflow_ddlrepl.goldengate.record import Evaluation, Outcome, Record, Step
 from airflow_ddlrepl.goldengate.replicat.errors import Handling
 from airflow_ddlrepl.goldengate.replicat.pipeline import answered, replicate
@@ -30,12 +31,16 @@ class Side(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Explained:
-    """An explained statement is its evaluation by one side. number: of several, from 1 on; of: how many."""
+    """An explained statement is its evaluation by one side. number: of several, from 1 on; of: how many.
+
+    nearest: the clause that comes nearest to a statement which none includes; empty: one does.
+    """
 
     side: Side
     number: int
     of: int
     evaluation: Evaluation
+    nearest: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """Return the evaluation as JSON values."""
@@ -45,6 +50,7 @@ class Explained:
             "statement": record.raw,
             "outcome": self.evaluation.outcome,
             "why": self.evaluation.why,
+            "nearest": self.nearest or None,
             "scope": record.scope,
             "operation": record.operation,
             "object_type": record.object_type,
@@ -65,6 +71,8 @@ class Explained:
             if step.text != text:
                 yield f"     {'':<23}> {_one_line(step.text)}"
             text = step.text or text
+        if self.nearest:
+            yield f"     {'nearest clause':<23}{self.nearest}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,18 +139,20 @@ def explain(record: Record, files: Files, error: str = "") -> Explanation:
     found: list[Explained] = []
     records = [record]
     if source is not None:
-        found += _numbered(Side.EXTRACT, list(extract(record, source)))
+        found += _numbered(Side.EXTRACT, list(extract(record, source)), source.ddl)
         written = [one.evaluation for one in found if one.evaluation.outcome is Outcome.WRITTEN]
         records = [Record(one.record.text, record.dialect, record.schema, into=record.into) for one in written]
     if target is not None:
         runs = [one for each in records for one in replicate(each, target)]
-        found += _numbered(Side.REPLICAT, [_with_answers(one, error, target) for one in runs])
+        found += _numbered(Side.REPLICAT, [_with_answers(one, error, target) for one in runs], target.ddl)
     return Explanation(tuple(found))
 
 
-def _numbered(side: Side, evaluations: list[Evaluation]) -> Iterator[Explained]:
+def _numbered(side: Side, evaluations: list[Evaluation], ddl: Filters | None) -> Iterator[Explained]:
     for number, evaluation in enumerate(evaluations, 1):
-        yield Explained(side, number, len(evaluations), evaluation)
+        is_left_out = evaluation.outcome is Outcome.DISCARDED and includes_none(evaluation.why)
+        nearest = nearest_clause(ddl.include, evaluation.record) if is_left_out and ddl is not None else ""
+        yield Explained(side, number, len(evaluations), evaluation, nearest)
 
 
 def _with_answers(evaluation: Evaluation, error: str, parameters: ReplicatParameters) -> Evaluation:

@@ -16,7 +16,7 @@ from airflow_ddlrepl.config.goldengate.dialect import Dialect
 from airflow_ddlrepl.config.sections.streams import Streams
 from airflow_ddlrepl.config.streams.section import StreamsParameters
 from airflow_ddlrepl.errors import ConfigError
-from airflow_ddlrepl.frontends.findings import message
+from airflow_ddlrepl.frontends.findings import Fate, message
 from airflow_ddlrepl.goldengate.statement.names import WITH_BASE, read
 from airflow_ddlrepl.streams.condition.names import NameCase
 from airflow_ddlrepl.streams.messages import DdlLcr, Message, MessageClass
@@ -42,17 +42,31 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """An explanation is that of each client, and then that of each rule set that no client has."""
+    """An explanation is that of each client, and then that of each rule set that no client has.
+
+    refused: what of a script could not be taken: the clients are explained without it.
+    """
 
     clients: tuple[ExplainedClient | ExplainedSet, ...]
+    refused: tuple[str, ...] = ()
+
+    @property
+    def is_whole(self) -> bool:
+        """Return whether nothing of the script was refused."""
+        return not self.refused
 
     def to_json(self) -> list[dict[str, Any]]:
-        """Return the explanations as JSON values."""
-        return [one.to_json() for one in self.clients]
+        """Return the explanations as JSON values; what was refused stands behind them."""
+        return [*(one.to_json() for one in self.clients), *({"refused": one} for one in self.refused)]
 
     def text(self) -> str:
-        """Return the explanations as text for a person."""
-        return as_lines(line for one in self.clients for line in one.lines())
+        """Return the explanations as text for a person; what was refused stands before them."""
+        return as_lines([*self._warnings(), *(line for one in self.clients for line in one.lines())])
+
+    def _warnings(self) -> Iterator[str]:
+        if self.refused:
+            yield f"refused in the script: {len(self.refused)}; what follows is without it"
+        yield from (f"  {one}" for one in self.refused)
 
 
 def explain_rules(path: Path, question: Question) -> Explanation:
@@ -62,25 +76,35 @@ def explain_rules(path: Path, question: Question) -> Explanation:
     CFG-183 for a question that can't be answered, RuleError (RUL-…) for rules that can't be made.
     """
     case = NameCase.LOWER if question.dialect is Dialect.POSTGRES else NameCase.UPPER
-    environment = environment_of(parameters_in(path), case)
+    parameters, refused = _read(path)
+    environment = environment_of(parameters, case)
     clients = list(_chosen(environment, question.client))
     found: list[ExplainedClient | ExplainedSet] = [
-        explain(one, each) for one in clients for each in _messages(question, case, _class_for(one))
+        explain(one, each, case) for one in clients for each in _messages(question, case, _class_for(one))
     ]
     if not question.client:
         used = [rules for one in clients for rules in (one.positive, one.negative)]
         unused = [rules for rules in environment.rule_sets.values() if rules not in used]
         asked = [(rules, each) for rules in unused for each in _messages(question, case, MessageClass.PERSISTENT)]
         found += [explain_set(rules, each) for rules, each in asked]
-    return Explanation(tuple(found))
+    return Explanation(tuple(found), refused)
+
+
+def _read(path: Path) -> tuple[StreamsParameters, tuple[str, ...]]:
+    """Return the calls in a file, and what of a script is refused. Raises ConfigError CFG-182."""
+    if path.suffix.lower() in (".yaml", ".yml", ".json"):
+        return parameters_in(path), ()
+    from airflow_ddlrepl.frontends.streams.importing import import_streams  # loads lark
+
+    found = import_streams(path)
+    refused = [one for one in found.findings if one.fate is Fate.REFUSED]
+    return found.parameters, tuple(f"{one.place(str(path))}: {one.what}: {one.why}" for one in refused)
 
 
 def parameters_in(path: Path) -> StreamsParameters:
     """Return the calls in a script or in a YAML file, such as a channel file. Raises ConfigError CFG-182."""
     if path.suffix.lower() not in (".yaml", ".yml", ".json"):
-        from airflow_ddlrepl.frontends.streams.importing import import_streams  # loads lark
-
-        return import_streams(path).parameters
+        return _read(path)[0]
     try:
         data = yaml.safe_load(path.read_text(encoding="utf-8"))
         return Streams.model_validate(data.get("streams") if isinstance(data, dict) else data)

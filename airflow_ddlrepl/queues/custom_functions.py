@@ -60,8 +60,8 @@ class CustomFunctions:
         for name in names:
             self.function(name)
 
-    def function(self, name: str) -> Callable[..., Any]:
-        """Return the function of a name. Raises RuleError RUL-134 and RUL-135."""
+    def place(self, name: str) -> str:
+        """Return where the function of a name is, as module:function. Raises RuleError RUL-134."""
         where = self.listed.get(name)
         if where is None:
             raise RuleError(
@@ -69,6 +69,11 @@ class CustomFunctions:
                 code="RUL-134",
                 hint=f"`streams: functions: {{{name}: package.module:function}}` lets rules and handlers call it",
             )
+        return where
+
+    def function(self, name: str) -> Callable[..., Any]:
+        """Return the function of a name. Raises RuleError RUL-134 and RUL-135."""
+        where = self.place(name)
         module, _, attribute = where.partition(":")
         try:
             found = getattr(import_module(module), attribute)

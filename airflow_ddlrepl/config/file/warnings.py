@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from airflow_ddlrepl.config.base.refresh_options import read_options
+from airflow_ddlrepl.config.goldengate.clauses import MAPPED
 from airflow_ddlrepl.config.goldengate.replicat import ErrorAction
 from airflow_ddlrepl.config.hvr.version import ISOLATED_SINCE, SINCE, is_older
 from airflow_ddlrepl.config.sections.adapt_actions import AdaptAction
@@ -106,6 +107,8 @@ def _extract(channel: Channel) -> Iterator[str]:
     yield "source.extract lets source and target differ where it discards a schema change"
     if extract.ddl is None:
         yield "source.extract has no `ddl`: no schema change is captured; `ddl: {}` captures all"
+    elif not extract.tables and any(one.scope is MAPPED for one in (*extract.ddl.include, *extract.ddl.exclude)):
+        yield "source.extract lists no `tables`: no statement is MAPPED, and no clause with that scope is ever true"
     if len(set(extract.remove_comments)) > 1:
         yield "source.extract.remove_comments: `after` is redundant, `before` removes all comments"
     runs_text = channel.replay_ddl or any(place.replicat is not None for _, place in _places(channel))

@@ -94,14 +94,7 @@ class StreamsClients:
     @property
     def capture(self) -> Client | None:
         """Return the capture process. Raises RuleError RUL-140 where there are two: one log has one."""
-        found = self.of_kind(ClientKind.CAPTURE)
-        if len(found) > 1:
-            raise RuleError(
-                f"there are {len(found)} capture processes, {found[0].name} and {found[1].name}",
-                code="RUL-140",
-                hint="a channel captures its source's log once: write another channel for the other one",
-            )
-        return found[0] if found else None
+        return self.environment.capture
 
     def user(self, client: Client) -> str:
         """Return the user that a client works as.

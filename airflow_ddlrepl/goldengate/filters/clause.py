@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -100,6 +100,45 @@ def decide(include: Sequence[Clause], exclude: Sequence[Clause], record: Record)
     if not include:
         return _NO_CLAUSE
     return _including(include).first_true(record) or _NONE_IS_TRUE
+
+
+def includes_none(why: str) -> bool:
+    """Is this the reason of a statement that no INCLUDE clause is true for?"""
+    return why == _NONE_IS_TRUE.why
+
+
+def nearest_clause(include: Sequence[Clause], record: Record) -> str:
+    """Return the INCLUDE clause of which the fewest options are not true for a statement, and which; empty: none is."""
+    found: list[tuple[int, str]] = []
+    for number, clause in enumerate(include):
+        options = [*_false_options(clause, record)]
+        if not options:
+            return ""
+        found.append((len(options), f"include[{number}], {described(clause)}: {'; '.join(options)}"))
+    return min(found, key=lambda one: one[0], default=(0, ""))[1]
+
+
+def _false_options(clause: Clause, record: Record) -> Iterator[str]:
+    """Yield the options of a clause that are not true for a statement, each with what the statement is."""
+    is_there, is_true = zip(*OPTIONS, strict=True)
+    held = [not there(clause) or true(clause, record) for there, true in zip(is_there, is_true, strict=True)]
+    scope, optype, objtype, *texts = held
+    if not scope:
+        yield f"the scope is {record.scope}"
+    if not optype:
+        yield f"the operation is {record.operation or 'not known'}"
+    if not objtype:
+        yield f"the type is {record.object_type or 'not known'}"
+    if clause.objname and not _is_named(clause.objname, record):
+        yield f"the object is {record.base or 'not known'}"
+    if not all(texts):
+        yield "the text lacks what INSTR… looks for"
+
+
+def _is_named(pattern: str, record: Record) -> bool:
+    names = [record.base, record.derived if record.is_rename else None]
+    index = NameIndex([pattern])
+    return any(index.matching(name) for name in names if name is not None)
 
 
 def described(clause: Clause) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -103,6 +103,26 @@ class Environment:
         if found is None:
             raise self._unknown(kind.words, name, [one for of, one in self.clients if of is kind])
         return found
+
+    @property
+    def capture(self) -> Client | None:
+        """Return the capture process. Raises RuleError RUL-140 where there are two: one log has one."""
+        found = [client for client in self.clients.values() if client.kind is ClientKind.CAPTURE]
+        if len(found) > 1:
+            raise RuleError(
+                f"there are {len(found)} capture processes, {found[0].name} and {found[1].name}",
+                code="RUL-140",
+                hint="a channel captures its source's log once: write another channel for the other one",
+            )
+        return found[0] if found else None
+
+    def functions(self) -> Iterator[tuple[Client, str]]:
+        """Yield the custom functions that clients call, each with its client: of rules, then of handlers."""
+        for client in self.clients.values():
+            rules = [one for rules in (client.positive, client.negative) if rules for one in rules.rules.values()]
+            yield from ((client, rule.action.function) for rule in rules if rule.action.function)
+            if client.kind is ClientKind.APPLY:
+                yield from ((client, name) for name in sorted(self.apply_settings(client.name).functions))
 
     def apply_settings(self, client: str) -> ApplySettings:
         """Return how an apply client works besides its rules; a client of which nothing is said has the defaults."""

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from airflow_ddlrepl.errors import RuleError
 from airflow_ddlrepl.streams.condition import tree
+from airflow_ddlrepl.streams.condition.names import NameCase
 from airflow_ddlrepl.streams.condition.printing import constant, text_of
 from airflow_ddlrepl.streams.evaluation.keys import KeyIndex
 from airflow_ddlrepl.streams.evaluation.messages import Answer, Evaluator
@@ -14,6 +17,8 @@ from airflow_ddlrepl.streams.messages import DdlLcr, Message, UserMessage
 from airflow_ddlrepl.streams.rules.client import Client
 from airflow_ddlrepl.streams.rules.decide import Verdict, decide
 from airflow_ddlrepl.streams.rules.rule import Rule, RuleSet
+from airflow_ddlrepl.streams.rules.transform import transform
+from airflow_ddlrepl.streams.rules.written_messages import written
 
 _WORDS = {True: "true", False: "false", None: "unknown"}
 
@@ -82,11 +87,18 @@ class ExplainedSet:
 
 @dataclass(frozen=True, slots=True)
 class ExplainedClient:
-    """An explained client is its verdict about a message, with its rule sets."""
+    """An explained client is its verdict about a message, with its rule sets.
+
+    becomes: the message as the rule's declared transformations leave it; None: it stays as it is. stops: why these
+    can't be done, and the client stops; empty: they can. case: how names are spelled.
+    """
 
     client: Client
     verdict: Verdict
     sets: tuple[ExplainedSet, ...]
+    becomes: Message | None = None
+    stops: str = ""
+    case: NameCase = NameCase.UPPER
 
     def to_json(self) -> dict[str, Any]:
         """Return the explanation as JSON values."""
@@ -98,6 +110,9 @@ class ExplainedClient:
             "why": verdict.why or verdict.reason.value,
             "rule": verdict.rule.name if verdict.rule else None,
             "warnings": list(verdict.warnings),
+            "becomes": None if self.becomes is None else written(self.becomes, self.case),
+            "stops": self.stops or None,
+            "function": self._function or None,
             "rule_sets": [one.to_json() for one in self.sets],
         }
 
@@ -107,8 +122,20 @@ class ExplainedClient:
         does = "takes it" if verdict.is_taken else "discards it"
         yield f"{self.client.words} {does}: {verdict.why or verdict.reason.value}"
         yield from (f"  warning: {text}" for text in verdict.warnings)
+        if self.becomes is not None:
+            yield f"  it becomes {json.dumps(written(self.becomes, self.case), ensure_ascii=False)}"
+        if self.stops:
+            yield f"  the client stops there: {self.stops}"
+        elif self._function:
+            yield f"  then {self._function} is called for it, whose result is not known here"
         for one in self.sets:
             yield from one.lines()
+
+    @property
+    def _function(self) -> str:
+        """Return the custom function that the client calls for the message; empty: none."""
+        rule = self.verdict.rule
+        return rule.action.function if rule is not None and self.verdict.is_taken else ""
 
 
 def _count(rules: Sequence[ExplainedRule]) -> str:
@@ -125,11 +152,19 @@ def _rule_json(rule: ExplainedRule) -> dict[str, Any]:
     }
 
 
-def explain(client: Client, message: Message) -> ExplainedClient:
-    """Explain what a client does with a message. Raises RuleError RUL-118 as conditions do."""
+def explain(client: Client, message: Message, case: NameCase = NameCase.UPPER) -> ExplainedClient:
+    """Explain what a client does with a message, and what it leaves of it. Raises RuleError RUL-118 as conditions do.
+
+    case: how names are spelled.
+    """
     sides = (("negative", client.negative), ("positive", client.positive))
     sets = tuple(explain_set(rules, message, side) for side, rules in sides if rules is not None)
-    return ExplainedClient(client, decide(client, message), sets)
+    verdict = decide(client, message)
+    try:
+        left = transform(message, verdict) if verdict.is_taken else message
+    except RuleError as error:
+        return ExplainedClient(client, verdict, sets, None, f"{error.code}: {error.message}")
+    return ExplainedClient(client, verdict, sets, None if left == message else left, "", case)
 
 
 def explain_set(rules: RuleSet, message: Message, side: str = "") -> ExplainedSet:

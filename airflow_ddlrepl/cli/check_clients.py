@@ -1,0 +1,50 @@
+"""Check the clients of Oracle Streams of a channel file, without any of its databases."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from airflow_ddlrepl.config.sections.channel import Channel
+from airflow_ddlrepl.errors import DdlReplError
+from airflow_ddlrepl.repository.repository import Repository
+from airflow_ddlrepl.streams.condition.names import NameCase
+from airflow_ddlrepl.streams.rules.function_use import FunctionUse
+
+CASE = NameCase.LOWER
+
+
+def notes_of_clients(channel: Channel) -> Iterator[str]:
+    """Yield what is to be known of the clients of `streams`.
+
+    Raises RuleError (RUL-…) for rules that can't be made, RUL-140 for a second capture process, RUL-134 for a function
+    or a handler that `functions` does not list.
+    """
+    if channel.streams is None:
+        return
+    from airflow_ddlrepl.queues.custom_functions import CustomFunctions
+    from airflow_ddlrepl.streams.procedures.notes import calls_for_many_tables, notes  # loads sqlglot
+    from airflow_ddlrepl.streams.procedures.run import environment_of
+
+    environment = environment_of(channel.streams, CASE)
+    _ = environment.capture
+    functions = CustomFunctions({CASE.plain(name): place for name, place in channel.streams.functions.items()})
+    for _, name in environment.functions():
+        functions.place(name)
+    used = _function_uses(channel) if calls_for_many_tables(environment) else []
+    yield from notes(environment, used)
+
+
+def _function_uses(channel: Channel) -> list[FunctionUse]:
+    """Return how often functions were called so far; nothing where no repository says it.
+
+    The repository is read as it is: a check changes nothing.
+    """
+    from airflow_ddlrepl.flow.streams.function_uses import function_uses
+
+    try:
+        if not Repository.is_there(channel.repository):
+            return []
+        with Repository.as_it_is(channel.repository) as repository:
+            return function_uses(repository, channel.name)
+    except DdlReplError:
+        return []
