@@ -132,10 +132,10 @@ def mark(items: list[pytest.Item]) -> None:
     versions: dict[object, set[object]] = {}
     seen: set[object] = set()
     for item in items:
-        versions.setdefault(getattr(item, "function", None), set()).add(_version(item))
+        versions.setdefault(getattr(item, "function", None), set()).add(version(item))
     for item in items:
         function = getattr(item, "function", None)
-        is_other = (_version(item) == 15 and 18 in versions[function]) or item.nodeid.startswith(THOROUGH)
+        is_other = (version(item) == 15 and 18 in versions[function]) or item.nodeid.startswith(THOROUGH)
         if SERVERS & set(getattr(item, "fixturenames", ())):
             item.add_marker("server")
             is_other = is_other or function in seen
@@ -145,7 +145,7 @@ def mark(items: list[pytest.Item]) -> None:
             item.add_marker("thorough")
 
 
-def _version(item: pytest.Item) -> object:
+def version(item: pytest.Item) -> object:
     """Return the version of PostgreSQL that a test is parametrised with, if it is."""
     params = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
     return params.get("databases", params.get("version"))

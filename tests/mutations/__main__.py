@@ -26,10 +26,10 @@ Tests = Mapping[str, Mapping[str, Any]]
 
 
 def tests_of(requirement: str, marked: Tests) -> list[str]:
-    """The tests that must notice: on servers where the requirement needs one, and quick ones, if there are any."""
+    """The tests that must notice: on servers where the requirement needs one; those of minutes where no others are."""
     own = [name for name, test in marked.items() if requirement in test["ids"]]
     live = [name for name in own if marked[name]["server"]] if needs_server(requirement) else own
-    quick = [name for name in live or own if not marked[name]["thorough"]]
+    quick = [name for name in live or own if not marked[name]["long"]]
     return quick or live or own
 
 

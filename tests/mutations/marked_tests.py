@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from tests.conftest import THOROUGH, version
 from tests.requirements_plugin import ids_of
 
 VARIABLE = "DDLREPL_MUTATION"
@@ -29,7 +30,8 @@ class Listing:
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         for item in items:
             if ids := ids_of(item):
-                marks = {name: bool(item.get_closest_marker(name)) for name in ("server", "thorough")}
+                is_long = item.nodeid.startswith(THOROUGH) or version(item) == 15
+                marks = {"server": bool(item.get_closest_marker("server")), "long": is_long}
                 self.found[item.nodeid] = {"ids": sorted(set(ids)), **marks}
 
     def pytest_sessionfinish(self) -> None:

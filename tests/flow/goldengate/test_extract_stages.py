@@ -67,7 +67,7 @@ CASES = {
     "the table of an index is listed": Case(
         "GG-E-22 GG-E-11", included({"scope": "MAPPED"}, tables=["public.u"]), (INDEX, ON_T), (INDEX,)
     ),
-    "both options": Case("GG-E-27", included({"objname": "public.t", "optype": "CREATE"}), (ON_T,), ()),
+    "both options": Case("GG-E-27", included({"objtype": "TABLE", "optype": "CREATE"}), (ON_T, INDEX), ()),
     "of scope": Case("GG-E-34", excluded({"scope": "UNMAPPED"}, tables=["public.t"]), (ON_U, ON_T), (ON_T,)),
     "of operation": Case("GG-E-34", excluded({"optype": "CREATE"}), (INDEX, ON_T), (ON_T,)),
     "of type": Case("GG-E-34", excluded({"objtype": "INDEX"}), (INDEX, ON_T), (ON_T,)),

@@ -64,7 +64,7 @@ CASES = {
     "filters don't see the source's name": Case("GG-R-15", clauses([{"objname": "hr.*"}]), (ON_PAY,), ()),
     "all options of a clause": Case(
         "GG-R-16",
-        clauses([{"objname": "bk.*", "optype": "ALTER"}, {"objname": "bk.*", "objtype": "VIEW"}]),
+        clauses([{"objname": "bk.*", "optype": "ALTER"}, {"optype": "CREATE", "objtype": "TABLE"}]),
         (ON_PAY, INDEX),
         (AT_PAY,),
     ),

@@ -71,17 +71,19 @@ def taken(channel: StreamsChannel, target: str) -> dict[str, list[str]]:
 
 
 @pytest.mark.req("ST-U-04", "ST-R-01", "ST-U-01", "ST-U-14", "ST-U-20", "ST-U-28", "ST-U-29")
+@pytest.mark.req("ST-U-08", "ST-U-09", "ST-U-13", "ST-U-26", "ST-U-27")
 def test_each_kind_of_client_takes_a_subset_of_rows(databases: Any, tmp_path: Path) -> None:
     own = {client: call(client, "subset", table_name=f"hr.of_{client}", dml_condition="k = 50") for client in CLIENTS}
     channel = begun(databases, tmp_path, own)
     for client in CLIENTS:
         channel.at_source(
             f"INSERT INTO hr.of_{client} VALUES (1, 50), (2, 80), (3, 80)",
+            f"UPDATE hr.of_{client} SET k = 50 WHERE id = 1",
             f"UPDATE hr.of_{client} SET k = 50 WHERE id = 2",
             f"UPDATE hr.of_{client} SET k = 20 WHERE id = 1",
         )
     channel.stage(flow.replicate)
-    migrated = ["INSERT 1", "INSERT 2", "DELETE 1"]
+    migrated = ["INSERT 1", "UPDATE 1", "INSERT 2", "DELETE 1"]
     assert taken(channel, databases.target) == dict.fromkeys(CLIENTS, migrated) | {"apply": ["row 2"]}
 
 

@@ -78,6 +78,34 @@ def test_rows_are_migrated_as_they_are_passed_on(databases: Any, tmp_path: Path)
     ]
 
 
+@pytest.mark.req("ST-U-15", "ST-U-06", "ST-U-07", "ST-U-11", "ST-U-12")
+def test_null_is_judged_by_the_condition(databases: Any, tmp_path: Path) -> None:
+    channel = begun(
+        streams_channel(
+            tmp_path, databases.source, EVERYTHING, subset(QUEUES, "department_id IS NULL OR department_id < 0")
+        )
+    )
+    channel.at_source(
+        "INSERT INTO hr.employees VALUES (1, 'Ann', 100.50, NULL), (2, 'Bob', 1, 50)",
+        "UPDATE hr.employees SET department_id = 50 WHERE employee_id = 1",
+        "UPDATE hr.employees SET department_id = NULL",
+        "DELETE FROM hr.employees WHERE employee_id = 1",
+        "UPDATE hr.employees SET department_id = 7",
+        "DELETE FROM hr.employees",
+    )
+    channel.stage(flow.capture)
+    channel.stage(propagate)
+    lines = [(line.split()[0], line.split("'employee_id': ")[1].strip("'")[0]) for line in channel.content("q2")]
+    assert lines == [
+        ("INSERT", "1"),
+        ("DELETE", "1"),
+        ("INSERT", "1"),
+        ("INSERT", "2"),
+        ("DELETE", "1"),
+        ("DELETE", "2"),
+    ]
+
+
 @pytest.mark.req("ST-U-31", "ST-U-32", "ST-U-33")
 @pytest.mark.parametrize("at", ["capture", "propagation"])
 def test_the_log_has_the_columns_of_the_condition_and_of_the_destination(
