@@ -88,7 +88,8 @@ def test_null_is_judged_by_the_condition(databases: Any, tmp_path: Path) -> None
     channel.at_source(
         "INSERT INTO hr.employees VALUES (1, 'Ann', 100.50, NULL), (2, 'Bob', 1, 50)",
         "UPDATE hr.employees SET department_id = 50 WHERE employee_id = 1",
-        "UPDATE hr.employees SET department_id = NULL",
+        "UPDATE hr.employees SET department_id = NULL WHERE employee_id = 1",
+        "UPDATE hr.employees SET department_id = NULL WHERE employee_id = 2",
         "DELETE FROM hr.employees WHERE employee_id = 1",
         "UPDATE hr.employees SET department_id = 7",
         "DELETE FROM hr.employees",
