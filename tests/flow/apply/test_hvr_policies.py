@@ -287,9 +287,10 @@ def test_a_long_value_where_the_target_does_not_become_wider(
     "statements",
     [
         ("ALTER TABLE t DROP a", "INSERT INTO t VALUES (2, 2)"),
+        ("ALTER TABLE t DROP id, ADD PRIMARY KEY (a)", "INSERT INTO t VALUES (2, 2)"),
         ("ALTER TABLE t DROP CONSTRAINT t_pkey, ADD PRIMARY KEY (id, a)", "INSERT INTO t VALUES (1, 2, 2)"),
     ],
-    ids=["dropped", "key"],
+    ids=["dropped", "dropped key", "key"],
 )
 def test_a_target_that_does_not_follow_refuses_what_no_longer_fits(
     databases: Any, tmp_path: Path, statements: tuple[str, ...]
