@@ -64,6 +64,10 @@ def test_parameters_of_one_line_are_all_read(line: str, tmp_path: Path) -> None:
         ("WILDCARDRESOLVE IMMEDIATE", "WILDCARDRESOLVE IMMEDIATE"),
         ("SOURCECHARSET PASSTHRU", "SOURCECHARSET"),
         ("CATALOGEXCLUDE pdb2", "CATALOGEXCLUDE"),
+        ("TABLE emp;", "TABLE emp"),
+        ("TABLEEXCLUDE emp", "TABLEEXCLUDE emp"),
+        ("TABLE hr.a, TARGET hq.a;", "TABLE … TARGET"),
+        ("EXTTRAIL a\nTABLE hr.*;\nEXTTRAIL b\nTABLEEXCLUDE hr.b\nTABLE hr.*;", "TABLEEXCLUDE"),
         ("TABLE pdb1.hr.a;\nTABLE pdb2.hr.b;", "TABLE pdb2.hr.b"),
         ("SOURCECATALOG pdb1\nTABLE hr.a;\nSOURCECATALOG pdb2\nTABLE hr.b;", "SOURCECATALOG"),
         ("TABLE pdb*.hr.a;", "TABLE pdb*.hr.a"),
@@ -115,7 +119,7 @@ def test_every_reason_says_what_happens_instead() -> None:
 
 
 def test_what_is_refused_comes_first_and_what_is_ignored_is_a_line_for_each_reason(tmp_path: Path) -> None:
-    read(tmp_path, "EXTTRAIL a", "RMTHOST b", "REPORT AT 01:00", "IGNOREAPPLOPS", "TABLE a.b;")
+    read(tmp_path, "EXTTRAIL a", "RMTHOST b", "REPORT AT 01:00", "IGNOREAPPLOPS", "GETTRUNCATES", "TABLE a.b;")
     text = import_goldengate([tmp_path / "p.prm"]).text()
     places = [text.index(word) for word in ("refused: 1", "needs attention: 1", "ignored safely: 3")]
     assert places == sorted(places)
@@ -129,6 +133,8 @@ def test_what_is_refused_comes_first_and_what_is_ignored_is_a_line_for_each_reas
         ("ADD TRANDATA hr.*", "is a command of GGSCI"),
         ("SUPPRESSTRIGGERS", "is an option of DBOPTIONS"),
         ("MAPDERIVED", "is an option of DDLOPTIONS"),
+        ("ALLOWNULLABLEKEYS", "is of another platform or process"),
+        ("GETPURGEDATAS", "is of another platform or process"),
         ("EXTRAIL a", "did you mean EXTTRAIL?"),
         ("<PARAM> x", "is a placeholder"),
     ],
@@ -184,3 +190,10 @@ def test_an_extract_without_table_whose_clauses_are_about_tables_is_told(tmp_pat
     found = [one.what for one in read(tmp_path, "DDL INCLUDE MAPPED").findings]
     assert found == ["DDL … MAPPED"]
     assert [one.what for one in read(tmp_path, "DDL INCLUDE ALL").findings] == []
+
+
+@pytest.mark.parametrize(("line", "is_told"), [("", True), ("GETTRUNCATES", False), ("IGNORETRUNCATES", False)])
+def test_truncates_that_nobody_asks_for_are_told(line: str, is_told: bool, tmp_path: Path) -> None:
+    found = [one.what for one in read(tmp_path, line, "TABLE hr.*;").findings]
+    assert ("IGNORETRUNCATES" in found) is is_told
+    assert "IGNORETRUNCATES" not in [one.what for one in read(tmp_path, "DDL INCLUDE ALL", "TABLE hr.*;").findings]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
 from airflow_ddlrepl.config.base.name_pattern import matches, split_table_pattern
@@ -54,13 +54,23 @@ def session_schemas(
             yield at, (Fate.REFUSED, what, why)
 
 
-def several_trails(statements: Sequence[Statement]) -> Iterator[tuple[int, str, str]]:
-    """Yield the second parameter that names a trail, and what becomes of it."""
+def several_trails(statements: Sequence[Statement]) -> Iterator[tuple[int, Found]]:
+    """Yield the second parameter that names a trail, and what is left out for one trail alone."""
     trails = [one for one in statements if one.name in ("EXTTRAIL", "RMTTRAIL")]
     for one in trails[1:2]:
-        yield (
-            one.at,
-            one.name,
+        why = (
             "TABLE and TABLEEXCLUDE of all trails are taken together: a channel has one trail; write a file for each"
-            " trail whose tables differ",
+            " trail whose tables differ"
         )
+        yield one.at, (Fate.ATTENTION, one.name, why)
+    for one in statements if len(trails) > 1 else ():
+        if one.name in ("TABLEEXCLUDE", "SCHEMAEXCLUDE") and one.at > trails[0].at:
+            why = "it is for the trail before it alone, and a channel has one trail: write a file for each trail"
+            yield one.at, (Fate.REFUSED, one.name, why)
+
+
+def truncates(names: Collection[str]) -> Iterator[Found]:
+    """Yield what becomes of TRUNCATE where a file does not say it. names: of the file's parameters."""
+    if not {"DDL", "GETTRUNCATES", "IGNORETRUNCATES"} & set(names):
+        why = "a TRUNCATE is replicated here, and not by GoldenGate without GETTRUNCATES: write one of both"
+        yield Fate.ATTENTION, "IGNORETRUNCATES", why

@@ -24,6 +24,7 @@ from airflow_ddlrepl.frontends.goldengate.checks import (
     clauses_without_tables,
     session_schemas,
     several_trails,
+    truncates,
 )
 from airflow_ddlrepl.frontends.goldengate.clauses import Context, read_clauses, read_error_rules, read_substitution
 from airflow_ddlrepl.frontends.goldengate.names import Catalogs
@@ -133,8 +134,10 @@ class _Compiler:
             self._find(self._places[number][0], fate, self._places[number][1], why)
         for at, found in session_schemas(self._session_schemas, self._values.get("maps", ()), side.name):
             self._find(at, *found)
-        for at, what, why in several_trails(statements):
-            self._find(at, Fate.ATTENTION, what, why)
+        for at, found in several_trails(statements):
+            self._find(at, *found)
+        for found in truncates(first) if side.name == "EXTRACT" and self._values.get("tables") else ():
+            self._find(side.at, *found)
         try:
             if not self._compiled.problems:
                 _ = self._compiled.parameters
@@ -263,8 +266,8 @@ class _Compiler:
     def _rows(self, statement: Statement, parsed: Parsed) -> Values:
         """Return what the options of a TABLE or MAP say of rows."""
         if statement.name == "TABLE" and any(isinstance(o, Tree) and o.data == "target" for o in parsed.children[1:]):
-            why = "names become those of a target by the MAP of a Replicat alone"
-            self._find(statement.at, Fate.ATTENTION, "TABLE … TARGET", why)
+            why = "names become those of a target by the MAP of a Replicat alone: write it there"
+            self._find(statement.at, Fate.REFUSED, "TABLE … TARGET", why)
         return read_rows(statement, parsed, self._switches, self._find)
 
     def _pattern(self, statement: Statement, name: Parsed | Token, side: str = "source") -> str:
@@ -275,7 +278,7 @@ class _Compiler:
         if told:
             self._find(at, Fate.ATTENTION, f"{statement.name} {token}", told)
         if found.parts == 1 and statement.name not in ("MAP", "SCHEMAEXCLUDE"):
-            self._find(at, Fate.ATTENTION, f"{statement.name} {token}", "has no schema: it is taken for any schema")
+            raise Refused(at, f"{statement.name} {token}", "has no schema: write that of the tables that are meant")
         return found.pattern
 
 

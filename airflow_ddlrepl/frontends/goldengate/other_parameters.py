@@ -14,7 +14,7 @@ from airflow_ddlrepl.frontends.goldengate.statements import Statement
 from airflow_ddlrepl.frontends.goldengate.vocabulary.ddl import DDL_OPTIONS
 from airflow_ddlrepl.frontends.goldengate.vocabulary.map_options import MAP_OPTIONS
 from airflow_ddlrepl.frontends.goldengate.vocabulary.options import OPTIONS, WITHOUT_ARGUMENTS, Arguments
-from airflow_ddlrepl.frontends.goldengate.vocabulary.parameters import COMMANDS, PARAMETERS, SECRET
+from airflow_ddlrepl.frontends.goldengate.vocabulary.parameters import COMMANDS, ELSEWHERE, PARAMETERS, SECRET
 
 _PIECE = re.compile(r"""'(?:[^']|'')*'|"[^"]*"|[();]|[^\s,;()'"]+""")
 _HARMLESS = {
@@ -91,6 +91,8 @@ def cause(name: str) -> str:
         return _HIDDEN
     if name in COMMANDS:
         return "is a command of GGSCI or the Admin Client, and no parameter: take it out of the file"
+    if name in ELSEWHERE:
+        return "is of another platform or process of GoldenGate: find out what it changes, and take it out"
     if re.search(r"[<>%{}\[\]]", name):
         return "is a placeholder, which has to be filled in"
     owner = next((one for one, known in OPTIONS.items() if name in known.options), "")
