@@ -138,6 +138,7 @@ def test_an_export_with_tables_groups_and_names(tmp_path: Path) -> None:
     ]
     assert [one[1:] for one in listed(found)] == [
         ("refused", "TableProperties Schema"),  # lake: one table of two goes to mart
+        ("needs attention", "tables"),
         ("needs attention", "AdaptDDL AddTablePattern"),
     ]
     assert "new tables of app join" in found.text()

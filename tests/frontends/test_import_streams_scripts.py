@@ -106,7 +106,7 @@ def test_a_statement_in_a_variable_is_refused_when_it_calls_streams() -> None:
 def test_what_is_dropped_behind_the_calls_is_decided_by_the_reader() -> None:
     drop = "DBMS_STREAMS_ADM.REMOVE_STREAMS_CONFIGURATION();"
     found = compiled(drop, OUR_CALL, drop)
-    assert [(one.line, one.fate) for one in found.findings] == [(2, Fate.SAFE), (4, Fate.ATTENTION)]
+    assert [(one.line, one.fate) for one in found.findings] == [(2, Fate.SAFE), (4, Fate.REFUSED)]
 
 
 def test_a_call_without_a_block_is_refused() -> None:

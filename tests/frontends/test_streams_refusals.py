@@ -45,6 +45,10 @@ def test_calls_outside_of_blocks_are_read(script: str) -> None:
         block(f"own.p({OURS}, 1,,);"),
         block("DBMS_XSTREAM_ADM.CREATE_OUTBOUND(server_name => 'x');"),
         block("dbms_goldengate_adm.add_auto_cdr('hr', 't');"),
+        block("s := 'BEGIN dbms_streams_adm.add_table_rules(''''' || t || ''''); END;';", "EXECUTE IMMEDIATE s;"),
+        block("own.run('begin dbms_apply_adm.start_it(' || t || '); end;');"),
+        block("s := 'begin dbms_apply_adm.start_it(';", "DBMS_SQL.PARSE(c, s || x, 1);"),
+        block("DBMS_AQADM.SCHEDULE_PROPAGATION('q', 'other');"),
         block('"DBMS_STREAMS_ADM"."NEW_PROCEDURE"(1);'),
         block("IF x THEN dbms_xstream_adm.add_outbound('x'); END IF;"),
     ],
@@ -63,6 +67,7 @@ def test_a_call_that_is_not_read_is_never_passed_over(script: str) -> None:
         "REM dbms_streams_adm.add_table_rules\n",
         "SELECT DBMS_STREAMS.GET_TAG FROM dual;\n",
         "-- dbms_streams_adm.add_table_rules('x');\n",
+        block("dbms_output.put_line('now dbms_streams_adm.add_table_rules(' || t || ')');"),
     ],
 )
 def test_what_calls_nothing_is_not_refused(script: str) -> None:

@@ -14,7 +14,7 @@ from airflow_ddlrepl.config.sections.adapt_actions import AdaptAction
 from airflow_ddlrepl.config.sections.table_mapping import ColumnProperty, Restriction, TableProperty
 from airflow_ddlrepl.frontends.findings import WORST_FIRST, Fate, Finding, message
 from airflow_ddlrepl.frontends.hvr.definition import ALL, HvrAction, HvrDefinition, Problems
-from airflow_ddlrepl.frontends.hvr.passed_over import partial_actions, placeholder
+from airflow_ddlrepl.frontends.hvr.passed_over import general_notes, partial_actions, placeholder
 from airflow_ddlrepl.frontends.hvr.read_text import unknown_action, unknown_parameters
 from airflow_ddlrepl.frontends.hvr.restrict import restriction
 from airflow_ddlrepl.frontends.hvr.sequences import db_sequence
@@ -84,11 +84,8 @@ class _Compiler:
 
     def run(self) -> None:
         """Compile every action; findings and problems are collected."""
-        for location in self._sides.guessed:
-            self._find(1, Fate.ATTENTION, location, f"no action names the {location}: set its location")
-        if self._definition.tables is None:
-            why = f"the file lists no tables: all of schema {CURRENT_SCHEMA} are taken; set source.tables"
-            self._find(1, Fate.ATTENTION, "tables", why)
+        for what, why in general_notes(self._definition, self._sides):
+            self._find(1, Fate.ATTENTION, what, why)
         for action in self._definition.actions:
             if action.name == "TableProperties" and not self._lacks(action) and placeholder(action) is None:
                 self._names.add(action)

@@ -27,10 +27,14 @@ class HvrAction:
 
 @dataclass(frozen=True, slots=True)
 class HvrTable:
-    """A table of a channel: base_name is its name in the databases, group HVR's table group."""
+    """A table of a channel: base_name is its name in the databases, group HVR's table group.
+
+    has_columns: the definition lists its columns.
+    """
 
     base_name: str
     group: str = ""
+    has_columns: bool = False
 
 
 @dataclass(frozen=True, slots=True)

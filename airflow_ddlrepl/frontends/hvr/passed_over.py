@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from airflow_ddlrepl.frontends.hvr.definition import ALL, HvrAction, HvrDefinition
 from airflow_ddlrepl.frontends.hvr.sides import Sides
-from airflow_ddlrepl.frontends.hvr.table_names import TableNames
+from airflow_ddlrepl.frontends.hvr.table_names import CURRENT_SCHEMA, TableNames
 
 _PLACEHOLDER = re.compile(r"[<>{}\[\]%&]")
 _NAMES = ("Schema", "BaseName", "CaptureSchema", "IntegrateSchema", "Name")
@@ -23,6 +23,20 @@ def placeholder(action: HvrAction) -> str | None:
         if (sign := _PLACEHOLDER.search(name)) is not None:
             return f"the {what} {name} has a {sign[0]}, which no name has: fill the placeholder in"
     return None
+
+
+def general_notes(definition: HvrDefinition, sides: Sides) -> Iterator[tuple[str, str]]:
+    """Yield what a definition as a whole leaves open: what it is called, and what to do."""
+    for location in sides.guessed:
+        yield location, f"no action names the {location}: set its location"
+    if definition.tables is None:
+        yield "tables", f"the file lists no tables: all of schema {CURRENT_SCHEMA} are taken; set source.tables"
+    elif any(table.has_columns for table in definition.tables.values()):
+        yield (
+            "tables",
+            "columns and keys are those of the source: one that the definition lacks arrives, too; leave it out by"
+            " `column_properties` with absent, and set another key by `target_tables`",
+        )
 
 
 def partial_actions(definition: HvrDefinition, sides: Sides, names: TableNames) -> Iterator[Found]:

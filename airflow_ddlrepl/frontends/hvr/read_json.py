@@ -93,7 +93,8 @@ class _Reader:
 
     def _table(self, name: str, data: Any) -> HvrTable:
         data = _dict(data)
-        return HvrTable(str(data.get("base_name") or name), str(data.get("table_group") or data.get("group") or ""))
+        group = str(data.get("table_group") or data.get("group") or "")
+        return HvrTable(str(data.get("base_name") or name), group, bool(data.get("cols")))
 
     def _action(self, data: Any, place: Place) -> HvrAction | None:
         if not isinstance(data, dict) or not isinstance(data.get("type"), str):

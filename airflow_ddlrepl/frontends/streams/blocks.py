@@ -24,7 +24,7 @@ from airflow_ddlrepl.frontends.streams.expressions import (
     read_value,
 )
 from airflow_ddlrepl.frontends.streams.script import Token, tokens
-from airflow_ddlrepl.frontends.streams.vocabulary import CALL, FAMILY, LOGGING, OTHER, WHY_LOGGING
+from airflow_ddlrepl.frontends.streams.vocabulary import BUILT, CALL, FAMILY, LOGGING, OTHER, WHY_LOGGING
 
 _COMPOUND = frozenset({"IF", "FOR", "WHILE", "LOOP", "CASE"})
 _DEPENDS = Entry(Fate.REFUSED, "what is called in it depends on the run: write the calls one by one")
@@ -65,7 +65,13 @@ class BlockReader:
             start = self.found[0].at + len(self.found[0].text)
             yield from self._simple(start, len(self.text.rstrip().rstrip(";/").rstrip("-; \t\n")))
             return
-        yield from self._body()
+        is_refused = False
+        for one in self._body():
+            is_refused |= isinstance(one, Note) and one.fate is Fate.REFUSED
+            yield one
+        for token in () if is_refused else _built_calls(self.found):
+            why = "a statement is built of it when the script runs: write the call itself"
+            yield self._note(token, Fate.REFUSED, f"{token.text[:40]} …", why)
 
     def _body(self) -> Iterator[Call | Note]:
         depth = 0
@@ -245,6 +251,18 @@ def worst_call(text: str) -> Entry | None:
         if sign.text == "." and FAMILY.fullmatch(package.text.strip('"')):
             entries.append(_entry(package.text, name.text))
     return max(entries, key=lambda one: list(Fate).index(one.fate or Fate.SAFE), default=None)
+
+
+def _built_calls(found: list[Token]) -> Iterator[Token]:
+    """Yield the texts in quotes that hold a call of Streams, but for those that are printed."""
+    first = before = ""
+    for token in found:
+        if before in ("", ";", "BEGIN", "THEN", "ELSE", "LOOP"):
+            first = token.upper
+        is_built = token.kind == "text" and first != "DBMS_OUTPUT" and BUILT.search(token.text)
+        if is_built and any(_decisive(token.text)):
+            yield token
+        before = token.upper or "…"
 
 
 def _decisive(text: str) -> Iterator[Entry]:

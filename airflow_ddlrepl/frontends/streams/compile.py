@@ -41,6 +41,7 @@ class Compiler:
     defined: dict[str, str] | None = field(default_factory=dict)
     variables: dict[str, Any] = field(default_factory=dict)
     sources: list[tuple[int, str, str]] = field(default_factory=list)
+    scheduled: list[int] = field(default_factory=list)
     reader: CallReader = field(default_factory=CallReader)
     environment: Environment = field(default_factory=Environment)
 
@@ -64,6 +65,10 @@ class Compiler:
                     self._find(unit.at, Fate.ATTENTION, _short(unit.text, 1), why)
         self._check_sources()
         self._check_rules()
+        if not any(kind is ClientKind.PROPAGATION for kind, _ in self.environment.clients):
+            why = "no call makes a propagation, so no message is passed on: write ADD_…_PROPAGATION_RULES"
+            for at in self.scheduled:
+                self._find(at, Fate.REFUSED, "SCHEDULE_PROPAGATION", why)
 
     def parameters(self) -> StreamsParameters:
         """Return the calls that are taken, with the types of messages that they name."""
@@ -106,9 +111,11 @@ class Compiler:
             self._forget(call, variables, name)
             return
         if found is None and self.calls and _REMOVES.fullmatch(name):
-            why = "what the calls before it made stays in the result: remove from it what you no longer want"
-            self._find(at, Fate.ATTENTION, name, why)
+            why = "what the calls before it made stays in the result: take both out of the script"
+            self._find(at, Fate.REFUSED, name, why)
             return
+        if name == "SCHEDULE_PROPAGATION":
+            self.scheduled.append(at)
         for what, entry in self.reader.notes:
             self._find(at, entry.fate or Fate.SAFE, what, entry.why)
         if found is None:

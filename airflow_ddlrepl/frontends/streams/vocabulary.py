@@ -119,6 +119,8 @@ FAMILY = re.compile(
 """The packages of Streams and what belongs to it: a call that is not known is refused, and never only noted."""
 CALL = re.compile(rf'(?<![\w$#])"?({FAMILY.pattern})"?\s*\.\s*"?(\w+)', re.IGNORECASE)
 """A call of one of these packages, wherever it stands in a text."""
+BUILT = re.compile(rf"{CALL.pattern}\s*[(;]", re.IGNORECASE)
+"""Such a call, or the beginning of one, in a text of which a script builds a statement."""
 DECISIVE = {
     "DBMS_AQADM.ADD_SUBSCRIBER": (
         ("queue_name", "subscriber", "rule", "transformation"),
