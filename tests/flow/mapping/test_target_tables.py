@@ -143,7 +143,7 @@ def test_every_change_is_a_row_and_a_dropped_column_keeps_their_values(
         tmp_path,
         (TABLE, ROWS, "ALTER TABLE t ALTER note SET STORAGE EXTERNAL"),
         target_tables=[{"tables": "t", "time_key": True, "extra": {**extra, "at": "{commit_time}"}}],
-        adapt_ddl=[{"add_table_pattern": "*", "keep_existing_structure": True}],
+        adapt_ddl=[{"add_table_pattern": "*"}],
         replays=[{"name": "past", "location": past}],
         rewind_horizon=HORIZON,
     )
