@@ -13,6 +13,7 @@ from airflow_ddlrepl.config.goldengate.dialect import Dialect, Dialects
 from airflow_ddlrepl.config.goldengate.extract import ExtractParameters
 from airflow_ddlrepl.config.goldengate.replicat import ReplicatParameters
 from airflow_ddlrepl.errors import ConfigError
+from airflow_ddlrepl.frontends.findings import Fate
 from airflow_ddlrepl.frontends.goldengate.vocabulary.error_numbers import sqlstate
 from airflow_ddlrepl.goldengate.extract.pipeline import extract
 from airflow_ddlrepl.goldengate.filters.clause import includes_none, nearest_clause
@@ -77,17 +78,23 @@ class Explained:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """An explanation is each evaluation of a statement, Extract's before those of the Replicat."""
+    """An explanation is each evaluation of a statement, Extract's before those of the Replicat.
+
+    refused: what of the parameter files could not be taken: the statement is evaluated without it.
+    """
 
     evaluations: tuple[Explained, ...]
+    refused: tuple[str, ...] = ()
 
     def to_json(self) -> list[dict[str, Any]]:
-        """Return the evaluations as JSON values."""
-        return [one.to_json() for one in self.evaluations]
+        """Return the evaluations as JSON values; what was refused stands behind them."""
+        return [*(one.to_json() for one in self.evaluations), *({"refused": one} for one in self.refused)]
 
     def text(self) -> str:
-        """Return the evaluations as text for a person."""
-        return as_lines(line for one in self.evaluations for line in one.lines())
+        """Return the evaluations as text for a person; what was refused stands before them."""
+        head = [f"refused in the files: {len(self.refused)}; what follows is without it"] if self.refused else []
+        lines = (line for one in self.evaluations for line in one.lines())
+        return as_lines([*head, *(f"  {one}" for one in self.refused), *lines])
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +104,15 @@ class Files:
     extract: Path | None
     replicat: Path | None
     side: Side | None
+
+    def refused(self) -> Iterator[str]:
+        """Yield what of the files is not in the parameters, with its places."""
+        from airflow_ddlrepl.frontends.goldengate.importing import read_parameter_file  # loads lark
+
+        for path in (one for one in (self.extract, self.replicat) if one is not None):
+            for found in read_parameter_file(path).findings:
+                if found.fate is Fate.REFUSED:
+                    yield f"{found.place(str(path))}: {found.what}: {found.why}"
 
     def parameters(self) -> tuple[ExtractParameters | None, ReplicatParameters | None]:
         """Return the parameters of both sides, None for one that isn't asked.
@@ -145,7 +161,7 @@ def explain(record: Record, files: Files, error: str = "") -> Explanation:
     if target is not None:
         runs = [one for each in records for one in replicate(each, target)]
         found += _numbered(Side.REPLICAT, [_with_answers(one, error, target) for one in runs], target.ddl)
-    return Explanation(tuple(found))
+    return Explanation(tuple(found), tuple(files.refused()))
 
 
 def _numbered(side: Side, evaluations: list[Evaluation], ddl: Filters | None) -> Iterator[Explained]:

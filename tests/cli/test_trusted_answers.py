@@ -127,3 +127,13 @@ def test_the_nearest_clause_is_named(tmp_path: Path) -> None:
     assert f"     {'nearest clause':<23}include[1]" in "\n".join(found.lines())
     (found,) = explain(record_of("CREATE TABLE hr.t (a int)", "postgres", "public"), files).evaluations
     assert found.nearest == ""
+
+
+def test_what_is_refused_in_a_parameter_file_is_told_before_the_evaluation(tmp_path: Path) -> None:
+    file = tmp_path / "e.prm"
+    file.write_text("EXTRACT e\nDDL INCLUDE MAPPED\nTABLE p1.hr.a;\nTABLE p2.hr.b;\n")
+    found = explain(record_of("DROP TABLE hr.b", "postgres", "public"), Files(file, None, None))
+    assert found.text().startswith(
+        f"refused in the files: 1; what follows is without it\n  {file}:4:7: TABLE p2.hr.b: "
+    )
+    assert "refused" in found.to_json()[-1]

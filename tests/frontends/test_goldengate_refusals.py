@@ -179,11 +179,12 @@ def test_comments_may_be_in_any_encoding_and_names_may_not(comment: bytes, tmp_p
 
 
 def test_words_behind_an_alias_or_an_environment_are_shown(tmp_path: Path) -> None:
-    found = read(
-        tmp_path, "USERIDALIAS ogg", "FOO bar", "SETENV (A = 'geheim')", "FOO2 bar", "USERID a, PASSWORD", "geheim2"
-    )
-    assert refused(found) == ["FOO", "FOO2", "…"]
-    assert "geheim" not in "\n".join(found.report())
+    lines = ["USERIDALIAS ogg", "FOO bar", "SETENV (A = 'geheim')", "FOO2 bar", "USERID a, PASSWORD", "geheim2"]
+    lines += ["SETENV PGPASSWORD geheim3", "FETCHUSERID a PASSWORD", "geheim4", "DBOPTIONS DEFERREFCONST", "FOO3 bar"]
+    lines += ["TRANLOGOPTIONS MININGUSER a, MININGPASSWORD", "geheim5"]
+    found = read(tmp_path, *lines)
+    assert refused(found) == ["FOO", "FOO2", "…", "SETENV …", "…", "FOO3", "…"]
+    assert "geheim" not in "\n".join(found.report()).lower()
 
 
 def test_an_extract_without_table_whose_clauses_are_about_tables_is_told(tmp_path: Path) -> None:

@@ -14,7 +14,13 @@ from airflow_ddlrepl.frontends.goldengate.statements import Statement
 from airflow_ddlrepl.frontends.goldengate.vocabulary.ddl import DDL_OPTIONS
 from airflow_ddlrepl.frontends.goldengate.vocabulary.map_options import MAP_OPTIONS
 from airflow_ddlrepl.frontends.goldengate.vocabulary.options import OPTIONS, WITHOUT_ARGUMENTS, Arguments
-from airflow_ddlrepl.frontends.goldengate.vocabulary.parameters import COMMANDS, ELSEWHERE, PARAMETERS, SECRET
+from airflow_ddlrepl.frontends.goldengate.vocabulary.parameters import (
+    COMMANDS,
+    ELSEWHERE,
+    PARAMETERS,
+    SECRET,
+    WITH_LOGINS,
+)
 
 _PIECE = re.compile(r"""'(?:[^']|'')*'|"[^"]*"|[();]|[^\s,;()'"]+""")
 _HARMLESS = {
@@ -81,7 +87,8 @@ def _arguments(statement: Statement, known: Arguments) -> Iterator[Decided]:
 
 def _unread(statement: Statement, at: int, text: str) -> Decided:
     is_hidden = text.startswith("_")
-    shown = "…" if statement.name in SECRET and not is_hidden else text[:40]
+    is_shown = is_hidden or statement.name not in SECRET | WITH_LOGINS
+    shown = text[:40] if is_shown else "…"
     return Decided(at, Entry(Fate.REFUSED, _HIDDEN if is_hidden else _NOT_READ), f"{statement.name} {shown}")
 
 

@@ -10,7 +10,13 @@ from airflow_ddlrepl.frontends.goldengate.problems import Problem
 from airflow_ddlrepl.frontends.goldengate.vocabulary.ddl import CONTINUING
 from airflow_ddlrepl.frontends.goldengate.vocabulary.map_options import MAP_OPTIONS
 from airflow_ddlrepl.frontends.goldengate.vocabulary.options import ALSO_ARGUMENTS, OPTIONS, WITHOUT_ARGUMENTS
-from airflow_ddlrepl.frontends.goldengate.vocabulary.parameters import BY_CLAUSES, PARAMETERS, SECRET, TERMINATED
+from airflow_ddlrepl.frontends.goldengate.vocabulary.parameters import (
+    BY_CLAUSES,
+    PARAMETERS,
+    SECRET,
+    TERMINATED,
+    WITH_LOGINS,
+)
 
 QUOTES = "“”„‟‘’‚‛«»"
 """Typographic quotes, which an editor has put in place of ' and "."""
@@ -56,8 +62,8 @@ def split(text: str) -> Iterator[Statement | Problem]:
     while at < len(text):
         try:
             name, start = _name(text, at, is_secret=is_secret)
-            is_secret = name in SECRET
             end, statement_end = _end(text, name, at, start)
+            is_secret = name in SECRET or (name in WITH_LOGINS and "PASSWORD" in text[start:end].upper())
         except Problem as problem:
             yield problem
             at = _blank(text, _line_end(text, problem.at if isinstance(problem.at, int) else at))

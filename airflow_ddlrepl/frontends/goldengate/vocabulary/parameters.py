@@ -215,9 +215,11 @@ COMMANDS = frozenset((
 ))  # fmt: skip
 """The first words of commands of GGSCI and the Admin Client, which are no parameters."""
 
-SECRET = frozenset(("USERID", "RMTHOST", "RMTHOSTOPTIONS", "SOURCEDB", "TARGETDB", "LOGMININGUSER", "ENCRYPTTRAIL",
-                    "DECRYPTTRAIL", "TRANLOGOPTIONS", "DBOPTIONS"))  # fmt: skip
+SECRET = frozenset(("USERID", "FETCHUSERID", "RMTHOST", "RMTHOSTOPTIONS", "SOURCEDB", "TARGETDB", "LOGMININGUSER",
+                    "ENCRYPTTRAIL", "DECRYPTTRAIL"))  # fmt: skip
 """Parameters in which a password or a secret may stand: nothing of what follows them is shown."""
+WITH_LOGINS = frozenset(("TRANLOGOPTIONS", "DBOPTIONS", "SETENV", "GETENV"))
+"""Parameters whose own arguments are not shown; what follows them is, unless a password stands in them."""
 
 TERMINATED = frozenset(("TABLE", "MAP", "SEQUENCE"))
 """Parameters that end with `;` and no sooner."""
