@@ -189,3 +189,11 @@ def test_the_advice_for_key_columns_is_what_apply_processes_look_at() -> None:
     found = compiled("DBMS_APPLY_ADM.SET_KEY_COLUMNS('hr.t', 'a,b');", CALL.format("'hr.t'", ""))
     ((_, what, why),) = findings(found, Fate.ATTENTION)
     assert what == "SET_KEY_COLUMNS" and "ADD PRIMARY KEY" in why and "target_tables" not in why
+
+
+def test_a_script_for_several_databases_is_told() -> None:
+    first, second = ("CONNECT strmadmin/gehe@im@dbs1\n", "conn strmadmin/gehe@im@dbs2 as sysdba\n")
+    script = first + block(CALL.format("'hr.t'", "")) + first + second + block(CALL.format("'hr.u'", ""))
+    found = compile_script(script)
+    assert [(line, what) for line, what, _ in findings(found, Fate.ATTENTION)] == [(7, "CONNECT")]
+    assert "gehe" not in str(found.findings)

@@ -73,7 +73,9 @@ def _arguments(statement: Statement, known: Arguments) -> Iterator[Decided]:
                 is_read = False
                 yield _unread(statement, at, "(…)")
         elif depth > 0:
-            continue
+            inside = known.options.get(word)
+            if inside is not None and inside.entry.fate is Fate.REFUSED:
+                yield Decided(at, inside.entry, f"{statement.name} {word}")
         elif (option := known.options.get(word)) is not None:
             values, is_read = option.values, True
             if option.entry != TAKEN:

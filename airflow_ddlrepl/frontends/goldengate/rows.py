@@ -32,10 +32,10 @@ _ELSEWHERE = {
     "TABLE": {
         "COLMAP": (Fate.REFUSED, "columns are mapped by MAP of a Replicat alone: write it there"),
         "KEYCOLS": (Fate.SAFE, "what is logged of old rows follows from what the targets need"),
-        "RESOLVECONFLICT": (Fate.ATTENTION, "is an option of MAP: it does nothing here"),
-        "COMPARECOLS": (Fate.ATTENTION, "is an option of MAP: it does nothing here"),
-        "INSERTALLRECORDS": (Fate.ATTENTION, "is an option of MAP: it does nothing here"),
-        "NOINSERTALLRECORDS": (Fate.SAFE, "is an option of MAP: it does nothing here"),
+        "RESOLVECONFLICT": (Fate.ATTENTION, "is an option of MAP: it does nothing at TABLE, write it there"),
+        "COMPARECOLS": (Fate.ATTENTION, "is an option of MAP: it does nothing at TABLE, write it there"),
+        "INSERTALLRECORDS": (Fate.ATTENTION, "is an option of MAP: it does nothing at TABLE, write it there"),
+        "NOINSERTALLRECORDS": (Fate.SAFE, "is an option of MAP: it does nothing at TABLE, write it there"),
     },
     "MAP": dict.fromkeys(("COLS", "COLSEXCEPT"), (Fate.REFUSED, "is an option of TABLE: write it there, or COLMAP")),
 }

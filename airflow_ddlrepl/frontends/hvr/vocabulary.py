@@ -23,9 +23,12 @@ def _refused(why: str, *names: str) -> dict[str, Entry]:
     return entries(Fate.REFUSED, why, *names)
 
 
-_FILES = "files are no source and no target here"
+_FILES = "files are no source and no target here: take it out, or write files by a task of your own"
 _LOG = "PostgreSQL's log is read through a replication slot: nothing is to be set"
-_ROWS = "the targets would get rows or values that HVR leaves out or changes"
+_ROWS = (
+    "the targets would get rows or values that HVR leaves out or changes: choose rows by `restrict`, and make values by"
+    " `transform`"
+)
 
 _CAPTURE = {
     **taken("NoTruncate"),
@@ -63,8 +66,12 @@ _INTEGRATE = {
         " channel file of the other direction (docs/both_directions.md)",
         "SessionName",
     ),
-    **_refused("rows are written by us, not by procedures of the target", "DbProc"),
-    **_refused("a target has the rows of the source, not one row for each change", "CoalesceTimekey"),
+    **_refused(
+        "rows are written to tables, not by procedures of the target: make their values by `transform`", "DbProc"
+    ),
+    **_refused(
+        "a target has the rows of the source: `time_key` of `target_tables` makes one of each change", "CoalesceTimekey"
+    ),
     **_refused(_FILES, "Topic MessageKey MessageKeySerializer MessageHeaders OnDeleteSendTombstone RenameExpression"),
     **_refused(_FILES, "ComparePattern ErrorOnOverwrite MaxFileSize TableName KeyName"),
     **_CONTEXT,
@@ -72,14 +79,14 @@ _INTEGRATE = {
 _COLUMNS = {
     **taken("Name BaseName Absent Key Extra SoftDelete IntegrateExpression Datatype Length Precision Scale"),
     **_safe("PostgreSQL distributes no rows", "DistributionKey"),
-    **_refused("a column of a name is meant, not of a type", "DatatypeMatch"),
+    **_refused("a column of a name is meant, not of a type: write an action for each column", "DatatypeMatch"),
     **_refused("write it as `target_tables` (docs/target_tables.md)", "TimeKey"),
     **_refused("values come from a function of your own (docs/transform.md)", "CaptureExpression"),
     **_refused("values come from a function of your own (docs/transform.md)", "CaptureExpressionType ExpressionScope"),
     **_refused(_ROWS, "CaptureFromRowId TrimDatatype"),
     **_refused("write it as `target_tables` with `key` (docs/target_tables.md)", "SurrogateKey"),
-    **_refused("a target's columns may be NULL where the source's may", "Nullable"),
-    **_refused("compare looks at every column", "IgnoreDuringCompare"),
+    **_refused("a target's columns may be NULL where the source's may: alter the source's column", "Nullable"),
+    **_refused("compare looks at every column: leave the column out of the target by Absent", "IgnoreDuringCompare"),
     **_CONTEXT,
 }
 _TABLES = {
@@ -135,7 +142,7 @@ ACTIONS: Mapping[str, Mapping[str, Entry]] = {
         "Command CommandArguments SapUnpack SapAugment ExecOnHub Parallel Context",
     ),
     "CollisionDetect": _refused(
-        "the target's rows are the source's: two writers of one row are not told apart",
+        "the target's rows are the source's: write `conflicts` where both sides write (docs/both_directions.md)",
         "TreatCollisionAsError TimestampColumn AutoHistoryPurge DetectDuringRefresh Context",
     ),
     "DbSequence": {

@@ -26,6 +26,7 @@ from airflow_ddlrepl.streams.rules.rule import ActionContext
 
 _DEFINE = re.compile(r"DEF(?:INE)?\s+(\w+)\s*=\s*(?:'([^']*)'|\"([^\"]*)\"|(\S+))", re.IGNORECASE)
 _DEFINE_OFF = re.compile(r"SET\s+(?:DEF(?:INE)?|SCAN)\s+OFF\b", re.IGNORECASE)
+_CONNECT = re.compile(r"CONN(?:E|EC|ECT)?\s+(\S*)", re.IGNORECASE)
 _REMOVES = re.compile(r"DROP_\w+|REMOVE_STREAMS_CONFIGURATION")
 _DATABASES = ("source_database", "source_database_name")
 
@@ -42,6 +43,7 @@ class Compiler:
     variables: dict[str, Any] = field(default_factory=dict)
     sources: list[tuple[int, str, str]] = field(default_factory=list)
     scheduled: list[int] = field(default_factory=list)
+    databases: list[str] = field(default_factory=list)
     reader: CallReader = field(default_factory=CallReader)
     environment: Environment = field(default_factory=Environment)
 
@@ -203,6 +205,12 @@ class Compiler:
         found = _DEFINE.match(unit.text)
         if found is not None and self.defined is not None:
             self.defined[found[1].upper()] = found[2] or found[3] or found[4] or ""
+        connected = _CONNECT.match(unit.text)
+        if connected is not None and (database := connected[1].rpartition("@")[2].upper()) not in self.databases:
+            self.databases.append(database)
+            if len(self.databases) > 1 and self.calls:
+                why = "another database begins here, and a channel has one source: import a script for each direction"
+                self._find(unit.at, Fate.ATTENTION, "CONNECT", why)
         if unit.text.startswith("@") or unit.text.upper().startswith(("START ", "STA ")):
             why = "the script that it runs is not read: put its text here, or import it, too, and take the line out"
             self._find(unit.at, Fate.REFUSED, _short(unit.text), why)

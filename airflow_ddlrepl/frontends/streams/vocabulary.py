@@ -21,6 +21,8 @@ _CONFLICTS = (
     "a row that is not as expected waits in the error queue here: write a handler in Python by SET_DML_HANDLER with"
     " error_handler, or retry it by `ddlrepl errors`"
 )
+_CONTEXT = "conditions have the variables :dml and :ddl, and no evaluation context of their own: leave it out"
+_FORMATS = "it maps formats of messages, which no transformation of a rule does: change them where they are sent"
 _PAIRS = (
     "its pairs are not known: write SET_RULE_TRANSFORM_FUNCTION, SET_EXECUTE or SET_ENQUEUE_DESTINATION for the rule"
 )
@@ -61,10 +63,10 @@ OTHER: dict[str, Entry] = {
     **entries(Fate.SAFE, "`ddlrepl errors retry` and `delete` do it here (docs/suspended_tables.md)", """
         DBMS_APPLY_ADM.EXECUTE_ERROR DBMS_APPLY_ADM.EXECUTE_ALL_ERRORS DBMS_APPLY_ADM.DELETE_ERROR
         DBMS_APPLY_ADM.DELETE_ALL_ERRORS"""),
-    **entries(Fate.ATTENTION, "the order of changes follows from the source's commits alone", """
+    **entries(Fate.ATTENTION, "the order of changes follows from the source's commits alone: nothing is to be set", """
         DBMS_APPLY_ADM.SET_VALUE_DEPENDENCY DBMS_APPLY_ADM.CREATE_OBJECT_DEPENDENCY
         DBMS_APPLY_ADM.DROP_OBJECT_DEPENDENCY"""),
-    **entries(Fate.ATTENTION, "a change has the attributes that its source gives it", """
+    **entries(Fate.ATTENTION, "a change has the attributes that its source gives it: look what rules read", """
         DBMS_CAPTURE_ADM.INCLUDE_EXTRA_ATTRIBUTE"""),
     **entries(Fate.REFUSED, "name the rule set in CREATE_SYNC_CAPTURE", "DBMS_CAPTURE_ADM.ALTER_SYNC_CAPTURE"),
     **entries(Fate.SAFE, "rule sets and rules that nothing uses do no harm", """
@@ -99,9 +101,9 @@ OTHER: dict[str, Entry] = {
         "what the script's own session changes has no tag here: a session says SET ddlrepl.tag in PostgreSQL",
         "DBMS_STREAMS.SET_TAG DBMS_STREAMS_ADM.SET_TAG",
     ),
-    **entries(Fate.REFUSED, "conditions have the variables :dml and :ddl, and no evaluation context of their own", """
+    **entries(Fate.REFUSED, _CONTEXT, """
         DBMS_RULE_ADM.CREATE_EVALUATION_CONTEXT DBMS_RULE_ADM.ALTER_EVALUATION_CONTEXT"""),
-    **entries(Fate.ATTENTION, "it maps formats of messages, which no transformation of a rule does", """
+    **entries(Fate.ATTENTION, _FORMATS, """
         DBMS_TRANSFORM.CREATE_TRANSFORMATION DBMS_TRANSFORM.MODIFY_TRANSFORMATION
         DBMS_TRANSFORM.DROP_TRANSFORMATION"""),
     **entries(Fate.REFUSED, "it sets up a whole configuration: write its rules, or the channel file", """

@@ -52,7 +52,16 @@ _LOGIN = Arguments(1, _options(TAKEN, "DOMAIN:1 ROLE SHARED SYSDBA"))
 _TIMES = Arguments(
     0, _options(TAKEN, "AT:1 ON:1 EVERY:2 RECORDS SECONDS MINUTES HOURS SEC MIN HR RATE FREQUENCY:1 USETHREADS AFTER:1")
 )
+_INTEGRATED = _refused(
+    "which changes a process of the database takes or applies is not said so here: choose them by TABLE, FILTER and"
+    " `capture: {ignore_sessions: …}`, and conflicts by RESOLVECONFLICT",
+    "IGNORE_TRANSACTION:1 INCLUDE_OBJECTS:1 GETREPLICATES:1 GETAPPLOPS:1 MAXIMUM_SCN:1 TIME_LIMIT:1",
+    "TRANSACTION_LIMIT:1 MESSAGE_LIMIT:1 HANDLECOLLISIONS:1 REPERROR:1 ALLOW_DUPLICATE_ROWS:1",
+    "RTRIM_ON_IMPLICIT_CONVERSION:1",
+)
+"""Parameters of the capture and apply processes of the database, as INTEGRATEDPARAMS sets them."""
 _TRANLOG = {
+    **_INTEGRATED,
     **_options(
         TAKEN,
         "ACTIVATIONIDPADLEN:1 DATABASEIDPADLEN:1 THREADPADLEN:1 SEQPADLEN:1 RESETLOGSIDPADLEN:1 ADGAPPLYCHECKFREQ:1",
@@ -91,6 +100,7 @@ _TRANLOG = {
     **_refused("procedures that an application has called are not captured", "ENABLE_PROCEDURAL_REPLICATION:1"),
 }  # fmt: skip
 _DB = {
+    **_INTEGRATED,
     **_options(
         TAKEN,
         "ALLOWUNUSEDCOLUMN NOALLOWUNUSEDCOLUMN CATALOGCONNECT NOCATALOGCONNECT CONNECTIONPORT:1 DECRYPTPASSWORD:1",
