@@ -250,7 +250,7 @@ def test_levels_are_mixed() -> None:
     assert taken(client(found, "apply", "apply"), changes) == [True, True, False, True, True, False]
 
 
-@pytest.mark.req("ST-N-07", "ST-N-08", "ST-N-09")
+@pytest.mark.req("ST-N-07", "ST-N-08", "ST-N-09", "ST-A-08")
 def test_three_ways_to_leave_out_one_table() -> None:
     """G-32: a new table is missing by the first way, and there by the others."""
     excluded = {"table_name": "hr.b", **APPLY, "include_tagged_lcr": True, "inclusion_rule": False}

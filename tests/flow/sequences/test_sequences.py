@@ -37,6 +37,7 @@ def test_sequences_are_at_the_target_and_never_behind(make: Make) -> None:
     assert value(replica, "numbers") == 105
 
 
+@pytest.mark.req("HVR-D-89")
 def test_a_channel_without_the_setting_has_no_sequences(make: Make) -> None:
     replica = make(TABLES)
     replica.at_source("INSERT INTO orders (note) VALUES ('x')", "SELECT nextval('numbers')")

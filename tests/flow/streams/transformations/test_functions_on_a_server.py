@@ -85,7 +85,7 @@ def test_a_function_gives_an_lcr_of_its_own_making(databases: Any, tmp_path: Pat
     assert found.startswith("INSERT made.up {'id': ") and "'n': " in found
 
 
-@pytest.mark.req("ST-X-22")
+@pytest.mark.req("ST-X-21", "ST-X-22")
 def test_a_function_that_renames_the_table_of_a_statement_has_to_change_its_text(
     databases: Any, tmp_path: Path
 ) -> None:
