@@ -203,3 +203,22 @@ def test_truncates_that_nobody_asks_for_are_told(line: str, is_told: bool, tmp_p
     found = [one.what for one in read(tmp_path, line, "TABLE hr.*;").findings]
     assert ("IGNORETRUNCATES" in found) is is_told
     assert "IGNORETRUNCATES" not in [one.what for one in read(tmp_path, "DDL INCLUDE ALL", "TABLE hr.*;").findings]
+
+
+def passed_over(line: str, tmp_path: Path) -> bool:
+    """Is a TABLE of hr.zz in the line neither read nor refused?"""
+    try:
+        found = read(tmp_path, line, "GETTRUNCATES")
+    except ConfigError:
+        return False
+    return not refused(found) and "hr.zz" not in str(found.to_json().get("tables"))
+
+
+@pytest.mark.parametrize("arguments", ["", " x", " x, y 10", " (a b)", " 'a' b"])
+def test_a_table_behind_any_parameter_is_read_or_refused(arguments: str, tmp_path: Path) -> None:
+    assert [one for one in PARAMETERS if passed_over(f"{one}{arguments} TABLE hr.zz;", tmp_path)] == []
+
+
+def test_a_refused_parameter_behind_any_other_is_refused(tmp_path: Path) -> None:
+    safe = [name for name, entry in PARAMETERS.items() if entry.fate is Fate.SAFE]
+    assert [one for one in safe if not refused(read(tmp_path, f"{one} a, HANDLECOLLISIONS", "TABLE hr.zz;"))] == []

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from airflow_ddlrepl.frontends.goldengate.problems import Problem
 from airflow_ddlrepl.frontends.goldengate.vocabulary.ddl import CONTINUING
 from airflow_ddlrepl.frontends.goldengate.vocabulary.map_options import MAP_OPTIONS
-from airflow_ddlrepl.frontends.goldengate.vocabulary.options import ALSO_ARGUMENTS, OPTIONS, WITHOUT_ARGUMENTS
+from airflow_ddlrepl.frontends.goldengate.vocabulary.options import ALSO_ARGUMENTS, NAMED, OPTIONS
 from airflow_ddlrepl.frontends.goldengate.vocabulary.parameters import (
     BY_CLAUSES,
     PARAMETERS,
@@ -191,7 +191,7 @@ class _Arguments:
     def __init__(self, name: str) -> None:
         self._is_known = name in PARAMETERS
         known = OPTIONS.get(name)
-        self._values = known.values if known else 0 if name in WITHOUT_ARGUMENTS else 1
+        self._values = known.values if known else int(name in NAMED)
         self._own = ALSO_ARGUMENTS.get(name, frozenset()) | (known.options.keys() if known else set())
         self._previous = ""
         self.opened: list[int] = []
@@ -219,7 +219,7 @@ class _Arguments:
 
     def _is_next(self, word: str) -> bool:
         """Does a word begin the next parameter? A first value may look like one."""
-        is_value = self._values > 0 or self._previous in _BEFORE_SECRET or word in self._own
+        is_value = (self._values > 0 and word not in BEGINNING) or self._previous in _BEFORE_SECRET or word in self._own
         return self._is_known and word in PARAMETERS and not is_value
 
 

@@ -182,6 +182,14 @@ WITHOUT_ARGUMENTS = frozenset((
 ))  # fmt: skip
 """Parameters behind which nothing stands."""
 
+NAMED = frozenset((
+    "USERID", "USERIDDEFAULT", "FETCHUSERID", "LOGMININGUSER", "SOURCEDB", "TARGETDB", "RMTHOST", "RMTHOSTOPTIONS",
+    "GGSCHEMA", "DDLTABLE", "MARKERTABLE", "HISTORYTABLE", "DDLERRORTABLE", "HEARTBEATTABLE", "TRACETABLE", "DEFSFILE",
+    "CUSEREXIT", "DOMAIN", "VAM", "SOURCECATALOG", "TARGETCATALOG", "CATALOGEXCLUDE", "DEFAULTCATALOG", "TRACE",
+    "TRACE2", "MGRSERVNAME", "PROCEDURE", "GENLOADFILES", "CHARMAP", "ALLOWOUTPUTDIR",
+))  # fmt: skip
+"""Parameters whose first argument is a name of one's own, which may look like a parameter."""
+
 ALSO_ARGUMENTS: dict[str, frozenset[str]] = {
     "TRACE": frozenset(("DDL",)),
     "TRACE2": frozenset(("DDL",)),
