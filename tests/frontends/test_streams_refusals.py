@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from airflow_ddlrepl.frontends.findings import Fate
 from airflow_ddlrepl.frontends.streams.compile import compile_script
+from airflow_ddlrepl.frontends.streams.importing import import_streams
 from tests.frontends.test_import_streams import CALL, block, calls, compiled, findings
 
 OURS = "dbms_streams_adm.add_table_rules('hr.t', 'apply', 'a', 'q')"
@@ -197,3 +200,15 @@ def test_a_script_for_several_databases_is_told() -> None:
     found = compile_script(script)
     assert [(line, what) for line, what, _ in findings(found, Fate.ATTENTION)] == [(7, "CONNECT")]
     assert "gehe" not in str(found.findings)
+
+
+def test_bytes_that_are_no_utf_8_may_stand_in_comments_alone(tmp_path: Path) -> None:
+    file = tmp_path / "setup.sql"
+    file.write_bytes("-- für alle\n".encode("latin-1") + block(CALL.format("'hr.t'", "")).encode())
+    assert import_streams(file).is_whole
+    condition = ", and_condition => ':lcr.get_object_name() = ''Ü'''"
+    for text in (CALL.format("'hr.tür'", ""), CALL.format("'hr.t'", condition)):
+        file.write_bytes(block(text).encode("latin-1"))
+        found = import_streams(file)
+        assert not found.parameters.calls
+        assert [one.why for one in found.findings if "save the script as UTF-8" in one.why]

@@ -222,6 +222,8 @@ def _require_undecided(call: Call, name: str) -> None:
 
 def _require_no_placeholder(parameter: str, value: Any) -> None:
     """Raise Refused for a name with a sign that no name has without quotes: a template was not filled in."""
+    if isinstance(value, str) and "\ufffd" in value:
+        raise Refused(Fate.REFUSED, f"{parameter} has bytes that are no UTF-8: save the script as UTF-8")
     if not isinstance(value, str) or parameter in _TEXTS or '"' in value:
         return
     if (sign := _PLACEHOLDER.search(value)) is not None:
