@@ -35,4 +35,5 @@ def section_of(path: Path, side: str) -> Section:
     found: dict[Fate, list[str]] = {fate: [] for fate in Fate}
     for one in file.findings:
         found[one.fate].append(f"{one.place(str(path))}: {one.what}: {one.why}")
-    return Section(file.parameters, tuple(found[Fate.REFUSED]), tuple(found[Fate.ATTENTION]))
+    refused = (f"{line}; then take it out of the parameter file" for line in found[Fate.REFUSED])
+    return Section(file.parameters, tuple(refused), tuple(found[Fate.ATTENTION]))

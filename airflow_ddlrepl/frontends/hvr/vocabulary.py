@@ -154,10 +154,13 @@ ACTIONS: Mapping[str, Mapping[str, Entry]] = {
     },
     "DbObjectGeneration": _OBJECTS,
     "Scheduling": _SCHEDULING,
-    "Environment": _attention(
-        "nothing reads a variable of HVR's environment: look what it changes, and set that in the channel file",
-        "Name Value Context",
-    ),
+    "Environment": {
+        **_attention(
+            "nothing reads a variable of HVR's environment: look what it changes, and set that in the channel file",
+            "Name",
+        ),
+        **taken("Value Context"),
+    },
     "AgentPlugin": _refused(
         "nothing calls your command: make it a task of your DAG",
         "Command DbProc UserArgument ExecOnHub Order Path Context",
