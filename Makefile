@@ -10,6 +10,7 @@ HISTORIES ?= 5000
 REWINDS ?= 1000
 FROM ?= 1
 VERSION ?= 18
+JOBS ?= 1
 PART ?= $(shell .ci/part 5)
 # Every test that starts a process would compile the product anew.
 unexport PYTHONDONTWRITEBYTECODE
@@ -76,7 +77,7 @@ requirements: setup ## which requirements are live, pure, modelled or open, each
 	@$(BIN)/python -m tests.requirements_report
 
 mutations: setup setup-pg15 ## switch off each behaviour of tests/mutations, or those of ONLY=chapter or ID, and see that its tests fail; hours
-	@$(BIN)/python -m tests.mutations $(ONLY)
+	@JOBS=$(JOBS) $(BIN)/python -m tests.mutations $(ONLY)
 
 clean: ## remove .venv and what tests and builds leave
 	rm -rf $(VENV) build dist var *.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache

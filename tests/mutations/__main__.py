@@ -2,18 +2,24 @@
 
     python -m tests.mutations [CHAPTER, ID or word ...]
 
-*killed*: of each of its requirements a test failed. *survived*: of a requirement none did, which is open. The exit code
-is 1 where fewer than 98 of 100 are killed, or one can't be applied.
+JOBS: so many at a time, each in a copy of its own (1). *killed*: of each of its requirements a test failed. *survived*:
+of a requirement none did, which is open. The exit code is 1 where fewer than 98 of 100 are killed, or one can't be
+applied.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from queue import SimpleQueue
+from threading import Lock
 from typing import Any
 
 from tests.mutations.mutated_copy import Broken, MutatedCopy
@@ -58,27 +64,52 @@ def verdict(mutation: Mutation, copy: MutatedCopy, marked: Tests, unmutated: Tes
     return "killed", "; ".join(failed)
 
 
+class Round:
+    """Applies mutations one by one, and tells and records what becomes of each."""
+
+    def __init__(self, copies: Sequence[MutatedCopy], marked: Tests, unmutated: Tests) -> None:
+        self.free = SimpleQueue[MutatedCopy]()
+        for copy in copies:
+            self.free.put(copy)
+        self.marked, self.unmutated = marked, unmutated
+        self.counts: Counter[str] = Counter()
+        self.record = json.loads(RECORD.read_text()) if RECORD.is_file() else {}
+        self.lock = Lock()
+
+    def run(self, mutation: Mutation) -> None:
+        """Find out whether a mutation is killed."""
+        copy, began = self.free.get(), time.monotonic()
+        try:
+            what, why = verdict(mutation, copy, self.marked, self.unmutated)
+        finally:
+            self.free.put(copy)
+        with self.lock:
+            self._tell(mutation, what, why, time.monotonic() - began)
+
+    def _tell(self, mutation: Mutation, what: str, why: str, seconds: float) -> None:
+        self.counts[what] += 1
+        name = f"{mutation.chapter}: {mutation.name}"
+        print(f"{what:9}{seconds:5.0f} s  {name} ({', '.join(mutation.ids)})", flush=True)
+        if what != "killed":
+            print(f"         {why}", flush=True)
+        self.record[name] = {"verdict": what, "ids": mutation.ids, "why": why}
+        RECORD.parent.mkdir(exist_ok=True)
+        RECORD.write_text(json.dumps(self.record, indent=1, sort_keys=True))
+
+
 def main(words: Sequence[str]) -> int:
     wanted = chosen(words)
-    counts: Counter[str] = Counter()
-    record = json.loads(RECORD.read_text()) if RECORD.is_file() else {}
-    with MutatedCopy() as copy:
-        marked = copy.marked()
+    with ExitStack() as stack:
+        copies = [stack.enter_context(MutatedCopy()) for _ in range(int(os.environ.get("JOBS") or 1))]
+        marked = copies[0].marked()
         tests = {test for one in wanted for name in one.ids for test in tests_of(name, marked)}
-        unmutated = copy.run({test: [] for test in sorted(tests)}, is_mutated=False) if tests else {}
+        unmutated = copies[0].run({test: [] for test in sorted(tests)}, is_mutated=False) if tests else {}
         for test in sorted(test for test in unmutated if unmutated[test]["outcome"] == "failed"):
             print(f"fails without a mutation: {test}", flush=True)
-        for mutation in wanted:
-            began = time.monotonic()
-            what, why = verdict(mutation, copy, marked, unmutated)
-            counts[what] += 1
-            ids = ", ".join(mutation.ids)
-            print(f"{what:9}{time.monotonic() - began:5.0f} s  {mutation.chapter}: {mutation.name} ({ids})", flush=True)
-            if what != "killed":
-                print(f"         {why}", flush=True)
-            record[f"{mutation.chapter}: {mutation.name}"] = {"verdict": what, "ids": mutation.ids, "why": why}
-            RECORD.parent.mkdir(exist_ok=True)
-            RECORD.write_text(json.dumps(record, indent=1, sort_keys=True))
+        found = Round(copies, marked, unmutated)
+        with ThreadPoolExecutor(len(copies)) as pool:
+            list(pool.map(found.run, wanted))
+    counts = found.counts
     print(", ".join(f"{counts[what]} {what}" for what in ("killed", "survived", "stale")))
     return 1 if counts["stale"] or counts["killed"] < LEAST * len(wanted) else 0
 

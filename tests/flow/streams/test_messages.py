@@ -242,7 +242,7 @@ def test_messages_that_are_refused(
     assert (found.value.code, why in found.value.message) == (code, True)
 
 
-@pytest.mark.req("ST-M-02", "ST-M-03", "ST-X-73")
+@pytest.mark.req("ST-M-02", "ST-M-03", "ST-X-73", "ST-R-19")
 def test_propagations_pass_messages_on_by_their_rules(begin: Begin) -> None:
     """A positive and a negative rule; the messaging client of the first queue changes nothing for the others."""
     positive, negative = (
