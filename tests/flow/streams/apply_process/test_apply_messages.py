@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 
 from airflow_ddlrepl import flow
+from airflow_ddlrepl.flow.streams.apply_process.handlers import HandlerContext
 from airflow_ddlrepl.flow.streams.dequeue import dequeue
 from airflow_ddlrepl.flow.streams.enqueue import enqueue
+from airflow_ddlrepl.streams.messages import UserMessage
 from tests.flow.streams.apply_process.test_apply import begun, cycle, rules
 from tests.flow.streams.apply_process.test_apply_feed import MESSAGES
 from tests.flow.streams.streams_channel import streams_channel
@@ -44,6 +46,24 @@ def test_a_message_is_sent_on_to_a_queue_of_the_target(databases: Any, tmp_path:
     with second.opened() as context:
         [message] = dequeue(context, "reader").messages
     assert (message.type, dict(message.fields)) == ("hr.m", {"n": 1})  # type: ignore[union-attr]
+
+
+def noted(message: UserMessage, apply: HandlerContext) -> None:
+    """Writes the message's number into a table of the target."""
+    apply.sql("INSERT INTO hr.u (id) VALUES (%s)", int(message.fields["n"]))
+
+
+@pytest.mark.req("ST-R-14", "ST-R-20", "ST-M-04", "ST-X-64")
+def test_captured_changes_persistent_ones_and_messages_are_applied(databases: Any, tmp_path: Path) -> None:
+    handler = {"alter_apply": {"apply_name": "apply_hr", "message_handler": "noted"}}
+    functions = {"noted": f"{__name__}:noted"}
+    channel = begun(databases, tmp_path, rules("global"), TAKES, handler, functions=functions, **MESSAGES)
+    row = {"object": "hr.t", "command": "INSERT", "new": {"id": 5}, "source_database": "dbs1"}
+    with channel.opened() as context:
+        enqueue(context, [row, ONE])
+    assert cycle(channel, "INSERT INTO hr.t VALUES (6)").changes == {"insert": 2, "messages": 1}
+    assert ask(databases.target, "SELECT id FROM hr.t ORDER BY id") == [(5,), (6,)]
+    assert ask(databases.target, "SELECT id FROM hr.u") == [(1,)]
 
 
 def test_a_persistent_change_is_applied_as_any_other(databases: Any, tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ RULES = {"one": f"{K} = 1", "two": f"{K} = 2", "many": f"{K} > 1", "never": f"{K
 SETS = {"one_two": ("one", "two"), "over_one": ("many",), "never": ("never",), "empty": ()}
 ROWS = "INSERT INTO hr.t (id, k) VALUES (1, 1), (2, 2), (3, 3), (4, NULL)"
 PASSED: dict[str, tuple[tuple[str, ...], str, str, str]] = {
-    "without": (("ST-R-23",), "", "", "1234"),
+    "without": (("ST-R-23", "ST-R-26"), "", "", "1234"),
     "empty": (("ST-R-24",), "empty", "", ""),
     "empty_negative": (("ST-R-24",), "", "empty", "1234"),
     "any_positive": (("ST-R-15", "ST-R-28", "ST-R-05", "ST-R-06"), "one_two", "", "12"),
