@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from airflow_ddlrepl.config.base.conflict_answers import Conflict, ConflictAnswer, ConflictAnswers, Resolution
 from airflow_ddlrepl.config.sections.target_tables import has_own_key
 from airflow_ddlrepl.engines.discarded_rows import DiscardedRow
-from airflow_ddlrepl.engines.postgres.connection.quoting import literal, qualified, quote
+from airflow_ddlrepl.engines.postgres.connection.quoting import literal, quote
 from airflow_ddlrepl.engines.postgres.merge.change_columns import is_of_source
 from airflow_ddlrepl.engines.postgres.merge.staging_tables import Stage, Staged, StagedColumn
 from airflow_ddlrepl.engines.postgres.merge.statements import key_is, same_image
@@ -138,14 +138,14 @@ def _key_text(staged: Staged, stage: Stage) -> str:
 def _lock(staged: Staged, stage: Stage) -> str:
     """Return the statement that locks the target's rows of a stage until the transaction ends."""
     return (
-        f"SELECT count(*) FROM (SELECT FROM {qualified(staged.target)} t JOIN {staged.from_(stage)} s"
+        f"SELECT count(*) FROM (SELECT FROM {staged.there} t JOIN {staged.from_(stage)} s"
         f" ON {key_is(staged, KEY_PREFIX[stage])} FOR UPDATE OF t) AS locked"
     )
 
 
 def _mark(cursor: Any, staged: Staged, stage: Stage, by: ConflictAnswers) -> None:
     """Write into the staged rows which conflict each has, and whether the change wins."""
-    there, key = qualified(staged.target), key_is(staged, KEY_PREFIX[stage])
+    there, key = staged.there, key_is(staged, KEY_PREFIX[stage])
     if (missing := MISSING.get(stage)) is not None:
         expected = " AND s.w" if stage is Stage.DELETES else ""
         cursor.execute(

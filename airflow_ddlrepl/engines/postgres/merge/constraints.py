@@ -6,7 +6,7 @@ here; without it foreign keys are checked at the end of each merge, and tables g
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
@@ -29,6 +29,10 @@ WITH RECURSIVE keys AS (
 )
 """
 
+_HEIRS = """
+SELECT named.text, c.relkind <> 'p' AND c.relhassubclass
+FROM unnest(%s::text[]) AS named(text) JOIN pg_catalog.pg_class c ON c.oid = pg_catalog.to_regclass(named.text)
+"""
 _RESTING = """
 SELECT 'TRIGGER', quote_ident(tgname) FROM pg_trigger
 WHERE tgrelid = {table}::regclass AND NOT tgisinternal AND tgenabled = 'O'
@@ -43,7 +47,8 @@ class Session:
 
     enforces: the target checks them. state: the settings that its rows are written under. is_watched: after each table
     these are looked at, which finds the one that changes them. warnings: what a person should know of what was written;
-    they grow. silent: tables that are known to have no triggers and rules. unchecked: cursors of statements that were
+    they grow. silent: tables that are known to have no triggers and rules. heirs: of each table that was asked for,
+    whether others inherit from it that are no partitions of it. unchecked: cursors of statements that were
     sent, each with the number of rows it has to be about; None: each statement is waited for.
     """
 
@@ -52,6 +57,7 @@ class Session:
     is_watched: bool = False
     warnings: list[str] = field(default_factory=list, compare=False)
     silent: set[TableName] = field(default_factory=set, compare=False)
+    heirs: dict[TableName, bool] = field(default_factory=dict, compare=False)
     unchecked: list[tuple[Any, int]] | None = None
 
     def changed(self, cursor: Any) -> str:
@@ -168,3 +174,21 @@ def _own_immediate_keys(cursor: Any, names: Sequence[TableName]) -> list[tuple[s
         {"ours": [qualified(name) for name in names]},
     )
     return [(table, key) for table, key in cursor.fetchall()]
+
+
+def rows_of(cursor: Any, names: Iterable[TableName], session: Session) -> dict[TableName, str]:
+    """Return, for each of these tables, what a statement about all its rows names.
+
+    Not the rows of other tables that inherit from it, but those of the partitions that people have made of it.
+    """
+    names = list(names)
+    note_heirs(cursor, names, session)
+    return {name: f"ONLY {qualified(name)}" if session.heirs.get(name) else qualified(name) for name in names}
+
+
+def note_heirs(cursor: Any, names: Iterable[TableName], session: Session) -> None:
+    """Note in the session from which of these tables others inherit; it asks for each table that is there once."""
+    asked = {qualified(name): name for name in names if name not in session.heirs}
+    if asked:
+        cursor.execute(_HEIRS, [[*asked]])
+        session.heirs.update({asked[text]: has_some for text, has_some in cursor.fetchall()})

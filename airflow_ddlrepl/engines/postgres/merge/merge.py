@@ -21,6 +21,7 @@ from airflow_ddlrepl.engines.postgres.merge.constraints import (
     deferred,
     prepare_session,
     refuse_cascades,
+    rows_of,
     table_order,
 )
 from airflow_ddlrepl.engines.postgres.merge.inline_rows import taking
@@ -114,7 +115,7 @@ def truncate(cursor: Any, names: Sequence[TableName], session: Session, *, resta
     """
     from psycopg.errors import FeatureNotSupported
 
-    tables = ", ".join(_rows_of(cursor, names).values())
+    tables = ", ".join(rows_of(cursor, names, session).values())
     try:
         with cursor.connection.transaction():
             cursor.execute(f"TRUNCATE {tables}{' RESTART IDENTITY' if restart else ''}".encode())
@@ -122,20 +123,6 @@ def truncate(cursor: Any, names: Sequence[TableName], session: Session, *, resta
         delete_all(cursor, names, session)
     except cursor.connection.Error as error:
         raise _refused(_refusing_truncate(cursor, names), error) from error
-
-
-def _rows_of(cursor: Any, names: Sequence[TableName]) -> dict[TableName, str]:
-    """Return, for each of these tables, what a statement about all its rows names.
-
-    Not the rows of other tables that inherit from it, but those of the partitions that people have made of it.
-    """
-    cursor.execute(
-        "SELECT n.nspname, c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace"
-        " WHERE c.oid IN (SELECT to_regclass(name) FROM unnest(%s::text[]) AS w(name)) AND c.relkind = 'p'",
-        [list(map(qualified, names))],
-    )
-    partitioned = {TableName(*row) for row in cursor.fetchall()}
-    return {name: qualified(name) if name in partitioned else f"ONLY {qualified(name)}" for name in names}
 
 
 def _refusing_truncate(cursor: Any, names: Sequence[TableName]) -> TableName:
@@ -162,7 +149,7 @@ def delete_all(cursor: Any, names: Sequence[TableName], session: Session, where:
     Raises TargetError INT-104 (a foreign key).
     """
     with _explained(names[0] if len(names) == 1 else None, cursor), deferred(cursor, names, session):
-        rows = _rows_of(cursor, names)
+        rows = rows_of(cursor, names, session)
         for name in reversed(table_order(cursor, names)):
             cursor.execute(f"DELETE FROM {rows[name]} t WHERE {where}".encode())
 

@@ -106,7 +106,8 @@ class Staged:
     already, and rows that it changes may be missing.
     nulled: how many values became NULL because the target's column can't hold them, by what to tell.
     settled: keys of rows that are not discarded any more, but for `discarded`: rows that do not fit the columns.
-    conflicts: the answers to conflicts; None: none are looked for.
+    conflicts: the answers to conflicts; None: none are looked for. has_heirs: tables inherit from the target's that are
+    no partitions of it; their rows are not its own.
     """
 
     table_id: int
@@ -127,6 +128,12 @@ class Staged:
     settled: tuple[tuple[str, ...], ...] = ()
     discarded: tuple[DiscardedRow, ...] = ()
     conflicts: ConflictAnswers | None = None
+    has_heirs: bool = False
+
+    @property
+    def there(self) -> str:
+        """Return SQL that names the rows of the target's table."""
+        return f"ONLY {qualified(self.target)}" if self.has_heirs else qualified(self.target)
 
     @property
     def keys(self) -> tuple[StagedColumn, ...]:

@@ -28,19 +28,19 @@ def delete(staged: Staged, stage: Stage) -> str:
 
     DELETES: rows that are gone. MOVES, UPDATES: rows that will be put back changed.
     """
-    return f"DELETE FROM {qualified(staged.target)} t USING {staged.from_(stage)} s WHERE {_same_key(staged, stage)}"
+    return f"DELETE FROM {staged.there} t USING {staged.from_(stage)} s WHERE {_same_key(staged, stage)}"
 
 
 def forget_deleted(staged: Staged, stage: Stage) -> str:
     """Return the statement that removes rows marked as deleted whose keys rows of this stage get."""
     where = f"{_new_key(staged)} AND t.{quote(staged.deletion)}"
-    return f"DELETE FROM {qualified(staged.target)} t USING {staged.from_(stage)} s WHERE {where}"
+    return f"DELETE FROM {staged.there} t USING {staged.from_(stage)} s WHERE {where}"
 
 
-def mark_all_deleted(table: TableName, flag: str, at: tuple[str, str] | None) -> str:
-    """Return the statement that marks all rows of a table as deleted. at: the column for the moment, and its SQL."""
+def mark_all_deleted(rows: str, flag: str, at: tuple[str, str] | None) -> str:
+    """Return the statement that marks rows as deleted. rows: see `rows_of`. at: column for the moment, and its SQL."""
     sets = f"{quote(flag)} = true" + (f", {quote(at[0])} = {at[1]}" if at else "")
-    return f"UPDATE {qualified(table)} SET {sets} WHERE NOT {quote(flag)}"
+    return f"UPDATE {rows} SET {sets} WHERE NOT {quote(flag)}"
 
 
 def note_truncate(shape: Table, name: TableName, of: tuple[LogKey, int, int | None]) -> str:
@@ -73,7 +73,7 @@ def update(staged: Staged, stage: Stage = Stage.UPDATES) -> str | None:
     if not sets:
         return None
     return (
-        f"UPDATE {qualified(staged.target)} t SET {', '.join(sets)}"
+        f"UPDATE {staged.there} t SET {', '.join(sets)}"
         f" FROM {staged.from_(stage)} s WHERE {_same_key(staged, Stage.UPDATES)}"
     )
 
@@ -90,7 +90,7 @@ def set_aside(staged: Staged, stage: Stage, row: str) -> str:
     """
     return (
         f"CREATE UNLOGGED TABLE {aside(staged, stage)} AS SELECT s.ctid AS {quote(row)}, t.*"
-        f" FROM {qualified(staged.target)} t JOIN {staged.from_(stage)} s ON {_same_key(staged, stage)}"
+        f" FROM {staged.there} t JOIN {staged.from_(stage)} s ON {_same_key(staged, stage)}"
     )
 
 
@@ -126,7 +126,7 @@ def insert(staged: Staged) -> str:
 
 def insert_missing(staged: Staged, stage: Stage) -> str:
     """Return the statement that inserts those rows of a stage whose keys the target does not have."""
-    there = f"SELECT FROM {qualified(staged.target)} t WHERE {_new_key(staged)}"
+    there = f"SELECT FROM {staged.there} t WHERE {_new_key(staged)}"
     names, values = _new_row(staged)
     rows = f"SELECT {', '.join(values)} FROM {staged.from_(stage)} s WHERE NOT EXISTS ({there})"
     return f"{_insert_into(staged, names)} {rows}"
@@ -144,9 +144,9 @@ def insert_copies(staged: Staged) -> str:
 def delete_copies(staged: Staged) -> str:
     """Return the statement that deletes exactly as many copies of each whole row as were deleted at the source."""
     return (
-        f"DELETE FROM {qualified(staged.target)} WHERE ctid = ANY (ARRAY(SELECT copy.place FROM ("
+        f"DELETE FROM {staged.there} WHERE ctid = ANY (ARRAY(SELECT copy.place FROM ("
         f"SELECT t.ctid AS place, s.n AS wanted, row_number() OVER (PARTITION BY s.ctid ORDER BY t.ctid) AS number"
-        f" FROM {qualified(staged.target)} t JOIN {staged.from_(Stage.REMOVED)} s ON {same_image(staged.columns)}"
+        f" FROM {staged.there} t JOIN {staged.from_(Stage.REMOVED)} s ON {same_image(staged.columns)}"
         f") copy WHERE copy.number <= copy.wanted))"
     )
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import nullcontext, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -26,16 +26,9 @@ from airflow_ddlrepl.engines.postgres.connection.errors import is_about_rows, me
 from airflow_ddlrepl.engines.postgres.connection.lock_retry import LOCK_TIMEOUT, limit, patiently
 from airflow_ddlrepl.engines.postgres.connection.session_names import session_name
 from airflow_ddlrepl.engines.postgres.merge.conflicts import key_texts, resolve
+from airflow_ddlrepl.engines.postgres.merge.constraints import Session, note_heirs, prepare_session, rows_of
 from airflow_ddlrepl.engines.postgres.merge.copy_arrow import require_rows
-from airflow_ddlrepl.engines.postgres.merge.merge import (
-    PipelineFailed,
-    Session,
-    delete_all,
-    merge,
-    pipeline,
-    prepare_session,
-    truncate,
-)
+from airflow_ddlrepl.engines.postgres.merge.merge import PipelineFailed, delete_all, merge, pipeline, truncate
 from airflow_ddlrepl.engines.postgres.merge.own_triggers import note_silent
 from airflow_ddlrepl.engines.postgres.merge.staging_tables import Staged
 from airflow_ddlrepl.engines.postgres.merge.statements import mark_all_deleted, note_truncate
@@ -98,7 +91,9 @@ def run_program(
             refuse_program_of_strangers(cursor, program, [one.piece for one in staged], place.trusted)
             require_rows(cursor, [name for piece in staged for name in _names(piece)])
             run = _Run(cursor, channel, list(staged), prepare_session(cursor, is_watched=is_watched))
-            note_silent(cursor, sorted({name for piece in staged for name in _touched(piece)}), run.session)
+            touched = sorted({name for piece in staged for name in _touched(piece)})
+            note_silent(cursor, touched, run.session)
+            note_heirs(cursor, touched, run.session)
             with pipeline(cursor, run.session) if is_piped else nullcontext():
                 for steps in program.statements:
                     run.merge_before(steps)
@@ -242,7 +237,8 @@ class _Run:
         """Mark all rows of a table as deleted, instead of emptying it."""
         flag, at = deletion
         moment = f"to_timestamp(0) + {step.event.committed} * interval '1 microsecond'"
-        self.cursor.execute(mark_all_deleted(table, flag, (at, moment) if at else None).encode())
+        rows = rows_of(self.cursor, [table], self.session)[table]
+        self.cursor.execute(mark_all_deleted(rows, flag, (at, moment) if at else None).encode())
         self.applied.statements += 1
 
     def merge_rest(self) -> None:
@@ -376,7 +372,10 @@ class _Run:
             found += [one.sections[number] for number in sorted(one.sections)]
         for number in range(max(map(len, sections.values()), default=0)):
             buckets = [b for found in sections.values() if number < len(found) for b in found[number]]
-            buckets = [self._resolved(one) for one in buckets]
+            note_heirs(self.cursor, {one.target for one in buckets}, self.session)
+            buckets = [
+                self._resolved(replace(one, has_heirs=self.session.heirs.get(one.target, False))) for one in buckets
+            ]
             if buckets:
                 self._discard(buckets)
                 counted = merge(self.cursor, buckets, self.session)
