@@ -77,7 +77,7 @@ def test_what_a_clause_excludes_is_told_and_changes_nothing(make: Make, database
 OE = ("CREATE SCHEMA oe", "CREATE TABLE oe.t (id int PRIMARY KEY)")
 
 
-@pytest.mark.req("GG-R-37")
+@pytest.mark.req("GG-R-07", "GG-R-37")
 def test_statements_on_tables_that_no_map_lists_run_in_their_schema(make: Make, databases: Any) -> None:
     """The target has such tables by somebody else; the search path is the run's again for what comes next."""
     ddl = {"include": [{"scope": "ALL"}], "exclude": [{"scope": "UNMAPPED", "objname": "public.*"}]}

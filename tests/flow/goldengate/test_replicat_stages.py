@@ -100,3 +100,14 @@ def test_what_runs_at_the_target(make: Make, databases: Any, name: str) -> None:
     assert tuple(one for one in sql if one.startswith(("ALTER", "CREATE INDEX"))) == case.ran
     assert sum("Replicat discards it" in why for why in done.discarded) == len(case.statements) - len(case.ran)
     assert made.rows("SELECT id FROM bk.bak_pay ORDER BY 1") == [(1,), (7,)]
+
+
+@pytest.mark.req("GG-R-08")
+def test_what_extract_calls_unmapped_is_mapped_at_replicat_and_the_other_way_round(make: Make, databases: Any) -> None:
+    """TABLE lists hr.tmp, MAP lists hr.pay; each side's clauses see its own scope."""
+    extract = {"tables": ["hr.tmp"], "ddl": {"include": [{"scope": "UNMAPPED"}, {"scope": "MAPPED"}]}}
+    ddl = {"include": [{"scope": "MAPPED"}]}
+    made = replicat(make, databases, maps=OF_PAY, ddl=ddl, settings={"source": {"extract": extract}})
+    made.at_source(ON_PAY, ON_TMP)
+    done = made.replicate()
+    assert [one.sql for one in done.adapt.executed if one.sql.startswith("ALTER")] == [AT_PAY]
