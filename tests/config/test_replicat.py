@@ -17,6 +17,8 @@ from airflow_ddlrepl.rules.decide import ChangeKind, decide
 
 MAPS = [{"source": "hr.tab*", "target": "bk.Bak_*"}, {"source": "hr.*", "target": "bk.*"}]
 
+TABLES = {"include": [{"scope": "MAPPED", "objtype": "TABLE"}]}
+
 
 def read(replicat: dict[str, Any], target: dict[str, Any] | None = None, **more: Any) -> Channel:
     source = {"location": "postgresql://a/b", "tables": ["*.*"], **more.pop("source", {})}
@@ -76,15 +78,19 @@ def test_what_is_refused(parameters: dict[str, Any], more: dict[str, Any], probl
 @pytest.mark.parametrize(
     ("parameters", "more", "expected"),
     [
-        ({}, {}, []),
-        ({"ddl": {}}, {}, []),
-        ({"ddl": {"include": [{"scope": "MAPPED"}]}}, {}, ["lets source and target differ"]),
-        ({"errors": [{"error": "42P07", "action": "IGNORE"}]}, {}, ["lets source and target differ"]),
-        ({"errors": [{"error": "42P07", "action": "ABEND"}]}, {}, []),
-        ({"remove_comments": ["before", "after"]}, {}, ["`after` is redundant"]),
-        ({}, {"adapt_ddl": [{"on_enroll_break": "REFRESH"}]}, ["policies of adapt_ddl do nothing there"]),
-        ({"maps": MAPS}, {}, ["hr.tabx becomes bk.Bak_tabx"]),
-        ({"maps": [{"source": "hr.pay", "target": "bk.*"}]}, {}, []),
+        ({}, {}, ["statements about no table run there"]),
+        ({"ddl": TABLES}, {}, ["lets source and target differ"]),
+        ({"ddl": {"include": [{"scope": "MAPPED"}]}}, {}, ["lets source and target differ", "about no table"]),
+        ({"errors": [{"error": "42P07", "action": "IGNORE"}]}, {}, ["lets source and target differ", "about no table"]),
+        ({"errors": [{"error": "42P07", "action": "ABEND"}]}, {}, ["about no table"]),
+        ({"remove_comments": ["before", "after"]}, {}, ["`after` is redundant", "about no table"]),
+        (
+            {},
+            {"adapt_ddl": [{"on_enroll_break": "REFRESH"}]},
+            ["policies of adapt_ddl do nothing there", "about no table"],
+        ),
+        ({"maps": MAPS}, {}, ["about no table", "hr.tabx becomes bk.Bak_tabx"]),
+        ({"maps": [{"source": "hr.pay", "target": "bk.*"}]}, {}, ["about no table"]),
     ],
 )
 def test_what_is_warned_of(parameters: dict[str, Any], more: dict[str, Any], expected: list[str]) -> None:

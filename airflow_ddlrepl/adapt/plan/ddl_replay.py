@@ -24,7 +24,7 @@ from airflow_ddlrepl.ddl.columns.fill_column import FillColumn
 from airflow_ddlrepl.ddl.diff import diff
 from airflow_ddlrepl.ddl.sql.expression import is_value
 from airflow_ddlrepl.ddl.sql.lexer import canonical
-from airflow_ddlrepl.ddl.sql.replayable import Named, Reading, read
+from airflow_ddlrepl.ddl.sql.replayable import Named, Reading, as_run, read
 from airflow_ddlrepl.ddl.types.change_type_definition import ChangeTypeDefinition
 from airflow_ddlrepl.ddl.types.create_type import ForgetType
 from airflow_ddlrepl.model.change import Event
@@ -161,7 +161,7 @@ def run_alone(name: TableName, of: Statement, render: Renderer) -> TablePlan:
         step = Step(StepKind.WARN, f"not replayed: `{_line(event)}`: {reading.local}", policy=BY_REPLICAT)
     else:
         zone, path = event.settings.get("timezone"), of.mapped.path if of.mapped is not None else ""
-        sql = render.replayed_text(of.text.strip().rstrip("; \n\r\t"), path, zone, About())
+        sql = render.replayed_text(as_run(of.text.strip().rstrip("; \n\r\t")), path, zone, About())
         step = Step(StepKind.SQL, f"{event.tag} of a table that no MAP lists", sql, BY_REPLICAT, shared=True)
     return replace(found, steps=(step,))
 
@@ -256,7 +256,7 @@ def _text(found: TablePlan, of: Statement, reading: Reading, render: Renderer) -
         tuple(sorted({table.name.schema for table in of.event.tables})) if mapped is None else mapped.schemas,
     )
     event = of.event
-    text = of.text.strip().rstrip("; \n\r\t")
+    text = as_run(of.text.strip().rstrip("; \n\r\t"))
     path = str(event.settings.get("search_path") or "") if mapped is None else mapped.path
     zone = event.settings.get("timezone")
     sql = render.replayed_text(text, path, zone, about)

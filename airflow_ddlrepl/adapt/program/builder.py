@@ -53,6 +53,8 @@ def _never_alone(event: Event) -> bool:
     return False
 
 
+NO_TABLE = 0
+"""The id of the table of a step whose statement is about none of the channel's."""
 PassedOver = Callable[[Event, TablePlan], "Event | None"]
 """Returns an event whose plan is refused as one that the target discards; None: the refusal counts."""
 
@@ -70,7 +72,7 @@ class ProgramBuilder:
     id, of tables to which more of the log is applied than the target's position says. suspensions: tables that the
     program suspends. catch_up: which suspended tables it is about; None: about the others. reloads: after which
     statements a partitioned table is loaded again. passed_over: which refused changes are left out. runs_alone: does a
-    statement run at the target although no table of it is there?
+    statement run at the target although no table of it is there? runs_without_table: does one that is about no table?
     """
 
     plan: Planner
@@ -85,6 +87,7 @@ class ProgramBuilder:
     reloads: Reloads = _never
     passed_over: PassedOver = _never_passed
     runs_alone: Callable[[Event], bool] = _never_alone
+    runs_without_table: Callable[[Event], bool] = _never_alone
     _draft: Draft = field(init=False)
     _stopped_at: int = 0
     memo: PlanMemo = field(default_factory=PlanMemo, init=False)
@@ -128,7 +131,7 @@ class ProgramBuilder:
     def _is_to_suspend(self, stop: TablePlan, event: Event) -> bool:
         """Note the table of a refused change as one to suspend; False: the change stops the target."""
         refusal, table_id = stop.refusal(), self._stopped_at
-        if not self.suspensions.is_on or refusal is None or table_id in self.suspensions:
+        if not self.suspensions.is_on or refusal is None or table_id in self.suspensions or table_id == NO_TABLE:
             return False
         self.suspensions.add(table_id, refusal, event.key, event.end)
         return True
@@ -159,6 +162,8 @@ class ProgramBuilder:
                 why = self.reloads(event, table.id, self._draft.states)
                 if why and (stop := self._reload_tree(event, table.id, why)):
                     return stop
+            if event.kind is EventKind.DDL and self.catch_up is None and self.runs_without_table(event):
+                return _run_without_table(self, event)
         return None
 
     def _live(self, event: Event, table_id: int) -> TableState | None:
@@ -251,6 +256,16 @@ class ProgramBuilder:
             joined = replace(parent.suspension, at=event.key, status=before.state)
             self._draft.suspend(replace(before, state=TableStatus.SUSPENDED, suspension=joined), event.key)
         return True
+
+
+def _run_without_table(by: ProgramBuilder, event: Event) -> TablePlan | None:
+    """Draft the run of a statement that is about no table of the channel; return its plan if it stops."""
+    plan = by.memo.planned(by.plan, (None, None, event), by._draft.states, "")
+    if plan.stops:
+        by._stopped_at = NO_TABLE
+        return plan
+    by._draft.add(ProgramStep(event, NO_TABLE, plan, None, None))
+    return None
 
 
 def _await_reload(by: ProgramBuilder, event: Event, layout: Mapping[str, Any]) -> TablePlan | None:

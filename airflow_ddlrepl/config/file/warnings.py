@@ -128,6 +128,12 @@ def _replicats(channel: Channel) -> Iterator[str]:
             yield f"{where}.replicat.remove_comments: `after` is redundant, `before` removes all comments"
         if any(_set(action, TARGET_ONLY) for action in channel.adapt_ddl):
             yield f"{where}.replicat: the policies of adapt_ddl do nothing there: the source's statements run"
+        clauses = replicat.ddl.include if replicat.ddl is not None else ()
+        if not clauses or any(one.objtype is None for one in clauses):
+            yield (
+                f"{where}.replicat: statements about no table run there, too, such as COMMENT and CREATE SEQUENCE, and"
+                " of kinds that `code` names; include clauses with `objtype` say which"
+            )
         for number, one in enumerate(replicat.maps):
             if one.fills_in_whole_names:
                 yield (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import BeforeValidator, Field, PrivateAttr, field_validator, model_validator
 
@@ -126,7 +126,10 @@ class ReplicatParameters(DdlParameters):
     exclude: tuple[NamePattern, ...] = Field((), description="MAPEXCLUDE: patterns of names that MAP leaves out")
     map_derived: YesNo = Field(True, description="DDLOPTIONS MAPDERIVED: derived names are mapped, too")
     errors: tuple[ErrorRule, ...] = Field((), description="DDLERROR, in the order of the file")
-    code: tuple[Literal[Code.EXPRESSION], ...] = Field((), description=EXPRESSIONS)
+    code: tuple[Code, ...] = Field(
+        (),
+        description=f"{EXPRESSIONS}; others: such objects are made, and work with its rights",
+    )
 
     @property
     def nth_target(self) -> int:

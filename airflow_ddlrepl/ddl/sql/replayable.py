@@ -45,6 +45,10 @@ _LOCAL = (
     ("no", "force", "row"), ("inherit",), ("no", "inherit"),
 )  # fmt: skip
 _UNICODE_NAME = re.compile(r"""[uU]&["']""")
+_DROP_INDEX = re.compile(
+    r"((?:\s|--[^\n]*\n|/\*(?:[^*/]|\*(?!/)|/(?!\*))*\*/)*DROP\s+INDEX\s+)(?:CONCURRENTLY\s+)?(?:IF\s+EXISTS\s+)?",
+    re.IGNORECASE,
+)
 _MASKED = "'***'"
 
 
@@ -66,19 +70,26 @@ def _read(statement: str, tag: str) -> Reading:
         return form([], "")
     if form is None:
         return Reading(refused=f"{tag or 'such a statement'} can't be replayed: {TAGS} can")
-    if _MASKED in statement:
-        return Reading(refused="a password in it was left out")
-    if is_doubtful(statement) or _UNICODE_NAME.search(statement):
-        return Reading(refused="it has backslashes or Unicode escapes, which may have another meaning at the target")
-    if len(list(statements(statement))) != 1:
-        return Reading(refused="it is more than one statement")
+    if why := why_unsafe(statement):
+        return Reading(refused=why)
     words = [word for word in tokens(statement) if word != Token(Kind.SIGN, ";")]
-    if _cascades(words):
-        return Reading(refused="CASCADE can take along what hangs on the table at the target")
     verb, *rest = tag.lower().split()
     if _texts(words, 1) != [verb]:
         return Reading(refused=f"its text is no {tag}")
     return form(words[1:], rest[0])
+
+
+def why_unsafe(statement: str) -> str:
+    """Return why no target runs a text, whatever it is about; empty: it may."""
+    if _MASKED in statement:
+        return "a password in it was left out"
+    if is_doubtful(statement) or _UNICODE_NAME.search(statement):
+        return "it has backslashes or Unicode escapes, which may have another meaning at the target"
+    if len(list(statements(statement))) != 1:
+        return "it is more than one statement"
+    if _cascades([word for word in tokens(statement) if word != Token(Kind.SIGN, ";")]):
+        return "CASCADE can take along what hangs on the table at the target"
+    return ""
 
 
 def _alter_table(words: Words, kind: str) -> Reading:
@@ -132,9 +143,16 @@ def _create_index(words: Words, kind: str) -> Reading:
 
 
 def _drop_index(words: Words, kind: str) -> Reading:
-    if Token(Kind.WORD, "concurrently") in words:
-        return Reading(refused="CONCURRENTLY can't run together with the rows")
     return Reading(refused="it drops several indexes at once") if len(parts(words)) > 1 else Reading()
+
+
+def as_run(statement: str) -> str:
+    """Return the text of a statement as a target runs it: without what no transaction allows, or it may lack.
+
+    The target has no index from before it was loaded: to drop it there has nothing to do.
+    """
+    found = _DROP_INDEX.match(statement)
+    return f"{found.group(1)}IF EXISTS {statement[found.end() :]}" if found is not None else statement
 
 
 def _alter_index(words: Words, kind: str) -> Reading:

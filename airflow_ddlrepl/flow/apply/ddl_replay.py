@@ -7,14 +7,19 @@ from dataclasses import dataclass, replace
 
 from airflow_ddlrepl.adapt.plan.ddl_replay import Mapped, Statement
 from airflow_ddlrepl.adapt.plan.plan import target_shape
+from airflow_ddlrepl.adapt.plan.without_table import run_without_table
+from airflow_ddlrepl.adapt.plan_model import TablePlan
 from airflow_ddlrepl.adapt.policy import policy_at
-from airflow_ddlrepl.adapt.target_facts import Refusal, TargetFacts
+from airflow_ddlrepl.adapt.target_facts import Refusal, Renderer, TargetFacts
 from airflow_ddlrepl.config.goldengate.dialect import Dialect
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.config.sections.ddl_replay import runs_expressions
+from airflow_ddlrepl.ddl.sql.statement_code import Code
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.flow.apply.replicat import TargetReplicat
+from airflow_ddlrepl.flow.mapping.tableless import subject_of
 from airflow_ddlrepl.flow.mapping.tables import ShapeAt, seen_at, shape_before
+from airflow_ddlrepl.goldengate.record import Record
 from airflow_ddlrepl.goldengate.statement.spelling import spell
 from airflow_ddlrepl.model.change import Event, why_ignored
 from airflow_ddlrepl.model.names import TableName
@@ -70,7 +75,7 @@ class Texts:
     def _may_call(self, names: Mapping[int, TableName]) -> bool:
         """May the expressions of a statement on these tables call whatever they call?"""
         if self.replicat is not None:
-            return bool(self.replicat.parameters.code)
+            return Code.EXPRESSION in self.replicat.parameters.code
         return all(runs_expressions(self.channel.replay_ddl, name) for name in names.values())
 
     def _mapped(self, event: Event, names: Mapping[int, TableName]) -> Mapped | None:
@@ -82,6 +87,7 @@ class Texts:
         fresh = (name for i, name in names.items() if i not in self.table_states)
         joining = [self.channel.target_name(self.target, name) for name in fresh]
         after = {self.channel.target_name(self.target, table.name).schema for table in event.tables}
+        after |= _made_in(found.record)
         own, path = found.record.session_schema, str(event.settings.get("search_path") or "")
         first = spell(own, Dialect.POSTGRES) if own else ""
         path = ", ".join(filter(None, (first, path)))
@@ -105,6 +111,19 @@ class Texts:
         """Has a refresh brought the statement's transaction?"""
         table_state = self.table_states.get(table_id)
         return table_state is not None and table_state.has(event.key.lsn, event.xid)
+
+
+def without_table(texts: Texts, event: Event, refusal: Refusal | None, renderer: Renderer) -> TablePlan:
+    """Return the plan of a statement about no table of the channel, which is for a Replicat alone."""
+    code = texts.replicat.parameters.code if texts.replicat is not None else ()
+    name = subject_of(event).base or TableName(event.tag, "-")
+    return run_without_table(name, texts.alone(event, refusal), code, renderer)
+
+
+def _made_in(record: Record) -> set[str]:
+    """Return the schema in which a statement makes something other than a schema; empty: it makes nothing."""
+    makes = record.operation == "CREATE" and record.object_type != "SCHEMA"
+    return {record.base.schema} if makes and record.base is not None else set()
 
 
 def require_one_way(channel: Channel, tables: Iterable[Table]) -> None:

@@ -158,6 +158,7 @@ def pending_log_at(
     if replicat is not None:
         timeline.passed_over = partial(replicat.passed_over, refused=attempt.refused)
         timeline.runs_alone = replicat.runs_alone
+        timeline.runs_without_table = partial(replicat.runs_without_table, ours=history.keys())
     high = captured if until is None else max(low, min(captured, until))
     return PendingLog(target, low, high, table_states, events, timeline, replicat=replicat)
 

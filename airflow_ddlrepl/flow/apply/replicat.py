@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from time import sleep
 
@@ -14,6 +14,7 @@ from airflow_ddlrepl.config.goldengate.mapping import target_of
 from airflow_ddlrepl.config.goldengate.replicat import ReplicatParameters
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.errors import AlterRefused
+from airflow_ddlrepl.flow.mapping.tableless import is_for_replicats, is_tableless
 from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.goldengate.replicat.errors import Answer, Handling, answer
 from airflow_ddlrepl.goldengate.replicat.events import Replicated, replicated
@@ -34,6 +35,7 @@ class TargetReplicat:
     """
 
     parameters: ReplicatParameters
+    channel: Channel
     put_aside: dict[LogKey, StatementDiscarded] = field(default_factory=dict)
     _known: dict[LogKey, Replicated] = field(default_factory=dict)
 
@@ -41,7 +43,7 @@ class TargetReplicat:
     def of(cls, channel: Channel, target: str) -> TargetReplicat | None:
         """Return the Replicat of a target or replay; None: it has none."""
         parameters = channel.target(target).replicat
-        return cls(parameters) if parameters is not None else None
+        return cls(parameters, channel) if parameters is not None else None
 
     def evaluated(self, events: Iterable[Event]) -> list[Event]:
         """Evaluate the statements of the log; return the events, those marked that are discarded."""
@@ -58,6 +60,13 @@ class TargetReplicat:
         is_mapped = known is None or known.record.scope is DdlScope.MAPPED
         is_further = self.parameters.is_further
         return not (is_mapped or is_further or any(target_of(name, self.parameters) for name in names))
+
+    def runs_without_table(self, event: Event, ours: Container[int]) -> bool:
+        """Does Replicat run a statement that is about none of these tables, or tell that it is left out?"""
+        if not is_tableless(event, ours) or not is_for_replicats(event, self.channel):
+            return False
+        known = self._known.get(event.key)
+        return known is not None and not known.is_elsewhere
 
     def answer(self, at: LogKey, code: str, tries: int) -> Answer | None:
         """Return how to go on behind a statement that the target has refused; None: no statement was evaluated there.

@@ -14,7 +14,7 @@ from airflow_ddlrepl.adapt.plan.renamed_table import left_behind
 from airflow_ddlrepl.adapt.plan.settings import Reads, SettingsChange
 from airflow_ddlrepl.adapt.plan_model import TablePlan
 from airflow_ddlrepl.adapt.policy import Policy, policy_at
-from airflow_ddlrepl.adapt.program.builder import Planner
+from airflow_ddlrepl.adapt.program.builder import NO_TABLE, Planner
 from airflow_ddlrepl.adapt.program.draft import ShapeAt
 from airflow_ddlrepl.adapt.program.table_states import TableStates, types_elsewhere
 from airflow_ddlrepl.adapt.target_facts import Refusal, Renderer, TargetFacts
@@ -24,7 +24,7 @@ from airflow_ddlrepl.ddl.sql.expressions.allowed import user_functions
 from airflow_ddlrepl.ddl.sql.statement import NOTHING_KNOWN, Evidence, evidence, with_plain_arithmetic
 from airflow_ddlrepl.engines.target import ServerFacts
 from airflow_ddlrepl.errors import Unsupported
-from airflow_ddlrepl.flow.apply.ddl_replay import Texts, require_one_way
+from airflow_ddlrepl.flow.apply.ddl_replay import Texts, require_one_way, without_table
 from airflow_ddlrepl.flow.apply.new_tables import former_policy, is_renamed, name_in_use, refuse_occupied, was_there
 from airflow_ddlrepl.flow.apply.replicat import TargetReplicat, with_discard
 from airflow_ddlrepl.flow.apply.returned_ddl import ReturnedChange, is_returning
@@ -93,11 +93,13 @@ class _Planner:
         table_states: Mapping[int, TableState],
         reload: str = "",
     ) -> TablePlan:
+        if before is None and new is None and not event.dropped:
+            return without_table(_texts(self, table_states), event, self._refusal(NO_TABLE, event), self.renderer)
         if before is None and self.replicat is not None and self.replicat.runs_alone(event):
             table_id = new.id if new else next(iter(dict(event.dropped)))
-            texts = Texts(self.run.channel, self.target, self.shape_at, table_states, self.replicat)
             name = new.name if new else _source_name(self.shape_at, table_id, event)
-            return run_alone(name, texts.alone(event, self._refusal(table_id, event)), self.renderer)
+            alone = _texts(self, table_states).alone(event, self._refusal(table_id, event))
+            return run_alone(name, alone, self.renderer)
         try:
             if is_returning(event) and (taken := _returned(self, before, new, event, table_states)) is not None:
                 return taken
@@ -152,7 +154,6 @@ class _Planner:
         later = names_later_columns(self.run.channel, self.target, event, self.shape_at(table_id, _NEWEST))
         seen = self._seen(new, policy, later) if new else None
         runs_text = _runs_text(policy, before, event)
-        texts = Texts(self.run.channel, self.target, self.shape_at, table_states, self.replicat)
         return plan(
             _under(before.shape, table_states) if before else None,
             seen,
@@ -163,7 +164,7 @@ class _Planner:
             context=PlanContext(
                 source_before=self._seen_before(source_before, seen, policy) if before and source_before else None,
                 settings=_settings(before, source_before, new, event.kind, known, properties_now, self.run.types),
-                text=texts.statement(before, new, event, facts, refusal) if runs_text else None,
+                text=_texts(self, table_states).statement(before, new, event, facts, refusal) if runs_text else None,
                 limit=_limit(before, event, properties_now),
                 former=former,
                 reload=reload,
@@ -275,6 +276,10 @@ class _Planner:
         """Does the source's CREATE TABLE run? Then the target itself says what is in its way."""
         is_text = event.tag == NEW and self.replicat is not None and self.replicat.statement(event) is not None
         return is_text and self.run.channel.replays_at(self.target, new.name)
+
+
+def _texts(by: _Planner, table_states: Mapping[int, TableState]) -> Texts:
+    return Texts(by.run.channel, by.target, by.shape_at, table_states, by.replicat)
 
 
 def _occupant(

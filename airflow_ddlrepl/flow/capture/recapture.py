@@ -10,7 +10,7 @@ from airflow_ddlrepl.config.sections.ignored_sessions import of_labels
 from airflow_ddlrepl.errors import ConfigError, SourceError, TrailError
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.capture.log_continuity import follow
-from airflow_ddlrepl.flow.capture.window import STORED, touches, window_of
+from airflow_ddlrepl.flow.capture.window import is_stored, window_of
 from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.run.disk_space import needing
 from airflow_ddlrepl.flow.run.shared_storage import check_arrived
@@ -154,7 +154,7 @@ def _has_shape(revisions: Sequence[Revision], at: LogKey) -> bool:
 def _require_same(run: RunContext, row: SegmentRow, segment: Segment) -> None:
     """Raise TrailError TRL-112 unless the segment has as many rows as were captured, and every event that was."""
     ours = set(run.repository.histories(run.channel.name))
-    events = sum(event.kind in STORED and touches(event, ours) for event in run.trail.events(segment))
+    events = sum(is_stored(event, ours, run.channel) for event in run.trail.events(segment))
     if segment.rows != row.rows or events < row.events:
         raise TrailError(
             f"the log that the source holds has {segment.rows} row changes and {events} schema changes up to"

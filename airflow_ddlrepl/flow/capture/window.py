@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from airflow_ddlrepl.capture.drift import Inspection, sees_all, with_snapshot
+from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.config.sections.policies import CaptureFormat
 from airflow_ddlrepl.engines.source import LogWindow
 from airflow_ddlrepl.errors import RuleError
@@ -17,6 +18,7 @@ from airflow_ddlrepl.flow.capture.log_continuity import require_retained
 from airflow_ddlrepl.flow.capture.new_tables import join, settle_joined
 from airflow_ddlrepl.flow.capture.source_changes import record_events, reloads
 from airflow_ddlrepl.flow.capture.source_marks import newest_token, require_own
+from airflow_ddlrepl.flow.mapping.tableless import is_for_replicats, is_tableless
 from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.run.disk_space import needing
 from airflow_ddlrepl.flow.run.shared_storage import check_arrived
@@ -152,13 +154,21 @@ def register(run: RunContext, segment: Segment) -> Window:
     sizes = (segment.rows, size, len(list(segment.files())))
     facts = SegmentFacts(segment.epoch, segment.low, segment.high, *sizes, segment.digest)
     ours = {i for i, r in known.items() if r.table} | {r.table_id for r in found}
-    seen = [e for e in events if e.kind in STORED and touches(e, ours)]
+    seen = [e for e in events if is_stored(e, ours, run.channel)]
     run.repository.commit_segment(run.channel.name, run.token, facts, found, segment.high, seen=seen)
     record_events(run, events)
     run.trail.tidy(segment)
     reach("capture.repository")
-    others = Counter(f"{e.tag}: {NOT_OURS}" for e in events if e.kind is EventKind.DDL and not touches(e, ours))
+    known_places = {e.key for e in seen}
+    others = Counter(f"{e.tag}: {NOT_OURS}" for e in events if e.kind is EventKind.DDL and e.key not in known_places)
     return Window(segment, seen, found, others)
+
+
+def is_stored(event: Event, ours: set[int], channel: Channel) -> bool:
+    """Does the repository count the event: is it about one of these tables, or for a Replicat?"""
+    if event.kind not in STORED:
+        return False
+    return touches(event, ours) or (is_tableless(event, ours) and is_for_replicats(event, channel))
 
 
 def touches(event: Event, ours: set[int]) -> bool:

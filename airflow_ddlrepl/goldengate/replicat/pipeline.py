@@ -21,6 +21,7 @@ from airflow_ddlrepl.goldengate.stages.separate_comments import separate_comment
 from airflow_ddlrepl.goldengate.stages.substitute_text import substitute_text
 from airflow_ddlrepl.goldengate.statement.names import read
 from airflow_ddlrepl.goldengate.statement.objects import base_and_derived
+from airflow_ddlrepl.goldengate.statement.operation import is_mappable
 from airflow_ddlrepl.goldengate.statement.renames import split_objects
 
 STAGES: tuple[Stage[ReplicatParameters], ...] = (
@@ -46,7 +47,8 @@ def replicate(record: Record, parameters: ReplicatParameters) -> Iterator[Evalua
     """
     reading = read(record.raw, record.dialect)
     base, _ = base_and_derived(reading, record.schema, record.known_base)
-    targets = targets_of(base, parameters, record.dialect) if base is not None else ()
+    can_be_mapped = base is not None and is_mappable(reading.operation, reading.object_type)
+    targets = targets_of(base, parameters, record.dialect) if base is not None and can_be_mapped else ()
     for target in targets or (() if parameters.is_further else (None,)):
         yield evaluate(record if target == record.target else record._replace(target=target), parameters, STAGES)
 

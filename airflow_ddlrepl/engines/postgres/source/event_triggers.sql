@@ -177,11 +177,15 @@ BEGIN
     IF states IS NULL THEN
         RETURN;
     END IF;
+    at := ddlrepl.state_at(states, ddlrepl.place_of(context));
     FOR object IN SELECT * FROM pg_event_trigger_dropped_objects() LOOP
         CONTINUE WHEN object.is_temporary OR object.schema_name = 'ddlrepl';
         is_relevant := is_relevant OR object.original;
         IF object.classid = 'pg_class'::regclass AND object.objsubid = 0 THEN
             touched := touched || ARRAY(SELECT table_id FROM ddlrepl.member WHERE key_index = object.objid);
+            IF tag = 'DROP INDEX' THEN
+                touched := touched || ddlrepl.table_of_dropped(states -> at, object.objid);
+            END IF;
             DELETE FROM ddlrepl.member WHERE table_id = object.objid AND state = 'bystander';
             IF EXISTS (SELECT FROM ddlrepl.member WHERE table_id = object.objid) THEN
                 DELETE FROM ddlrepl.member WHERE table_id = object.objid;
@@ -196,7 +200,6 @@ BEGIN
     END LOOP;
     -- Everything but DROP ends in ddl_command_end, too, which tells the shapes.
     IF dropped <> '[]' OR (is_relevant AND tag LIKE 'DROP %') THEN
-        at := ddlrepl.state_at(states, ddlrepl.place_of(context));
         IF at IS NOT NULL THEN   -- told once
             PERFORM ddlrepl.write_states(ddlrepl.states_before(states, at) || ((states -> at) - 'before'));
         END IF;

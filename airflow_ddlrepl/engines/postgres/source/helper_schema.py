@@ -59,6 +59,7 @@ _TRIGGER_FILES = (
     "set_unlogged.sql",
     "publication_changes.sql",
     "statement_text.sql",
+    "dropped_indexes.sql",
     "statement_begins.sql",
     "affected.sql",
     "event_triggers.sql",

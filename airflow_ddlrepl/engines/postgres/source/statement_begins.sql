@@ -36,6 +36,9 @@ BEGIN
                 SELECT state || jsonb_build_object('before', jsonb_build_object(
                     'snapshot', pg_current_snapshot(), 'tables', jsonb_agg(ddlrepl.table_shape(t.id))))
                 INTO state FROM unnest(ids) t(id);
+                IF tag = 'DROP INDEX' THEN
+                    state := state || jsonb_build_object('indexes', ddlrepl.tables_of_indexes(ids));
+                END IF;
             END IF;
         END IF;
     EXCEPTION WHEN OTHERS THEN
