@@ -160,10 +160,14 @@ def run_alone(name: TableName, of: Statement, render: Renderer) -> TablePlan:
     elif reading.local:
         step = Step(StepKind.WARN, f"not replayed: `{_line(event)}`: {reading.local}", policy=BY_REPLICAT)
     else:
-        zone, path = event.settings.get("timezone"), of.mapped.path if of.mapped is not None else ""
-        sql = render.replayed_text(as_run(of.text.strip().rstrip("; \n\r\t")), path, zone, About())
-        step = Step(StepKind.SQL, f"{event.tag} of a table that no MAP lists", sql, BY_REPLICAT, shared=True)
+        step = text_alone(of, f"{event.tag} of a table that no MAP lists", About(), render)
     return replace(found, steps=(step,))
+
+
+def text_alone(of: Statement, why: str, about: About, render: Renderer) -> Step:
+    """Return the step that runs a Replicat's text of which the channel compares nothing at the target."""
+    zone, path = of.event.settings.get("timezone"), of.mapped.path if of.mapped is not None else ""
+    return Step(StepKind.SQL, why, render.replayed_text(as_run(of.text), path, zone, about), BY_REPLICAT, shared=True)
 
 
 def unlike(expected: Expected, found: Table | None, types: TypeSystem) -> tuple[str, ...]:
@@ -256,7 +260,7 @@ def _text(found: TablePlan, of: Statement, reading: Reading, render: Renderer) -
         tuple(sorted({table.name.schema for table in of.event.tables})) if mapped is None else mapped.schemas,
     )
     event = of.event
-    text = as_run(of.text.strip().rstrip("; \n\r\t"))
+    text = as_run(of.text)
     path = str(event.settings.get("search_path") or "") if mapped is None else mapped.path
     zone = event.settings.get("timezone")
     sql = render.replayed_text(text, path, zone, about)

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from airflow_ddlrepl.adapt.plan.ddl_replay import BY_REPLICAT, Statement
+from airflow_ddlrepl.adapt.plan.ddl_replay import BY_REPLICAT, Statement, text_alone
 from airflow_ddlrepl.adapt.plan_model import Omission, Step, StepKind, TablePlan
 from airflow_ddlrepl.adapt.target_facts import About, Renderer
-from airflow_ddlrepl.ddl.sql.replayable import as_run, why_unsafe
+from airflow_ddlrepl.ddl.sql.replayable import why_unsafe
 from airflow_ddlrepl.ddl.sql.statement_code import Code, carried
 from airflow_ddlrepl.model.change import Event
 from airflow_ddlrepl.model.names import TableName
@@ -43,10 +43,8 @@ def _step(of: Statement, allowed: Collection[Code], render: Renderer) -> Step:
         return _refused("ADP-151", f"`{_line(of)}` can't be replayed: {why}")
     if why := _why_not(of.text, allowed):
         return _left_out(event, why)
-    zone, path = event.settings.get("timezone"), of.mapped.path if of.mapped is not None else ""
     schemas = of.mapped.schemas if of.mapped is not None else ()
-    sql = render.replayed_text(as_run(of.text.strip().rstrip("; \n\r\t")), path, zone, About(schemas=schemas))
-    return Step(StepKind.SQL, f"{event.tag} as Replicat has mapped it", sql, BY_REPLICAT, shared=True)
+    return text_alone(of, f"{event.tag} as Replicat has mapped it", About(schemas=schemas), render)
 
 
 def _why_not(text: str, allowed: Collection[Code]) -> str:

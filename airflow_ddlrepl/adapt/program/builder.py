@@ -10,7 +10,7 @@ from airflow_ddlrepl.adapt.plan_model import Step, StepKind, TablePlan
 from airflow_ddlrepl.adapt.program.draft import Draft, Read, ShapeAt, whole
 from airflow_ddlrepl.adapt.program.neighbours import change_neighbours, orphan_of
 from airflow_ddlrepl.adapt.program.plan_memo import PlanMemo
-from airflow_ddlrepl.adapt.program.program import Program, ProgramStep
+from airflow_ddlrepl.adapt.program.program import NO_TABLE, Program, ProgramStep
 from airflow_ddlrepl.adapt.program.suspend import CatchUp, Suspensions, family
 from airflow_ddlrepl.adapt.program.table_states import TableStates
 from airflow_ddlrepl.config.base.row_kind import IGNORED, RowKind
@@ -53,8 +53,6 @@ def _never_alone(event: Event) -> bool:
     return False
 
 
-NO_TABLE = 0
-"""The id of the table of a step whose statement is about none of the channel's."""
 PassedOver = Callable[[Event, TablePlan], "Event | None"]
 """Returns an event whose plan is refused as one that the target discards; None: the refusal counts."""
 

@@ -19,6 +19,9 @@ from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.table_state import Suspension, TableState, TableStatus
 from airflow_ddlrepl.rules.decide import ChangeKind
 
+NO_TABLE = 0
+"""The id of the table of a step whose statement is about none of the channel's."""
+
 
 @dataclass(frozen=True, slots=True)
 class Slice:

@@ -8,10 +8,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import NamedTuple
 
 from airflow_ddlrepl.ddl.sql.calls import called
-from airflow_ddlrepl.ddl.sql.lexer import Kind, Token, parts, tokens
+from airflow_ddlrepl.ddl.sql.lexer import Kind, Token, parts, placed_tokens, tokens
 from airflow_ddlrepl.ddl.sql.statement import is_doubtful, statements
 
 
@@ -45,10 +46,6 @@ _LOCAL = (
     ("no", "force", "row"), ("inherit",), ("no", "inherit"),
 )  # fmt: skip
 _UNICODE_NAME = re.compile(r"""[uU]&["']""")
-_DROP_INDEX = re.compile(
-    r"((?:\s|--[^\n]*\n|/\*(?:[^*/]|\*(?!/)|/(?!\*))*\*/)*DROP\s+INDEX\s+)(?:CONCURRENTLY\s+)?(?:IF\s+EXISTS\s+)?",
-    re.IGNORECASE,
-)
 _MASKED = "'***'"
 
 
@@ -147,12 +144,18 @@ def _drop_index(words: Words, kind: str) -> Reading:
 
 
 def as_run(statement: str) -> str:
-    """Return the text of a statement as a target runs it: without what no transaction allows, or it may lack.
+    """Return the text of a statement as a target runs it: without its end, and what no transaction allows.
 
     The target has no index from before it was loaded: to drop it there has nothing to do.
     """
-    found = _DROP_INDEX.match(statement)
-    return f"{found.group(1)}IF EXISTS {statement[found.end() :]}" if found is not None else statement
+    text = statement.strip().rstrip("; \n\r\t")
+    placed = list(islice(placed_tokens(text), 5))
+    words = [word for word, _, _ in placed]
+    if _texts(words, 2) != ["drop", "index"]:
+        return text
+    number = 3 if _texts(words[2:], 1) == ["concurrently"] else 2
+    number += 2 if _texts(words[number:], 2) == ["if", "exists"] else 0
+    return f"{text[: placed[1][2]]} IF EXISTS{text[placed[number - 1][2] :]}"
 
 
 def _alter_index(words: Words, kind: str) -> Reading:

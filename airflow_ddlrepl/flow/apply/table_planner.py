@@ -14,8 +14,9 @@ from airflow_ddlrepl.adapt.plan.renamed_table import left_behind
 from airflow_ddlrepl.adapt.plan.settings import Reads, SettingsChange
 from airflow_ddlrepl.adapt.plan_model import TablePlan
 from airflow_ddlrepl.adapt.policy import Policy, policy_at
-from airflow_ddlrepl.adapt.program.builder import NO_TABLE, Planner
+from airflow_ddlrepl.adapt.program.builder import Planner
 from airflow_ddlrepl.adapt.program.draft import ShapeAt
+from airflow_ddlrepl.adapt.program.program import NO_TABLE
 from airflow_ddlrepl.adapt.program.table_states import TableStates, types_elsewhere
 from airflow_ddlrepl.adapt.target_facts import Refusal, Renderer, TargetFacts
 from airflow_ddlrepl.config.sections.table_mapping import refreshed_in

@@ -13,7 +13,7 @@ from functools import partial
 
 from airflow_ddlrepl.adapt.plan.verdicts import JOINS
 from airflow_ddlrepl.adapt.plan_model import Omission, StepKind, TablePlan
-from airflow_ddlrepl.adapt.program.program import Discarded, Program, ProgramStep, Slice
+from airflow_ddlrepl.adapt.program.program import NO_TABLE, Discarded, Program, ProgramStep, Slice
 from airflow_ddlrepl.capture.enroll import valid_at
 from airflow_ddlrepl.config.sections.location import redact
 from airflow_ddlrepl.config.sections.table_mapping import conflicts_in
@@ -209,7 +209,7 @@ def _records(context: RunContext, program: Program) -> list[RecordAt]:
                 found.append(RecordAt(step.key, done))
     found += _declined(program)
     there = {i: one for i, one in program.table_states.items() if one.state is not TableStatus.ORPHANED}
-    last = {step.table_id: step.key for step in program.steps}
+    last = {step.table_id: step.key for step in program.steps if step.table_id != NO_TABLE}
     found += [RecordAt(key, RefreshDone(table_id, None)) for table_id, key in last.items() if table_id not in there]
     joining = {step.table_id for step in program.steps if step.before is None and step.after and not step.plan}
     for i in sorted(joining & there.keys()):

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from airflow_ddlrepl.adapt.plan.ddl_replay import unlike
 from airflow_ddlrepl.adapt.plan.refused_alter import MEND
 from airflow_ddlrepl.adapt.plan_model import Executed, Expected, StepKind, TablePlan
-from airflow_ddlrepl.adapt.program.program import Program, ProgramStep
+from airflow_ddlrepl.adapt.program.program import NO_TABLE, Program, ProgramStep
 from airflow_ddlrepl.engines.postgres.catalog.object_names import name_parts
 from airflow_ddlrepl.engines.postgres.catalog.own_partitions import refuse_drop_of_others
 from airflow_ddlrepl.engines.postgres.catalog.server_facts import ServerFacts
@@ -184,7 +184,8 @@ def _changed(program: Program) -> dict[int, TableState]:
 
 
 def _gone(program: Program) -> list[int]:
-    return [step.table_id for step in program.steps if step.table_id not in program.table_states]
+    ids = (step.table_id for step in program.steps if step.table_id != NO_TABLE)
+    return [table_id for table_id in ids if table_id not in program.table_states]
 
 
 class _Run:

@@ -237,7 +237,7 @@ def _read_table_states(connection: Connection[Any], channel: str) -> dict[int, T
     where, version = "FROM ddlrepl.tables WHERE channel = %s", "xmin::text || ' ' || ctid::text"
     row = connection.execute(f"SELECT sha256(string_agg({version}, ',')::bytea) {where}".encode(), [channel]).fetchone()
     mark = row[0] if row is not None else None
-    if mark is None or known.whole.get(channel, (None,))[0] != mark:
+    if known.whole.get(channel, (b"",))[0] != mark:
         known.whole[channel] = mark, _read_new(connection, channel, known.rows, where, version)
     return dict(known.whole[channel][1])
 

@@ -35,7 +35,7 @@ DDL_OPTIONS: dict[str, Entry] = {
     ),
     **entries(
         Fate.ATTENTION,
-        "what a Replicat runs is always marked: captures that take it say GETREPLICATES",
+        "what a Replicat runs has no tag: captures leave its sessions out by `capture: {ignore_sessions: …}` alone",
         "NOTAG",
     ),
     **entries(
