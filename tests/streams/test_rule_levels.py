@@ -8,9 +8,10 @@ import pytest
 
 from airflow_ddlrepl.config.streams.rule_procedures import AddGlobalRules
 from airflow_ddlrepl.errors import RuleError
+from airflow_ddlrepl.streams.messages import Message
 from airflow_ddlrepl.streams.procedures.run import run
 from airflow_ddlrepl.streams.rules.rule import Rule
-from tests.streams.making import battery, class_for, client, made, row, taken, taken_names
+from tests.streams.making import battery, class_for, client, ddl, made, row, taken, taken_names
 
 SOURCE = "dbs1.example.com"
 LEVELS: dict[str, dict[str, Any]] = {
@@ -101,6 +102,10 @@ def test_a_rule_for_ddl_leaves_the_one_for_rows_as_it_is() -> None:
     (before,) = first.rules.values()
     after: Rule = next(iter(both.rules.values()))
     assert (before.name, before.text, len(both.rules)) == (after.name, after.text, 2)
+    changes: list[Message] = [row("hr.t"), ddl("hr.t")]
+    assert taken(client(first, "apply", "c"), changes) == [True, False]
+    assert taken(client(both, "apply", "c"), changes) == taken(client(made(*calls[::-1]), "apply", "c"), changes)
+    assert taken(client(both, "apply", "c"), changes) == [True, True]
 
 
 @pytest.mark.req("ST-S-35", "ST-S-36", "ST-N-03", "ST-N-04")

@@ -177,6 +177,10 @@ def test_the_rule_sets_of_each_kind_of_client(kind: ClientKind) -> None:
         assert verdict(one, lcr).is_taken
         one.attach(rule_set("n2", "a"), is_positive=False)
         assert not verdict(one, lcr).is_taken
+        one.attach(rule_set("p2", "a"), is_positive=True)
+        assert not verdict(one, lcr).is_taken
+        assert not verdict(Client("c", kind, None, rule_set("n", "a")), lcr).is_taken
+        assert verdict(Client("c", kind, None, rule_set("n", "b")), lcr).is_taken
 
 
 @pytest.mark.req("ST-N-05", "ST-N-06", "ST-R-24")

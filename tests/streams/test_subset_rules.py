@@ -128,7 +128,9 @@ def test_row_migration_at_each_kind_of_client(kind: str, text: str, wanted: str)
 @pytest.mark.req("ST-U-02")
 def test_subset_rules_of_a_propagation_have_a_procedure_of_their_own() -> None:
     for kind in ("capture", "sync_capture", "apply", "dequeue", "propagation"):
-        assert len(subset_for(kind, "a = 1").rules) == 3
+        found = subset_for(kind, "a = 1")
+        positive = client(found, kind, "c").positive
+        assert positive is not None and len(positive.rules) == len(found.rules) == 3
     with pytest.raises(ValueError, match="streams_type"):
         made({"add_subset_rules": {**REGIONS, "streams_type": "propagation"}})
 
@@ -237,6 +239,11 @@ def test_subset_rules_in_a_negative_rule_set_are_refused() -> None:
 def test_subset_and_message_rules_have_no_and_condition() -> None:
     with pytest.raises(ValueError, match="and_condition"):
         made({"add_subset_rules": {**REGIONS, "and_condition": ":lcr.get_scn() > 1"}})
+    place = {"message_type": "own.m", "rule_condition": ":msg.f = 1", "streams_type": "apply", "streams_name": "c"}
+    types = {"own.m": {"f": "number"}}
+    assert len(made({"add_message_rule": place}, types=types).rules) == 1
+    with pytest.raises(ValueError, match="and_condition"):
+        made({"add_message_rule": {**place, "and_condition": ":lcr.get_scn() > 1"}}, types=types)
 
 
 @pytest.mark.parametrize(

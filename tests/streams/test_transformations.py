@@ -13,7 +13,7 @@ from airflow_ddlrepl.errors import RuleError
 from airflow_ddlrepl.streams.messages import RowLcr
 from airflow_ddlrepl.streams.procedures.environment import Environment
 from airflow_ddlrepl.streams.rules.decide import decide
-from airflow_ddlrepl.streams.rules.rule import ARRAY_TRANSFORM_FUNCTION, TRANSFORM_FUNCTION, ActionContext
+from airflow_ddlrepl.streams.rules.rule import ActionContext
 from airflow_ddlrepl.streams.rules.transform import transform
 from airflow_ddlrepl.streams.transformations.declared import (
     AddColumn,
@@ -193,6 +193,7 @@ def test_step_numbers() -> None:
     late, first = RenameTable("T.T", "T.U", step=1), DeleteColumn("T.T", "B", step=2)
     assert in_order([first, late]) == [late, first]
     assert in_order([late, ALL[5]]) == [ALL[5], late]
+    assert [one.step for one in environment(rename_table("a.b", "a.c")).rule("r").action.declared] == [0]
     same = [AddColumn("T.T", "D", 1, step=2), DeleteColumn("T.T", "B", step=2)]
     assert in_order(same) == same[::-1]
 
@@ -240,8 +241,11 @@ def test_a_function_of_time_is_refused() -> None:
     assert found.value.code == "RUL-124"
 
 
+NAMES = [(False, "STREAMS$_TRANSFORM_FUNCTION"), (True, "STREAMS$_ARRAY_TRANS_FUNCTION")]
+
+
 @pytest.mark.req("ST-X-30", "ST-X-31")
-@pytest.mark.parametrize(("is_array", "pair"), [(False, TRANSFORM_FUNCTION), (True, ARRAY_TRANSFORM_FUNCTION)])
+@pytest.mark.parametrize(("is_array", "pair"), NAMES)
 def test_a_custom_function_stands_in_the_action_context(is_array: bool, pair: str) -> None:
     capture = {"add_table_rules": {"table_name": "a.t", "streams_type": "capture", "dml_rule_name": "r"}}
     of = call("set_rule_transform_function", transform_function="own.mask", is_array=is_array)
