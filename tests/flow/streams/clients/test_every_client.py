@@ -87,7 +87,7 @@ def test_each_kind_of_client_takes_a_subset_of_rows(databases: Any, tmp_path: Pa
     assert taken(channel, databases.target) == dict.fromkeys(CLIENTS, migrated) | {"apply": ["row 2"]}
 
 
-@pytest.mark.req("ST-N-01")
+@pytest.mark.req("ST-N-01", "ST-R-07")
 def test_four_kinds_of_clients_discard_what_a_negative_rule_is_true_for(databases: Any, tmp_path: Path) -> None:
     """The positive rule set takes both changes; the negative one discards one of them."""
     first = ":lcr.get_value('NEW','\"id\"').AccessNumber() = 1"

@@ -82,6 +82,8 @@ def test_an_apply_process_takes_a_subset_of_its_queue_and_another_queue_gets_all
     channel.stage(flow.replicate)
     assert ask(databases.target, STAFF) == [(1, 30), (2, 50), (9, 30)]
     assert [line.split()[0] for line in channel.content("q4")] == ["INSERT"] * 3 + ["UPDATE"] * 2
+    assert channel.stage(flow.instantiate, "site").outside == {"hr.employees": 2}
+    assert ask(databases.target, STAFF) == [(1, 30), (2, 50), (9, 30)]
 
 
 @pytest.mark.req("ST-U-37")

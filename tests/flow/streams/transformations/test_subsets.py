@@ -42,12 +42,13 @@ def row(number: int, department: int, salary: str = "100.50") -> str:
     return str(values)
 
 
-@pytest.mark.req("ST-U-22", "ST-U-23", "ST-U-30", "ST-R-08", "ST-R-17", "ST-R-07")
+@pytest.mark.req("ST-U-22", "ST-U-23", "ST-U-30", "ST-R-08", "ST-R-17", "ST-R-07", "ST-U-10")
 def test_rows_are_migrated_as_the_log_is_captured(databases: Any, tmp_path: Path) -> None:
     channel = begun(streams_channel(tmp_path, databases.source, subset(CAPTURE, "department_id = 50")))
     channel.at_source(
-        "INSERT INTO hr.employees VALUES (1, 'Ann', 100.50, 80), (2, 'Ann', 100.50, 50)",
+        "INSERT INTO hr.employees VALUES (1, 'Ann', 100.50, 80), (2, 'Ann', 100.50, 50), (3, 'Bob', 1, NULL)",
         "UPDATE hr.employees SET department_id = 50 WHERE employee_id = 1",
+        "UPDATE hr.employees SET department_id = 80 WHERE employee_id = 3",
         "UPDATE hr.employees SET department_id = 20",
         "INSERT INTO hr.locations VALUES (1, 'Roma', '00989')",
     )

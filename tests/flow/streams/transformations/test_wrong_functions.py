@@ -97,6 +97,15 @@ def elsewhere(lcr: RowLcr) -> RowLcr:
     return replace(lcr, new={**lcr.new, "note": f"{lcr.new['note']}-"}, **says)  # type: ignore[arg-type]
 
 
+SEEN: list[RowLcr] = []
+
+
+def seen(lcr: RowLcr, apply: Any) -> None:
+    """A handler behind the rule's function at the apply process."""
+    SEEN.append(lcr)
+    apply.execute(lcr)
+
+
 def positions(channel: StreamsChannel, queue: str) -> list[tuple[int, int]]:
     """Where the rows of a queue are in the log, in the order in which they are stored."""
     with channel.opened() as context:
@@ -115,8 +124,11 @@ def positions(channel: StreamsChannel, queue: str) -> list[tuple[int, int]]:
 @pytest.mark.req("ST-X-26")
 def test_a_function_that_returns_another_position_moves_nothing(databases: Any, tmp_path: Path) -> None:
     """At every client the LCR has its own position again: the rows come in their order, and each once."""
-    functions = {"hr.elsewhere": f"{__name__}:elsewhere"}
-    channel = begun(databases, tmp_path, *(called(f"r_{client}", "elsewhere") for client in RULES), functions=functions)
+    functions = {"hr.elsewhere": f"{__name__}:elsewhere", "hr.seen": f"{__name__}:seen"}
+    handler = {"set_dml_handler": {"object_name": "hr.t", "operation_name": "DEFAULT", "user_procedure": "hr.seen"}}
+    made = [called(f"r_{client}", "elsewhere") for client in RULES]
+    channel = begun(databases, tmp_path, *made, handler, functions=functions)
+    SEEN.clear()
     channel.at_source(
         "INSERT INTO hr.t VALUES (1, 1, 'a'), (2, 1, 'b')", "UPDATE hr.t SET note = 'c' WHERE id = 1",
         "INSERT INTO hr.t VALUES (3, 1, 'd')",
@@ -124,6 +136,10 @@ def test_a_function_that_returns_another_position_moves_nothing(databases: Any, 
     for _ in range(3):
         channel.stage(flow.replicate)
         assert ask(databases.target, "SELECT id, note FROM hr.t ORDER BY id") == [(1, "c--"), (2, "b--"), (3, "d--")]
+    assert [one.new["note"] for one in SEEN] == ["a--", "b--", "c--", "d--"]
+    assert {one.source_database for one in SEEN} == {"dbs1"} and "none" not in {one.transaction_id for one in SEEN}
+    scns = [one.scn for one in SEEN if one.scn is not None]
+    assert len(scns) == 4 and scns == sorted(scns) and scns[0] > 1
     found = positions(channel, "q1")
     assert found == sorted(set(found)) and len(found) == 4 and min(found) > (1, 0)
     assert [lsn for lsn, _ in found] == [lsn for lsn, _ in positions(channel, "q2")]
