@@ -105,3 +105,39 @@ def test_a_channel_has_a_target_beside_the_one_of_the_file() -> None:
     assert [str(channel.target_name("site.2", name)) for name in (pay, line)] == ["audit.pay", "hr.line"]
     assert [channel.holder(name) for name in ("site", "site.2")] == ["c", "c@site.2"]
     assert channel.columns_at("site.2", pay) == channel.columns_at("site", pay) != ()
+
+
+@pytest.mark.parametrize(
+    ("pairs", "statement", "expected"),
+    [
+        (["hr.a -> b.a1", "hr.a -> b.a2", "hr.c -> b.c1", "hr.c -> b.c2"], "a c", ["b.a1 c1", "b.a2 c2"]),
+        (["hr.* -> bk.*", "hr.* -> audit.cp_*"], "a c", ["bk.a c", "audit.cp_a cp_c"]),
+        (["hr.* -> bk.*", "hr.a -> audit.a"], "a c", ["bk.a c"]),
+        (["hr.a -> audit.a", "hr.* -> bk.*"], "a c", ["bk.a c"]),
+        (["hr.* -> bk.*", "hr.c -> audit.c"], "a c", ["bk.a c", "audit.a c"]),
+        (["hr.c -> bk.c", "hr.c -> audit.c"], "a c", ["bk.a c", "audit.a c"]),
+        (["hr.a -> bk.a", "hr.a -> audit.a"], "a c", ["hr.a c"]),
+    ],
+)
+def test_a_rename_has_a_text_of_its_own_for_each_target(pairs: list[str], statement: str, expected: list[str]) -> None:
+    old, new = statement.split()
+    found = replicate_each(Record(f"ALTER TABLE hr.{old} RENAME TO {new}"), replicat(*pairs))
+    texts = [f"ALTER TABLE {one.replace(' ', ' RENAME TO ')}" for one in expected]
+    assert [one.record.text for one in found] == texts
+
+
+def test_explain_says_where_a_renamed_table_was_not_before() -> None:
+    _, found = replicate_each(
+        Record("ALTER TABLE hr.a RENAME TO c"), replicat("hr.* -> bk.*", "hr.c -> audit.c", "hr.x -> audit.x")
+    )
+    assert [step.why for step in found.steps if step.stage == "map derived name"] == [
+        "hr.a is audit.a: no MAP of this TARGET lists it; a channel's target that lacks the table loads it instead"
+    ]
+
+
+@pytest.mark.parametrize("map_derived", [True, False])
+def test_an_index_of_postgres_is_dropped_where_its_table_lies(map_derived: bool) -> None:
+    parameters = replicat("hr.* -> bk.bak_*", "hr.a -> audit.a", map_derived=map_derived)
+    found = replicate_each(Record("DROP INDEX hr.i", known_base=TableName("hr", "a")), parameters)
+    name = "bak_i" if map_derived else "i"
+    assert [one.record.text for one in found] == [f"DROP INDEX bk.{name}", f"DROP INDEX audit.{name}"]

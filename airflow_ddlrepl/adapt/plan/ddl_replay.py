@@ -201,7 +201,10 @@ def _refused(found: TablePlan, of: Statement, reading: Reading) -> tuple[str, st
     if reading.local:
         counts = any(step.kind is StepKind.SQL for step in found.steps)
         return ("ADP-151", f"`{_line(event)}` changes the table's shape, but: {reading.local}") if counts else ("", "")
-    if strange := _strange(of, reading):
+    strange = _strange(of, reading)
+    if strange and of.mapped is not None and of.after is not None and strange in {n.name for n in of.names.values()}:
+        return "ADP-151", _unmapped(of, of.after.name, strange)
+    if strange:
         return "ADP-151", f"`{_line(event)}` can't be replayed: it names {strange}, no table or type of this change"
     if of.mapped is None and of.after is not None and found.target != of.after.name:
         return "ADP-151", f"{of.after.name} is called {found.target} at the target: a text can't be renamed"
@@ -216,6 +219,13 @@ def _unknown(event: Event) -> str:
     return (
         f"the text of this {event.tag} is not known: it is one of several in a query string that can't be split, it"
         " ran inside a function, or it has a password"
+    )
+
+
+def _unmapped(of: Statement, new: TableName, old: str) -> str:
+    return (
+        f"`{_line(of.event)}` can't be replayed: no MAP lists {new}, so the text keeps the source's names, and the"
+        f" target has no {old} (with `ddl: {{include: [{{scope: MAPPED}}]}}` its table would stay as it is)"
     )
 
 

@@ -46,6 +46,23 @@ def map_of(name: TableName, parameters: ReplicatParameters) -> MapParameter | No
     return next((one for one in found if mapped(name, one, Dialect.POSTGRES) == own), None)
 
 
+def mapped_alike(
+    name: TableName, to: TableName, other: TableName, parameters: ReplicatParameters, dialect: Dialect
+) -> TableName | None:
+    """Return what the MAP that makes `to` of a name makes of another name; None: it does not list that one."""
+    by = next((one for one in _maps_of(name, parameters) if mapped(name, one, dialect) == to), None)
+    return mapped(other, by, dialect) if by is not None and by in _maps_of(other, parameters) else None
+
+
+def is_of_another_target(old: TableName, new: TableName, parameters: ReplicatParameters) -> bool:
+    """Does the MAP that gives a table its new name belong to another of the several TARGETs that the old name has?"""
+    to = target_of(new, parameters)
+    if not parameters.nth_target or to is None:
+        return False
+    alike = mapped_alike(new, to, old, parameters, Dialect.POSTGRES)
+    return alike is not None and alike != target_of(old, parameters)
+
+
 class MappedName(Section):
     """A mapped name is what MAP parameters call one table at a target, among the table's settings there."""
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from airflow_ddlrepl.adapt.policy import Policy, makes_two_of_rename, policy_at
 from airflow_ddlrepl.adapt.program.suspend import OUTSIDE
 from airflow_ddlrepl.config.sections.places import beside
+from airflow_ddlrepl.config.sections.policies import OnDropTable
 from airflow_ddlrepl.engines.target import ServerFacts
 from airflow_ddlrepl.errors import CannotAdapt
+from airflow_ddlrepl.flow.apply.renamed_tables import becomes_another
 from airflow_ddlrepl.flow.mapping.existing_tables import refuse_foreign, refuse_strangers
 from airflow_ddlrepl.flow.mapping.tables import same_name
 from airflow_ddlrepl.flow.run.context import RunContext
@@ -23,9 +27,14 @@ def former_policy(
 
     source_before, new: the source's table before and after the statement.
     """
-    if source_before is None or new is None or not makes_two_of_rename(run.channel, source_before, new):
+    if source_before is None or new is None:
+        return None
+    is_others = becomes_another(run.channel, target, source_before, new)
+    if not is_others and not makes_two_of_rename(run.channel, source_before, new):
         return None
     found = policy_at(run.channel, target, source_before.name, source_before.name, why_ignored(event))
+    if is_others:
+        found = replace(found, on_drop_table=OnDropTable.DROP_FROM_CHANNEL_ONLY)
     return found if found.adapts else None
 
 

@@ -27,6 +27,7 @@ from airflow_ddlrepl.engines.target import ServerFacts
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.flow.apply.ddl_replay import Texts, require_one_way, without_table
 from airflow_ddlrepl.flow.apply.new_tables import former_policy, is_renamed, name_in_use, refuse_occupied, was_there
+from airflow_ddlrepl.flow.apply.renamed_tables import RETURNED, moves, why_returned
 from airflow_ddlrepl.flow.apply.replicat import TargetReplicat, with_discard
 from airflow_ddlrepl.flow.apply.returned_ddl import ReturnedChange, is_returning
 from airflow_ddlrepl.flow.mapping.capabilities import require_capable
@@ -123,13 +124,14 @@ class _Planner:
     ) -> TablePlan:
         table_id = new.id if new else before.table_id if before else 0
         name = new.name if new else _source_name(self.shape_at, table_id, event)
-        source_before = new if reload else shape_before(self.shape_at, table_id, event)
+        was = shape_before(self.shape_at, table_id, event)
+        reload = reload or why_returned(self.run.channel, self.target, before, was, new)
+        source_before = new if reload else was
         known = NOTHING_KNOWN if reload else _known(event, table_id, before)
         if before is None and new is not None and was_there(self.run, source_before, table_id, event):
             known = replace(known, filled=True)
         policy = self._policy(name, source_before.name if source_before else name, event)
-        is_ours = before is not None and policy.adapts
-        former = former_policy(self.run, self.target, source_before, new, event) if is_ours else None
+        former = former_policy(self.run, self.target, source_before, new, event) if before and policy.adapts else None
         properties_now = self.run.channel.properties_at(self.target, name)
         if new is not None:
             if before is not None or policy.adapts or new.partition:
@@ -141,7 +143,7 @@ class _Planner:
                 self._refuse_impossible(before, new, event, table_states)
             is_new = (before is None or former) and not self._runs_creation(new, event)
             if is_new and (policy.adapts or new.partition):
-                self._refuse_occupied(new, table_states)
+                _refuse_occupied(self, new, table_states)
             known = called(with_new_types(known, before, properties_now), new, self.run.channel, self.target)
         known = with_plain_arithmetic(known, source_before, self.run.types) if policy.replays else known
         parent = shape_before(self.shape_at, new.partition.of, event) if new and new.partition else None
@@ -154,14 +156,15 @@ class _Planner:
         refusal = self._refusal(table_id, event)
         later = names_later_columns(self.run.channel, self.target, event, self.shape_at(table_id, _NEWEST))
         seen = self._seen(new, policy, later) if new else None
-        runs_text = _runs_text(policy, before, event)
+        by_shape = reload == RETURNED or former is not None or moves(self.run.channel, self.target, before, was, new)
+        runs_text = _runs_text(policy, before, event) and not by_shape
         return plan(
             _under(before.shape, table_states) if before else None,
             seen,
             render=self.renderer,
             evidence=known,
             policy=policy,
-            facts=facts if policy.replays else replace(facts, refusal=refusal),
+            facts=facts if policy.replays and not by_shape else replace(facts, refusal=refusal),
             context=PlanContext(
                 source_before=self._seen_before(source_before, seen, policy) if before and source_before else None,
                 settings=_settings(before, source_before, new, event.kind, known, properties_now, self.run.types),
@@ -208,12 +211,6 @@ class _Planner:
             if is_ours and not is_renamed(self.run, self.target, other, new, self.shape_at(other.table_id, key)):
                 known = _source_name(self.shape_at, other.table_id, event)
                 raise name_in_use(self.run, self.target, other.table_id, known, new.name)
-
-    def _refuse_occupied(self, new: Table, table_states: Mapping[int, TableState]) -> None:
-        """Raise Unsupported where a table that is not the channel's has the name of a new one."""
-        name = self.run.channel.target_name(self.target, new.name)
-        if not any(TableStates.of(states).called(name) for states in (self.now, table_states)):
-            refuse_occupied(self.run, self.target, self.present, new)
 
     def _policy(self, name: TableName, before: TableName, event: Event) -> Policy:
         policy = policy_at(self.run.channel, self.target, name, before, why_ignored(event))
@@ -281,6 +278,13 @@ class _Planner:
 
 def _texts(by: _Planner, table_states: Mapping[int, TableState]) -> Texts:
     return Texts(by.run.channel, by.target, by.shape_at, table_states, by.replicat)
+
+
+def _refuse_occupied(by: _Planner, new: Table, table_states: Mapping[int, TableState]) -> None:
+    """Raise Unsupported where a table that is not the channel's has the name of a new one."""
+    name = by.run.channel.target_name(by.target, new.name)
+    if not any(TableStates.of(states).called(name) for states in (by.now, table_states)):
+        refuse_occupied(by.run, by.target, by.present, new)
 
 
 def _occupant(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from airflow_ddlrepl.config.goldengate.mapping import target_of
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.config.sections.policies import Defaults
 from airflow_ddlrepl.config.sections.scope import Scope
@@ -18,12 +19,18 @@ EXCLUDED = "the channel file excludes it: it stays as it was when it left"
 
 
 def misplaced(channel: Channel, target: str, now: TableState, known: Revision | None) -> str:
-    """Return in words that the channel file gives the target's table another schema than it has; empty: it does not.
+    """Return in words that the file gives the target's table another schema than it has, or none; empty: it does not.
 
     known: the table's newest revision.
     """
     if known is None or known.table is None or now.state is not TableStatus.LIVE or channel.defaults is Defaults.HVR:
         return ""
+    replicat = channel.target(target).replicat
+    if replicat is not None and target_of(known.table.name, replicat) is None:
+        return (
+            f"no MAP lists {known.table.name} for it: {now.name} stays as it is and gets no more rows; drop it, or let"
+            " MAP list the name"
+        )
     wanted = channel.target_name(target, known.table.name)
     if wanted.schema == now.name.schema:
         return ""

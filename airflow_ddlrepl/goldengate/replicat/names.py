@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from airflow_ddlrepl.config.goldengate.dialect import Dialect
-from airflow_ddlrepl.config.goldengate.mapping import all_targets_of
+from airflow_ddlrepl.config.goldengate.mapping import all_targets_of, mapped_alike
 from airflow_ddlrepl.config.goldengate.replicat import ReplicatParameters
 from airflow_ddlrepl.goldengate.record import Record
 from airflow_ddlrepl.goldengate.statement.mentions import mentioned_in
@@ -51,15 +51,35 @@ def with_derived(record: Record, derived: TableName) -> str:
 def derived_target(record: Record, parameters: ReplicatParameters) -> TableName | None:
     """Return what the derived object is called at the target; None: as at the source.
 
-    By its own MAP; without one it goes along into the schema of the base object. Where the base object is not mapped
-    nothing is.
+    By its own MAP; without one it goes along into the schema of the base object, and so does an index of PostgreSQL,
+    which lies where its table lies. Where the base object is not mapped nothing is.
     """
     if record.derived is None or record.target is None:
         return None
     own = all_targets_of(record.derived, parameters, record.dialect)
-    if own:
-        return _nearest(own, record, parameters)
-    return TableName(record.target.schema, record.derived.name)
+    if record.is_rename:
+        return former_name(record, parameters) or TableName(record.target.schema, record.derived.name)
+    name = _nearest(own, record, parameters) if own else record.derived
+    return TableName(record.target.schema, name.name) if lies_with_its_table(record) or not own else name
+
+
+def former_name(record: Record, parameters: ReplicatParameters) -> TableName | None:
+    """Return what a renamed object was called at the target that its new name is for; None: it was not there.
+
+    By the MAP that gives the new name, where that lists the former one, too; else by the TARGET of the same number.
+    """
+    if record.base is None or record.derived is None or record.target is None:
+        return None
+    if (found := mapped_alike(record.base, record.target, record.derived, parameters, record.dialect)) is not None:
+        return found
+    names = all_targets_of(record.derived, parameters, record.dialect)
+    number = parameters.nth_target or 1 + all_targets_of(record.base, parameters, record.dialect).index(record.target)
+    return names[number - 1] if number <= len(names) else None
+
+
+def lies_with_its_table(record: Record) -> bool:
+    """Is the derived object one that PostgreSQL has in the schema of its table, with the schema in its name?"""
+    return record.dialect is _POSTGRES and record.object_type == "INDEX"
 
 
 def _others(places: Iterator[Named], record: Record, parameters: ReplicatParameters) -> Iterator[Change]:
