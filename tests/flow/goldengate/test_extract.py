@@ -104,7 +104,7 @@ def test_without_a_ddl_parameter_no_ddl_is_captured_and_rows_go_on(make: Make) -
     assert (columns(made, "t"), made.rows("SELECT to_regclass('u')::text")) == ("id v", [(None,)])
 
 
-@pytest.mark.req("GG-E-01", "GG-E-48", "GG-E-49")
+@pytest.mark.req("GG-E-01", "GG-E-48")
 def test_one_record_of_each_statement_lies_between_the_rows_in_the_log_s_order(make: Make) -> None:
     made = replaying(make, ddl={}, substitutions=[{"search": "KEEP", "replacement": "kept"}])
     text = "ALTER TABLE t /* keep */ ADD note text"
@@ -115,6 +115,23 @@ def test_one_record_of_each_statement_lies_between_the_rows_in_the_log_s_order(m
     assert found.query is not None and text in found.query
     assert ([str(table.name) for table in found.tables], found.xid > 0, found.key.lsn > 0) == (["public.t"], True, True)
     assert made.rows("SELECT v, note FROM t") == [(2, "new")]
+
+
+@pytest.mark.req("GG-E-49")
+def test_a_statement_comes_behind_the_rows_before_it_and_before_those_behind_it(make: Make) -> None:
+    """In one transaction: only the rows in front of it get the default, and each change has its place in the trail."""
+    made = replaying(make, ddl={})
+    made.at_source(
+        "BEGIN; INSERT INTO t VALUES (2, 2); ALTER TABLE t ADD n int DEFAULT 7; ALTER TABLE t ALTER n DROP DEFAULT;"
+        " INSERT INTO t VALUES (3, 3); COMMIT"
+    )
+    made.replicate()
+    assert made.rows("SELECT id, n FROM t ORDER BY 1") == [(1, 7), (2, 7), (3, None)]
+    first, second = (event.key for event in recorded(made))
+    with flow.open_channel(made.file, InProcess()) as run:
+        files = [file for segment in run.trail.segments(run.epoch) for file in segment.files()]
+    before, behind = sorted(file.first for file in files if file.rows)
+    assert before < first < second < behind
 
 
 def test_a_text_that_would_have_another_result_is_refused(make: Make) -> None:
