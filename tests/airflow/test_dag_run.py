@@ -44,12 +44,12 @@ def the_dag(name: str) -> Any:
     return bag.dags[name]
 
 
-def run_dag(name: str, stages: Sequence[str] = STAGES) -> dict[str, dict[str, Any]]:
+def run_dag(name: str, stages: Sequence[str] = STAGES, **conf: str) -> dict[str, dict[str, Any]]:
     """Runs it; what each task returned."""
     dag = the_dag(name)
     for task in dag.tasks:
         task.retries = 0  # dag.test() would wait for the next try and say so every second
-    run = dag.test()
+    run = dag.test(run_conf=conf)
     tasks = [ti for ti in run.get_task_instances() if ti.task_id != "end"]
     assert {ti.task_id: str(ti.state) for ti in tasks} == dict.fromkeys(stages, "success")
     return {ti.task_id: ti.xcom_pull(task_ids=ti.task_id) for ti in tasks}
@@ -75,7 +75,7 @@ def test_a_channel_is_enrolled_and_rows_and_schema_changes_arrive(
         starts.clear()
         shop.run_sql(databases.source, shop.CHANGES)
         told = run_dag("ddlrepl__dagrun__replicate")
-        assert starts[0] == "capture"
+        assert starts == ["capture", "adapt_ddl", "integrate"]
         assert told["capture"]["rows"] > 0
         assert told["capture"]["ddl"]["ALTER TABLE"] == 2
         for table in ("orders", "customers"):
@@ -84,6 +84,10 @@ def test_a_channel_is_enrolled_and_rows_and_schema_changes_arrive(
         again = run_dag("ddlrepl__dagrun__replicate")
         assert starts == []
         assert {stage: told["worked"] for stage, told in again.items()} == dict.fromkeys(STAGES, False)
+        shop.run_sql(databases.target, ["DELETE FROM orders"])
+        run_dag("ddlrepl__dagrun__refresh", ["refresh"], tables="public.orders")
+        assert starts == ["refresh"]
+        assert shop.rows(databases.target, "orders") == shop.rows(databases.source, "orders")
     finally:
         channel.unlink()
 
