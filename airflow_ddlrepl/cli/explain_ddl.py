@@ -20,7 +20,15 @@ from airflow_ddlrepl.goldengate.filters.clause import includes_none, nearest_cla
 from airflow_ddlrepl.goldengate.record import Evaluation, Outcome, Record, Step
 from airflow_ddlrepl.goldengate.replicat.errors import Handling
 from airflow_ddlrepl.goldengate.replicat.pipeline import answered, replicate
+from airflow_ddlrepl.goldengate.statement.names import read
+from airflow_ddlrepl.goldengate.statement.objects import base_and_derived
+from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.visible import as_lines
+
+ASSUMED = (
+    "the statement does not name the table; it is taken for {}, which only patterns for all tables of this schema list."
+    " --table NAME says which one it is"
+)
 
 
 class Side(StrEnum):
@@ -80,21 +88,25 @@ class Explained:
 class Explanation:
     """An explanation is each evaluation of a statement, Extract's before those of the Replicat.
 
-    refused: what of the parameter files could not be taken: the statement is evaluated without it.
+    refused: what of the parameter files could not be taken: the statement is evaluated without it. assumed: in words,
+    the table of an index or trigger whose statement does not name it; empty: it does.
     """
 
     evaluations: tuple[Explained, ...]
     refused: tuple[str, ...] = ()
+    assumed: str = ""
 
     def to_json(self) -> list[dict[str, Any]]:
-        """Return the evaluations as JSON values; what was refused stands behind them."""
-        return [*(one.to_json() for one in self.evaluations), *({"refused": one} for one in self.refused)]
+        """Return the evaluations as JSON values; what was refused or assumed stands behind them."""
+        behind = [*({"refused": one} for one in self.refused), *([{"assumed": self.assumed}] if self.assumed else [])]
+        return [*(one.to_json() for one in self.evaluations), *behind]
 
     def text(self) -> str:
-        """Return the evaluations as text for a person; what was refused stands before them."""
+        """Return the evaluations as text for a person; what was refused or assumed stands before them."""
         head = [f"refused in the files: {len(self.refused)}; what follows is without it"] if self.refused else []
         lines = (line for one in self.evaluations for line in one.lines())
-        return as_lines([*head, *(f"  {one}" for one in self.refused), *lines])
+        assumed = [f"assumed: {self.assumed}"] if self.assumed else []
+        return as_lines([*head, *(f"  {one}" for one in self.refused), *assumed, *lines])
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,14 +145,39 @@ class Files:
         return source, target
 
 
-def record_of(statement: str, dialects: str, schema: str) -> Record:
-    """Return a typed statement. dialects: its own, and behind a colon the target's. Raises ConfigError DDL-105."""
+def record_of(statement: str, dialects: str, schema: str, table: str = "") -> Record:
+    """Return a typed statement. dialects: its own, and behind a colon the target's. table: of an index or trigger.
+
+    Raises ConfigError DDL-105, and DDL-106 for a table that is no name.
+    """
     try:
         source, target = Dialects.read(dialects)
     except ValueError:
         hint = f"{', '.join(Dialect)}; the target's, where it is another one, behind a colon: postgres:mysql"
         raise ConfigError(f"--dialect {dialects} names no dialect that is known", code="DDL-105", hint=hint) from None
-    return Record(statement, source, schema, into=target)
+    return Record(statement, source, schema, into=target, known_base=_known(table, source, schema) if table else None)
+
+
+def _known(table: str, dialect: Dialect, schema: str) -> TableName:
+    """Return the name of a table as the dialect reads it."""
+    text = f"DROP TABLE {table.strip()}"
+    found = read(text, dialect).objects
+    if len(found) != 1 or found[0].end != len(text):
+        hint = "as in a statement: hr.pay"
+        raise ConfigError(f"--table {table} is no name of one table", code="DDL-106", hint=hint)
+    return TableName(found[0].schema or schema, found[0].name)
+
+
+def _assumed(record: Record) -> TableName | None:
+    """Return a table that no pattern but one for all tables of the schema lists; None: the statement names its table.
+
+    An index of PostgreSQL lies in the schema of its table.
+    """
+    reading = read(record.raw, record.dialect)
+    base, derived = base_and_derived(reading, record.schema, record.known_base)
+    if base is not None or derived is None:
+        return None
+    return TableName(derived.schema, f"(table of {derived.name})")
 
 
 def explain(record: Record, files: Files, error: str = "") -> Explanation:
@@ -153,15 +190,18 @@ def explain(record: Record, files: Files, error: str = "") -> Explanation:
         raise ConfigError("the statement is empty", code="DDL-102", hint='write it in quotes: "ALTER TABLE hr.t …"')
     source, target = files.parameters()
     found: list[Explained] = []
+    assumed = _assumed(record)
+    record = record if assumed is None else record._replace(known_base=assumed)
     records = [record]
     if source is not None:
         found += _numbered(Side.EXTRACT, list(extract(record, source)), source.ddl)
         written = [one.evaluation for one in found if one.evaluation.outcome is Outcome.WRITTEN]
-        records = [Record(one.record.text, record.dialect, record.schema, into=record.into) for one in written]
+        bare = Record("", record.dialect, record.schema, into=record.into, known_base=record.known_base)
+        records = [bare._replace(raw=one.record.text) for one in written]
     if target is not None:
         runs = [one for each in records for one in replicate(each, target)]
         found += _numbered(Side.REPLICAT, [_with_answers(one, error, target) for one in runs], target.ddl)
-    return Explanation(tuple(found), tuple(files.refused()))
+    return Explanation(tuple(found), tuple(files.refused()), "" if assumed is None else ASSUMED.format(assumed))
 
 
 def _numbered(side: Side, evaluations: list[Evaluation], ddl: Filters | None) -> Iterator[Explained]:

@@ -132,8 +132,7 @@ def replayed(found: TablePlan, of: Statement, render: Renderer, types: TypeSyste
     warnings = tuple(step for step in found.steps if step.kind is StepKind.WARN)
     refresh = tuple(step for step in found.steps if step.kind is StepKind.REFRESH)
     if reading.local:
-        left = Step(StepKind.WARN, f"not replayed: `{_line(of.event)}`: {reading.local}", policy=of.decided_by)
-        return replace(found, steps=(*warnings, left, *refresh), until_refresh=None)
+        return replace(found, steps=(*warnings, _left(of, reading), *refresh), until_refresh=None)
     shared = tuple(s for s in found.steps if s.kind is StepKind.SQL and s.shared and reading.type is None)
     steps = (*warnings, *shared, _text(found, of, reading, render), *_afterwards(of, found, render, types), *refresh)
     hazards = tuple(hazard for hazard in found.hazards if hazard not in found.left_at_source)
@@ -158,10 +157,18 @@ def run_alone(name: TableName, of: Statement, render: Renderer) -> TablePlan:
     elif why:
         step = Step(StepKind.REFUSE, why, policy=BY_REPLICAT, code=code, hint=REPLICAT_HINT % str(name))
     elif reading.local:
-        step = Step(StepKind.WARN, f"not replayed: `{_line(event)}`: {reading.local}", policy=BY_REPLICAT)
+        step = _left(of, reading)
     else:
         step = text_alone(of, f"{event.tag} of a table that no MAP lists", About(), render)
     return replace(found, steps=(step,))
+
+
+def _left(of: Statement, reading: Reading) -> Step:
+    """Return the step that tells of a statement which does nothing that the target gets."""
+    why = f"not replayed: `{_line(of.event)}`: {reading.local}"
+    if not reading.is_missed:
+        return Step(StepKind.WARN, why, policy=of.decided_by)
+    return Step(StepKind.WARN, why, policy=f"{of.event.tag} is not replayed: {reading.local}", omits=Omission.CHANGE)
 
 
 def text_alone(of: Statement, why: str, about: About, render: Renderer) -> Step:

@@ -29,12 +29,14 @@ class Reading:
 
     tables: existing ones that it is about. type: the type or domain that it is about.
     refused: why it may not run at a target. local: why it does nothing that a target needs; it is left out there.
+    is_missed: does the target lack what was left out, such as an index?
     """
 
     tables: tuple[Named, ...] = ()
     type: Named | None = None
     refused: str = ""
     local: str = ""
+    is_missed: bool = False
 
 
 Words = list[Token]
@@ -136,7 +138,8 @@ def _create_index(words: Words, kind: str) -> Reading:
     name, _ = _name(_skip(words[on + 1 :], "only"))
     if name is None:
         return _UNKNOWN
-    return Reading((name,), local="CONCURRENTLY can't run together with the rows: create it by hand" if later else "")
+    left = "CONCURRENTLY can't run together with the rows: create it by hand"
+    return Reading((name,), local=left, is_missed=True) if later else Reading((name,))
 
 
 def _drop_index(words: Words, kind: str) -> Reading:
@@ -159,7 +162,8 @@ def as_run(statement: str) -> str:
 
 
 def _alter_index(words: Words, kind: str) -> Reading:
-    return Reading(local="the target may not have this index: its own are not replayed but for their creation")
+    left = "the target may not have this index: its own are not replayed but for their creation"
+    return Reading(local=left, is_missed=True)
 
 
 def _alter_type(words: Words, kind: str) -> Reading:

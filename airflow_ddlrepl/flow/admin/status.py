@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 import pyarrow.compute as pc
 
+from airflow_ddlrepl.adapt.program.program import NO_TABLE
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.config.sections.places import Target
 from airflow_ddlrepl.engines.source import LeftOut
@@ -42,11 +43,8 @@ LEFT_OUT = "left out"
 RETAINED = "      {segments} more are retained, {bytes} bytes, since {since}"
 LOADED_WHOLE = "loaded whole"  # by every cycle, or every so often: nothing of it is in the log
 _AWAY: dict[str, Any] = {
-    "position": None,
-    "lag_bytes": None,
-    "lag_seconds": None,
-    "unreachable": None,
-    "missing": None,
+    **dict.fromkeys(("position", "lag_bytes", "lag_seconds", "unreachable", "missing")),
+    "statements": [],
     "tables": [],
 }
 
@@ -57,7 +55,6 @@ class Status:
 
     captured: where the trail ends. source: where the source's log ends, not before it; None: it does not answer.
     lag_bytes: of log between them; None when that is not known.
-
     left_out: tables of the channel whose rows are not in the stream. targets, runs: as `to_json` returns them.
     A target's lag_seconds: the age, by the source's clock, of the oldest captured transaction that it does not have;
     0 when it has all of them, None when the trail can't answer that.
@@ -134,6 +131,7 @@ class Status:
             seconds = "nobody knows how long" if found["lag_seconds"] is None else f"{found['lag_seconds']} s"
             behind = f"{_bytes(found['lag_bytes'])}, {seconds} behind"
             lines.append(f"target {name} at {found['position']}: {behind}, {len(found['tables'])} tables")
+            lines += [f"  statements about no table are left out {why}" for why in found["statements"]]
             width = max((len(t["table"]) for t in found["tables"]), default=0)
             for table in found["tables"]:
                 lines.append(f"  {table['table']:<{width}}  revision {_number(table)}  {_state(table)}")
@@ -272,6 +270,7 @@ def _target(
         "position": str(found.lsn),
         "lag_bytes": context.positions.distance(found.lsn, end),
         "lag_seconds": lag(found.lsn),
+        "statements": list(lacks[0].get(NO_TABLE, ())),
         "tables": with_misplaced(
             context.channel,
             target.name,

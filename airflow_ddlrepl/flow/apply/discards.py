@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from airflow_ddlrepl.adapt.plan_model import Omission
-from airflow_ddlrepl.adapt.program.program import Discarded, Program
+from airflow_ddlrepl.adapt.program.program import NO_TABLE, Discarded, Program
 from airflow_ddlrepl.config.base.row_kind import IGNORED, RowKind
 from airflow_ddlrepl.config.sections.table_mapping import ignored_in
 from airflow_ddlrepl.engines.target_state import RecordAt, StagedSlice
@@ -72,7 +72,12 @@ def discarded(
         for part in step.plan.steps if step.plan else ():
             if part.omits is Omission.CHANGE and step.plan is not None:
                 place = (step.table_id, ChangeKind.DDL, step.plan.name, step.key, step.key)
-                found.add(Discarded(*place, part.policy), 1)
+                if step.table_id != NO_TABLE:
+                    found.add(Discarded(*place, part.policy), 1)
+                    continue
+                found.record(Discarded(*place, part.why))
+                if ahead.replicat is not None and ahead.replicat.statement(step.event) is not None:
+                    found.counts[f"{step.plan.name}: {part.policy}"] += 1  # capture has counted what Extract discards
     for one in _nowhere(run, ahead, program, files):
         count = sum(_rows(run, file, one, frozenset()) for file in files[one.table_id])
         if count:

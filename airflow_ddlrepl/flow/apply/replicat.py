@@ -62,11 +62,16 @@ class TargetReplicat:
         return not (is_mapped or is_further or any(target_of(name, self.parameters) for name in names))
 
     def runs_without_table(self, event: Event, ours: Container[int]) -> bool:
-        """Does Replicat run a statement that is about none of these tables, or tell that it is left out?"""
+        """Does Replicat run a statement that is about none of these tables, or tell that it is left out?
+
+        Also one that Extract discards is told, at the first TARGET.
+        """
         if not is_tableless(event, ours) or not is_for_replicats(event, self.channel):
             return False
         known = self._known.get(event.key)
-        return known is not None and not known.is_elsewhere
+        if known is None:
+            return bool(event.discarded) and not self.parameters.is_further
+        return not known.is_elsewhere
 
     def answer(self, at: LogKey, code: str, tries: int) -> Answer | None:
         """Return how to go on behind a statement that the target has refused; None: no statement was evaluated there.

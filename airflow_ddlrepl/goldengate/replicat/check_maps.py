@@ -18,6 +18,9 @@ def check_maps(record: Record, parameters: ReplicatParameters) -> Verdict:
     target = record.target
     if target is None and record.base is not None:
         target = next(iter(targets_of(record.base, parameters, record.dialect)), None)
+    if target is None and record.base is None:
+        why = "UNMAPPED: the object that {0.operation} {0.object_type} is about is not known"
+        return record._replace(scope=UNMAPPED), (why, record), GOES_ON
     if target is None:
         return record._replace(scope=UNMAPPED), ("UNMAPPED: no MAP lists {}", record.base), GOES_ON
     return record._replace(scope=MAPPED, target=target), ("MAPPED: {} to {}", record.base, target), GOES_ON
