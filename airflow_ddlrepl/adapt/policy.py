@@ -30,7 +30,7 @@ class Policy:
     sides have an action for it, and where the target's rules don't discard the change (discarded: why they do).
     refresh: how a refresh that a schema change implies is done. replays: the text of the source's statement runs
     (`replay_ddl`), there are no other policies then. is_elsewhere: the target is for further TARGETs of tables, and
-    this table has none.
+    this table has none. takes_rows: the target takes changes of the table's rows.
     """
 
     on_enroll_break: OnEnrollBreak = OnEnrollBreak.REFRESH
@@ -44,6 +44,7 @@ class Policy:
     refresh: RefreshOptions = BULK
     replays: bool = False
     is_elsewhere: bool = False
+    takes_rows: bool = True
 
     @property
     def is_hvr(self) -> bool:
@@ -95,7 +96,12 @@ def policy_at(
     if before != name and (decided.is_elsewhere or decided.reason is Reason.NOT_MAPPED):  # it joins by its new name
         decided = decide(client, name, ChangeKind.DDL)
     why = ignored or decided.why
-    return replace(policy, adapts=False, discarded=why, is_elsewhere=decided.is_elsewhere) if why else policy
+    if policy.adapts and not why:
+        return policy
+    takes_rows = decide(client, name, ChangeKind.DML).is_taken
+    if not why:
+        return replace(policy, takes_rows=takes_rows)
+    return replace(policy, adapts=False, discarded=why, is_elsewhere=decided.is_elsewhere, takes_rows=takes_rows)
 
 
 def makes_two_of_rename(channel: Channel, before: Table, after: Table) -> bool:

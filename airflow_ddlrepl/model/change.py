@@ -123,6 +123,11 @@ class Event:
         return Position(self.key.lsn)
 
     @property
+    def is_about_publication(self) -> bool:
+        """Is it about what the source's log has of tables? Then no target runs it, and no Extract decides about it."""
+        return self.tag.endswith(" PUBLICATION")
+
+    @property
     def end(self) -> Position:
         """Return the first position behind the event."""
         return Position(self.key.lsn + (self.kind is not EventKind.PROPERTIES))

@@ -168,5 +168,5 @@ def test_the_table_of_a_dropped_index_is_an_option_or_is_assumed(run: Run, tmp_p
 @pytest.mark.parametrize("table", ["hr.", "a, b", "hr.pay x"])
 def test_a_table_that_is_no_name_is_an_error(run: Run, table: str) -> None:  # noqa: F811
     outcome = run("ddl", "explain", "--side", "replicat", "--table", table, "DROP INDEX hr.ix")
-    assert outcome.code == Exit.CONFIG
+    assert outcome.code == Exit.USAGE
     assert "DDL-106" in outcome.err

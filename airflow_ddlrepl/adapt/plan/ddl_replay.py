@@ -120,7 +120,8 @@ def replayed(found: TablePlan, of: Statement, render: Renderer, types: TypeSyste
 
     found: what the planner makes of the change, under `REPLAYED`.
     """
-    if of.joins or of.is_none(found) or any(step.kind is StepKind.REFUSE for step in found.steps):
+    is_none = of.is_none(found) or of.event.is_about_publication
+    if of.joins or is_none or any(step.kind is StepKind.REFUSE for step in found.steps):
         return found
     reading = of.reading
     code, why = _refused(found, of, reading)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from airflow_ddlrepl.adapt.plan.responses import STILL_WAITS
+from airflow_ddlrepl.adapt.plan.verdicts import LATE
 from airflow_ddlrepl.adapt.plan_model import Omission, Step, StepKind, TablePlan
 from airflow_ddlrepl.adapt.policy import Policy
 from airflow_ddlrepl.adapt.shape.linked_by_name import linked_by_name, without_values
@@ -28,7 +29,8 @@ def left_alone(
     old: the target's table, if it has one. before: the source's own shape before, if known.
     A new table is not made; at a target for further TARGETs, which most tables lack, it is not mentioned. One that
     comes back under its name goes on in the existing table. For want of actions a column of the target takes the values
-    of the source's column of its name; otherwise of the one that it came from.
+    of the source's column of its name; otherwise of the one that it came from. A table of which the log lacks rows
+    since the statement is loaded as it is there.
     """
     table = new or old
     assert table is not None
@@ -37,6 +39,8 @@ def left_alone(
     steps = [Step(StepKind.WARN, f"{change}: {why}", policy=policy.discarded, omits=omits) for change in changes]
     if facts.is_pending and new is not None:
         steps.append(STILL_WAITS)
+    elif evidence.filled and policy.takes_rows and old is not None and new is not None and not old.is_partitioned:
+        steps.append(Step(StepKind.REFRESH, LATE.why))
     shape = old
     if old is not None and new is not None and before is not None and policy.is_hvr and not policy.discarded:
         shape = linked_by_name(old, before, new)

@@ -14,11 +14,12 @@ from airflow_ddlrepl.model.change import Event, EventKind
 def extracted(event: Event, parameters: ExtractParameters) -> Event:
     """Return a DDL event as an Extract with these parameters writes it: its text, or that it is discarded, and why.
 
-    Other events stay as they are, and so does what an inspection has found: no statement is known of it. Of a
+    Other events stay as they are, and so do what an inspection has found, of which no statement is known, and a record
+    that the log lacks rows because somebody has changed the publication. Of a
     statement whose text is not known, such as one inside a function, the command and the table's name are evaluated.
     One that drops several tables is discarded as soon as one of them is to stay.
     """
-    if event.kind is not EventKind.DDL or event.is_inspected:
+    if event.kind is not EventKind.DDL or event.is_inspected or event.is_about_publication:
         return event
     record = record_of(event)
     evaluations = list(extract(record, parameters))

@@ -30,6 +30,8 @@ def replicated(event: Event, parameters: ReplicatParameters) -> Replicated | Non
     """
     if event.kind is not EventKind.DDL or event.is_inspected or event.discarded or event.ignored:
         return None
+    if event.is_about_publication:
+        return None
     record = record_of(event)
     found = replicate_each(record, parameters)
     if not found:
