@@ -330,11 +330,10 @@ def explain(
         str, typer.Option(metavar="DIALECT[:TARGET]", help="How it is written: postgres, mysql or oracle.")
     ] = "postgres",
     schema: Annotated[str, typer.Option(metavar="NAME", help="Of names without a schema.")] = "public",
-    table: Annotated[str, typer.Option(metavar="NAME", help="The index's table, which DROP INDEX does not name.")] = "",
     error: Annotated[str, typer.Option(metavar="CODE", help="What the target answers: 42P07, or Oracle's 955.")] = "",
 ) -> Result:
     """Show what each stage of GoldenGate's Extract and Replicat does with a DDL statement. Connects to nothing."""
-    record = explain_ddl.record_of(statement, dialect, schema, table)
+    record = explain_ddl.record_of(statement, dialect, schema)
     return explain_ddl.explain(record, Files(extract, replicat, side), error)
 
 

@@ -27,7 +27,7 @@ from airflow_ddlrepl.visible import as_lines
 
 ASSUMED = (
     "the statement does not name the table; it is taken for {}, which only patterns for all tables of this schema list."
-    " --table NAME says which one it is"
+    " Write ON and the table behind DROP INDEX to say which one it is"
 )
 
 
@@ -145,27 +145,22 @@ class Files:
         return source, target
 
 
-def record_of(statement: str, dialects: str, schema: str, table: str = "") -> Record:
-    """Return a typed statement. dialects: its own, and behind a colon the target's. table: of an index or trigger.
+def record_of(statement: str, dialects: str, schema: str) -> Record:
+    """Return a typed statement. dialects: its own, and behind a colon the target's. Raises ConfigError DDL-105.
 
-    Raises ConfigError DDL-105, and DDL-106 for a table that is no name.
+    DROP INDEX may say ON and a table behind it in each dialect: it does not belong to the text where the dialect's has
+    none.
     """
     try:
         source, target = Dialects.read(dialects)
     except ValueError:
         hint = f"{', '.join(Dialect)}; the target's, where it is another one, behind a colon: postgres:mysql"
         raise ConfigError(f"--dialect {dialects} names no dialect that is known", code="DDL-105", hint=hint) from None
-    return Record(statement, source, schema, into=target, known_base=_known(table, source, schema) if table else None)
-
-
-def _known(table: str, dialect: Dialect, schema: str) -> TableName:
-    """Return the name of a table as the dialect reads it."""
-    text = f"DROP TABLE {table.strip()}"
-    found = read(text, dialect).objects
-    if len(found) != 1 or found[0].end != len(text):
-        hint = "as in a statement: hr.pay"
-        raise ConfigError(f"--table {table} is no name of one table", code="DDL-106", hint=hint)
-    return TableName(found[0].schema or schema, found[0].name)
+    found, known = read(statement, source), None
+    if source is not Dialect.MYSQL and (found.operation, found.object_type) == ("DROP", "INDEX") and found.base:
+        known = TableName(found.base.schema or schema, found.base.name)
+        statement = f"{statement[: found.objects[-1].end]}{statement[found.base.end :]}"
+    return Record(statement, source, schema, into=target, known_base=known)
 
 
 def _assumed(record: Record) -> TableName | None:
