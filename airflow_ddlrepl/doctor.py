@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
@@ -133,9 +133,24 @@ def _source(channel: Channel, dsn: str) -> Iterator[tuple[bool, str, str]]:
         if not problems:
             yield True, f"{source.describe()} answers and has every right", ""
         yield from ((True, danger.what, danger.fix) for danger in source.dangers())
+        yield from _left_out(channel, source.writing_origins())
         for blocker in source.activation_blockers(LONG_SECONDS):
             what = f"an activation would wait for a transaction that is open: {blocker.what}"
             yield False, what, f"let it end, or {blocker.fix}"
+
+
+def _left_out(channel: Channel, origins: Sequence[str]) -> Iterator[tuple[bool, str, str]]:
+    """Tell what the channel leaves out of what others write here under these replication origins."""
+    extract = channel.source.extract
+    if extract is not None and extract.ignore_replicates:
+        what = "`extract` leaves out its schema changes (IGNOREREPLICATES), not its rows"
+        fix = "`ignore_replicates: false` of `extract` carries them on, too"
+    elif channel.streams is not None:
+        what = "its changes are tagged: rules without `include_tagged_lcr` leave them out"
+        fix = "set it in the rules that shall take them"
+    else:
+        return
+    yield from ((True, f"{origin} writes here: {what}", fix) for origin in origins)
 
 
 def _undecodable(members: Any) -> list[Problem]:
@@ -179,6 +194,8 @@ def _preparation(channel: Channel) -> Iterator[Finding]:
                 is_coming = readiness(run, target.name) in (Readiness.NEW, Readiness.OUTDATED)
                 yield Finding(is_coming, f"target {target.name}", missing)
             for one in run.target(target.name).dangers():
+                yield Finding(True, f"target {target.name}", one.what, one.fix, is_warning=True)
+            for one in run.target(target.name).missing_rights():
                 yield Finding(True, f"target {target.name}", one.what, one.fix, is_warning=True)
             for what in told_traits(run, target.name):
                 yield Finding(True, f"target {target.name}", f"{what}: computed values may differ (docs/postgresql.md)")

@@ -329,6 +329,10 @@ class Source(Protocol):
         """Return what works and should not stay, such as a role with more rights than it needs."""
         ...
 
+    def writing_origins(self) -> list[str]:
+        """Return the replication origins of channels that write into this very database, by name."""
+        return []
+
     def activation_blockers(self, seconds: float) -> list[Problem]:
         """Return the transactions that an activation would wait for, each with how to end it.
 

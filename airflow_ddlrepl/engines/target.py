@@ -227,6 +227,10 @@ class Target(Protocol):
         """Return what works here, and should not stay: whose code runs with the rights of the target's role."""
         return []
 
+    def missing_rights(self) -> list[Problem]:
+        """Return rights without which all is written, but not so that others know it by: each with its statement."""
+        return []
+
     def database(self) -> str:
         """Return a text that only a connection to this very database, in this run of its server, returns as well."""
         ...

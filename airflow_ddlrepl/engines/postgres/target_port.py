@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -14,10 +14,11 @@ from airflow_ddlrepl.config.condition.expression import Part
 from airflow_ddlrepl.engines.postgres.catalog.server_facts import EmptiedServerFacts, ServerFacts
 from airflow_ddlrepl.engines.postgres.connection.connect import running, session
 from airflow_ddlrepl.engines.postgres.connection.lock_retry import limit, patiently
-from airflow_ddlrepl.engines.postgres.connection.session_names import end_earlier, session_name
 from airflow_ddlrepl.engines.postgres.ddl.render import PostgresDdl
 from airflow_ddlrepl.engines.postgres.owners.trusted_owners import TrustedOwners
 from airflow_ddlrepl.engines.postgres.sequences.sequences import PostgresTargetSequences
+from airflow_ddlrepl.engines.postgres.sessions.replication_origin import Origin, marked, marked_session, missing_rights
+from airflow_ddlrepl.engines.postgres.sessions.session_names import end_earlier, session_name
 from airflow_ddlrepl.engines.postgres.target import cut_over, outbox, state
 from airflow_ddlrepl.engines.postgres.target.cleanup import sweep
 from airflow_ddlrepl.engines.postgres.target.discarded_rows import PostgresDiscardedRows
@@ -109,6 +110,9 @@ class PostgresTarget(Target):
     def dangers(self) -> list[Problem]:
         return self.trusted.dangers()
 
+    def missing_rights(self) -> list[Problem]:
+        return missing_rights(self.connection, self.holder)
+
     def database(self) -> str:
         return running(self.connection)
 
@@ -169,14 +173,9 @@ class PostgresTarget(Target):
             cut_over.store(cursor, self.holder, mark)
 
     def change_state(self, change: StateChange, fence: Fence) -> None:
-        with session(self.location) as connection, connection.transaction(), connection.cursor() as cursor:
-            _move(cursor, self.holder, change.move, fence)
-            if change.statements:
-                release_tables(cursor, self.holder, {*change.states, *change.gone})
-            for statement in change.statements:
-                cursor.execute(statement.encode())
-            state.write_table_states(cursor, self.holder, change.states, change.gone)
-            outbox.leave(cursor, self.holder, change.records)
+        marking = partial(marked, channel=self.holder) if change.statements else nullcontext
+        with session(self.location) as opened, marking(opened), opened.transaction(), opened.cursor() as cursor:
+            _change(cursor, self.holder, change, fence)
 
     def sweep(self, token: int) -> None:
         for stem in (_staging_stem(self.holder), _shadow_stem(self.holder)):
@@ -197,19 +196,22 @@ class PostgresTarget(Target):
     def loading(self, token: int) -> Iterator[PostgresLoader]:
         from airflow_ddlrepl.engines.postgres.load.loader import PostgresLoader
 
-        with self.writing(token) as connection:
+        with marked_session(
+            self.location, self.holder, self.lock_timeout, session_name("refresh", self.holder, token)
+        ) as origin:
             stem = f"{_shadow_stem(self.holder)}{token}_"
-            yield PostgresLoader(self.location, self.holder, connection, stem, self.trusted.names)
+            yield PostgresLoader(self.location, self.holder, origin, stem, self.trusted.names)
 
     @contextmanager
     def loading_isolated(self, mark: int) -> Iterator[PostgresLoader]:
         from airflow_ddlrepl.engines.postgres.load.loader import PostgresLoader
 
         stem = _shadow_stem(self.holder).replace("r_", "i_", 1)
-        with session(self.location, application_name=f"ddlrepl refresh {self.holder[:30]} isolated") as connection:
-            limit(connection, self.lock_timeout)
-            sweep(connection, stem, mark)
-            yield PostgresLoader(self.location, self.holder, connection, f"{stem}{mark}_", self.trusted.names)
+        with marked_session(
+            self.location, self.holder, self.lock_timeout, f"ddlrepl refresh {self.holder[:30]} isolated"
+        ) as origin:
+            sweep(origin.connection, stem, mark)
+            yield PostgresLoader(self.location, self.holder, origin, f"{stem}{mark}_", self.trusted.names)
 
     @contextmanager
     def writing(self, token: int) -> Iterator[Connection[Any]]:
@@ -217,9 +219,13 @@ class PostgresTarget(Target):
 
         No statement waits long for a lock, and `claim` of a later run ends it.
         """
-        with session(self.location, application_name=session_name("refresh", self.holder, token)) as connection:
-            limit(connection, self.lock_timeout)
-            yield connection
+        with marked_session(
+            self.location, self.holder, self.lock_timeout, session_name("refresh", self.holder, token)
+        ) as origin:
+            yield origin.connection
+
+    def _marked(self, name: str) -> AbstractContextManager[Origin]:
+        return marked_session(self.location, self.holder, self.lock_timeout, name)
 
     @contextmanager
     def snapshot(self, names: Sequence[TableName], token: int) -> Iterator[ExportedSnapshot]:
@@ -249,6 +255,17 @@ class PostgresTarget(Target):
     def patiently(self, work: Callable[[], None], connection: Connection[Any]) -> None:
         """Run a transaction of `connection`; again while a lock can't be had. Raises TargetError TGT-110 in the end."""
         patiently(work, connection, self.location)
+
+
+def _change(cursor: Any, holder: str, change: StateChange, fence: Fence) -> None:
+    """Do what a state change says, in the open transaction."""
+    _move(cursor, holder, change.move, fence)
+    if change.statements:
+        release_tables(cursor, holder, {*change.states, *change.gone})
+    for statement in change.statements:
+        cursor.execute(statement.encode())
+    state.write_table_states(cursor, holder, change.states, change.gone)
+    outbox.leave(cursor, holder, change.records)
 
 
 def _move(cursor: Any, holder: str, move: Move | None, fence: Fence) -> None:

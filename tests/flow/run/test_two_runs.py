@@ -18,7 +18,7 @@ import pytest
 
 from airflow_ddlrepl.demo.servers import PrivateServer
 from airflow_ddlrepl.engines.postgres.connection.connect import session
-from airflow_ddlrepl.engines.postgres.connection.session_names import end_earlier, session_name
+from airflow_ddlrepl.engines.postgres.sessions.session_names import end_earlier, session_name
 from airflow_ddlrepl.errors import LockHeld
 from airflow_ddlrepl.failpoint import FAIL_POINTS
 from airflow_ddlrepl.repository.repository import Repository

@@ -13,7 +13,7 @@ import pytest
 from airflow_ddlrepl import flow
 from airflow_ddlrepl.engines.postgres.connection.connect import connect, session
 from airflow_ddlrepl.engines.postgres.connection.pool import MOST_IDLE, reusing
-from airflow_ddlrepl.engines.postgres.connection.session_names import end_earlier, session_name
+from airflow_ddlrepl.engines.postgres.sessions.session_names import end_earlier, session_name
 from airflow_ddlrepl.engines.postgres.target import state
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.ports.work import InProcess

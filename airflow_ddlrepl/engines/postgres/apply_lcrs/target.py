@@ -18,17 +18,17 @@ from airflow_ddlrepl.engines.lcr_target import (
 )
 from airflow_ddlrepl.engines.postgres.apply_lcrs import error_queue, stored_state
 from airflow_ddlrepl.engines.postgres.apply_lcrs.outside_rows import rows_outside
-from airflow_ddlrepl.engines.postgres.apply_lcrs.replication_origin import NoFreeOrigin, origin_set_up
 from airflow_ddlrepl.engines.postgres.apply_lcrs.statements import row_place, table_of
 from airflow_ddlrepl.engines.postgres.apply_lcrs.table_layout import TableLayout, read_layout, require_trusted
 from airflow_ddlrepl.engines.postgres.apply_lcrs.transaction import PostgresLcrTransaction
 from airflow_ddlrepl.engines.postgres.connection.connect import session
 from airflow_ddlrepl.engines.postgres.connection.lock_retry import limit, patiently
 from airflow_ddlrepl.engines.postgres.connection.quoting import qualified, quote
-from airflow_ddlrepl.engines.postgres.connection.session_names import NAME_SESSION, end_earlier, session_name
 from airflow_ddlrepl.engines.postgres.connection.settings import SPELLING_HERE
 from airflow_ddlrepl.engines.postgres.merge.constraints import prepare_session
 from airflow_ddlrepl.engines.postgres.owners.trusted_owners import TrustedOwners
+from airflow_ddlrepl.engines.postgres.sessions.replication_origin import NoFreeOrigin, Origin, origin_set_up
+from airflow_ddlrepl.engines.postgres.sessions.session_names import NAME_SESSION, end_earlier, session_name
 from airflow_ddlrepl.engines.postgres.target import apply_tables, state
 from airflow_ddlrepl.engines.target_state import Fence
 from airflow_ddlrepl.errors import ApplyError
@@ -151,8 +151,8 @@ class PostgresLcrTarget(LcrTarget):
         """Open one of several sessions. Raises NoFreeOrigin."""
         with session(self.location, application_name=session_name("apply", self.holder, fence.token)) as connection:
             limit(connection, self.lock_timeout)
-            with origin_set_up(connection, apply_tables.origin(self.holder, connection.info.dbname, number)):
-                yield PostgresLcrSession(self, connection, fence)
+            with origin_set_up(connection, self.holder, number) as origin:
+                yield PostgresLcrSession(self, connection, fence, origin)
 
     def close(self) -> None:
         self.connection.close()
@@ -165,6 +165,7 @@ class PostgresLcrSession(LcrSession):
     target: PostgresLcrTarget
     connection: Connection[Any]
     fence: Fence
+    origin: Origin
     _layouts: dict[TableName, TableLayout | None] = field(default_factory=dict)
 
     def run(self, work: Callable[[LcrTransaction], Result]) -> Result:
@@ -172,6 +173,7 @@ class PostgresLcrSession(LcrSession):
             with self.connection.transaction(), self.connection.cursor() as cursor:
                 self._hold(cursor)
                 result = self._worked(cursor, work)
+                self.origin.stamp()
                 reach("apply.transaction")
                 return result
 
@@ -185,6 +187,7 @@ class PostgresLcrSession(LcrSession):
             cursor.execute(f"SELECT {NAME_SESSION}".encode())
             self._worked(cursor, work)
             before_commit(self._transaction)
+            self.origin.stamp()
             self._hold(cursor)  # last: it is one row for all
             reach("apply.transaction")
 

@@ -17,11 +17,11 @@ from airflow_ddlrepl.engines.postgres.connection.copy import copy_in, feed
 from airflow_ddlrepl.engines.postgres.connection.copy_text import copy_text
 from airflow_ddlrepl.engines.postgres.connection.errors import errors, passing
 from airflow_ddlrepl.engines.postgres.connection.quoting import qualified
-from airflow_ddlrepl.engines.postgres.connection.session_names import NAME_SESSION, session_name
-from airflow_ddlrepl.engines.postgres.connection.session_state import STATE, changes, state_of
 from airflow_ddlrepl.engines.postgres.connection.settings import SPELLING
 from airflow_ddlrepl.engines.postgres.load.statistics import gather_statistics
 from airflow_ddlrepl.engines.postgres.load.table_rows import BINARY, TEXT, TableRows, sharing_sessions
+from airflow_ddlrepl.engines.postgres.sessions.session_names import NAME_SESSION, session_name
+from airflow_ddlrepl.engines.postgres.sessions.session_state import STATE, changes, state_of
 from airflow_ddlrepl.engines.postgres.target.lost_session import SessionEnded, surviving
 from airflow_ddlrepl.errors import FunctionFailed, TargetError, UnreadableTable
 from airflow_ddlrepl.failpoint import reach

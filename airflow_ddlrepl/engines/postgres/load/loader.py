@@ -28,21 +28,27 @@ from airflow_ddlrepl.model.table_state import TableState
 
 if TYPE_CHECKING:
     from airflow_ddlrepl.engines.postgres.connection.connect import Connection
+    from airflow_ddlrepl.engines.postgres.sessions.replication_origin import Origin
 
 
 @dataclass
 class PostgresLoader(Loader):
     """A PostgreSQL loader loads tables for one refresh, over one session that changes tables.
 
-    connection: none of its statements waits for a lock for long, and `claim` of a later run ends it.
+    origin: of its session, none of whose statements waits for a lock for long; `claim` of a later run ends it.
     stem: how the names of its shadow tables begin. trusted: roles that may own what the tables use.
     """
 
     location: str = field(repr=False)
     holder: str
-    connection: Connection[Any]
+    origin: Origin
     stem: str
     trusted: tuple[str, ...] = ()
+
+    @property
+    def connection(self) -> Connection[Any]:
+        """Return the connection of its session."""
+        return self.origin.connection
 
     @cached_property
     def facts(self) -> ServerFacts:
@@ -53,6 +59,7 @@ class PostgresLoader(Loader):
 
     def place_parent(self, state: TableState, stood: Table | None, fence: Fence) -> bool:
         refuse_strangers(self.connection, uses_of([state]), self.trusted)
+        self.origin.stamp()
         return partition_tree.place_parent(self.connection, self.holder, state, stood, fence)
 
     def exchange_tree(
@@ -60,6 +67,7 @@ class PostgresLoader(Loader):
     ) -> list[str]:
         states = [*(one for one, _ in parents), *(one.state for one in leaves)]
         refuse_strangers(self.connection, uses_of(states), self.trusted)
+        self.origin.stamp()
         exchange = partial(partition_tree.exchange_tree, self.connection, self.holder, parents, leaves, fence)
         return patiently(exchange, self.connection, self.location)
 
@@ -100,6 +108,7 @@ class PostgresLoader(Loader):
 
     def put_in_place(self, placing: Placing, fence: Fence) -> str:
         refuse_strangers(self.connection, uses_of([placing.state]), self.trusted)
+        self.origin.stamp()
         place = partial(swap.put_in_place, self.connection, self.holder, placing, fence)
         return patiently(place, self.connection, self.location)
 

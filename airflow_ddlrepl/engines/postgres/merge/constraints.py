@@ -13,8 +13,8 @@ from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
 from airflow_ddlrepl.engines.postgres.connection.quoting import literal, qualified
-from airflow_ddlrepl.engines.postgres.connection.session_state import changes, state_of
 from airflow_ddlrepl.engines.postgres.connection.settings import MERGE
+from airflow_ddlrepl.engines.postgres.sessions.session_state import changes, state_of
 from airflow_ddlrepl.errors import TargetError
 from airflow_ddlrepl.model.names import TableName
 

@@ -31,7 +31,7 @@ from airflow_ddlrepl.errors import DdlReplError, TargetError, UnreadableRows, id
 from airflow_ddlrepl.model.names import TableName
 
 UNIQUE, EXCLUSION, FOREIGN_KEY = "23505", "23P01", "23503"
-NO_RIGHT, CHECK, BY_TRIGGER = "42501", "23514", "P0001"
+NO_RIGHT, CHECK, BY_TRIGGER, NO_IDENTITY = "42501", "23514", "P0001", "55000"
 REPAIR = "compare and repair: ddlrepl compare --repair; or load the table again: ddlrepl refresh --table"
 
 
@@ -360,6 +360,8 @@ def _remedy(state: str) -> str:
         return "give the role of the target's location its rights on the table again"
     if state in (CHECK, BY_TRIGGER):
         return "drop the constraint or trigger that was added at the target, and run again"
+    if state == NO_IDENTITY:
+        return "a publication there needs old rows: ALTER TABLE … REPLICA IDENTITY FULL at the target, and run again"
     return (
         "was the target's table changed by hand? ddlrepl compare CHANNEL.yaml --repair restores its columns and rows;"
         " where a column has another type: ddlrepl refresh CHANNEL.yaml --table schema.table"

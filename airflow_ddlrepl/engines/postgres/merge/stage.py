@@ -22,7 +22,6 @@ from airflow_ddlrepl.config.condition.parser import condition
 from airflow_ddlrepl.config.sections.table_mapping import ignored_in
 from airflow_ddlrepl.config.sections.target_tables import CoerceErrorPolicy, coerce_error_policy, has_own_key, own_types
 from airflow_ddlrepl.engines.postgres.connection.quoting import literal
-from airflow_ddlrepl.engines.postgres.connection.session_names import session_name
 from airflow_ddlrepl.engines.postgres.merge.change_columns import (
     change_columns,
     deletes_as_updates,
@@ -49,6 +48,7 @@ from airflow_ddlrepl.engines.postgres.merge.staging_tables import (
 )
 from airflow_ddlrepl.engines.postgres.merge.unfit_values import with_nulls
 from airflow_ddlrepl.engines.postgres.merge.value_function import transformed
+from airflow_ddlrepl.engines.postgres.sessions.session_names import session_name
 from airflow_ddlrepl.engines.postgres.types.equality import equality
 from airflow_ddlrepl.engines.read_changes import StageReader
 from airflow_ddlrepl.engines.staging import StageTask, bucket_count, buckets_of, layout_of, sections

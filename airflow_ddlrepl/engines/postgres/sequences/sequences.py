@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.engines.postgres.connection.connect import session
 from airflow_ddlrepl.engines.postgres.connection.lock_retry import limit, patiently
-from airflow_ddlrepl.engines.postgres.connection.session_names import session_name
 from airflow_ddlrepl.engines.postgres.owners.strangers import errors_of, owned_by_strangers
 from airflow_ddlrepl.engines.postgres.sequences.read import read, read_unlocked
 from airflow_ddlrepl.engines.postgres.sequences.write import write
+from airflow_ddlrepl.engines.postgres.sessions.session_names import session_name
 from airflow_ddlrepl.engines.postgres.target import state, tracked_sequences
 from airflow_ddlrepl.engines.sequences import Choose, SequencePlan, SequencesWritten, TargetSequences, TrackedSequence
 from airflow_ddlrepl.engines.target_state import Fence

@@ -32,6 +32,7 @@ from airflow_ddlrepl.engines.postgres.log.marks import PostgresMarks
 from airflow_ddlrepl.engines.postgres.log.retained_slot import PostgresRetainedLog
 from airflow_ddlrepl.engines.postgres.log.slot_log import SlotLog
 from airflow_ddlrepl.engines.postgres.sequences.sequences import SourceSequences
+from airflow_ddlrepl.engines.postgres.sessions.replication_origin import writing_origins
 from airflow_ddlrepl.engines.postgres.source import activate as activation
 from airflow_ddlrepl.engines.postgres.source import helper_schema
 from airflow_ddlrepl.engines.postgres.source.catalog import PostgresCatalog
@@ -175,6 +176,10 @@ class PostgresSource(_OneConnection):
     def dangers(self) -> list[Problem]:
         """Return what works and should not stay, as `privileges.dangers` does."""
         return dangers(self.connection)
+
+    def writing_origins(self) -> list[str]:
+        """Return the replication origins of channels that write into this very database, by name."""
+        return writing_origins(self.connection)
 
     def activation_blockers(self, seconds: float) -> list[Problem]:
         """Return the transactions that the slot would wait for, each with the SQL that ends it; none when it exists."""

@@ -24,7 +24,6 @@ from airflow_ddlrepl.engines.postgres.connection.conditions import within
 from airflow_ddlrepl.engines.postgres.connection.connect import session
 from airflow_ddlrepl.engines.postgres.connection.errors import is_about_rows, message_of, missing_object, passing
 from airflow_ddlrepl.engines.postgres.connection.lock_retry import LOCK_TIMEOUT, limit, patiently
-from airflow_ddlrepl.engines.postgres.connection.session_names import session_name
 from airflow_ddlrepl.engines.postgres.merge.conflicts import key_texts, resolve
 from airflow_ddlrepl.engines.postgres.merge.constraints import Session, note_heirs, prepare_session, rows_of
 from airflow_ddlrepl.engines.postgres.merge.copy_arrow import require_rows
@@ -33,6 +32,8 @@ from airflow_ddlrepl.engines.postgres.merge.own_triggers import note_silent
 from airflow_ddlrepl.engines.postgres.merge.staging_tables import Staged
 from airflow_ddlrepl.engines.postgres.merge.statements import mark_all_deleted, note_truncate
 from airflow_ddlrepl.engines.postgres.owners.of_programs import refuse_program_of_strangers
+from airflow_ddlrepl.engines.postgres.sessions.replication_origin import UNMARKED, Origin, marked
+from airflow_ddlrepl.engines.postgres.sessions.session_names import session_name
 from airflow_ddlrepl.engines.postgres.target.conflict_counts import count_conflicts
 from airflow_ddlrepl.engines.postgres.target.discarded_rows import clear, replace_rows, settle
 from airflow_ddlrepl.engines.postgres.target.index_rebuild import index_again, own_indexes
@@ -53,7 +54,7 @@ from airflow_ddlrepl.model.table_state import TableState, TableStatus
 from airflow_ddlrepl.model.target_columns import deletion_columns, history_columns, retains_rows
 
 if TYPE_CHECKING:
-    from psycopg import Connection, Cursor
+    from psycopg import Cursor
 
 
 @dataclass(frozen=True)
@@ -85,7 +86,8 @@ def run_program(
 
     dsn, channel = place.dsn, place.channel
 
-    def once(connection: Connection[Any], *, is_watched: bool = False, is_piped: bool = False) -> Applied:
+    def once(origin: Origin, *, is_watched: bool = False, is_piped: bool = False) -> Applied:
+        connection = origin.connection
         with connection.transaction(), connection.cursor() as cursor:
             advance(cursor, channel, *program.move, epoch=fence.epoch, token=fence.token)
             refuse_program_of_strangers(cursor, program, [one.piece for one in staged], place.trusted)
@@ -104,15 +106,19 @@ def run_program(
             run.session.require_unchanged(cursor)
             write_table_states(cursor, channel, _changed(program), _gone(program))
             leave(cursor, channel, records)
+            origin.stamp()
             reach("integrate.transaction")
             return run.applied
 
     def whole(*, is_piped: bool = False) -> Applied:
         with session(dsn, application_name=session_name("integrate", channel, fence.token)) as connection:
             limit(connection, place.lock_timeout)
-            alone = partial(_unchanged, once, connection, _tables(program, staged))
-            work = partial(once, connection, is_piped=True) if is_piped else partial(_once_more, alone, staged)
-            return patiently(work, connection, dsn)
+            with marked(connection, channel) as origin:
+                alone = partial(_unchanged, once, origin, _tables(program, staged))
+                work = partial(once, origin, is_piped=True) if is_piped else partial(_once_more, alone, staged)
+                applied = patiently(work, connection, dsn)
+            applied.warnings += [UNMARKED.format(origin.why_not)] if origin.why_not else []
+            return applied
 
     if program.is_sent_together:
         with suppress(PipelineFailed):
@@ -120,18 +126,18 @@ def run_program(
     return surviving(whole, dsn)
 
 
-def _unchanged(once: Callable[..., Applied], connection: Connection[Any], tables: set[int]) -> Applied:
+def _unchanged(once: Callable[..., Applied], origin: Origin, tables: set[int]) -> Applied:
     """Run a transaction; where its settings were changed it is rolled back, and the next one finds by which table.
 
     Rows of one table may be refused for what another one has set: so one that fails is run again and looked at, too.
     A table that is alone in its transaction, as a suspended one that is tried again, is to blame itself.
     """
     try:
-        return once(connection)
+        return once(origin)
     except TargetError as error:
         if error.table is not None and len(tables) == 1:
             raise
-        return once(connection, is_watched=True)
+        return once(origin, is_watched=True)
 
 
 def _tables(program: Program, staged: Sequence[StagedSlice]) -> set[int]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import Any
 
+from airflow_ddlrepl.engines.postgres.sessions.replication_origin import drop_origins
 from airflow_ddlrepl.engines.postgres.target.channel_table import ChannelTable
 
 POSITIONS = ChannelTable(
@@ -42,25 +42,10 @@ CREATE TABLE IF NOT EXISTS ddlrepl.apply_error_messages (
 )
 STORED = (POSITIONS, INSTANTIATIONS, ERRORS)
 TABLES = (*(one.name for one in STORED), MESSAGES)
-_DROP_ORIGIN = """
-SELECT pg_replication_origin_drop(roname) FROM pg_replication_origin
-WHERE roname = %(name)s OR starts_with(roname, %(name)s || '#')
-"""
-
-
-def origin(channel: str, database: str, number: int = 1) -> str:
-    """Return the name of the replication origin of what a channel's apply clients change.
-
-    number: of the session. Origins are the server's, and one session at a time has one.
-    """
-    return f"ddlrepl {channel} {database}{'' if number == 1 else f'#{number}'}"
 
 
 def forget(connection: Any, channel: str) -> None:
-    """Remove what is there of the channel, and its replication origin where the role may."""
-    import psycopg
-
+    """Remove what is there of the channel, and its replication origins where the role may."""
     for one in STORED:
         one.forget_all(connection, channel)
-    with suppress(psycopg.errors.InsufficientPrivilege), connection.transaction():
-        connection.execute(_DROP_ORIGIN, {"name": origin(channel, connection.info.dbname)})
+    drop_origins(connection, channel)

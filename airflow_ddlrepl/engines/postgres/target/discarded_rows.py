@@ -26,7 +26,8 @@ CREATE = """
 CREATE TABLE IF NOT EXISTS ddlrepl.discarded_rows (
     channel text NOT NULL, table_id bigint NOT NULL, key text[] NOT NULL, lsn pg_lsn NOT NULL, reason text NOT NULL,
     "row" jsonb NOT NULL, discarded_at timestamptz NOT NULL DEFAULT now());
-ALTER TABLE ddlrepl.discarded_rows ADD COLUMN IF NOT EXISTS conflict text;
+ALTER TABLE ddlrepl.discarded_rows ADD COLUMN IF NOT EXISTS conflict text,
+    ADD COLUMN IF NOT EXISTS number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY;
 CREATE INDEX IF NOT EXISTS discarded_rows_of_table ON ddlrepl.discarded_rows (channel, table_id);
 """
 _PUT = """
@@ -41,7 +42,7 @@ DELETE FROM ddlrepl.discarded_rows WHERE channel = %s AND table_id = %s AND key 
 """
 _AT_ONCE = 10_000
 """So many rows are sent in one statement."""
-STORED = ChannelTable(TABLE, CREATE, "conflict")
+STORED = ChannelTable(TABLE, CREATE, "number")
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from airflow_ddlrepl.engines.postgres.connection.connect import session
-from airflow_ddlrepl.engines.postgres.connection.session_names import NAME_SESSION, end_earlier
 from airflow_ddlrepl.engines.postgres.owners import trusted_owners
 from airflow_ddlrepl.engines.postgres.owners.schema_owner import require_trusted
+from airflow_ddlrepl.engines.postgres.sessions.session_names import NAME_SESSION, end_earlier
 from airflow_ddlrepl.engines.postgres.target import (
     apply_tables,
     conflict_counts,

@@ -35,7 +35,8 @@ DDL_OPTIONS: dict[str, Entry] = {
     ),
     **entries(
         Fate.ATTENTION,
-        "what a Replicat runs has no tag: captures leave its sessions out by `capture: {ignore_sessions: …}` alone",
+        "what a Replicat runs carries a replication origin where the target's log is captured: for none, let its role"
+        " have no EXECUTE on pg_replication_origin_session_setup",
         "NOTAG",
     ),
     **entries(

@@ -112,8 +112,8 @@ _DB = {
         "MAXLOBKEYLEN:1 USEDATABASEENCODING SQLMODE:1 CONNECTIONTIMEOUT:1",
     ),
     **_refused(
-        "what a Replicat writes has no tag of your choice: captures leave it out by `capture: {ignore_sessions: {names:"
-        ' ["ddlrepl*"]}}` (docs/both_directions.md)',
+        "what a Replicat writes has its replication origin for a tag, and none of your choice: captures leave it out by"
+        ' `capture: {ignore_sessions: {origins: ["ddlrepl *"]}}` (docs/both_directions.md)',
         "SETTAG:1",
     ),
     **_refused(

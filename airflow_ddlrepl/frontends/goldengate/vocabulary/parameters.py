@@ -179,7 +179,7 @@ PARAMETERS: dict[str, Entry] = {
     "IGNOREREPLICATES": Entry(
         Fate.REFUSED,
         "rows that a Replicat has written are captured here, and could return: write `capture: {ignore_sessions:"
-        ' {names: ["ddlrepl*"]}}` (docs/both_directions.md)',
+        ' {origins: ["ddlrepl *"]}}` (docs/both_directions.md)',
     ),
 }
 """Every parameter that is known, with its fate; those without one are taken."""
