@@ -284,6 +284,13 @@ def test_an_apply_process_writes_to_no_table_of_a_stranger(databases: Databases,
             target.rows_outside(TableName("public", "checked"), [], "dbs1")
     assert ask(databases.target, "select is_called from sprung") == [(False,)]
     run(databases.target, "alter table public.checked owner to postgres")
+    with (
+        lcr_target(databases.target) as target,
+        pytest.raises(ApplyError, match=r"APL-118: function public.spring\(\) belongs to"),
+    ):
+        apply_rows(target, [insert("public.checked", id="1", note="a")])
+    assert ask(databases.target, "select is_called from sprung") == [(False,)]
+    run(databases.target, "alter function public.spring() owner to postgres")
     with lcr_target(databases.target) as target:
         apply_rows(target, [insert("public.checked", id="1", note="a")])
     assert ask(databases.target, "select count(*) from checked") == [(1,)]

@@ -1,8 +1,8 @@
 """This module finds what a channel would use at a target and what belongs to a role that nobody trusts.
 
 Whoever owns a table reads its rows, and what they put on it (indexes, checks, triggers) runs with the rights of our
-role when it writes there; so does the check of a domain. Whoever may create something in a schema of the target could
-make an object of the name first that the channel will use.
+role when it writes there; so does the check of a domain, and a function that a trusted owner's index calls. Whoever may
+create something in a schema of the target could make an object of the name first that the channel will use.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _GAINS = {
     "SEQUENCE": "can set it back, and so have numbers drawn twice, against",
     "SCHEMA": "can put other objects in the place of those of",
     "TYPE": "decides with its checks what is stored, by code that runs with the rights of",
-    "FUNCTION": "has it run, as a trigger, with the rights of",
+    "FUNCTION": "has it run, by a trigger, an index, a check or a default, with the rights of",
 }
 
 
@@ -58,7 +58,7 @@ class Owned:
 
     @property
     def _dropped(self) -> str:
-        return "the trigger" if self.kind == "FUNCTION" else "it"
+        return "what calls it" if self.kind == "FUNCTION" else "it"
 
     @property
     def error(self) -> StrangeOwner:

@@ -60,6 +60,46 @@ type_of AS (
     ) AS below(oid)
     WHERE below.oid >= 16384
 ),
+-- What runs when rows are written: expressions of indexes, checks, defaults, rules, policies, partition keys and domains,
+-- and triggers that fire.
+fires AS (
+    SELECT t.schema, t.name, g.oid, g.tgfoid
+    FROM kin t JOIN pg_catalog.pg_trigger g ON g.tgrelid = t.oid AND NOT g.tgisinternal
+    WHERE t.relhastriggers AND (g.tgenabled = 'A' OR g.tgenabled = CASE
+        WHEN pg_catalog.has_parameter_privilege('session_replication_role', 'SET') THEN 'R' ELSE 'O' END)
+),
+runs AS (
+    SELECT t.schema, t.name, 'pg_catalog.pg_class'::pg_catalog.regclass AS of, i.indexrelid AS oid
+    FROM kin t JOIN pg_catalog.pg_index i ON i.indrelid = t.oid
+    UNION ALL
+    SELECT t.schema, t.name, 'pg_catalog.pg_class'::pg_catalog.regclass, t.oid FROM kin t WHERE t.relkind = 'p'
+    UNION ALL
+    SELECT t.schema, t.name, 'pg_catalog.pg_constraint'::pg_catalog.regclass, c.oid
+    FROM kin t JOIN pg_catalog.pg_constraint c ON c.conrelid = t.oid AND c.contype IN ('c', 'x')
+    UNION ALL
+    SELECT t.schema, t.name, 'pg_catalog.pg_constraint'::pg_catalog.regclass, c.oid
+    FROM type_of t JOIN pg_catalog.pg_constraint c ON c.contypid = t.oid
+    UNION ALL
+    SELECT t.schema, t.name, 'pg_catalog.pg_attrdef'::pg_catalog.regclass, d.oid
+    FROM kin t JOIN pg_catalog.pg_attrdef d ON d.adrelid = t.oid
+    UNION ALL
+    SELECT t.schema, t.name, 'pg_catalog.pg_rewrite'::pg_catalog.regclass, r.oid
+    FROM kin t JOIN pg_catalog.pg_rewrite r ON r.ev_class = t.oid WHERE t.relkind IN ('r', 'p')
+    UNION ALL
+    SELECT t.schema, t.name, 'pg_catalog.pg_policy'::pg_catalog.regclass, p.oid
+    FROM kin t JOIN pg_catalog.pg_policy p ON p.polrelid = t.oid
+    UNION ALL
+    SELECT f.schema, f.name, 'pg_catalog.pg_trigger'::pg_catalog.regclass, f.oid FROM fires f
+),
+called AS (
+    SELECT f.schema, f.name, f.tgfoid AS oid FROM fires f
+    UNION
+    SELECT r.schema, r.name, coalesce(o.oprcode, d.refobjid) FROM runs r
+    JOIN pg_catalog.pg_depend d ON d.classid = r.of AND d.objid = r.oid AND d.refclassid IN
+        ('pg_catalog.pg_proc'::pg_catalog.regclass, 'pg_catalog.pg_operator'::pg_catalog.regclass)
+    LEFT JOIN pg_catalog.pg_operator o
+        ON d.refclassid = 'pg_catalog.pg_operator'::pg_catalog.regclass AND o.oid = d.refobjid
+),
 found AS (
     SELECT t.schema, t.name, CASE t.relkind WHEN 'S' THEN 'SEQUENCE' ELSE 'TABLE' END AS kind, t.what, t.relowner AS owner
     FROM kin t
@@ -70,11 +110,8 @@ found AS (
     SELECT t.schema, t.name, 'TYPE', pg_catalog.format_type(y.oid, NULL), y.typowner
     FROM type_of t JOIN pg_catalog.pg_type y ON y.oid = t.oid
     UNION ALL
-    SELECT t.schema, t.name, 'FUNCTION', p.oid::pg_catalog.regprocedure::text, p.proowner
-    FROM kin t JOIN pg_catalog.pg_trigger g ON g.tgrelid = t.oid AND NOT g.tgisinternal
-    JOIN pg_catalog.pg_proc p ON p.oid = g.tgfoid
-    WHERE t.relhastriggers AND (g.tgenabled = 'A' OR g.tgenabled = CASE
-        WHEN pg_catalog.has_parameter_privilege('session_replication_role', 'SET') THEN 'R' ELSE 'O' END)
+    SELECT c.schema, c.name, 'FUNCTION', p.oid::pg_catalog.regprocedure::text, p.proowner
+    FROM called c JOIN pg_catalog.pg_proc p ON p.oid = c.oid
 )
 SELECT f.schema, f.name, f.kind, f.what, s.rolname, pg_catalog.quote_ident(current_user)
 FROM found f JOIN stranger s ON s.oid = f.owner
