@@ -133,7 +133,7 @@ def _source(channel: Channel, dsn: str) -> Iterator[tuple[bool, str, str]]:
         if not problems:
             yield True, f"{source.describe()} answers and has every right", ""
         yield from ((True, danger.what, danger.fix) for danger in source.dangers())
-        yield from _left_out(channel, source.writing_origins())
+        yield from _left_out(channel, source.catalog.writing_origins())
         for blocker in source.activation_blockers(LONG_SECONDS):
             what = f"an activation would wait for a transaction that is open: {blocker.what}"
             yield False, what, f"let it end, or {blocker.fix}"

@@ -21,6 +21,7 @@ from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.ports.named_sessions import NamedSessions
+from airflow_ddlrepl.ports.oldest_commit import OldestCommit
 from airflow_ddlrepl.ports.rows import RowSource
 from airflow_ddlrepl.ports.source_marks import SourceMarks
 from airflow_ddlrepl.ports.work import Runner
@@ -302,6 +303,10 @@ class Source(Protocol):
         """Did a transaction with something for this channel commit in [low, high)? Yes, where that is not known."""
         ...
 
+    def oldest_commit(self, low: Position, high: Position) -> OldestCommit:
+        """Return when the oldest transaction with something for this channel committed in [low, high)."""
+        return OldestCommit(is_known=False)
+
     def require_readable(self, low: Position, feed: int | None) -> None:
         """Raise SourceError unless the log can be read from a position on without loss.
 
@@ -328,10 +333,6 @@ class Source(Protocol):
     def dangers(self) -> list[Problem]:
         """Return what works and should not stay, such as a role with more rights than it needs."""
         ...
-
-    def writing_origins(self) -> list[str]:
-        """Return the replication origins of channels that write into this very database, by name."""
-        return []
 
     def activation_blockers(self, seconds: float) -> list[Problem]:
         """Return the transactions that an activation would wait for, each with how to end it.

@@ -83,6 +83,10 @@ class SourceCatalog(Protocol):
         """Return what the results of the source's expressions depend on."""
         ...
 
+    def writing_origins(self) -> list[str]:
+        """Return the replication origins of channels that write into this very database, by name."""
+        return []
+
     def check_condition(self, condition: Condition, table: Table, columns: Sequence[Column]) -> None:
         """Raise Unsupported ADP-148 unless the source can evaluate a condition that reads these columns."""
         ...

@@ -25,6 +25,7 @@ from airflow_ddlrepl.ports.work import InProcess
 Published = Mapping[str, Any]
 Row = dict[str, Any]
 History = Mapping[int, Sequence[Revision]]
+_PROGRESS = ("position", "lag_bytes", "lag_seconds", "lag_is_at_most", "lag_unknown_since")
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,7 @@ def news(
 def _data(run: RunContext, status: Mapping[str, Any], published: Published) -> dict[str, Any] | None:
     before = published.get("targets", {}) if published.get("epoch") == run.epoch else {}
     now = {
-        name: {**{key: found[key] for key in ("position", "lag_bytes", "lag_seconds")}, "loaded": _loaded(run, name)}
+        name: {**{key: found[key] for key in _PROGRESS}, "loaded": _loaded(run, name)}
         for name, found in status["targets"].items()
         if found["position"] is not None
     }

@@ -8,8 +8,6 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any, TypeVar
 
-import pyarrow.compute as pc
-
 from airflow_ddlrepl.adapt.program.program import NO_TABLE
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.config.sections.places import Target
@@ -28,11 +26,12 @@ from airflow_ddlrepl.flow.mapping.misplaced import with_misplaced
 from airflow_ddlrepl.flow.rewind.route import horizon
 from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.streams.function_uses import function_uses
+from airflow_ddlrepl.flow.targets.lag import Lag, lag_at, lag_of_capture, lag_text
 from airflow_ddlrepl.flow.targets.readiness import what_is_missing
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.revision import Revision
 from airflow_ddlrepl.model.table_state import TableState
-from airflow_ddlrepl.repository.rows import RunRow, SegmentRow
+from airflow_ddlrepl.repository.rows import RunRow
 from airflow_ddlrepl.rules.client import client_at
 from airflow_ddlrepl.rules.decide import ChangeKind, decide
 from airflow_ddlrepl.streams.rules.function_use import FunctionUse
@@ -43,7 +42,8 @@ LEFT_OUT = "left out"
 RETAINED = "      {segments} more are retained, {bytes} bytes, since {since}"
 LOADED_WHOLE = "loaded whole"  # by every cycle, or every so often: nothing of it is in the log
 _AWAY: dict[str, Any] = {
-    **dict.fromkeys(("position", "lag_bytes", "lag_seconds", "unreachable", "missing")),
+    **dict.fromkeys(("position", "lag_bytes", "unreachable", "missing")),
+    **Lag(None).to_json(),
     "statements": [],
     "tables": [],
 }
@@ -56,8 +56,8 @@ class Status:
     captured: where the trail ends. source: where the source's log ends, not before it; None: it does not answer.
     lag_bytes: of log between them; None when that is not known.
     left_out: tables of the channel whose rows are not in the stream. targets, runs: as `to_json` returns them.
-    A target's lag_seconds: the age, by the source's clock, of the oldest captured transaction that it does not have;
-    0 when it has all of them, None when the trail can't answer that.
+    A target's lag_seconds: the age, by the source's clock, of the oldest commit that it does not have, captured or not;
+    0 when it has all of them, None when the source or the trail can't answer that (`lag_unknown_since`).
     unreachable: why a target does not answer; missing: why it is not prepared for the channel; then nothing else of it
     is known. source_unreachable: why the source does not answer. cut_over: where in the log and since when applications
     use the targets; None: they do not. disabled: clients of Streams that an error has stopped. apply: `apply_states`.
@@ -128,8 +128,7 @@ class Status:
             if found["missing"]:
                 lines.append(f"target {name} is not prepared: {found['missing']}")
                 continue
-            seconds = "nobody knows how long" if found["lag_seconds"] is None else f"{found['lag_seconds']} s"
-            behind = f"{_bytes(found['lag_bytes'])}, {seconds} behind"
+            behind = f"{_bytes(found['lag_bytes'])}, {lag_text(found)}"
             lines.append(f"target {name} at {found['position']}: {behind}, {len(found['tables'])} tables")
             lines += [f"  statements about no table are left out {why}" for why in found["statements"]]
             width = max((len(t["table"]) for t in found["tables"]), default=0)
@@ -180,10 +179,11 @@ def status(context: RunContext) -> Status:
     source = _source(context)
     end = max(source.log_end or captured, captured)
     segments = context.live_segments()
+    uncaptured = lag_of_capture(context, captured, source.log_end, source.clock)
     damaged: dict[str, None] = {}
     targets: dict[str, dict[str, Any]] = {}
     for target in context.channel.targets:
-        lag = partial(_unless_damaged, damaged, _lag, context, segments, now=source.clock)
+        lag = partial(_unless_damaged, damaged, lag_at, context, segments, uncaptured, source.clock)
         targets[target.name] = _target(context, target, end, lag, source.not_in_the_log)
     back = _unless_damaged(damaged, horizon, context) if context.channel.rewind_horizon else None
     return Status(
@@ -249,7 +249,7 @@ def _target(
     context: RunContext,
     target: Target,
     end: Position,
-    lag: Callable[[Position], float | None],
+    lag: Callable[[Position], Lag | None],
     aside: Sequence[LeftOut],
 ) -> dict[str, Any]:
     """Return a target's status, or why it is not known. aside: tables that are not in the stream."""
@@ -269,7 +269,7 @@ def _target(
         **_AWAY,
         "position": str(found.lsn),
         "lag_bytes": context.positions.distance(found.lsn, end),
-        "lag_seconds": lag(found.lsn),
+        **(lag(found.lsn) or Lag(None)).to_json(),
         "statements": list(lacks[0].get(NO_TABLE, ())),
         "tables": with_misplaced(
             context.channel,
@@ -357,23 +357,6 @@ def _unless_damaged(damaged: dict[str, None], ask: Callable[..., T], *about: Any
     except TrailError as error:
         damaged[f"{error.code}: {error.message}"] = None
         return None
-
-
-def _lag(context: RunContext, segments: list[SegmentRow], since: Position, now: datetime) -> float:
-    """Return how many seconds a target at `since` is behind."""
-    oldest = _oldest(context, segments, since)
-    return 0.0 if oldest is None else max(0.0, round((now - oldest).total_seconds(), 1))
-
-
-def _oldest(context: RunContext, segments: list[SegmentRow], since: Position) -> datetime | None:
-    """Return when the first captured transaction from this position on committed."""
-    for row in segments:
-        if row.high > since:
-            transactions = context.transactions(row)
-            waiting = transactions.filter(pc.greater_equal(transactions["lsn"], int(since)))
-            if waiting.num_rows:
-                return datetime.fromtimestamp(pc.min(waiting["committed"]).as_py() / 1_000_000, UTC)
-    return None
 
 
 def _held_from(context: RunContext) -> str | None:

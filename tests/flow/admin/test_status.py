@@ -28,10 +28,11 @@ def test_status_tells_how_far_everything_is(make: Make) -> None:
     assert (told["targets"]["warehouse"]["lag_seconds"], told["trail"]["segments"]) == (0.0, 0)
 
     replica.at_source("INSERT INTO t SELECT generate_series(1, 1000)", "ALTER TABLE u ADD a text")
+    time.sleep(0.3)
     behind = status(replica).to_json()
     assert behind["lag_bytes"] > 10_000
     assert behind["targets"]["warehouse"]["lag_bytes"] >= behind["lag_bytes"]
-    assert behind["targets"]["warehouse"]["lag_seconds"] == 0.0  # nobody has read the log yet
+    assert 0.3 <= behind["targets"]["warehouse"]["lag_seconds"] < 60  # nobody has read the log yet
 
     replica.capture()
     time.sleep(0.2)

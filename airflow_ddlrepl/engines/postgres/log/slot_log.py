@@ -15,6 +15,7 @@ from airflow_ddlrepl.engines.postgres.pgoutput.gaps import NEWS, is_taken_sql
 from airflow_ddlrepl.errors import DdlReplError, SourcePutBack
 from airflow_ddlrepl.model.lineage import Lineage
 from airflow_ddlrepl.model.position import Position
+from airflow_ddlrepl.ports.oldest_commit import OldestCommit
 
 if TYPE_CHECKING:
     from airflow_ddlrepl.engines.postgres.connection.connect import Connection
@@ -24,6 +25,20 @@ log = logging.getLogger("ddlrepl")
 HEARTBEAT_PREFIX = "ddlrepl.heartbeat"
 FLUSH_WAIT_SECONDS = 0.02
 NEWS_PEEK_BYTES = 64 << 20
+FIRST_CHANGES = 10_000
+"""So many messages of a longer part of the log are looked at for its oldest commit."""
+ASKING = "2s"
+_OLDEST = f"""
+WITH log AS MATERIALIZED (
+    SELECT xid, data, get_byte(data, 0) AS kind
+    FROM pg_logical_slot_peek_binary_changes(%(slot)s, %(high)s::pg_lsn, %(most)s,
+        'proto_version', '1', 'publication_names', %(names)s, 'messages', 'true'))
+SELECT min(timestamptz '2000-01-01 00:00:00+00'
+    + ('x' || encode(substr(b.data, 10, 8), 'hex'))::bit(64)::bigint * interval '1 microsecond')
+FROM log b WHERE b.kind = 66 AND ('x' || encode(substr(b.data, 2, 8), 'hex'))::bit(64)::bigint >= %(low)s
+    AND b.xid IN (SELECT n.xid FROM log n WHERE n.kind NOT IN (66, 67, 79)
+        AND (n.kind <> 77 OR {is_taken_sql("n.data", NEWS)}))
+"""
 PEEK = "pg_catalog.pg_logical_slot_peek_binary_changes(name, pg_lsn, int, text[])"
 
 
@@ -88,6 +103,26 @@ class SlotLog:
         except (errors().ProgramLimitExceeded, errors().InternalError_, errors().OutOfMemory):
             return True  # there is a change that the server can't send
         return row is not None
+
+    def oldest_commit(self, low: Position, high: Position) -> OldestCommit:
+        """Return when the oldest transaction with something for this channel committed in [low, high).
+
+        Not known where that takes longer than ASKING, or somebody else reads the slot now.
+        """
+        if high <= low:
+            return OldestCommit()
+        if not self._may_peek():
+            return OldestCommit(is_known=False)
+        most = None if high - low <= NEWS_PEEK_BYTES else FIRST_CHANGES
+        given = {"slot": self.slot, "high": str(high), "most": most, "names": self._publication_list(), "low": int(low)}
+        try:
+            with self.connection.transaction():
+                self.connection.execute(f"SET LOCAL statement_timeout = '{ASKING}'".encode())
+                row = self.connection.execute(_OLDEST.encode(), given).fetchone()
+        except errors().DatabaseError:  # of the change that it can't send, or of the slot: the next capture says it
+            return OldestCommit(is_known=False)
+        oldest = row[0] if row is not None else None
+        return OldestCommit(oldest, is_known=most is None or oldest is not None)
 
     def wait_for_standbys(self, high: Position) -> None:
         """Wait until the standbys in synchronized_standby_slots have the log.

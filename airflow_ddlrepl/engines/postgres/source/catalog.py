@@ -15,6 +15,7 @@ from airflow_ddlrepl.engines.postgres.catalog.server_traits import server_traits
 from airflow_ddlrepl.engines.postgres.catalog.sizes import estimated_rows, sizes
 from airflow_ddlrepl.engines.postgres.catalog.table_objects import table_objects
 from airflow_ddlrepl.engines.postgres.connection.conditions import require_readable
+from airflow_ddlrepl.engines.postgres.sessions.replication_origin import writing_origins
 from airflow_ddlrepl.engines.postgres.types.underlying import types_below
 from airflow_ddlrepl.engines.source_catalog import Catalog
 from airflow_ddlrepl.model.names import TableName
@@ -75,6 +76,10 @@ class PostgresCatalog:
     def traits(self) -> ServerTraits:
         """Return what the results of the source's expressions depend on."""
         return replace(server_traits(self.connection), publishes_generated=self.publishes_generated())
+
+    def writing_origins(self) -> list[str]:
+        """Return the replication origins of channels that write into this very database, by name."""
+        return writing_origins(self.connection)
 
     def check_condition(self, condition: Part, table: Table, columns: Sequence[Column]) -> None:
         """Raise Unsupported ADP-148 unless the server can evaluate the condition."""

@@ -32,7 +32,6 @@ from airflow_ddlrepl.engines.postgres.log.marks import PostgresMarks
 from airflow_ddlrepl.engines.postgres.log.retained_slot import PostgresRetainedLog
 from airflow_ddlrepl.engines.postgres.log.slot_log import SlotLog
 from airflow_ddlrepl.engines.postgres.sequences.sequences import SourceSequences
-from airflow_ddlrepl.engines.postgres.sessions.replication_origin import writing_origins
 from airflow_ddlrepl.engines.postgres.source import activate as activation
 from airflow_ddlrepl.engines.postgres.source import helper_schema
 from airflow_ddlrepl.engines.postgres.source.catalog import PostgresCatalog
@@ -52,6 +51,7 @@ from airflow_ddlrepl.errors import SourceError
 from airflow_ddlrepl.model.installation import Problem
 from airflow_ddlrepl.model.lineage import Lineage
 from airflow_ddlrepl.model.position import Position
+from airflow_ddlrepl.ports.oldest_commit import OldestCommit
 from airflow_ddlrepl.ports.work import Runner
 from airflow_ddlrepl.trail.loads import LoadedTable
 from airflow_ddlrepl.trail.manifest import Part
@@ -177,10 +177,6 @@ class PostgresSource(_OneConnection):
         """Return what works and should not stay, as `privileges.dangers` does."""
         return dangers(self.connection)
 
-    def writing_origins(self) -> list[str]:
-        """Return the replication origins of channels that write into this very database, by name."""
-        return writing_origins(self.connection)
-
     def activation_blockers(self, seconds: float) -> list[Problem]:
         """Return the transactions that the slot would wait for, each with the SQL that ends it; none when it exists."""
         found = slots.blockers(self.connection, seconds) if slots.state(self.connection, self.slot) is None else ()
@@ -278,6 +274,10 @@ class PostgresSource(_OneConnection):
     def has_changes(self, low: Position, high: Position) -> bool:
         """Did a transaction with something for this channel commit in [low, high)? See `SlotLog.has_changes`."""
         return self.log.has_changes(low, high)
+
+    def oldest_commit(self, low: Position, high: Position) -> OldestCommit:
+        """Return when the oldest transaction of [low, high) committed; see `SlotLog.oldest_commit`."""
+        return self.log.oldest_commit(low, high)
 
     def acknowledge(self, upto: Position) -> None:
         """Let the server forget what commits before this position, which must be safe in the trail."""
