@@ -43,7 +43,7 @@ def test_without_a_granularity_it_is_a_bulk_load() -> None:
 
 
 @pytest.mark.parametrize("text", ["-v", "-f", "-md", "-gb -v", "-gb -f", "-gb -mi"])
-@pytest.mark.req("HVR-P-66", "HVR-P-69", "HVR-P-70")
+@pytest.mark.req("HVR-P-66")
 def test_what_looks_at_single_rows_needs_row_wise(text: str) -> None:
     with pytest.raises(ValueError, match="needs -gr"):
         read_options(text)

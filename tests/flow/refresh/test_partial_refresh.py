@@ -45,7 +45,6 @@ def test_a_schema_change_replaces_the_rows_of_the_condition_only(begin: Begin) -
     replica.check_equal()
 
 
-@pytest.mark.req("HVR-P-61")
 def test_a_condition_in_a_context_of_its_own(begin: Begin) -> None:
     """It holds for the refreshes by hand that name the context; a schema change loads all then."""
     replica = begin(restrict=[{**LIMIT, "context": "nightly"}])

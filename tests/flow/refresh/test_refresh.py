@@ -169,7 +169,6 @@ def test_grants_that_a_schema_gives_by_default(replica: Replica, databases: Any)
         replica.at_target(f"drop owned by {role}", f"drop role {role}")
 
 
-@pytest.mark.req("HVR-P-102")
 def test_a_filled_table_of_somebody_else_is_refused_or_replaced(replica: Replica, tmp_path: Path) -> None:
     replica.at_source("create table t (id int primary key, v text)", "insert into t values (1, 'a')")
     replica.at_target("create table t (id int primary key, w text)", "insert into t values (7, 'mine')")
