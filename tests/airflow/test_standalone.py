@@ -56,6 +56,9 @@ def test_a_triggered_run_replicates_an_approved_one_rewinds_a_backfill_replays(s
     shown, state = airflow.approve(REWIND, "back", "approve", 480)
     assert "| `public.orders` | safe (keep or regenerate) | 50 at " in shown
     assert state == "success", airflow.task_logs()
+    tasks = airflow.wait_for_answer(f"/api/v2/dags/{REWIND}/dagRuns/back/taskInstances")["task_instances"]
+    began, ended = ({one["task_id"]: one[f"{what}_date"] for one in tasks} for what in ("start", "end"))
+    assert datetime.fromisoformat(began["rewind"]) >= datetime.fromisoformat(ended["approve"])
     assert airflow.returned(REWIND, "back", "rewind")["tables"] == ["public.orders"]
     assert shop.rows(urls.past, "orders") == before
     assert shop.rows(urls.target, "orders") == shop.rows(urls.source, "orders")
