@@ -196,9 +196,7 @@ class PostgresTarget(Target):
     def loading(self, token: int) -> Iterator[PostgresLoader]:
         from airflow_ddlrepl.engines.postgres.load.loader import PostgresLoader
 
-        with marked_session(
-            self.location, self.holder, self.lock_timeout, session_name("refresh", self.holder, token)
-        ) as origin:
+        with self._marked(session_name("refresh", self.holder, token)) as origin:
             stem = f"{_shadow_stem(self.holder)}{token}_"
             yield PostgresLoader(self.location, self.holder, origin, stem, self.trusted.names)
 
@@ -207,9 +205,7 @@ class PostgresTarget(Target):
         from airflow_ddlrepl.engines.postgres.load.loader import PostgresLoader
 
         stem = _shadow_stem(self.holder).replace("r_", "i_", 1)
-        with marked_session(
-            self.location, self.holder, self.lock_timeout, f"ddlrepl refresh {self.holder[:30]} isolated"
-        ) as origin:
+        with self._marked(f"ddlrepl refresh {self.holder[:30]} isolated") as origin:
             sweep(origin.connection, stem, mark)
             yield PostgresLoader(self.location, self.holder, origin, f"{stem}{mark}_", self.trusted.names)
 
@@ -219,9 +215,7 @@ class PostgresTarget(Target):
 
         No statement waits long for a lock, and `claim` of a later run ends it.
         """
-        with marked_session(
-            self.location, self.holder, self.lock_timeout, session_name("refresh", self.holder, token)
-        ) as origin:
+        with self._marked(session_name("refresh", self.holder, token)) as origin:
             yield origin.connection
 
     def _marked(self, name: str) -> AbstractContextManager[Origin]:
