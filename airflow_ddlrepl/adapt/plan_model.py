@@ -95,14 +95,14 @@ class TablePlan:
     """A table's plan is what has to happen to one target table because its source table changed.
 
     name: at the source. target: name at the target afterwards. changes: what was found, as text. shape: of the
-    target table afterwards, columns with the source's ids; None when the table is dropped there.
-    is_removed: the channel has no such table at the target any more. is_orphaned: dropped at the source, left at the
-    target. until_refresh: the shape that the table has until the refresh brings `shape`, when that is another one.
+    target table afterwards, columns with the source's ids; None when the table is dropped there. is_removed: the
+    channel has no such table at the target any more. is_orphaned: dropped at the source, left at the target.
+    until_refresh: the shape that the table has until the refresh brings `shape`, when that is another one.
     properties: the channel file's settings for the table at the target (`Channel.properties_at`). expected: the
     source's text runs, and must lead to this. left_at_source: those of the hazards that a run of the source's text
-    would not have. is_made_anew: the table is a new one at the target under another name. orphan: the table that stays
-    there although the source's table has another name now. is_text_alone: the source's text runs, for a table that the
-    channel does not have at the target.
+    would not have. losses: those by which values are lost at the target. is_made_anew: the table is a new one at
+    the target under another name. orphan: the table that stays there although the source's table has another name
+    now. is_text_alone: the source's text runs, for a table that the channel does not have at the target.
     """
 
     name: TableName
@@ -118,6 +118,7 @@ class TablePlan:
     properties: str = ""
     expected: Expected | None = None
     left_at_source: tuple[str, ...] = ()
+    losses: tuple[str, ...] = ()
     is_made_anew: bool = False
     orphan: Table | None = None
     is_text_alone: bool = False

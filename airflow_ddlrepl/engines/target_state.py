@@ -181,8 +181,10 @@ class Applied:
             return
         for change in step.plan.changes:
             self.changes[change.split(" ", 1)[0]] += 1
-        self.notes += [f"{step.plan.name}: {hazard}" for hazard in step.plan.hazards]
-        self.warnings += [f"{step.plan.name}: {part.why}" for part in step.plan.steps if part.kind is StepKind.WARN]
+        losses = step.plan.losses
+        self.notes += [f"{step.plan.name}: {hazard}" for hazard in step.plan.hazards if hazard not in losses]
+        told = [part.why for part in step.plan.steps if part.kind is StepKind.WARN]
+        self.warnings += [f"{step.plan.name}: {why}" for why in (*told, *losses)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -201,6 +201,7 @@ def _altered(
         steps=refusals or _ordered(steps),
         hazards=_hazards(ahead, [n.text for n in notes if n not in known]),
         left_at_source=tuple(n.text for n in notes if n.is_left),
+        losses=() if refusals else tuple(loss for change in ahead for loss in change.losses),
         shape=old if refusals else wanted,
         until_refresh=reached if _waits(steps) else None,
     )

@@ -27,6 +27,11 @@ class SchemaChange(ABC):
         """Return warnings that a person should read before the change runs at a target."""
         return ()
 
+    @property
+    def losses(self) -> tuple[str, ...]:
+        """Return those of the hazards by which values are lost at a target."""
+        return ()
+
     def __str__(self) -> str:
         return f"{self.kind} {self.describe()}".strip()
 

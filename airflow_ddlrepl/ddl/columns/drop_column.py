@@ -33,6 +33,11 @@ class DropColumn(TableChange):
     @property
     def hazards(self) -> tuple[str, ...]:
         """Return the warning that the column's values are lost at the target."""
+        return self.losses
+
+    @property
+    def losses(self) -> tuple[str, ...]:
+        """Return the same: they are lost."""
         return (f"the values of column {self.column.name} are lost at the target",)
 
 

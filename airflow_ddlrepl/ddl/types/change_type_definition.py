@@ -38,6 +38,11 @@ class ChangeTypeDefinition(TableChange):
     @property
     def hazards(self) -> tuple[str, ...]:
         """Return a warning for each attribute that is dropped."""
+        return self.losses
+
+    @property
+    def losses(self) -> tuple[str, ...]:
+        """Return the same: the values of each of them are lost."""
         gone = [e.name for e in self.edits if isinstance(e, DropAttribute)]
         return tuple(f"the values of attribute {name} of {self.new.name} are lost at the target" for name in gone)
 
