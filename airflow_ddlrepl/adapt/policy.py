@@ -10,6 +10,7 @@ from airflow_ddlrepl.config.base.refresh_options import BULK, Difference, Granul
 from airflow_ddlrepl.config.sections.adapt_actions import AdaptAction
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.config.sections.policies import (
+    AskBefore,
     Defaults,
     OnAddColumnWithDefault,
     OnDropTable,
@@ -21,6 +22,9 @@ from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.rules.client import client_at
 from airflow_ddlrepl.rules.decide import ChangeKind, Reason, decide
 
+ASKED = "ask_before: "
+"""So begins what a breakpoint names as its policy where the channel's `ask_before` lists the change."""
+
 
 @dataclass(frozen=True, slots=True)
 class Policy:
@@ -30,7 +34,8 @@ class Policy:
     sides have an action for it, and where the target's rules don't discard the change (discarded: why they do).
     refresh: how a refresh that a schema change implies is done. replays: the text of the source's statement runs
     (`replay_ddl`), there are no other policies then. is_elsewhere: the target is for further TARGETs of tables, and
-    this table has none. takes_rows: the target takes changes of the table's rows.
+    this table has none. takes_rows: the target takes changes of the table's rows. asks: before which changes a person
+    is asked.
     """
 
     on_enroll_break: OnEnrollBreak = OnEnrollBreak.REFRESH
@@ -45,6 +50,7 @@ class Policy:
     replays: bool = False
     is_elsewhere: bool = False
     takes_rows: bool = True
+    asks: frozenset[AskBefore] = frozenset()
 
     @property
     def is_hvr(self) -> bool:
@@ -61,6 +67,7 @@ class Policy:
         enroll, add, fail = self.on_enroll_break, self.on_add_column_with_default, self.on_preserve_alter_table_fail
         return replace(
             self,
+            asks=frozenset(),
             on_enroll_break=OnEnrollBreak.WARNING if enroll is OnEnrollBreak.FAIL_INTEG_JOB else enroll,
             on_add_column_with_default=(
                 OnAddColumnWithDefault.WARNING if add is OnAddColumnWithDefault.FAIL_INTEG_JOB else add
@@ -91,6 +98,8 @@ def policy_at(
         policy = REPLAYED
     elif channel.target(target).replicat is not None:
         policy = replace(policy, on_drop_table=REPLAYED.on_drop_table)
+    if channel.ask_before and not channel.is_replay(target):
+        policy = replace(policy, asks=frozenset(channel.ask_before))
     client = client_at(channel, target)
     decided = decide(client, before or name, ChangeKind.DDL)
     if before != name and (decided.is_elsewhere or decided.reason is Reason.NOT_MAPPED):  # it joins by its new name
@@ -163,6 +172,8 @@ _STOPS = {
 
 def can_stop(channel: Channel) -> bool:
     """Does any policy of the channel let a target wait for a person (a control)?"""
+    if channel.ask_before:
+        return True
     actions = (action for place in channel.targets_and_replays for action in channel.target_actions(place.name))
     chosen = ((a.on_enroll_break, a.on_add_column_with_default, a.on_preserve_alter_table_fail) for a in actions)
     return any(policy in _STOPS for policies in chosen for policy in policies)

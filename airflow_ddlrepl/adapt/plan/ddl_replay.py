@@ -135,7 +135,9 @@ def replayed(found: TablePlan, of: Statement, render: Renderer, types: TypeSyste
     if reading.local:
         return replace(found, steps=(*warnings, _left(of, reading), *refresh), until_refresh=None)
     shared = tuple(s for s in found.steps if s.kind is StepKind.SQL and s.shared and reading.type is None)
-    steps = (*warnings, *shared, _text(found, of, reading, render), *_afterwards(of, found, render, types), *refresh)
+    stops = tuple(step for step in found.steps if step.kind is StepKind.CONTROL)
+    text = _text(found, of, reading, render)
+    steps = (*stops, *warnings, *shared, text, *_afterwards(of, found, render, types), *refresh)
     hazards = tuple(hazard for hazard in found.hazards if hazard not in found.left_at_source)
     return replace(found, steps=steps, hazards=hazards, until_refresh=None, expected=_expected(of, found))
 

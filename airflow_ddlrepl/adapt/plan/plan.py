@@ -13,7 +13,7 @@ from airflow_ddlrepl.adapt.plan.new_table import created
 from airflow_ddlrepl.adapt.plan.partial_refresh import beyond_limit, limited
 from airflow_ddlrepl.adapt.plan.refused_alter import answer_refusal, is_left, rendered
 from airflow_ddlrepl.adapt.plan.renamed_table import made_anew
-from airflow_ddlrepl.adapt.plan.responses import answer, respond, with_refresh
+from airflow_ddlrepl.adapt.plan.responses import answer, ask, respond, with_refresh
 from airflow_ddlrepl.adapt.plan.settings import SettingsChange
 from airflow_ddlrepl.adapt.plan.sql_steps import Rendering
 from airflow_ddlrepl.adapt.plan.unmanaged_table import WHY, left_alone
@@ -41,6 +41,7 @@ from airflow_ddlrepl.ddl.base.change import SchemaChange
 from airflow_ddlrepl.ddl.diff import diff
 from airflow_ddlrepl.ddl.sql.statement import NOTHING_KNOWN, Evidence
 from airflow_ddlrepl.ddl.tables.create_table import CreateTable
+from airflow_ddlrepl.ddl.tables.drop_table import DropTable
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.model.change import EventKind
 from airflow_ddlrepl.model.table import Column, Table
@@ -108,7 +109,8 @@ def _by_shapes(
         return left_alone(old, new, context.source_before, evidence, policy, facts)
     if new is None:
         assert old is not None
-        return dropped(old, evidence, policy, facts, render)
+        gone = dropped(old, evidence, policy, facts, render)
+        return replace(gone, steps=(*ask([DropTable(old)], policy), *gone.steps))
     try:
         require_texts(new, facts.server_version, facts.strange)
     except Unsupported as refusal:
@@ -186,7 +188,8 @@ def _altered(
         texts = [w for w in become_text(new, held, facts) if w not in become_text(before, was, facts)]
         warned = tuple(Step(StepKind.WARN, why) for why in texts)
         own, reached = rendered(Rendering(render, case, table_state, wanted, verdict_steps, ahead))
-        steps = (*hidden, *verdict_steps, *warned, *own)
+        is_own_wish = context.settings is not None and context.settings.kind is EventKind.PROPERTIES
+        steps = (*(() if is_own_wish else ask(ahead, policy)), *hidden, *verdict_steps, *warned, *own)
     except Unsupported as refusal:
         steps, reached = (Step(StepKind.REFUSE, refusal.message, code=refusal.code, hint=refusal.hint),), table_state
         ahead = diff(table_state, wanted, types)

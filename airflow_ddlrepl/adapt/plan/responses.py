@@ -7,8 +7,11 @@ from dataclasses import replace
 
 from airflow_ddlrepl.adapt.plan.verdicts import WAITS, By, Case, Verdict
 from airflow_ddlrepl.adapt.plan_model import Omission, Step, StepKind, TablePlan
-from airflow_ddlrepl.adapt.policy import Policy
-from airflow_ddlrepl.config.sections.policies import OnAddColumnWithDefault, OnEnrollBreak
+from airflow_ddlrepl.adapt.policy import ASKED, Policy
+from airflow_ddlrepl.config.sections.policies import AskBefore, OnAddColumnWithDefault, OnEnrollBreak
+from airflow_ddlrepl.ddl.base.change import SchemaChange
+from airflow_ddlrepl.ddl.columns.change_type import ChangeType
+from airflow_ddlrepl.ddl.tables.drop_table import DropTable
 
 _ENROLL = {
     OnEnrollBreak.REFRESH: StepKind.REFRESH,
@@ -48,6 +51,24 @@ def respond(verdict: Verdict, policy: Policy) -> Iterator[Step]:
         note = " (rows at the target may differ from the source)" if kind is StepKind.WARN else ""
         omits = Omission.ROWS if kind is StepKind.WARN else Omission.NOTHING
         yield Step(kind, verdict.why + note, policy=decided, hint=_HINT.get(kind, ""), omits=omits)
+
+
+def ask(changes: Iterable[SchemaChange], policy: Policy) -> tuple[Step, ...]:
+    """Return a breakpoint for each change that `ask_before` lists."""
+    found = ((_asked_as(change), change) for change in changes if policy.asks)
+    return tuple(
+        Step(StepKind.CONTROL, f"`ask_before` lists it: {change}", policy=f"{ASKED}{kind.lower()}", hint=LOOK)
+        for kind, change in found
+        if kind in policy.asks
+    )
+
+
+def _asked_as(change: SchemaChange) -> AskBefore | None:
+    if isinstance(change, DropTable):
+        return AskBefore.DROP_TABLE
+    if change.losses:
+        return AskBefore.DROP_COLUMN
+    return AskBefore.NARROW if isinstance(change, ChangeType) and change.may_lose else None
 
 
 def with_refresh(found: TablePlan, verdicts: Iterable[Verdict]) -> TablePlan:

@@ -37,8 +37,8 @@ EFFECTS: dict[str, dict[Effect, str]] = {
     "Channel": {
         Effect.SOURCE: "adapt_ddl conflicts replay_ddl restrict source target_tables transform",
         Effect.ACTS: (
-            "capture db_sequence defaults hvr_version limits lock new_targets replays retention rewind_horizon "
-            "schedule spark targets trail"
+            "ask_before capture db_sequence defaults hvr_version limits lock new_targets replays retention "
+            "rewind_horizon schedule spark targets trail"
         ),
         Effect.STOPS: "channel repository",
         Effect.LOADS: "column_properties table_properties",

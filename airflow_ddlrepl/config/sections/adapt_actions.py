@@ -11,6 +11,7 @@ from airflow_ddlrepl.config.base.refresh_options import read_options
 from airflow_ddlrepl.config.base.section import Section, YesNo, any_case
 from airflow_ddlrepl.config.hvr.action_text import read_action, write_action
 from airflow_ddlrepl.config.sections.policies import (
+    AskBefore,
     OnAddColumnWithDefault,
     OnDropTable,
     OnEnrollBreak,
@@ -97,4 +98,8 @@ def _from_text(value: Any) -> Any:
     return read_action(value) if isinstance(value, str) else value
 
 
+AsksBefore = Annotated[
+    tuple[Annotated[AskBefore, any_case(AskBefore)], ...],
+    Field(description="drop_column, narrow, drop_table: a target waits for a person before such a change (a control)"),
+]
 Action = Annotated[AdaptAction, BeforeValidator(_from_text, json_schema_input_type=AdaptAction | str)]

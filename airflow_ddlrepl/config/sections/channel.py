@@ -17,7 +17,7 @@ from airflow_ddlrepl.config.goldengate.mapping import mapped_name, target_of
 from airflow_ddlrepl.config.hvr.transforms import refuse_hvr_transforms, split_transforms
 from airflow_ddlrepl.config.hvr.version import HvrVersion
 from airflow_ddlrepl.config.sections import mapped_rows
-from airflow_ddlrepl.config.sections.adapt_actions import Action, AdaptAction
+from airflow_ddlrepl.config.sections.adapt_actions import Action, AdaptAction, AsksBefore
 from airflow_ddlrepl.config.sections.db_sequences import DbSequence
 from airflow_ddlrepl.config.sections.ddl_replay import ReplayEntry, require_no_overlap
 from airflow_ddlrepl.config.sections.location import default_repository, default_trail, redact
@@ -76,6 +76,7 @@ class Channel(Section):
         NewTargets.LOAD, description="when a target that is added later is loaded: by the next cycle, or by `activate`"
     )
     adapt_ddl: tuple[Action, ...] = Field((), description="actions for the source and for every target")
+    ask_before: AsksBefore = ()
     column_properties: tuple[Column, ...] = Field((), description="names of columns at targets; columns that they lack")
     table_properties: tuple[Table, ...] = Field((), description="names of tables at the targets")
     restrict: tuple[Restrict, ...] = Field((), description="which rows of a table the targets take")
@@ -104,9 +105,7 @@ class Channel(Section):
     limits: Limits = Limits()
     rewind_horizon: RewindHorizon | None = Field(None, description="default: no rewind is possible")
     replays: tuple[Target, ...] = Field((), description="databases that only `ddlrepl rewind` writes to")
-    replay_ddl: tuple[ReplayEntry, ...] = Field(
-        (), description="tables whose schema changes are replayed as text, not adapted"
-    )
+    replay_ddl: tuple[ReplayEntry, ...] = Field((), description="tables whose schema changes are replayed as text")
     streams: Streams | None = Field(None, description="Oracle Streams: clients by rules, in place of `targets`")
     schedule: Annotated[str | None, AfterValidator(_cron)] = Field(
         None, description="cron expression or preset for the channel's DAG; default: runs are started by hand"
@@ -330,6 +329,8 @@ def _require_somewhere(channel: Channel) -> None:
             "targets: a channel with streams has none: apply processes write to `streams: targets`;"
             " for both, write two channels"
         )
+    if channel.ask_before:
+        raise ValueError("ask_before: rules of Streams decide which DDL an apply process runs: leave the key out")
     if channel.source.ddl is DdlCapture.RELATIONS:
         raise ValueError("streams: rules need the shapes of tables, which source.ddl: relations does not have")
 

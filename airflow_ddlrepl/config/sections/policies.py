@@ -75,6 +75,18 @@ class OnDropTable(_AnyCase):
     DROP_FROM_CHANNEL_AND_TARGET = "DROP_FROM_CHANNEL_AND_TARGET"
 
 
+class AskBefore(_AnyCase):
+    """This is a schema change before which a target waits for a person, as the channel's `ask_before` lists it.
+
+    DROP_COLUMN: of a column, or an attribute of a type, that the target has. NARROW: a column's new type may round, cut
+    or refuse values. DROP_TABLE: at the source, whatever becomes of the target's table.
+    """
+
+    DROP_COLUMN = "DROP_COLUMN"
+    NARROW = "NARROW"
+    DROP_TABLE = "DROP_TABLE"
+
+
 class Defaults(StrEnum):
     """This setting says whose defaults apply where no action decides: ours (the target equals the source) or HVR's."""
 

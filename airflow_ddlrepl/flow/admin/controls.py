@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
+from airflow_ddlrepl.adapt.policy import ASKED
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.config.sections.location import redact
 from airflow_ddlrepl.ddl.diff import diff
@@ -44,6 +45,11 @@ class HeldControl:
 
     control: ControlRow
     changes: tuple[HeldChange, ...]
+
+    @property
+    def is_asked(self) -> bool:
+        """Does the channel's `ask_before` hold the target, and no policy that lets its rows differ afterwards?"""
+        return self.control.policy.startswith(ASKED)
 
     def to_json(self) -> dict[str, Any]:
         """Return the control and its changes for XCom and --json."""

@@ -76,6 +76,20 @@ def _changes(tables: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         yield _rest(changes, MOST_STATEMENTS).strip()
 
 
+_LOST = (
+    (
+        True,
+        f"{bold('What the changes below take from the target')}: values of dropped columns and attributes are lost, a"
+        " narrower type may round, cut or refuse values. A table is loaded again where its change needs that.",
+    ),
+    (
+        False,
+        f"{bold('Rows that are at the target already may differ from the source')}: the next run changes the target's"
+        " tables, and loads one again only where it can't be altered with its rows.",
+    ),
+)
+
+
 def controls_text(channel: str, held: Sequence[HeldControl]) -> str:
     """Return the text about controls: which hold, the changes behind them, and what their removal means."""
     rows = [
@@ -91,8 +105,7 @@ def controls_text(channel: str, held: Sequence[HeldControl]) -> str:
     ]
     parts = [
         "### What will be lost",
-        f"{bold('Rows that are at the target already may differ from the source')}: the next run changes the target's"
-        " tables and does not load them again.",
+        *(text for is_asked, text in _LOST if any(one.is_asked is is_asked for one in held)),
         "### Which targets wait",
         table(("Control", "Target", "At", "Since", "Reason", "Policy"), rows),
         *(part for one in held for part in _behind(one)),
