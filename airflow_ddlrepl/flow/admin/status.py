@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any, TypeVar
@@ -30,7 +30,7 @@ from airflow_ddlrepl.flow.targets.lag import Lag, lag_at, lag_of_capture, lag_te
 from airflow_ddlrepl.flow.targets.readiness import what_is_missing
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.revision import Revision
-from airflow_ddlrepl.model.table_state import TableState
+from airflow_ddlrepl.model.table_state import TableState, TableStatus
 from airflow_ddlrepl.repository.rows import RunRow
 from airflow_ddlrepl.rules.client import client_at
 from airflow_ddlrepl.rules.decide import ChangeKind, decide
@@ -40,6 +40,7 @@ from airflow_ddlrepl.visible import as_lines
 T = TypeVar("T")
 LEFT_OUT = "left out"
 RETAINED = "      {segments} more are retained, {bytes} bytes, since {since}"
+KEPT = "its table is gone at the source: it stays with its rows and gets no more. Drop {} there when nobody needs it"
 LOADED_WHOLE = "loaded whole"  # by every cycle, or every so often: nothing of it is in the log
 _AWAY: dict[str, Any] = {
     **dict.fromkeys(("position", "lag_bytes", "unreachable", "missing")),
@@ -257,7 +258,7 @@ def _target(
     try:
         if missing := what_is_missing(context, target.name):
             return {**_AWAY, "missing": missing}
-        found = context.target(target.name).state()
+        found = _without_removed(context, target.name, context.target(target.name).state())
     except (ConfigError, Unreachable) as error:
         log.error("%s", error)
         return {**_AWAY, "unreachable": error.message}
@@ -284,6 +285,16 @@ def _target(
     }
 
 
+def _without_removed(context: RunContext, target: str, found: TargetState) -> TargetState:
+    """Return the state without tables that were kept when the source dropped them, and that somebody has removed."""
+    kept = {number: one for number, one in found.table_states.items() if one.state is TableStatus.ORPHANED}
+    if not kept:
+        return found
+    facts = context.target(target).facts()
+    gone = {number for number, one in kept.items() if facts.table(one.name) is None}
+    return replace(found, table_states={i: one for i, one in found.table_states.items() if i not in gone})
+
+
 def _tables(
     found: TargetState,
     latest: dict[int, Revision],
@@ -308,16 +319,18 @@ def _tables(
             "left_at_source": list(without.get(number, ())),
             "discarded": discarded.get(number, 0),
             "conflicts": dict(conflicts.get(number, {})),
-            **_reason(table_state),
+            **_reason(table_state, latest.get(number)),
             **aside.get(number, {}),
         }
         for number, table_state in sorted(found.table_states.items(), key=lambda item: item[1].name)
     ]
 
 
-def _reason(table_state: TableState) -> dict[str, Any]:
-    """Return why a table is suspended, or was before it came to wait for a refresh, and from where in the log on."""
+def _reason(table_state: TableState, latest: Revision | None) -> dict[str, Any]:
+    """Return why a table is suspended, was before it came to wait for a refresh, or is kept; and from where on."""
     known = table_state.suspension
+    if table_state.state is TableStatus.ORPHANED and known is None:
+        return {"since": str(Position(latest.key.lsn)) if latest else None, "why": KEPT.format(table_state.name)}
     return {"since": None, "why": ""} if known is None else {"since": str(Position(known.at.lsn)), "why": str(known)}
 
 
