@@ -157,7 +157,8 @@ class StagedSlice:
 class Applied:
     """This value says what applying a program has done: rows, changes, statements and warnings.
 
-    rows, changes: how many, by kind. statements: how many were run. notes: what each change means.
+    rows, changes: how many, by kind. statements: how many were run. notes: what each change means. losses: which values
+    it takes from the target.
     discarded: changes that the target does not take, by table and reason. executed: what was run for schema changes.
     conflicts: changes that found another row than they were made to, by table, conflict, and what became of them.
     """
@@ -167,6 +168,7 @@ class Applied:
     statements: int = 0
     warnings: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    losses: list[str] = field(default_factory=list)
     discarded: Counter[str] = field(default_factory=Counter)
     conflicts: Counter[str] = field(default_factory=Counter)
     executed: list[Executed] = field(default_factory=list)
@@ -182,9 +184,9 @@ class Applied:
         for change in step.plan.changes:
             self.changes[change.split(" ", 1)[0]] += 1
         losses = step.plan.losses
+        self.losses += [f"{step.plan.name}: {loss}" for loss in losses]
         self.notes += [f"{step.plan.name}: {hazard}" for hazard in step.plan.hazards if hazard not in losses]
-        told = [part.why for part in step.plan.steps if part.kind is StepKind.WARN]
-        self.warnings += [f"{step.plan.name}: {why}" for why in (*told, *losses)]
+        self.warnings += [f"{step.plan.name}: {part.why}" for part in step.plan.steps if part.kind is StepKind.WARN]
 
 
 @dataclass(frozen=True, slots=True)

@@ -227,6 +227,7 @@ def _add(total: Applied, part: Applied, target: str) -> None:
     total.changes += Counter(part.changes)
     total.statements += part.statements
     total.warnings += part.warnings
+    total.warnings += [f"target {target}: {loss}" for loss in part.losses]
     total.notes += [f"target {target}: {note}" for note in part.notes]
     total.discarded += part.discarded
     total.conflicts += part.conflicts

@@ -283,8 +283,18 @@ def test_a_table_that_is_altered_without_triggers_during_the_cut_over_is_noticed
 def test_log_of_other_databases_is_nobodys_write(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     replica = make(SHOP)
     monkeypatch.setattr(slot_log, "NEWS_PEEK_BYTES", 0)  # too much log to be looked through
-    monkeypatch.setattr(TIME, SimpleNamespace(sleep=lambda _: replica.at_source("SELECT txid_current()")))
+    monkeypatch.setattr(TIME, SimpleNamespace(sleep=lambda _: _write_and_end(replica)))
     assert cut_over(replica).position
+
+
+def _write_and_end(replica: Replica) -> None:
+    """Take an id of a transaction, and wait until the server has ended the session."""
+    with psycopg.connect(replica.source) as session:
+        session.execute("SELECT txid_current()")
+        writer = session.info.backend_pid
+    with psycopg.connect(replica.source, autocommit=True) as watching:
+        while watching.execute("SELECT FROM pg_stat_activity WHERE pid = %s", [writer]).fetchone() is not None:
+            pass
 
 
 def test_a_task_of_airflow_fails_too(make: Make) -> None:
