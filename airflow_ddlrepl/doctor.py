@@ -193,9 +193,8 @@ def _preparation(channel: Channel) -> Iterator[Finding]:
             if missing := what_is_missing(run, target.name):
                 is_coming = readiness(run, target.name) in (Readiness.NEW, Readiness.OUTDATED)
                 yield Finding(is_coming, f"target {target.name}", missing)
-            for one in run.target(target.name).dangers():
-                yield Finding(True, f"target {target.name}", one.what, one.fix, is_warning=True)
-            for one in run.target(target.name).missing_rights():
+            there = run.target(target.name)
+            for one in (*there.dangers(), *there.missing_rights()):
                 yield Finding(True, f"target {target.name}", one.what, one.fix, is_warning=True)
             for what in told_traits(run, target.name):
                 yield Finding(True, f"target {target.name}", f"{what}: computed values may differ (docs/postgresql.md)")

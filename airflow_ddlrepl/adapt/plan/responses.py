@@ -55,7 +55,7 @@ def respond(verdict: Verdict, policy: Policy) -> Iterator[Step]:
 
 def ask(changes: Iterable[SchemaChange], policy: Policy) -> tuple[Step, ...]:
     """Return a breakpoint for each change that `ask_before` lists."""
-    found = ((_asked_as(change), change) for change in changes if policy.asks)
+    found = ((_asked_as(change), change) for change in changes)
     return tuple(
         Step(StepKind.CONTROL, f"`ask_before` lists it: {change}", policy=f"{ASKED}{kind.lower()}", hint=LOOK)
         for kind, change in found

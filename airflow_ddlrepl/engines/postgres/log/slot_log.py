@@ -28,16 +28,17 @@ NEWS_PEEK_BYTES = 64 << 20
 FIRST_CHANGES = 10_000
 """So many messages of a longer part of the log are looked at for its oldest commit."""
 ASKING = "2s"
+# All but Begin, Commit, Origin, and messages that no client takes.
+_IS_NEWS = f"(get_byte(data, 0) NOT IN (66, 67, 79) AND (get_byte(data, 0) <> 77 OR {is_taken_sql('data', NEWS)}))"
 _OLDEST = f"""
 WITH log AS MATERIALIZED (
-    SELECT xid, data, get_byte(data, 0) AS kind
+    SELECT xid, data, get_byte(data, 0) = 66 AS is_begin, {_IS_NEWS} AS is_news
     FROM pg_logical_slot_peek_binary_changes(%(slot)s, %(high)s::pg_lsn, %(most)s,
         'proto_version', '1', 'publication_names', %(names)s, 'messages', 'true'))
 SELECT min(timestamptz '2000-01-01 00:00:00+00'
     + ('x' || encode(substr(b.data, 10, 8), 'hex'))::bit(64)::bigint * interval '1 microsecond')
-FROM log b WHERE b.kind = 66 AND ('x' || encode(substr(b.data, 2, 8), 'hex'))::bit(64)::bigint >= %(low)s
-    AND b.xid IN (SELECT n.xid FROM log n WHERE n.kind NOT IN (66, 67, 79)
-        AND (n.kind <> 77 OR {is_taken_sql("n.data", NEWS)}))
+FROM log b WHERE b.is_begin AND ('x' || encode(substr(b.data, 2, 8), 'hex'))::bit(64)::bigint >= %(low)s
+    AND b.xid IN (SELECT n.xid FROM log n WHERE n.is_news)
 """
 PEEK = "pg_catalog.pg_logical_slot_peek_binary_changes(name, pg_lsn, int, text[])"
 
@@ -94,8 +95,7 @@ class SlotLog:
                 row = self.connection.execute(
                     "SELECT FROM pg_logical_slot_peek_binary_changes(%s, %s::pg_lsn, NULL,"
                     " 'proto_version', '1', 'publication_names', %s, 'messages', 'true')"
-                    " WHERE get_byte(data, 0) NOT IN (66, 67, 79)"  # all but Begin, Commit, Origin
-                    f" AND (get_byte(data, 0) <> 77 OR {is_taken_sql('data', NEWS)}) LIMIT 1",
+                    f" WHERE {_IS_NEWS} LIMIT 1",
                     [self.slot, str(high), self._publication_list()],
                 ).fetchone()
         except (errors().ObjectInUse, errors().CharacterNotInRepertoire):  # a change with bytes that are no UTF-8
