@@ -105,6 +105,7 @@ THOROUGH = (
     "tests/spark/test_runner.py",
     "tests/spark/test_transform_worker.py",
     "tests/spark/test_worker.py",
+    "tests/spark/test_workers_python.py",
 )
 """These tests take minutes, and say of the whole what others say of its parts: they are marked `thorough`.
 

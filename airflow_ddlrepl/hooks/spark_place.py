@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,6 +16,7 @@ from airflow_ddlrepl.hooks.connections import find_connection
 from airflow_ddlrepl.spark.session.installation import inspect_installation, spark_home
 from airflow_ddlrepl.spark.session.settings import ALWAYS, CONNECT, SparkSettings, is_local, local_properties
 
+DRIVER_PYTHON = "spark.pyspark.driver.python"
 OWN_ID = "ddlrepl_own_spark"
 SUBMIT_EXTRAS = ("spark-binary", "queue", "keytab", "principal")
 
@@ -40,8 +42,11 @@ class SparkPlace:
         return is_local(self.master)
 
     def properties(self) -> dict[str, str]:
-        """Return our Spark properties for the place; a local Spark starts quickly, logs little and runs this Python."""
-        return {**ALWAYS, **local_properties()} if self.is_local else {}
+        """Return our Spark properties for the place; a local Spark starts quickly, logs little and runs this Python.
+
+        The driver, which runs on this machine, does so in any case: `spark.pyspark.python` is the workers' then.
+        """
+        return {**ALWAYS, **local_properties()} if self.is_local else {DRIVER_PYTHON: sys.executable}
 
     def environment(self) -> dict[str, str]:
         """Return variables for spark-submit; empty for clusters, where they would not arrive."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Protocol, TypeVar
+from typing import Protocol, TypeVar, runtime_checkable
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -42,3 +42,18 @@ class InProcess:
     ) -> list[Result]:
         """Run the task for each item, one after the other, in this process."""
         return [task(item) for item in items]
+
+
+@runtime_checkable
+class ProbesWorkers(Protocol):
+    """This ability of a runner is to try its workers before they get a task."""
+
+    def probe(self) -> None:
+        """Raise an error when the workers lack what tasks need."""
+        ...
+
+
+def probe(runner: Runner) -> None:
+    """Try the workers of a runner that can do so, before anything is changed at a source for work of theirs."""
+    if isinstance(runner, ProbesWorkers):
+        runner.probe()

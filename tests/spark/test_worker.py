@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import subprocess
 import sys
+import traceback
 from pathlib import Path
 
 import pyarrow
@@ -15,7 +16,8 @@ import airflow_ddlrepl
 from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.spark.execute.runner import SparkRunner
 from airflow_ddlrepl.spark.execute.task_pickle import pack, unpack
-from airflow_ddlrepl.spark.execute.worker import TaskFailed, attempt, version_mismatch, work
+from airflow_ddlrepl.spark.execute.worker import LACKING, TaskFailed, attempt, work
+from airflow_ddlrepl.spark.execute.worker_python import lacks_package, other_version, unfit_python
 from airflow_ddlrepl.spark.session.settings import SparkSettings
 from tests.spark.support import tasks
 
@@ -72,10 +74,48 @@ def run_elsewhere(before: str) -> dict[str, object]:
 def test_a_worker_without_our_version_says_so(before: str, said: str) -> None:
     row = run_elsewhere(before)
     assert row["state"] == "mismatch"
-    error = version_mismatch(bytes(row["payload"]))  # type: ignore[call-overload]
+    error = other_version(bytes(row["payload"]), is_connect=False)  # type: ignore[call-overload]
     assert error.code == "SPK-102"
     assert f"({sys.executable}) {said}" in error.message
     assert airflow_ddlrepl.__version__ in error.hint
+
+
+def test_a_worker_without_a_package_of_ours_says_so() -> None:
+    """Also where it lacks what our own modules import."""
+    row = run_elsewhere("sys.modules['airflow_ddlrepl.spark.execute.task_pickle'] = None")
+    assert row["state"] == LACKING
+    error = lacks_package(bytes(row["payload"]), is_connect=True)  # type: ignore[call-overload]
+    assert "airflow_ddlrepl.spark.execute.task_pickle" in error.message and "PYSPARK_PYTHON" in error.hint
+
+
+def test_a_failed_import_of_a_task_is_a_value() -> None:
+    state, payload = attempt(pack((tasks.import_nothing, 0), []), [])
+    assert state == LACKING
+    assert "No module named 'no_such_package'" in lacks_package(payload, is_connect=False).message
+
+
+REPORTS = {
+    "Traceback (most recent call last):\n  import x\nModuleNotFoundError: No module named 'pyarrow'\n": "pyarrow",
+    'SparkException: Job aborted: Cannot run program "/opt/none": error=2, No such file or directory': "/opt/none",
+    "Error from python worker:\n  /usr/bin/python3: No module named pyspark\nPYTHONPATH was:": "/usr/bin/python3",
+    "[PYTHON_VERSION_MISMATCH] Python in worker has different version: 3.9 than that in driver: 3.11": "3.9",
+}
+
+
+@pytest.mark.parametrize("report", REPORTS)
+def test_a_python_that_starts_no_task(report: str) -> None:
+    error = unfit_python(report, is_connect=False)
+    assert error is not None and error.code == "SPK-102" and REPORTS[report] in error.message
+    assert "spark.pyspark.python" in error.hint
+
+
+def test_what_a_row_says_is_no_missing_package() -> None:
+    """The report of a failed task holds what its rows hold."""
+    with pytest.raises(TaskFailed) as caught:
+        attempt(pack((tasks.tell, "\nModuleNotFoundError: No module named 'x'"), []), [])
+    trace = "".join(traceback.format_exception(caught.value))
+    assert "ModuleNotFoundError: No module named 'x'" in trace
+    assert unfit_python(trace, is_connect=False) is None
 
 
 def test_a_worker_with_our_version_works() -> None:
@@ -92,6 +132,7 @@ def test_an_unexpected_error_shows_no_password() -> None:
 
 def test_the_runner_raises_what_a_worker_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
     runner = SparkRunner(SparkSettings("local[2]"))
+    monkeypatch.setattr(runner, "_started", lambda: None)
     monkeypatch.setattr(runner, "_run", lambda *_: [("mismatch", b"/opt/python\n")])
     with pytest.raises(DdlReplError, match="SPK-102"):
         runner.map(tasks.square, [1], "squares")

@@ -42,6 +42,7 @@ from airflow_ddlrepl.model.position import LogKey, Position
 from airflow_ddlrepl.model.record import JOINED, NEW_TRAIL
 from airflow_ddlrepl.model.revision import Origin, Revision
 from airflow_ddlrepl.model.table import Table
+from airflow_ddlrepl.ports.work import probe
 from airflow_ddlrepl.repository.rows import ChannelState
 from airflow_ddlrepl.rules.decide import ChangeKind, decide
 
@@ -79,6 +80,7 @@ def activate(
             prepare_sources(run)
             return replace(found, refreshed=_instantiated(run) if load else {})
         require_captured_tables(run)
+    probe(run.runner)
     changes_since = _changes_since(run, start)
     if enrollment != "keep":
         require_tables(run)

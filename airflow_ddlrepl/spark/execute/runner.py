@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import logging
+import os
 import pickle
 from collections.abc import Callable, Sequence
 from threading import Lock
 from typing import TYPE_CHECKING, TypeVar
 
 from airflow_ddlrepl.errors import DdlReplError
+from airflow_ddlrepl.spark.execute.probe import NEEDED, has_own_python, import_all, quiet
 from airflow_ddlrepl.spark.execute.progress import log_progress
 from airflow_ddlrepl.spark.execute.task_pickle import pack
-from airflow_ddlrepl.spark.execute.worker import MISMATCH, REFUSED, SCHEMA, version_mismatch, work
+from airflow_ddlrepl.spark.execute.worker import LACKING, MISMATCH, REFUSED, SCHEMA, work
+from airflow_ddlrepl.spark.execute.worker_python import lacks_package, other_version, unfit_python
 from airflow_ddlrepl.spark.session.session import session, session_parallelism
-from airflow_ddlrepl.spark.session.settings import SparkSettings
+from airflow_ddlrepl.spark.session.settings import SparkSettings, is_local
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -57,16 +60,16 @@ class SparkRunner:
         """
         if size is not None and size < SMALL_BYTES:
             return [task(item) for item in items]
-        if not items:
-            return []
-        secrets: list[str] = []
-        rows = self._run([pack((task, item), secrets) for item in items], secrets, label)
-        for state, payload in rows:
-            if state == MISMATCH:
-                raise version_mismatch(payload)
-            if state == REFUSED:
-                raise pickle.loads(payload)
-        return [pickle.loads(payload) for _, payload in rows]
+        return self._mapped(self._started(), task, items, label) if items else []
+
+    def probe(self) -> None:
+        """Raise UnfitPython SPK-102 when the Python of a cluster's workers lacks what tasks need; starts the session.
+
+        With a local master the workers run this Python, and nothing is started.
+        """
+        remote = self.settings.remote
+        if "PYSPARK_GATEWAY_PORT" in os.environ or not is_local(remote or self.settings.effective_master):
+            self._started()
 
     def stop(self) -> None:
         """End the session (not a shared Connect server)."""
@@ -74,21 +77,43 @@ class SparkRunner:
             self._session.stop()
             self._session = None
 
-    def _run(self, parcels: list[bytes], secrets: list[str], label: str) -> list[tuple[str, bytes]]:
+    def _mapped(
+        self, spark: SparkSession, task: Callable[[Item], Result], items: Sequence[Item], label: str
+    ) -> list[Result]:
+        secrets: list[str] = []
+        rows = self._run(spark, [pack((task, item), secrets) for item in items], secrets, label)
+        for state, payload in rows:
+            if state == MISMATCH:
+                raise other_version(payload, self._is_connect)
+            if state == LACKING:
+                raise lacks_package(payload, self._is_connect)
+            if state == REFUSED:
+                raise pickle.loads(payload)
+        return [pickle.loads(payload) for _, payload in rows]
+
+    @property
+    def _is_connect(self) -> bool:
+        return bool(self.settings.remote)
+
+    def _run(
+        self, spark: SparkSession, parcels: list[bytes], secrets: list[str], label: str
+    ) -> list[tuple[str, bytes]]:
         """Return state and payload of every pickled task.
 
         Each is a partition of its own, so that a free core always finds the next one.
         """
         import pyarrow
+        from py4j.protocol import Py4JError
         from pyspark.errors import PySparkException
 
-        spark = self._started()
         spark.conf.set("spark.sql.leafNodeDefaultParallelism", len(parcels))
         rows = pyarrow.table({"item": range(len(parcels)), "parcel": pyarrow.array(parcels, pyarrow.binary())})
         try:
             with log_progress(spark, label, len(parcels)):
                 done = spark.createDataFrame(rows).mapInArrow(work(secrets), SCHEMA).collect()
-        except PySparkException as error:
+        except (PySparkException, Py4JError) as error:
+            if (unfit := unfit_python(str(error), self._is_connect)) is not None:
+                raise unfit from None
             raise DdlReplError(
                 f"Spark could not run {label}: {_last_line(error)}",
                 code="SPK-101",
@@ -101,9 +126,22 @@ class SparkRunner:
     def _started(self) -> SparkSession:
         with self._starting:
             if self._session is None:
-                self._session = session(self.app_name, self.settings)
-                log.info("Spark %s is up, %d tasks at once", self._session.version, self.parallelism)
+                started = session(self.app_name, self.settings)
+                try:
+                    self._try_workers(started)
+                except DdlReplError:
+                    started.stop()
+                    raise
+                self._session = started
+                log.info("Spark %s is up, %d tasks at once", started.version, self.parallelism)
             return self._session
+
+    def _try_workers(self, spark: SparkSession) -> None:
+        """Run one small task per core of a cluster. Raises UnfitPython SPK-102."""
+        remote = self.settings.remote
+        if has_own_python(spark, remote):
+            with quiet(spark, remote):
+                self._mapped(spark, import_all, [NEEDED] * session_parallelism(spark), "probe of the workers' Python")
 
 
 def _last_line(error: Exception) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import pickle
+import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
@@ -18,14 +19,15 @@ if TYPE_CHECKING:
     import pyarrow
 
 SCHEMA = "item long, state string, payload binary"
-DONE, REFUSED, MISMATCH = "done", "refused", "mismatch"
+DONE, REFUSED, MISMATCH, LACKING = "done", "refused", "mismatch", "lacking"
 
 
 def work(secrets: Sequence[str]) -> Callable[[Iterable[pyarrow.RecordBatch]], Iterator[pyarrow.RecordBatch]]:
     """Return the function that Spark runs on rows (item, parcel); its result has the columns of SCHEMA.
 
     Spark ships the inner function as code, not by its name: it also runs where this package is missing, or has another
-    version, and reports that (MISMATCH, with the version that was found).
+    version, and reports that (MISMATCH, with the version that was found). A Python that lacks another package is
+    reported as well (LACKING, with the error of the import).
     """
     expected = __version__
 
@@ -42,13 +44,15 @@ def work(secrets: Sequence[str]) -> Callable[[Iterable[pyarrow.RecordBatch]], It
             found = ""
         for batch in batches:
             for item, parcel in zip(batch.column(0).to_pylist(), batch.column(1).to_pylist(), strict=True):
+                state, payload = "mismatch", f"{sys.executable}\n{found}".encode()
                 if found == expected:
-                    from airflow_ddlrepl.spark.execute.worker import attempt, spare_later_tasks
-
-                    state, payload = attempt(parcel, secrets)
-                    spare_later_tasks()
-                else:
-                    state, payload = "mismatch", f"{sys.executable}\n{found}".encode()
+                    try:
+                        from airflow_ddlrepl.spark.execute.worker import attempt, spare_later_tasks
+                    except ImportError as error:
+                        state, payload = "lacking", f"{sys.executable}\n{error}".encode()
+                    else:
+                        state, payload = attempt(parcel, secrets)
+                        spare_later_tasks()
                 columns = [pyarrow.array([item], pyarrow.int64()), pyarrow.array([state])]
                 columns.append(pyarrow.array([payload], pyarrow.binary()))
                 yield pyarrow.RecordBatch.from_arrays(columns, ["item", "state", "payload"])
@@ -63,13 +67,16 @@ class TaskFailed(Exception):
 def attempt(parcel: bytes, secrets: Sequence[str]) -> tuple[str, bytes]:
     """Run a task and return its state and pickled result.
 
-    Our own errors are returned as values: Spark would turn them into text and try them again.
+    Our own errors are returned as values: Spark would turn them into text and try them again. So is a failed import,
+    of the task's module or in the task.
     """
-    task, item = unpack(parcel, secrets)
     try:
+        task, item = unpack(parcel, secrets)
         return DONE, pickle.dumps(task(item))
     except DdlReplError as error:
         return REFUSED, pickle.dumps(error)
+    except ImportError as error:
+        return LACKING, f"{sys.executable}\n{redact(str(error))}".encode()
     except Exception as error:  # noqa: BLE001 - Spark logs it: not as it is, it may hold a location
         text = redact("".join(traceback.format_exception(error)))
     raise TaskFailed(text)
@@ -81,14 +88,3 @@ def spare_later_tasks() -> None:
     if not gc.get_freeze_count():
         gc.collect()
         gc.freeze()
-
-
-def version_mismatch(payload: bytes) -> DdlReplError:
-    """Return the error for a worker whose Python lacks this package, or has another version of it."""
-    python, _, found = payload.decode().partition("\n")
-    what = f"has airflow-ddlrepl {found}, not {__version__}" if found else "has no airflow-ddlrepl"
-    return DdlReplError(
-        f"the Python of Spark's workers ({python}) {what}",
-        code="SPK-102",
-        hint=f"install airflow-ddlrepl[postgres]=={__version__} there, or set spark.pyspark.python to such a Python",
-    )

@@ -29,6 +29,7 @@ class ConnectServer:
     python: str = sys.executable
     environment: Mapping[str, str] = field(default_factory=dict)
     port: int = 0
+    master: str = "local[2]"
 
     @property
     def url(self) -> str:
@@ -51,6 +52,10 @@ class ConnectServer:
             time.sleep(0.1)
         return self
 
+    def kill(self) -> None:
+        """SIGKILL, as when its machine dies."""
+        self._process.kill()
+
     def __exit__(self, *_: object) -> None:
         self._process.terminate()
         self._process.wait(SECONDS)
@@ -67,7 +72,7 @@ class ConnectServer:
         }
         options = [word for name, value in ours.items() for word in ("--conf", f"{name}={value}")]
         program = f"{spark_home()}/bin/spark-submit"
-        return [program, "--master", "local[2]", "--class", CLASS, *options, "spark-internal"]
+        return [program, "--master", self.master, "--class", CLASS, *options, "spark-internal"]
 
     def _environment(self) -> dict[str, str]:
         return {

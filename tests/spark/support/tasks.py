@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import importlib
 import os
 import sys
 from zipimport import zipimporter
@@ -41,3 +42,7 @@ def archives_in_sight(_: int) -> list[str]:
 def passed_over(_: int) -> int:
     """How many objects this Python passes over when it collects garbage, as it does after each task."""
     return gc.get_freeze_count()
+
+
+def import_nothing(_: int) -> None:
+    importlib.import_module("no_such_package")
