@@ -102,6 +102,7 @@ THOROUGH = (
     "tests/security/triggers/test_triggers_switched_off.py",
     "tests/spark/test_cluster.py",
     "tests/spark/test_connect_server.py",
+    "tests/spark/test_dying_half_way.py",
     "tests/spark/test_runner.py",
     "tests/spark/test_transform_worker.py",
     "tests/spark/test_worker.py",

@@ -15,6 +15,7 @@ from airflow_ddlrepl.spark.execute.progress import log_progress
 from airflow_ddlrepl.spark.execute.task_pickle import pack
 from airflow_ddlrepl.spark.execute.worker import LACKING, MISMATCH, REFUSED, SCHEMA, work
 from airflow_ddlrepl.spark.execute.worker_python import lacks_package, other_version, unfit_python
+from airflow_ddlrepl.spark.session.connect_server import require_answer
 from airflow_ddlrepl.spark.session.session import session, session_parallelism
 from airflow_ddlrepl.spark.session.settings import SparkSettings, is_local
 
@@ -114,6 +115,8 @@ class SparkRunner:
         except (PySparkException, Py4JError) as error:
             if (unfit := unfit_python(str(error), self._is_connect)) is not None:
                 raise unfit from None
+            if self._is_connect and not is_local(self.settings.remote):
+                require_answer(self.settings.remote)
             raise DdlReplError(
                 f"Spark could not run {label}: {_last_line(error)}",
                 code="SPK-101",
@@ -146,7 +149,7 @@ class SparkRunner:
 
 def _last_line(error: Exception) -> str:
     """Return the Python error inside Spark's report, without the JVM's frames."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    lines = [line.strip() for line in str(error).splitlines() if line.strip() not in ("", ">")]
     python = [line for line in lines if not line.startswith(("at ", "Caused by", "File ", "Driver stacktrace", "..."))]
     named = [line for line in python if line.split(":")[0].endswith(("Error", "Exception"))]
     return (named or python or [type(error).__name__])[-1]

@@ -24,7 +24,7 @@ def connect(url: str) -> SparkSession:
     Raises ConfigError CFG-403 (no such URL), Unreachable CON-130 (nobody answers, or refuses), DdlReplError SPK-103
     (the server is another Spark).
     """
-    _answers(url)
+    require_answer(url)
     from pyspark.errors import PySparkException
     from pyspark.sql.connect.client.retries import DefaultPolicy
     from pyspark.sql.connect.session import SparkSession as Remote
@@ -50,7 +50,8 @@ def connect(url: str) -> SparkSession:
     return spark  # type: ignore[return-value]
 
 
-def _answers(url: str) -> None:
+def require_answer(url: str) -> None:
+    """Raise Unreachable CON-130 when nobody listens at a URL of Spark Connect."""
     host, port = _address(url)
     try:
         socket.create_connection((host, port), SECONDS).close()
