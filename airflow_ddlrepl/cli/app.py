@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from airflow_ddlrepl.cli import commands, error_commands, explain_ddl, list_unsupported, message_commands
+from airflow_ddlrepl.cli import commands, error_commands, explain_ddl, init_channel, list_unsupported, message_commands
 from airflow_ddlrepl.cli.command import ChannelFile, command
 from airflow_ddlrepl.cli.explain_ddl import Files, Side
 from airflow_ddlrepl.cli.open_channel import Connections, connections_of, environment_alone
@@ -387,3 +387,4 @@ def unsupported(channel: ChannelFile) -> Result:
 
 
 message_commands.add_to(app)
+init_channel.add_to(app)

@@ -32,9 +32,19 @@ def connections_of(connections: Connections) -> Iterator[None]:
         _connections.reset(token)
 
 
+def connected(channel: Channel) -> AbstractContextManager[object]:
+    """Return a context in which the connections that a channel's locations name can be resolved."""
+    return _connections.get()(channel)
+
+
+def command_name() -> str:
+    """Return what a person types to run a command like this one."""
+    return "ddlrepl" if _connections.get() is environment_alone else "airflow ddlrepl"
+
+
 @contextmanager
 def opened(path: Path) -> Iterator[Channel]:
     """Open the channel of a file; inside the block its connections can be resolved."""
     channel = load_channel(path)
-    with _connections.get()(channel):
+    with connected(channel):
         yield channel

@@ -6,7 +6,7 @@ An engine is found by the URL scheme of a location. The stages import this packa
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import cache
 from importlib import import_module
@@ -91,10 +91,11 @@ class Engine(Protocol):
         """
         ...
 
-    def target_rights(self, location: str) -> tuple[str, str]:
-        """Return a sentence about a target's answer, and the statement that has to be run there first.
+    def target_rights(self, location: str, schemas: Collection[str] = ()) -> tuple[str, str]:
+        """Return a sentence about a target's answer, and the statements that have to be run there first.
 
-        The second is empty when nothing has to be done. Raises Unreachable or ConfigError.
+        schemas: that the channel writes to. The second is empty when nothing has to be done. Raises Unreachable or
+        ConfigError.
         """
         ...
 

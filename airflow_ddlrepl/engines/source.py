@@ -12,6 +12,7 @@ from airflow_ddlrepl.config.goldengate.extract import ExtractParameters
 from airflow_ddlrepl.config.sections.ignored_sessions import NO_SESSIONS, IgnoredSessions
 from airflow_ddlrepl.config.sections.retention import NO_LIMITS, Limits
 from airflow_ddlrepl.engines.sequences import Sequences
+from airflow_ddlrepl.engines.source_catalog import LeftOut as LeftOut
 from airflow_ddlrepl.engines.source_catalog import RowSelection, SourceCatalog, SourceSnapshot
 from airflow_ddlrepl.engines.sync_capture import SyncCaptures
 from airflow_ddlrepl.errors import Unsupported
@@ -60,33 +61,6 @@ class Writer:
 
     def __str__(self) -> str:
         return f"{self.who}: {self.query}" if self.query else self.who
-
-
-@dataclass(frozen=True, slots=True)
-class LeftOut:
-    """A table that is left out is a table of the channel whose rows are not in the log.
-
-    since: a position of the log; None: not known.
-    is_reloaded: no log can bring it, whatever anybody does but give it a key: it is loaded whole, again and again.
-    is_lost: it was in the stream, somebody has taken it out, and this role can't put it back.
-    is_undecodable: its name, or another text that it can't do without, is in no encoding that is known.
-    """
-
-    table_id: int
-    name: TableName
-    why: str
-    since: Position | None = None
-    is_reloaded: bool = False
-    is_lost: bool = False
-    is_undecodable: bool = False
-
-    @property
-    def flags(self) -> dict[str, bool]:
-        """Return which of the reasons that fail a run it has, as JSON values."""
-        return {"is_lost": self.is_lost, "is_undecodable": self.is_undecodable}
-
-    def __str__(self) -> str:
-        return f"{self.why}{'' if self.since is None else f' (since {self.since})'}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Protocol
 
 from airflow_ddlrepl.config.condition.expression import Part as Condition
 from airflow_ddlrepl.errors import UnreadableTable
+from airflow_ddlrepl.model.installation import ServerProfile
 from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.model.table_object import TableObject
 from airflow_ddlrepl.model.visibility import Visibility
@@ -32,6 +35,51 @@ class Catalog:
     tables: list[Table] | None
     locked: frozenset[int]
     seen: Visibility
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """A table that is left out is a table of the channel whose rows are not in the log.
+
+    since: a position of the log; None: not known.
+    is_reloaded: no log can bring it, whatever anybody does but give it a key: it is loaded whole, again and again.
+    is_lost: it was in the stream, somebody has taken it out, and this role can't put it back.
+    is_undecodable: its name, or another text that it can't do without, is in no encoding that is known.
+    """
+
+    table_id: int
+    name: TableName
+    why: str
+    since: Position | None = None
+    is_reloaded: bool = False
+    is_lost: bool = False
+    is_undecodable: bool = False
+
+    @property
+    def flags(self) -> dict[str, bool]:
+        """Return which of the reasons that fail a run it has, as JSON values."""
+        return {"is_lost": self.is_lost, "is_undecodable": self.is_undecodable}
+
+    def __str__(self) -> str:
+        return f"{self.why}{'' if self.since is None else f' (since {self.since})'}"
+
+
+class RelationKind(StrEnum):
+    """A kind of relation that no channel replicates the rows of, or only where the channel file asks for it."""
+
+    FOREIGN_TABLE = "foreign table"
+    EXTENSION_TABLE = "table of an extension"
+    VIEW = "view"
+    MATERIALIZED_VIEW = "materialized view"
+    SEQUENCE = "sequence"
+
+
+@dataclass(frozen=True, slots=True)
+class OtherRelation:
+    """An other relation is one that is no table of a channel."""
+
+    kind: RelationKind
+    name: TableName
 
 
 class SourceCatalog(Protocol):
@@ -82,6 +130,18 @@ class SourceCatalog(Protocol):
     def traits(self) -> ServerTraits:
         """Return what the results of the source's expressions depend on."""
         ...
+
+    def profile(self) -> ServerProfile:
+        """Return what kind of server the source is, and as whom it is read."""
+        ...
+
+    def other_relations(self) -> list[OtherRelation]:
+        """Return what the source has besides tables, by name."""
+        return []
+
+    def would_leave_out(self, tables: Collection[Table]) -> list[LeftOut]:
+        """Return those of these tables whose rows no activation brings into the log, each with the reason."""
+        return []
 
     def writing_origins(self) -> list[str]:
         """Return the replication origins of channels that write into this very database, by name."""

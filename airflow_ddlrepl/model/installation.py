@@ -18,6 +18,19 @@ class Problem:
 
 
 @dataclass(frozen=True, slots=True)
+class ServerProfile:
+    """A server profile says what kind of server a source is, and as whom it is read.
+
+    version: as the server spells it. log: how it writes its log. is_administrator: the role has every right.
+    """
+
+    version: str
+    log: str
+    role: str
+    is_administrator: bool
+
+
+@dataclass(frozen=True, slots=True)
 class PublishedTable:
     """A published table is one whose rows are in the log.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
@@ -70,16 +70,10 @@ class PostgresEngine(Engine):
 
         return whole_rows_hint(table, section)
 
-    def target_rights(self, location: str) -> tuple[str, str]:
-        from airflow_ddlrepl.engines.postgres.connection.connect import describe, session
+    def target_rights(self, location: str, schemas: Collection[str] = ()) -> tuple[str, str]:
+        from airflow_ddlrepl.engines.postgres.catalog.target_rights import target_rights
 
-        query = "SELECT has_database_privilege(current_database(), 'CREATE'), current_user"
-        with session(location) as connection:
-            may_create, role = connection.execute(query).fetchone() or (False, "")
-        if may_create:
-            return f"{describe(location)} answers", ""
-        fix = f'GRANT CREATE ON DATABASE … TO "{role}" (run by the owner of the database)'
-        return f"{describe(location)} answers, but {role} may not create schemas there", fix
+        return target_rights(location, schemas)
 
     def stage(self, tasks: Sequence[StageTask]) -> list[Staged]:
         from airflow_ddlrepl.engines.postgres.merge.stage import stage_all

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
@@ -48,7 +48,7 @@ class FileEngine(Engine):
     def target(self, channel: Channel, name: str, location: str, seconds: int | None = None) -> FileTarget:
         return FileTarget(location, channel.holder(name))
 
-    def target_rights(self, location: str) -> tuple[str, str]:
+    def target_rights(self, location: str, schemas: Collection[str] = ()) -> tuple[str, str]:
         return f"{folder(location)} is there", ""
 
     def stage(self, tasks: Sequence[StageTask]) -> list[StagedRows]:

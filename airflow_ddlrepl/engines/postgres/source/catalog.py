@@ -10,14 +10,18 @@ from airflow_ddlrepl.config.condition.expression import Part
 from airflow_ddlrepl.config.sections.scope import Scope
 from airflow_ddlrepl.engines.postgres.catalog.creation import creation_text
 from airflow_ddlrepl.engines.postgres.catalog.inspect import inspect, inspect_unlocked, listed, with_partitions
+from airflow_ddlrepl.engines.postgres.catalog.other_relations import other_relations
 from airflow_ddlrepl.engines.postgres.catalog.server_facts import publishes_generated
 from airflow_ddlrepl.engines.postgres.catalog.server_traits import server_traits
 from airflow_ddlrepl.engines.postgres.catalog.sizes import estimated_rows, sizes
 from airflow_ddlrepl.engines.postgres.catalog.table_objects import table_objects
 from airflow_ddlrepl.engines.postgres.connection.conditions import require_readable
 from airflow_ddlrepl.engines.postgres.sessions.replication_origin import writing_origins
+from airflow_ddlrepl.engines.postgres.source.left_out import would_leave_out
+from airflow_ddlrepl.engines.postgres.source.privileges import profile
 from airflow_ddlrepl.engines.postgres.types.underlying import types_below
-from airflow_ddlrepl.engines.source_catalog import Catalog
+from airflow_ddlrepl.engines.source_catalog import Catalog, LeftOut, OtherRelation
+from airflow_ddlrepl.model.installation import ServerProfile
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.model.table_object import TableObject
@@ -76,6 +80,18 @@ class PostgresCatalog:
     def traits(self) -> ServerTraits:
         """Return what the results of the source's expressions depend on."""
         return replace(server_traits(self.connection), publishes_generated=self.publishes_generated())
+
+    def profile(self) -> ServerProfile:
+        """Return what kind of server the source is, and as whom it is read."""
+        return profile(self.connection)
+
+    def other_relations(self) -> list[OtherRelation]:
+        """Return foreign tables, views, sequences and tables of extensions, by name."""
+        return other_relations(self.connection)
+
+    def would_leave_out(self, tables: Collection[Table]) -> list[LeftOut]:
+        """Return those of these tables that an activation would not publish, as `left_out.would_leave_out` does."""
+        return would_leave_out(tables)
 
     def writing_origins(self) -> list[str]:
         """Return the replication origins of channels that write into this very database, by name."""

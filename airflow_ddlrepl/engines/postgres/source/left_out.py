@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.config.sections.scope import Scope
 from airflow_ddlrepl.engines.postgres.source import membership
-from airflow_ddlrepl.engines.postgres.source.member_cause import CAUSE, UNLOGGED, Cause
+from airflow_ddlrepl.engines.postgres.source.member_cause import CAUSE, NO_KEY, UNLOGGED, Cause
 from airflow_ddlrepl.engines.source import LeftOut
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Position
+from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.rules.client import Client
 from airflow_ddlrepl.rules.decide import ChangeKind, decide
 
@@ -63,6 +65,19 @@ def left_out(connection: Connection[Any], channel: str, scope: Scope) -> list[Le
         if _belongs(scope, TableName(schema, table), is_partition=has_parent)
     ]
     return sorted([*known, *new], key=lambda one: one.name)
+
+
+def would_leave_out(tables: Collection[Table]) -> list[LeftOut]:
+    """Return those of these tables that an activation would not publish, each with the reason.
+
+    It decides as `ddlrepl.identity_plan` in tending.sql does, for a publication of ours, before that is there.
+    """
+    found = [LeftOut(table.id, table.name, UNLOGGED) for table in tables if table.unlogged]
+    for table in tables:
+        has_virtual = any(column.generated == "virtual" for column in table.columns)
+        if has_virtual and table.key is None and not table.is_partitioned and not table.unlogged:
+            found.append(LeftOut(table.id, table.name, NO_KEY, is_reloaded=True))
+    return found
 
 
 def _belongs(scope: Scope, name: TableName, *, is_partition: bool) -> bool:

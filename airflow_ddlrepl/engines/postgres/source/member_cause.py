@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from airflow_ddlrepl.engines.postgres.connection.connect import Connection
 
 LATE = "published late: its first rows come by a refresh"
+NO_KEY = "it has a generated column that no log has, and no key: published, the server would refuse UPDATE and DELETE"
 UNLOGGED = "it is unlogged: its rows are not in the log"
 NOT_UTF8 = "its name, or that of a column, type or schema, a default or a label of it has bytes that are no UTF-8"
 

@@ -13,7 +13,7 @@ from airflow_ddlrepl.config.sections.scope import Scope
 from airflow_ddlrepl.engines.postgres.catalog.inspect import listed
 from airflow_ddlrepl.engines.postgres.connection.quoting import qualified, quote
 from airflow_ddlrepl.engines.postgres.source import helper_schema
-from airflow_ddlrepl.model.installation import Problem
+from airflow_ddlrepl.model.installation import Problem, ServerProfile
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.rules.client import Client
 from airflow_ddlrepl.rules.decide import ChangeKind, decide
@@ -25,6 +25,7 @@ MANY = 10
 _AS_SUPERUSER = (
     "-- run `ddlrepl activate --no-refresh` once with a superuser's location, then let it name the reading role again"
 )
+WITHOUT_SUPERUSER = "where there is none:"
 
 _ROLE_SQL = """
 SELECT r.rolname, r.rolsuper, r.rolreplication OR r.rolsuper, r.rolbypassrls OR r.rolsuper, current_database(),
@@ -34,7 +35,7 @@ FROM pg_roles r WHERE r.rolname = current_user
 """
 _TABLES_SQL = """
 SELECT c.oid::bigint, has_schema_privilege(c.relnamespace, 'USAGE'), has_table_privilege(c.oid, 'SELECT'),
-       row_security_active(c.oid), pg_has_role(c.relowner, 'USAGE'), o.rolname
+       row_security_active(c.oid), pg_has_role(c.relowner, 'USAGE'), o.rolname, o.rolsuper
 FROM pg_class c JOIN pg_roles o ON o.oid = c.relowner WHERE c.oid = ANY (%s::bigint[]::oid[])
 """
 
@@ -59,6 +60,7 @@ class _Access:
     sees_some_rows: bool
     is_owner: bool
     owner: str
+    has_superuser: bool
 
 
 def missing_rights(
@@ -112,6 +114,15 @@ def dangers(connection: Connection[Any]) -> list[Problem]:
     return found
 
 
+def profile(connection: Connection[Any]) -> ServerProfile:
+    """Return the server's version, how it writes its log, and the role of this connection."""
+    row = connection.execute(_ROLE_SQL).fetchone()
+    assert row is not None
+    role = _Role(*row)
+    version = str(connection.info.parameter_status("server_version") or "").partition(" ")[0]
+    return ServerProfile(f"PostgreSQL {version}", f"wal_level {role.wal_level}", role.name, role.is_superuser)
+
+
 def _server(role: _Role) -> list[Problem]:
     problems: list[Problem] = []
     if role.wal_level != "logical":
@@ -163,8 +174,10 @@ def _activating(role: _Role, access: list[_Access], ddl: DdlCapture) -> list[Pro
     if not role.may_create:
         what = f"{role.name} may not create the publication"
         problems.append(Problem(what, f"GRANT CREATE ON DATABASE {quote(role.database)} TO {quote(role.name)};"))
-    for owner in sorted({a.owner for a in access if not a.is_owner}):
-        problems.append(Problem(f"{role.name} can't publish tables of {owner}", _AS_SUPERUSER))
+    for owner, is_superuser in sorted({(a.owner, a.has_superuser) for a in access if not a.is_owner}):
+        # No hint decides it for anybody, and a member of a superuser's role would have all its rights.
+        grant = "" if is_superuser else f"; {WITHOUT_SUPERUSER} GRANT {quote(owner)} TO {quote(role.name)};"
+        problems.append(Problem(f"{role.name} can't publish tables of {owner}", f"{_AS_SUPERUSER}{grant}"))
     return problems
 
 

@@ -1,0 +1,121 @@
+"""Ask a target what an activation and the first load ask, for tables that the source has; nothing is changed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+from airflow_ddlrepl.config.sections.location import resolve
+from airflow_ddlrepl.engines import engine
+from airflow_ddlrepl.errors import ConfigError, DdlReplError, TargetError, Unreachable, Unsupported
+from airflow_ddlrepl.flow.admin.left_at_source import left_at_source
+from airflow_ddlrepl.flow.mapping.existing_tables import refuse_foreign
+from airflow_ddlrepl.flow.mapping.initial_state import waiting
+from airflow_ddlrepl.flow.mapping.server_traits import told_traits
+from airflow_ddlrepl.flow.run.context import RunContext
+from airflow_ddlrepl.flow.targets.preparation import require_preparable
+from airflow_ddlrepl.model.installation import Problem
+from airflow_ddlrepl.model.position import LogKey, Position
+from airflow_ddlrepl.model.revision import Origin, Revision
+from airflow_ddlrepl.model.table import Table
+from airflow_ddlrepl.model.table_state import TableState
+from airflow_ddlrepl.rules.client import client_at
+from airflow_ddlrepl.rules.decide import ChangeKind, decide
+
+
+@dataclass
+class AtTarget:
+    """This is what a target answers about the tables of a channel that does not run yet.
+
+    detail: a sentence. missing: what has to be done there first. told: in what its server is unlike the source's.
+    refused: by table id, why the channel can't have it. notes: by table id. away: why it does not answer.
+    """
+
+    detail: str = ""
+    missing: list[Problem] = field(default_factory=list)
+    told: tuple[str, ...] = ()
+    refused: dict[int, str] = field(default_factory=dict)
+    notes: dict[int, tuple[str, ...]] = field(default_factory=dict)
+    away: DdlReplError | None = None
+
+
+def ask_target(run: RunContext, tables: Sequence[Table]) -> AtTarget:
+    """Ask the channel's first target about these tables; one that is away leaves the questions open."""
+    name, found = run.channel.targets[0].name, AtTarget()
+    client = client_at(run.channel, name)
+    mine = [table for table in tables if decide(client, table.name, ChangeKind.TABLE).is_taken]
+    schemas = {run.channel.target_name(name, table.name).schema for table in mine}
+    try:
+        location = resolve(run.channel.targets[0].location)
+        found.detail, fix = engine(location).target_rights(location, sorted(schemas))
+        found.missing += [Problem(found.detail, fix)] if fix else []
+        found.told = tuple(told_traits(run, name))
+        states = _states(run, name, mine, found)
+        _notes(run, name, states, {table.id: table for table in mine}, found)
+        _require_room(run, name, states, {table.id: table for table in mine}, found)
+    except (Unreachable, ConfigError) as error:
+        found.away = error
+    return found
+
+
+def _states(run: RunContext, name: str, tables: Sequence[Table], found: AtTarget) -> dict[int, TableState]:
+    """Return the state in which each table would wait there for its rows, but of those that are refused."""
+    states: dict[int, TableState] = {}
+    facts = run.target(name).facts()
+    each = _error(partial(require_preparable, run, name, tables)) is not None  # only then one by one
+    for table in tables:
+        error = _error(partial(require_preparable, run, name, [table])) if each else None
+        try:
+            if error is None:
+                states[table.id] = waiting(run.channel, name, table, facts)
+        except Unsupported as refused:
+            error = refused
+        if isinstance(error, TargetError):  # it is the source's own database, or the like: not a matter of this table
+            found.missing.append(_as_problem(error, ""))
+            return {}
+        if error is not None:
+            found.refused[table.id] = f"{error.message} ({error.code})"
+    return states
+
+
+def _notes(
+    run: RunContext, name: str, states: Mapping[int, TableState], tables: Mapping[int, Table], found: AtTarget
+) -> None:
+    """Note what of each table stays at the source."""
+    first = LogKey.last_before(Position(0))
+    latest = {i: Revision(i, 0, first, tables[i], Origin.INSPECTED) for i in states}
+    told = left_at_source(run, name, states.values(), latest)
+    found.notes = {i: tuple(f"unlike the source: {text}" for text in texts) for i, texts in told.items()}
+
+
+def _require_room(
+    run: RunContext, name: str, states: Mapping[int, TableState], tables: Mapping[int, Table], found: AtTarget
+) -> None:
+    """Add the tables whose place at the target somebody else has: they would wait until that is solved."""
+    place, facts = run.channel.target(name), run.target(name).facts()
+    shapes = {i: replace(state.shape, name=state.name) for i, state in states.items()}
+    strange = facts.owned_by_strangers(list(shapes.values()))
+    facts.look([shape.name for shape in shapes.values()])
+    for i, shape in shapes.items():
+        error: DdlReplError | None = strange.get(shape.name)
+        if error is None and facts.table(shape.name) is not None:
+            error = _error(partial(refuse_foreign, place, facts, shape.name, tables[i].name))
+        if error is not None:
+            found.missing.append(_as_problem(error, str(tables[i].name)))
+
+
+def _error(check: Callable[[], object]) -> DdlReplError | None:
+    """Return why a check refuses, and None where it does not; that a server does not answer is raised."""
+    try:
+        check()
+    except (Unreachable, ConfigError):
+        raise
+    except DdlReplError as error:
+        return error
+    return None
+
+
+def _as_problem(error: DdlReplError, table: str) -> Problem:
+    what = f"{error.message} ({error.code})"
+    return Problem(f"{table}: {what}" if table else what, error.hint)
