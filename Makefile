@@ -15,7 +15,7 @@ PART ?= $(shell .ci/part 5)
 # Every test that starts a process would compile the product anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup setup-pg15 setup-chromium dist demo test test-thorough test-ci test-readme unit lint bench chaos requirements mutations clean
+.PHONY: help setup setup-pg15 setup-chromium dist demo test test-thorough test-ci test-readme unit lint bench chaos requirements mutations docs clean
 
 help: ## this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{printf "%-20s %s\n", $$1, $$2}'
@@ -79,5 +79,9 @@ requirements: setup ## which requirements are live, pure, modelled or open, each
 mutations: setup setup-pg15 ## switch off each behaviour of tests/mutations, or those of ONLY=chapter or ID, and see that its tests fail; hours
 	@JOBS=$(JOBS) $(BIN)/python -m tests.mutations $(ONLY)
 
+docs: setup ## the documentation as a site, in site/: links, anchors and names are checked, nothing comes from elsewhere
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
+	@echo "site/index.html; with search: $(BIN)/python -m http.server -d site"
+
 clean: ## remove .venv and what tests and builds leave
-	rm -rf $(VENV) build dist var *.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
+	rm -rf $(VENV) build dist site var *.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache

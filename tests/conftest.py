@@ -81,6 +81,7 @@ THOROUGH = (
     "tests/conformance/test_killed.py",
     "tests/conformance/test_suspended.py",
     "tests/demo/",
+    "tests/docs/test_site.py",
     "tests/flow/apply/shapes/test_refusing_servers.py::test_a_hot_standby",
     "tests/flow/both_directions/test_random_writers.py",
     "tests/flow/mapping/test_target_table_histories.py",

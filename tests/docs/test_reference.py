@@ -1,0 +1,102 @@
+"""The generated pages of the reference leave nothing of the product out."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from typer.main import get_command
+
+from airflow_ddlrepl.cli.app import app
+from airflow_ddlrepl.get_provider_info import OPTIONS
+from docs.tools.site import airflow_pages, commands_page, error_sites, errors_page
+
+ROOT = Path(__file__).parents[2]
+
+
+def codes_in_the_product() -> set[str]:
+    texts = [file.read_text(encoding="utf-8") for file in (ROOT / "airflow_ddlrepl").rglob("*.py")]
+    return {code for text in texts for code in re.findall(r"\"([A-Z]{3}-\d{3})\"", text)}
+
+
+def test_the_page_of_errors_has_every_code_of_the_product() -> None:
+    headings = re.findall(r"^### (\S+)$", errors_page.page(), re.MULTILINE)
+    assert sorted(set(headings)) == headings
+    assert sorted(codes_in_the_product() ^ set(headings)) == []
+
+
+def test_every_code_has_a_text_and_a_module_that_exists() -> None:
+    for section in errors_page.page().split("\n### ")[1:]:
+        code, said, rest = section.split("\n\n", 2)
+        assert said.strip("*.: ") and not said.startswith("<small>"), code
+        modules = re.findall(r"`(airflow_ddlrepl/[\w/]+\.py)`", rest)
+        assert modules and all((ROOT / module).is_file() for module in modules), code
+
+
+def test_only_codes_without_a_message_in_the_code_have_one_written_by_hand() -> None:
+    silent = {site.code for site in error_sites.sites() if not site.message}
+    assert sorted(set(errors_page.MEANINGS) - silent) == []
+    assert sorted(silent - set(errors_page.meanings())) == []
+
+
+@pytest.mark.parametrize(
+    ("code", "message", "hint"),
+    [
+        (
+            "CFG-110",
+            "‹text› is not a position.",
+            "A position looks like 0/16B3748, as status prints it.",
+        ),  # in the call
+        ("LCK-101", "", ""),
+        ("SQL-110", "", ""),  # in a table of errors
+        ("CUT-112", "a suspended table", ""),  # on the page about cut-overs
+    ],
+)
+def test_messages_and_hints_are_those_of_the_code(code: str, message: str, hint: str) -> None:
+    section = errors_page.page().partition(f"\n### {code}\n")[2].partition("\n### ")[0]
+    assert message in section and hint in section
+    assert len(section.split("<small>")[0].strip()) > 20
+
+
+def test_the_page_of_commands_has_every_command_and_option() -> None:
+    page = commands_page.page()
+    for path, command in every_command(get_command(app), "ddlrepl"):
+        section = re.split(r"^##", page.partition(f"# {path}\n")[2], maxsplit=1, flags=re.MULTILINE)[0]
+        assert section, path
+        section = section.replace("\\|", "|")
+        for option in command.params:  # type: ignore[attr-defined]
+            names = option.opts if option.param_type_name == "option" else [option.metavar or option.name.upper()]
+            assert all(f"`{name}`" in section for name in names if name != "--help"), f"{path}: {names}"
+
+
+def every_command(group: object, path: str) -> list[tuple[str, object]]:
+    found: list[tuple[str, object]] = []
+    for name, command in group.commands.items():  # type: ignore[attr-defined]
+        is_group = hasattr(command, "commands")
+        found += every_command(command, f"{path} {name}") if is_group else [(f"{path} {name}", command)]
+    return found
+
+
+def test_the_page_of_dags_has_every_kind_of_dag_and_every_field() -> None:
+    page, built = airflow_pages.dags(), airflow_pages.built_dags()
+    kinds = {dag_id.rpartition("__")[2] for dag_id in built}
+    named = set(re.findall(r"`ddlrepl__<channel>__(\w+)`", (ROOT / "docs/airflow.md").read_text(encoding="utf-8")))
+    assert sorted(named - kinds) == []
+    for dag_id, dag in built.items():
+        section = re.split(r"^## ", page.partition(f"## {dag_id}\n")[2], maxsplit=1, flags=re.MULTILINE)[0]
+        assert all(f"| `{name}` |" in section for name in (*dag.params, *dag.task_ids)), dag_id
+
+
+def test_the_page_of_operators_has_each_with_the_keys_that_it_pushes() -> None:
+    page = airflow_pages.operators()
+    modules = [file for file in (ROOT / "airflow_ddlrepl/operators").rglob("*.py") if file.parent.name != "messages"]
+    pushed = {key for file in modules for key in re.findall(r"xcom_push\(key=\"(\w+)\"", file.read_text())}
+    assert {"status", "text"} <= pushed
+    assert all(f"`{key}`" in page for key in pushed)
+    assert "## CaptureOperator" in page and "## MessageSensor" in page
+
+
+def test_the_page_of_options_has_each_with_its_environment_variable() -> None:
+    page = airflow_pages.options()
+    assert all(f"| `{name}` |" in page and f"`AIRFLOW__DDLREPL__{name.upper()}`" in page for name in OPTIONS)
