@@ -1,4 +1,4 @@
-"""The code in the documentation is real: channel files load, commands have these options, SQL and Python can be parsed."""
+"""The code in the documentation is real: channel files load, commands have these options, SQL and Python parse."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def completed(data: Any) -> str:
     base["source"] = {**base["source"], **data.get("source", {})}
     if "streams" not in data:
         entries = [one for key, found in data.items() if isinstance(found, list) and key != "targets" for one in found]
-        named = [name for one in entries if isinstance(one, dict) for name in listed(one.get("targets", []))]
+        named = [name for one in entries for name in targets_of(one)]
         base.setdefault("targets", [{"name": name} for name in named] or [{}])
     for n, target in enumerate(base.get("targets", ())):
         target.setdefault("name", f"target{n}")
@@ -100,8 +100,12 @@ def completed(data: Any) -> str:
     return yaml.safe_dump(base, sort_keys=False)
 
 
-def listed(value: Any) -> list[Any]:
-    return [value] if isinstance(value, str) else value
+def targets_of(entry: Any) -> list[str]:
+    """The targets that an entry names, also one that is written as a line."""
+    if isinstance(entry, str):
+        return re.findall(r"Targets=(\w+)", entry)
+    found = entry.get("targets", []) if isinstance(entry, dict) else []
+    return [found] if isinstance(found, str) else found
 
 
 # --- commands ---
