@@ -77,6 +77,7 @@ THOROUGH = (
     "tests/airflow/test_readme.py",
     "tests/airflow/test_standalone.py",
     "tests/airflow/test_ui.py",
+    "tests/airflow/turns/",
     "tests/chaos/",
     "tests/conformance/test_killed.py",
     "tests/conformance/test_suspended.py",

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from airflow.sdk import DAG
+from airflow.sdk import DAG, Param
 
-from airflow_ddlrepl.channel_dags.dag import channel_dag, shown
+from airflow_ddlrepl.channel_dags.dag import TABLES, channel_dag, params, shown, text
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.operators.backfill import ReplayOperator
 from airflow_ddlrepl.operators.messages.markdown import code
@@ -19,18 +19,22 @@ RUNS = ("backfill", "scheduled")
 
 def replay_dag(channel: Channel, file: Path, **defaults: Any) -> DAG:
     """Return the DAG of a channel with replays and a schedule, which gives a backfill its intervals."""
-    first = channel.replays[0].name
+    places = [place.name for place in channel.replays]
     with channel_dag(
         channel,
         "replay",
         defaults,
-        description=f"Backfills replay the past of {channel.name}; nothing runs otherwise",
+        description=f"Create backfills here: they replay the past of {channel.name} in another place",
         doc_md=_about_replays(channel, file),
         schedule=BackfillTimetable(channel.schedule, timezone="UTC"),
         allowed_run_types=RUNS,
+        params={
+            "into": Param(places[0], type="string", title="A replay", description=f"one of {', '.join(places)}"),
+            "tables": text("Tables", TABLES),
+        },
     ) as dag:
-        into = f"{{{{ (dag_run.conf or {{}}).get('into', '{first}') }}}}"
-        ReplayOperator(task_id="replay", channel=str(file.absolute()), into=into, max_active_tis_per_dag=1)
+        wanted = params("into", "tables")
+        ReplayOperator(task_id="replay", channel=str(file.absolute()), max_active_tis_per_dag=1, **wanted)
     return dag
 
 
@@ -39,6 +43,6 @@ def _about_replays(channel: Channel, file: Path) -> str:
     return f"""Replays channel **{channel.name}** ({code(file.name)}), in backfills only.
 
 A backfill brings **{first.name}** ({code(shown(first.location))}; or the replay that its conf names as `into`) from the
-start of each interval to its end. Targets and their positions are not changed. One run at a time keeps the intervals in
-order.
+start of each interval to its end; `tables` of the conf names those that are wanted. Targets and their positions are not
+changed. One run at a time keeps the intervals in order. While another run works on the channel a replay waits for it.
 """

@@ -31,7 +31,7 @@ def replicate_dag(channel: Channel, file: Path, **defaults: Any) -> DAG:
         channel,
         "replicate",
         defaults,
-        description=f"Replicates {channel.name} together with its schema changes",
+        description=f"Replicates {channel.name} together with its schema changes{_where_backfills_go(channel)}",
         doc_md=_documentation(channel, file),
         schedule=CronTriggerTimetable(channel.schedule, timezone="UTC") if channel.schedule else None,
         allowed_run_types=RUNS,
@@ -75,9 +75,20 @@ _STREAMS = """`capture` takes the source's changes by its rules, each `propagate
 another one, `apply` applies the transactions of queues at their targets."""
 
 
+def _where_backfills_go(channel: Channel) -> str:
+    return f"; backfills go to {dag_id(channel.name, 'replay')}" if channel.replays and channel.schedule else ""
+
+
 def _about_backfills(channel: Channel) -> str:
-    if not (channel.replays and channel.schedule):
+    if channel.streams is not None:
         return ""
-    return f"""
-Backfills replay the past somewhere else: `{dag_id(channel.name, "replay")}`.
+    if channel.replays and channel.schedule:
+        replay = dag_id(channel.name, "replay")
+        return f"""
+**Backfills**: this DAG takes none, as it brings the targets up to now. Create them for `{replay}`, which
+replays the past in another place.
+"""
+    return """
+**Backfills**: this DAG takes none, as it brings the targets up to now. With `replays` and a `schedule` in the channel
+file there is a DAG for them, which replays the past in another place.
 """

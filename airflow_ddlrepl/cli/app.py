@@ -153,7 +153,7 @@ def schema() -> None:
     raise typer.Exit(perform(commands.schema, as_json=True))
 
 
-@command(app)
+@command(app, takes_turns=True)
 def activate(
     channel: ChannelFile,
     refresh: Annotated[bool, typer.Option("--refresh/--no-refresh", help="Load tables that exist already.")] = True,
@@ -178,13 +178,13 @@ def activate(
     )
 
 
-@command(app)
+@command(app, takes_turns=True)
 def replicate(channel: ChannelFile, until: Until = "", master: Spark = "") -> Result:
     """Run one cycle: everything that was committed before it started is in every target afterwards."""
     return commands.replicate(channel, master, until)
 
 
-@command(app, judge=commands.judge_rewind)
+@command(app, judge=commands.judge_rewind, takes_turns=True)
 def rewind(
     channel: ChannelFile,
     to: Annotated[str, typer.Option(metavar="MOMENT|POSITION", help="2026-11-21T08:00:00+00:00, or 0/16B3748.")],
@@ -208,7 +208,7 @@ def plan(channel: ChannelFile) -> Result:
     return commands.plan(channel)
 
 
-@command(app)
+@command(app, takes_turns=True)
 def refresh(
     channel: ChannelFile,
     table: Tables = None,
@@ -219,7 +219,7 @@ def refresh(
     return commands.refresh(channel, table or [], options, master)
 
 
-@command(app, judge=commands.judge_comparison)
+@command(app, judge=commands.judge_comparison, takes_turns=True)
 def compare(channel: ChannelFile, table: Tables = None, repair: Repair = False, master: Spark = "") -> Result:
     """Compare source and targets row by row. Exit code 1 when anything differs, also after a repair."""
     return commands.compare(channel, table or [], repair, master)
@@ -244,10 +244,10 @@ def revisions(
 
 
 for _name, _function in error_commands.COMMANDS.items():
-    command(errors, _name)(_function)
+    command(errors, _name, takes_turns=_name in ("retry", "delete"))(_function)
 
 
-@command(app, judge=commands.judge_cutover)
+@command(app, judge=commands.judge_cutover, takes_turns=True)
 def cutover(
     channel: ChannelFile,
     do: Annotated[bool, typer.Option("--do", help="Switch over: a last cycle, then the channel stops.")] = False,
@@ -275,7 +275,7 @@ def cutover(
     return commands.check_cutover(channel, compares=compare, spark=master)
 
 
-@command(app)
+@command(app, takes_turns=True)
 def deactivate(channel: ChannelFile) -> Result:
     """Remove everything of ours from the source and forget the channel. The targets' tables stay."""
     return commands.deactivate(channel)

@@ -1,4 +1,4 @@
-"""This module makes a function a command: it prints the function's result, and adds `--json`."""
+"""This module makes a function a command: it prints the function's result, and adds `--json` and `--wait`."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
+from airflow_ddlrepl.cli.open_channel import waiting
 from airflow_ddlrepl.cli.terminal import Work, always_done, perform
 from airflow_ddlrepl.errors import Exit
 
@@ -17,25 +18,45 @@ ChannelFile = Annotated[Path, typer.Argument(metavar="CHANNEL.yaml", help="The c
 AsJson = Annotated[
     bool, typer.Option("--json", help="Print one JSON document on standard output, and nothing else there.")
 ]
+WaitSeconds = Annotated[
+    float,
+    typer.Option(
+        "--wait",
+        min=0,
+        metavar="SECONDS",
+        show_default=False,
+        help="Wait so long while another run works on the channel. Default: fail.",
+    ),
+]
 
 
 def command(
-    group: typer.Typer, name: str | None = None, judge: Callable[[Any], Exit] = always_done
+    group: typer.Typer,
+    name: str | None = None,
+    judge: Callable[[Any], Exit] = always_done,
+    *,
+    takes_turns: bool = False,
 ) -> Callable[[Callable[..., Work]], Callable[..., Work]]:
     """Return a decorator that makes a function a command of the group, prints its result, and adds `--json` to it.
 
-    judge: the exit code that a result means.
+    judge: the exit code that a result means. takes_turns: it locks the channel, and has `--wait`.
     """
 
     def add(function: Callable[..., Work]) -> Callable[..., Work]:
         @wraps(function)
-        def run(as_json: bool = False, **options: Any) -> None:
-            raise typer.Exit(perform(partial(function, **options), as_json=as_json, judge=judge))
+        def run(as_json: bool = False, wait_seconds: float = 0, **options: Any) -> None:
+            with waiting(wait_seconds):
+                raise typer.Exit(perform(partial(function, **options), as_json=as_json, judge=judge))
 
         own = inspect.signature(function, eval_str=True)
-        option = inspect.Parameter("as_json", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=AsJson)
-        run.__signature__ = own.replace(parameters=[*own.parameters.values(), option])  # type: ignore[attr-defined]
+        added = [_option("wait_seconds", 0.0, WaitSeconds)] if takes_turns else []
+        added.append(_option("as_json", False, AsJson))
+        run.__signature__ = own.replace(parameters=[*own.parameters.values(), *added])  # type: ignore[attr-defined]
         group.command(name)(run)
         return function
 
     return add
+
+
+def _option(name: str, default: Any, annotation: Any) -> inspect.Parameter:
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)

@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from airflow_ddlrepl.adapt.policy import isolates
 from airflow_ddlrepl.cli.check_clients import notes_of_clients
-from airflow_ddlrepl.cli.open_channel import opened
+from airflow_ddlrepl.cli.open_channel import opened, wait_seconds
 from airflow_ddlrepl.cli.shape_diff import parse_span, shape_diff
 from airflow_ddlrepl.cli.terminal import Result, Table, TextResult
 from airflow_ddlrepl.config.base.moment import parse_start, parse_until
@@ -45,6 +45,7 @@ def with_flow(path: Path, act: Callable[[ModuleType, Any], Result], spark: str =
         runner = SparkRunner(SparkSettings.of(channel, spark), f"ddlrepl {channel.name}")
         try:
             with flow.RunContext(channel, runner, this_holder()) as run:
+                run.wait_seconds = wait_seconds()
                 return act(flow, run)
         finally:
             runner.stop()

@@ -21,6 +21,23 @@ def environment_alone(channel: Channel) -> AbstractContextManager[object]:
 
 _connections: ContextVar[Connections] = ContextVar("connections", default=environment_alone)
 
+_wait_seconds: ContextVar[float] = ContextVar("wait_seconds", default=0.0)
+
+
+@contextmanager
+def waiting(seconds: float) -> Iterator[None]:
+    """Let the command in this block wait, at most so many seconds, while another run works on its channel."""
+    token = _wait_seconds.set(seconds)
+    try:
+        yield
+    finally:
+        _wait_seconds.reset(token)
+
+
+def wait_seconds() -> float:
+    """Return how long the command waits for another run of its channel."""
+    return _wait_seconds.get()
+
 
 @contextmanager
 def connections_of(connections: Connections) -> Iterator[None]:

@@ -37,6 +37,7 @@ from airflow_ddlrepl.flow.refresh.refresh import has_loads, refresh
 from airflow_ddlrepl.flow.rewind.rewind import plan_rewind, rewind
 from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.flow.run.fencing import require_not_cut_over
+from airflow_ddlrepl.flow.run.turn import wait_for_turn
 from airflow_ddlrepl.flow.streams.apply_process.apply import apply, has_lcrs
 from airflow_ddlrepl.flow.streams.apply_process.apply_errors import (
     delete_error,
@@ -84,7 +85,7 @@ def has_work(channel: Channel, stage: str, run_id: str = "") -> bool:
     channel is cut over.
     """
     with RunContext(channel, InProcess(), run_id or f"look-{int(time.time())}") as run:
-        run.stage = stage
+        run.stage, run.comes_again = stage, True
         require_not_cut_over(run)
         try:
             if HAS_WORK[stage](run):
@@ -144,4 +145,5 @@ __all__ = [
     "sync_capture",
     "undecodable_error",
     "unsupported",
+    "wait_for_turn",
 ]

@@ -8,9 +8,10 @@ from airflow.sdk import Context
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
 from airflow_ddlrepl.config.sections.channel import Channel
-from airflow_ddlrepl.errors import ConfigError
+from airflow_ddlrepl.errors import ConfigError, LockHeld
 from airflow_ddlrepl.operators.base import is_backfill
 from airflow_ddlrepl.operators.rewind import RewindOperator
+from airflow_ddlrepl.operators.turn import FOREVER
 
 
 class ReplayOperator(RewindOperator):
@@ -21,13 +22,18 @@ class ReplayOperator(RewindOperator):
 
     XCom: as of RewindOperator.
 
+    While another run works on the channel it waits in its worker: an interval that Airflow started again later might
+    come behind the next one.
+
     :param into: which of the channel's `replays`; the DAG run's conf may name another one. (templated)
+    :param tables: patterns `schema.table`, one per line; none is all of the channel. (templated)
     """
 
     onward: ClassVar[bool] = True
+    turn_seconds: ClassVar[float] = FOREVER
 
-    def __init__(self, *, into: str, **kwargs: Any) -> None:
-        super().__init__(to="", into=into, **kwargs)
+    def __init__(self, *, into: str, tables: str = "", **kwargs: Any) -> None:
+        super().__init__(to="", into=into, tables=tables, **kwargs)
 
     def execute(self, context: Context) -> dict[str, Any]:  # type: ignore[override]
         """Replay the interval; outside of a backfill the task is skipped."""
@@ -46,4 +52,8 @@ class ReplayOperator(RewindOperator):
                 code="CFG-132",
                 hint=f"a backfill goes into one of {', '.join(replay.name for replay in channel.replays)}",
             )
-        return super()._run(channel, context)
+        while True:
+            try:
+                return super()._run(channel, context)
+            except LockHeld as held:  # another run was faster, between the end of the wait and the start of the app
+                self.log.info("waits for its turn again: %s", held.message)

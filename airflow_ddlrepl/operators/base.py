@@ -19,13 +19,15 @@ from airflow.sdk.exceptions import AirflowException, AirflowSkipException
 from airflow_ddlrepl.config.file.load import load_channel
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.config.sections.location import redact
-from airflow_ddlrepl.errors import ConfigError, DdlReplError
+from airflow_ddlrepl.errors import ConfigError, DdlReplError, LockHeld
 from airflow_ddlrepl.hooks.connections import connections_file
 from airflow_ddlrepl.hooks.local_app import LocalAppHook, reason_for_submit
 from airflow_ddlrepl.hooks.settings import option, result_folder
 from airflow_ddlrepl.hooks.spark_place import SparkPlace, merged, spark_place
 from airflow_ddlrepl.operators.links import ChannelStatusLink, DdlHistoryLink, SparkUiLink
 from airflow_ddlrepl.operators.messages.failure import failed, log_lines, nothing_to_do
+from airflow_ddlrepl.operators.messages.markdown import dag_id
+from airflow_ddlrepl.operators.turn import IN_WORKER_SECONDS, await_turn, later
 from airflow_ddlrepl.ports.work import Runner
 from airflow_ddlrepl.spark.execute.runner import SparkRunner
 from airflow_ddlrepl.spark.jobs.result_file import Outcome
@@ -48,8 +50,8 @@ class DdlReplSparkOperator(SparkSubmitOperator):
     With a local master the app is a Python process, else spark-submit starts it (`[ddlrepl] spark_submit`); with a
     Spark Connect server the stage runs in the task. A stage with nothing to do starts no app. A failure that a person
     has to repair (a control, a refusal, a broken channel file) fails the task for good, with its reason in the log and
-    in the XCom `ddlrepl_error`; a failure that may pass (an unreachable server, a lock of another run) is left to
-    Airflow's retries.
+    in the XCom `ddlrepl_error`; a failure that may pass (an unreachable server) is left to Airflow's
+    retries. While another run works on the channel the task waits for its turn, and keeps its retries.
 
     :param channel: path of the channel file. (templated)
     :param conn_id: connection of a Spark cluster or a Spark Connect server; None: `[ddlrepl] spark_conn_id`, and
@@ -65,6 +67,12 @@ class DdlReplSparkOperator(SparkSubmitOperator):
 
     always_runs: ClassVar[bool] = False
     """Somebody wants it done: it is not looked whether there is anything to do."""
+
+    turn_seconds: ClassVar[float] = IN_WORKER_SECONDS
+    """How long it waits in its worker for another run of the channel, before Airflow starts it again later."""
+
+    takes_turns: ClassVar[bool] = True
+    """Does it lock the channel? A stage that only looks waits for nobody."""
 
     template_fields: Sequence[str] = ("channel", *SparkSubmitOperator.template_fields)
     ui_color = "#d6eaf2"
@@ -94,6 +102,8 @@ class DdlReplSparkOperator(SparkSubmitOperator):
                 result = self._run(channel, context)
                 self.finish(channel, context)
                 return result
+        except LockHeld as held:
+            raise later(held, context) from None
         except DdlReplError as error:
             raise failed(self.stage, error, context) from None
 
@@ -101,6 +111,8 @@ class DdlReplSparkOperator(SparkSubmitOperator):
         if not self.always_runs and not self._has_work(channel, str(context["run_id"])):
             self.log.info("%s: nothing to do, Spark was not started", self.stage)
             return nothing_to_do(self.stage, channel.name)
+        if self.takes_turns:
+            self._await_turn(channel)
         place = spark_place(self._conn_id or option("spark_conn_id"), SparkSettings.of(channel))
         run = self._run_in_process if place.remote else self._run_app
         outcome = run(place, channel, context)
@@ -112,6 +124,14 @@ class DdlReplSparkOperator(SparkSubmitOperator):
         for line in log_lines(outcome):
             self.log.info("%s", one_line(line))
         return {"stage": self.stage, "channel": outcome.channel, "worked": True, **outcome.summary}
+
+    def _await_turn(self, channel: Channel) -> None:
+        """Wait while another run works on the channel; a worker without database driver lets the app wait."""
+        try:
+            await_turn(channel, self.turn_seconds)
+        except ModuleNotFoundError as missing:
+            if not is_driver(missing):
+                raise
 
     def _has_work(self, channel: Channel, run_id: str) -> bool:
         """Return whether the stage has work; True when this worker has no database driver, so that the app looks."""
@@ -157,6 +177,7 @@ class DdlReplSparkOperator(SparkSubmitOperator):
         reason = reason_for_submit(self, place, {**channel.spark.conf, **(self.conf or {})})
         how = f"by spark-submit: {reason}" if reason else "as a Python process"
         self.log.info("%s of channel %s runs on %s, %s", self.stage, channel.name, place.master, how)
+        given = self._conn_id
         self._conn_id, self._hook, self.application_args = place.conn_id, None, arguments
         self._is_submitted, self._place = bool(reason), place
         try:
@@ -166,6 +187,7 @@ class DdlReplSparkOperator(SparkSubmitOperator):
             if _failed(result) is None:
                 raise
         finally:
+            self._conn_id = given
             outcome = Outcome.read(result)
             result.unlink(missing_ok=True)
         return outcome
@@ -196,13 +218,17 @@ class DdlReplSparkOperator(SparkSubmitOperator):
 
 
 def _skip_backfill(channel: Channel) -> None:
+    """Skip the task in a backfill, and say where a backfill belongs. Raises ConfigError CFG-133: nowhere."""
     if not channel.replays:
         raise ConfigError(
             f"channel {channel.name} has no replay, and a backfill goes only into a replay",
             code="CFG-133",
             hint="name another database under `replays` in the channel file, and set `rewind_horizon`",
         )
-    raise AirflowSkipException("a backfill leaves the targets as they are; ReplayOperator replays its intervals")
+    raise AirflowSkipException(
+        "a backfill is about the past, and this task brings the targets up to now. Create the backfill for the DAG"
+        f" {dag_id(channel.name, 'replay')}, or use ReplayOperator: it replays the intervals in another place"
+    )
 
 
 def is_driver(missing: ModuleNotFoundError) -> bool:

@@ -32,6 +32,7 @@ class CompareOperator(DdlReplSparkOperator):
     app: ClassVar[str] = "compare"
     is_live: ClassVar[bool] = False
     always_runs: ClassVar[bool] = True
+    takes_turns: ClassVar[bool] = False
 
     template_fields: Sequence[str] = (*DdlReplSparkOperator.template_fields, "tables", "on_difference")
 
@@ -77,6 +78,7 @@ class RepairOperator(CompareOperator):
     """
 
     is_live: ClassVar[bool] = True
+    takes_turns: ClassVar[bool] = True
 
     def arguments(self) -> list[str]:
         """Return `--repair` and the tables as arguments of the app."""

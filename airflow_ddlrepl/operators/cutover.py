@@ -31,6 +31,7 @@ class CheckCutOverOperator(DdlReplSparkOperator):
     app: ClassVar[str] = "cutover"
     is_live: ClassVar[bool] = False
     always_runs: ClassVar[bool] = True
+    takes_turns: ClassVar[bool] = False
 
     template_fields: Sequence[str] = (*DdlReplSparkOperator.template_fields, "accept", "compare")
 
@@ -85,6 +86,7 @@ class CutOverOperator(CheckCutOverOperator):
 
     stage: ClassVar[str] = "cut_over"
     is_live: ClassVar[bool] = True
+    takes_turns: ClassVar[bool] = True
 
     def arguments(self) -> list[str]:
         """Return `--do` and the options as arguments of the app."""

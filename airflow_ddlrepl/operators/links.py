@@ -20,7 +20,16 @@ if TYPE_CHECKING:
 # Airflow asks for a link in the worker, at the end of the task, and stores it as an XCom; an empty one is not shown.
 
 
-class ChannelStatusLink(BaseOperatorLink):
+class NamedLink(BaseOperatorLink):
+    """This button has its own name in the list of a task's XComs, where Airflow stores its address."""
+
+    @property
+    def xcom_key(self) -> str:
+        """Return the key of the XCom with the address: `link: Channel status`."""
+        return f"link: {self.name}"
+
+
+class ChannelStatusLink(NamedLink):
     """This button opens the positions of the channel and its targets after the newest run."""
 
     name = "Channel status"
@@ -30,7 +39,7 @@ class ChannelStatusLink(BaseOperatorLink):
         return channel_page(operator, "status")
 
 
-class ExecutedSqlLink(BaseOperatorLink):
+class ExecutedSqlLink(NamedLink):
     """This button opens the statements that this run has executed at the targets."""
 
     name = "Executed SQL"
@@ -40,7 +49,7 @@ class ExecutedSqlLink(BaseOperatorLink):
         return channel_page(operator, "sql", run=ti_key.run_id)
 
 
-class DdlHistoryLink(BaseOperatorLink):
+class DdlHistoryLink(NamedLink):
     """This button opens the tables of the targets that have come, gone or changed, and the runs that did it."""
 
     name = "DDL history"
@@ -50,7 +59,7 @@ class DdlHistoryLink(BaseOperatorLink):
         return channel_page(operator, "history")
 
 
-class SparkUiLink(BaseOperatorLink):
+class SparkUiLink(NamedLink):
     """This button opens the Spark UI (of the master, or the history server) that `[ddlrepl] spark_ui_url` names."""
 
     name = "Spark UI"

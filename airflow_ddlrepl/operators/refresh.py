@@ -51,6 +51,7 @@ class IsolatedRefreshOperator(RefreshOperator):
     """
 
     stage: ClassVar[str] = "refresh_isolated"
+    takes_turns: ClassVar[bool] = False
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(options="-inow", **kwargs)

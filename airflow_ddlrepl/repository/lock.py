@@ -111,11 +111,20 @@ class Locks(Base):
 
     def holder(self, channel: str) -> str | None:
         """Return who holds the channel now, None when nobody does."""
+        row = self._held_now(channel)
+        return None if row is None else str(row.holder)
+
+    def held(self, channel: str) -> LockHeld | None:
+        """Return the error that taking the channel would raise now, which says who holds it; None when it is free."""
+        row = self._held_now(channel)
+        return None if row is None else _held(channel, row)
+
+    def _held_now(self, channel: str) -> Row[Any] | None:
         with self._database.read() as connection:
             row = connection.execute(select(locks).where(locks.c.channel == channel)).first()
             if row is None or row.holder is None or is_gone(row.process):
                 return None
-            return str(row.holder) if row.lease_until > self._database.now(connection) else None
+            return row if row.lease_until > self._database.now(connection) else None
 
     def _take(self, channel: str, holder: str, lease_seconds: float) -> int:
         with self._database.write() as connection:
@@ -139,6 +148,7 @@ def _held(channel: str, row: Row[Any]) -> LockHeld:
     return LockHeld(
         f"channel {channel} is locked by {row.holder} since {since}, at least until {until}",
         code="LCK-101",
-        hint="wait for that run, or end it; if it has ended, the lock expires at that time",
+        hint="`--wait SECONDS` lets a command wait for that run, tasks of Airflow wait by themselves;"
+        " if that run has ended, the lock expires at that time",
         retryable=True,
     )

@@ -224,7 +224,9 @@ def test_a_backfill_has_a_dag_of_its_own(tmp_path: Path) -> None:
     dag, cycle = dags["ddlrepl__shop__replay"], dags["ddlrepl__shop__replicate"]
     (replay,) = dag.tasks
     assert (replay.task_id, replay.max_active_tis_per_dag, dag.max_active_runs) == ("replay", 1, 1)
-    assert "'past'" in replay.into
+    assert dag.params["into"] == "past" and dag.params["tables"] is None
+    assert "params.into" in replay.into and "params.tables" in replay.tables
+    assert "backfills go to ddlrepl__shop__replay" in cycle.description and "ddlrepl__shop__replay" in cycle.doc_md
     assert {str(kind.value) for kind in dag.allowed_run_types} == {"backfill", "scheduled"}
     assert not cycle.has_task("replay")
     assert "backfill" not in {str(kind.value) for kind in cycle.allowed_run_types}
@@ -286,3 +288,24 @@ def test_a_field_that_may_stay_empty_is_no_required_one(tmp_path: Path) -> None:
         rewind = dag.get_task("rewind")
         rewind.render_template_fields({"params": {"to": "0/1", "into": "past", "tables": tables}})
         assert rewind.arguments() == ["--to=0/1", "--into=past", *patterns]
+
+
+def test_the_dags_of_a_channel_stand_together_and_its_replication_comes_first(tmp_path: Path) -> None:
+    """Airflow's list is in the order of display names; a tag leaves those that a person needs every day."""
+    dags = build_channel_dags(write_channel(tmp_path, more=REPLAYS + '\nschedule: "@hourly"')).values()
+    names = sorted(dag.dag_display_name for dag in dags)
+    assert names[0] == "shop (replication)" and all(name.startswith("shop: ") for name in names[1:])
+    assert all({"ddlrepl", "shop"} < set(dag.tags) and dag.description for dag in dags)
+    assert [dag.dag_id for dag in dags if "every day" in dag.tags] == ["ddlrepl__shop__replicate"]
+    assert len({dag.description for dag in dags}) == len(names)
+
+
+def test_no_link_is_an_xcom_without_a_name(tmp_path: Path) -> None:
+    keys = {
+        link.xcom_key
+        for dag in build_channel_dags(write_channel(tmp_path)).values()
+        for task in dag.tasks
+        for link in task.operator_extra_links
+    }
+    assert {"link: Channel status", "link: DDL history", "link: Executed SQL"} <= keys
+    assert {key for key in keys if not key.startswith("link: ")} <= {"_link_HITLReviewLink", "_link_TriggerDagRunLink"}

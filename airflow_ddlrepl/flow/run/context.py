@@ -62,6 +62,8 @@ class RunContext:
         self.user = user or process_user()
         self._lock: ChannelLock | None = None
         self._kept: list[BaseException] = []
+        self.wait_seconds = 0.0  # at most so long this run waits for another one that works on the channel
+        self.comes_again = False  # its starter tries again when the channel is held: that is no error of the run
         self.is_claimed = False
         self.lineage: Lineage | None = None
         self._sessions = ExitStack()
@@ -181,14 +183,17 @@ class RunContext:
     def locked(self, purpose: str = "work", wait_seconds: float = 0) -> Iterator[int]:
         """Hold the channel; inside another `locked` of this run, the same lock. Yields the fencing token.
 
-        purpose: what for, as others read it while they wait.
+        purpose: what for, as others read it while they wait. wait_seconds: where that is longer than the run's own.
         """
         if self._lock is not None:
             yield self._lock.token
             return
         self.repository.ensure_channel(self.channel.name, self.channel.fingerprint())
         lease = float(self.channel.lock.lease_seconds)
-        with self.repository.lock(self.channel.name, self._holder(purpose), lease, wait_seconds) as lock:
+        wait = max(wait_seconds, self.wait_seconds)
+        if wait and (held := self.repository.held(self.channel.name)) is not None:
+            log.info("waits, at most %d seconds: %s", wait, held.message)
+        with self.repository.lock(self.channel.name, self._holder(purpose), lease, wait) as lock:
             self._lock = lock
             try:
                 yield lock.token

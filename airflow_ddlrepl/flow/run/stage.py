@@ -11,7 +11,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.config.sections.location import redact
 from airflow_ddlrepl.engines import explained
-from airflow_ddlrepl.errors import ConfigError, DdlReplError
+from airflow_ddlrepl.errors import ConfigError, DdlReplError, LockHeld
 from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.run.fencing import require_not_cut_over
 from airflow_ddlrepl.flow.run.results import Printable
@@ -114,6 +114,8 @@ def errors_recorded(context: RunContext, name: str) -> Iterator[None]:
     try:
         yield
     except Exception as error:
+        if isinstance(error, LockHeld) and context.comes_again:
+            raise
         known = explained(error)
         with _never_in_the_way():
             context.keep_error(name, known or error, known or _unexpected(error))

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk import BaseOperator, BaseSensorOperator, Context
 
 from airflow_ddlrepl.config.file.load import load_channel
-from airflow_ddlrepl.errors import DdlReplError, MessageError
+from airflow_ddlrepl.errors import DdlReplError, LockHeld, MessageError
 from airflow_ddlrepl.hooks.connections import connections_file
 from airflow_ddlrepl.operators.links import ChannelStatusLink
 from airflow_ddlrepl.operators.messages.failure import failed
+from airflow_ddlrepl.operators.turn import later
 from airflow_ddlrepl.ports.work import InProcess
 from airflow_ddlrepl.visible import one_line
 
@@ -88,6 +89,8 @@ class DequeueOperator(BaseOperator):
                 self._require_small(messages)
                 if self.do_xcom_push:
                     context["ti"].xcom_push(key="return_value", value=messages)
+        except LockHeld as held:
+            raise later(held, context) from None
         except DdlReplError as error:
             raise failed("dequeuing", error, context) from None
         for why, count in found.discarded.items():

@@ -158,6 +158,23 @@ def test_who_holds_the_channel_is_told(replica: Replica) -> None:
     replica.settle()
 
 
+def test_a_command_waits_for_the_other_run_when_it_is_asked_to(replica: Replica) -> None:
+    """It says at once for whom, and does its work then."""
+    work(replica)
+    holder = stopped_at("capture.files", "replicate", replica.file)
+    order = [one for one in _command(replica) if one != "--quiet"]
+    late = subprocess.run([*order, "--wait", "0.5"], check=False, capture_output=True, text=True)
+    assert late.returncode == 1 and "LCK-101" in late.stderr and "`--wait SECONDS`" in late.stderr
+    shell = subprocess.Popen([*order, "--wait", "60"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert shell.stderr is not None
+    said = next(line for line in shell.stderr if "waits" in line)
+    assert f"(process {holder.process.pid}), replicate since" in said
+    assert holder.wake() is None
+    shell.communicate(timeout=60)
+    assert shell.returncode == 0
+    replica.settle()
+
+
 def test_the_run_of_a_dag_is_told_by_its_name(replica: Replica) -> None:
     work(replica)
     holder = Attempt("capture", replica.file, "manual__2026-11-21", {"DDLREPL_FAIL_AT": "capture.files"})
