@@ -1,4 +1,4 @@
-"""Write the pages about Airflow from the product: the DAGs of a channel, its operators with their XComs, its options."""
+"""Write the pages about Airflow from the product: DAGs of a channel, operators with their XComs, options."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ schedule: "*/5 * * * *"
 DAGS = """\
 # DAGs of a channel
 
-[In Airflow](../airflow.md) says how Airflow gets them and what each is there for. The ids contain the channel's name, here
-`shop`. A channel has the DAGs that its file gives reason for: this one has replays, a schedule, a control and `-inow`.
+[In Airflow](../airflow.md) says how Airflow gets them and what each is there for. The ids contain the channel's name,
+here `shop`. A channel has the DAGs that its file gives reason for: this one has replays, a schedule, a control and `-inow`.
 """
 OPERATORS = """\
 # Operators and their XComs
 
-The DAGs of a channel consist of these operators; a DAG of yours may use them, too. The XCom `return_value` is what a task
-returns. A task that fails leaves its reason under the key `ddlrepl_error`: `code`, `message`, `hint`, `target`, `table`,
-`at`, `retryable`.
+The DAGs of a channel consist of these operators; a DAG of yours may use them, too. The XCom `return_value` is what a
+task returns. A task that fails leaves its reason under the key `ddlrepl_error`: `code`, `message`, `hint`, `target`,
+`table`, `at`, `retryable`.
 """
 OPTIONS = """\
 # Options in Airflow's configuration

@@ -16,7 +16,7 @@ CODE = re.compile(r"[A-Z]{3}-\d{3}")
 
 @dataclass(frozen=True)
 class Site:
-    """One place that raises an error. message, hint: `‹name›` stands for a value; empty: the place has none of its own."""
+    """One place that raises an error. message, hint: `‹name›` stands for a value; empty: the place has none."""
 
     code: str
     message: str
