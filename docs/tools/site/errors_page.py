@@ -13,8 +13,8 @@ INTRODUCTION = """\
 # Errors
 
 Every error has a code that stays the same, a message, and a hint that says what to do. Search for the code here, or
-read the hint in the log. ‹…› stands for a name or a value. In Airflow the reason is the XCom `ddlrepl_error` of the failed
-task; in a shell `ddlrepl errors CHANNEL.yaml` lists the errors of the last runs.
+read the hint in the log. ‹…› stands for a name or a value. In Airflow the reason is the XCom `ddlrepl_error` of the
+failed task; in a shell `ddlrepl errors CHANNEL.yaml` lists the errors of the last runs.
 
 The exit code of `ddlrepl` is 1 for an error, 2 where a file or an argument can't be used, 3 at a control, and 4 where a
 server does not answer.
