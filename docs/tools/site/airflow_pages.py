@@ -31,7 +31,7 @@ DAGS = """\
 # DAGs of a channel
 
 [In Airflow](../airflow.md) says how Airflow gets them and what each is there for. The ids contain the channel's name,
-here `shop`. A channel has the DAGs that its file gives reason for: this one has replays, a schedule, a control, `-inow`.
+here `shop`. A channel has the DAGs that its file asks for: this one has replays, a schedule, a control, `-inow`.
 """
 OPERATORS = """\
 # Operators and their XComs
