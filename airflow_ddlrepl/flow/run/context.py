@@ -48,10 +48,23 @@ def _this_run() -> str:
     return f"{socket.gethostname()}-{os.getpid()}"
 
 
+def _holder(purpose: str, run_id: str) -> str:
+    """Return who holds the channel, and why: `anna@etl1 (process 7), replicate of run scheduled__2026-11-21`."""
+    who = this_holder()
+    return f"{who}, {purpose}" if run_id in (who, _this_run()) else f"{who}, {purpose} of run {run_id}"
+
+
+def _tell_of_wait(repository: Repository, channel: str, seconds: float) -> None:
+    """Log for whom this run waits; nothing where it does not wait."""
+    if seconds and (held := repository.held(channel)) is not None:
+        log.info("waits, at most %d seconds: %s", seconds, held.message)
+
+
 class RunContext:
     """A run context has what the stages of one run share. `with` closes it.
      runner: who runs the tasks. run_id: this run in the repository. lineage: of the source's log, once the run follows
-    it. targets: of the channel, as this run finds them. user: who started it.
+    it. targets: of the channel, as this run finds them. user: who started it. wait_seconds: how long it waits for
+    another run of the channel. comes_again: when that is too long, its starter tries again, no error then.
     """
 
     def __init__(self, channel: Channel, runner: Runner, run_id: str = "", user: str = "") -> None:
@@ -62,8 +75,7 @@ class RunContext:
         self.user = user or process_user()
         self._lock: ChannelLock | None = None
         self._kept: list[BaseException] = []
-        self.wait_seconds = 0.0  # at most so long this run waits for another one that works on the channel
-        self.comes_again = False  # its starter tries again when the channel is held: that is no error of the run
+        self.wait_seconds, self.comes_again = 0.0, False
         self.is_claimed = False
         self.lineage: Lineage | None = None
         self._sessions = ExitStack()
@@ -183,7 +195,7 @@ class RunContext:
     def locked(self, purpose: str = "work", wait_seconds: float = 0) -> Iterator[int]:
         """Hold the channel; inside another `locked` of this run, the same lock. Yields the fencing token.
 
-        purpose: what for, as others read it while they wait. wait_seconds: where that is longer than the run's own.
+        purpose: what for, as others read it while they wait. wait_seconds: if that is longer than the run's own.
         """
         if self._lock is not None:
             yield self._lock.token
@@ -191,19 +203,13 @@ class RunContext:
         self.repository.ensure_channel(self.channel.name, self.channel.fingerprint())
         lease = float(self.channel.lock.lease_seconds)
         wait = max(wait_seconds, self.wait_seconds)
-        if wait and (held := self.repository.held(self.channel.name)) is not None:
-            log.info("waits, at most %d seconds: %s", wait, held.message)
-        with self.repository.lock(self.channel.name, self._holder(purpose), lease, wait) as lock:
+        _tell_of_wait(self.repository, self.channel.name, wait)
+        with self.repository.lock(self.channel.name, _holder(purpose, self.run_id), lease, wait) as lock:
             self._lock = lock
             try:
                 yield lock.token
             finally:
                 self._lock = None
-
-    def _holder(self, purpose: str) -> str:
-        """Return who holds the channel, and why: `anna@etl1 (process 7), replicate of run scheduled__2026-11-21`."""
-        who = this_holder()
-        return f"{who}, {purpose}" if self.run_id in (who, _this_run()) else f"{who}, {purpose} of run {self.run_id}"
 
     def check_lock(self) -> None:
         """Raise Fenced when this run has lost the channel. Call it before anything that can't be taken back."""
