@@ -1,4 +1,4 @@
-"""The README's section "In your own Airflow" as what a user does: files to write and commands to type, in its order."""
+"""A section of the README as what a user does: files to write and commands to type, in its order."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ class Block:
         return [line for line in self.text.splitlines() if line.strip()]
 
 
-def blocks(replaced: Mapping[str, str]) -> list[Block]:
-    """The blocks of the section with a person's own paths and URLs. Every one that is replaced has to occur there."""
+def blocks(replaced: Mapping[str, str], title: str = SECTION) -> list[Block]:
+    """The blocks of a section with a person's own paths and URLs. Every one that is replaced has to occur there."""
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    section = re.split(r"^## ", text.partition(f"## {SECTION}\n")[2], maxsplit=1, flags=re.MULTILINE)[0]
+    section = re.split(r"^## ", text.partition(f"## {title}\n")[2], maxsplit=1, flags=re.MULTILINE)[0]
     absent = [old for old in replaced if old not in section]
     assert not absent, f"the README does not name {absent}"
     for old, new in replaced.items():
