@@ -15,7 +15,7 @@ PART ?= $(shell .ci/part 5)
 # Every test that starts a process would compile the product anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup setup-pg15 setup-chromium dist demo test test-thorough test-ci test-readme unit lint bench chaos requirements mutations docs clean
+.PHONY: help demo-announcement setup setup-pg15 setup-chromium dist demo test test-thorough test-ci test-readme unit lint bench chaos requirements mutations docs clean
 
 help: ## this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{printf "%-20s %s\n", $$1, $$2}'
@@ -23,12 +23,15 @@ help: ## this list
 setup: $(STAMP) ## make .venv with the locked versions; quick when it is up to date
 
 $(STAMP): setup.cfg pyproject.toml constraints.txt .ci/make-venv
-	@.ci/make-venv $(VENV)
-	$(BIN)/python -m pip install --disable-pip-version-check --progress-bar off -q --no-compile \
+	@.ci/step "set-up, step 1 of 4: a virtual environment in $(VENV)" .ci/make-venv $(VENV)
+	@.ci/step "set-up, step 2 of 4: pip installs Airflow, Spark, Java, PostgreSQL and what they need (minutes)" \
+		$(BIN)/python -m pip install --disable-pip-version-check --progress-bar off -q --no-compile \
 		-c constraints.txt -e '.[postgres,demo,test,s3]'
 	@# pip would compile on one core, for a minute. Files that can't be compiled are nothing new: pip is silent, too.
-	@$(BIN)/python -m compileall -qq -j 0 $(VENV)/lib || true
-	$(BIN)/python -m airflow_ddlrepl.spark.session.class_archive
+	@.ci/step "set-up, step 3 of 4: compiling the packages" \
+		sh -c '$(BIN)/python -m compileall -qq -j 0 $(VENV)/lib || true'
+	@.ci/step "set-up, step 4 of 4: an archive of Spark's classes, so that it starts faster" \
+		$(BIN)/python -m airflow_ddlrepl.spark.session.class_archive
 	@touch $(STAMP)
 
 setup-pg15: ## a second PostgreSQL version (15) for the tests, where the system has it
@@ -43,8 +46,11 @@ dist: ## the wheel and the constraints file to install it with, in dist/; needs 
 	$(BIN)/python -m pip wheel --disable-pip-version-check -q --no-deps -w dist .
 	cp constraints.txt dist/
 
-demo: setup ## replicate Airflow's own database through all its migrations, compare, and go back to earlier moments
-	@$(BIN)/python -m airflow_ddlrepl.demo
+demo: demo-announcement setup ## replicate Airflow's own database through all its migrations, compare, go back. QUICK=1: two minutes. PAGE=1: then an Airflow to look at
+	@$(BIN)/python -m airflow_ddlrepl.demo $(if $(filter-out 0,$(QUICK)),--quick) $(if $(filter-out 0,$(PAGE)),--page)
+
+demo-announcement:
+	@.ci/demo-announcement $(STAMP)
 
 test: lint setup-pg15 setup-chromium ## lint and the tests: under 20 minutes
 	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist loadgroup --durations=20 -m "not thorough"

@@ -1,6 +1,7 @@
 """Run the demo, `python -m airflow_ddlrepl.demo` or `make demo`: the main job on real input, on two private servers.
 
-Exit code: 0 when source and target are equal at the end, and the rewinds and the backfill are, too; else 1.
+Exit code: 0 when source and target are equal at the end, and the rewinds and the backfill are, too; else 1. 130 when it
+was interrupted.
 """
 
 from __future__ import annotations
@@ -8,74 +9,117 @@ from __future__ import annotations
 import argparse
 import json
 import shutil
+import signal
 import sys
 import tempfile
 import time
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from airflow_ddlrepl.demo.airflow_database import isolate
-from airflow_ddlrepl.demo.servers import PrivateServer
-from airflow_ddlrepl.errors import DdlReplError
+from airflow_ddlrepl.demo.steps import FULL, QUICK, REVISIONS, Size, announcement, steps
 
-REVISIONS = 124
+if TYPE_CHECKING:
+    from airflow_ddlrepl.demo.cycles import Place
+    from airflow_ddlrepl.demo.report import DemoReport, Watch
+    from airflow_ddlrepl.demo.servers import PrivateServer
+
+INTERRUPTED = 130
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the demo and return its exit code."""
     options = _arguments(arguments)
+    size = _size(options)
+    plan = steps(size, by_dag=not options.in_process, has_page=options.page)
+    print("\n".join(announcement(plan)), file=sys.stderr, flush=True)  # before anything that takes time to import
+    from airflow_ddlrepl.demo.airflow_database import isolate
+    from airflow_ddlrepl.errors import DdlReplError
+
     folder = Path(options.keep or tempfile.mkdtemp(prefix="ddlrepl-demo-")).resolve()
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     isolate(folder)
-    is_equal = False
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    code, is_over = 1, False
     try:
-        is_equal = _run(folder, options)
+        code, is_over = (0 if _run(folder, options, size, len(plan)) else 1), True
     except DdlReplError as error:
         print(error, file=sys.stderr)
-    if is_equal and not options.keep:
+    except KeyboardInterrupt:
+        print("the demo was interrupted; its servers are stopped", file=sys.stderr)
+        code, is_over = INTERRUPTED, True
+    if is_over and code != 1 and not options.keep:
         shutil.rmtree(folder, ignore_errors=True)
     else:
         print(f"everything the demo wrote is in {folder}", file=sys.stderr)
-    return 0 if is_equal else 1
+    return code
 
 
-def _run(folder: Path, options: argparse.Namespace) -> bool:
+def _run(folder: Path, options: argparse.Namespace, size: Size, step_count: int) -> bool:
     from airflow_ddlrepl.demo import cycles
-    from airflow_ddlrepl.demo.backfill_check import backfill
     from airflow_ddlrepl.demo.report import Watch, show
+    from airflow_ddlrepl.demo.servers import PrivateServer
 
     started = time.monotonic()
-    with Watch(2 * REVISIONS) as watch:
-        watch.doing("starting two PostgreSQL servers")
+    with Watch(2 * (REVISIONS - size.first), step_count) as watch:
+        watch.begin("starting two PostgreSQL servers")
         with PrivateServer("source") as source, PrivateServer("target") as target:
             databases = (source.create_database("airflow"), *map(target.create_database, ("airflow", "past")))
             place = cycles.Place(folder, *databases)
             place.prepare()
             since = datetime.now(UTC)
             replicate_once = cycles.in_process(place) if options.in_process else cycles.by_dag(place, watch)
-            report = cycles.run(place, options.seed, options.cycles, watch, replicate_once)
-            if not options.in_process:
-                watch.doing("backfilling: a scheduler replays all of it in two intervals")
-                state = target.create_database("scheduler")
-                report.add_backfill(backfill(place.channel, state, place.source, place.past, since))
-    report.seconds = time.monotonic() - started
-    show(report.lines())
-    if options.json:
-        options.json.write_text(json.dumps(report.to_json(), indent=1, default=str))
+            report = cycles.run(place, options.seed, size, watch, replicate_once)
+            if size.is_backfilled and not options.in_process:
+                _backfill(place, target, report, watch, since)
+            report.seconds = time.monotonic() - started
+            watch.pause()
+            show(report.lines())
+            _write(report, options.json)
+            if options.page:
+                _look_at(place, target, watch)
     return not report.differences
+
+
+def _backfill(place: Place, target: PrivateServer, report: DemoReport, watch: Watch, since: datetime) -> None:
+    from airflow_ddlrepl.demo.backfill_check import backfill
+
+    watch.begin("backfilling: a scheduler replays all of it in two intervals")
+    state = target.create_database("scheduler")
+    report.add_backfill(backfill(place.channel, state, place.source, place.past, since))
+
+
+def _look_at(place: Place, target: PrivateServer, watch: Watch) -> None:
+    from airflow_ddlrepl.demo.looking import look_at, until_interrupted
+
+    watch.begin("starting an Airflow to look at")
+    look_at(place, target.create_database("asked"), target.create_database("page"), watch, until_interrupted)
+
+
+def _write(report: DemoReport, file: Any) -> None:
+    if file:
+        file.write_text(json.dumps(report.to_json(), indent=1, default=str))
+
+
+def _size(options: argparse.Namespace) -> Size:
+    size = QUICK if options.quick else FULL
+    return size if options.cycles is None else replace(size, cycles=options.cycles)
 
 
 def _arguments(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m airflow_ddlrepl.demo", description=__doc__)
-    parser.add_argument("--cycles", type=int, default=12, help="DAG runs to the last revision, 2 or more")
+    parser.add_argument("--cycles", type=int, help="DAG runs to the last revision, 2 or more; default: 12, quick 2")
     parser.add_argument("--seed", type=int, default=1, help="of the rows written")
+    parser.add_argument("--quick", action="store_true", help="fewer migrations and rows, no backfill: two minutes")
+    parser.add_argument("--page", action="store_true", help="then start an Airflow with the demo's channels")
     parser.add_argument(
         "--in-process", action="store_true", help="without Airflow's DAG and Spark: the stages right here"
     )
     parser.add_argument("--keep", metavar="DIR", help="work in this folder and keep it")
     parser.add_argument("--json", metavar="FILE", type=Path, help="write the report there, too")
     options = parser.parse_args(arguments)
-    if options.cycles < 2:  # in a single one, nothing tells a table's rows between a USING clause and the end
+    if options.cycles is not None and options.cycles < 2:  # one has no rows between a USING clause and its end
         parser.error("--cycles must be 2 or more")
     return options
 

@@ -18,6 +18,7 @@ from airflow_ddlrepl.demo.checksums import compare as ask_servers
 from airflow_ddlrepl.demo.output import to_log
 from airflow_ddlrepl.demo.report import CycleReport, DemoReport, Watch
 from airflow_ddlrepl.demo.rewind_check import BEFORE, SourceState, check_rewind, read_source_state
+from airflow_ddlrepl.demo.steps import Size
 from airflow_ddlrepl.demo.suspension_check import check_suspension
 from airflow_ddlrepl.demo.workload.airflow_invariants import restore
 from airflow_ddlrepl.demo.workload.rows import RowWriter
@@ -81,15 +82,17 @@ def differences(channel: Path) -> list[str]:
         return compare(cycle).lines()
 
 
-def run(place: Place, seed: int, cycles: int, watch: Watch, replicate_once: Callable[[], DagRunResult]) -> DemoReport:
+def run(place: Place, seed: int, size: Size, watch: Watch, replicate_once: Callable[[], DagRunResult]) -> DemoReport:
     """Run the demo on servers that are up, and return its report. Raises DdlReplError DEM-101 when a cycle fails."""
     report = DemoReport()
     notes: list[SourceState] = []
-    activate_channel(place.channel)
-    watch.say("the channel is active on an empty database")
+    cycles = size.cycles
     with AirflowDatabase(place.source) as database:
-        writer = RowWriter(seed)
-        for number, revisions in enumerate(portions(database.revisions, cycles), 1):
+        writer = RowWriter(seed, size.rows)
+        watch.begin("activating the channel")
+        _begin(place, database, writer, size, watch)
+        watch.begin(f"{cycles} cycles of migrations and rows")
+        for number, revisions in enumerate(portions(database.revisions[size.first :], cycles), 1):
             watch.doing(f"cycle {number}/{cycles}: {len(revisions)} revisions of Airflow, rows between them")
             written = _migrate(place, database, revisions, writer, notes, watch)
             watch.doing(f"cycle {number}/{cycles}: replicating {written:,} row changes")
@@ -98,15 +101,28 @@ def run(place: Place, seed: int, cycles: int, watch: Watch, replicate_once: Call
             watch.say(f"cycle {number}/{cycles}: {report.cycles[-1].line()}")
         if tuple(database.done) != database.revisions:
             report.differences.append(f"only {len(database.done)} of {len(database.revisions)} revisions ran")
-    watch.doing("the target refuses a row of one table, and takes it a cycle later")
+    watch.begin("the target refuses a row of one table, and takes it a cycle later")
     report.add_suspension(check_suspension(place.source, place.target, replicate_once))
-    watch.doing("comparing every table, column and row")
+    watch.begin("comparing every table, column and row")
     _compare(place, report)
+    watch.begin("going back to earlier moments")
     for expected in notes:
         watch.doing(f"going back to before revision {expected.revision}")
         report.add_rewind(check_rewind(place.channel, "past", place.past, expected))
         watch.say(report.rewinds[-1].line())
     return report
+
+
+def _begin(place: Place, database: AirflowDatabase, writer: RowWriter, size: Size, watch: Watch) -> None:
+    """Run the first revisions and write rows, where the size has some; then activate the channel, which loads them."""
+    if size.first:
+        database.upgrade(database.revisions[size.first - 1])
+        with connect(place.source, application_name="demo") as connection:
+            written = writer.write(connection)
+        watch.doing(f"loading {written:,} rows that the source has after {size.first} revisions")
+    with to_log(place.folder / "activate.log"):
+        activate_channel(place.channel)
+    watch.say(f"the channel is active, on {'an empty database' if not size.first else f'revision {size.first}'}")
 
 
 def by_dag(place: Place, watch: Watch) -> Callable[[], DagRunResult]:

@@ -28,12 +28,13 @@ class Watch:
     It writes to its own copy of standard error, so that standard output can go to a log file meanwhile.
     """
 
-    def __init__(self, total: int) -> None:
+    def __init__(self, total: int, steps: int = 0) -> None:
+        """total: what the bar counts. steps: how many times `begin` will be called."""
         self._started = time.monotonic()
         self._file = os.fdopen(os.dup(sys.stderr.fileno()), "w", encoding="utf-8", errors="replace")
         self._console = Console(file=self._file)
         self._bar: Progress | None = None
-        self._total = total
+        self._begun, self._steps = 0, steps
         if self._console.is_terminal:
             columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
             # Not through rich: output that goes to a log file must not come back to the terminal.
@@ -52,6 +53,12 @@ class Watch:
             self._bar.stop()
         self._file.close()
 
+    def pause(self) -> None:
+        """End the bar: what is printed from now on are lines."""
+        if self._bar:
+            self._bar.stop()
+            self._bar = None
+
     def say(self, text: str) -> None:
         """Print one line that stays."""
         elapsed = time.monotonic() - self._started
@@ -60,6 +67,13 @@ class Watch:
             self._bar.console.print(line, markup=False, highlight=False)
         else:
             print(line, file=self._file, flush=True)
+
+    def begin(self, text: str) -> None:
+        """Print the next step of the demo, with its number."""
+        self._begun += 1
+        self.say(f"step {self._begun} of {self._steps}: {text}")
+        if self._bar:
+            self._bar.update(self._task, description=text)
 
     def doing(self, text: str) -> None:
         """Show the work that runs right now; a line of its own only where there is no bar."""
@@ -194,7 +208,7 @@ class DemoReport:
             ("compared", f"{self.tables} tables, {self.columns} columns, {self.rows:,} rows"),
             ("suspended and recovered", self.suspended.line() if self.suspended else ""),
             ("gone back to", "\n".join(done.line() for done in self.rewinds)),
-            ("backfilled", self.backfilled.line() if self.backfilled else "not without Airflow"),
+            ("backfilled", self.backfilled.line() if self.backfilled else "not in this demo"),
             ("differences", "\n".join([str(len(self.differences)), *self.differences[:20]])),
             ("whole demo", f"{self.seconds / 60:.1f} minutes"),
         ]

@@ -15,6 +15,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
@@ -49,15 +50,30 @@ def wait_for(what: str, look: Callable[[], Any], seconds: float, still: Callable
     raise TimeoutError(f"{what}: not within {seconds:.0f} s")
 
 
+@dataclass(frozen=True)
+class Login:
+    """A login is a user of Airflow's simple auth manager, and the password."""
+
+    user: str
+    password: str = field(repr=False)
+
+
 class Standalone:
     """This Airflow runs as `with Standalone(home, database, environment) as airflow`; its processes end with the block.
 
     database: libpq URL of an empty one. environment: more variables; of this process's, those of its own Airflow are
-    left out. python: of the environment in which Airflow is installed.
+    left out. python: of the environment in which Airflow is installed. login: None: everybody is an administrator.
     """
 
-    def __init__(self, home: Path, database: str, environment: Mapping[str, str], python: str = sys.executable) -> None:
-        self.home, self.python = home, python
+    def __init__(
+        self,
+        home: Path,
+        database: str,
+        environment: Mapping[str, str],
+        python: str = sys.executable,
+        login: Login | None = None,
+    ) -> None:
+        self.home, self.python, self.login = home, python, login
         port, worker_logs, trigger_logs = free_ports(3)
         self.url = f"http://127.0.0.1:{port}"
         state = database.replace("postgresql://", "postgresql+psycopg://")
@@ -112,10 +128,17 @@ class Standalone:
     def get(self, path: str) -> Any:
         """Return JSON of the REST API; None while there is none."""
         try:
-            token = json.loads(self.read("/auth/token"))["access_token"]
+            token = self._token()
             return json.loads(self.read(path, token))
         except (urllib.error.URLError, ConnectionError, TimeoutError, ValueError):
             return None
+
+    def _token(self) -> str:
+        """Log in, and return the token for the REST API."""
+        login = self.login
+        sent = None if login is None else json.dumps({"username": login.user, "password": login.password}).encode()
+        answer = json.loads(self.read("/auth/token", change=sent, method="GET" if login is None else "POST"))
+        return str(answer["access_token"])
 
     def wait_for_answer(self, path: str) -> Any:
         """Return JSON of the REST API; a server that is busy is asked again for two minutes."""
@@ -176,10 +199,10 @@ class Standalone:
         logs = sorted((self.home / "logs").rglob("attempt=*.log"))
         return "\n".join(f"{file.parent.name}\n{file.read_text()[-3000:]}" for file in logs)
 
-    def read(self, path: str, token: str = "", change: bytes | None = None) -> bytes:
-        """Return the answer of the REST API. change: sent with PATCH."""
+    def read(self, path: str, token: str = "", change: bytes | None = None, method: str = "") -> bytes:
+        """Return the answer of the REST API. change: sent with PATCH, or the method."""
         headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {token}"} if token else {})
-        how = "GET" if change is None else "PATCH"
+        how = method or ("GET" if change is None else "PATCH")
         request = urllib.request.Request(self.url + path, data=change, headers=headers, method=how)
         with urllib.request.urlopen(request, timeout=20) as answer:
             content: bytes = answer.read()
