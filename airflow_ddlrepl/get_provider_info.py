@@ -7,6 +7,48 @@ from __future__ import annotations
 
 from typing import Any
 
+CONNECTION_TYPE = "ddlrepl"
+
+# Airflow keeps them in the connection's extra; all but `use` are parameters of PostgreSQL's clients.
+CONNECTION_FIELDS: dict[str, dict[str, Any]] = {
+    "use": {
+        "label": "Used as",
+        "description": "What the test looks at: the rights of a source, a target, or both. Empty: either suffices.",
+        "schema": {"type": ["string", "null"], "enum": ["source", "target", "both"]},
+    },
+    "sslmode": {
+        "label": "TLS",
+        "description": "verify-full checks the server's certificate and name; empty: prefer, which checks nothing.",
+        "schema": {
+            "type": ["string", "null"],
+            "enum": ["disable", "allow", "prefer", "require", "verify-ca", "verify-full"],
+        },
+    },
+    "sslrootcert": {
+        "label": "Root certificate",
+        "description": "A file on every machine that connects, or: system.",
+        "schema": {"type": ["string", "null"]},
+    },
+    "sslcert": {"label": "Client certificate", "description": "A file.", "schema": {"type": ["string", "null"]}},
+    "sslkey": {"label": "Client key", "description": "A file.", "schema": {"type": ["string", "null"]}},
+    "connect_timeout": {
+        "label": "Seconds to connect",
+        "schema": {"type": ["integer", "null"], "minimum": 1},
+    },
+}
+
+CONNECTION: dict[str, Any] = {
+    "connection-type": CONNECTION_TYPE,
+    "hook-class-name": "airflow_ddlrepl.hooks.replication_database.ReplicationDatabaseHook",
+    "hook-name": "Replication database",
+    "ui-field-behaviour": {
+        "hidden-fields": [],
+        "relabeling": {"schema": "Database", "login": "Role"},
+        "placeholders": {"host": "db.example.com", "port": "5432"},
+    },
+    "conn-fields": CONNECTION_FIELDS,
+}
+
 OPTIONS: dict[str, dict[str, Any]] = {
     "channels": {
         "description": "Channel files or folders of them, separated as in PATH; each file becomes a DAG.",
@@ -103,6 +145,13 @@ def get_provider_info() -> dict[str, Any]:
                 "python-modules": ["airflow_ddlrepl.operators.streams.messages"],
             }
         ],
+        "hooks": [
+            {
+                "integration-name": "DDL Replication",
+                "python-modules": ["airflow_ddlrepl.hooks.replication_database"],
+            }
+        ],
+        "connection-types": [CONNECTION],
         "extra-links": [
             "airflow_ddlrepl.operators.links.ChannelStatusLink",
             "airflow_ddlrepl.operators.links.ExecutedSqlLink",

@@ -68,7 +68,7 @@ def connections_file(channel: Channel, find: Callable[[str], Any | None] | None 
     if not names:
         yield None
         return
-    found = {name: _fields((find or find_connection)(name)) or from_file(name) for name in names}
+    found = {name: connection_fields((find or find_connection)(name)) or from_file(name) for name in names}
     before = os.environ.get(VARIABLE)
     with private_file(json.dumps(found), ".connections") as path:
         try:
@@ -80,7 +80,8 @@ def connections_file(channel: Channel, find: Callable[[str], Any | None] | None 
                 os.environ[VARIABLE] = before
 
 
-def _fields(connection: Any | None) -> dict[str, Any] | None:
+def connection_fields(connection: Any | None) -> dict[str, Any] | None:
+    """Return the fields of a connection as Airflow's JSON form has them; None without a connection."""
     if connection is None:
         return None
     return {field: getattr(connection, field) for field in FIELDS if getattr(connection, field) is not None}

@@ -18,6 +18,8 @@ from airflow_ddlrepl.errors import ConfigError
 VARIABLE = "DDLREPL_CONNECTIONS_FILE"
 SCHEMES = {"postgresql": "postgresql", "postgres": "postgresql"}
 """Scheme of a location as people write it: the one that the engine is registered under (`engines.register`)."""
+CONNECTION_TYPES = {"ddlrepl": "postgresql"}
+"""Airflow's types of connection that are no scheme: the scheme of their locations."""
 _URL = re.compile(r"^[A-Za-z][A-Za-z0-9+.:-]*://")
 _ID = re.compile(r"^[A-Za-z0-9_.-]+$")
 _USER = re.compile(r"://[^:@/?#\s]*:")
@@ -107,7 +109,13 @@ def resolve(location: str) -> str:
     value = os.environ.get(_variable(text)) or from_file(text)
     if value is None:
         raise _no_connection(text)
-    return _checked(_libpq(value, f"connection {text!r}"), f"connection {text!r}")
+    return from_connection(value, text)
+
+
+def from_connection(value: str, name: str) -> str:
+    """Return the libpq URL of an Airflow connection. value: its URI or JSON. Raises ConfigError CFG-104."""
+    what = f"connection {name!r}"
+    return _checked(_libpq(value, what), what)
 
 
 def default_repository() -> str:
@@ -257,7 +265,7 @@ def _compose(
     query = urlencode({k: str(v) for k, v in sorted(extra.items()) if k in _LIBPQ}, quote_via=quote)
     return "".join(
         (
-            f"{kind}://",
+            f"{CONNECTION_TYPES.get(kind, kind)}://",
             f"{login}@" if login else "",
             place,
             f":{port}" if port else "",
