@@ -13,10 +13,10 @@ from airflow_ddlrepl.config.file.load import load_channel
 from airflow_ddlrepl.errors import TargetError
 from airflow_ddlrepl.flow import replicate
 from airflow_ddlrepl.flow.admin.activate import activate
-from airflow_ddlrepl.flow.admin.compare import compare
 from airflow_ddlrepl.flow.apply.integrate import integrate
 from airflow_ddlrepl.flow.apply.suspension import SUSPENDED
 from airflow_ddlrepl.flow.capture.capture import capture
+from airflow_ddlrepl.flow.comparing.compare import compare
 from airflow_ddlrepl.flow.refresh.refresh import refresh
 from airflow_ddlrepl.flow.rewind.rewind import rewind
 from airflow_ddlrepl.flow.run.context import RunContext

@@ -44,7 +44,7 @@ def compare_dag(channel: Channel, file: Path, **defaults: Any) -> DAG:
 
 def _about(channel: Channel, file: Path) -> str:
     return f"""Compares the tables of channel **{channel.name}** ({code(file.name)}) at source and targets, columns and
-rows, as `ddlrepl compare` does. What is written meanwhile, or not replicated yet, counts as a difference.
+rows, as `ddlrepl compare` does. What is not replicated yet is counted apart: it is no difference.
 
 Without `repair` the run fails when anything differs (`CMP-101`). With `repair` the task `approve` shows what differs
 and waits for a person (rejected after a day), `repair` writes the differing rows and compares again. Where nothing

@@ -17,10 +17,10 @@ def structure(source: Table, wanted: Table, found: Table, types: TypeSystem) -> 
     wanted: the shape that the target should hold, columns with the source's ids. found: as inspected there.
     types: of the target.
     """
-    return (*_left_out(source, wanted, types), *_in_words(wanted, found))
+    return (*left_behind(source, wanted, types), *_in_words(wanted, found))
 
 
-def _left_out(source: Table, wanted: Table, types: TypeSystem) -> Iterator[str]:
+def left_behind(source: Table, wanted: Table, types: TypeSystem) -> Iterator[str]:
     """Yield the columns of the source that the wanted shape lacks, renames or can't hold, in words.
 
     The target may hold a wider type, or text for one that it can't have; it never lacks or renames a column.

@@ -18,7 +18,7 @@ from airflow_ddlrepl.errors import ConfigError, DdlReplError, Unsupported
 if TYPE_CHECKING:
     from airflow_ddlrepl.compare.report import TableReport
     from airflow_ddlrepl.config.sections.channel import Channel
-    from airflow_ddlrepl.engines.comparing import CompareTask
+    from airflow_ddlrepl.engines.comparing import CompareTask, WrittenKeys
     from airflow_ddlrepl.engines.differing import Differing, DifferingTask
     from airflow_ddlrepl.engines.lcr_target import LcrTarget
     from airflow_ddlrepl.engines.loading import FinishTask, LoadedChunk, LoadTask
@@ -114,6 +114,10 @@ class Engine(Protocol):
     def compare(self, tasks: Sequence[CompareTask]) -> list[TableReport]:
         """Compare several tables in this process, as `comparing.compare_tables` documents."""
         ...
+
+    def written_keys(self, task: WrittenKeys) -> frozenset[str] | None:
+        """Return the keys of rows that were written, as `comparing.written_keys` documents."""
+        return None
 
     def find_differing(self, task: DifferingTask) -> Differing | None:
         """Search a table for the rows that differ, as `differing.find_differing` documents."""

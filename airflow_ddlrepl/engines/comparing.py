@@ -9,8 +9,10 @@ from airflow_ddlrepl.compare.report import TableReport
 from airflow_ddlrepl.config.sections.target_tables import CoerceErrorPolicy
 from airflow_ddlrepl.engines import engine
 from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.position import LogKey
 from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.ports.rows import RowSource
+from airflow_ddlrepl.trail.manifest import RowFile
 from airflow_ddlrepl.transform.unfit_values import may_not_fit
 
 
@@ -24,6 +26,7 @@ class CompareTask:
     should hold, columns with the source's ids; columns that the source doesn't have (retained ones) are not compared.
     limit: how many differing rows are named. wanted: `source` as the target should show it; None: as it is.
     policy: what happens to values that the target's columns can't hold. uncompared: ids of columns that are left aside.
+    named: keys of rows that differ; the report says in which columns, and nothing else; empty: all is compared.
     """
 
     contents: RowSource
@@ -35,6 +38,7 @@ class CompareTask:
     wanted: Table | None = None
     policy: CoerceErrorPolicy = CoerceErrorPolicy.FAIL
     uncompared: frozenset[int] = frozenset()
+    named: tuple[str, ...] = ()
 
     @property
     def computed(self) -> tuple[Column, ...]:
@@ -60,6 +64,30 @@ def columns_compared(source: Table, shape: Table) -> tuple[str, ...]:
     """Return the names of the source's columns that a table of this shape has, in its order."""
     theirs = {column.id: column.name for column in source.columns}
     return tuple(theirs[column.id] for column in shape.columns if column.id in theirs)
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenKeys:
+    """This task finds the keys of the rows that a part of the log is about, as a comparison's reports have them.
+
+    compared: the comparison of the table. files: its row changes, by the URL of the trail that has them. low, high: of
+    the log. skip_lsns: commit positions of transactions that the target's table contains already.
+    """
+
+    compared: CompareTask
+    channel: str
+    files: tuple[tuple[str, tuple[RowFile, ...]], ...] = field(repr=False)
+    low: LogKey
+    high: LogKey
+    skip_lsns: frozenset[int] = frozenset()
+
+
+def written_keys(task: WrittenKeys) -> frozenset[str] | None:
+    """Return the keys of all rows that were written; of a table without a key whole rows, before and after.
+
+    None: the log does not show them, because it lacks old values or has some of a type that can't be read alone.
+    """
+    return engine(task.compared.target_dsn).written_keys(task)
 
 
 def compare_tables(tasks: Sequence[CompareTask]) -> list[TableReport]:

@@ -71,7 +71,7 @@ class LogWindow:
     as the run began with; 0: any. is_retained: read the log that is retained, not what capture has yet to acknowledge.
     as_text: do not ask for binary values. no_truncate: a TRUNCATE makes no change, only a note. ignored: sessions whose
     changes are left out. extract: which DDL statements are captured; None: all. rules: of a capture process of Streams,
-    which takes values as texts; None: there is none. limits: of what is read.
+    which takes values as texts; None: there is none. limits: of what is read. is_beside: a capture may go on meanwhile.
     """
 
     low: Position
@@ -90,6 +90,7 @@ class LogWindow:
     extract: ExtractParameters | None = None
     rules: ClientRules | None = None
     limits: Limits = NO_LIMITS
+    is_beside: bool = False
 
 
 class Membership(NamedSessions, Protocol):

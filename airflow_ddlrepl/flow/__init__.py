@@ -17,7 +17,6 @@ from airflow_ddlrepl.errors import TrailError
 from airflow_ddlrepl.flow.admin.activate import activate, deactivate
 from airflow_ddlrepl.flow.admin.activate_clients import unsupported
 from airflow_ddlrepl.flow.admin.asset_events import news
-from airflow_ddlrepl.flow.admin.compare import compare, repair
 from airflow_ddlrepl.flow.admin.controls import held_controls, remove_seen
 from airflow_ddlrepl.flow.admin.discarded import discarded_rows
 from airflow_ddlrepl.flow.admin.isolated_refresh import has_isolated, refresh_isolated
@@ -29,6 +28,7 @@ from airflow_ddlrepl.flow.apply.integrate import has_rows, integrate
 from airflow_ddlrepl.flow.capture.capture import capture, has_new_log
 from airflow_ddlrepl.flow.capture.file_changes import file_error
 from airflow_ddlrepl.flow.capture.left_out import lost_error, undecodable_error
+from airflow_ddlrepl.flow.comparing.compare import compare, repair
 from airflow_ddlrepl.flow.cutover.check import check as check_cut_over
 from airflow_ddlrepl.flow.cutover.cut_over import cut_over, reopen
 from airflow_ddlrepl.flow.cycle.replicate import replicate

@@ -21,8 +21,9 @@ MOST_LINES = 200
 class CompareOperator(DdlReplSparkOperator):
     """Compare the tables of source and targets, columns and rows; fail with CMP-101 when they are not equal.
 
-    XCom: differences, found (by name), rows, tables (those that differ), compared (how many), left_out; under the key
-    `text` the same as Markdown for a person.
+    Rows that the targets do not have yet are no differences: `in_flight` counts them. XCom: differences, found (by
+    name), position (for which it holds), in_flight, undecided, rows, tables (those that differ), compared (how many),
+    left_out; under the key `text` the same as Markdown for a person.
 
     :param tables: patterns `schema.table`, one per line; none is all of the channel. (templated)
     :param on_difference: `fail`; or `go_on` where a repair can do something about it. (templated)
@@ -64,7 +65,8 @@ class CompareOperator(DdlReplSparkOperator):
         goes_on = self.on_difference == "go_on" and any(
             one["differences"] and not one["waits"] for one in found["tables"]
         )
-        if (found["differences"] or found["left_out"] or found.get("discarded")) and not goes_on:
+        is_unequal = found["differences"] or found["left_out"] or found.get("discarded") or found.get("undecided")
+        if is_unequal and not goes_on:
             raise _unequal(channel, found)
         return _brief(found)
 
@@ -93,19 +95,22 @@ class RepairOperator(CompareOperator):
 
 def _unequal(channel: Channel, found: Mapping[str, Any]) -> DdlReplError:
     named = [*found["found"], *(f"{table} was not compared: {why}" for table, why in found["left_out"].items())]
+    named += [f"{table}: can't tell which rows differ: {why}" for table, why in found.get("undecided", {}).items()]
     more = f" and {len(named) - 10} lines more" if len(named) > 10 else ""
     return DdlReplError(
         f"channel {channel.name}: {found['differences']} differences between source and targets,"
-        f" {found.get('discarded', 0)} rows that targets discard, and {len(found['left_out'])} tables that were not"
-        f" compared: {'; '.join(named[:10])}{more}",
+        f" {found.get('discarded', 0)} rows that targets discard, and"
+        f" {len(found['left_out']) + len(found.get('undecided', {}))} tables that were not compared, or of which nobody"
+        f" can tell: {'; '.join(named[:10])}{more}",
         code="CMP-101",
-        hint="rows that are not replicated yet count, too: let a run of the replicate DAG end first; then"
-        " `ddlrepl compare FILE --repair`, or this DAG with `repair`, writes what differs",
+        hint="rows that are not replicated yet do not count: `ddlrepl compare FILE --repair`, or this DAG with"
+        " `repair`, writes what differs",
     )
 
 
 def _brief(found: Mapping[str, Any]) -> dict[str, Any]:
     """Return the result without the tables that are equal."""
     unlike = [table for table in found["tables"] if table["differences"] or table.get("discarded")]
-    lines = found["found"]
-    return {**found, "compared": len(found["tables"]), "tables": unlike[:MOST_TABLES], "found": lines[:MOST_LINES]}
+    lines, waiting = found["found"][:MOST_LINES], found.get("waiting", [])[:MOST_LINES]
+    few = {"compared": len(found["tables"]), "tables": unlike[:MOST_TABLES], "found": lines, "waiting": waiting}
+    return {**found, **few}

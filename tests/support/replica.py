@@ -91,6 +91,7 @@ class Replica:
         """left_out: tables that can't be compared, for their rows are not in the stream; all others are."""
         report = self.compare()
         assert report.differences == 0, report.text()
+        assert all(table.is_settled for table in report.tables), report.text()
         assert set(report.left_out) == set(left_out), report.text()
 
     def rows(self, query: str) -> list[tuple[Any, ...]]:

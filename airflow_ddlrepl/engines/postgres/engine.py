@@ -12,7 +12,7 @@ from airflow_ddlrepl.errors import DdlReplError
 if TYPE_CHECKING:
     from airflow_ddlrepl.compare.report import TableReport
     from airflow_ddlrepl.config.sections.channel import Channel
-    from airflow_ddlrepl.engines.comparing import CompareTask
+    from airflow_ddlrepl.engines.comparing import CompareTask, WrittenKeys
     from airflow_ddlrepl.engines.differing import Differing, DifferingTask
     from airflow_ddlrepl.engines.loading import FinishTask, LoadedChunk, LoadTask
     from airflow_ddlrepl.engines.postgres.apply_lcrs.target import PostgresLcrTarget
@@ -94,6 +94,11 @@ class PostgresEngine(Engine):
         from airflow_ddlrepl.engines.postgres.compare.digest import compare_tables
 
         return compare_tables(tasks)
+
+    def written_keys(self, task: WrittenKeys) -> frozenset[str] | None:
+        from airflow_ddlrepl.engines.postgres.compare.written_keys import written_keys
+
+        return written_keys(task)
 
     def find_differing(self, task: DifferingTask) -> Differing | None:
         from airflow_ddlrepl.engines.postgres.load.differing_ranges import find_differing

@@ -18,7 +18,6 @@ from airflow_ddlrepl.flow.admin.activate_clients import (
     require_clients,
     require_whole_log,
 )
-from airflow_ddlrepl.flow.admin.compare import repair
 from airflow_ddlrepl.flow.apply.ddl_replay import require_one_way
 from airflow_ddlrepl.flow.capture.accept import accept_server, is_put_back, raise_epoch, take_targets_over
 from airflow_ddlrepl.flow.capture.capture import capture
@@ -28,6 +27,7 @@ from airflow_ddlrepl.flow.capture.log_retention import hold
 from airflow_ddlrepl.flow.capture.recapture import require_held, reread
 from airflow_ddlrepl.flow.capture.source_changes import look, record_activation
 from airflow_ddlrepl.flow.capture.source_marks import Standing, begin_marks, standing
+from airflow_ddlrepl.flow.comparing.compare import repair
 from airflow_ddlrepl.flow.mapping.server_traits import told_traits
 from airflow_ddlrepl.flow.refresh.refresh import refresh
 from airflow_ddlrepl.flow.run.context import RunContext, log

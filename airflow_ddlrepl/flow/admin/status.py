@@ -18,10 +18,10 @@ from airflow_ddlrepl.flow.admin.apply_status import apply_lines, apply_states
 from airflow_ddlrepl.flow.admin.disabled_clients import disabled_clients
 from airflow_ddlrepl.flow.admin.discarded import conflict_counts, discarded_counts
 from airflow_ddlrepl.flow.admin.left_at_source import left_at_source
-from airflow_ddlrepl.flow.admin.may_differ import may_differ
 from airflow_ddlrepl.flow.admin.source_status import source_lines, source_status
 from airflow_ddlrepl.flow.admin.trail_status import trail_status
 from airflow_ddlrepl.flow.capture.left_out import not_in_the_log
+from airflow_ddlrepl.flow.comparing.may_differ import may_differ
 from airflow_ddlrepl.flow.mapping.misplaced import with_misplaced
 from airflow_ddlrepl.flow.rewind.route import horizon
 from airflow_ddlrepl.flow.run.context import RunContext, log

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from airflow_ddlrepl.compare.report import TableReport
-from airflow_ddlrepl.flow.admin.compare import compare
+from airflow_ddlrepl.flow.comparing.compare import compare
 from airflow_ddlrepl.flow.cutover.condition import Code, Condition
 from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.model.table_state import TableStatus
@@ -28,7 +28,7 @@ def known_differences(run: RunContext) -> Condition:
 
 def compared(run: RunContext) -> Iterator[Condition]:
     """Compare all tables now, and look for rows that break the foreign keys of a target."""
-    differing = tuple(_shown(one) for one in compare(run).tables if one.differences or one.discarded)
+    differing = tuple(_shown(one) for one in compare(run).tables if _differs(one))
     hint = "`ddlrepl compare CHANNEL.yaml` shows the rows, --repair writes them; what is not there yet differs, too"
     yield Condition(Code.DIFFERENCES, None, "tables that differ", differing, hint)
     hint = "find the rows that refer to nothing: the target did not check the key while they were written"
@@ -39,9 +39,16 @@ def compared(run: RunContext) -> Iterator[Condition]:
         yield Condition(Code.REFERENCES, target.name, "foreign keys that rows break", broken, hint)
 
 
+def _differs(one: TableReport) -> bool:
+    """Does the target's table differ, for good or until the log is applied?"""
+    return bool(one.differences or one.discarded) or not one.is_settled
+
+
 def _shown(one: TableReport) -> str:
     least = "at least " if one.is_partial else ""
     counts = {"missing": one.missing, "extra": one.extra, "different": one.different}
     parts = [*(f"{least}{n} {kind}" for kind, n in counts.items() if n), *one.structure]
     parts += [f"{one.discarded} discarded"] if one.discarded else []
+    parts += [f"{one.in_flight} not there yet"] if one.in_flight else []
+    parts += [*one.on_their_way, *([one.undecided] if one.undecided else [])]
     return f"{one.target}: {', '.join(parts)}"

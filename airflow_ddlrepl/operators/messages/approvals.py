@@ -153,10 +153,14 @@ def differences_text(channel: str, found: Mapping[str, Any], run_id: str) -> str
         parts.append(f"{bold('Not repaired, the next run brings them')}: {_names([one['table'] for one in waiting])}")
     if left := found["left_out"]:
         parts.append(f"{bold('Not compared')}: {_names(list(left))}")
-    parts += [
-        "### What to look at",
-        f"The {log}. What was written at the source and is not replicated yet differs, too.",
-    ]
+    if open_ := found.get("undecided"):
+        parts.append(f"{bold('Nobody can tell yet')}: {_names(list(open_))}")
+    if flying := found.get("in_flight"):
+        parts.append(
+            f"{bold('Not at the targets yet')}: {flying:,} rows or changes of a shape; they are no differences"
+        )
+    holds = f" It holds for {code(found['position'])} of the source's log." if found.get("position") else ""
+    parts += ["### What to look at", f"The {log}.{holds}"]
     return "\n\n".join(parts) + "\n"
 
 

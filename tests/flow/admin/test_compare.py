@@ -283,7 +283,7 @@ def test_many_tables_are_compared_a_few_at_a_time(
     databases: Any, tmp_path: Path, alone: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each report is of its own table, in the order of their names; one that is missing keeps none from being read."""
-    monkeypatch.setattr("airflow_ddlrepl.flow.admin.compare.AT_ONCE", 3)
+    monkeypatch.setattr("airflow_ddlrepl.flow.comparing.compare.AT_ONCE", 3)
     monkeypatch.setattr("airflow_ddlrepl.engines.chunks.LARGE_CHUNK_BYTES", alone)
     replica = Replica(databases.source, databases.target, channel_file(tmp_path, databases.source, databases.target))
     for number in range(8):

@@ -232,7 +232,7 @@ def test_the_command(make: Make, capfd: pytest.CaptureFixture[str]) -> None:
     found = {one["code"]: one for one in json.loads(out)["conditions"] if not one["is_met"]}
     assert code == 1 and set(found) == {"CUT-110", "CUT-131"}
     code, out, _ = ddlrepl("cutover", "--compare")
-    assert code == 1 and "missing  tables that differ (CUT-131)\n           public.orders: 1 missing" in out
+    assert code == 1 and "missing  tables that differ (CUT-131)\n           public.orders: 1 not there yet" in out
     assert "--do     changes that are not captured (CUT-110)\n" in out and "1 missing: not ready to cut over" in out
     assert ddlrepl("cutover", "--do", "--undo")[0] == 2
     code, out, _ = ddlrepl("cutover", "--do", "--compare")

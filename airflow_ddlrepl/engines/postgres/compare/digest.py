@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.compare.report import Kind, RowDifference, TableReport
-from airflow_ddlrepl.compare.structure import structure
+from airflow_ddlrepl.compare.structure import left_behind, structure
 from airflow_ddlrepl.ddl.base.same_shape import same_type
 from airflow_ddlrepl.engines.comparing import CompareTask
 from airflow_ddlrepl.engines.postgres.catalog.server_facts import ServerFacts
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 ROWS_PER_BUCKET = 500
 ROWS_PER_LOOK = 200_000
 LOOKS = 5
-KEY_LENGTH = 300
 _BEGIN = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 
 
@@ -196,7 +195,7 @@ class _Comparer:
         pairs = [(theirs[c.id], held[c.name]) for c in task.shape.columns if c.id in theirs and c.name in held]
         pairs = [pair for pair in pairs if pair[0].id not in task.uncompared]
         self.names = [ours.name for _, ours in pairs]
-        mine = {source.id: _value(source, target) for source, target in pairs}
+        mine = {source.id: value(source, target) for source, target in pairs}
         other = {source.id: quote(target.name) for source, target in pairs}
         key = [i for i in (task.source.key.columns if task.source.key else ()) if i in mine]
         key = key if task.source.key and len(key) == len(task.source.key.columns) else []
@@ -211,20 +210,30 @@ class _Comparer:
         self.types = [source.type if same_type(source.type, target.type) else None for source, target in pairs]
 
     def report(self) -> TableReport:
-        shape = structure(self.task.wanted or self.task.source, self.task.shape, self.found, POSTGRES_TYPES)
-        base: dict[str, Any] = {"table": self.task.source.name, "target": self.task.target, "structure": shape}
+        source, wanted = self.task.wanted or self.task.source, self.task.shape
+        base: dict[str, Any] = {
+            "table": self.task.source.name,
+            "target": self.task.target,
+            "structure": structure(source, wanted, self.found, POSTGRES_TYPES),
+            "behind": tuple(left_behind(source, wanted, POSTGRES_TYPES)),
+        }
         if self.task.source.is_partitioned:
             return TableReport(**base, columns=len(self.names))
         if not self.names:
             return TableReport(**base, **self._counted())
+        if self.task.named:
+            rows = [RowDifference(Kind.DIFFERENT, key) for key in self.task.named]
+            return TableReport(**base, unlike=self._with_columns(rows))
         ours, theirs = self._both(self._digest)
         base |= {"columns": len(self.names), "source_rows": int(ours[0][0]), "target_rows": int(theirs[0][0])}
         if ours == theirs:
             return TableReport(**base)
         rows, is_partial = self._rows(max(base["source_rows"], base["target_rows"]))
         counts: dict[str, Any] = {kind.value: sum(r.copies for r in rows if r.kind is kind) for kind in Kind}
-        named = self._with_columns(rows[: self.task.limit])
-        return TableReport(**base, **counts, rows=named, is_partial=is_partial)
+        limit = self.task.limit
+        named = self._with_columns(rows[:limit])
+        shown = tuple(row.cut for row in named)
+        return TableReport(**base, **counts, rows=shown, is_partial=is_partial, unlike=(*named, *rows[limit:]))
 
     def _counted(self) -> dict[str, Any]:
         """Return how many rows each side has, and how many more than the other: no column tells them apart."""
@@ -292,8 +301,7 @@ class _Comparer:
     def _named(self, row: RowDifference, values: tuple[Any, Any]) -> RowDifference:
         ours, theirs = (side.get(row.key, ()) for side in values)
         names = tuple(name for name, a, b in zip(self.names, ours, theirs) if a != b)
-        key = row.key if len(row.key) <= KEY_LENGTH else row.key[:KEY_LENGTH] + "…"
-        return RowDifference(row.kind, key, names, row.copies)
+        return RowDifference(row.kind, row.key, names, row.copies)
 
 
 def _from_text(side: _Side, select: str, tail: str = "", *, with_values: bool = False) -> list[tuple[Any, ...]]:
@@ -303,7 +311,7 @@ def _from_text(side: _Side, select: str, tail: str = "", *, with_values: bool = 
     return side.ask(f"SELECT {select} FROM ({rows}) AS r{tail}")
 
 
-def _value(source: Column, target: Column) -> str:
+def value(source: Column, target: Column) -> str:
     """Return SQL for the source's value as the target shows it."""
     name = quote(source.name)
     if same_type(source.type, target.type) or not target.type.is_builtin:

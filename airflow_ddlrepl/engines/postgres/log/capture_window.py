@@ -129,7 +129,7 @@ def _tasks(by: LogReader, window: LogWindow, left_out: Sequence[Oversized], *, i
         yield RangeTask(
             dsn=by.dsn,
             slot=by.slot,
-            is_behind=window.is_retained,
+            is_behind=window.is_retained or window.is_beside,
             publication=by.publication,
             low=low,
             high=high,

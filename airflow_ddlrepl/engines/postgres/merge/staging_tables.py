@@ -244,6 +244,12 @@ def _staged(
     )
 
 
+def staging_type(source: Column, types: Sequence[TypeDefinition], encoding: str) -> str:
+    """Return the SQL type of a staging column that takes a column's values as the trail has them."""
+    name, text = underlying(source.type, types)
+    return _staging_type(name, text, encoding)[0]
+
+
 def _staging_type(name: str, text: str, encoding: str) -> tuple[str, bool]:
     if encoding == "text" or name in _DOCUMENTS or name == ENUM:
         return "text", False

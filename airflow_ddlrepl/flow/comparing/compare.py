@@ -6,7 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from itertools import chain
 
 from airflow_ddlrepl.capture.enroll import belongs
@@ -17,8 +17,11 @@ from airflow_ddlrepl.config.sections.target_tables import coerce_error_policy
 from airflow_ddlrepl.engines.chunks import group_chunks
 from airflow_ddlrepl.engines.comparing import CompareTask, columns_compared, compare_tables
 from airflow_ddlrepl.engines.source_catalog import RowSelection
-from airflow_ddlrepl.flow.admin.may_differ import may_differ
+from airflow_ddlrepl.engines.target_state import TargetState
 from airflow_ddlrepl.flow.capture.left_out import left_out
+from airflow_ddlrepl.flow.comparing.in_flight import Compared, settled
+from airflow_ddlrepl.flow.comparing.may_differ import may_differ
+from airflow_ddlrepl.flow.comparing.shapes_ahead import ShapesAhead
 from airflow_ddlrepl.flow.mapping.row_filters import condition_at
 from airflow_ddlrepl.flow.mapping.tables import read_for, seen_at
 from airflow_ddlrepl.flow.mapping.value_functions import transform_at
@@ -29,6 +32,7 @@ from airflow_ddlrepl.flow.run.stage import require_targets
 from airflow_ddlrepl.flow.sequences.differences import sequence_differences
 from airflow_ddlrepl.flow.sequences.replicate import bring_sequences, source_sequences
 from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.table_state import TableState, TableStatus
 from airflow_ddlrepl.ports.rows import RowSource
@@ -40,59 +44,85 @@ AT_ONCE = 100
 
 
 def compare(run: RunContext, patterns: Sequence[str] = ()) -> Comparison:
-    """Compare source and targets as they are now: what is written meanwhile, or not replicated yet, is a difference.
+    """Compare source and targets, at one position of the source's log: rows in flight are no differences.
 
     A table that can't be read is reported as one that differs; the others are compared.
     """
     require_targets(run.channel, "compare")
-    started = time.monotonic()
+    started, began = time.monotonic(), datetime.now(UTC)
+    states = {target.name: run.target(target.name).find_state() for target in run.channel.targets}
     tables = _tables(run, patterns)
+    is_active, shapes = run.is_active(), ShapesAhead(run)
     with run.source.reading([table.id for table in tables]) as rows:
-        reports = _reports(run, tables, rows)
+        compared = _compared(run, tables, rows, states, shapes)
+        high = run.source.stable_end() if is_active else None
+        reports = settled(run, compared, shapes, high) if high is not None else [one.report for one in compared]
     aside = {str(one.name): str(one) for one in left_out(run) if is_selected(one.name, patterns)}
-    sequences = () if patterns else tuple(_sequences(run))
-    result = Comparison(tuple(reports), round(time.monotonic() - started, 2), aside, sequences=sequences)
-    if not patterns and run.is_active():
-        count = {"tables": len(result.tables), "differences": result.differences, "left_out": len(aside)}
-        count["discarded"] = result.discarded
-        began = datetime.now(UTC) - timedelta(seconds=result.seconds)
-        run.repository.record_comparison(run.channel.name, run.run_id, began, count)
+    result = Comparison(
+        tuple(reports),
+        round(time.monotonic() - started, 2),
+        aside,
+        sequences=() if patterns else tuple(_sequences(run)),
+        position="" if high is None else str(high),
+        targets={name: str(found.lsn) for name, found in states.items() if found is not None},
+    )
+    if is_active:
+        _record(run, result, [one.table.id for one in compared], began, is_whole=not patterns)
     return result
+
+
+def _record(run: RunContext, result: Comparison, table_ids: Sequence[int], began: datetime, *, is_whole: bool) -> None:
+    """Store what was found: of each table, and of the comparison where it was one of all tables."""
+    if is_whole:
+        count = {"tables": len(result.tables), "differences": result.differences, "left_out": len(result.left_out)}
+        count |= {"discarded": result.discarded, "in_flight": result.in_flight, "undecided": len(result.undecided)}
+        run.repository.record_comparison(run.channel.name, run.run_id, began, {**count, "position": result.position})
 
 
 Rows = Callable[[RowSelection], RowSource]
 """This function makes the row source of a table at the source."""
 
 
-def _reports(run: RunContext, tables: Sequence[Table], rows: Rows) -> list[TableReport]:
-    """Compare the tables at every target."""
+def _compared(
+    run: RunContext,
+    tables: Sequence[Table],
+    rows: Rows,
+    states: Mapping[str, TargetState | None],
+    shapes: ShapesAhead,
+) -> list[Compared]:
+    """Compare the tables at every target, but for columns whose type changes in log that is ahead of it."""
     tasks: list[CompareTask] = []
-    known: list[Sequence[str]] = []
-    own: list[tuple[str, ...]] = []
-    reports: list[TableReport] = []
-    for target in run.channel.targets:
-        found = run.target(target.name).find_state()
-        table_states = found.table_states if found else {}
-        client, differs = client_at(run.channel, target.name), may_differ(run, target.name)
-        strange = _strange(run, target.name, table_states) if tables else {}
-        beside = _beside(run, target.name, table_states, strange)
+    found: list[Compared] = []
+    pending: list[tuple[Compared, Sequence[str], Sequence[str]]] = []
+    for target, state in states.items():
+        table_states = state.table_states if state else {}
+        low = state.lsn if state else Position(0)
+        client, differs = client_at(run.channel, target), may_differ(run, target)
+        strange = _strange(run, target, table_states) if tables else {}
+        beside = _beside(run, target, table_states, strange)
         for table in tables:
             table_state = table_states.get(table.id)
             if table_state is None and not decide(client, table.name, ChangeKind.TABLE).is_taken:
                 continue
-            missing = _missing(table_state, target.name) or strange.get(table.id, "")
+            missing = _missing(table_state, target) or strange.get(table.id, "")
+            name = run.channel.target_name(target, table.name)
+            report = TableReport(table.name, name, at=target)
             if missing or table_state is None:
-                name = run.channel.target_name(target.name, table.name)
-                reports.append(
-                    TableReport(table.name, name, structure=(missing,), waits=not _is_suspended(table_state))
-                )
+                report = replace(report, structure=(missing,), waits=not _is_suspended(table_state))
+                found.append(Compared(report, table, table_state, None, low))
                 continue
-            tasks.append(_task(run, target.name, table, table_state, rows))
-            known.append(differs.get(table.id, ()))
-            own.append(tuple(beside.get(table_state.name, ())))
-    for one, why, more in zip(_compared(run, tasks), known, own, strict=True):
-        reports.append(replace(one, may_differ=tuple(why), structure=(*one.structure, *more)))
-    return reports
+            at = state.table_positions.get(table.id) if state else None
+            since = max(low, Position(at.lsn)) if at is not None else low
+            retyped = shapes.retyped(table, since) - set(table.key.columns if table.key else ())
+            task = replace(_task(run, target, table, table_state, rows), uncompared=retyped)
+            tasks.append(task)
+            own = tuple(beside.get(table_state.name, ()))
+            pending.append((Compared(report, table, table_state, task, since), differs.get(table.id, ()), own))
+    for one, (asked, why, more) in zip(_run(run, tasks), pending, strict=True):
+        at_target = asked.report.at
+        report = replace(one, at=at_target, may_differ=tuple(why), structure=(*one.structure, *more))
+        found.append(replace(asked, report=report))
+    return found
 
 
 def _strange(run: RunContext, target: str, table_states: Mapping[int, TableState]) -> dict[int, str]:
@@ -156,7 +186,7 @@ def _repair_sequences(run: RunContext) -> None:
             bring_sequences(run, name, source_sequences(run, [name]))
 
 
-def _compared(run: RunContext, tasks: Sequence[CompareTask]) -> list[TableReport]:
+def _run(run: RunContext, tasks: Sequence[CompareTask]) -> list[TableReport]:
     """Return the tasks' reports, in their order.
 
     A large table is compared alone, small ones of one target together.

@@ -1,0 +1,1 @@
+"""Source and targets are compared at one position of the log, and what really differs is repaired."""

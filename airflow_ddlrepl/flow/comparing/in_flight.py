@@ -1,0 +1,166 @@
+"""What is in flight is no difference: the log that a target has not applied yet changes it.
+
+A comparison looks at source and target at two moments. What differs, and the log between the target's position and the
+end of the source's log is about, says nothing. What differs, and that log is not about, differs still once the target
+has applied it: so the result holds for that end.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from airflow_ddlrepl.compare.report import Kind, RowDifference, TableReport
+from airflow_ddlrepl.engines.comparing import CompareTask, WrittenKeys, compare_tables, written_keys
+from airflow_ddlrepl.errors import SourceError, TrailError
+from airflow_ddlrepl.flow.comparing.log_ahead import LogAhead, log_ahead
+from airflow_ddlrepl.flow.comparing.shapes_ahead import ShapesAhead
+from airflow_ddlrepl.flow.run.context import RunContext, log
+from airflow_ddlrepl.model.change import EventKind
+from airflow_ddlrepl.model.position import START_OF_TRANSACTION, LogKey, Position
+from airflow_ddlrepl.model.table import Table
+from airflow_ddlrepl.model.table_state import TableState
+
+UNSHOWN = "rows of it are in flight, and the log does not show which: compare again after the next cycle"
+CHANGING = "a change of its key is on its way: compare again after the next cycle"
+LOADING = "the next cycle loads it"
+TOO_MANY = "more rows are in flight than a comparison looks at: compare again after the next cycle"
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A compared table is what a comparison has found of one table at one target.
+
+    table: at the source. state: at the target, when the comparison began; None: it has no such table. task: None: its
+    rows were not compared. low: the target's position when the comparison began.
+    """
+
+    report: TableReport
+    table: Table
+    state: TableState | None
+    task: CompareTask | None
+    low: Position
+
+
+def settled(run: RunContext, compared: Sequence[Compared], shapes: ShapesAhead, high: Position) -> list[TableReport]:
+    """Return the reports with what is in flight counted apart. high: where the source's log ended afterwards."""
+    unequal = [one for one in compared if one.report.differences]
+    if not unequal:
+        return [one.report for one in compared]
+    try:
+        with log_ahead(run, min(one.low for one in unequal), high) as ahead:
+            judge = _Judge(run, ahead, shapes)
+            return [judge.report(one) if one.report.differences else one.report for one in compared]
+    except (SourceError, TrailError) as error:
+        log.warning("which differences are in flight is not known: %s: %s", error.code, error.message)
+        why = f"the log that the target has not applied can't be read: {error.code}: {error.message}; {error.hint}"
+        return [_undecided(one.report, why) if one.report.differences else one.report for one in compared]
+
+
+@dataclass
+class _Judge:
+    """This object tells what differs from what is in flight, table by table."""
+
+    run: RunContext
+    ahead: LogAhead
+    shapes: ShapesAhead
+
+    def report(self, one: Compared) -> TableReport:
+        if one.task is None:
+            is_new = one.state is None and self.shapes.is_new(one.table, one.low)
+            return _on_its_way(one.report) if is_new else one.report
+        report = one.report
+        if self.shapes.is_changed(one.table, one.low):
+            if report.waits:
+                return _on_its_way(report)
+            rest = tuple(line for line in report.structure if line not in report.behind)
+            report = replace(report, structure=rest, on_their_way=report.behind)
+        return self._with_columns(replace(one, report=self._rows(replace(one, report=report))))
+
+    def _with_columns(self, one: Compared) -> TableReport:
+        """Return the report with the columns that differ in the rows that it names."""
+        names = tuple(row.key for row in one.report.unlike[: len(one.report.rows)] if _lacks_columns(row))
+        if not names or one.task is None:
+            return one.report
+        (found,) = self.run.runner.map(compare_tables, [[replace(one.task, named=names)]], "compare")
+        known = {row.key: row for row in found[0].unlike if row.columns}
+        rows = (known.get(row.key, row) for row in one.report.unlike[: len(one.report.rows)])
+        return replace(one.report, rows=tuple(row.cut for row in rows))
+
+    def _events(self, one: Compared, *kinds: EventKind) -> bool:
+        return any(
+            event.kind in kinds
+            and event.key.lsn >= one.low
+            and (one.table.id in {i for i, _ in event.dropped} or one.table.id in {t.id for t in event.tables})
+            for event in self.ahead.events()
+        )
+
+    def _rows(self, one: Compared) -> TableReport:
+        report = one.report
+        if not _rows_of(report):
+            return report
+        if self._events(one, EventKind.TRUNCATE):
+            return replace(_without_rows(report), in_flight=_rows_of(report))
+        if self._events(one, EventKind.RELATION) or any(one.table.id in e.filled for e in self.ahead.events()):
+            return _undecided(report, LOADING)
+        keys = self._written(one)
+        is_rekeyed = bool(self.shapes.retyped(one.table, one.low) & set(one.table.key.columns if one.table.key else ()))
+        if keys is not None and not keys and not is_rekeyed:
+            return report
+        if keys is None or not report.unlike:
+            return _undecided(report, UNSHOWN)
+        if is_rekeyed:
+            return _undecided(report, CHANGING)
+        real = [row for row in report.unlike if row.key not in keys]
+        flying = len(report.unlike) - len(real)
+        if report.is_partial and not real:
+            return replace(_undecided(report, TOO_MANY), in_flight=flying)
+        assert one.task is not None
+        return replace(_with_rows(report, real, one.task.limit), in_flight=flying)
+
+    def _written(self, one: Compared) -> frozenset[str] | None:
+        """Return the keys that the log ahead of the target is about; None: it does not show them."""
+        assert one.task is not None and one.state is not None
+        files = self.ahead.files(one.table.id, one.low)
+        if not files:
+            return frozenset()
+        seen = one.state.has if one.state.snapshot is not None else None
+        skip = frozenset(lsn for lsn, xid in self.ahead.commits(one.low) if seen(lsn, xid)) if seen else frozenset()
+        low, high = (LogKey(at, START_OF_TRANSACTION) for at in (one.low, self.ahead.high))
+        return written_keys(WrittenKeys(one.task, self.run.channel.name, tuple(files), low, high, skip))
+
+
+def _lacks_columns(row: RowDifference) -> bool:
+    return row.kind is Kind.DIFFERENT and not row.columns
+
+
+def _on_its_way(report: TableReport) -> TableReport:
+    return replace(report, structure=(), on_their_way=report.structure)
+
+
+def _undecided(report: TableReport, why: str) -> TableReport:
+    """Return the report without its rows: nobody can say which of them really differ."""
+    return replace(_without_rows(report), undecided=why)
+
+
+def _without_rows(report: TableReport) -> TableReport:
+    return replace(report, missing=0, extra=0, different=0, rows=(), unlike=(), is_partial=False)
+
+
+def _with_rows(report: TableReport, rows: Sequence[RowDifference], limit: int) -> TableReport:
+    count = Counter[Kind]()
+    for row in rows:
+        count[row.kind] += row.copies
+    return replace(
+        report,
+        missing=count[Kind.MISSING],
+        extra=count[Kind.EXTRA],
+        different=count[Kind.DIFFERENT],
+        rows=tuple(row.cut for row in rows[:limit]),
+        unlike=tuple(rows),
+    )
+
+
+def _rows_of(report: TableReport) -> int:
+    return report.missing + report.extra + report.different
