@@ -13,7 +13,7 @@ from airflow_ddlrepl.repository.base import Base, update_row, upsert
 from airflow_ddlrepl.repository.rows import ErrorRow, RunRow, RunStatus
 from airflow_ddlrepl.repository.tables import errors, locks, runs
 
-COMPARE = "compare"
+COMPARE, COMPARE_SOME = "compare", "compare some tables"
 
 
 class Runs(Base):
@@ -59,12 +59,34 @@ class Runs(Base):
                 now = self._database.now(connection)
                 connection.execute(insert(errors).values(**values, run_id=run_id, created=now))
 
-    def record_comparison(self, channel: str, run_id: str, started: datetime, result: dict[str, Any]) -> None:
-        """Store that all tables of the channel were compared; needs no lock, for a comparison changes nothing."""
+    def record_comparison(
+        self, channel: str, run_id: str, started: datetime, result: dict[str, Any], *, is_whole: bool = True
+    ) -> None:
+        """Store that tables of the channel were compared; needs no lock, for a comparison changes nothing.
+
+        is_whole: all of its tables were.
+        """
         with self._database.write() as connection:
             values = {"token": 0, "started": started, "ended": self._database.now(connection)}
-            key = {"channel": channel, "run_id": run_id, "stage": COMPARE}
+            key = {"channel": channel, "run_id": run_id, "stage": COMPARE if is_whole else COMPARE_SOME}
             upsert(connection, runs, key, {**values, "status": RunStatus.DONE, "result": result})
+
+    def compared_tables(self, channel: str) -> dict[tuple[str, int], dict[str, Any]]:
+        """Return what the newest comparison of each table found, by target and table id, with `compared`: when it was.
+
+        The last comparison of all tables counts, and those of some tables since.
+        """
+        last = self.last_comparison(channel)
+        query = select(runs.c.ended, runs.c.result).where(runs.c.channel == channel, runs.c.stage == COMPARE_SOME)
+        if last is not None:
+            query = query.where(runs.c.started > last.started)
+        with self._database.read() as connection:
+            some = connection.execute(query.order_by(runs.c.started)).all()
+        found: dict[tuple[str, int], dict[str, Any]] = {}
+        for ended, result in [*([(last.ended, last.result)] if last is not None else []), *some]:
+            for one in (result or {}).get("by_table", ()):
+                found[one["target"], one["table_id"]] = {**one, "compared": ended}
+        return found
 
     def last_comparison(self, channel: str) -> RunRow | None:
         """Return the newest comparison of all tables of the channel; None: there was none."""

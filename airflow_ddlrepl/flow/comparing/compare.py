@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import chain
+from typing import Any
 
 from airflow_ddlrepl.capture.enroll import belongs
 from airflow_ddlrepl.compare.report import Comparison, TableReport
@@ -41,6 +42,8 @@ from airflow_ddlrepl.rules.decide import ChangeKind, decide
 
 AT_ONCE = 100
 """This many small tables are read under one snapshot."""
+MOST_TOLD = 20
+"""So many differences of a table are stored in words."""
 
 
 def compare(run: RunContext, patterns: Sequence[str] = ()) -> Comparison:
@@ -72,11 +75,29 @@ def compare(run: RunContext, patterns: Sequence[str] = ()) -> Comparison:
 
 
 def _record(run: RunContext, result: Comparison, table_ids: Sequence[int], began: datetime, *, is_whole: bool) -> None:
-    """Store what was found: of each table, and of the comparison where it was one of all tables."""
-    if is_whole:
-        count = {"tables": len(result.tables), "differences": result.differences, "left_out": len(result.left_out)}
-        count |= {"discarded": result.discarded, "in_flight": result.in_flight, "undecided": len(result.undecided)}
-        run.repository.record_comparison(run.channel.name, run.run_id, began, {**count, "position": result.position})
+    """Store what was found of each table at each target, and of the comparison as a whole."""
+    count = {"tables": len(result.tables), "differences": result.differences, "left_out": len(result.left_out)}
+    count |= {"discarded": result.discarded, "in_flight": result.in_flight, "undecided": len(result.undecided)}
+    told = [_told(one, table_id, result.position) for one, table_id in zip(result.tables, table_ids, strict=True)]
+    found = {**count, "position": result.position, "by_table": told}
+    run.repository.record_comparison(run.channel.name, run.run_id, began, found, is_whole=is_whole)
+
+
+def _told(one: TableReport, table_id: int, position: str) -> dict[str, Any]:
+    """Return what is stored of a table: how much differs, by kind, and the first differences in words."""
+    found: dict[str, Any] = {
+        "target": one.at,
+        "table": str(one.table),
+        "table_id": table_id,
+        "position": position,
+        "differences": one.differences,
+        "rows": one.source_rows,
+    }
+    kinds = ("missing", "extra", "different", "in_flight", "discarded", "is_partial", "undecided")
+    found |= {name: getattr(one, name) for name in kinds if getattr(one, name)}
+    if told := [*one.lines(), *one.waiting()][:MOST_TOLD]:
+        found["found"] = told
+    return found
 
 
 Rows = Callable[[RowSelection], RowSource]

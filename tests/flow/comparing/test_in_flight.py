@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
+from airflow_ddlrepl import flow
 from airflow_ddlrepl.compare.report import Comparison, Kind, TableReport
+from airflow_ddlrepl.ports.work import InProcess
 from tests.support.replica import BOTH, Make
 
 GOODS = (
@@ -183,6 +185,21 @@ def test_what_somebody_did_to_the_targets_table_is_no_schema_change_in_flight(ma
     replica.at_target("ALTER TABLE goods DROP COLUMN price")
     found = one(replica.compare())
     assert found.structure == ("column price is missing at the target",)
+
+
+def test_the_repository_knows_what_was_found_of_each_table(make: Make) -> None:
+    replica = make(*GOODS, "CREATE TABLE other (id int PRIMARY KEY)")
+    replica.at_target("DELETE FROM goods WHERE id = 17")
+    whole = replica.compare()
+    replica.at_source("UPDATE goods SET name = 'x' WHERE id < 10", "INSERT INTO other VALUES (1)")
+    with flow.open_channel(replica.file, InProcess()) as run:
+        some = flow.compare(run, ["public.goods"])
+        found = {one["table"]: one for one in run.repository.compared_tables("shop").values()}
+    goods, other = found["public.goods"], found["public.other"]
+    assert (goods["target"], goods["position"], other["position"]) == ("warehouse", some.position, whole.position)
+    assert (goods["differences"], goods["missing"], goods["in_flight"], other["differences"]) == (1, 1, 9, 0)
+    assert goods["found"] == ["public.goods: missing row (17)", "public.goods: 9 rows are not at the target yet"]
+    assert goods["compared"] > other["compared"] and "found" not in other
 
 
 def test_a_change_of_the_key_in_flight(make: Make) -> None:
