@@ -22,7 +22,7 @@ from airflow_ddlrepl.engines.postgres.log.capture_range import (
 from airflow_ddlrepl.engines.postgres.log.oversized import Oversized, OversizedChange, around
 from airflow_ddlrepl.engines.postgres.log.oversized_search import LogToSearch, find
 from airflow_ddlrepl.engines.source import LogWindow
-from airflow_ddlrepl.errors import RuleError
+from airflow_ddlrepl.errors import RuleError, SourceError
 from airflow_ddlrepl.model.change import of_source
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.ports.work import Runner
@@ -49,8 +49,17 @@ def capture_window(by: LogReader, window: LogWindow, runner: Runner) -> list[Par
     """Decode a window of the log into its trail; again in text format when a type needs that.
 
     With rules of a capture process it is read again as one range where rows have a shape that DDL in an earlier range
-    has given to their table. Raises what `capture_range` raises.
+    has given to their table. Raises what `capture_range` raises; SourceError SRC-194 for a window beside a capture
+    where only one session can read the log.
     """
+    if window.is_beside and by.reader is Reader.PROTOCOL:
+        raise SourceError(
+            "the log that is not captured yet can't be read while a capture may read it",
+            code="SRC-194",
+            at=window.low,
+            hint="grant EXECUTE on pg_logical_slot_peek_binary_changes, pg_copy_logical_replication_slot and"
+            " pg_replication_slot_advance to the role; or run `ddlrepl replicate` first",
+        )
     if window.rules is not None:
         try:
             return _captured(by, window, runner, is_binary=False)

@@ -26,7 +26,7 @@ from airflow_ddlrepl.engines.postgres.load.held_tables import reading
 from airflow_ddlrepl.engines.postgres.load.table_rows import TableRows
 from airflow_ddlrepl.engines.postgres.log import preconditions, replication_protocol, retained_slot, slots
 from airflow_ddlrepl.engines.postgres.log import timeline as lineage
-from airflow_ddlrepl.engines.postgres.log.capture_range import Reader, choose_reader
+from airflow_ddlrepl.engines.postgres.log.capture_range import choose_reader
 from airflow_ddlrepl.engines.postgres.log.capture_window import LogReader, capture_window
 from airflow_ddlrepl.engines.postgres.log.marks import PostgresMarks
 from airflow_ddlrepl.engines.postgres.log.retained_slot import PostgresRetainedLog
@@ -208,19 +208,10 @@ class PostgresSource(_OneConnection):
 
     def capture(self, window: LogWindow, runner: Runner) -> list[Part]:
         """Decode a window of the log in ranges side by side; again in text format when a type needs that."""
-        way = choose_reader(self.connection)
         if not window.is_beside:
             self.log.wait_for_standbys(window.high)
-        elif way is Reader.PROTOCOL:
-            raise SourceError(
-                "the log that is not captured yet can't be read while a capture may read it",
-                code="SRC-194",
-                at=window.low,
-                hint="grant EXECUTE on pg_logical_slot_peek_binary_changes, pg_copy_logical_replication_slot and"
-                " pg_replication_slot_advance to the role; or run `ddlrepl replicate` first",
-            )
         slot = retained_slot.held_name(self.slot) if window.is_retained else self.slot
-        reader = LogReader(self.dsn, slot, self.publication, way)
+        reader = LogReader(self.dsn, slot, self.publication, choose_reader(self.connection))
         return capture_window(reader, window, runner)
 
     def snapshot(self, table_ids: Sequence[int], timeline: int = 0) -> AbstractContextManager[ExportedSnapshot]:
