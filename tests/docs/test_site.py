@@ -8,12 +8,16 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
 from airflow_ddlrepl.config.file.json_schema import json_schema
 from docs.tools.site import front_page
+from tests.airflow.support.browser import opened
 
 ROOT = Path(__file__).parents[2]
 pytest.importorskip("mkdocs")
@@ -46,6 +50,30 @@ def test_no_page_loads_anything_from_another_address(site: Path) -> None:
     assert {page.name: found for page in pages if (found := loads.findall(page.read_text(encoding="utf-8")))} == {}
     styles = re.compile(r"(?:@import|url\()\s*[\"']?((?:https?:)?//[^\"')\s]*)")
     assert {file.name: found for file in site.rglob("*.css") if (found := styles.findall(file.read_text()))} == {}
+
+
+def test_a_browser_finds_an_error_code_and_asks_nobody_else(site: Path) -> None:
+    handler = partial(Quiet, directory=str(site))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        address = f"http://127.0.0.1:{server.server_port}"
+        with opened(address) as page:
+            asked: list[str] = []
+            page.on("request", lambda request: asked.append(request.url))
+            for path in ("/index.html", "/architecture.html", "/rewind.html"):
+                page.goto(path, wait_until="networkidle")
+                assert page.evaluate("[...document.images].every(one => one.naturalWidth > 0)"), path
+            page.fill("input[name=query]", "SRC-105")
+            page.locator(".md-search-result__item", has_text="may not").first.wait_for()
+        server.shutdown()
+    assert [url for url in asked if not url.startswith((address, "data:"))] == []
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    """Serves the site and logs nothing."""
+
+    def log_message(self, *_: object) -> None:
+        pass
 
 
 def test_the_schema_of_the_channel_file_is_published(site: Path) -> None:

@@ -55,6 +55,13 @@ def topmost(folder: Path) -> str:
     return "/".join(parts[: 3 if parts[1] == "flow" else 2])
 
 
+def test_the_site_has_every_page_in_its_menu() -> None:
+    menu = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").partition("\nnav:\n")[2]
+    named = re.findall(r": ([\w/]+\.md)$", menu, re.MULTILINE)
+    pages = [page.relative_to(ROOT / "docs").as_posix() for page in (ROOT / "docs").rglob("*.md")]
+    assert sorted(set(pages) - set(named)) == []
+
+
 def commands(text: str) -> list[str]:
     """Lines of the page's shell blocks."""
     blocks = re.findall(r"```(\w*)\n(.*?)```", text, re.DOTALL)

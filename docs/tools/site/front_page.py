@@ -8,6 +8,14 @@ from collections.abc import Callable
 
 MOVED = {"README.md": "index.md", "CHANGELOG.md": "changelog.md", "LICENSE": "LICENSE.txt"}
 """Where the files at the top of the repository are in the site."""
+SPELT = {
+    "postgresql": "PostgreSQL",
+    "goldengate": "GoldenGate",
+    "hvr": "HVR",
+    "airflow": "in Airflow",
+    "streams": "Oracle Streams",
+}
+"""What a link to a page is called where its name is not a word."""
 _LINK = re.compile(r"(\]\()((?:\.\./)*(?:docs/)?[^)#:]+)(#[^)]*)?(\))")
 _NAMED = re.compile(r"(?<![\w/`\[.])(?<!\]\()(docs/[\w/]+\.md|README\.md|CHANGELOG\.md)(?![\w`\]])")
 _FENCE = re.compile(r"^( *)(```+).*?^\1\2 *$", re.MULTILINE | re.DOTALL)
@@ -33,6 +41,7 @@ def _link(path: str, page: str) -> str:
     target = place(path)
     name = posixpath.basename(path).removesuffix(".md").replace("_", " ")
     name = posixpath.basename(posixpath.dirname(path)) if name == "README" and "/" in path else name
+    name = SPELT.get(name, name)
     return f"[{name}]({posixpath.relpath(target, posixpath.dirname(page) or '.')})" if target != page else name
 
 
