@@ -21,6 +21,7 @@ from airflow_ddlrepl.demo.servers import PrivateServer
 from airflow_ddlrepl.ports.work import InProcess
 from tests.conftest import Databases
 from tests.support.replica import BOTH, Replica, run
+from tests.support.standby import Standby
 
 HOSTILE = 'we"ird\n  - evil: true ${HOME} *|[x] \u2028\x1b[2J é'
 
@@ -251,7 +252,7 @@ def test_servers_that_do_not_answer(init: Init, databases: Databases, replica: R
     found = init(source=away)
     assert found.code == 4 and not init.file.exists() and "geheim" not in found.err
     found = init(target=away)
-    assert found.code == 4 and "The target did not answer" in found.out and "geheim" not in found.out
+    assert found.code == 4 and "The target could not be asked" in found.out and "geheim" not in found.out
     assert load_channel(init.file).source.tables == ("public.*",)
     assert "geheim" not in init.file.read_text()
 
@@ -286,6 +287,36 @@ def test_files_that_are_there(init: Init, databases: Databases, replica: Replica
     assert init("--force").code == 0 and load_channel(init.file).name == "shop"
     found = init.typed(str(init.file.parent / "no" / "x.yaml"), "--source", "a", "--target", "b")
     assert found.code == 2 and "CFG-152" in found.err
+
+
+def test_what_the_target_has_otherwise_is_said_before_the_load_says_it(
+    init: Init, replica: Replica, caplog: pytest.LogCaptureFixture
+) -> None:
+    replica.at_source(
+        "create function answer() returns int language sql immutable as 'select 42'",
+        "create collation local (locale = 'C')",
+        "create table t (id int primary key, a int default answer(), name text collate local)",
+    )
+    found = init()
+    assert found.code == 0
+    told = [line.strip() for line in found.out.splitlines() if line.strip().startswith("public.t: unlike the source")]
+    assert len(told) == 2, found.out
+    with caplog.at_level(logging.WARNING):
+        replica.activate()
+    assert all(line.removeprefix("public.t: unlike the source: ") in caplog.text for line in told)
+
+
+def test_a_target_that_refuses_the_login(init: Init, databases: Databases) -> None:
+    found = init(target=databases.target.replace(databases.server.password, "wrong"))
+    assert found.code == 4 and "CON-102" in found.out and "wrong" not in found.out
+
+
+def test_a_standby_is_no_source(init: Init, databases: Databases) -> None:
+    port = f":{databases.server.port}/"
+    with Standby(databases.server, "init_standby") as standby:
+        standby.wait_for_log()
+        found = init(source=databases.source.replace(port, f":{standby.port}/"))
+    assert found.code == 1 and "-- the source is a standby" in found.out
 
 
 def test_nobody_to_ask(init: Init) -> None:

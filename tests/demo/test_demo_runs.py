@@ -9,9 +9,11 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -83,12 +85,21 @@ def test_the_quick_demo_compares_as_the_whole_one_does(tmp_path: Path, private_s
     assert "public.slot_pool" in found["suspended"]
 
 
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """A folder that the servers' own user may read, too."""
+    folder = Path(tempfile.mkdtemp(prefix="ddlrepl-look-"))
+    folder.chmod(0o755)
+    yield folder
+    shutil.rmtree(folder, ignore_errors=True)
+
+
 @pytest.mark.timeout(900)
-def test_an_airflow_to_look_at(private_server: type[PrivateServer], tmp_path: Path) -> None:
+def test_an_airflow_to_look_at(private_server: type[PrivateServer], open_folder: Path) -> None:
     """Its user gets in, nobody else does; both channels are there; Ctrl-C ends everything and removes the folder."""
     process = subprocess.Popen(
         [*DEMO, "--quick", "--in-process", "--page"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
-        env={**os.environ, "TMPDIR": str(tmp_path)}, start_new_session=True,
+        env={**os.environ, "TMPDIR": str(open_folder)}, start_new_session=True,
     )  # fmt: skip
     try:
         url, user, password = _address(process)
@@ -101,20 +112,19 @@ def test_an_airflow_to_look_at(private_server: type[PrivateServer], tmp_path: Pa
         assert dags["ddlrepl__demo__replicate"] is False and dags["ddlrepl__demo_asks__replicate"] is False
         states = _wait_for_runs(url, token)
         assert states == {"demo": "success", "demo_asks": "failed"}
-        (file,) = tmp_path.glob("ddlrepl-demo-*/demo_asks.yaml")
+        (file,) = open_folder.glob("ddlrepl-demo-*/demo_asks.yaml")
         command = [sys.executable, "-m", "airflow_ddlrepl.cli", "controls", str(file), "--json"]
         told = subprocess.run(command, capture_output=True, text=True, timeout=120)
         assert [one["target"] for one in json.loads(told.stdout)] == ["asked"], told.stderr
         process.send_signal(signal.SIGINT)
         assert process.wait(120) == 0, process.stderr
-        assert not list(tmp_path.glob("ddlrepl-*"))
+        assert not list(open_folder.glob("ddlrepl-*"))
         with pytest.raises(OSError, match="refused"):
             urllib.request.urlopen(url, timeout=5)
     finally:
         if process.poll() is None:
             process.send_signal(signal.SIGINT)
             process.wait(120)
-        shutil.rmtree(tmp_path, ignore_errors=True)
 
 
 def _address(process: subprocess.Popen[str]) -> tuple[str, str, str]:

@@ -6,18 +6,18 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
+from airflow_ddlrepl.adapt.plan.plan import target_shape
+from airflow_ddlrepl.adapt.shape.target_shape import Note, become_text
 from airflow_ddlrepl.config.sections.location import resolve
 from airflow_ddlrepl.engines import engine
 from airflow_ddlrepl.errors import ConfigError, DdlReplError, TargetError, Unreachable, Unsupported
-from airflow_ddlrepl.flow.admin.left_at_source import left_at_source
 from airflow_ddlrepl.flow.mapping.existing_tables import refuse_foreign
 from airflow_ddlrepl.flow.mapping.initial_state import waiting
-from airflow_ddlrepl.flow.mapping.server_traits import told_traits
+from airflow_ddlrepl.flow.mapping.server_traits import target_facts, told_traits
+from airflow_ddlrepl.flow.mapping.tables import seen_at
 from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.flow.targets.preparation import require_preparable
 from airflow_ddlrepl.model.installation import Problem
-from airflow_ddlrepl.model.position import LogKey, Position
-from airflow_ddlrepl.model.revision import Origin, Revision
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.table_state import TableState
 from airflow_ddlrepl.rules.client import client_at
@@ -82,11 +82,13 @@ def _states(run: RunContext, name: str, tables: Sequence[Table], found: AtTarget
 def _notes(
     run: RunContext, name: str, states: Mapping[int, TableState], tables: Mapping[int, Table], found: AtTarget
 ) -> None:
-    """Note what of each table stays at the source."""
-    first = LogKey.last_before(Position(0))
-    latest = {i: Revision(i, 0, first, tables[i], Origin.INSPECTED) for i in states}
-    told = left_at_source(run, name, states.values(), latest)
-    found.notes = {i: tuple(f"unlike the source: {text}" for text in texts) for i, texts in told.items()}
+    """Note what of each table is not at the target as at the source, as its first load would tell it."""
+    facts = target_facts(run, run.target(name).facts())
+    for i, state in states.items():
+        seen, notes = seen_at(run.channel, name, tables[i]), list[Note]()
+        held = target_shape(seen, facts=replace(facts, name_after=state.name), note=notes.append)
+        told = [f"unlike the source: {note.text}" for note in notes if note.is_told]
+        found.notes[i] = (*become_text(seen, held, facts), *told)
 
 
 def _require_room(

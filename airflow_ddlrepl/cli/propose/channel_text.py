@@ -51,7 +51,7 @@ def channel_text(draft: Draft, found: Survey) -> str:
         "",
     ]
     source = [f"{found.source}, {found.profile.version}, {found.profile.log}", *_summary(found)]
-    target = [found.there.detail or "it did not answer: nothing is known of it"]
+    target = [found.there.detail or "it could not be asked: nothing is known of it"]
     reasons = [refused[pattern] for pattern in draft.exclude]
     lines = [*head, *_file(draft, source, [*_ddl(found), *_left_out(found)], target, reasons)]
     return "\n".join([*lines, "", *_choices(found), ""])

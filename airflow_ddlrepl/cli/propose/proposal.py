@@ -49,9 +49,9 @@ class Proposal:
 
     @property
     def exit_code(self) -> Exit:
-        """Return UNREACHABLE when the target did not answer, FAILED when something has to be done first, else DONE."""
+        """Return that of the target's error when it could not be asked, FAILED when something is missing, else DONE."""
         if self.found.there.away is not None:
-            return Exit.UNREACHABLE
+            return self.found.there.away.exit_code
         return Exit.DONE if self.found.is_ready else Exit.FAILED
 
     @property
@@ -122,7 +122,7 @@ class Proposal:
                 yield from ("", f"Missing at the {place}; its administrator runs:", *_statements(problems))
         if self.found.there.away is not None:
             away = self.found.there.away
-            yield from ("", f"The target did not answer, so nothing was asked there: {away.message}", f"  {away.hint}")
+            yield from ("", f"The target could not be asked: {away.message} ({away.code})", f"  {one_line(away.hint)}")
 
     def _next(self) -> Iterator[str]:
         yield f"{self.file} is written, and {SCHEMA_FILE} beside it, by which editors complete and check it."

@@ -12,6 +12,7 @@ from airflow_ddlrepl.config.sections.policies import DdlCapture
 from airflow_ddlrepl.config.sections.scope import Scope
 from airflow_ddlrepl.engines.postgres.catalog.inspect import listed
 from airflow_ddlrepl.engines.postgres.connection.quoting import qualified, quote
+from airflow_ddlrepl.engines.postgres.log.preconditions import OLDEST_VERSION
 from airflow_ddlrepl.engines.postgres.source import helper_schema
 from airflow_ddlrepl.model.installation import Problem, ServerProfile
 from airflow_ddlrepl.model.names import TableName
@@ -30,7 +31,8 @@ WITHOUT_SUPERUSER = "where there is none:"
 _ROLE_SQL = """
 SELECT r.rolname, r.rolsuper, r.rolreplication OR r.rolsuper, r.rolbypassrls OR r.rolsuper, current_database(),
        has_database_privilege(current_database(), 'CREATE'), current_setting('wal_level'),
-       current_setting('max_replication_slots')::int - (SELECT count(*) FROM pg_replication_slots)
+       current_setting('max_replication_slots')::int - (SELECT count(*) FROM pg_replication_slots), pg_is_in_recovery(),
+       current_setting('server_version_num')::int
 FROM pg_roles r WHERE r.rolname = current_user
 """
 _TABLES_SQL = """
@@ -50,6 +52,8 @@ class _Role:
     may_create: bool
     wal_level: str
     free_slots: int
+    is_standby: bool
+    version: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +129,10 @@ def profile(connection: Connection[Any]) -> ServerProfile:
 
 def _server(role: _Role) -> list[Problem]:
     problems: list[Problem] = []
+    if role.version < OLDEST_VERSION:
+        problems.append(Problem("the server is too old", "-- the source must be version 15 or newer"))
+    if role.is_standby:
+        problems.append(Problem("the source is a standby", "-- change the location to the primary server"))
     if role.wal_level != "logical":
         problems.append(
             Problem(
