@@ -65,6 +65,9 @@ class DdlReplSparkOperator(SparkSubmitOperator):
     is_live: ClassVar[bool] = True
     """Does it move the channel's targets? Then a backfill, which is about the past, skips it."""
 
+    moves_rows: ClassVar[bool] = False
+    """Does it bring rows of the source to the targets? Then OpenLineage is told which tables' and columns'."""
+
     always_runs: ClassVar[bool] = False
     """Somebody wants it done: it is not looked whether there is anything to do."""
 
@@ -84,6 +87,7 @@ class DdlReplSparkOperator(SparkSubmitOperator):
     env_vars: dict[str, Any] | None
     properties_file: str | None
     _is_submitted: bool = True
+    _has_worked: bool = False
     _place: SparkPlace
 
     def __init__(self, *, channel: str, conn_id: str | None = None, **kwargs: Any) -> None:
@@ -121,6 +125,7 @@ class DdlReplSparkOperator(SparkSubmitOperator):
             return {"stage": self.stage, "channel": channel.name, "worked": True}
         if outcome.error is not None:
             raise outcome.error
+        self._has_worked = True
         for line in log_lines(outcome):
             self.log.info("%s", one_line(line))
         return {"stage": self.stage, "channel": outcome.channel, "worked": True, **outcome.summary}
@@ -146,6 +151,14 @@ class DdlReplSparkOperator(SparkSubmitOperator):
 
     def finish(self, channel: Channel, context: Context) -> None:
         """Leave more in Airflow after the stage, also when there was nothing to do; the base class leaves nothing."""
+
+    def get_openlineage_facets_on_complete(self, task_instance: Any) -> Any:
+        """Return to OpenLineage, where its provider is installed, which tables got rows of which; None: none did."""
+        if not self.moves_rows or not self._has_worked:
+            return None
+        from airflow_ddlrepl.hooks.openlineage_datasets import operator_lineage
+
+        return operator_lineage(load_channel(self.channel))
 
     def arguments(self) -> list[str]:
         """Return the app's arguments besides channel, run and result."""

@@ -23,6 +23,7 @@ class IntegrateOperator(DdlReplSparkOperator):
 
     stage: ClassVar[str] = "integrate"
     app: ClassVar[str] = "integrate"
+    moves_rows: ClassVar[bool] = True
 
     outlets: list[Any]
 

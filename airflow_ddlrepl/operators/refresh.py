@@ -22,6 +22,7 @@ class RefreshOperator(DdlReplSparkOperator):
 
     stage: ClassVar[str] = "refresh"
     app: ClassVar[str] = "refresh"
+    moves_rows: ClassVar[bool] = True
 
     template_fields: Sequence[str] = (*DdlReplSparkOperator.template_fields, "tables", "options")
 
