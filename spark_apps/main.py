@@ -33,6 +33,7 @@ def main(stage: str, job: Job, arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--channel", required=True, help="the channel file")
     parser.add_argument("--run", required=True, help="who runs this; shown with the channel's lock")
     parser.add_argument("--result", required=True, type=Path, help="file for the result as JSON")
+    parser.add_argument("--reported", action="store_true", help="who reads the result also logs its error")
     options = parser.parse_args(arguments)
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     logging.getLogger("py4j").setLevel(logging.WARNING)
@@ -46,7 +47,8 @@ def main(stage: str, job: Job, arguments: Sequence[str] | None = None) -> int:
         summary = _run(stage, job, channel, options.run)
     except DdlReplError as refused:
         error = refused
-        log.error("%s", refused)
+        if not options.reported:
+            log.error("%s", refused)
     except Exception as unexpected:
         log.error("%s", redact(traceback.format_exc()))
         error = DdlReplError(redact(f"{type(unexpected).__name__}: {unexpected}"), code="APP-900", retryable=True)

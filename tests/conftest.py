@@ -78,6 +78,7 @@ THOROUGH = (
     "tests/airflow/test_standalone.py",
     "tests/airflow/test_ui.py",
     "tests/airflow/turns/",
+    "tests/airflow/logs/test_task_log.py::test_the_hint_of_a_failure",
     "tests/chaos/",
     "tests/conformance/test_killed.py",
     "tests/conformance/test_suspended.py",

@@ -52,7 +52,9 @@ class LogKey(NamedTuple):
         return cls(position - 1, LAST_IN_TRANSACTION)
 
     def __str__(self) -> str:
-        return f"{Position(self.lsn)}+{self.seq}"
+        """Return `0/16B3748+2`: the third change of the transaction that ends there; without a number: all of it."""
+        is_whole = self.seq in (START_OF_TRANSACTION, LAST_IN_TRANSACTION)
+        return str(Position(self.lsn)) if is_whole else f"{Position(self.lsn)}+{self.seq}"
 
 
 START_OF_TRANSACTION = -1

@@ -20,6 +20,7 @@ from airflow_ddlrepl.config.file.load import load_channel
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.config.sections.location import redact
 from airflow_ddlrepl.errors import ConfigError, DdlReplError, LockHeld
+from airflow_ddlrepl.hooks.app_lines import AppLines
 from airflow_ddlrepl.hooks.connections import connections_file
 from airflow_ddlrepl.hooks.local_app import LocalAppHook, reason_for_submit
 from airflow_ddlrepl.hooks.settings import option, result_folder
@@ -187,6 +188,8 @@ class DdlReplSparkOperator(SparkSubmitOperator):
         run_id = str(context["run_id"])
         # One word each: what a person typed into a form can't be taken for an option of its own.
         arguments = [*self.arguments(), f"--channel={self.channel}", f"--run={run_id}", f"--result={result}"]
+        if not (self._deploy_mode == "cluster" or "deploy-mode" in place.submit_extras):
+            arguments.append("--reported")
         reason = reason_for_submit(self, place, {**channel.spark.conf, **(self.conf or {})})
         how = f"by spark-submit: {reason}" if reason else "as a Python process"
         self.log.info("%s of channel %s runs on %s, %s", self.stage, channel.name, place.master, how)
@@ -225,9 +228,11 @@ class DdlReplSparkOperator(SparkSubmitOperator):
 
     def _get_hook(self) -> SparkSubmitHook:
         hook = super()._get_hook()
-        if self._is_submitted:
-            return hook
-        return LocalAppHook(hook, self._place, fresh=bool(self.env_vars) or self.application != app_path(self.app))
+        if not self._is_submitted:
+            is_own = bool(self.env_vars) or self.application != app_path(self.app)
+            hook = LocalAppHook(hook, self._place, fresh=is_own)
+        hook._log = AppLines(hook.log)
+        return hook
 
 
 def _skip_backfill(channel: Channel) -> None:

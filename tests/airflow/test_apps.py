@@ -21,7 +21,7 @@ def test_apps_take_no_secret_as_argument() -> None:
     """What an app is started with: the channel's file, the run and the result's file."""
     code = "from airflow_ddlrepl.spark_apps.main import main; main('capture', None, ['--help'])"
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60).stdout
-    assert set(re.findall(r"^  (--\w+)", told, re.MULTILINE)) == {"--channel", "--run", "--result"}
+    assert set(re.findall(r"^  (--\w+)", told, re.MULTILINE)) == {"--channel", "--run", "--result", "--reported"}
 
 
 def test_an_app_that_fails_unexpectedly_tells_no_password(

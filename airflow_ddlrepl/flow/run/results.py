@@ -7,9 +7,12 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from airflow_ddlrepl.adapt.plan_model import Executed
+from airflow_ddlrepl.labels import worth_showing
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.streams.rules.function_use import FunctionUse
 from airflow_ddlrepl.visible import as_lines
+
+NOTHING = "there was nothing to do"
 
 
 class Printable:
@@ -20,8 +23,11 @@ class Printable:
         return {name: _plain(value) for name, value in asdict(self).items()}  # type: ignore[call-overload]
 
     def text(self) -> str:
-        """Return the result as text for people, one line per field."""
-        return as_lines(f"{name}: {_shown(value)}" for name, value in self.to_json().items())
+        """Return the result as text for people, one line per field that says something."""
+        found = self.to_json()
+        seconds = found.pop("seconds", None)
+        lines = [f"{name}: {_shown(value)}" for name, value in worth_showing(found)]
+        return as_lines([*(lines or [NOTHING]), *([f"took {seconds} s"] if seconds else [])])
 
 
 def _plain(value: Any) -> Any:
@@ -160,12 +166,12 @@ class Replicated(Printable):
 
     def text(self) -> str:
         applied = Counter(self.adapt.rows) + Counter(self.integrate.rows)
-        ddl = ", ".join(f"{n} {tag}" for tag, n in self.capture.ddl.items()) or "none"
+        ddl = ", ".join(f"{n} {tag}" for tag, n in self.capture.ddl.items()) or "none were captured"
         lines = [
             f"captured {self.capture.rows} rows in {self.capture.transactions} transactions up to {self.capture.high}",
-            f"schema changes: {ddl}",
-            f"refreshed: {', '.join(self.refresh.tables) or 'none'}",
-            "applied: " + (", ".join(f"{n} {what}" for what, n in applied.items()) or "nothing"),
+            f"schema changes at the source: {ddl}",
+            f"tables loaded: {', '.join(self.refresh.tables) or 'none had to be'}",
+            "applied at the targets: " + (", ".join(f"{n} {what}" for what, n in applied.items()) or "no rows"),
         ]
         if self.integrate.sequences:
             lines.append(f"sequences: {_shown(self.integrate.sequences)}")

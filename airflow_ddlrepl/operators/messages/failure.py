@@ -11,23 +11,26 @@ from airflow.sdk import Context
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 from airflow_ddlrepl.errors import DdlReplError
+from airflow_ddlrepl.labels import worth_showing
 from airflow_ddlrepl.spark.jobs.result_file import Outcome, error_to_json
+from airflow_ddlrepl.visible import continued
 
 log = logging.getLogger("airflow.task.ddlrepl")
 
-LOGGED = ("executed", "conditions")
-"""What the app, or the operator, logs by itself, one line each."""
+LOGGED = ("executed", "conditions", "seconds", "steps")
+"""What the app, or the operator, logs by itself, one line each; and what the line above says."""
 
 
 def failed(what: str, error: DdlReplError, context: Context) -> AirflowException:
     """Write the reason to the log and to the XCom `ddlrepl_error`, and return the exception to raise.
 
-    An error that a person has to repair fails the task for good; one that may pass is left to the task's retries.
+    The hint is in the exception, which Airflow logs: it stands in the task's log once. An error that a person has to
+    repair fails the task for good; one that may pass is left to the task's retries.
     """
     task = context.get("ti")
     if task is not None:
         task.xcom_push(key="ddlrepl_error", value=json.loads(json.dumps(error_to_json(error), default=str)))
-    log.error("%s failed: %s", what, error)
+    log.error("%s failed: %s: %s", what, error.code, continued(error.message_with_names))
     kind = AirflowException if error.retryable else AirflowFailException
     return kind(str(error))
 
@@ -38,11 +41,11 @@ def nothing_to_do(stage: str, channel: str) -> dict[str, Any]:
 
 
 def log_lines(outcome: Outcome) -> Iterator[str]:
-    """Return lines for the log: a head, then one line per result of the stage; empty results are left out."""
+    """Return lines for the log: a head, then one line per result of the stage that says something."""
     yield f"{outcome.stage} of channel {outcome.channel}: done in {outcome.seconds:.1f} s"
-    for name, value in outcome.summary.items():
-        if name not in LOGGED and (value or value == 0):
-            yield f"  {name.replace('_', ' ')}: {spelled(value)}"
+    told = {name: value for name, value in outcome.summary.items() if name not in LOGGED}
+    for name, value in worth_showing(told):
+        yield f"  {name}: {spelled(value)}"
 
 
 def spelled(value: Any) -> str:

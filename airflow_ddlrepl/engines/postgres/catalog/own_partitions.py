@@ -69,7 +69,7 @@ def refuse_drop_of_others(cursor: Any, channel: str, step: ProgramStep) -> None:
         code="ADP-130",
         table=plan.name,
         at=step.key,
-        hint=f"nothing of this cycle was applied; {MEND}",
+        hint=f"neither this change nor what follows it in this table is applied; {MEND}",
     )
     refused.on = (step.table_id, step.key)
     raise refused

@@ -315,7 +315,7 @@ class _Run:
                     code="ADP-130",
                     table=step.plan.name if step.plan else None,
                     at=step.key,
-                    hint=f"nothing of this cycle was applied; {MEND}",
+                    hint=f"neither this change nor what follows it in this table is applied; {MEND}",
                 )
                 refused.on = (step.table_id, step.key)
                 refused.by_rows = is_about_rows(error)
