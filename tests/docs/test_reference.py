@@ -9,8 +9,9 @@ import pytest
 from typer.main import get_command
 
 from airflow_ddlrepl.cli.app import app
-from airflow_ddlrepl.get_provider_info import OPTIONS
-from docs.tools.site import airflow_pages, commands_page, error_sites, errors_page
+from airflow_ddlrepl.engines.postgres.types import casts
+from airflow_ddlrepl.get_provider_info import CONNECTION_FIELDS, OPTIONS
+from docs.tools.site import airflow_pages, commands_page, error_sites, errors_page, types_page
 
 ROOT = Path(__file__).parents[2]
 
@@ -100,3 +101,17 @@ def test_the_page_of_operators_has_each_with_the_keys_that_it_pushes() -> None:
 def test_the_page_of_options_has_each_with_its_environment_variable() -> None:
     page = airflow_pages.options()
     assert all(f"| `{name}` |" in page and f"`AIRFLOW__DDLREPL__{name.upper()}`" in page for name in OPTIONS)
+
+
+def test_the_page_of_options_has_the_fields_of_the_connection() -> None:
+    page = airflow_pages.options()
+    assert "## The connection type Replication database" in page
+    assert all(f"| `{key}` |" in page for key in CONNECTION_FIELDS)
+
+
+def test_the_page_of_types_has_every_type_whose_casts_are_known() -> None:
+    known = {value for name, value in vars(casts).items() if name.isupper() and isinstance(value, int)}
+    assert known == set(types_page.TYPES.values())
+    rows = {row.split("`")[1]: row.split(" | ") for row in types_page.page().splitlines() if row.startswith("| `")}
+    assert rows["integer"][1:4] == ["bigint, numeric, double precision", "smallint, real, text, varchar", "boolean"]
+    assert "timestamptz\\*" in rows["timestamp"][2]

@@ -41,7 +41,7 @@ task returns. A task that fails leaves its reason under the key `ddlrepl_error`:
 `table`, `at`, `retryable`.
 """
 OPTIONS = """\
-# Options in Airflow's configuration
+# Options and connections in Airflow
 
 Set them in `airflow.cfg`, section `[ddlrepl]`, or by the environment variable of the last column.
 """
@@ -158,7 +158,23 @@ def options() -> str:
         lines.append(
             f"| `{name}` | {option['type']} | {default} | {_cell(option['description'])}{example} | {variable} |"
         )
-    return "\n".join([*lines, ""])
+    return "\n".join(
+        [*lines, "", *(line for one in get_provider_info()["connection-types"] for line in _connection(one))]
+    )
+
+
+def _connection(one: Mapping[str, Any]) -> Iterator[str]:
+    module, _, name = one["hook-class-name"].rpartition(".")
+    hook = getattr(import_module(module), name)
+    yield f"## The connection type {hook.hook_name}\n"
+    yield f"Its type is `{one['connection-type']}`. Besides host, port, login, password and schema it has these:\n"
+    yield "| Field | Key of the extra | Values | Meaning |"
+    yield "|---|---|---|---|"
+    for key, field in one.get("conn-fields", {}).items():
+        schema = field.get("schema", {})
+        values = ", ".join(f"`{value}`" for value in schema.get("enum", ()))
+        yield f"| {field['label']} | `{key}` | {values} | {_cell(field.get('description', ''))} |"
+    yield ""
 
 
 def _text(text: str) -> str:
