@@ -33,7 +33,7 @@ class DdlReplError(Exception):
     or one stage, and the others of the run go on; else it ends the whole run. missing: what a target lacks: a function
     with the types of its arguments, or a sort and a name; else empty. table_id: of the table, where that is known:
     another one may have its name before and after. client: of Streams, which has failed, in words; empty: none.
-    lists_lines: the message has several lines, about a person's file.
+    lists_lines: the message has several lines, about a person's file. others: what else has failed in the same run.
     """
 
     exit_code = Exit.FAILED
@@ -42,6 +42,7 @@ class DdlReplError(Exception):
     missing = ""
     table_id: int | None = None
     client = ""
+    others: tuple[DdlReplError, ...] = ()
 
     def __init__(
         self,

@@ -22,7 +22,7 @@ from airflow_ddlrepl.config.file.json_schema import json_schema
 from airflow_ddlrepl.config.file.load import parameter_file_notes
 from airflow_ddlrepl.config.file.warnings import warnings
 from airflow_ddlrepl.config.sections.channel import Channel
-from airflow_ddlrepl.config.sections.location import resolve
+from airflow_ddlrepl.config.sections.location import process_user, resolve
 from airflow_ddlrepl.config.sections.scope import discards
 from airflow_ddlrepl.engines import source_types
 from airflow_ddlrepl.errors import ConfigError, Exit
@@ -337,7 +337,7 @@ def controls(path: Path, *, removed: bool) -> Result:
 def remove_control(path: Path, control: int) -> Result:
     """Remove the control of this id from the channel."""
     with _repository(path) as (channel, repository):
-        row = repository.remove_control(channel.name, control)
+        row = repository.remove_control(channel.name, control, process_user())
     return TextResult(row.to_json(), f"control {row.id} is removed: {row.target} goes on past {Position(row.key.lsn)}")
 
 

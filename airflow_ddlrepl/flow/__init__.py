@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,6 @@ from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.errors import TrailError
 from airflow_ddlrepl.flow.admin.activate import activate, deactivate
 from airflow_ddlrepl.flow.admin.activate_clients import unsupported
-from airflow_ddlrepl.flow.admin.asset_events import news
 from airflow_ddlrepl.flow.admin.controls import held_controls, remove_seen
 from airflow_ddlrepl.flow.admin.discarded import discarded_rows
 from airflow_ddlrepl.flow.admin.isolated_refresh import has_isolated, refresh_isolated
@@ -34,6 +34,8 @@ from airflow_ddlrepl.flow.cutover.cut_over import cut_over, reopen
 from airflow_ddlrepl.flow.cycle.replicate import replicate
 from airflow_ddlrepl.flow.cycle.run_clients import apply_queues, has_queued
 from airflow_ddlrepl.flow.refresh.refresh import has_loads, refresh
+from airflow_ddlrepl.flow.reporting.asset_events import news
+from airflow_ddlrepl.flow.reporting.keep_status import keep_status
 from airflow_ddlrepl.flow.rewind.rewind import plan_rewind, rewind
 from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.flow.run.fencing import require_not_cut_over
@@ -49,7 +51,7 @@ from airflow_ddlrepl.flow.streams.instantiation.instantiate import instantiate
 from airflow_ddlrepl.flow.streams.propagation import has_messages, propagate
 from airflow_ddlrepl.flow.streams.sync_capture import has_sync_captures, sync_capture
 from airflow_ddlrepl.ports.work import InProcess, Runner
-from airflow_ddlrepl.repository.rows import RunStatus
+from airflow_ddlrepl.repository.rows import Outcome, RunStatus, StageEnd
 
 HAS_WORK = {
     "capture": has_new_log,
@@ -71,6 +73,7 @@ STAGES: dict[str, Callable[[RunContext], Any]] = {
     "propagate": propagate,
     "apply": apply_queues,
 }
+RunContext.stage_ended = keep_status
 
 
 def open_channel(path: str | Path, runner: Runner, run_id: str = "") -> RunContext:
@@ -80,12 +83,12 @@ def open_channel(path: str | Path, runner: Runner, run_id: str = "") -> RunConte
 
 def has_work(channel: Channel, stage: str, run_id: str = "") -> bool:
     """Is there anything to do for a stage? Cheap: no Spark, no rows read. stage: capture, adapt, refresh, integrate.
-     run_id: of the run that the stage is part of. Where there is nothing to do but to report that a target does not
+    run_id: of the run that the stage is part of. Where there is nothing to do but to report that a target does not
     answer, or that a stage which had failed is well now, the stage is run here. Raises CannotCutOver CUT-101 when the
     channel is cut over.
     """
     with RunContext(channel, InProcess(), run_id or f"look-{int(time.time())}") as run:
-        run.stage, run.comes_again = stage, True
+        run.stage, run.comes_again, began = stage, True, datetime.now(UTC)
         require_not_cut_over(run)
         try:
             if HAS_WORK[stage](run):
@@ -94,6 +97,8 @@ def has_work(channel: Channel, stage: str, run_id: str = "") -> bool:
             return True  # the stage mends the trail, or says why it can't
         if run.targets.failed or (run_id and _has_failed(run)):
             STAGES[stage](run)
+        else:
+            run.stage_ended(StageEnd(stage, run.run_id, began, datetime.now(UTC), Outcome.IDLE), {})
         return False
 
 

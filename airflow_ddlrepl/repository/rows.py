@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
@@ -157,7 +157,10 @@ class LedgerRow:
 
 @dataclass(frozen=True, slots=True)
 class ControlRow:
-    """A control is a breakpoint: the target may not go past `key` until a person removes it."""
+    """A control is a breakpoint: the target may not go past `key` until a person removes it.
+
+    removed_by: who that was; None: not known.
+    """
 
     id: int
     target: str
@@ -166,6 +169,7 @@ class ControlRow:
     policy: str
     created: datetime
     removed: datetime | None
+    removed_by: str | None = None
 
     @property
     def policy_name(self) -> str:
@@ -183,6 +187,7 @@ class ControlRow:
             "policy": self.policy,
             "created": self.created.isoformat(),
             "removed": self.removed.isoformat() if self.removed else None,
+            "removed_by": self.removed_by,
         }
 
 
@@ -244,3 +249,72 @@ class ErrorRow:
             **{name: getattr(self, name) for name in self.__dataclass_fields__ if name != "target"},
             "created": self.created.isoformat(),
         }
+
+
+class Outcome(StrEnum):
+    """An outcome says how a stage ended: IDLE: there was nothing to do."""
+
+    DONE = "done"
+    IDLE = "idle"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class StatusRow:
+    """A status row is the newest status of a channel.
+
+    taken: when it was found, after the stage of that run; seconds: how long that took. content: as `Status.to_json`
+    returns it; None: no status was ever found. reason: why the newest try found none; content is an older one then.
+    """
+
+    taken: datetime
+    run_id: str
+    stage: str
+    seconds: float
+    reason: str | None
+    content: dict[str, Any] | None
+
+
+@dataclass(frozen=True, slots=True)
+class StageEnd:
+    """A stage end is how the newest run of a stage ended.
+
+    failing_since: when the stage first failed without a success since. failure: its error: kind (the class), code,
+    message, hint, target, table, at. progress: what the stage has brought: captured, positions by target.
+    """
+
+    stage: str
+    run_id: str
+    began: datetime
+    ended: datetime
+    outcome: Outcome
+    failing_since: datetime | None = None
+    failure: dict[str, Any] | None = None
+    progress: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class LagRow:
+    """A lag row is how far a target was behind after a cycle, and what the cycle had done.
+
+    lag_seconds, lag_bytes: None: not known. rows, schema_changes: that were captured. seconds: by stage.
+    is_hour: it stands for an hour: the greatest lag, the sums of rows and schema changes, the mean seconds.
+    """
+
+    target: str
+    at: datetime
+    lag_seconds: float | None
+    lag_bytes: int | None
+    rows: int = 0
+    schema_changes: int = 0
+    seconds: dict[str, float] = field(default_factory=dict)
+    is_hour: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class LockRow:
+    """A lock row is who works on a channel now, and since when. is_live: the lease has not run out."""
+
+    holder: str
+    since: datetime
+    is_live: bool

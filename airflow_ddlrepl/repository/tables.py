@@ -12,6 +12,7 @@ from sqlalchemy import (
     Column,
     DateTime,
     Dialect,
+    Float,
     Index,
     Integer,
     MetaData,
@@ -23,7 +24,7 @@ from sqlalchemy import (
 )
 
 SCHEMA = "ddlrepl_repository"  # on PostgreSQL; SQLite has a file of its own
-HEAD = "0007"  # the newest migration
+HEAD = "0008"  # the newest migration
 
 
 class Moment(TypeDecorator[datetime]):
@@ -213,6 +214,7 @@ controls = Table(
     Column("policy", Text, nullable=False),
     Column("created", Moment, nullable=False),
     Column("removed", Moment),
+    Column("removed_by", Text),  # NULL: nobody knows
     UniqueConstraint("channel", "target", "lsn", "seq"),
 )
 
@@ -285,5 +287,73 @@ errors = Table(
     Column("created", Moment, nullable=False),
 )
 
+# One row per channel: its newest status, as `ddlrepl status --json` prints it, and how long it took to find.
+statuses = Table(
+    "statuses",
+    metadata,
+    Column("channel", Text, primary_key=True),
+    Column("taken", Moment, nullable=False),
+    Column("run_id", Text, nullable=False),
+    Column("stage", Text, nullable=False),
+    Column("seconds", Float, nullable=False),
+    Column("reason", Text),  # why it could not be found; content is then an older one, taken at `taken`
+    Column("content", JSON(none_as_null=True)),
+)
+
+# One row per channel and stage: how its newest run ended, also one that had nothing to do.
+stage_ends = Table(
+    "stage_ends",
+    metadata,
+    Column("channel", Text, nullable=False),
+    Column("stage", Text, nullable=False),
+    Column("run_id", Text, nullable=False),
+    Column("began", Moment, nullable=False),
+    Column("ended", Moment, nullable=False),
+    Column("outcome", Text, nullable=False),
+    Column("failing_since", Moment),
+    Column("failure", JSON(none_as_null=True)),
+    Column("progress", JSON(none_as_null=True)),
+    PrimaryKeyConstraint("channel", "stage"),
+)
+
+# One row per cycle and target for two days, then one per hour.
+lag_history = Table(
+    "lag_history",
+    metadata,
+    Column("channel", Text, nullable=False),
+    Column("target", Text, nullable=False),
+    Column("at", Moment, nullable=False),
+    Column("is_hour", Boolean, nullable=False),
+    Column("lag_seconds", Float),
+    Column("lag_bytes", BigInteger),
+    Column("rows", BigInteger, nullable=False),
+    Column("schema_changes", BigInteger, nullable=False),
+    Column("seconds", JSON, nullable=False),
+    PrimaryKeyConstraint("channel", "target", "at"),
+)
+
+# One row per table with changes: when its newest one was captured, and how many were.
+table_changes = Table(
+    "table_changes",
+    metadata,
+    Column("channel", Text, nullable=False),
+    Column("table_id", BigInteger, nullable=False),
+    Column("changed", Moment, nullable=False),
+    Column("rows", BigInteger, nullable=False),
+    PrimaryKeyConstraint("channel", "table_id"),
+)
+
+OF_HEALTH = (statuses, stage_ends, lag_history, table_changes)
 _OF_THE_LOG = (tables, revisions, positions, segments, loads, marks, events)
-OF_A_CHANNEL = (*_OF_THE_LOG, feed_segments, ledger, controls, refreshes, dequeued, runs, errors, source_records)
+OF_A_CHANNEL = (
+    *_OF_THE_LOG,
+    feed_segments,
+    ledger,
+    controls,
+    refreshes,
+    dequeued,
+    runs,
+    errors,
+    source_records,
+    *OF_HEALTH,
+)

@@ -11,11 +11,33 @@ from sqlalchemy.schema import CreateSchema
 from airflow_ddlrepl.errors import RepositoryError
 from airflow_ddlrepl.repository.database import Database
 from airflow_ddlrepl.repository.tables import HEAD, SCHEMA
-from airflow_ddlrepl.repository.trusted_owner import require_trusted
 
 PATIENCE_SECONDS = 60
 _LOCK_NOT_AVAILABLE = "55P03"
 _ADVISORY_LOCK = 0x6464_6C72_6570_6C01  # "ddlrepl" and 1
+
+# A superuser trusts superusers; others also a role whose rights they have anyway.
+_OWNERS = text("""
+WITH owners(place, owner) AS (
+    SELECT 'schema ' || n.nspname, n.nspowner FROM pg_catalog.pg_namespace n WHERE n.nspname = :schema
+    UNION ALL
+    SELECT 'relation ' || c.relname, c.relowner FROM pg_catalog.pg_class c
+    JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = :schema
+    UNION ALL
+    SELECT 'function ' || p.proname, p.proowner FROM pg_catalog.pg_proc p
+    JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace WHERE n.nspname = :schema
+    UNION ALL
+    SELECT 'function ' || p.proname || ' of trigger ' || t.tgname, p.proowner FROM pg_catalog.pg_trigger t
+    JOIN pg_catalog.pg_class c ON c.oid = t.tgrelid JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+    JOIN pg_catalog.pg_proc p ON p.oid = t.tgfoid WHERE n.nspname = :schema AND NOT t.tgisinternal
+)
+SELECT o.place, r.rolname, me.rolname
+FROM owners o JOIN pg_catalog.pg_roles r ON r.oid = o.owner
+CROSS JOIN (SELECT rolname, rolsuper FROM pg_catalog.pg_roles WHERE rolname = current_user) me
+WHERE NOT r.rolsuper AND r.rolname <> me.rolname
+  AND (me.rolsuper OR NOT pg_catalog.pg_has_role(me.rolname, r.oid, 'USAGE'))
+ORDER BY o.place LIMIT 1
+""")
 
 
 def upgrade(database: Database) -> None:
@@ -25,7 +47,7 @@ def upgrade(database: Database) -> None:
     """
     with database.read() as connection:
         if not database.is_sqlite:
-            require_trusted(connection, database.shown)
+            _require_trusted(connection, database.shown)
         if _version(database, connection) == HEAD:
             return
     with database.write() as connection:
@@ -83,3 +105,22 @@ def _migrate(database: Database, connection: Connection) -> None:
             hint="install that version of airflow-ddlrepl here too, or point `repository` elsewhere",
         )
     command.upgrade(config, HEAD)
+
+
+def _require_trusted(connection: Connection, shown: str) -> None:
+    """Raise RepositoryError REP-120 when the schema, or something in it, belongs to a lesser role.
+
+    Whoever owns the schema, a table or a function in it could have their own code run with the rights of the
+    repository's user: by a trigger, a rule or a default. A file of SQLite has no such code.
+    shown: the repository's location, as errors show it.
+    """
+    row = connection.execute(_OWNERS, {"schema": SCHEMA}).first()
+    if row is None:
+        return
+    place, owner, user = row
+    raise RepositoryError(
+        f"repository {shown}: {place} of {SCHEMA} belongs to {owner}, whose code could run with the rights of {user}",
+        code="REP-120",
+        hint=f'look what {owner} has made there; then, if it is the repository, ALTER SCHEMA {SCHEMA} OWNER TO "{user}"'
+        " and its tables likewise, or DROP SCHEMA and activate again; or use a database of its own",
+    )

@@ -85,15 +85,17 @@ class Work(Base):
         with self._database.read() as connection:
             return [_control(row) for row in connection.execute(query)]
 
-    def remove_control(self, channel: str, control_id: int) -> ControlRow:
-        """Remove a control, which is a person's decision to go on; needs no lock.
+    def remove_control(self, channel: str, control_id: int, by: str = "") -> ControlRow:
+        """Remove a control, which is a person's decision to go on; needs no lock. by: who decided, as far as known.
 
         Raises ConfigError CTL-102 when there is no such control.
         """
         where = (controls.c.channel == channel, controls.c.id == control_id)
         with self._database.write() as connection:
             now = self._database.now(connection)
-            connection.execute(update(controls).where(*where, controls.c.removed.is_(None)).values(removed=now))
+            connection.execute(
+                update(controls).where(*where, controls.c.removed.is_(None)).values(removed=now, removed_by=by or None)
+            )
             row = connection.execute(select(controls).where(*where)).first()
         if row is None:
             raise ConfigError(
@@ -151,6 +153,14 @@ class Work(Base):
         with self._database.read() as connection:
             return [_refresh(row) for row in connection.execute(query)]
 
+    def last_loads(self, channel: str) -> list[RefreshRow]:
+        """Return the newest refresh of each table at each target that was done."""
+        done = (refreshes.c.channel == channel) & (refreshes.c.state == "done")
+        newest = select(func.max(refreshes.c.id)).where(done).group_by(refreshes.c.target, refreshes.c.table_id)
+        with self._database.read() as connection:
+            rows = connection.execute(select(refreshes).where(refreshes.c.id.in_(newest.scalar_subquery())))
+            return [_refresh(row) for row in rows]
+
     def finish_refresh(self, channel: str, token: int, target: str, table_id: int, rows: int | None = None) -> None:
         """Mark the pending and declined refreshes of a loaded table as done; without any, change nothing."""
         where = (refreshes.c.channel == channel, refreshes.c.target == target, refreshes.c.table_id == table_id)
@@ -198,7 +208,7 @@ def _step(row: Any) -> LedgerRow:
 
 def _control(row: Any) -> ControlRow:
     key = LogKey(row.lsn, row.seq)
-    return ControlRow(row.id, row.target, key, row.reason, row.policy, row.created, row.removed)
+    return ControlRow(row.id, row.target, key, row.reason, row.policy, row.created, row.removed, row.removed_by)
 
 
 def _refresh(row: Any) -> RefreshRow:

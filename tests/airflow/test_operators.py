@@ -23,7 +23,7 @@ import airflow_ddlrepl
 from airflow_ddlrepl.config.sections.location import resolve
 from airflow_ddlrepl.engines.postgres.log.positions import LsnPositions
 from airflow_ddlrepl.errors import ControlStop, DdlReplError, Unreachable
-from airflow_ddlrepl.flow.admin.asset_events import AssetEvents
+from airflow_ddlrepl.flow.reporting.asset_events import AssetEvents
 from airflow_ddlrepl.flow.rewind.preview import RewindPlan
 from airflow_ddlrepl.hooks import connections, local_app
 from airflow_ddlrepl.model.position import Position

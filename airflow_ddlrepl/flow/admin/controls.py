@@ -88,8 +88,10 @@ def held_controls(channel: Channel, control: int | None = None) -> list[HeldCont
     return [HeldControl(row, tuple(_changes(histories, row, types))) for row in holding]
 
 
-def remove_seen(channel: Channel, seen: Sequence[Mapping[str, Any]]) -> list[ControlRow]:
+def remove_seen(channel: Channel, seen: Sequence[Mapping[str, Any]], by: str = "") -> list[ControlRow]:
     """Remove the controls that a person has seen (as `HeldControl.to_json` returns them); one already gone is fine.
+
+    by: that person, as far as known.
 
     Raises ConfigError CTL-104, with nothing removed, when one has changed since.
     """
@@ -102,7 +104,7 @@ def remove_seen(channel: Channel, seen: Sequence[Mapping[str, Any]]) -> list[Con
                     code="CTL-104",
                     hint="nothing was removed: the channel was activated again in between. Look at its controls again",
                 )
-        return [repository.remove_control(channel.name, one["id"]) for one in seen]
+        return [repository.remove_control(channel.name, one["id"], by) for one in seen]
 
 
 def _those(rows: Sequence[ControlRow]) -> str:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import logging
 import os
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from functools import cached_property, partial
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from airflow_ddlrepl.adapt.policy import makes_two_of_rename
 from airflow_ddlrepl.config.sections.channel import Channel
@@ -33,7 +33,7 @@ from airflow_ddlrepl.ports.work import Runner
 from airflow_ddlrepl.repository.lock import ChannelLock
 from airflow_ddlrepl.repository.process import this_holder
 from airflow_ddlrepl.repository.repository import Repository
-from airflow_ddlrepl.repository.rows import SegmentRow
+from airflow_ddlrepl.repository.rows import SegmentRow, StageEnd
 from airflow_ddlrepl.rules.client import Client
 from airflow_ddlrepl.rules.decide import ChangeKind, decide
 from airflow_ddlrepl.trail.store import Trail
@@ -60,12 +60,19 @@ def _tell_of_wait(repository: Repository, channel: str, seconds: float) -> None:
         log.info("waits, at most %d seconds: %s", seconds, held.message)
 
 
+def _nobody(run: RunContext, end: StageEnd, result: Mapping[str, Any]) -> None:
+    """Tell nobody that a stage has ended."""
+
+
 class RunContext:
     """A run context has what the stages of one run share. `with` closes it.
      runner: who runs the tasks. run_id: this run in the repository. lineage: of the source's log, once the run follows
     it. targets: of the channel, as this run finds them. user: who started it. wait_seconds: how long it waits for
-    another run of the channel. comes_again: when that is too long, its starter tries again, no error then.
+    another run of the channel. comes_again: when that is too long, its starter tries again, no error then. stage_ended:
+    is called while the run still holds the channel, with what the stage did as JSON.
     """
+
+    stage_ended: ClassVar[Callable[[RunContext, StageEnd, Mapping[str, Any]], None]] = _nobody
 
     def __init__(self, channel: Channel, runner: Runner, run_id: str = "", user: str = "") -> None:
         """user: empty: the process's user of the operating system."""

@@ -43,4 +43,5 @@ class FailureIsolation:
         for other in list(dict.fromkeys(map(str, self.errors)))[1:]:
             log.error("%s", other)
         if self.errors:
+            self.errors[0].others = tuple(one for one in self.errors[1:] if one is not self.errors[0])
             raise self.errors[0]

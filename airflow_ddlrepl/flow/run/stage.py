@@ -5,8 +5,9 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
+from datetime import UTC, datetime
 from functools import update_wrapper
-from typing import Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.config.sections.location import redact
@@ -15,7 +16,7 @@ from airflow_ddlrepl.errors import ConfigError, DdlReplError, LockHeld
 from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.run.fencing import require_not_cut_over
 from airflow_ddlrepl.flow.run.results import Printable
-from airflow_ddlrepl.repository.rows import RunStatus
+from airflow_ddlrepl.repository.rows import Outcome, RunStatus, StageEnd
 
 Given = ParamSpec("Given")
 Result = TypeVar("Result", bound=Printable)
@@ -60,7 +61,9 @@ def stage(name: str) -> Callable[[Work[Given, Result]], Work[Given, Result]]:
 
             alone = _old_objects_left_alone() if is_outermost else nullcontext()
             with errors_recorded(context, name), context.locked(name), alone:
-                return _recorded(context, name, whole)
+                if not is_outermost:
+                    return _recorded(context, name, whole)
+                return _told(context, name, lambda: _recorded(context, name, whole))
 
         update_wrapper(run, work)
         return run
@@ -106,6 +109,36 @@ def _recorded(context: RunContext, name: str, work: Callable[[], Result]) -> Res
         raise
     context.repository.finish_run(*place, RunStatus.DONE, result.to_json())
     return result
+
+
+def _told(context: RunContext, name: str, work: Callable[[], Result]) -> Result:
+    """Tell how the stage has ended, whatever its end: its last words are the channel's status."""
+    began = datetime.now(UTC)
+    try:
+        result = work()
+    except Exception as error:
+        with _never_in_the_way():
+            known = explained(error) or _unexpected(error)
+            end = StageEnd(name, context.run_id, began, datetime.now(UTC), Outcome.FAILED, failure=failure_json(known))
+            context.stage_ended(end, {})
+        raise
+    with _never_in_the_way():
+        context.stage_ended(StageEnd(name, context.run_id, began, datetime.now(UTC), Outcome.DONE), result.to_json())
+    return result
+
+
+def failure_json(error: DdlReplError) -> dict[str, Any]:
+    """Return what ended a stage as JSON. others: what else has failed in it, of other targets or tables."""
+    return {
+        "kind": type(error).__name__,
+        "code": error.code,
+        "message": redact(error.message_with_names),
+        "hint": redact(error.hint),
+        "target": error.target,
+        "table": error.table,
+        "at": error.at,
+        "others": [failure_json(one) for one in error.others],
+    }
 
 
 @contextmanager

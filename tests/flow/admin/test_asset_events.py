@@ -8,7 +8,7 @@ from typing import Any
 
 from airflow_ddlrepl import flow
 from airflow_ddlrepl.config.file.load import load_channel
-from airflow_ddlrepl.flow.admin.asset_events import AssetEvents
+from airflow_ddlrepl.flow.reporting.asset_events import AssetEvents
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.ports.work import InProcess
 from tests.support.refusing import new_replica

@@ -1,0 +1,176 @@
+"""The health of a channel is what its page shows, as JSON: verdicts, tables, what waits for a person, history."""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import datetime
+from typing import Any
+
+from airflow_ddlrepl.flow.health.facts import Facts, read_facts
+from airflow_ddlrepl.flow.health.judge import channel_verdict, target_verdict
+from airflow_ddlrepl.flow.health.tables import table_rows
+from airflow_ddlrepl.flow.health.verdict import moment_text
+from airflow_ddlrepl.flow.health.waiting import waiting_list
+from airflow_ddlrepl.repository.repository import Repository
+from airflow_ddlrepl.repository.rows import LagRow, StageEnd
+
+MOST_TABLES = 100
+
+
+def channel_health(
+    repository: Repository,
+    channel: str,
+    now: datetime,
+    *,
+    interval: float | None = None,
+    file: str = "CHANNEL.yaml",
+    tables: int = MOST_TABLES,
+) -> dict[str, Any]:
+    """Return the health of a channel from its repository alone; a channel that it does not know is `unknown`.
+
+    interval: seconds between two runs of its schedule; None: as usual. file: the channel file, as commands shall name
+    it. tables: at most so many, those in trouble first; `channel_tables` returns others.
+    """
+    facts = read_facts(repository, channel, now, interval, file)
+    content, waiting = facts.content, waiting_list(facts)
+    verdicts = {name: target_verdict(facts, name, waiting) for name in facts.targets}
+    rows = table_rows(facts, repository) if tables else []
+    return {
+        "channel": channel,
+        "now": moment_text(now),
+        "state": str(facts.state) if facts.state is not None else None,
+        "verdict": channel_verdict(facts, verdicts, waiting).to_json(now),
+        "status": _status(facts),
+        "running": _running(facts),
+        "interval_seconds": facts.interval,
+        "source": {
+            "captured": _captured(facts),
+            "position": content.get("source"),
+            "unreachable": content.get("source_unreachable"),
+            "lag_bytes": content.get("lag_bytes"),
+            **content.get("setup", {}),
+            "left_out": content.get("left_out", []),
+        },
+        "targets": [{**_target(facts, name), "verdict": verdicts[name].to_json(now)} for name in facts.targets],
+        "tables": rows[:tables],
+        "tables_total": len(rows) if tables else None,
+        "waiting": [one.to_json() for one in waiting],
+        "failures": [_failure(one) for one in facts.failures],
+        "stages": [_stage(one) for one in sorted(facts.ends.values(), key=lambda one: one.ended)],
+        "history": [lag_json(one) for one in facts.history],
+        "trail": content.get("trail", {}),
+        "apply": content.get("apply", []),
+        "cut_over": content.get("cut_over"),
+    }
+
+
+def channels_health(repository: Repository, now: datetime) -> list[dict[str, Any]]:
+    """Return a line for each channel of a repository: its verdict, its targets' verdicts, and how much waits."""
+    return [channel_line(repository, name, now) for name in repository.channel_names()]
+
+
+def channel_line(
+    repository: Repository, channel: str, now: datetime, *, interval: float | None = None, file: str = "CHANNEL.yaml"
+) -> dict[str, Any]:
+    """Return the line of one channel in the list of all."""
+    facts = read_facts(repository, channel, now, interval, file)
+    waiting = waiting_list(facts)
+    verdicts = {name: target_verdict(facts, name, waiting) for name in facts.targets}
+    return {
+        "channel": channel,
+        "state": str(facts.state) if facts.state is not None else None,
+        "verdict": channel_verdict(facts, verdicts, waiting).to_json(now),
+        "targets": [{**_target(facts, name), "verdict": one.to_json(now)} for name, one in verdicts.items()],
+        "waiting": len(waiting),
+        "running": _running(facts),
+        "last_end": _stage(facts.last_end) if facts.last_end else None,
+    }
+
+
+def channel_tables(
+    repository: Repository, channel: str, now: datetime, *, search: str = "", limit: int = MOST_TABLES, offset: int = 0
+) -> dict[str, Any]:
+    """Return tables of a channel whose names, states or reasons have a text, those in trouble first."""
+    rows = table_rows(read_facts(repository, channel, now), repository)
+    wanted = search.casefold()
+    chosen = [
+        row for row in rows if any(wanted in row[name].casefold() for name in ("table", "state", "why", "target"))
+    ]
+    return {"total": len(rows), "found": len(chosen), "tables": chosen[offset : offset + limit]}
+
+
+def lag_json(row: LagRow) -> dict[str, Any]:
+    """Return one row of the history as JSON."""
+    return {
+        "target": row.target,
+        "at": moment_text(row.at),
+        "lag_seconds": row.lag_seconds,
+        "lag_bytes": row.lag_bytes,
+        "rows": row.rows,
+        "schema_changes": row.schema_changes,
+        "seconds": row.seconds,
+        "is_hour": row.is_hour,
+    }
+
+
+def _status(facts: Facts) -> dict[str, Any] | None:
+    row = facts.status
+    if row is None:
+        return None
+    age = round(facts.age(row.taken), 1)
+    told = {"taken": moment_text(row.taken), "age_seconds": age, "run": row.run_id, "stage": row.stage}
+    return {**told, "reason": row.reason, "seconds": row.seconds}
+
+
+def _running(facts: Facts) -> dict[str, Any] | None:
+    one = facts.holder
+    return {"holder": one.holder, "since": moment_text(one.since), "is_live": one.is_live} if one else None
+
+
+def _captured(facts: Facts) -> str | None:
+    """Return the newest captured position that a run has told: of a cycle since the status, or of the status."""
+    newest = _since_status(facts, "captured")
+    found: str | None = newest or facts.content.get("captured")
+    return found
+
+
+def _since_status(facts: Facts, what: str) -> Any:
+    taken = facts.status.taken if facts.status else None
+    ends = [e for e in facts.ends.values() if e.progress.get(what) and (taken is None or e.ended > taken)]
+    newest = max(ends, key=lambda end: end.ended, default=None)
+    return newest.progress[what] if newest else None
+
+
+def _target(facts: Facts, name: str) -> dict[str, Any]:
+    """Return what is known of a target, without its tables; its lag is that of the newest cycle."""
+    found = dict(facts.content.get("targets", {}).get(name, {}))
+    tables = found.pop("tables", [])
+    lag = next((one for one in reversed(facts.history) if one.target == name), None)
+    taken = facts.status.taken if facts.status else None
+    if lag is not None and (taken is None or lag.at > taken):
+        found |= {"lag_seconds": lag.lag_seconds, "lag_bytes": lag.lag_bytes, "lag_is_at_most": True}
+        found["position"] = (_since_status(facts, "positions") or {}).get(name, found.get("position"))
+    apply: dict[str, Any] = next((one for one in facts.content.get("apply", ()) if one["target"] == name), {})
+    return {
+        **apply,
+        **found,
+        "target": name,
+        "tables": len(tables),
+        "states": dict(Counter(table["state"] for table in tables)),
+    }
+
+
+def _stage(end: StageEnd) -> dict[str, Any]:
+    return {
+        "stage": end.stage,
+        "run": end.run_id,
+        "began": moment_text(end.began),
+        "ended": moment_text(end.ended),
+        "outcome": str(end.outcome),
+        "failing_since": moment_text(end.failing_since),
+        "failure": end.failure,
+    }
+
+
+def _failure(end: StageEnd) -> dict[str, Any]:
+    return {**_stage(end), **(end.failure or {})}

@@ -1,0 +1,114 @@
+"""The history of a table is its revisions in order: the source's statement, and what became of it at each target."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from airflow_ddlrepl.config.sections.location import redact
+from airflow_ddlrepl.flow.health.shape_changes import changes_between
+from airflow_ddlrepl.flow.health.verdict import moment_text
+from airflow_ddlrepl.model.position import Position
+from airflow_ddlrepl.model.revision import Revision
+from airflow_ddlrepl.repository.repository import Repository
+from airflow_ddlrepl.repository.rows import ControlRow, EventRow, LedgerRow, RefreshRow
+
+STATEMENT_LENGTH = 2000
+
+
+def table_history(repository: Repository, channel: str, table_id: int) -> dict[str, Any]:
+    """Return a table's revisions, oldest first, each with what became of it at each target.
+
+    At a target an entry has `how`: sql (a step that ran there), load (the table was loaded), control (a person was
+    asked; `by`: who removed it), left out (rows may differ, with the reason). `loads` has all loads.
+    """
+    revisions = repository.revisions(channel, table_id)
+    first = Position(revisions[0].key.lsn) if revisions else None
+    events = {one.key: one for one in repository.events(channel, first) if table_id in one.table_ids}
+    steps = repository.ledger(channel, table_id=table_id)
+    loads = [one for one in repository.refreshes(channel) if one.table_id == table_id]
+    controls = repository.controls(channel, removed=True)
+    names = [one.table.name for one in revisions if one.table is not None]
+    entries = []
+    before: Revision | None = None
+    for number, one in enumerate(revisions):
+        later = revisions[number + 1] if number + 1 < len(revisions) else None
+        known = _Known(steps, _within(loads, one, later, is_first=before is None), controls)
+        entries.append({**_revision(before, one, events.get(one.key)), "targets": known.at(one)})
+        before = one
+    return {
+        "channel": channel,
+        "table_id": table_id,
+        "table": str(names[-1]) if names else None,
+        "names": [str(name) for name in dict.fromkeys(names)],
+        "is_dropped": bool(revisions) and revisions[-1].table is None,
+        "revisions": entries,
+        "loads": [_load(one) for one in loads],
+    }
+
+
+def _within(
+    loads: Sequence[RefreshRow], revision: Revision, later: Revision | None, *, is_first: bool
+) -> list[RefreshRow]:
+    """Return the loads that were asked for at a revision, before the next one."""
+    return [
+        one
+        for one in loads
+        if (is_first or one.requested_at >= revision.key.lsn) and (later is None or one.requested_at < later.key.lsn)
+    ]
+
+
+class _Known:
+    """What the repository knows of a revision's table at its targets."""
+
+    def __init__(self, steps: Sequence[LedgerRow], loads: Sequence[RefreshRow], controls: Sequence[ControlRow]) -> None:
+        self._steps, self._loads, self._controls = steps, loads, controls
+
+    def at(self, revision: Revision) -> list[dict[str, Any]]:
+        """Return what became of the revision, by target in the order of time."""
+        return sorted(self._entries(revision), key=lambda one: (one["target"], one["at"] or ""))
+
+    def _entries(self, revision: Revision) -> Iterator[dict[str, Any]]:
+        for step in self._steps:
+            if step.revision == revision.number:
+                what = {"how": "sql", "target": step.target, "at": moment_text(step.at)}
+                yield {**what, "what": redact(step.summary), "state": str(step.state), "by": None}
+        for control in self._controls:
+            if control.key.lsn == revision.key.lsn:
+                what = {"how": "control", "target": control.target, "at": moment_text(control.created)}
+                state = "removed" if control.removed else "waits"
+                removed = {"removed": moment_text(control.removed), "by": control.removed_by, "number": control.id}
+                yield {**what, "what": f"{control.reason} ({control.policy})", "state": state, **removed}
+        for load in self._loads:
+            how = "left out" if load.state == "declined" else "load"
+            at = moment_text(load.finished or load.created)
+            what = {"how": how, "target": load.target, "at": at, "what": load.reason, "state": load.state}
+            yield {**what, "rows": load.rows, "by": None}
+
+
+def _revision(before: Revision | None, revision: Revision, event: EventRow | None) -> dict[str, Any]:
+    statement = revision.statement or (event.statement if event is not None else None)
+    return {
+        "revision": revision.number,
+        "at": str(Position(revision.key.lsn)),
+        "seq": revision.key.seq,
+        "origin": str(revision.origin),
+        "is_ambiguous": revision.is_ambiguous,
+        "committed": moment_text(event.committed) if event is not None else None,
+        "tag": event.tag if event is not None else None,
+        "statement": redact(statement)[:STATEMENT_LENGTH] if statement else None,
+        "name": str(revision.table.name) if revision.table is not None else None,
+        "changes": changes_between(before.table if before else None, revision.table),
+    }
+
+
+def _load(row: RefreshRow) -> dict[str, Any]:
+    return {
+        "target": row.target,
+        "reason": row.reason,
+        "state": row.state,
+        "requested_at": str(row.requested_at),
+        "rows": row.rows,
+        "created": moment_text(row.created),
+        "finished": moment_text(row.finished),
+    }

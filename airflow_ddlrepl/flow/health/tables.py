@@ -1,0 +1,58 @@
+"""The tables of a channel at its targets are listed by trouble: state, reason, rows, last change, load and compare."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from airflow_ddlrepl.flow.health.facts import Facts
+from airflow_ddlrepl.flow.health.verdict import moment_text
+from airflow_ddlrepl.repository.repository import Repository
+
+_TROUBLE = {"suspended": 0, "left out": 1, "pending": 2, "new": 2, "kept": 6}
+LIVE = 7
+
+
+def table_rows(facts: Facts, repository: Repository) -> list[dict[str, Any]]:
+    """Return the tables of all targets, those in trouble first, then by name. Moments are JSON; None: not known."""
+    changes = repository.table_changes(facts.channel)
+    loads = {(one.target, one.table_id): one for one in repository.last_loads(facts.channel)}
+    compared = _compared(repository, facts.channel)
+    found: list[tuple[int, str, dict[str, Any]]] = []
+    for target, known in facts.content.get("targets", {}).items():
+        for table in known["tables"]:
+            number = table["table_id"]
+            load, change = loads.get((target, number)), changes.get(number)
+            row = {
+                **table,
+                "target": target,
+                "changed": moment_text(change[0]) if change else None,
+                "changes": change[1] if change else 0,
+                "loaded": moment_text(load.finished) if load else None,
+                "loaded_rows": load.rows if load else None,
+                **compared.get((target, table["table"]), {"compared": None, "differences": None}),
+            }
+            found.append((trouble(table), table["table"], row))
+    return [row for _, _, row in sorted(found, key=lambda one: one[:2])]
+
+
+def trouble(table: Mapping[str, Any]) -> int:
+    """Return how much a table needs a person: a smaller number is more."""
+    if (known := _TROUBLE.get(table["state"])) is not None:
+        return known
+    if table["discarded"]:
+        return 3
+    return 4 if table["may_differ"] else 5 if table["left_at_source"] else LIVE
+
+
+def _compared(repository: Repository, channel: str) -> dict[tuple[str, str], dict[str, Any]]:
+    """Return when each table was last compared at a target, and how many rows differed; nothing: not known."""
+    last = repository.last_comparison(channel)
+    if last is None or not last.result:
+        return {}
+    at: datetime | None = last.ended
+    told = last.result.get("by_table", ())
+    return {
+        (one["target"], one["table"]): {"compared": moment_text(at), "differences": one["differences"]} for one in told
+    }

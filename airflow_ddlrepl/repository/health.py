@@ -1,0 +1,159 @@
+"""This part of the repository stores what people look at: statuses, ends of stages, lag, changes of tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import Connection, delete, insert, select
+
+from airflow_ddlrepl.repository.base import Base, insert_new_all, update_row, upsert
+from airflow_ddlrepl.repository.rows import LagRow, LockRow, Outcome, StageEnd, StatusRow
+from airflow_ddlrepl.repository.tables import channels, lag_history, locks, stage_ends, statuses, table_changes
+
+DENSE = timedelta(hours=48)
+"""A row of each cycle is stored for so long, then one of each hour."""
+HOURLY = timedelta(days=30)
+"""Rows of hours are stored for so long."""
+_HOUR = timedelta(hours=1)
+
+
+class Health(Base):
+    """This part of the repository stores what people look at; nothing here needs the channel's lock.
+
+    A run that lost its channel, or a mere look, has something to tell, too.
+    """
+
+    def set_status(self, channel: str, found: StatusRow) -> None:
+        """Store the newest status; one without content leaves the content and the moment of an older one."""
+        values = {name: getattr(found, name) for name in ("taken", "run_id", "stage", "seconds", "reason", "content")}
+        with self._database.write() as connection:
+            if found.content is None and update_row(connection, statuses, {"channel": channel}, _reason(found)):
+                return
+            upsert(connection, statuses, {"channel": channel}, values)
+
+    def stored_status(self, channel: str) -> StatusRow | None:
+        """Return the newest status; None: none was ever stored."""
+        with self._database.read() as connection:
+            row = connection.execute(select(statuses).where(statuses.c.channel == channel)).first()
+            return _status(row) if row else None
+
+    def last_status_cost(self, channel: str) -> tuple[datetime, float] | None:
+        """Return when the newest status was found, and how many seconds that took."""
+        query = select(statuses.c.taken, statuses.c.seconds).where(statuses.c.channel == channel)
+        with self._database.read() as connection:
+            row = connection.execute(query).first()
+            return (row.taken, row.seconds) if row else None
+
+    def set_stage_end(self, channel: str, end: StageEnd) -> None:
+        """Store how a stage ended, with `failing_since` of its first failure without a success since."""
+        key = {"channel": channel, "stage": end.stage}
+        values = asdict(end)
+        del values["stage"]
+        with self._database.write() as connection:
+            if end.outcome is Outcome.FAILED:
+                values["failing_since"] = _failing_since(connection, key) or end.ended
+            if end.outcome is Outcome.IDLE:
+                del values["progress"]  # what an earlier run has brought holds
+            upsert(connection, stage_ends, key, {**values, "outcome": str(end.outcome)})
+
+    def stage_ends(self, channel: str) -> dict[str, StageEnd]:
+        """Return how the newest run of each stage ended, by stage."""
+        with self._database.read() as connection:
+            rows = connection.execute(select(stage_ends).where(stage_ends.c.channel == channel))
+            return {row.stage: _stage_end(row) for row in rows}
+
+    def add_lag(self, channel: str, rows: Sequence[LagRow]) -> None:
+        """Store how far targets are behind after a cycle, and thin out what is old, once an hour."""
+        with self._database.write() as connection:
+            insert_new_all(connection, lag_history, [{"channel": channel, **asdict(row)} for row in rows])
+            for row in rows:
+                old = (lag_history.c.channel == channel) & (lag_history.c.target == row.target)
+                old &= lag_history.c.at < row.at - DENSE - _HOUR
+                if connection.execute(select(lag_history.c.at).where(old, ~lag_history.c.is_hour).limit(1)).first():
+                    _thin_out(connection, channel, row.target, row.at)
+
+    def lag_rows(self, channel: str, since: datetime) -> list[LagRow]:
+        """Return how far the targets were behind since a moment, oldest first."""
+        query = select(lag_history).where(lag_history.c.channel == channel, lag_history.c.at >= since)
+        with self._database.read() as connection:
+            return [_lag(row) for row in connection.execute(query.order_by(lag_history.c.at))]
+
+    def held_by(self, channel: str) -> LockRow | None:
+        """Return who works on the channel now; None: nobody does."""
+        with self._database.read() as connection:
+            row = connection.execute(select(locks).where(locks.c.channel == channel)).first()
+            if row is None or row.holder is None or row.since is None:
+                return None
+            is_live = row.lease_until is not None and row.lease_until > self._database.now(connection)
+            return LockRow(row.holder, row.since, is_live)
+
+    def add_table_changes(self, channel: str, rows: Mapping[int, int], changed: datetime) -> None:
+        """Store that tables have changed. rows: how many of their changes are new, by table id."""
+        with self._database.write() as connection:
+            query = select(table_changes.c.table_id, table_changes.c.rows).where(table_changes.c.channel == channel)
+            known = {row.table_id: row.rows for row in connection.execute(query)}
+            for table_id, more in rows.items():
+                key = {"channel": channel, "table_id": table_id}
+                upsert(connection, table_changes, key, {"changed": changed, "rows": known.get(table_id, 0) + more})
+
+    def table_changes(self, channel: str) -> dict[int, tuple[datetime, int]]:
+        """Return when the newest change of each table was captured, and how many there were, by table id."""
+        with self._database.read() as connection:
+            rows = connection.execute(select(table_changes).where(table_changes.c.channel == channel))
+            return {row.table_id: (row.changed, row.rows) for row in rows}
+
+    def channel_names(self) -> list[str]:
+        """Return the name of every channel."""
+        with self._database.read() as connection:
+            return list(connection.scalars(select(channels.c.name).order_by(channels.c.name)))
+
+
+def _reason(found: StatusRow) -> dict[str, Any]:
+    return {"reason": found.reason}
+
+
+def _failing_since(connection: Connection, key: Mapping[str, Any]) -> datetime | None:
+    where = (stage_ends.c[name] == value for name, value in key.items())
+    found: datetime | None = connection.execute(select(stage_ends.c.failing_since).where(*where)).scalar()
+    return found
+
+
+def _thin_out(connection: Connection, channel: str, target: str, now: datetime) -> None:
+    """Put one row for each whole hour in the place of the rows of its cycles, and delete what is too old."""
+    here = (lag_history.c.channel == channel) & (lag_history.c.target == target)
+    limit = (now - DENSE).replace(minute=0, second=0, microsecond=0)
+    old = here & (lag_history.c.at < limit) & ~lag_history.c.is_hour
+    hours: dict[datetime, list[LagRow]] = {}
+    for row in map(_lag, connection.execute(select(lag_history).where(old).order_by(lag_history.c.at))):
+        hours.setdefault(row.at.replace(minute=0, second=0, microsecond=0), []).append(row)
+    connection.execute(delete(lag_history).where(old | (here & (lag_history.c.at < now - HOURLY))))
+    for hour, rows in hours.items():
+        if hour >= now - HOURLY:
+            connection.execute(insert(lag_history).values(channel=channel, **asdict(_hour(hour, rows))))
+
+
+def _hour(hour: datetime, rows: Sequence[LagRow]) -> LagRow:
+    lags = [row.lag_seconds for row in rows if row.lag_seconds is not None]
+    sizes = [row.lag_bytes for row in rows if row.lag_bytes is not None]
+    names = dict.fromkeys(name for row in rows for name in row.seconds)
+    seconds = {name: round(sum(row.seconds.get(name, 0.0) for row in rows) / len(rows), 3) for name in names}
+    counts = (sum(row.rows for row in rows), sum(row.schema_changes for row in rows))
+    made = LagRow(rows[0].target, hour, max(lags, default=None), max(sizes, default=None), *counts, seconds)
+    return replace(made, is_hour=True)
+
+
+def _status(row: Any) -> StatusRow:
+    return StatusRow(row.taken, row.run_id, row.stage, row.seconds, row.reason, row.content)
+
+
+def _stage_end(row: Any) -> StageEnd:
+    when = (row.stage, row.run_id, row.began, row.ended)
+    return StageEnd(*when, Outcome(row.outcome), row.failing_since, row.failure, row.progress or {})
+
+
+def _lag(row: Any) -> LagRow:
+    lags = (row.target, row.at, row.lag_seconds, row.lag_bytes)
+    return LagRow(*lags, row.rows, row.schema_changes, row.seconds, row.is_hour)
