@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
 from typing import Any
 
 from airflow_ddlrepl.flow.health.facts import Facts
@@ -18,7 +17,7 @@ def table_rows(facts: Facts, repository: Repository) -> list[dict[str, Any]]:
     """Return the tables of all targets, those in trouble first, then by name. Moments are JSON; None: not known."""
     changes = repository.table_changes(facts.channel)
     loads = {(one.target, one.table_id): one for one in repository.last_loads(facts.channel)}
-    compared = _compared(repository, facts.channel)
+    compared = repository.compared_tables(facts.channel)
     found: list[tuple[int, str, dict[str, Any]]] = []
     for target, known in facts.content.get("targets", {}).items():
         for table in known["tables"]:
@@ -31,7 +30,7 @@ def table_rows(facts: Facts, repository: Repository) -> list[dict[str, Any]]:
                 "changes": change[1] if change else 0,
                 "loaded": moment_text(load.finished) if load else None,
                 "loaded_rows": load.rows if load else None,
-                **compared.get((target, table["table"]), {"compared": None, "differences": None}),
+                **_comparison(compared.get((target, number))),
             }
             found.append((trouble(table), table["table"], row))
     return [row for _, _, row in sorted(found, key=lambda one: one[:2])]
@@ -46,13 +45,14 @@ def trouble(table: Mapping[str, Any]) -> int:
     return 4 if table["may_differ"] else 5 if table["left_at_source"] else LIVE
 
 
-def _compared(repository: Repository, channel: str) -> dict[tuple[str, str], dict[str, Any]]:
-    """Return when each table was last compared at a target, and how many rows differed; nothing: not known."""
-    last = repository.last_comparison(channel)
-    if last is None or not last.result:
-        return {}
-    at: datetime | None = last.ended
-    told = last.result.get("by_table", ())
+def _comparison(found: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return when a table was last compared, how much differed, and what, in words; nothing of it: it never was."""
+    if found is None:
+        return {"compared": None, "compared_at": None, "differences": None, "source_rows": None, "found": []}
     return {
-        (one["target"], one["table"]): {"compared": moment_text(at), "differences": one["differences"]} for one in told
+        "compared": moment_text(found["compared"]),
+        "compared_at": found["position"],
+        "differences": found["differences"],
+        "source_rows": found["rows"],
+        "found": found.get("found", []),
     }

@@ -126,3 +126,13 @@ def test_a_run_that_goes_on_is_said_and_one_that_takes_long_is_late(make: Make) 
             assert found["verdict"]["level"] == "good" and found["running"]["holder"] == "anna@etl1, replicate"
             assert verdict(replica, 2 * 3600 + 1) == ("late", "a run goes on for 2 h")
         assert health(replica)["running"] is None
+
+
+def test_what_a_comparison_found_stands_at_its_table(make: Make) -> None:
+    replica = make("CREATE TABLE t (id int PRIMARY KEY)", "INSERT INTO t VALUES (1)", "CREATE TABLE u (id int)")
+    replica.settle()
+    replica.at_target("DELETE FROM t")
+    replica.compare()
+    rows = {row["table"]: row for row in health(replica)["tables"]}
+    assert rows["public.t"]["differences"] == 1 and rows["public.t"]["compared"], rows["public.t"]
+    assert rows["public.u"]["differences"] == 0 and rows["public.u"]["compared"]
