@@ -83,10 +83,9 @@ class RunContext:
         self._lock: ChannelLock | None = None
         self._kept: list[BaseException] = []
         self.wait_seconds, self.comes_again = 0.0, False
-        self.is_claimed = False
+        self.is_claimed, self.stage = False, ""
         self.lineage: Lineage | None = None
         self._sessions = ExitStack()
-        self.stage = ""
         self.targets = ChannelTargets(channel, self._reported_targets)
 
     @cached_property
