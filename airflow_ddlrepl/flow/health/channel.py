@@ -7,10 +7,10 @@ from datetime import datetime
 from typing import Any
 
 from airflow_ddlrepl.flow.health.facts import Facts, read_facts
-from airflow_ddlrepl.flow.health.judge import channel_verdict, target_verdict
 from airflow_ddlrepl.flow.health.tables import table_rows
 from airflow_ddlrepl.flow.health.verdict import moment_text
-from airflow_ddlrepl.flow.health.waiting import waiting_list
+from airflow_ddlrepl.flow.health.verdicts import channel_verdict, target_verdict
+from airflow_ddlrepl.flow.health.waits_for_a_person import waiting_list
 from airflow_ddlrepl.repository.repository import Repository
 from airflow_ddlrepl.repository.rows import LagRow, StageEnd
 

@@ -10,7 +10,7 @@ from typing import Any
 from airflow_ddlrepl.flow.health.facts import Facts
 from airflow_ddlrepl.flow.health.remedies import Remedies
 from airflow_ddlrepl.flow.health.verdict import Level, Remedy, Verdict, since_text, span_text, worst
-from airflow_ddlrepl.flow.health.waiting import REFUSALS, Waiting, waiting_list
+from airflow_ddlrepl.flow.health.waits_for_a_person import REFUSALS, Waiting, waiting_list
 from airflow_ddlrepl.repository.rows import ChannelState, StageEnd
 
 LATE_SECONDS = 300.0
