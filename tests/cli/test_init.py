@@ -5,18 +5,22 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
+import click
 import psycopg
 import pytest
 import yaml
 
 from airflow_ddlrepl import flow
 from airflow_ddlrepl.cli import main
+from airflow_ddlrepl.cli.open_channel import Connections, environment_alone
 from airflow_ddlrepl.config.file.json_schema import json_schema
 from airflow_ddlrepl.config.file.load import load_channel
+from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.demo.servers import PrivateServer
 from airflow_ddlrepl.ports.work import InProcess
 from tests.conftest import Databases
@@ -47,9 +51,9 @@ class Init:
         assert not self.file.exists() or password not in self.file.read_text()
         return found
 
-    def typed(self, *arguments: str) -> Outcome:
+    def typed(self, *arguments: str, connections: Connections = environment_alone) -> Outcome:
         with pytest.raises(SystemExit) as ended:
-            main(["init", *arguments])
+            main(["init", *arguments], connections)
         out, err = self._capfd.readouterr()
         return Outcome(int(ended.value.code or 0), out, err)
 
@@ -333,6 +337,32 @@ def test_connection_ids_and_variables_stay(init: Init, databases: Databases, mon
     assert json.loads(found.out)["environment"] == []
     data = yaml_of(init.file)
     assert data["source"]["location"] == "shop_db" and data["targets"][0]["location"] == target
+
+
+def test_airflows_connections_are_known_while_it_looks(init: Init, databases: Databases) -> None:
+    """As `airflow ddlrepl init` does it; the next commands are its own."""
+
+    @contextmanager
+    def connections(channel: Channel) -> Iterator[None]:
+        places = {channel.source.location: databases.source, channel.targets[0].location: databases.target}
+        with pytest.MonkeyPatch.context() as patch:
+            for name, url in places.items():
+                patch.setenv(f"AIRFLOW_CONN_{name.upper()}", url)
+            yield
+
+    found = init.typed(str(init.file), "--source", "here_db", "--target", "there_db", connections=connections)
+    assert found.code == 0 and f"  airflow ddlrepl activate {init.file}" in found.out
+    assert yaml_of(init.file)["source"]["location"] == "here_db"
+
+
+def test_a_person_who_does_not_answer(init: Init, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: Any, **__: Any) -> str:
+        raise click.Abort
+
+    monkeypatch.setattr("airflow_ddlrepl.cli.propose.answers.is_asking", lambda: True)
+    monkeypatch.setattr("click.prompt", interrupted)
+    found = init.typed(str(init.file))
+    assert found.code == 2 and "CFG-153" in found.err and not init.file.exists()
 
 
 def test_a_person_is_asked(init: Init, databases: Databases, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -43,9 +43,18 @@ def answers(
     """Return the answers; what no option says is asked for at a terminal.
 
     Raises ConfigError CFG-150 for what is missing elsewhere, CFG-151 for a file that is there, CFG-152 for one that
-    can't be written, CFG-112 for a pattern that is none.
+    can't be written, CFG-153 where a person interrupts a question, CFG-112 for a pattern that is none.
     """
     asks = is_asking()
+    try:
+        return _answered(file, source, target, channel, tables, asks=asks, is_overwriting=is_overwriting)
+    except click.Abort:
+        raise ConfigError("a question was not answered; no file is written", code="CFG-153") from None
+
+
+def _answered(
+    file: Path | None, source: str, target: str, channel: str, tables: list[str], *, asks: bool, is_overwriting: bool
+) -> Answers:
     source = source or _asked("source", f"Source: {_PLACE}", asks)
     secret = _password("source", source, asks)
     target = target or _asked("target", f"Target: {_PLACE}", asks)
