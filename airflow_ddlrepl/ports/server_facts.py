@@ -68,6 +68,10 @@ class ServerFacts(Protocol):
         """Return those of these functions (schema, name) that are neither this role's nor an administrator's."""
         ...
 
+    def lacking(self, functions: Collection[tuple[str, str]]) -> frozenset[tuple[str, str]]:
+        """Return those of these functions (schema, name) that the database does not have."""
+        return frozenset()
+
     def owned_by_strangers(self, tables: Collection[Table]) -> Mapping[TableName, StrangeOwner]:
         """Return the error of each of these tables that would use what belongs to a role that is not trusted there.
 

@@ -3,84 +3,18 @@
 from __future__ import annotations
 
 import json
-import logging
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
-from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-import click
 import psycopg
-import pytest
-import yaml
 
-from airflow_ddlrepl import flow
-from airflow_ddlrepl.cli import main
-from airflow_ddlrepl.cli.open_channel import Connections, environment_alone
 from airflow_ddlrepl.config.file.json_schema import json_schema
 from airflow_ddlrepl.config.file.load import load_channel
-from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.demo.servers import PrivateServer
-from airflow_ddlrepl.ports.work import InProcess
+from tests.cli.conftest import Init, yaml_of
 from tests.conftest import Databases
 from tests.support.replica import BOTH, Replica, run
-from tests.support.standby import Standby
 
 HOSTILE = 'we"ird\n  - evil: true ${HOME} *|[x] \u2028\x1b[2J é'
-
-
-class Outcome(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
-class Init:
-    """Runs `ddlrepl init` in this process, as the console script does; its file is `shop.yaml` in a folder."""
-
-    def __init__(self, capfd: pytest.CaptureFixture[str], folder: Path, databases: Databases) -> None:
-        self._capfd, self.file, self._databases = capfd, folder / "shop.yaml", databases
-
-    def __call__(self, *options: str, source: str = "", target: str = "") -> Outcome:
-        """source, target: default: this test's databases, as a superuser."""
-        source, target = source or self._databases.source, target or self._databases.target
-        found = self.typed(str(self.file), "--source", source, "--target", target, *options)
-        password = self._databases.server.password
-        assert password not in found.out + found.err
-        assert not self.file.exists() or password not in self.file.read_text()
-        return found
-
-    def typed(self, *arguments: str, connections: Connections = environment_alone) -> Outcome:
-        with pytest.raises(SystemExit) as ended:
-            main(["init", *arguments], connections)
-        out, err = self._capfd.readouterr()
-        return Outcome(int(ended.value.code or 0), out, err)
-
-
-@pytest.fixture
-def init(
-    capfd: pytest.CaptureFixture[str], tmp_path: Path, databases: Databases, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Init]:
-    root = logging.getLogger()
-    handlers, level = root.handlers[:], root.level
-    monkeypatch.setenv("DDLREPL_HOME", str(tmp_path / "home"))
-    yield Init(capfd, tmp_path, databases)
-    root.handlers[:] = handlers
-    root.setLevel(level)
-
-
-@pytest.fixture
-def replica(init: Init, databases: Databases, monkeypatch: pytest.MonkeyPatch) -> Replica:
-    """The channel of the proposed file, with the passwords where the proposal says that they have to be."""
-    for place in ("SOURCE", "TARGET"):
-        monkeypatch.setenv(f"SHOP_{place}_PASSWORD", databases.server.password)
-    return Replica(databases.source, databases.target, init.file)
-
-
-def yaml_of(file: Path) -> dict[str, Any]:
-    found: dict[str, Any] = yaml.safe_load(file.read_text())
-    return found
 
 
 @BOTH
@@ -167,6 +101,20 @@ def test_only_the_tables_that_are_named(init: Init, replica: Replica) -> None:
     replica.at_source("create table a (id int primary key)", 'create table "B${x}" (id int primary key)')
     assert init("--table", "public.a", "--table", 'public."B${x}"').code == 0
     assert load_channel(init.file).source.tables == ("public.a", 'public."B${x}"')
+    replica.activate()
+    replica.settle()
+
+
+def test_a_table_that_the_target_refuses_is_excluded_with_the_reason(init: Init, replica: Replica) -> None:
+    replica.at_source(
+        "create function bucket(int) returns int language sql immutable as 'select $1 / 10'",
+        "create table strange (id int) partition by range (bucket(id))",
+        "create table plain (id int primary key)",
+    )
+    found = init()
+    assert found.code == 0 and "ADP-191" in found.out.partition("Not replicated:")[2]
+    assert yaml_of(init.file)["source"]["exclude"] == ['"public"."strange"']
+    assert "ADP-191" in init.file.read_text()
     replica.activate()
     replica.settle()
 
@@ -282,116 +230,3 @@ def test_a_source_that_is_its_own_target(init: Init, databases: Databases) -> No
     run(databases.source, "create table t (id int primary key)")
     found = init(target=databases.source)
     assert found.code == 1 and "TGT-106" in found.out and yaml_of(init.file)["source"]["tables"] == ["public.*"]
-
-
-def test_files_that_are_there(init: Init, databases: Databases, replica: Replica) -> None:
-    init.file.write_text("mine")
-    found = init()
-    assert found.code == 2 and "CFG-151" in found.err and init.file.read_text() == "mine"
-    assert init("--force").code == 0 and load_channel(init.file).name == "shop"
-    found = init.typed(str(init.file.parent / "no" / "x.yaml"), "--source", "a", "--target", "b")
-    assert found.code == 2 and "CFG-152" in found.err
-
-
-def test_what_the_target_has_otherwise_is_said_before_the_load_says_it(
-    init: Init, replica: Replica, capfd: pytest.CaptureFixture[str]
-) -> None:
-    replica.at_source(
-        "create function answer() returns int language sql immutable as 'select 42'",
-        "create collation local (locale = 'C')",
-        "create table t (id int primary key, a int default answer(), name text collate local)",
-    )
-    found = init()
-    assert found.code == 0
-    told = [line.strip() for line in found.out.splitlines() if line.strip().startswith("public.t: unlike the source")]
-    assert len(told) == 2, found.out
-    replica.activate()
-    logged = capfd.readouterr().err
-    assert all(line.removeprefix("public.t: unlike the source: ") in logged for line in told)
-
-
-def test_a_target_that_refuses_the_login(init: Init, databases: Databases) -> None:
-    found = init(target=databases.target.replace(databases.server.password, "mistyped"))
-    assert found.code == 4 and "CON-102" in found.out and "mistyped" not in found.out
-
-
-def test_a_standby_is_no_source(init: Init, databases: Databases) -> None:
-    port = f":{databases.server.port}/"
-    with Standby(databases.server, "init_standby") as standby:
-        standby.wait_for_log()
-        found = init(source=databases.source.replace(port, f":{standby.port}/"))
-    assert found.code == 1 and "-- the source is a standby" in found.out
-
-
-def test_nobody_to_ask(init: Init) -> None:
-    found = init.typed(str(init.file), "--source", "shop_db")
-    assert found.code == 2 and "CFG-150" in found.err and "--target" in found.err
-
-
-def test_connection_ids_and_variables_stay(init: Init, databases: Databases, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("AIRFLOW_CONN_SHOP_DB", databases.source.replace("postgresql", "postgres"))
-    monkeypatch.setenv("PW", databases.server.password)
-    target = databases.target.replace(databases.server.password, "${PW}")
-    found = init("--json", source="shop_db", target=target)
-    assert found.code == 0
-    assert json.loads(found.out)["environment"] == []
-    data = yaml_of(init.file)
-    assert data["source"]["location"] == "shop_db" and data["targets"][0]["location"] == target
-
-
-def test_airflows_connections_are_known_while_it_looks(init: Init, databases: Databases) -> None:
-    """As `airflow ddlrepl init` does it; the next commands are its own."""
-
-    @contextmanager
-    def connections(channel: Channel) -> Iterator[None]:
-        places = {channel.source.location: databases.source, channel.targets[0].location: databases.target}
-        with pytest.MonkeyPatch.context() as patch:
-            for name, url in places.items():
-                patch.setenv(f"AIRFLOW_CONN_{name.upper()}", url)
-            yield
-
-    found = init.typed(str(init.file), "--source", "here_db", "--target", "there_db", connections=connections)
-    assert found.code == 0 and f"  airflow ddlrepl activate {init.file}" in found.out
-    assert yaml_of(init.file)["source"]["location"] == "here_db"
-
-
-def test_a_person_who_does_not_answer(init: Init, monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(*_: Any, **__: Any) -> str:
-        raise click.Abort
-
-    monkeypatch.setattr("airflow_ddlrepl.cli.propose.answers.is_asking", lambda: True)
-    monkeypatch.setattr("click.prompt", interrupted)
-    found = init.typed(str(init.file))
-    assert found.code == 2 and "CFG-153" in found.err and not init.file.exists()
-
-
-def test_a_person_is_asked(init: Init, databases: Databases, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Each answer has its place in the file; the password that is typed is not shown, nor written."""
-    run(databases.source, "create table t (id int primary key)")
-    password = f":{databases.server.password}@"
-    asked: list[str] = []
-    replies = {
-        "Source": databases.source.replace(password, "@"),
-        "Password": databases.server.password,
-        "Target": databases.target.replace(password, "@"),
-        "Name": "sales",
-        "Tables": "public.t",
-    }
-
-    def reply(question: str, **how: Any) -> str:
-        asked.append(question)
-        assert how.get("hide_input", False) == question.startswith("Password")
-        return next(answer for begin, answer in replies.items() if question.startswith(begin))
-
-    monkeypatch.setattr("airflow_ddlrepl.cli.propose.answers.is_asking", lambda: True)
-    monkeypatch.setattr("click.prompt", reply)
-    monkeypatch.chdir(tmp_path)
-    found = init.typed()
-    assert found.code == 0 and databases.server.password not in found.out + found.err, found
-    assert len(asked) == 6
-    text = (tmp_path / "sales.yaml").read_text()
-    assert databases.server.password not in text and "${SALES_SOURCE_PASSWORD}@" in text
-    monkeypatch.setenv("SALES_SOURCE_PASSWORD", databases.server.password)
-    monkeypatch.setenv("SALES_TARGET_PASSWORD", databases.server.password)
-    with flow.open_channel(tmp_path / "sales.yaml", InProcess()) as cycle:
-        flow.activate(cycle)

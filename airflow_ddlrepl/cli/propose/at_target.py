@@ -7,8 +7,10 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from airflow_ddlrepl.adapt.plan.plan import target_shape
+from airflow_ddlrepl.adapt.shape.source_expressions import require_texts
 from airflow_ddlrepl.adapt.shape.target_shape import Note, become_text
 from airflow_ddlrepl.config.sections.location import resolve
+from airflow_ddlrepl.ddl.sql.expressions.allowed import user_functions
 from airflow_ddlrepl.engines import engine
 from airflow_ddlrepl.errors import ConfigError, DdlReplError, TargetError, Unreachable, Unsupported
 from airflow_ddlrepl.flow.mapping.existing_tables import refuse_foreign
@@ -18,6 +20,7 @@ from airflow_ddlrepl.flow.mapping.tables import seen_at
 from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.flow.targets.preparation import require_preparable
 from airflow_ddlrepl.model.installation import Problem
+from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.table_state import TableState
 from airflow_ddlrepl.rules.client import client_at
@@ -66,6 +69,7 @@ def _states(run: RunContext, name: str, tables: Sequence[Table], found: AtTarget
     each = _error(partial(require_preparable, run, name, tables)) is not None  # only then one by one
     for table in tables:
         error = _error(partial(require_preparable, run, name, [table])) if each else None
+        error = error or _error(partial(_require_texts, run, name, table))
         try:
             if error is None:
                 states[table.id] = waiting(run.channel, name, table, facts)
@@ -75,8 +79,21 @@ def _states(run: RunContext, name: str, tables: Sequence[Table], found: AtTarget
             found.missing.append(_as_problem(error, ""))
             return {}
         if error is not None:
-            found.refused[table.id] = f"{error.message} ({error.code})"
+            found.refused[table.id] = f"{error.message} ({error.code}): {error.hint}"
     return states
+
+
+def _require_texts(run: RunContext, name: str, table: Table) -> None:
+    """Raise Unsupported where the target can't have the table's expressions, as its first load would."""
+    facts, seen = run.target(name).facts(), seen_at(run.channel, name, table)
+    functions = user_functions(seen.partition_key)
+    require_texts(seen, facts.version, facts.strange(functions))
+    if lacking := sorted(facts.lacking(functions)):
+        names = ", ".join(str(TableName(*one)) for one in lacking)
+        what = f"its partition key calls {names}, which the target lacks"
+        raise Unsupported(
+            what, code="ADP-191", table=table.name, hint="create it there as at the source, run init again"
+        )
 
 
 def _notes(

@@ -41,6 +41,11 @@ JOIN pg_catalog.pg_proc p ON p.pronamespace = n.oid AND p.proname = w.name
 JOIN pg_catalog.pg_roles o ON o.oid = p.proowner
 WHERE o.rolname <> current_user AND NOT o.rolsuper
 """
+_HERE_SQL = """
+SELECT DISTINCT n.nspname, p.proname FROM unnest(%s::text[], %s::text[]) AS w(schema, name)
+JOIN pg_catalog.pg_namespace n ON n.nspname = w.schema
+JOIN pg_catalog.pg_proc p ON p.pronamespace = n.oid AND p.proname = w.name
+"""
 
 
 class ServerFacts:
@@ -157,6 +162,14 @@ class ServerFacts:
         schemas, names = zip(*functions, strict=True)
         found = self._connection.execute(_STRANGE_SQL, [list(schemas), list(names)]).fetchall()
         return frozenset((schema, name) for schema, name in found)
+
+    def lacking(self, functions: Collection[tuple[str, str]]) -> frozenset[tuple[str, str]]:
+        """Return those of these functions (schema, name) that the database does not have."""
+        if not functions:
+            return frozenset()
+        schemas, names = zip(*functions, strict=True)
+        found = self._connection.execute(_HERE_SQL, [list(schemas), list(names)]).fetchall()
+        return frozenset(functions) - {(schema, name) for schema, name in found}
 
     def owned_by_strangers(self, tables: Collection[Table]) -> Mapping[TableName, StrangeOwner]:
         """Return the error of each of these tables that would use what a stranger owns."""
