@@ -11,6 +11,7 @@ from airflow_ddlrepl.engines import engine
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import LogKey
 from airflow_ddlrepl.model.table import Column, Table
+from airflow_ddlrepl.model.table_state import TableState
 from airflow_ddlrepl.ports.rows import RowSource
 from airflow_ddlrepl.trail.manifest import RowFile
 from airflow_ddlrepl.transform.unfit_values import may_not_fit
@@ -80,6 +81,18 @@ class WrittenKeys:
     low: LogKey
     high: LogKey
     skip_lsns: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class RepairTask:
+    """A repair task writes rows of a target's table as the source has them.
+
+    state: of the table at the target. keys: of the rows, as a comparison's reports have them.
+    """
+
+    compared: CompareTask
+    state: TableState
+    keys: tuple[str, ...]
 
 
 def written_keys(task: WrittenKeys) -> frozenset[str] | None:

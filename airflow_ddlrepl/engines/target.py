@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Protocol
 
 from airflow_ddlrepl.adapt.program.program import Program
 from airflow_ddlrepl.adapt.target_facts import Renderer
 from airflow_ddlrepl.config.condition.expression import Part
+from airflow_ddlrepl.engines.comparing import RepairTask
 from airflow_ddlrepl.engines.discarded_rows import DiscardedRows
 from airflow_ddlrepl.engines.sequences import TargetSequences
 from airflow_ddlrepl.engines.source_catalog import RowSelection, SourceSnapshot
@@ -336,6 +337,18 @@ class Target(Protocol):
     def loading(self, token: int) -> AbstractContextManager[Loader]:
         """Open a session that loads tables; `claim` of a later run ends it."""
         ...
+
+    def repair_rows(self, task: RepairTask, fence: Fence, in_flight: Callable[[], Iterable[str]]) -> str:
+        """Write chosen rows of a table as the source has them; return what was done, as text.
+
+        in_flight: called when the source's rows are read: keys of rows that are left as they are, for log that is to
+        come changes them. Raises TargetError TGT-182 where the rows can't be written one by one, Fenced LCK-102.
+        """
+        raise Unsupported(
+            "this kind of database does not write single rows of a table",
+            code="ADP-193",
+            hint="`ddlrepl refresh --table` with this table (of the source) loads it whole",
+        )
 
     def loading_isolated(self, mark: int) -> AbstractContextManager[Loader]:
         """Open a session that loads tables while other runs write; what loads of lower marks have left is removed."""

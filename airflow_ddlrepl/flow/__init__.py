@@ -28,7 +28,8 @@ from airflow_ddlrepl.flow.apply.integrate import has_rows, integrate
 from airflow_ddlrepl.flow.capture.capture import capture, has_new_log
 from airflow_ddlrepl.flow.capture.file_changes import file_error
 from airflow_ddlrepl.flow.capture.left_out import lost_error, undecodable_error
-from airflow_ddlrepl.flow.comparing.compare import compare, repair
+from airflow_ddlrepl.flow.comparing.compare import compare
+from airflow_ddlrepl.flow.comparing.repair import repair
 from airflow_ddlrepl.flow.cutover.check import check as check_cut_over
 from airflow_ddlrepl.flow.cutover.cut_over import cut_over, reopen
 from airflow_ddlrepl.flow.cycle.replicate import replicate

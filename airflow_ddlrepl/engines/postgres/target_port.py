@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.adapt.program.program import Program
 from airflow_ddlrepl.config.condition.expression import Part
+from airflow_ddlrepl.engines.comparing import RepairTask
 from airflow_ddlrepl.engines.postgres.catalog.server_facts import EmptiedServerFacts, ServerFacts
 from airflow_ddlrepl.engines.postgres.connection.connect import running, session
 from airflow_ddlrepl.engines.postgres.connection.lock_retry import limit, patiently
@@ -199,6 +200,12 @@ class PostgresTarget(Target):
         with self._marked(session_name("refresh", self.holder, token)) as origin:
             stem = f"{_shadow_stem(self.holder)}{token}_"
             yield PostgresLoader(self.location, self.holder, origin, stem, self.trusted.names)
+
+    def repair_rows(self, task: RepairTask, fence: Fence, in_flight: Callable[[], Iterable[str]]) -> str:
+        from airflow_ddlrepl.engines.postgres.compare.repair_rows import repair_rows
+
+        with self.loading(fence.token) as loader:
+            return repair_rows(loader, task, fence, in_flight)
 
     @contextmanager
     def loading_isolated(self, mark: int) -> Iterator[PostgresLoader]:

@@ -27,7 +27,7 @@ from airflow_ddlrepl.flow.capture.log_retention import hold
 from airflow_ddlrepl.flow.capture.recapture import require_held, reread
 from airflow_ddlrepl.flow.capture.source_changes import look, record_activation
 from airflow_ddlrepl.flow.capture.source_marks import Standing, begin_marks, standing
-from airflow_ddlrepl.flow.comparing.compare import repair
+from airflow_ddlrepl.flow.comparing.repair import repair
 from airflow_ddlrepl.flow.mapping.server_traits import told_traits
 from airflow_ddlrepl.flow.refresh.refresh import refresh
 from airflow_ddlrepl.flow.run.context import RunContext, log

@@ -12,8 +12,7 @@ from typing import Any
 
 from airflow_ddlrepl.capture.enroll import belongs
 from airflow_ddlrepl.compare.report import Comparison, TableReport
-from airflow_ddlrepl.config.base.name_pattern import exact_pattern, is_selected
-from airflow_ddlrepl.config.base.refresh_options import BY_ROW
+from airflow_ddlrepl.config.base.name_pattern import is_selected
 from airflow_ddlrepl.config.sections.target_tables import coerce_error_policy
 from airflow_ddlrepl.engines.chunks import group_chunks
 from airflow_ddlrepl.engines.comparing import CompareTask, columns_compared, compare_tables
@@ -26,12 +25,9 @@ from airflow_ddlrepl.flow.comparing.shapes_ahead import ShapesAhead
 from airflow_ddlrepl.flow.mapping.row_filters import condition_at
 from airflow_ddlrepl.flow.mapping.tables import read_for, seen_at
 from airflow_ddlrepl.flow.mapping.value_functions import transform_at
-from airflow_ddlrepl.flow.refresh.refresh import refresh
 from airflow_ddlrepl.flow.run.context import RunContext
-from airflow_ddlrepl.flow.run.fencing import claim, require_not_cut_over
 from airflow_ddlrepl.flow.run.stage import require_targets
 from airflow_ddlrepl.flow.sequences.differences import sequence_differences
-from airflow_ddlrepl.flow.sequences.replicate import bring_sequences, source_sequences
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.table import Table
@@ -46,11 +42,20 @@ MOST_TOLD = 20
 """So many differences of a table are stored in words."""
 
 
+Rows = Callable[[RowSelection], RowSource]
+"""This function makes the row source of a table at the source."""
+
+
 def compare(run: RunContext, patterns: Sequence[str] = ()) -> Comparison:
     """Compare source and targets, at one position of the source's log: rows in flight are no differences.
 
     A table that can't be read is reported as one that differs; the others are compared.
     """
+    return look(run, patterns)[0]
+
+
+def look(run: RunContext, patterns: Sequence[str] = ()) -> tuple[Comparison, list[Compared]]:
+    """Compare as `compare` does; return also the tables one by one, with all keys that differ."""
     require_targets(run.channel, "compare")
     started, began = time.monotonic(), datetime.now(UTC)
     states = {target.name: run.target(target.name).find_state() for target in run.channel.targets}
@@ -71,7 +76,23 @@ def compare(run: RunContext, patterns: Sequence[str] = ()) -> Comparison:
     )
     if is_active:
         _record(run, result, [one.table.id for one in compared], began, is_whole=not patterns)
-    return result
+    return result, [replace(one, report=report) for one, report in zip(compared, reports, strict=True)]
+
+
+def tasks_of(run: RunContext, target: str, compared: Sequence[Compared], rows: Rows) -> Iterator[Compared]:
+    """Yield those of the compared tables that are live at the target, as they and the target's position are now."""
+    now = run.target(target).state()
+    for one in compared:
+        state = now.table_states.get(one.table.id)
+        if state is not None and state.state is TableStatus.LIVE:
+            since = _since(now, one.table.id)
+            yield replace(one, state=state, task=_task(run, target, one.table, state, rows), low=since)
+
+
+def _since(state: TargetState, table_id: int) -> Position:
+    """Return the position up to which a table at a target has the log."""
+    at = state.table_positions.get(table_id)
+    return max(state.lsn, Position(at.lsn)) if at is not None else state.lsn
 
 
 def _record(run: RunContext, result: Comparison, table_ids: Sequence[int], began: datetime, *, is_whole: bool) -> None:
@@ -98,10 +119,6 @@ def _told(one: TableReport, table_id: int, position: str) -> dict[str, Any]:
     if told := [*one.lines(), *one.waiting()][:MOST_TOLD]:
         found["found"] = told
     return found
-
-
-Rows = Callable[[RowSelection], RowSource]
-"""This function makes the row source of a table at the source."""
 
 
 def _compared(
@@ -132,8 +149,7 @@ def _compared(
                 report = replace(report, structure=(missing,), waits=not _is_suspended(table_state))
                 found.append(Compared(report, table, table_state, None, low))
                 continue
-            at = state.table_positions.get(table.id) if state else None
-            since = max(low, Position(at.lsn)) if at is not None else low
+            since = _since(state, table.id) if state else low
             retyped = shapes.retyped(table, since) - set(table.key.columns if table.key else ())
             task = replace(_task(run, target, table, table_state, rows), uncompared=retyped)
             tasks.append(task)
@@ -167,44 +183,11 @@ def _beside(
     return found
 
 
-def repair(run: RunContext, patterns: Sequence[str] = ()) -> Comparison:
-    """Compare, refresh row by row what differs at any target, set sequences, and compare again.
-
-    Raises what `refresh` raises.
-    """
-    require_not_cut_over(run)
-    found = compare(run, patterns)
-    unlike = sorted({table.table for table in found.tables if table.differences and not table.waits})
-    if not unlike and not found.sequences:
-        return found
-    if unlike:
-        refresh(run, [exact_pattern(name) for name in unlike], BY_ROW)
-    if found.sequences or not patterns:
-        _repair_sequences(run)
-    again = compare(run, patterns)
-    still = {table.table for table in again.tables if table.differences}
-    return replace(
-        again,
-        repaired=tuple(str(name) for name in unlike if name not in still),
-        unrepaired=tuple(str(name) for name in unlike if name in still),
-        seconds=round(found.seconds + again.seconds, 2),
-    )
-
-
 def _sequences(run: RunContext) -> Iterator[str]:
     """Yield what the sequences of each prepared target lack."""
     for target in run.channel.targets:
         if run.target(target.name).find_state() is not None:
             yield from (f"target {target.name}: sequence {one}" for one in sequence_differences(run, target.name))
-
-
-def _repair_sequences(run: RunContext) -> None:
-    """Bring the sequences of every target to the source's; a table that was loaded draws from them again."""
-    names = [target.name for target in run.channel.targets if run.target(target.name).find_state() is not None]
-    with run.locked("repair of sequences"):
-        for name in names if run.channel.db_sequence is not None else ():
-            claim(run, name)
-            bring_sequences(run, name, source_sequences(run, [name]))
 
 
 def _run(run: RunContext, tasks: Sequence[CompareTask]) -> list[TableReport]:

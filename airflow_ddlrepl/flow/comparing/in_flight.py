@@ -8,7 +8,7 @@ has applied it: so the result holds for that end.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from airflow_ddlrepl.compare.report import Kind, RowDifference, TableReport
@@ -58,6 +58,17 @@ def settled(run: RunContext, compared: Sequence[Compared], shapes: ShapesAhead, 
         return [_undecided(one.report, why) if one.report.differences else one.report for one in compared]
 
 
+def rows_ahead(run: RunContext, one: Compared, shapes: ShapesAhead, keys: Iterable[str]) -> Iterable[str]:
+    """Return the keys of rows that log ahead of the target is about now; all of `keys` where it may be about any row.
+
+    Raises SourceError or TrailError where the log can't be read.
+    """
+    with log_ahead(run, one.low, run.source.stable_end()) as ahead:
+        judge = _Judge(run, ahead, shapes)
+        found = None if shapes.is_changed(one.table, one.low) or judge.is_reloaded(one) else judge.written(one)
+        return keys if found is None else found
+
+
 @dataclass
 class _Judge:
     """This object tells what differs from what is in flight, table by table."""
@@ -102,9 +113,9 @@ class _Judge:
             return report
         if self._events(one, EventKind.TRUNCATE):
             return replace(_without_rows(report), in_flight=_rows_of(report))
-        if self._events(one, EventKind.RELATION) or any(one.table.id in e.filled for e in self.ahead.events()):
+        if self.is_reloaded(one):
             return _undecided(report, LOADING)
-        keys = self._written(one)
+        keys = self.written(one)
         is_rekeyed = bool(self.shapes.retyped(one.table, one.low) & set(one.table.key.columns if one.table.key else ()))
         if keys is not None and not keys and not is_rekeyed:
             return report
@@ -119,7 +130,12 @@ class _Judge:
         assert one.task is not None
         return replace(_with_rows(report, real, one.task.limit), in_flight=flying)
 
-    def _written(self, one: Compared) -> frozenset[str] | None:
+    def is_reloaded(self, one: Compared) -> bool:
+        """Does the log empty the table, or say that it has to be loaded?"""
+        is_due = self._events(one, EventKind.RELATION, EventKind.TRUNCATE)
+        return is_due or any(one.table.id in event.filled for event in self.ahead.events())
+
+    def written(self, one: Compared) -> frozenset[str] | None:
         """Return the keys that the log ahead of the target is about; None: it does not show them."""
         assert one.task is not None and one.state is not None
         files = self.ahead.files(one.table.id, one.low)

@@ -37,9 +37,19 @@ NAME = TableName("pg_temp", "ddlrepl compare")
 
 @contextmanager
 def temporary_copy(task: CompareTask) -> Iterator[tuple[Connection[Any], Table, int]]:
-    """Open a session at the target, fill its table `NAME` with the source's rows.
+    """Open a session at the target, fill its table `NAME` with the source's rows, as `fill` does.
 
     Yield the session, the table's shape, and how many rows were discarded, which are not in it.
+    """
+    opened = session(task.target_dsn, autocommit=True, application_name="ddlrepl compare")
+    with opened as connection:
+        connection.execute(f"{SPELLING}; SET work_mem = '128MB'".encode())
+        yield connection, *fill(connection, task)
+
+
+def fill(connection: Connection[Any], task: CompareTask) -> tuple[Table, int]:
+    """Fill the table `NAME` of a session with the source's rows; return its shape, and how many rows were discarded.
+
     The shape is that of the target's table, without the columns that the source does not have.
     Raises SourceError SRC-180 or TargetError TGT-180 where a side can't be read or written, and what `values` raises.
     """
@@ -49,9 +59,7 @@ def temporary_copy(task: CompareTask) -> Iterator[tuple[Connection[Any], Table, 
         name=NAME, key=source.key, second_key=None, columns=tuple(map(_bare, task.shape.columns)), partition=None
     )
     pairs = [(theirs[c.id].name, c.name) for c in held.columns if c.id in theirs and not c.generated]
-    opened = session(task.target_dsn, autocommit=True, application_name="ddlrepl compare")
-    with opened as connection, _refusals(source.name):
-        connection.execute(f"{SPELLING}; SET work_mem = '128MB'".encode())
+    with _refusals(source.name):
         unfit = {column.id: column for column in held.columns if column.id in {one.id for one in task.unfit}}
         layout = ", ".join(define(as_text(column) if column.id in unfit else column) for column in held.columns)
         connection.execute(f"CREATE TEMPORARY TABLE {qualified(NAME)} ({layout})".encode())
@@ -60,7 +68,7 @@ def temporary_copy(task: CompareTask) -> Iterator[tuple[Connection[Any], Table, 
         discarded = _fit(connection, list(unfit.values()), discards=task.discards)
         gather_statistics(connection, NAME)
         shape = held.with_(columns=tuple(column for column in held.columns if column.id in theirs))
-        yield connection, shape, discarded
+        return shape, discarded
 
 
 def _fit(connection: Connection[Any], unfit: Sequence[Column], *, discards: bool) -> int:

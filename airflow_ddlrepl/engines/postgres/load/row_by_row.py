@@ -51,7 +51,8 @@ class Exchange:
     old: as it is, inspected and locked. stood: the same with the source's ids, where the channel knows it.
     wanted: its shape afterwards; whole: that with the columns that people added. shadow: holds the source's rows.
     kept: columns that the source doesn't have. limit: the rows of the table that the shadow's replace; None: all.
-    ranges: those of the key that the shadow's rows are of, the others are equal; None: all.
+    ranges: those of the key that the shadow's rows are of, the others are equal; None: all. chosen: SQL that is true
+    for the table's rows `t` that the shadow's replace; empty: all.
     """
 
     old: Table
@@ -62,6 +63,7 @@ class Exchange:
     kept: Sequence[str] = ()
     limit: RowLimit | None = None
     ranges: KeyRanges | None = None
+    chosen: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,8 +208,10 @@ class _RowByRow:
         return dict(zip(Difference, self.cursor.fetchone(), strict=True))
 
     def _rows(self) -> str:
-        """Return SQL for the table, or for its rows in the ranges that are loaded."""
+        """Return SQL for the table, or for its rows that the shadow's replace."""
         ranges = self.exchange.ranges
+        if chosen := self.exchange.chosen:
+            return f"(SELECT t.ctid, t.* FROM ONLY {self.table} t WHERE {chosen})"
         if ranges is None:
             return f"ONLY {self.table}"
         return f"(SELECT t.ctid, t.* FROM {ranges_sql(ranges)}, ONLY {self.table} t WHERE {in_ranges(ranges, 't.')})"

@@ -63,7 +63,8 @@ class TableRows:
     exported; empty: each reading has its own. is_binary: do its types mean the same in every server's binary format?
     condition: true for the rows; None: all. transform: what computes values of them. ranges: of their key; None: all.
     is_plain: no query may read the table, only a COPY of all its rows. types: of the columns, as SQL, for a condition
-    that another server has to answer then. scratch: the location of that server.
+    that another server has to answer then. scratch: the location of that server. chosen: SQL that is true for the
+    rows, besides the condition; empty: all; a table that no query may read has none.
     """
 
     dsn: str = field(repr=False)
@@ -81,6 +82,12 @@ class TableRows:
     is_plain: bool = False
     types: tuple[tuple[str, str], ...] = ()
     scratch: str = field(default="", repr=False)
+    chosen: str = field(default="", repr=False)
+
+    @property
+    def wanted(self) -> str:
+        """Return SQL that is true for the rows; empty: all."""
+        return " AND ".join(filter(None, (where(self.condition), self.chosen)))
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Yield the rows as Arrow strings; no more than some thousand of them are in memory at a time."""
@@ -100,8 +107,7 @@ class TableRows:
         if self.is_plain:
             return (yield from _plain(self, self.columns, binary=binary))
         pages = (self.low_page, self.high_page)
-        wanted = where(self.condition)
-        out = copy_out(self.place, self.columns, *pages, binary=binary, wanted=wanted, ranges=self.ranges)
+        out = copy_out(self.place, self.columns, *pages, binary=binary, wanted=self.wanted, ranges=self.ranges)
         return (yield from _copied(self, out))
 
 
@@ -268,8 +274,7 @@ def text_batches(rows: TableRows) -> Iterator[pa.RecordBatch]:
         with connection.cursor() as cursor:
             _begin(connection, cursor, rows.snapshot)
             texts = [f"{written(quote(name))} AS {quote(name)}" for name in read] or ["NULL::text"]
-            wanted = where(rows.condition)
-            cursor.execute(select(rows.place, texts, rows.low_page, rows.high_page, wanted, rows.ranges))
+            cursor.execute(select(rows.place, texts, rows.low_page, rows.high_page, rows.wanted, rows.ranges))
             for batch in cursor.fetch_record_batch():
                 for part in batches(pa.Table.from_batches([batch])):
                     yield _transformed(rows, part).select(list(rows.columns))
