@@ -83,6 +83,7 @@ THOROUGH = (
     "tests/conformance/test_killed.py",
     "tests/conformance/test_suspended.py",
     "tests/demo/",
+    "tests/docs/test_first_steps.py",
     "tests/docs/test_site.py",
     "tests/flow/apply/shapes/test_refusing_servers.py::test_a_hot_standby",
     "tests/flow/both_directions/test_random_writers.py",

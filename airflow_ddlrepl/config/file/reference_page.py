@@ -14,7 +14,11 @@ INTRODUCTION = """\
 # The channel file
 
 A channel is one YAML file: a source, its tables, the targets, and what happens when a table's shape changes.
-`ddlrepl check FILE` prints every mistake with its line; `ddlrepl schema` prints the JSON Schema for your editor.
+`ddlrepl check FILE` prints every mistake with its line.
+
+**In an editor** with a YAML language server keys are completed and mistakes shown. `ddlrepl init` writes a first line
+for it, `# yaml-language-server: $schema=ddlrepl-channel.schema.json`, and the schema beside the file. `ddlrepl schema`
+prints it for other places; the documentation's site has it as `schema/channel.json`.
 
 ```yaml
 channel: shop
