@@ -37,6 +37,7 @@ from airflow_ddlrepl.flow.cycle.run_clients import apply_queues, has_queued
 from airflow_ddlrepl.flow.refresh.refresh import has_loads, refresh
 from airflow_ddlrepl.flow.reporting.asset_events import news
 from airflow_ddlrepl.flow.reporting.keep_status import keep_status
+from airflow_ddlrepl.flow.reporting.last_status import last_status
 from airflow_ddlrepl.flow.rewind.rewind import plan_rewind, rewind
 from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.flow.run.fencing import require_not_cut_over
@@ -130,6 +131,7 @@ __all__ = [
     "held_controls",
     "instantiate",
     "integrate",
+    "last_status",
     "lost_error",
     "news",
     "open_channel",

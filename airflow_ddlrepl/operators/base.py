@@ -26,7 +26,7 @@ from airflow_ddlrepl.hooks.local_app import LocalAppHook, reason_for_submit
 from airflow_ddlrepl.hooks.settings import option, result_folder
 from airflow_ddlrepl.hooks.spark_place import SparkPlace, merged, spark_place
 from airflow_ddlrepl.operators.links import ChannelStatusLink, DdlHistoryLink, SparkUiLink
-from airflow_ddlrepl.operators.messages.failure import failed, log_lines, nothing_to_do
+from airflow_ddlrepl.operators.messages.failure import failed, log_lines, nothing_to_do, push_last_status
 from airflow_ddlrepl.operators.messages.markdown import dag_id
 from airflow_ddlrepl.operators.turn import IN_WORKER_SECONDS, await_turn, later
 from airflow_ddlrepl.ports.work import Runner
@@ -110,6 +110,7 @@ class DdlReplSparkOperator(SparkSubmitOperator):
         except LockHeld as held:
             raise later(held, context) from None
         except DdlReplError as error:
+            push_last_status(self.channel, context)
             raise failed(self.stage, error, context) from None
 
     def _run(self, channel: Channel, context: Context) -> dict[str, Any]:

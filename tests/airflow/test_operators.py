@@ -96,6 +96,7 @@ def work_is(monkeypatch: pytest.MonkeyPatch, has_work: Callable[..., Any]) -> No
     flow = ModuleType("airflow_ddlrepl.flow")
     flow.has_work = has_work  # type: ignore[attr-defined]
     flow.wait_for_turn = lambda *_: None  # type: ignore[attr-defined]
+    flow.last_status = lambda channel: {"channel": channel.name, "failures": [1]}  # type: ignore[attr-defined]
     flow.news = lambda channel, **_: AssetEvents({"channel": channel.name, "left_out": [], "setup": {}}, None, None)  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "airflow_ddlrepl.flow", flow)
     monkeypatch.setattr(airflow_ddlrepl, "flow", flow, raising=False)
@@ -347,6 +348,7 @@ def test_failures_fail_the_task_with_their_reason(
     assert error.code in str(caught.value)
     assert task.pushed["ddlrepl_error"]["code"] == error.code
     assert task.pushed["ddlrepl_error"]["kind"] == type(error).__name__
+    assert task.pushed["status"] == {"channel": "shop", "failures": [1]}  # the newest, whatever the task's end
 
 
 def test_a_control_found_before_spark_fails_the_task(channel: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,6 +22,7 @@ from airflow_ddlrepl.flow.admin.source_status import source_lines, source_status
 from airflow_ddlrepl.flow.admin.trail_status import trail_status
 from airflow_ddlrepl.flow.capture.left_out import not_in_the_log
 from airflow_ddlrepl.flow.comparing.may_differ import may_differ
+from airflow_ddlrepl.flow.health.failures import failure_lines, failures_json
 from airflow_ddlrepl.flow.mapping.misplaced import with_misplaced
 from airflow_ddlrepl.flow.rewind.route import horizon
 from airflow_ddlrepl.flow.run.context import RunContext, log
@@ -63,7 +64,7 @@ class Status:
     is known. source_unreachable: why the source does not answer. cut_over: where in the log and since when applications
     use the targets; None: they do not. disabled: clients of Streams that an error has stopped. apply: `apply_states`.
     functions: custom functions of Streams' clients, and how often the last runs have called them.
-    setup: `source_status`.
+    setup: `source_status`. failures: what fails since the last runs, as `failures_json` returns it.
     """
 
     channel: str
@@ -82,6 +83,7 @@ class Status:
     apply: list[dict[str, Any]] = field(default_factory=list)
     functions: tuple[FunctionUse, ...] = ()
     setup: dict[str, Any] = field(default_factory=dict)
+    failures: list[dict[str, Any]] = field(default_factory=list)
 
     def to_json(self) -> dict[str, Any]:
         """Return the status for XCom and --json."""
@@ -102,6 +104,7 @@ class Status:
             "apply": self.apply,
             "functions": [asdict(use) for use in self.functions],
             "setup": self.setup,
+            "failures": self.failures,
         }
 
     def text(self) -> str:
@@ -147,6 +150,7 @@ class Status:
             *apply_lines(self.apply),
             *map(str, self.functions),
             *self.disabled,
+            *failure_lines(self.failures),
             f"controls {self.controls}, errors {self.errors}",
         ]
         return as_lines(lines)
@@ -212,6 +216,7 @@ def status(context: RunContext) -> Status:
         apply_states(context),
         tuple(function_uses(context.repository, name)) if context.channel.streams is not None else (),
         source.setup,
+        failures_json(context.repository.stage_ends(name)),
     )
 
 
@@ -331,7 +336,9 @@ def _reason(table_state: TableState, latest: Revision | None) -> dict[str, Any]:
     known = table_state.suspension
     if table_state.state is TableStatus.ORPHANED and known is None:
         return {"since": str(Position(latest.key.lsn)) if latest else None, "why": KEPT.format(table_state.name)}
-    return {"since": None, "why": ""} if known is None else {"since": str(Position(known.at.lsn)), "why": str(known)}
+    if known is None:
+        return {"since": None, "why": ""}
+    return {"since": str(Position(known.at.lsn)), "why": str(known), "hint": known.hint}
 
 
 def _not_there(

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from airflow_ddlrepl.flow.health.facts import Facts, read_facts
+from airflow_ddlrepl.flow.health.failures import failures_json
 from airflow_ddlrepl.flow.health.tables import table_rows
 from airflow_ddlrepl.flow.health.verdict import moment_text
 from airflow_ddlrepl.flow.health.verdicts import channel_verdict, target_verdict
@@ -55,7 +56,7 @@ def channel_health(
         "tables": rows[:tables],
         "tables_total": len(rows) if tables else None,
         "waiting": [one.to_json() for one in waiting],
-        "failures": [_failure(one) for one in facts.failures],
+        "failures": failures_json(facts.ends),
         "stages": [_stage(one) for one in sorted(facts.ends.values(), key=lambda one: one.ended)],
         "history": [lag_json(one) for one in facts.history],
         "trail": content.get("trail", {}),
@@ -170,7 +171,3 @@ def _stage(end: StageEnd) -> dict[str, Any]:
         "failing_since": moment_text(end.failing_since),
         "failure": end.failure,
     }
-
-
-def _failure(end: StageEnd) -> dict[str, Any]:
-    return {**_stage(end), **(end.failure or {})}

@@ -8,15 +8,11 @@ from itertools import pairwise
 from statistics import median
 from typing import Any
 
+from airflow_ddlrepl.flow.health.failures import OF_THE_CHANNEL, open_failures
 from airflow_ddlrepl.repository.repository import Repository
-from airflow_ddlrepl.repository.rows import ChannelState, ControlRow, LagRow, LockRow, Outcome, StageEnd, StatusRow
+from airflow_ddlrepl.repository.rows import ChannelState, ControlRow, LagRow, LockRow, StageEnd, StatusRow
 
 HISTORY = timedelta(hours=48)
-_CURED_BY_A_CYCLE = ("integrate", "apply")
-OF_THE_CHANNEL = frozenset(
-    ("capture", "adapt", "refresh", "integrate", "replicate", "sync_capture", "propagate", "apply", "activate")
-)
-"""A failure of another stage, such as a rewind, says nothing of how the channel follows its source."""
 
 
 @dataclass(frozen=True)
@@ -53,9 +49,7 @@ class Facts:
     @property
     def failures(self) -> list[StageEnd]:
         """Return the ends of stages that failed and that no later run has cured, newest first."""
-        found = [e for e in self.ends.values() if e.stage in OF_THE_CHANNEL and e.outcome is Outcome.FAILED]
-        still = [one for one in found if not any(_cures(other, one) for other in self.ends.values())]
-        return sorted(still, key=lambda one: one.ended, reverse=True)
+        return open_failures(self.ends)
 
     @property
     def targets(self) -> list[str]:
@@ -95,12 +89,3 @@ def usual_interval(history: list[LagRow]) -> float | None:
     moments = sorted({row.at for row in history if not row.is_hour})[-50:]
     gaps = [(later - earlier).total_seconds() for earlier, later in pairwise(moments)]
     return median(gaps) if len(gaps) >= 3 else None
-
-
-def _cures(later: StageEnd, failed: StageEnd) -> bool:
-    """Does a later end of a stage show that what failed works again?"""
-    if later.ended <= failed.ended or later.outcome is Outcome.FAILED:
-        return False
-    if later.stage == "replicate":
-        return True
-    return failed.stage in ("replicate", "activate") and later.stage in _CURED_BY_A_CYCLE

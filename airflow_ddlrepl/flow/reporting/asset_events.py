@@ -13,7 +13,7 @@ from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.config.sections.location import redact
 from airflow_ddlrepl.ddl.diff import diff
 from airflow_ddlrepl.engines.target_state import WAITING, TargetState
-from airflow_ddlrepl.flow.admin.status import status
+from airflow_ddlrepl.flow.reporting.keep_status import take_status
 from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.flow.targets.readiness import ready_targets
 from airflow_ddlrepl.model.position import START_OF_TRANSACTION, LogKey, Position
@@ -44,15 +44,15 @@ def news(
 
     data, schema: the last event of each; None: there was none, then all that the targets have is new.
     The answer depends on the targets alone, not on runs: what a run brought before it failed is news later.
-    Raises what `status` raises, and Unreachable when the source or a target does not answer; one that an earlier stage
-    of the run has failed for is in the news when it answers again.
+    The status is stored before anything is raised. Raises what `status` raises, and Unreachable when the source or a
+    target does not answer; one that an earlier stage of the run has failed for is in the news when it answers again.
     """
     with RunContext(channel, InProcess(), run_id) as run:
+        found = take_status(run, "integrate").to_json()
         run.source.clock()
         for _ in run.targets.answering():
             pass
         run.targets.raise_failed()
-        found = status(run).to_json()
         return AssetEvents(found, _data(run, found, data or {}), _schema(run, schema or {}))
 
 

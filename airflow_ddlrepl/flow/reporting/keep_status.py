@@ -37,10 +37,25 @@ def keep_status(run: RunContext, end: StageEnd, result: Mapping[str, Any]) -> No
         log.warning("the status of channel %s is not stored: %s", run.channel.name, redact(str(error)))
 
 
-def keep_found(run: RunContext, stage: str, found: Status, seconds: float) -> None:
-    """Store a status that somebody has just asked for."""
-    row = StatusRow(datetime.now(UTC), run.run_id, stage, seconds, None, found.to_json())
-    run.repository.set_status(run.channel.name, row)
+def take_status(run: RunContext, stage: str) -> Status:
+    """Return the status of now, and store it. Raises what `status` raises; that it is not stored is logged."""
+    started = time.monotonic()
+    found = status(run)
+    seconds = time.monotonic() - started
+    try:
+        row = StatusRow(datetime.now(UTC), run.run_id, stage, round(seconds, 3), None, found.to_json())
+        run.repository.set_status(run.channel.name, row)
+        _keep_lag_of_idle_cycle(run, found)
+    except DdlReplError as error:
+        log.warning("the status of channel %s is not stored: %s", run.channel.name, redact(str(error)))
+    return found
+
+
+def _keep_lag_of_idle_cycle(run: RunContext, found: Status) -> None:
+    """Store how far targets are behind where a cycle's last stage had nothing to do, and so stored nothing of it."""
+    end = run.repository.stage_ends(run.channel.name).get("integrate")
+    if end is not None and end.outcome is Outcome.IDLE and end.run_id == run.run_id:
+        run.repository.add_lag(run.channel.name, lag_after(run, end, found))
 
 
 def _is_due(run: RunContext, end: StageEnd, result: Mapping[str, Any]) -> bool:
@@ -55,14 +70,17 @@ def _is_due(run: RunContext, end: StageEnd, result: Mapping[str, Any]) -> bool:
 
 
 def _take(run: RunContext, end: StageEnd) -> Status | None:
+    """Return the status of now; where it can't be found, store why."""
     started = time.monotonic()
+    reason: str | None = None
+    content: dict[str, Any] | None = None
     try:
         found = status(run)
     except DdlReplError as error:
         reason = redact(f"{error.code}: {error.message_with_names}")
-        seconds = time.monotonic() - started
-        row = StatusRow(datetime.now(UTC), run.run_id, end.stage, seconds, reason, None)
-        run.repository.set_status(run.channel.name, row)
-        return None
-    keep_found(run, end.stage, found, time.monotonic() - started)
-    return found
+    else:
+        content = found.to_json()
+    seconds = round(time.monotonic() - started, 3)
+    row = StatusRow(datetime.now(UTC), run.run_id, end.stage, seconds, reason, content)
+    run.repository.set_status(run.channel.name, row)
+    return None if reason else found

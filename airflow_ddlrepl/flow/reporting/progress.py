@@ -51,6 +51,8 @@ def lag_after(run: RunContext, end: StageEnd, found: Status | None) -> list[LagR
     """
     if end.stage not in LAST and end.outcome is not Outcome.FAILED:
         return []
+    if found is None and end.outcome is not Outcome.DONE:
+        return []  # an idle one has a row when somebody asks for the status
     done = {row.stage: row for row in run.repository.runs(run.channel.name, run.run_id, limit=20)}
     ended = {name: row for name, row in done.items() if row.ended is not None and row.status is RunStatus.DONE}
     seconds = {

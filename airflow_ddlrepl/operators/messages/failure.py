@@ -10,7 +10,9 @@ from typing import Any
 from airflow.sdk import Context
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
+from airflow_ddlrepl.config.file.load import load_channel
 from airflow_ddlrepl.errors import DdlReplError
+from airflow_ddlrepl.hooks.connections import connections_file
 from airflow_ddlrepl.labels import worth_showing
 from airflow_ddlrepl.spark.jobs.result_file import Outcome, error_to_json
 from airflow_ddlrepl.visible import continued
@@ -33,6 +35,24 @@ def failed(what: str, error: DdlReplError, context: Context) -> AirflowException
     log.error("%s failed: %s: %s", what, error.code, continued(error.message_with_names))
     kind = AirflowException if error.retryable else AirflowFailException
     return kind(str(error))
+
+
+def push_last_status(file: str, context: Context) -> None:
+    """Leave the channel's newest status as the XCom `status` of a task that fails; nothing where none is known."""
+    from airflow_ddlrepl import flow
+
+    task = context.get("ti")
+    if task is None:
+        return
+    try:
+        channel = load_channel(file)
+        with connections_file(channel):
+            found = flow.last_status(channel)
+    except (DdlReplError, ModuleNotFoundError) as error:  # without a driver this worker reads no repository
+        log.warning("no status: %s", continued(str(error)))
+        return
+    if found is not None:
+        task.xcom_push(key="status", value=json.loads(json.dumps(found, default=str)))
 
 
 def nothing_to_do(stage: str, channel: str) -> dict[str, Any]:

@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 
+from airflow_ddlrepl import flow
 from airflow_ddlrepl.config.file.load import load_channel
 from airflow_ddlrepl.errors import ControlStop, Unreachable
 from airflow_ddlrepl.flow.health.channel import channel_health, channels_health
+from airflow_ddlrepl.ports.work import InProcess
 from airflow_ddlrepl.repository.repository import Repository
 from tests.conftest import Databases
 from tests.support.replica import Make, Replica, channel_file
@@ -136,3 +138,24 @@ def test_what_a_comparison_found_stands_at_its_table(make: Make) -> None:
     rows = {row["table"]: row for row in health(replica)["tables"]}
     assert rows["public.t"]["differences"] == 1 and rows["public.t"]["compared"], rows["public.t"]
     assert rows["public.u"]["differences"] == 0 and rows["public.u"]["compared"]
+
+
+def test_the_status_names_the_failure_and_its_remedy_and_the_last_one_is_there_without_any_server(
+    databases: Databases, tmp_path: Any
+) -> None:
+    places = (databases.source, databases.target)
+    replica = Replica(*places, channel_file(tmp_path, *places))
+    replica.activate()
+    channel_file(tmp_path, DOWN, databases.target)
+    with pytest.raises(Unreachable):
+        replica.replicate()
+    with flow.open_channel(replica.file, InProcess()) as run:
+        found = flow.status(run)
+    (failed,) = found.to_json()["failures"]
+    assert (failed["stage"], failed["code"][:3]) == ("replicate", "CON") and failed["hint"]
+    assert f"replicate fails since {failed['failing_since']}: {failed['code']}: " in found.text()
+    assert f"  hint: {failed['hint']}" in found.text()
+
+    last = flow.last_status(load_channel(replica.file))
+    assert last is not None and last["source_unreachable"] and last["verdict"]["level"] == "bad"
+    assert last["failures"] == [failed] and last["stage"] == "replicate"

@@ -1,0 +1,52 @@
+"""A failure is open until a later run shows that what failed works again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from airflow_ddlrepl.flow.health.verdict import moment_text
+from airflow_ddlrepl.repository.rows import Outcome, StageEnd
+
+OF_THE_CHANNEL = frozenset(
+    ("capture", "adapt", "refresh", "integrate", "replicate", "sync_capture", "propagate", "apply", "activate")
+)
+"""A failure of another stage, such as a rewind, says nothing of how the channel follows its source."""
+_END_OF_A_CYCLE = ("integrate", "apply")
+
+
+def open_failures(ends: Mapping[str, StageEnd]) -> list[StageEnd]:
+    """Return the ends of stages that failed and that no later run has cured, newest first."""
+    found = [one for one in ends.values() if one.stage in OF_THE_CHANNEL and one.outcome is Outcome.FAILED]
+    still = [one for one in found if not any(_cures(other, one) for other in ends.values())]
+    return sorted(still, key=lambda one: one.ended, reverse=True)
+
+
+def failures_json(ends: Mapping[str, StageEnd]) -> list[dict[str, Any]]:
+    """Return the open failures as the status has them: stage, run, since when, and the error with its hint."""
+    return [failure_json(one) for one in open_failures(ends)]
+
+
+def failure_json(end: StageEnd) -> dict[str, Any]:
+    """Return one failure as JSON."""
+    when = {"failing_since": moment_text(end.failing_since), "ended": moment_text(end.ended)}
+    return {"stage": end.stage, "run": end.run_id, **when, **(end.failure or {})}
+
+
+def failure_lines(failures: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield the failures of a status as lines for people."""
+    for one in failures:
+        yield f"{one['stage']} fails since {one['failing_since']}: {one['code']}: {one['message']}"
+        if one["hint"]:
+            yield f"  hint: {one['hint']}"
+        for other in one["others"]:
+            yield f"  and {other['code']}: {other['message']}"
+
+
+def _cures(later: StageEnd, failed: StageEnd) -> bool:
+    """Does a later end of a stage show that what failed works again?"""
+    if later.ended <= failed.ended or later.outcome is Outcome.FAILED:
+        return False
+    if later.stage == "replicate":
+        return True
+    return failed.stage in ("replicate", "activate") and later.stage in _END_OF_A_CYCLE
