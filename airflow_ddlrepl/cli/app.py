@@ -221,7 +221,7 @@ def refresh(
 
 @command(app, judge=commands.judge_comparison, takes_turns=True)
 def compare(channel: ChannelFile, table: Tables = None, repair: Repair = False, master: Spark = "") -> Result:
-    """Compare source and targets row by row. Exit code 1 when anything differs, also after a repair."""
+    """Compare source and targets row by row. Exit code 1 when anything differs that the log does not bring."""
     return commands.compare(channel, table or [], repair, master)
 
 

@@ -11,12 +11,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from tempfile import TemporaryDirectory
 
-from airflow_ddlrepl.errors import SourceError
+from airflow_ddlrepl.errors import SourceError, TrailError
 from airflow_ddlrepl.flow.capture.window import window_of
 from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.model.change import Event, why_ignored
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.ports.work import InProcess
+from airflow_ddlrepl.repository.rows import SegmentRow
 from airflow_ddlrepl.trail.manifest import Part, RowFile
 from airflow_ddlrepl.trail.store import Trail
 
@@ -85,9 +86,22 @@ def log_ahead(run: RunContext, low: Position, high: Position) -> Iterator[LogAhe
                 if not left or run.captured() == captured:
                     raise
                 log.info("the log after %s was captured meanwhile: it is read from the trail", captured)
-        rows = [row for row in run.live_segments() if row.high > low and row.low < min(captured, high)]
+        known = run.repository.segments(run.channel.name, low)
+        rows = [row for row in known if row.high > low and row.low < min(captured, high)]
+        _require_retained(rows, low)
         parts = [part for row in rows for part in run.trail.segment(row.epoch, row.low).parts]
         yield LogAhead(high, [Piece(run.trail, run.channel.trail, parts), *beyond])
+
+
+def _require_retained(rows: Sequence[SegmentRow], low: Position) -> None:
+    """Raise TrailError TRL-124 where a cycle beside the comparison has expired log that it needs."""
+    if any(row.state != "live" for row in rows):
+        raise TrailError(
+            "the trail does not retain the log of the comparison's time any more",
+            code="TRL-124",
+            at=low,
+            hint="set `retention` longer than a comparison takes",
+        )
 
 
 def _uncaptured(run: RunContext, low: Position, high: Position, folder: str) -> list[Piece]:
