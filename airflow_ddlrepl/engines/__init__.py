@@ -115,7 +115,7 @@ class Engine(Protocol):
         """Compare several tables in this process, as `comparing.compare_tables` documents."""
         ...
 
-    def written_keys(self, task: WrittenKeys) -> frozenset[str] | None:
+    def written_keys(self, task: WrittenKeys) -> dict[str, bool] | None:
         """Return the keys of rows that were written, as `comparing.written_keys` documents."""
         return None
 

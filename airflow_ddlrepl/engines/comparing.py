@@ -95,9 +95,10 @@ class RepairTask:
     keys: tuple[str, ...]
 
 
-def written_keys(task: WrittenKeys) -> frozenset[str] | None:
+def written_keys(task: WrittenKeys) -> dict[str, bool] | None:
     """Return the keys of all rows that were written; of a table without a key whole rows, before and after.
 
+    The value of a key: did the first change of it find a row with this key, as updates and deletes do?
     None: the log does not show them, because it lacks old values or has some of a type that can't be read alone.
     """
     return engine(task.compared.target_dsn).written_keys(task)

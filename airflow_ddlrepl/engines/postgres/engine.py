@@ -95,7 +95,7 @@ class PostgresEngine(Engine):
 
         return compare_tables(tasks)
 
-    def written_keys(self, task: WrittenKeys) -> frozenset[str] | None:
+    def written_keys(self, task: WrittenKeys) -> dict[str, bool] | None:
         from airflow_ddlrepl.engines.postgres.compare.written_keys import written_keys
 
         return written_keys(task)

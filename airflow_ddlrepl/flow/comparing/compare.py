@@ -32,6 +32,7 @@ from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.table_state import TableState, TableStatus
+from airflow_ddlrepl.model.target_columns import history_columns
 from airflow_ddlrepl.ports.rows import RowSource
 from airflow_ddlrepl.rules.client import client_at
 from airflow_ddlrepl.rules.decide import ChangeKind, decide
@@ -87,6 +88,13 @@ def tasks_of(run: RunContext, target: str, compared: Sequence[Compared], rows: R
         if state is not None and state.state is TableStatus.LIVE:
             since = _since(now, one.table.id)
             yield replace(one, state=state, task=_task(run, target, one.table, state, rows), low=since)
+
+
+def _is_plain(run: RunContext, target: str, table: Table, task: CompareTask) -> bool:
+    """Has the target all rows of the table, each as it is at the source or with other values?"""
+    if task.source.key is None or task.policy.replaces or condition_at(run.channel, target, table) is not None:
+        return False
+    return run.channel.conflicts_at(target, table.name) is None and history_columns(task.shape) is None
 
 
 def _since(state: TargetState, table_id: int) -> Position:
@@ -154,7 +162,10 @@ def _compared(
             task = replace(_task(run, target, table, table_state, rows), uncompared=retyped)
             tasks.append(task)
             own = tuple(beside.get(table_state.name, ()))
-            pending.append((Compared(report, table, table_state, task, since), differs.get(table.id, ()), own))
+            is_plain = _is_plain(run, target, table, task)
+            pending.append(
+                (Compared(report, table, table_state, task, since, is_plain), differs.get(table.id, ()), own)
+            )
     for one, (asked, why, more) in zip(_run(run, tasks), pending, strict=True):
         at_target = asked.report.at
         report = replace(one, at=at_target, may_differ=tuple(why), structure=(*one.structure, *more))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from airflow_ddlrepl.compare.report import Kind, RowDifference, TableReport
 from airflow_ddlrepl.engines.comparing import CompareTask, WrittenKeys, compare_tables, written_keys
@@ -33,7 +33,8 @@ class Compared:
     """A compared table is what a comparison has found of one table at one target.
 
     table: at the source. state: at the target, when the comparison began; None: it has no such table. task: None: its
-    rows were not compared. low: the target's position when the comparison began.
+    rows were not compared. low: the target's position when the comparison began. is_plain: the target has all rows of
+    the source, and loses no conflict.
     """
 
     report: TableReport
@@ -41,6 +42,7 @@ class Compared:
     state: TableState | None
     task: CompareTask | None
     low: Position
+    is_plain: bool = False
 
 
 def settled(run: RunContext, compared: Sequence[Compared], shapes: ShapesAhead, high: Position) -> list[TableReport]:
@@ -58,15 +60,20 @@ def settled(run: RunContext, compared: Sequence[Compared], shapes: ShapesAhead, 
         return [_undecided(one.report, why) if one.report.differences else one.report for one in compared]
 
 
-def rows_ahead(run: RunContext, one: Compared, shapes: ShapesAhead, keys: Iterable[str]) -> Iterable[str]:
-    """Return the keys of rows that log ahead of the target is about now; all of `keys` where it may be about any row.
+def rows_ahead(run: RunContext, one: Compared, shapes: ShapesAhead) -> Iterable[str]:
+    """Return the keys of rows that log ahead of the target brings now; all that differ where it may be about any row.
+
+    A row that is missing and that the log changes is not brought by it.
 
     Raises SourceError or TrailError where the log can't be read.
     """
     with log_ahead(run, one.low, run.source.stable_end()) as ahead:
         judge = _Judge(run, ahead, shapes)
         found = None if shapes.is_changed(one.table, one.low) or judge.is_reloaded(one) else judge.written(one)
-        return keys if found is None else found
+        if found is None:
+            return [row.key for row in one.report.unlike]
+        missing = {row.key for row in one.report.unlike if row.kind is Kind.MISSING} if one.is_plain else set()
+        return [key for key, finds_row in found.items() if not (finds_row and key in missing)]
 
 
 @dataclass
@@ -76,6 +83,7 @@ class _Judge:
     run: RunContext
     ahead: LogAhead
     shapes: ShapesAhead
+    _positions: dict[str, Position] = field(default_factory=dict)
 
     def report(self, one: Compared) -> TableReport:
         if one.task is None:
@@ -123,24 +131,42 @@ class _Judge:
             return _undecided(report, UNSHOWN)
         if is_rekeyed:
             return _undecided(report, CHANGING)
-        real = [row for row in report.unlike if row.key not in keys]
+        real = [row for row in report.unlike if row.key not in keys or self._is_wrong(one, row, keys[row.key])]
         flying = len(report.unlike) - len(real)
         if report.is_partial and not real:
             return replace(_undecided(report, TOO_MANY), in_flight=flying)
         assert one.task is not None
         return replace(_with_rows(report, real, one.task.limit), in_flight=flying)
 
+    def _is_wrong(self, one: Compared, row: RowDifference, finds_row: bool) -> bool:
+        """Is a row in flight wrong besides: the log changes a row that is missing, or inserts one that is there?
+
+        finds_row: does the log's first change of it find a row? Where a target takes not all rows or all values, or has
+        moved on meanwhile, nobody can tell.
+        """
+        if not one.is_plain or self._has_moved(one):
+            return False
+        return finds_row if row.kind is Kind.MISSING else not finds_row
+
+    def _has_moved(self, one: Compared) -> bool:
+        """Has the target applied log since the comparison began?"""
+        target = one.report.at
+        if target not in self._positions:
+            now = self.run.target(target).position()
+            self._positions[target] = now.lsn if now is not None else Position(0)
+        return self._positions[target] > one.low
+
     def is_reloaded(self, one: Compared) -> bool:
         """Does the log empty the table, or say that it has to be loaded?"""
         is_due = self._events(one, EventKind.RELATION, EventKind.TRUNCATE)
         return is_due or any(one.table.id in event.filled for event in self.ahead.events())
 
-    def written(self, one: Compared) -> frozenset[str] | None:
-        """Return the keys that the log ahead of the target is about; None: it does not show them."""
+    def written(self, one: Compared) -> dict[str, bool] | None:
+        """Return the keys that the log ahead of the target is about, as `written_keys` does."""
         assert one.task is not None and one.state is not None
         files = self.ahead.files(one.table.id, one.low)
         if not files:
-            return frozenset()
+            return {}
         seen = one.state.has if one.state.snapshot is not None else None
         skip = frozenset(lsn for lsn, xid in self.ahead.commits(one.low) if seen(lsn, xid)) if seen else frozenset()
         low, high = (LogKey(at, START_OF_TRANSACTION) for at in (one.low, self.ahead.high))

@@ -110,7 +110,7 @@ def _write(run: RunContext, target: str, one: Compared, shapes: ShapesAhead) -> 
     assert one.task is not None and one.state is not None
     keys = tuple(row.key for row in one.report.unlike)
     task = RepairTask(one.task, one.state, keys)
-    done = run.target(target).repair_rows(task, run.fence, lambda: rows_ahead(run, one, shapes, keys))
+    done = run.target(target).repair_rows(task, run.fence, lambda: rows_ahead(run, one, shapes))
     log.info("repaired %s at target %s, %s", one.report.table, target, done)
 
 

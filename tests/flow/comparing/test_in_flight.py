@@ -80,6 +80,30 @@ def test_a_row_that_really_differs_and_is_in_flight_too(make: Make) -> None:
     assert named(replica.compare()) == [(Kind.DIFFERENT, "(2)", ("name",))]
 
 
+def test_rows_that_the_log_expects_otherwise(make: Make) -> None:
+    """The log changes a row that is missing, and inserts one that somebody has inserted at the target."""
+    replica = make(*GOODS)
+    replica.at_target(
+        "DELETE FROM goods WHERE id IN (1, 2)", "INSERT INTO goods VALUES (10001, 'x', 1), (10002, 'x', 1)"
+    )
+    replica.at_source(
+        "UPDATE goods SET price = 0 WHERE id IN (1, 3)",
+        "DELETE FROM goods WHERE id = 4",
+        "INSERT INTO goods VALUES (4, 'again', 1), (10001, 'new', 1), (10003, 'new', 1)",
+        "UPDATE goods SET price = 0 WHERE id IN (10001, 10003)",
+        "UPDATE goods SET id = 10002 WHERE id = 2",
+    )
+    for _ in range(2):
+        found = replica.compare()
+        assert [(row.kind, row.key) for row in one(found).rows] == [
+            (Kind.MISSING, "(1)"),
+            (Kind.DIFFERENT, "(10001)"),
+            (Kind.DIFFERENT, "(10002)"),
+        ]
+        assert found.in_flight == 3
+        replica.capture()
+
+
 def test_a_row_that_a_load_has_brought_already_is_no_row_in_flight(make: Make) -> None:
     replica = make(*GOODS)
     replica.at_source("UPDATE goods SET name = 'x' WHERE id = 1")

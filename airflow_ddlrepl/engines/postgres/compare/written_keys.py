@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -20,6 +21,7 @@ from airflow_ddlrepl.engines.postgres.merge.inline_rows import MOST_ROWS, Inline
 from airflow_ddlrepl.engines.postgres.merge.staging_tables import staging_type
 from airflow_ddlrepl.integrate.keys import key_rows, key_values
 from airflow_ddlrepl.integrate.presence import absent_columns, with_whole_keys
+from airflow_ddlrepl.model.change import Op
 from airflow_ddlrepl.model.table import Column, Identity
 from airflow_ddlrepl.trail.manifest import RowFile
 from airflow_ddlrepl.trail.store import Trail
@@ -30,13 +32,16 @@ if TYPE_CHECKING:
 FACTS = ("lsn", "seq", "op", "before", "absent")
 
 
-def written_keys(task: WrittenKeys) -> frozenset[str] | None:
-    """Return the keys of all rows that were written; None: the log does not show them."""
+def written_keys(task: WrittenKeys) -> dict[str, bool] | None:
+    """Return the keys of all rows that were written, each with whether its first change found a row.
+
+    None: the log does not show them.
+    """
     pairs = _pairs(task.compared)
     names = [source.name for source, _ in pairs]
     if not pairs or any(not _shows(file, names) for _, files in task.files for file in files):
         return None
-    found: set[str] = set()
+    found: dict[str, bool] = {}
     with session(task.compared.target_dsn, autocommit=True, application_name="ddlrepl compare") as connection:
         connection.execute(SPELLING.encode())
         for url, files in task.files:
@@ -44,13 +49,11 @@ def written_keys(task: WrittenKeys) -> frozenset[str] | None:
             for file in files:
                 types = _staging_types(task.compared, file, pairs)
                 for changes in _changes(trail, file, names, task):
-                    new_at, old_at = key_rows(changes)
-                    values = {f"c{i}": key_values(changes, name, new_at, old_at) for i, name in enumerate(names)}
-                    texts = _texts(connection, _different(pa.table(values)), types, pairs)
+                    texts = _texts(connection, _keys(changes, names), types, pairs)
                     if texts is None:
                         return None
-                    found |= texts
-    return frozenset(found)
+                    found = {**texts, **found}
+    return found
 
 
 def _pairs(task: CompareTask) -> list[tuple[Column, Column]]:
@@ -95,9 +98,17 @@ def _changes(trail: Trail, file: RowFile, names: Sequence[str], task: WrittenKey
             yield with_whole_keys(rows, names, absent_columns(rows["absent"], layout))
 
 
-def _different(keys: pa.Table) -> pa.Table:
-    """Return each key once."""
-    return keys.group_by(keys.column_names).aggregate([]) if keys.num_rows > 1 else keys
+def _keys(changes: pa.Table, names: Sequence[str]) -> pa.Table:
+    """Return the keys of the changes, each once, and in the column `f` whether its first change found a row."""
+    new_at, old_at = key_rows(changes)
+    values = {f"c{i}": key_values(changes, name, new_at, old_at) for i, name in enumerate(names)}
+    op, before = changes["op"].to_numpy(), changes["before"].to_numpy()
+    is_update = (op[new_at] == Op.UPDATE) & (before[new_at] == 0)
+    flags = np.concatenate((is_update, np.ones(len(old_at), bool)))
+    order = np.argsort(np.concatenate((new_at * 2 + 1, old_at * 2)), kind="stable")
+    keys = pa.table({**values, "f": pa.array(flags)}).take(pa.array(order))
+    first = keys.group_by(list(values), use_threads=False).aggregate([("f", "first")])
+    return first.select([*values, "f_first"])
 
 
 def _texts(
@@ -105,16 +116,17 @@ def _texts(
     keys: pa.Table,
     types: Sequence[tuple[str, str]],
     pairs: Sequence[tuple[Column, Column]],
-) -> set[str] | None:
-    """Return the keys as the target writes them; None where one can't be sent."""
+) -> dict[str, bool] | None:
+    """Return the keys as the target writes them, with their flags; None where one can't be sent."""
     written = ", ".join(value(replace(source, name=f"c{i}"), target) for i, (source, target) in enumerate(pairs))
-    found: set[str] = set()
+    found: dict[str, bool] = {}
     for at in range(0, keys.num_rows, MOST_ROWS):
-        for rows in _inline(types, keys.slice(at, MOST_ROWS)):
+        for rows in _inline([*types, ("f", "bool")], keys.slice(at, MOST_ROWS)):
             if rows is None:
                 return None
-            query = f"SELECT DISTINCT ROW({written})::text FROM {rows.sql()} AS k"
-            found.update(text for (text,) in taking(connection).execute(query, rows.values, prepare=False))
+            query = f"SELECT ROW({written})::text, k.f FROM {rows.sql()} AS k ORDER BY k.ctid"
+            for text, flag in taking(connection).execute(query, rows.values, prepare=False):
+                found.setdefault(text, flag)
     return found
 
 
