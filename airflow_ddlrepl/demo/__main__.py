@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from airflow_ddlrepl.demo.steps import FULL, QUICK, REVISIONS, Size, announcement, steps
+from airflow_ddlrepl.demo.steps import FULL, QUICK, REVISIONS, Size, Step, announcement, steps
 
 if TYPE_CHECKING:
     from airflow_ddlrepl.demo.cycles import Place
@@ -40,29 +40,45 @@ def main(arguments: list[str] | None = None) -> int:
     folder = Path(options.keep or tempfile.mkdtemp(prefix="ddlrepl-demo-")).resolve()
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     isolate(folder)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    code, is_over = 1, False
+    interrupted = _listen()
+    code = 1
     try:
-        code, is_over = (0 if _run(folder, options, size, len(plan)) else 1), True
-    except DdlReplError as error:
-        print(error, file=sys.stderr)
+        code = 0 if _run(folder, options, size, plan) else 1
     except KeyboardInterrupt:
+        code = INTERRUPTED
+    except DdlReplError as error:  # Airflow takes an interrupted task for a failed one
+        code = INTERRUPTED if interrupted else 1
+        if not interrupted:
+            print(error, file=sys.stderr)
+    if code == INTERRUPTED:
         print("the demo was interrupted; its servers are stopped", file=sys.stderr)
-        code, is_over = INTERRUPTED, True
-    if is_over and code != 1 and not options.keep:
+    if code != 1 and not options.keep:
         shutil.rmtree(folder, ignore_errors=True)
     else:
         print(f"everything the demo wrote is in {folder}", file=sys.stderr)
     return code
 
 
-def _run(folder: Path, options: argparse.Namespace, size: Size, step_count: int) -> bool:
+def _listen() -> list[int]:
+    """Let Ctrl-C and SIGTERM raise KeyboardInterrupt; return the list to which each such signal is added."""
+    heard: list[int] = []
+
+    def interrupt(number: int, _: object) -> None:
+        heard.append(number)
+        raise KeyboardInterrupt
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, interrupt)
+    return heard
+
+
+def _run(folder: Path, options: argparse.Namespace, size: Size, plan: list[Step]) -> bool:
     from airflow_ddlrepl.demo import cycles
     from airflow_ddlrepl.demo.report import Watch, show
     from airflow_ddlrepl.demo.servers import PrivateServer
 
     started = time.monotonic()
-    with Watch(2 * (REVISIONS - size.first), step_count) as watch:
+    with Watch(plan, 2 * (REVISIONS - size.first)) as watch:
         watch.begin("starting two PostgreSQL servers")
         with PrivateServer("source") as source, PrivateServer("target") as target:
             databases = (source.create_database("airflow"), *map(target.create_database, ("airflow", "past")))

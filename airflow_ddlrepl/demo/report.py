@@ -6,17 +6,18 @@ import os
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from types import TracebackType
 from typing import Any, Self
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from airflow_ddlrepl.demo.backfill_check import BackfillCheck
 from airflow_ddlrepl.demo.rewind_check import RewindCheck
+from airflow_ddlrepl.demo.steps import Step
 from airflow_ddlrepl.demo.suspension_check import SuspensionCheck
 
 STAGES = ("capture", "adapt", "refresh", "integrate")
@@ -28,20 +29,22 @@ class Watch:
     It writes to its own copy of standard error, so that standard output can go to a log file meanwhile.
     """
 
-    def __init__(self, total: int, steps: int = 0) -> None:
-        """total: what the bar counts. steps: how many times `begin` will be called."""
+    def __init__(self, steps: Sequence[Step], counted: int) -> None:
+        """steps: `begin` is called for each. counted: how far `step` will count within the one that is counted."""
         self._started = time.monotonic()
         self._file = os.fdopen(os.dup(sys.stderr.fileno()), "w", encoding="utf-8", errors="replace")
         self._console = Console(file=self._file)
         self._bar: Progress | None = None
         self._begun, self._steps = 0, steps
+        longest = max((step.seconds for step in steps if step.is_counted), default=0)
+        self._worth = longest / counted
         if self._console.is_terminal:
-            columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+            columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TaskProgressColumn())
             # Not through rich: output that goes to a log file must not come back to the terminal.
             self._bar = Progress(
                 *columns, TimeElapsedColumn(), console=self._console, redirect_stdout=False, redirect_stderr=False
             )
-            self._task = self._bar.add_task("starting", total=total)
+            self._task = self._bar.add_task("starting", total=sum(step.seconds for step in steps))
 
     def __enter__(self) -> Self:
         if self._bar:
@@ -71,9 +74,10 @@ class Watch:
     def begin(self, text: str) -> None:
         """Print the next step of the demo, with its number."""
         self._begun += 1
-        self.say(f"step {self._begun} of {self._steps}: {text}")
+        self.say(f"step {self._begun} of {len(self._steps)}: {text}")
         if self._bar:
-            self._bar.update(self._task, description=text)
+            done = sum(step.seconds for step in self._steps[: self._begun - 1])
+            self._bar.update(self._task, description=text, completed=done)
 
     def doing(self, text: str) -> None:
         """Show the work that runs right now; a line of its own only where there is no bar."""
@@ -85,7 +89,7 @@ class Watch:
     def step(self, amount: int = 1) -> None:
         """Advance the bar."""
         if self._bar:
-            self._bar.advance(self._task, amount)
+            self._bar.advance(self._task, amount * self._worth)
 
 
 @dataclass(frozen=True)

@@ -35,6 +35,7 @@ def test_the_steps_say_what_comes_and_how_long_it_takes() -> None:
     lines = list(announcement(page))
     assert len(lines) == 2 + len(page) and "Ctrl-C" in lines[-1]
     assert spelled(sum(step.seconds for step in page)) in lines[1]
+    assert [step.what for step in page if step.is_counted] == [page[2].what]
     assert (spelled(41), spelled(100)) == ("45 seconds", "2 minutes")
 
 
@@ -125,6 +126,24 @@ def test_an_airflow_to_look_at(private_server: type[PrivateServer], open_folder:
         if process.poll() is None:
             process.send_signal(signal.SIGINT)
             process.wait(120)
+
+
+def test_ctrl_c_in_a_run_of_the_dag_ends_the_demo(private_server: type[PrivateServer], open_folder: Path) -> None:
+    """Airflow takes an interrupted task for a failed one; the demo does not."""
+    process = subprocess.Popen(
+        [*DEMO, "--quick"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+        env={**os.environ, "TMPDIR": str(open_folder)}, start_new_session=True,
+    )  # fmt: skip
+    assert process.stderr is not None
+    for line in process.stderr:
+        if "replicating" in line:
+            break
+    time.sleep(3)  # into the run
+    os.killpg(process.pid, signal.SIGINT)
+    rest = process.stderr.read()
+    assert process.wait(120) == 130, rest
+    assert "interrupted" in rest and "DEM-101" not in rest
+    assert not list(open_folder.glob("ddlrepl-*"))
 
 
 def _address(process: subprocess.Popen[str]) -> tuple[str, str, str]:
