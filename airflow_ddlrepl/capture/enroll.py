@@ -191,6 +191,8 @@ def _now(seen: Table, event: Event, book: _Book, types: Mapping[int, TypeDefinit
     def is_seen(revision: Revision) -> bool:
         return revision.key.lsn == event.key.lsn or revision.is_in(snapshot)
 
+    if not seen.types and _sees_all(snapshot, book.latest.get(seen.id), event):
+        return seen
     table: Table = seen
     base: Table | None = None
     history = book.history(seen.id)
@@ -203,6 +205,19 @@ def _now(seen: Table, event: Event, book: _Book, types: Mapping[int, TypeDefinit
             table = merge(base, table, revision.table) if base else revision.table
             base = revision.table
     return with_definitions(table, types)
+
+
+def _sees_all(snapshot: Visibility, newest: Revision | None, event: Event) -> bool:
+    """Does the snapshot of an event contain all earlier changes of a table? newest: the table's last revision.
+
+    Each locks the table, so the newest one came after the others could be seen. It is so where no user's type is used:
+    others change types without a lock on the tables.
+    """
+    if newest is None:
+        return True
+    is_locked = newest.table is not None and not newest.table.types and newest.xid is not None
+    is_earlier = newest.key.lsn != event.key.lsn
+    return is_locked and is_earlier and snapshot.is_quiet and newest.is_in(snapshot)
 
 
 def _unseen_types(event: Event, book: _Book) -> dict[int, TypeDefinition]:

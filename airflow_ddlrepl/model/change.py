@@ -11,6 +11,7 @@ from typing import Any
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import LogKey, Position
 from airflow_ddlrepl.model.table import Table
+from airflow_ddlrepl.model.table_text import read_with_tables, with_tables
 
 
 class Op(IntEnum):
@@ -135,6 +136,17 @@ class Event:
     def to_json(self) -> dict[str, Any]:
         """Return the event as a JSON object, as the trail stores it."""
         return {
+            **self._rest_to_json(),
+            "tables": [t.to_json() for t in self.tables],
+            "before": [t.to_json() for t in self.before],
+        }
+
+    def to_text(self) -> str:
+        """Return the text of `to_json`, in one line of ASCII."""
+        return with_tables(self._rest_to_json(), tables=self.tables, before=self.before)
+
+    def _rest_to_json(self) -> dict[str, Any]:
+        return {
             "kind": self.kind,
             "key": list(self.key),
             "xid": self.xid,
@@ -144,8 +156,6 @@ class Event:
             "statement": self.statement,
             "query": self.query,
             "settings": self.settings,
-            "tables": [t.to_json() for t in self.tables],
-            "before": [t.to_json() for t in self.before],
             "dropped": [[i, list(n)] for i, n in self.dropped],
             "rewritten": list(self.rewritten),
             "filled": list(self.filled),
@@ -158,6 +168,11 @@ class Event:
             "is_transformed": self.is_transformed,
             "is_left_out": self.is_left_out,
         }
+
+    @classmethod
+    def from_text(cls, text: str) -> Event:
+        """Return the event that `to_text` wrote."""
+        return cls.from_json(read_with_tables(text))
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Event:

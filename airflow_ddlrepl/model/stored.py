@@ -9,6 +9,7 @@ from typing import Any
 
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Table
+from airflow_ddlrepl.model.table_text import read_table
 
 # In JSON a quote inside a text is escaped, so these are found as names only.
 _ID = re.compile(r'\{"id":\s*(\d+)\s*[,}]')
@@ -77,7 +78,7 @@ def _read(table: _Stored, text: str) -> None:
 
     The text is replaced last: another thread that still finds it parses it once more, with the same result.
     """
-    read = Table.from_json(json.loads(text))
+    read = read_table(text)
     for name in _OTHERS:
         object.__setattr__(table, name, getattr(read, name))
     object.__setattr__(table, _TEXT, read.storage)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from functools import cache, lru_cache
@@ -140,8 +140,13 @@ class Table:
 
     def to_json(self) -> dict[str, Any]:
         """Return the shape as a JSON object."""
+        found = self.rest_to_json()
+        found["columns"] = tuple([plain_column(one) for one in self.columns])
+        return found
+
+    def rest_to_json(self) -> dict[str, Any]:
+        """Return the shape as a JSON object, but for `columns`, which are as they are here."""
         found = _plain(self)
-        found["columns"] = tuple([_plain_column(one) for one in self.columns])
         for name in ("key", "second_key", "partition"):
             found[name] = None if found[name] is None else _plain(found[name])
         found["types"] = tuple([_plain_definition(one) for one in self.types])
@@ -153,7 +158,7 @@ class Table:
         return cls(
             id=data["id"],
             name=TableName(*data["name"]),
-            columns=tuple(_column(c) for c in {c["id"]: c for c in data["columns"]}.values()),
+            columns=columns_from_json(data["columns"]),
             key=_key(data.get("key")),
             identity=Identity(data.get("identity", "default")),
             unlogged=data.get("unlogged", False),
@@ -184,7 +189,8 @@ def _fields(kind: Any) -> tuple[tuple[str, ...], Callable[[Any], tuple[Any, ...]
     return names, attrgetter(*names)
 
 
-def _plain_column(column: Column) -> dict[str, Any]:
+def plain_column(column: Column) -> dict[str, Any]:
+    """Return a column as a JSON object."""
     found = _plain(column)
     found["type"] = _plain(column.type)
     return found
@@ -194,6 +200,13 @@ def _plain_definition(definition: TypeDefinition) -> dict[str, Any]:
     found = _plain(definition)
     found["attributes"] = tuple([_plain(one) for one in definition.attributes])
     return found
+
+
+def columns_from_json(data: Sequence[Any]) -> tuple[Column, ...]:
+    """Return the columns of a list of JSON objects, of those with one id the last one; columns are returned as such."""
+    if isinstance(data, tuple):
+        return data
+    return tuple([_column(one) for one in {one["id"]: one for one in data}.values()])
 
 
 def _column(data: dict[str, Any]) -> Column:

@@ -29,6 +29,11 @@ class Visibility(Protocol):
         """Return whether the snapshot contains the committed transaction with this id, as `widen` returns it."""
         ...
 
+    @property
+    def is_quiet(self) -> bool:
+        """Return whether no older transaction was running when the snapshot was taken."""
+        ...
+
     def covers(self, other: Self) -> bool:
         """Return whether the snapshot contains every transaction that `other` contains."""
         ...
@@ -69,6 +74,11 @@ class XidSnapshot(NamedTuple):
     def has(self, xid: int) -> bool:
         """Return whether the snapshot contains the committed transaction with this 64-bit xid."""
         return xid < self.xmin or (xid < self.xmax and xid not in self.running)
+
+    @property
+    def is_quiet(self) -> bool:
+        """Return whether no older transaction was running when the snapshot was taken."""
+        return not self.running
 
     def covers(self, other: XidSnapshot) -> bool:
         """Return whether the snapshot contains every transaction that `other` contains."""

@@ -23,6 +23,7 @@ from airflow_ddlrepl.config.base.environment import expand
 from airflow_ddlrepl.config.sections.location import redact, resolve
 from airflow_ddlrepl.errors import ConfigError, DdlReplError, DiskFull, RepositoryError, Unreachable
 from airflow_ddlrepl.folders import private_folder
+from airflow_ddlrepl.model.table_text import serialized
 from airflow_ddlrepl.repository.tables import SCHEMA
 
 BUSY_SECONDS = 30
@@ -181,7 +182,7 @@ def _sqlite(url: URL) -> Engine:
 @cache
 def _dialect() -> Dialect:
     """Return one dialect for all files, so that a process compiles a statement once for all repositories."""
-    engine = create_engine("sqlite://")
+    engine = create_engine("sqlite://", json_serializer=serialized)
     engine.connect().close()  # it learns from its first connection
     engine.dispose()
     return engine.dialect
@@ -231,6 +232,7 @@ def _postgres(url: URL) -> Engine:
         isolation_level="READ COMMITTED",
         connect_args={"connect_timeout": 10, "application_name": "ddlrepl repository"} | _keepalive(url),
         execution_options={"schema_translate_map": {None: SCHEMA}},
+        json_serializer=serialized,
     )
 
     @event.listens_for(engine, "connect")

@@ -28,6 +28,7 @@ from airflow_ddlrepl.model.lineage import Lineage
 from airflow_ddlrepl.model.position import LAST_IN_TRANSACTION, LogKey, Position
 from airflow_ddlrepl.model.revision import Origin, Revision
 from airflow_ddlrepl.model.stored import stored as stored_table
+from airflow_ddlrepl.model.table_text import TableText
 from airflow_ddlrepl.model.visibility import parse_visibility
 from airflow_ddlrepl.repository.base import Base, insert_new, insert_new_all, put_all, upsert
 from airflow_ddlrepl.repository.channels import CAPTURED, advance, mark_table
@@ -279,7 +280,7 @@ def _revision_values(channel: str, revision: Revision) -> dict[str, Any]:
         "number": revision.number,
         "lsn": int(revision.key.lsn),
         "seq": revision.key.seq,
-        "shape": revision.table.to_json() if revision.table else None,
+        "shape": TableText(revision.table) if revision.table else None,
         "origin": str(revision.origin),
         "statement": revision.statement,
         "is_ambiguous": revision.is_ambiguous,

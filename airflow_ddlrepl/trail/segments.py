@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
+from typing import TypeVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -26,7 +27,11 @@ TRANSACTIONS = pa.schema(
         ("changes", pa.int64()),
     ]
 )
-MOST_KNOWN_EVENTS = 5_000
+MOST_KNOWN = 5_000  # events of control records, files of manifests
+
+
+Key = TypeVar("Key")
+Value = TypeVar("Value")
 
 
 class SegmentReader(RowReader):
@@ -44,6 +49,9 @@ class SegmentReader(RowReader):
         data = self.place.read(path)
         if data is None:
             return None
+        written = digest(data)
+        if (known := self._known_segments.get(written)) is not None:
+            return known
         try:
             segment = Segment.from_json(json.loads(data))
         except (ValueError, TrailError) as error:
@@ -55,7 +63,17 @@ class SegmentReader(RowReader):
                 code="TRL-104",
                 hint="give each channel its own trail folder",
             )
-        return replace(segment, digest=digest(data))
+        return self.remember(replace(segment, digest=written))
+
+    def remember(self, segment: Segment) -> Segment:
+        """Keep a segment, so that its manifest is not parsed when it is read the next time; return it."""
+        _remember(self._known_segments, segment.digest, segment, lambda one: sum(len(part.files) for part in one.parts))
+        return segment
+
+    @cached_property
+    def _known_segments(self) -> dict[str, Segment]:
+        """Return the manifests that were read last, by digest: a cycle reads those of its window several times."""
+        return {}
 
     def segment(self, epoch: int, low: Position) -> Segment:
         """Return the captured segment that starts at the position.
@@ -99,11 +117,8 @@ class SegmentReader(RowReader):
             return []
         known = self._known_events.get(part.control)
         if known is None:
-            known = [Event.from_json(json.loads(line)) for line in self.bytes_of(part.control).splitlines()]
-            if len(known) <= MOST_KNOWN_EVENTS:
-                if sum(map(len, self._known_events.values())) + len(known) > MOST_KNOWN_EVENTS:
-                    self._known_events.clear()
-                self._known_events[part.control] = known
+            known = [Event.from_text(line.decode()) for line in self.bytes_of(part.control).splitlines()]
+            _remember(self._known_events, part.control, known, len)
         return list(known)
 
     @cached_property
@@ -123,6 +138,14 @@ class SegmentReader(RowReader):
         wanted = list(columns)
         tables = [pq.read_table(pa.BufferReader(self.bytes_of(file)), columns=wanted) for file in files]
         return pa.concat_tables([TRANSACTIONS.empty_table().select(wanted), *tables])
+
+
+def _remember(known: dict[Key, Value], key: Key, value: Value, size: Callable[[Value], int]) -> None:
+    """Keep a value with those that are known, alone where they are too large together."""
+    if size(value) <= MOST_KNOWN:
+        if sum(map(size, known.values())) + size(value) > MOST_KNOWN:
+            known.clear()
+        known[key] = value
 
 
 def digest(manifest: bytes) -> str:

@@ -86,7 +86,7 @@ class Trail(SegmentReader):
         keep_digest(digest(text))
         check_lock()
         if self.place.put_if_absent(manifest_path(segment.epoch, segment.low), text):
-            return replace(segment, created=content["created"], digest=digest(text))
+            return self.remember(replace(segment, created=content["created"], digest=digest(text)))
         winner = self.find(segment.epoch, segment.low)
         if winner is None:
             raise TrailError(

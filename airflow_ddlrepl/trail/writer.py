@@ -8,7 +8,6 @@ have at the end go into one file (trail.pack).
 from __future__ import annotations
 
 import io
-import json
 import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -37,7 +36,6 @@ FILE_ROWS = 1 << 20
 FILE_MEMORY = 1 << 29  # what its rows take when they are read: compressed they may be much smaller
 OPEN_FILES = 64
 FEW_BYTES = 1 << 12
-_LINES = json.JSONEncoder(separators=(",", ":"), check_circular=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +117,7 @@ class PartWriter:
         """Add the next control record."""
         if self._control is None:
             self._control = self._trail.create(self._new("control.jsonl"))
-        self._control.write(_LINES.encode(event.to_json()).encode() + b"\n")
+        self._control.write(event.to_text().encode() + b"\n")
         self._events += 1
 
     def transactions(self, batch: pa.RecordBatch) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -136,7 +135,7 @@ def window_of(run: RunContext, low: Position, high: Position, trail_url: str) ->
 
 def _drift_part(run: RunContext, segment: Segment, drift: Sequence[Event]) -> Part:
     index = len(segment.parts)
-    lines = b"".join(json.dumps(e.to_json(), separators=(",", ":")).encode() + b"\n" for e in drift)
+    lines = b"".join(e.to_text().encode() + b"\n" for e in drift)
     path = f"{data_folder(run.epoch, segment.low)}/{index:04d}-{run.token}-{INSPECTED_FILE}"
     return Part(index, segment.low, segment.high, control=run.trail.write(path, lines), event_count=len(drift))
 

@@ -119,6 +119,8 @@ def _dumper() -> Any:
     from psycopg.adapt import Dumper, PyFormat
     from psycopg.pq import Format
 
+    known: dict[int, SentDumper] = {}
+
     class SentDumper(Dumper):
         format = Format.BINARY
 
@@ -126,8 +128,10 @@ def _dumper() -> Any:
             return (BinaryArray, obj.oid)
 
         def upgrade(self, obj: BinaryArray, format: PyFormat) -> SentDumper:
-            dumper = SentDumper(BinaryArray)
-            dumper.oid = obj.oid
+            dumper = known.get(obj.oid)
+            if dumper is None:
+                dumper = known[obj.oid] = SentDumper(BinaryArray)
+                dumper.oid = obj.oid
             return dumper
 
         def dump(self, obj: BinaryArray) -> bytes:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import struct
 from dataclasses import dataclass
+from functools import lru_cache
 
 from airflow_ddlrepl.engines.postgres.pgoutput.escaped import readable_name
 from airflow_ddlrepl.engines.postgres.pgoutput.message_signature import is_of
@@ -13,8 +13,10 @@ from airflow_ddlrepl.model.change import Event, EventKind
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import LogKey
 from airflow_ddlrepl.model.table import Identity, Table
+from airflow_ddlrepl.model.table_text import read_with_tables
 
 PREFIX = "ddlrepl"
+SHORT = 1 << 12  # bytes of a relation's columns that relations share
 IDENTITIES = {"d": Identity.DEFAULT, "n": Identity.NOTHING, "f": Identity.FULL, "i": Identity.INDEX}
 
 
@@ -71,6 +73,10 @@ class Cursor:
         self._at += size
         return self._bytes[self._at - size : self._at]
 
+    def rest(self) -> bytes:
+        """Return the bytes that are left."""
+        return self._bytes[self._at :]
+
     def text(self) -> str:
         """Read a zero-terminated string and return it."""
         end = self._bytes.find(b"\0", self._at)
@@ -89,12 +95,23 @@ def relation(message: bytes) -> Relation:
     identity = IDENTITIES.get(cursor.take(1).decode("latin-1"))
     if identity is None:
         raise Malformed("an unknown replica identity")
+    rest = cursor.rest()
+    return Relation(number, name, identity, _shared(rest) if len(rest) <= SHORT else _columns(rest))
+
+
+def _columns(part: bytes) -> tuple[RelationColumn, ...]:
+    """Decode the columns at the end of a Relation message."""
+    cursor = Cursor(b"R" + part)
     columns = []
     for _ in range(cursor.number("h")):
         flags, column = cursor.take(1)[0], cursor.text()
         oid, typmod = _TYPE.unpack(cursor.take(_TYPE.size))
         columns.append(RelationColumn(column, oid, typmod, bool(flags & 1)))
-    return Relation(number, name, identity, tuple(columns))
+    return tuple(columns)
+
+
+_shared = lru_cache(1024)(_columns)
+"""Thousands of tables may have the same columns: they share one object."""
 
 
 def origin(message: bytes) -> str:
@@ -140,7 +157,7 @@ def message_event(message: LogicalMessage, at: Stamp, encoding: str, *, is_ours:
     One that can't be read, or is not ours, becomes a gap: then everything is inspected again.
     """
     try:
-        data = json.loads(message.content.decode("utf-8" if is_ours else encoding))
+        data = read_with_tables(message.content.decode("utf-8" if is_ours else encoding))
         if data["v"] != 1 or data["kind"] not in ("ddl", "gap"):
             raise ValueError(f"version {data['v']} kind {data['kind']}")
         if data["kind"] == "gap":

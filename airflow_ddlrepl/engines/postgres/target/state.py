@@ -25,7 +25,7 @@ from airflow_ddlrepl.engines.postgres.target import (
     tracked_sequences,
 )
 from airflow_ddlrepl.engines.postgres.target.channel_table import PREPARING, ChannelTable
-from airflow_ddlrepl.engines.postgres.types.held_texts import as_dumped, dumped, held, loaded
+from airflow_ddlrepl.engines.postgres.types.held_texts import as_dumped, as_held, held, loaded
 from airflow_ddlrepl.engines.target_state import WAITING, TargetPosition, TargetState, forgotten
 from airflow_ddlrepl.errors import Fenced, TargetError
 from airflow_ddlrepl.model.lineage import Mark
@@ -33,6 +33,7 @@ from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.stored import stored
 from airflow_ddlrepl.model.table_state import PartialRefresh, Suspension, TableState, TableStatus
+from airflow_ddlrepl.model.table_text import table_text
 from airflow_ddlrepl.model.visibility import visibility_from_json
 
 if TYPE_CHECKING:
@@ -376,11 +377,9 @@ def _fenced(channel: str, low: Position | None) -> Fenced:
 
 
 def _row(connection: Connection[Any], channel: str, table_state: TableState) -> tuple[Any, ...]:
-    suspension = table_state.suspension.to_json() if table_state.suspension else None
-    partial = table_state.partial.to_json() if table_state.partial else None
-    known = {"suspension": suspension, "partial": partial}
-    more = {"properties": table_state.properties, **{name: one for name, one in known.items() if one}}
-    shape = dumped(connection, {**table_state.shape.to_json(), **more})
+    known = {"suspension": table_state.suspension, "partial": table_state.partial}
+    more = {"properties": table_state.properties, **{name: one.to_json() for name, one in known.items() if one}}
+    shape = as_held(connection, table_text(table_state.shape, more))
     snapshot = json.dumps(table_state.snapshot.to_json()) if table_state.snapshot else None
     name = (held(connection, part) for part in table_state.name)
     return (channel, table_state.table_id, *name, shape, table_state.state.value, snapshot)

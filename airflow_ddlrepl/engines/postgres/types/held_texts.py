@@ -23,7 +23,12 @@ _WRITTEN = re.compile(r"\\(?:u001a([0-9a-f]{4});|.)")
 
 def dumped(connection: Connection[Any], value: Any) -> str:
     """Return a value as JSON that the database of this session can hold."""
-    text, encoding = json.dumps(value), _encoding(connection)
+    return as_held(connection, json.dumps(value))
+
+
+def as_held(connection: Connection[Any], text: str) -> str:
+    """Return JSON text in ASCII as the database of this session can hold it; `as_dumped` returns it again."""
+    encoding = _encoding(connection)
     if encoding in _ANY:
         return text
     codec = _CODECS.get(encoding, _codec(encoding))
