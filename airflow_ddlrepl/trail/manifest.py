@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any
 
 from airflow_ddlrepl.errors import TrailError
@@ -112,12 +113,18 @@ class RowFile:
             **{
                 **data,
                 "identity": Identity(data["identity"]),
-                "columns": tuple(ColumnLayout(*c) for c in data["columns"]),
+                "columns": _shared(tuple(map(tuple, data["columns"]))),
                 "first": LogKey(*data["first"]),
                 "last": LogKey(*data["last"]),
                 "shape": Table.from_json(data["shape"]) if data.get("shape") else None,
             }
         )
+
+
+@lru_cache(1024)
+def _shared(columns: tuple[tuple[Any, ...], ...]) -> tuple[ColumnLayout, ...]:
+    """Return the layouts of columns; files of thousands of tables with equal columns share them."""
+    return tuple(ColumnLayout(*one) for one in columns)
 
 
 @dataclass(frozen=True, slots=True)

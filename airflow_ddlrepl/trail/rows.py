@@ -28,6 +28,7 @@ class RowReader:
     """A row reader reads the files of a trail, and checks each against its manifest."""
 
     place: Place
+    _mapped: tuple[str, mmap.mmap] | None = None
 
     def verify(self, file: RowFile | Blob) -> None:
         """Check a file; raise TrailError TRL-101 (missing), TRL-102 (wrong size) or TRL-103 (checksum)."""
@@ -115,15 +116,21 @@ class RowReader:
                 raise _missing(blob)
             return data
         try:
+            if blob.offset is not None:
+                return self._pack(blob.path)[blob.offset : blob.offset + blob.size]
             with open(self.place.full(blob.path), "rb") as file:
-                if blob.offset is not None:
-                    file.seek(blob.offset)
-                    return file.read(blob.size)
                 return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if blob.size else file.read()
         except FileNotFoundError:
             raise _missing(blob) from None
         except ValueError:
             return b""
+
+    def _pack(self, path: str) -> mmap.mmap:
+        """Return the bytes of a file, mapped; the last one stays mapped: thousands of pieces are read one by one."""
+        if self._mapped is None or self._mapped[0] != path:
+            with open(self.place.full(path), "rb") as file:
+                self._mapped = path, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        return self._mapped[1]
 
 
 def segment_start(path: str) -> Position | None:

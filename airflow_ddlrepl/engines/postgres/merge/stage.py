@@ -8,8 +8,9 @@ values of the merge's statements (inline).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
+from copy import copy
 from dataclasses import replace
 from types import TracebackType
 from typing import Any, Self
@@ -21,7 +22,6 @@ from airflow_ddlrepl.config.base.row_kind import RowKind
 from airflow_ddlrepl.config.condition.parser import condition
 from airflow_ddlrepl.config.sections.table_mapping import ignored_in
 from airflow_ddlrepl.config.sections.target_tables import CoerceErrorPolicy, coerce_error_policy, has_own_key, own_types
-from airflow_ddlrepl.engines.postgres.connection.quoting import literal
 from airflow_ddlrepl.engines.postgres.merge.change_columns import (
     change_columns,
     deletes_as_updates,
@@ -39,8 +39,9 @@ from airflow_ddlrepl.engines.postgres.merge.row_filter import restricted
 from airflow_ddlrepl.engines.postgres.merge.staging_tables import (
     Stage,
     Staged,
-    StagedColumn,
+    fills,
     read_as_written,
+    replaces,
     staged_columns,
     unfit_columns,
     with_cut_texts,
@@ -58,7 +59,6 @@ from airflow_ddlrepl.integrate.equality import KeyColumn
 from airflow_ddlrepl.integrate.ignored_kinds import without_ignored
 from airflow_ddlrepl.integrate.images import SameKey, net_images
 from airflow_ddlrepl.integrate.net_changes import NetRows, net
-from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.model.target_columns import deletion_column, history_columns
 from airflow_ddlrepl.ports.types import Equality
 from airflow_ddlrepl.trail.store import Trail
@@ -92,6 +92,7 @@ class _Stager:
         self._place = (task.dsn, lambda: self._table, session_name("integrate", task.channel, task.token))
         self._trail = Trail(task.trail_url, task.channel)
         self._left = MOST_TOGETHER
+        self._plans: dict[tuple[Any, ...], _Plan] = {}
         self._cursor: Any = None
         self._stack = ExitStack()
 
@@ -114,7 +115,7 @@ class _Stager:
             return self._stage(task)
 
     def _stage(self, task: StageTask) -> Staged:
-        plan = _Plan(task)
+        plan = self._plan(task)
         changes = plan.reader().read(self._trail)
         read = changes.num_rows
         ignored = ignored_in(task.settings)
@@ -150,6 +151,13 @@ class _Stager:
             self._load(plan, rows)
         return replace(plan.staged(rows, read, inline or {}), **told)
 
+    def _plan(self, task: StageTask) -> _Plan:
+        """Return the plan of a task; tables that have all in common that it depends on share it, but for the names."""
+        like = _likeness(task)
+        if (known := self._plans.get(like)) is None:
+            known = self._plans[like] = _Plan(task)
+        return known.of(task)
+
     def _inline(self, plan: _Plan, rows: Mapping[Stage, pa.Table]) -> dict[Stage, InlineRows] | None:
         """Return all of the task's rows as inline rows, or None: either all fit or none is sent so."""
         found: dict[Stage, InlineRows] = {}
@@ -167,6 +175,14 @@ class _Stager:
         for kind, table in rows.items():
             load(self.cursor(), stage_table(name, kind), plan.staging_columns(table), table)
             reach("integrate.loaded")
+
+
+def _likeness(task: StageTask) -> tuple[Any, ...]:
+    """Return a value that is equal for tasks with the same plan; while they live, their objects tell them apart."""
+    table, target = task.table, task.target
+    objects = (table.columns, table.types, target.columns, target.types, task.transform, task.conflicts)
+    files = tuple((file.identity, id(file.columns)) for file in task.files)
+    return *map(id, objects), files, table.key.columns if table.key else None, task.settings
 
 
 class _Plan:
@@ -203,6 +219,20 @@ class _Plan:
         self.is_history = history_columns(task.target) is not None
         self._reads_old_rows = self.is_history or has_own_key(task.settings) or self.discards
         self._reads_old_rows |= task.conflicts is not None
+        self._short = {"copies": "n", "was_there": "w", "lsn": "p", "q": "q", "v": "v"}
+        for column in self.columns:
+            for long_prefix, prefix in (("a", "c"), ("b", "k"), ("h", "h")):
+                self._short[f"{long_prefix}_{column.source_name}"] = f"{prefix}{column.id}"
+        self._staging_types = {str(column.id): column.staging_type for column in self.columns}
+        self._inline_columns = tuple(replace(c, in_array=False) if c.in_array else c for c in self.columns)
+        self._fills = tuple(fills(self.columns, task.target))
+        self._replaces = replaces(self.columns, task.target)
+
+    def of(self, task: StageTask) -> _Plan:
+        """Return the plan for another task that has all of this in common with the plan's own."""
+        found = copy(self)
+        found.task = task
+        return found
 
     def require_key(self) -> None:
         """Raise TargetError INT-103 when key columns are missing in the rows or the target.
@@ -333,25 +363,17 @@ class _Plan:
         return {kind: self._renamed(table) for kind, table in tables.items() if table.num_rows}
 
     def _renamed(self, table: pa.Table) -> pa.Table:
-        short = {"copies": "n", "was_there": "w", "lsn": "p", "q": "q", "v": "v"}
-        for column in self.columns:
-            for long_prefix, prefix in (("a", "c"), ("b", "k"), ("h", "h")):
-                short[f"{long_prefix}_{column.source_name}"] = f"{prefix}{column.id}"
-        return table.rename_columns([short[name] for name in table.column_names])
+        return table.rename_columns([self._short[name] for name in table.column_names])
 
     def staging_columns(self, table: pa.Table) -> list[tuple[str, str]]:
-        types = {str(column.id): column.staging_type for column in self.columns}
         fixed = {"n": "int8", "h": "bool", "w": "bool", "p": "int8", "q": "text", "v": "bool"}
-        return [(name, fixed.get(name[0]) or types[name[1:]]) for name in table.column_names]
+        return [(name, fixed.get(name[0]) or self._staging_types[name[1:]]) for name in table.column_names]
 
     def staged(self, rows: Mapping[Stage, pa.Table], changes: int, inline: Mapping[Stage, InlineRows] = {}) -> Staged:
-        columns = (
-            tuple(replace(c, in_array=False) if c.in_array else c for c in self.columns) if inline else self.columns
-        )
         return Staged(
             table_id=self.task.table.id,
             target=self.task.target_name,
-            columns=columns,
+            columns=self._inline_columns if inline else self.columns,
             inline=inline,
             tables={kind: stage_table(self.task.stage_name, kind) for kind in rows},
             rows={kind: _row_count(table) for kind, table in rows.items()},
@@ -360,8 +382,8 @@ class _Plan:
                 for kind, table in rows.items()
                 if kind in (Stage.UPDATES, Stage.MOVES)
             },
-            fills=tuple(_fills(self.columns, self.task.target)),
-            replaces=_replaces(self.columns, self.task.target),
+            fills=self._fills,
+            replaces=self._replaces,
             deletion=self.deletion,
             is_resilient=self.task.is_resilient or self.task.conflicts is not None,
             conflicts=self.task.conflicts,
@@ -371,23 +393,6 @@ class _Plan:
 
 def _row_count(table: pa.Table) -> int:
     return int(pc.sum(table["n"]).as_py()) if "n" in table.column_names else int(table.num_rows)
-
-
-def _fills(columns: Sequence[StagedColumn], target: Table) -> Iterator[tuple[str, str]]:
-    """Yield columns younger than the rows, with what the source shows there; others take their default."""
-    known = {column.id for column in columns}
-    for column in target.columns:
-        if column.id not in known and column.missing is not None and not column.generated:
-            yield column.name, _missing(column)
-
-
-def _missing(column: Column) -> str:
-    return f"CAST({literal(column.missing or '')} AS {column.type.text})"
-
-
-def _replaces(columns: Sequence[StagedColumn], target: Table) -> bool:
-    set_ids = {column.id for column in columns if column.is_set}
-    return any(column.identity == "always" and column.id in set_ids for column in target.columns)
 
 
 __all__ = ["StageTask", "bucket_count", "buckets_of", "sections", "stage"]

@@ -7,7 +7,7 @@ of its last change, `q` the conflict that is found, `v` does the change win it.
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
@@ -15,7 +15,7 @@ from airflow_ddlrepl.config.base.conflict_answers import ConflictAnswers
 from airflow_ddlrepl.config.base.row_kind import RowKind
 from airflow_ddlrepl.config.sections.target_tables import CoerceErrorPolicy
 from airflow_ddlrepl.engines.discarded_rows import DiscardedRow
-from airflow_ddlrepl.engines.postgres.connection.quoting import qualified, quote
+from airflow_ddlrepl.engines.postgres.connection.quoting import literal, qualified, quote
 from airflow_ddlrepl.engines.postgres.connection.settings import SCHEMA
 from airflow_ddlrepl.engines.postgres.merge.inline_rows import InlineRows
 from airflow_ddlrepl.engines.postgres.types.as_written import is_characters, written
@@ -271,3 +271,21 @@ def _cast(staging_type: str, source: DataType, target: DataType) -> str:
     if same and staging_type not in _CHARACTERS.values():
         return target.text if target.kind is TypeKind.DOMAIN else ""
     return target.text
+
+
+def fills(columns: Sequence[StagedColumn], target: Table) -> Iterator[tuple[str, str]]:
+    """Yield columns younger than the rows, with what the source shows there; others take their default."""
+    known = {column.id for column in columns}
+    for column in target.columns:
+        if column.id not in known and column.missing is not None and not column.generated:
+            yield column.name, _missing(column)
+
+
+def _missing(column: Column) -> str:
+    return f"CAST({literal(column.missing or '')} AS {column.type.text})"
+
+
+def replaces(columns: Sequence[StagedColumn], target: Table) -> bool:
+    """Must updates delete and insert, because they set a column that UPDATE can't set?"""
+    set_ids = {column.id for column in columns if column.is_set}
+    return any(column.identity == "always" and column.id in set_ids for column in target.columns)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 import pyarrow as pa
 
 from airflow_ddlrepl.engines.postgres.connection.settings import SCHEMA
 from airflow_ddlrepl.engines.postgres.pgoutput.binary_types import Codec, binary_codec, text_codec
-from airflow_ddlrepl.engines.postgres.pgoutput.control_messages import Relation
+from airflow_ddlrepl.engines.postgres.pgoutput.control_messages import Relation, RelationColumn
 from airflow_ddlrepl.engines.postgres.pgoutput.escaped import readable_name
 from airflow_ddlrepl.engines.postgres.pgoutput.tuple_offsets import BINARY, TEXT
 from airflow_ddlrepl.errors import SourceError
@@ -63,22 +64,28 @@ def compile_layout(relation: Relation, wire_format: str, extra: Mapping[int, int
     Raises NeedsText in binary format when a column's type isn't safe there.
     """
     codecs = tuple(_codec(relation, c.type_oid, c.name, wire_format, extra) for c in relation.columns)
-    layout = Layout(
-        relation.id,
-        relation.name.schema,
-        relation.name.name,
-        relation.identity,
-        tuple(
-            ColumnLayout(c.name, c.type_oid, c.typmod, c.is_key, codec.encoding)
-            for c, codec in zip(relation.columns, codecs, strict=True)
-        ),
+    columns, old, schema = _compiled(relation.columns, codecs, relation.identity is Identity.FULL)
+    layout = Layout(relation.id, relation.name.schema, relation.name.name, relation.identity, columns)
+    return Compiled(layout, codecs, old, BINARY if wire_format == "binary" else TEXT, schema)
+
+
+@lru_cache(1024)
+def _compiled(
+    columns: tuple[RelationColumn, ...], codecs: tuple[Codec, ...], full: bool
+) -> tuple[tuple[ColumnLayout, ...], tuple[int, ...], pa.Schema]:
+    """Return the layouts of columns, the numbers of those with old values, and the schema of their rows.
+
+    full: the log has whole old rows. Tables with equal columns share all of it.
+    """
+    layouts = tuple(
+        ColumnLayout(c.name, c.type_oid, c.typmod, c.is_key, codec.encoding)
+        for c, codec in zip(columns, codecs, strict=True)
     )
-    full = relation.identity is Identity.FULL
-    old = tuple(i for i, c in enumerate(relation.columns) if full or c.is_key)
-    names = [readable_name(c.name) for c in relation.columns]
+    old = tuple(i for i, c in enumerate(columns) if full or c.is_key)
+    names = [readable_name(c.name) for c in columns]
     fields = [pa.field(f"a_{name}", codec.arrow) for name, codec in zip(names, codecs, strict=True)]
     fields += [pa.field(f"b_{names[i]}", codecs[i].arrow) for i in old]
-    return Compiled(layout, codecs, old, BINARY if wire_format == "binary" else TEXT, pa.schema(FIXED_FIELDS + fields))
+    return layouts, old, pa.schema(FIXED_FIELDS + fields)
 
 
 def _codec(relation: Relation, oid: int, column: str, wire_format: str, extra: Mapping[int, int]) -> Codec:
