@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Sequence
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Container, Sequence
+from dataclasses import dataclass, field
 from enum import StrEnum
-from functools import cache, lru_cache
-from operator import attrgetter
+from functools import lru_cache
 from typing import Any
 
 from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.replaced import fields_of, replaced
 from airflow_ddlrepl.model.types import Attribute, DataType, TypeDefinition, TypeKind
 
 
@@ -172,21 +172,14 @@ class Table:
 
     def with_(self, **changes: Any) -> Table:
         """Return the table with some attributes replaced."""
-        return replace(self, **changes)
+        return replaced(self, **changes)
 
 
 def _plain(value: object) -> dict[str, Any]:
     """Return the fields of an object by name; `asdict` takes many times as long, and thousands of shapes are stored."""
     kind: Any = type(value)
-    names, values = _fields(kind)
+    names, values = fields_of(kind)
     return dict(zip(names, values(value), strict=True))
-
-
-@cache
-def _fields(kind: Any) -> tuple[tuple[str, ...], Callable[[Any], tuple[Any, ...]]]:
-    """Return the names of a class's fields, and the function that reads them all."""
-    names = tuple(field.name for field in fields(kind))
-    return names, attrgetter(*names)
 
 
 def plain_column(column: Column) -> dict[str, Any]:
@@ -204,7 +197,7 @@ def _plain_definition(definition: TypeDefinition) -> dict[str, Any]:
 
 def columns_from_json(data: Sequence[Any]) -> tuple[Column, ...]:
     """Return the columns of a list of JSON objects, of those with one id the last one; columns are returned as such."""
-    if isinstance(data, tuple):
+    if isinstance(data, tuple) and data and isinstance(data[0], Column):
         return data
     return tuple([_column(one) for one in {one["id"]: one for one in data}.values()])
 

@@ -44,6 +44,7 @@ from airflow_ddlrepl.ddl.tables.create_table import CreateTable
 from airflow_ddlrepl.ddl.tables.drop_table import DropTable
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.model.change import EventKind
+from airflow_ddlrepl.model.replaced import same_or
 from airflow_ddlrepl.model.table import Column, Table
 
 CHANGED = "the channel file has other settings for the table at this target"
@@ -225,7 +226,8 @@ def _computing(table_state: Table, old: Table) -> Table:
         is_same = (column.generated, column.default) == (now.generated, now.default)
         return column if is_same else replace(column, generated=now.generated, default=now.default)
 
-    return table_state.with_(columns=tuple(map(computing, table_state.columns)))
+    columns = same_or(table_state.columns, map(computing, table_state.columns))
+    return table_state if columns is table_state.columns else table_state.with_(columns=columns)
 
 
 def _is_attached(table_state: Table, wanted: Table) -> bool:

@@ -11,6 +11,7 @@ from airflow_ddlrepl.adapt.target_facts import TargetFacts
 from airflow_ddlrepl.ddl.sql.expression import Standing, table_state
 from airflow_ddlrepl.ddl.sql.expressions.allowed import Use
 from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.replaced import replaced, same_or
 from airflow_ddlrepl.model.table import Column, Key, Partition, Table
 from airflow_ddlrepl.model.target_columns import is_of_channel_file
 from airflow_ddlrepl.model.types import DataType, TypeDefinition, TypeKind
@@ -43,10 +44,11 @@ def hold(table: Table, name: TableName | None, facts: TargetFacts, note: TakeNot
     known = Evaluable(table, facts.server_version)
     partition = _partition(table.partition, facts)
     types = _types(table.types, known, facts, note)
-    held = _with_named_keys(table, facts).with_(name=name or table.name, partition=partition, types=types)
-    columns = tuple(_column(c, held, known, facts, note) for c in table.columns)
-    used = {(c.type.schema, c.type.name) for c in columns if not c.type.is_builtin}
-    return held.with_(columns=columns, types=held.types if used else ())
+    columns = same_or(table.columns, (_column(c, partition, known, facts, note) for c in table.columns))
+    is_used = any(not c.type.is_builtin for c in columns)
+    keys = _named_keys(table, facts)
+    types = types if is_used else ()
+    return table.with_(name=name or table.name, partition=partition, types=types, columns=columns, **keys)
 
 
 def valued(table: Table) -> tuple[Column, ...]:
@@ -60,14 +62,16 @@ def _may_be_stored(column: Column, known: Evaluable) -> bool:
     return bool(known.why_not(text, Use.GENERATED) or (column.generated == "stored" and known.may_vary(text)))
 
 
-def _column(column: Column, table: Table, known: Evaluable, facts: TargetFacts, note: TakeNote) -> Column:
+def _column(
+    column: Column, partition: Partition | None, known: Evaluable, facts: TargetFacts, note: TakeNote
+) -> Column:
     if is_of_channel_file(column):
         return column
     column = _collated(_typed(column, known.types, facts), facts, note)
     if column.generated:
         return _generated(column, known, facts, note)
     if column.identity:
-        inherited = table.partition is not None and facts.server_version < 17
+        inherited = partition is not None and facts.server_version < 17
         return replace(column, identity="" if inherited else "by default")
     if column.default is None:
         return column
@@ -134,16 +138,16 @@ def _generated(column: Column, known: Evaluable, facts: TargetFacts, note: TakeN
     return column
 
 
-def _with_named_keys(table: Table, facts: TargetFacts) -> Table:
-    """Return the table with its keys under the names that the target's keys have; empty when those are not known."""
+def _named_keys(table: Table, facts: TargetFacts) -> dict[str, Key | None]:
+    """Return the table's keys under the names that the target's keys have; empty when those are not known."""
     there = facts.existing.keys if facts.existing else ()
-    return table.with_(key=_named(table.key, there), second_key=_named(table.second_key, there))
+    return {"key": _named(table.key, there), "second_key": _named(table.second_key, there)}
 
 
 def _named(key: Key | None, there: Sequence[Key]) -> Key | None:
     if key is None:
         return None
-    return replace(key, name=next((found.name for found in there if found.is_primary == key.is_primary), ""))
+    return replaced(key, name=next((found.name for found in there if found.is_primary == key.is_primary), ""))
 
 
 def _partition(partition: Partition | None, facts: TargetFacts) -> Partition | None:

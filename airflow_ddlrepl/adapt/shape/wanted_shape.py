@@ -8,6 +8,7 @@ from airflow_ddlrepl.adapt.ddl_rows import has_default
 from airflow_ddlrepl.adapt.policy import Policy
 from airflow_ddlrepl.adapt.shape.keep_structure import keep_structure
 from airflow_ddlrepl.config.sections.policies import OnAddColumnWithDefault
+from airflow_ddlrepl.model.replaced import same_or
 from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.ports.types import TypeSystem
 
@@ -24,7 +25,8 @@ def want(table_state: Table, held: Table, policy: Policy, types: TypeSystem) -> 
     if policy.on_add_column_with_default in (OnAddColumnWithDefault.FILL, OnAddColumnWithDefault.REFRESH):
         return wanted
     before = {c.id: c for c in table_state.columns}
-    return wanted.with_(columns=tuple(_plain_default(c, before.get(c.id), types) for c in wanted.columns))
+    columns = same_or(wanted.columns, (_plain_default(c, before.get(c.id), types) for c in wanted.columns))
+    return wanted if columns is wanted.columns else wanted.with_(columns=columns)
 
 
 def _collated(table_state: Table, held: Table) -> Table:
@@ -43,6 +45,8 @@ def _plain_default(column: Column, before: Column | None, types: TypeSystem) -> 
         return column
     if before is not None:
         stays_open = before.nullable and has_default(column) and types.empty_value(column.type) is None
+        if column.default == before.default and (column.nullable or not stays_open):
+            return column
         return replace(column, default=before.default, nullable=column.nullable or stays_open)
     if not has_default(column):
         return column

@@ -158,7 +158,11 @@ class Channel(Section):
 
     def target(self, name: str) -> Target:
         """Return the target, or replay, of that name. Raises KeyError when there is none."""
-        return {target.name: target for target in self.targets_and_replays}[name]
+        for found in (self.targets, self.replays):  # asked many times for each table
+            for target in found:
+                if target.name == name:
+                    return target
+        raise KeyError(name)
 
     def place(self, name: str) -> Place:
         """Return the target, replay or target of an apply process of that name. Raises KeyError when there is none."""

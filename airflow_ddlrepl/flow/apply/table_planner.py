@@ -48,6 +48,7 @@ from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.model.change import Event, EventKind, why_ignored
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import LogKey, Position
+from airflow_ddlrepl.model.replaced import replaced
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.table_state import TableState, TableStatus
 from airflow_ddlrepl.ports.types import TypeSystem
@@ -147,12 +148,12 @@ class _Planner:
             known = called(with_new_types(known, before, properties_now), new, self.run.channel, self.target)
         known = with_plain_arithmetic(known, source_before, self.run.types) if policy.replays else known
         parent = shape_before(self.shape_at, new.partition.of, event) if new and new.partition else None
-        facts = replace(
+        facts = replaced(
             self._facts(None if former else before, new, event, table_states),
             name_before=before.name if before else None,
             parent_before=self._seen(parent, policy, True) if parent else None,
         )
-        facts = replace(facts, existing=None) if new and self._runs_creation(new, event) else facts
+        facts = replaced(facts, existing=None) if new and self._runs_creation(new, event) else facts
         refusal = self._refusal(table_id, event)
         later = names_later_columns(self.run.channel, self.target, event, self.shape_at(table_id, _NEWEST))
         seen = self._seen(new, policy, later) if new else None
@@ -164,7 +165,7 @@ class _Planner:
             render=self.renderer,
             evidence=known,
             policy=policy,
-            facts=facts if policy.replays and not by_shape else replace(facts, refusal=refusal),
+            facts=facts if refusal is None or (policy.replays and not by_shape) else replaced(facts, refusal=refusal),
             context=PlanContext(
                 source_before=self._seen_before(source_before, seen, policy) if before and source_before else None,
                 settings=_settings(before, source_before, new, event.kind, known, properties_now, self.run.types),
@@ -252,7 +253,7 @@ class _Planner:
         )
         fresh = other if before is None and not has_gone else None
         able = self.run.target(self.target).capabilities
-        return replace(
+        return replaced(
             self._known,
             name_before=before.name if before else None,
             name_after=name,

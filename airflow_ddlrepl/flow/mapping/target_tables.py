@@ -43,6 +43,8 @@ def with_new_types(known: Evidence, table_state: TableState | None, now: str) ->
         return known
     was, be = (entry.types if entry else {} for entry in map(target_table_in, (table_state.properties, now)))
     others = {name for name in {**was, **be} if was.get(name) != be.get(name)}
+    if not others:
+        return known
     return replace(known, conversions={**known.conversions, **dict.fromkeys(others, Conversion.FILE)})
 
 
