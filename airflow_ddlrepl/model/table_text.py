@@ -71,13 +71,16 @@ def _read(text: str, tables_in: Callable[[dict[str, Any]], Iterable[Any]]) -> An
         at = end
     if not columns:
         return json.loads(text)
-    value = json.loads("".join((*pieces, text[at:])))
-    tables = list(tables_in(value)) if isinstance(value, dict) else []
-    if [one.get("columns") for one in tables if isinstance(one, dict)] != list(range(len(columns))):
-        return json.loads(text)  # not all of them are where tables are
-    for one, known in zip(tables, columns, strict=True):
-        one["columns"] = _shared(known) if len(known) <= LONGEST else columns_from_json(json.loads(known))
-    return value
+    try:
+        value = json.loads("".join((*pieces, text[at:])))
+        tables = list(tables_in(value))
+        if [one["columns"] for one in tables] == list(range(len(columns))):
+            for one, known in zip(tables, columns, strict=True):
+                one["columns"] = _shared(known) if len(known) <= LONGEST else columns_from_json(json.loads(known))
+            return value
+    except (ValueError, TypeError, KeyError, AttributeError):
+        pass  # it is spelled otherwise, or no such JSON: then this raises
+    return json.loads(text)
 
 
 def _places(text: str) -> Iterator[tuple[int, int]]:
