@@ -30,8 +30,7 @@ from airflow_ddlrepl.ddl.tables import (
     rename_table,
 )
 from airflow_ddlrepl.ddl.types import change_type_definition, create_type, rename_type
-from airflow_ddlrepl.model.replaced import replaced
-from airflow_ddlrepl.model.table import Table
+from airflow_ddlrepl.model.table import Table, replaced
 from airflow_ddlrepl.ports.types import TypeSystem
 
 # The order in which the changes can be made: what is in the way goes first, what builds on others comes last.
@@ -47,7 +46,7 @@ _OF_COLUMNS = (
 )
 MOST_KNOWN = 1024
 _known: dict[Any, tuple[Any, Any, tuple[SchemaChange, ...]]] = {}
-"""Changes between columns, by the objects: tables with equal columns share these (model.table_text)."""
+"""Changes between columns, by the objects: tables with equal columns share these (model.stored)."""
 _Detector = Callable[[Table, Table], Iterable[TableChange]]
 _BEFORE_TYPES: tuple[_Detector, ...] = (
     rename_type.spot,

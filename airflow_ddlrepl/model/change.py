@@ -10,8 +10,8 @@ from typing import Any
 
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import LogKey, Position
+from airflow_ddlrepl.model.stored import read_with_tables, with_tables
 from airflow_ddlrepl.model.table import Table
-from airflow_ddlrepl.model.table_text import read_with_tables, with_tables
 
 
 class Op(IntEnum):

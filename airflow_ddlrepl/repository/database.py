@@ -23,7 +23,7 @@ from airflow_ddlrepl.config.base.environment import expand
 from airflow_ddlrepl.config.sections.location import redact, resolve
 from airflow_ddlrepl.errors import ConfigError, DdlReplError, DiskFull, RepositoryError, Unreachable
 from airflow_ddlrepl.folders import private_folder
-from airflow_ddlrepl.model.table_text import serialized
+from airflow_ddlrepl.model.stored import serialized
 from airflow_ddlrepl.repository.tables import SCHEMA
 
 BUSY_SECONDS = 30

@@ -27,8 +27,8 @@ from airflow_ddlrepl.model.change import Event
 from airflow_ddlrepl.model.lineage import Lineage
 from airflow_ddlrepl.model.position import LAST_IN_TRANSACTION, LogKey, Position
 from airflow_ddlrepl.model.revision import Origin, Revision
+from airflow_ddlrepl.model.stored import TableText
 from airflow_ddlrepl.model.stored import stored as stored_table
-from airflow_ddlrepl.model.table_text import TableText
 from airflow_ddlrepl.model.visibility import parse_visibility
 from airflow_ddlrepl.repository.base import Base, insert_new, insert_new_all, put_all, upsert
 from airflow_ddlrepl.repository.channels import CAPTURED, advance, mark_table

@@ -44,8 +44,7 @@ from airflow_ddlrepl.ddl.tables.create_table import CreateTable
 from airflow_ddlrepl.ddl.tables.drop_table import DropTable
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.model.change import EventKind
-from airflow_ddlrepl.model.replaced import same_or
-from airflow_ddlrepl.model.table import Column, Table
+from airflow_ddlrepl.model.table import Column, Table, same_or
 
 CHANGED = "the channel file has other settings for the table at this target"
 

@@ -8,8 +8,7 @@ from airflow_ddlrepl.adapt.ddl_rows import has_default
 from airflow_ddlrepl.adapt.policy import Policy
 from airflow_ddlrepl.adapt.shape.keep_structure import keep_structure
 from airflow_ddlrepl.config.sections.policies import OnAddColumnWithDefault
-from airflow_ddlrepl.model.replaced import same_or
-from airflow_ddlrepl.model.table import Column, Table
+from airflow_ddlrepl.model.table import Column, Table, same_or
 from airflow_ddlrepl.ports.types import TypeSystem
 
 

@@ -158,11 +158,7 @@ class Channel(Section):
 
     def target(self, name: str) -> Target:
         """Return the target, or replay, of that name. Raises KeyError when there is none."""
-        for found in (self.targets, self.replays):  # asked many times for each table
-            for target in found:
-                if target.name == name:
-                    return target
-        raise KeyError(name)
+        return _named(self.targets_and_replays, name)
 
     def place(self, name: str) -> Place:
         """Return the target, replay or target of an apply process of that name. Raises KeyError when there is none."""
@@ -265,6 +261,14 @@ class Channel(Section):
     def fingerprint(self) -> str:
         """Return 32 hex digits that change when the file's settings change; its layout and passwords don't count."""
         return _fingerprint(self)
+
+
+def _named(targets: tuple[Target, ...], name: str) -> Target:
+    """Return the target of that name, without a dictionary: a plan asks many times for each table."""
+    for target in targets:
+        if target.name == name:
+            return target
+    raise KeyError(name)
 
 
 def _is_unlike_source(channel: Channel, target: str, name: TableName) -> bool:

@@ -48,8 +48,7 @@ from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.model.change import Event, EventKind, why_ignored
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import LogKey, Position
-from airflow_ddlrepl.model.replaced import replaced
-from airflow_ddlrepl.model.table import Table
+from airflow_ddlrepl.model.table import Table, replaced
 from airflow_ddlrepl.model.table_state import TableState, TableStatus
 from airflow_ddlrepl.ports.types import TypeSystem
 from airflow_ddlrepl.transform.columns import with_revealed_columns
@@ -331,9 +330,8 @@ def _runs_text(policy: Policy, before: TableState | None, event: Event) -> bool:
 
 
 def _source_name(shape_at: ShapeAt, table_id: int, event: Event) -> TableName:
-    names = dict(event.dropped)
     known = shape_before(shape_at, table_id, event)
-    return known.name if known else names.get(table_id, TableName("", ""))
+    return known.name if known else dict(event.dropped).get(table_id, TableName("", ""))
 
 
 def of_tree(

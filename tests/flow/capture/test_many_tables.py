@@ -53,13 +53,13 @@ def test_only_shapes_that_a_cycle_looks_at_are_parsed(replica: Replica, monkeypa
     replica.at_source("insert into t7 values (10, 'new', 1)")
     replica.replicate()  # with what the activation left to look at
     parsed: list[int] = []
-    read = stored._read
+    read = stored._become
 
     def counted(table: Table, text: str) -> None:
         read(table, text)  # type: ignore[arg-type]
         parsed.append(table.id)
 
-    monkeypatch.setattr(stored, "_read", counted)
+    monkeypatch.setattr(stored, "_become", counted)
     replica.at_source("insert into t7 values (11, 'new', 1)", "delete from t7 where id = 5")
     replica.replicate()
     assert len(set(parsed)) == 1 and len(parsed) <= READS_PER_CHANGED_TABLE

@@ -42,6 +42,7 @@ from airflow_ddlrepl.engines.postgres.merge.staging_tables import (
     fills,
     read_as_written,
     replaces,
+    short_names,
     staged_columns,
     unfit_columns,
     with_cut_texts,
@@ -154,9 +155,11 @@ class _Stager:
     def _plan(self, task: StageTask) -> _Plan:
         """Return the plan of a task; tables that have all in common that it depends on share it, but for the names."""
         like = _likeness(task)
-        if (known := self._plans.get(like)) is None:
-            known = self._plans[like] = _Plan(task)
-        return known.of(task)
+        if like not in self._plans:
+            self._plans[like] = _Plan(task)
+        plan = copy(self._plans[like])
+        plan.task = task
+        return plan
 
     def _inline(self, plan: _Plan, rows: Mapping[Stage, pa.Table]) -> dict[Stage, InlineRows] | None:
         """Return all of the task's rows as inline rows, or None: either all fit or none is sent so."""
@@ -219,20 +222,11 @@ class _Plan:
         self.is_history = history_columns(task.target) is not None
         self._reads_old_rows = self.is_history or has_own_key(task.settings) or self.discards
         self._reads_old_rows |= task.conflicts is not None
-        self._short = {"copies": "n", "was_there": "w", "lsn": "p", "q": "q", "v": "v"}
-        for column in self.columns:
-            for long_prefix, prefix in (("a", "c"), ("b", "k"), ("h", "h")):
-                self._short[f"{long_prefix}_{column.source_name}"] = f"{prefix}{column.id}"
+        self._short = short_names(self.columns)
         self._staging_types = {str(column.id): column.staging_type for column in self.columns}
         self._inline_columns = tuple(replace(c, in_array=False) if c.in_array else c for c in self.columns)
         self._fills = tuple(fills(self.columns, task.target))
         self._replaces = replaces(self.columns, task.target)
-
-    def of(self, task: StageTask) -> _Plan:
-        """Return the plan for another task that has all of this in common with the plan's own."""
-        found = copy(self)
-        found.task = task
-        return found
 
     def require_key(self) -> None:
         """Raise TargetError INT-103 when key columns are missing in the rows or the target.

@@ -289,3 +289,12 @@ def replaces(columns: Sequence[StagedColumn], target: Table) -> bool:
     """Must updates delete and insert, because they set a column that UPDATE can't set?"""
     set_ids = {column.id for column in columns if column.is_set}
     return any(column.identity == "always" and column.id in set_ids for column in target.columns)
+
+
+def short_names(columns: Sequence[StagedColumn]) -> dict[str, str]:
+    """Return the names of a staging table's columns, by those of the rows that are read from the trail."""
+    found = {"copies": "n", "was_there": "w", "lsn": "p", "q": "q", "v": "v"}
+    for column in columns:
+        for long_prefix, prefix in (("a", "c"), ("b", "k"), ("h", "h")):
+            found[f"{long_prefix}_{column.source_name}"] = f"{prefix}{column.id}"
+    return found

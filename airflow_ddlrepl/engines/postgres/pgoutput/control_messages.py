@@ -12,8 +12,8 @@ from airflow_ddlrepl.engines.postgres.pgoutput.tuple_offsets import Malformed
 from airflow_ddlrepl.model.change import Event, EventKind
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import LogKey
+from airflow_ddlrepl.model.stored import read_with_tables
 from airflow_ddlrepl.model.table import Identity, Table
-from airflow_ddlrepl.model.table_text import read_with_tables
 
 PREFIX = "ddlrepl"
 SHORT = 1 << 12  # bytes of a relation's columns that relations share

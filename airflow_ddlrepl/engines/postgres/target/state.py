@@ -31,9 +31,8 @@ from airflow_ddlrepl.errors import Fenced, TargetError
 from airflow_ddlrepl.model.lineage import Mark
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Position
-from airflow_ddlrepl.model.stored import stored
+from airflow_ddlrepl.model.stored import stored, table_text
 from airflow_ddlrepl.model.table_state import PartialRefresh, Suspension, TableState, TableStatus
-from airflow_ddlrepl.model.table_text import table_text
 from airflow_ddlrepl.model.visibility import visibility_from_json
 
 if TYPE_CHECKING:

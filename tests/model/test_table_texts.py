@@ -8,12 +8,12 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 
-from airflow_ddlrepl.model import table_text
+from airflow_ddlrepl.model import stored
 from airflow_ddlrepl.model.change import Event, EventKind
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import LogKey, Position
+from airflow_ddlrepl.model.stored import TableText, read_table, read_with_tables, serialized
 from airflow_ddlrepl.model.table import Table
-from airflow_ddlrepl.model.table_text import TableText, read_table, read_with_tables, serialized
 from tests.support.shapes import tables
 
 HOSTILE = (
@@ -32,7 +32,7 @@ def spellings(table: Table) -> list[str]:
     data = table.to_json()
     jsonb = dict(sorted(data.items(), key=lambda item: (len(item[0]), item[0])))
     return [
-        table_text.table_text(table),
+        stored.table_text(table),
         json.dumps(data),
         json.dumps(jsonb),
         json.dumps(data, separators=(",", ":"), sort_keys=True),
@@ -48,7 +48,7 @@ def everything(table: Table) -> tuple[object, ...]:
 
 @given(tables())
 def test_a_table_is_read_from_every_spelling(table: Table) -> None:
-    assert json.loads(table_text.table_text(table)) == json.loads(json.dumps(table.to_json()))
+    assert json.loads(stored.table_text(table)) == json.loads(json.dumps(table.to_json()))
     for text in spellings(table):
         assert everything(read_table(text)) == everything(table)
         assert everything(read_table(text)) == everything(Table.from_json(json.loads(text)))
@@ -83,7 +83,7 @@ def test_columns_of_equal_texts_are_one_object_and_what_is_not_compared_stays_ap
     assert read_table(SHAPE % (1, "a", "")).columns is other.columns
     extra = read_table(SHAPE % (3, "c", "{commit_time}"))
     assert one.columns == extra.columns and extra.columns[0].extra == "{commit_time}"
-    texts = [json.loads(table_text.table_text(table))["columns"][0]["extra"] for table in (one, other, extra)]
+    texts = [json.loads(stored.table_text(table))["columns"][0]["extra"] for table in (one, other, extra)]
     assert texts == ["", "", "{commit_time}"]
     assert json.loads(serialized(TableText(extra))) == json.loads(json.dumps(extra.to_json()))
     assert serialized({"a": [1]}) == json.dumps({"a": [1]})
