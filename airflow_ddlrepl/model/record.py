@@ -21,11 +21,15 @@ RELOAD = "reload"  # as the actions say, of a table that is loaded again and aga
 FIRST_LOAD = "first"  # as the actions say, of a table whose rows the target could never have had
 
 
+NO_STATEMENT = ""
+
+
 @dataclass(frozen=True, slots=True)
 class StepApplied:
-    """This record says that a step of the plan towards a revision ran at the target.
+    """This record says what became of a step of the plan towards a revision at the target: it ran, or nothing did.
 
-    step: its number in the plan. summary: what it was for.
+    step: its number in the plan. sql_hash: of its statements; NO_STATEMENT: none ran. summary: what it was for, or why
+    the target stays as it is.
     """
 
     table_id: int

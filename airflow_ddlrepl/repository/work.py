@@ -27,7 +27,9 @@ class Work(Base):
         where = [ledger.c[name] == value for name, value in key.items()]
         with self._fenced(channel, token) as connection:
             row = connection.execute(select(ledger).where(*where)).first()
-            if row and row.state == StepState.DONE:
+            if row and row.state == StepState.DONE and (row.sql_hash or not step.sql_hash):
+                if not step.sql_hash:
+                    return
                 if row.sql_hash != step.sql_hash or state is not StepState.DONE:
                     raise _done_already(target, step)
                 return

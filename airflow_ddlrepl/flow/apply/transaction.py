@@ -39,7 +39,14 @@ from airflow_ddlrepl.flow.run.outbox import record
 from airflow_ddlrepl.flow.run.shared_storage import seen_by_tasks
 from airflow_ddlrepl.model.change import EventKind
 from airflow_ddlrepl.model.position import START_OF_TRANSACTION, LogKey, Position
-from airflow_ddlrepl.model.record import FIRST_LOAD, RefreshDeclined, RefreshDone, RefreshRequested, StepApplied
+from airflow_ddlrepl.model.record import (
+    FIRST_LOAD,
+    NO_STATEMENT,
+    RefreshDeclined,
+    RefreshDone,
+    RefreshRequested,
+    StepApplied,
+)
 from airflow_ddlrepl.model.table_state import TableStatus
 from airflow_ddlrepl.trail.manifest import Blob, RowFile
 from airflow_ddlrepl.transform.values import transform_of
@@ -202,11 +209,7 @@ def _records(context: RunContext, program: Program) -> list[RecordAt]:
         revision = valid_at(history.get(step.table_id, ()), step.key)
         if revision is None or revision.key != step.key:  # the statement made none: nothing leads to one
             continue
-        for number, part in enumerate(step.plan.steps if step.plan else ()):
-            if part.kind is StepKind.SQL:
-                sql_hash = hashlib.sha256("\n".join(part.sql).encode()).hexdigest()
-                done = StepApplied(step.table_id, revision.number, number, sql_hash, part.why)
-                found.append(RecordAt(step.key, done))
+        found += (RecordAt(step.key, one) for one in _done(step, revision.number))
     found += _declined(program)
     there = {i: one for i, one in program.table_states.items() if one.state is not TableStatus.ORPHANED}
     last = {step.table_id: step.key for step in program.steps if step.table_id != NO_TABLE}
@@ -224,6 +227,21 @@ def _records(context: RunContext, program: Program) -> list[RecordAt]:
             key = asking.key if asking else LogKey(program.high, START_OF_TRANSACTION)
             found.append(RecordAt(key, RefreshRequested(i, reason(program, i), program.high, how=_how(program, i))))
     return found
+
+
+def _done(step: ProgramStep, revision: int) -> Iterator[StepApplied]:
+    """Yield what became of a change at the target: each statement that ran, and what was left as it is, and why."""
+    if step.plan is None:
+        return
+    for number, part in enumerate(step.plan.steps):
+        if part.kind is StepKind.SQL:
+            sql_hash = hashlib.sha256("\n".join(part.sql).encode()).hexdigest()
+            yield StepApplied(step.table_id, revision, number, sql_hash, part.why)
+        elif part.kind is StepKind.WARN:
+            yield StepApplied(step.table_id, revision, number, NO_STATEMENT, part.why)
+    if not step.plan.steps:
+        why = f"{step.plan.target} stays at the target with its rows" if step.plan.is_orphaned else "nothing to do"
+        yield StepApplied(step.table_id, revision, 0, NO_STATEMENT, why)
 
 
 def _put_aside(ahead: PendingLog, program: Program) -> Iterator[RecordAt]:

@@ -20,7 +20,8 @@ def table_history(repository: Repository, channel: str, table_id: int) -> dict[s
     """Return a table's revisions, oldest first, each with what became of it at each target.
 
     At a target an entry has `how`: sql (a step that ran there), load (the table was loaded), control (a person was
-    asked; `by`: who removed it), left out (rows may differ, with the reason). `loads` has all loads.
+    asked; `by`: who removed it), left out (rows may differ, with the reason), unchanged (no statement ran, and why). A
+    change that a later load has brought has that load. `loads` has all loads.
     """
     revisions = repository.revisions(channel, table_id)
     first = Position(revisions[0].key.lsn) if revisions else None
@@ -33,7 +34,7 @@ def table_history(repository: Repository, channel: str, table_id: int) -> dict[s
     before: Revision | None = None
     for number, one in enumerate(revisions):
         later = revisions[number + 1] if number + 1 < len(revisions) else None
-        known = _Known(steps, _within(loads, one, later, is_first=before is None), controls)
+        known = _Known(steps, _within(loads, one, later, is_first=before is None), controls, loads)
         entries.append({**_revision(before, one, events.get(one.key)), "targets": known.at(one)})
         before = one
     return {
@@ -61,17 +62,32 @@ def _within(
 class _Known:
     """What the repository knows of a revision's table at its targets."""
 
-    def __init__(self, steps: Sequence[LedgerRow], loads: Sequence[RefreshRow], controls: Sequence[ControlRow]) -> None:
-        self._steps, self._loads, self._controls = steps, loads, controls
+    def __init__(
+        self,
+        steps: Sequence[LedgerRow],
+        loads: Sequence[RefreshRow],
+        controls: Sequence[ControlRow],
+        all_loads: Sequence[RefreshRow],
+    ) -> None:
+        self._steps, self._loads, self._controls, self._all = steps, loads, controls, all_loads
 
     def at(self, revision: Revision) -> list[dict[str, Any]]:
         """Return what became of the revision, by target in the order of time."""
-        return sorted(self._entries(revision), key=lambda one: (one["target"], one["at"] or ""))
+        found = list(self._entries(revision))
+        named = {one["target"] for one in found}
+        for target in dict.fromkeys(one.target for one in self._all if one.target not in named):
+            later = [one for one in self._all if one.target == target and one.requested_at >= revision.key.lsn]
+            found += [_became(later[0])] if later else []
+        return sorted(found, key=lambda one: (one["target"], one["at"] or ""))
 
     def _entries(self, revision: Revision) -> Iterator[dict[str, Any]]:
         for step in self._steps:
             if step.revision == revision.number:
-                what = {"how": "sql", "target": step.target, "at": moment_text(step.at)}
+                what = {
+                    "how": "sql" if step.sql_hash else "unchanged",
+                    "target": step.target,
+                    "at": moment_text(step.at),
+                }
                 yield {**what, "what": redact(step.summary), "state": str(step.state), "by": None}
         for control in self._controls:
             if control.key.lsn == revision.key.lsn:
@@ -79,11 +95,15 @@ class _Known:
                 state = "removed" if control.removed else "waits"
                 removed = {"removed": moment_text(control.removed), "by": control.removed_by, "number": control.id}
                 yield {**what, "what": f"{control.reason} ({control.policy})", "state": state, **removed}
-        for load in self._loads:
-            how = "left out" if load.state == "declined" else "load"
-            at = moment_text(load.finished or load.created)
-            what = {"how": how, "target": load.target, "at": at, "what": load.reason, "state": load.state}
-            yield {**what, "rows": load.rows, "by": None}
+        yield from map(_became, self._loads)
+
+
+def _became(load: RefreshRow) -> dict[str, Any]:
+    """Return a load as what became of a revision."""
+    how = "left out" if load.state == "declined" else "load"
+    at = moment_text(load.finished or load.created)
+    what = {"how": how, "target": load.target, "at": at, "what": load.reason, "state": load.state}
+    return {**what, "rows": load.rows, "by": None}
 
 
 def _revision(before: Revision | None, revision: Revision, event: EventRow | None) -> dict[str, Any]:
