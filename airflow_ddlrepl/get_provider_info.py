@@ -95,6 +95,14 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "example": "https://spark-history.example.com",
         "default": "",
     },
+    "repository": {
+        "description": "The repository that the pages on replication read: a URL, or the id of a connection. Empty:"
+        " the one of the channel's file, which then has to be on the API server's machine.",
+        "version_added": "0.1.0",
+        "type": "string",
+        "example": "ddlrepl_repository",
+        "default": "",
+    },
     "result_dir": {
         "description": "Folder where apps leave their result for the task. Empty: the worker's temporary folder.",
         "version_added": "0.1.0",

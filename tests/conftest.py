@@ -69,6 +69,7 @@ THOROUGH = (
     "tests/airflow/test_airflow_connections.py",
     "tests/airflow/test_airflow_secrets.py",
     "tests/airflow/test_assets.py",
+    "tests/airflow/page/live/",
     "tests/airflow/pages/",
     "tests/airflow/test_forked.py",
     "tests/airflow/test_local_app.py",

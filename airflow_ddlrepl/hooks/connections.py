@@ -14,9 +14,10 @@ from airflow.sdk import BaseHook, Connection
 
 from airflow_ddlrepl.config.base.environment import expand
 from airflow_ddlrepl.config.sections.channel import Channel
-from airflow_ddlrepl.config.sections.location import VARIABLE, from_file
+from airflow_ddlrepl.config.sections.location import VARIABLE, from_connection, from_file, resolve
 from airflow_ddlrepl.spark.session.secret_file import private_file
 
+ID = r"[A-Za-z0-9_.-]+"
 FIELDS = ("conn_type", "host", "login", "password", "port", "schema", "extra")
 
 
@@ -28,7 +29,7 @@ def connection_ids(channel: Channel) -> list[str]:
         *(target.location for target in channel.targets_and_replays),
     ]
     named = {expand(location).strip() for location in locations}
-    return sorted(text for text in named if re.fullmatch(r"[A-Za-z0-9_.-]+", text))
+    return sorted(text for text in named if re.fullmatch(ID, text))
 
 
 def find_connection(name: str) -> Connection | None:
@@ -85,3 +86,16 @@ def connection_fields(connection: Any | None) -> dict[str, Any] | None:
     if connection is None:
         return None
     return {field: getattr(connection, field) for field in FIELDS if getattr(connection, field) is not None}
+
+
+def stored_url(location: str) -> str:
+    """Return the URL of a location in a process that is no task: as it stands there, or of Airflow's connection.
+
+    Raises ConfigError CFG-103 when Airflow has no connection of that id, CFG-104 when it can't be used.
+    """
+    if not re.fullmatch(ID, location):
+        return location
+    connection = stored_connection(location)
+    if connection is None:
+        return resolve(location)
+    return from_connection(json.dumps(connection_fields(connection)), location)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from functools import lru_cache
 from typing import TYPE_CHECKING
-from urllib.parse import urlencode
 
 from airflow.sdk import BaseOperatorLink
 
@@ -30,13 +29,13 @@ class NamedLink(BaseOperatorLink):
 
 
 class ChannelStatusLink(NamedLink):
-    """This button opens the positions of the channel and its targets after the newest run."""
+    """This button opens the channel's page: how it is, what waits for a person, and what helps."""
 
     name = "Channel status"
 
     def get_link(self, operator: BaseOperator, *, ti_key: TaskInstanceKey) -> str:
-        """Return the address of the status on the channel's page."""
-        return channel_page(operator, "status")
+        """Return the address of the channel's page."""
+        return channel_page(operator)
 
 
 class ExecutedSqlLink(NamedLink):
@@ -45,18 +44,18 @@ class ExecutedSqlLink(NamedLink):
     name = "Executed SQL"
 
     def get_link(self, operator: BaseOperator, *, ti_key: TaskInstanceKey) -> str:
-        """Return the address of this run's statements on the channel's page."""
-        return channel_page(operator, "sql", run=ti_key.run_id)
+        """Return the address of the XComs of this task, whose result has the statements."""
+        return page("dags", ti_key.dag_id, "runs", ti_key.run_id, "tasks", ti_key.task_id, "xcom")
 
 
 class DdlHistoryLink(NamedLink):
-    """This button opens the tables of the targets that have come, gone or changed, and the runs that did it."""
+    """This button opens the schema changes of the source, each with what became of it at the targets."""
 
     name = "DDL history"
 
     def get_link(self, operator: BaseOperator, *, ti_key: TaskInstanceKey) -> str:
-        """Return the address of the history on the channel's page."""
-        return channel_page(operator, "history")
+        """Return the address of the schema changes on the channel's page."""
+        return channel_page(operator, "changes")
 
 
 class SparkUiLink(NamedLink):
@@ -69,12 +68,15 @@ class SparkUiLink(NamedLink):
         return option("spark_ui_url")
 
 
-def channel_page(operator: BaseOperator, part: str, **more: str) -> str:
-    """Return the address of our page for the operator's channel; empty when its file can't be read."""
+def channel_page(operator: BaseOperator, part: str = "") -> str:
+    """Return the address of the page of the operator's channel, in Airflow's frame; empty when its file can't be read.
+
+    Behind `plugin/replication` stands the address of the page itself, as Airflow has it for pages in its frame.
+    """
     channel = _name(str(getattr(operator, "channel", "")))
     if not channel:
         return ""
-    return f"{page('ddlrepl', 'channel')}?{urlencode({'channel': channel, **more})}#{part}"
+    return f"{page('plugin', 'replication')}{page('ddlrepl', 'channels', channel)}{f'#{part}' if part else ''}"
 
 
 @lru_cache(maxsize=1)

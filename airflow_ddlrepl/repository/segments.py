@@ -117,6 +117,13 @@ class Segments(Base):
         with self._database.read() as connection:
             return [_event(row) for row in connection.execute(query.order_by(events.c.lsn, events.c.seq))]
 
+    def newest_events(self, channel: str, most: int) -> list[EventRow]:
+        """Return the newest schema changes, truncates and gaps, the newest first."""
+        query = select(events).where(events.c.channel == channel)
+        query = query.order_by(events.c.epoch.desc(), events.c.lsn.desc(), events.c.seq.desc()).limit(most)
+        with self._database.read() as connection:
+            return [_event(row) for row in connection.execute(query)]
+
     def has_uncaptured_truncate(self, channel: str, segment: SegmentRow) -> bool:
         """Return whether a TRUNCATE in the segment was not captured, because the channel file excluded it then."""
         here = (events.c.channel == channel, events.c.epoch == segment.epoch)

@@ -153,9 +153,9 @@ def test_no_name_hides_a_line_of_a_log(looked: Looked, dag: str, run: str, task:
 
 
 def test_the_page_of_a_channel_shows_names_as_text(looked: Looked) -> None:
-    page = looked.at("/ddlrepl/channel?channel=hostile", "public.__classname__")
-    expect(page.locator("#sql-body")).to_contain_text("__classname__1")
-    expect(page.locator("#history-body")).to_contain_text("create_table public.__classname__")
+    page = looked.at("/ddlrepl/channels/hostile", "public.__classname__")
+    expect(page.locator("#changes")).to_contain_text("__classname__1")
+    expect(page.locator("#tables")).to_contain_text("public.__classname__")
     assert page.locator("a[href*='elsewhere.test']").count() == 0
     looked.check()
 

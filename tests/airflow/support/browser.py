@@ -8,24 +8,33 @@ import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Literal
 
 import pytest
-from playwright.sync_api import Page, expect, sync_playwright
+from playwright.sync_api import Page, ViewportSize, expect, sync_playwright
 
 WIDTH, HEIGHT = 1200, 900
+Theme = Literal["light", "dark"]
 PATIENCE = 120_000
 """Milliseconds: the UI's files come from a busy machine."""
 
 
 @contextmanager
-def opened(url: str) -> Iterator[Page]:
-    """A page of the Airflow at `url`; skips the test where there is no Chromium (.ci/chromium installs it)."""
+def opened(url: str, token: str = "", theme: Theme = "light", width: int = WIDTH) -> Iterator[Page]:
+    """A page of the Airflow at `url`; skips the test where there is no Chromium (.ci/chromium installs it).
+
+    token: of who is logged in. theme: what the browser prefers.
+    """
     program = shutil.which("chromium")
     if program is None:
         pytest.skip("chromium is not installed (.ci/chromium)")
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
-        page = chromium.new_page(base_url=url, viewport={"width": WIDTH, "height": HEIGHT})
+        size: ViewportSize = {"width": width, "height": HEIGHT}
+        context = chromium.new_context(base_url=url, viewport=size, color_scheme=theme)
+        if token:
+            context.add_cookies([{"name": "_token", "value": token, "url": url}])
+        page = context.new_page()
         page.set_default_timeout(PATIENCE)
         expect.set_options(timeout=PATIENCE)
         yield page
@@ -62,10 +71,10 @@ def trigger(
     return []
 
 
-def picture(page: Page, name: str, height: int = 900) -> None:
+def picture(page: Page, name: str, height: int = 900, width: int = WIDTH) -> None:
     """Takes a picture of what the page shows, for the documentation, when DDLREPL_PICTURES names a folder."""
     if folder := os.environ.get("DDLREPL_PICTURES"):
-        page.set_viewport_size({"width": WIDTH, "height": height})
+        page.set_viewport_size({"width": width, "height": height})
         page.wait_for_timeout(1500)
         page.screenshot(path=Path(folder) / f"{name}.png")
-        page.set_viewport_size({"width": WIDTH, "height": HEIGHT})
+        page.set_viewport_size({"width": width, "height": HEIGHT})

@@ -1,0 +1,46 @@
+"""What a user sees: the health of the channels whose DAG they may read, and nothing about others."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import HTTPException
+
+from airflow_ddlrepl.errors import DdlReplError
+from airflow_ddlrepl.flow.health.verdict import Level
+from airflow_ddlrepl.plugin.health import HEALTH
+from airflow_ddlrepl.plugin.readable_channels import readable_channels
+
+MISSING = "There is no such channel, or you may not read its DAG in Airflow."
+
+
+def seen_channels(user: Any) -> list[dict[str, Any]]:
+    """Return a summary of each channel that the user may see, those in trouble first."""
+    return sorted(HEALTH.summaries(readable_channels(user)), key=_level, reverse=True)
+
+
+def one_channel(channel: str, user: Any) -> dict[str, Any]:
+    """Return the health of a channel. Raises HTTPException 404, the same whether it is there or not."""
+    _require(channel, user)
+    return HEALTH.channel(channel)
+
+
+def one_table(channel: str, table_id: int, user: Any) -> dict[str, Any]:
+    """Return the history of a table. Raises HTTPException 404."""
+    _require(channel, user)
+    try:
+        found = HEALTH.table(channel, table_id)
+    except DdlReplError as error:
+        raise HTTPException(503, f"{error.code}: {error.message}") from None
+    if not found["revisions"] and all(one["table_id"] != table_id for one in HEALTH.channel(channel)["tables"]):
+        raise HTTPException(404, "There is no such table in this channel.")
+    return found
+
+
+def _level(summary: dict[str, Any]) -> int:
+    return list(Level).index(Level(summary["verdict"]["level"]))
+
+
+def _require(channel: str, user: Any) -> None:
+    if channel not in readable_channels(user):
+        raise HTTPException(404, MISSING)

@@ -1,0 +1,30 @@
+"""What the page of one table shows: how it is at each target, and its revisions as a timeline, newest first."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from airflow_ddlrepl.flow.health.tables import trouble
+
+HOW = {"sql": "SQL", "load": "load", "control": "control", "left out": "left out"}
+"""What may become of a revision at a target, as it is shown."""
+
+
+def table_page(health: Mapping[str, Any], history: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the page's template needs."""
+    number = history["table_id"]
+    here = [one for one in health["tables"] if one["table_id"] == number]
+    name = history["table"] or (here[0]["table"] if here else f"table {number}")
+    waiting = [one for one in health["waiting"] if one["table"] and one["table"] in {row["table"] for row in here}]
+    return {
+        "name": name,
+        "channel": health["channel"],
+        "history": history,
+        "revisions": list(reversed(history["revisions"])),
+        "tables": here,
+        "waiting": waiting,
+        "trouble": trouble,
+        "how": HOW,
+        "file": health.get("file", "CHANNEL.yaml"),
+    }

@@ -1,0 +1,112 @@
+"""An API server with channels in every state that a page has to tell the truth about."""
+
+from __future__ import annotations
+
+import sqlite3
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from airflow_ddlrepl.demo.servers import PrivateServer
+from airflow_ddlrepl.errors import ControlStop, DdlReplError
+from tests.airflow.support import shop
+from tests.airflow.support.api_server import ApiServer, api_server
+
+ASKS = 'adapt_ddl:\n  - add_table_pattern: "*"\nask_before: [drop_column]\n'
+NASTY = '<img src=x onerror=pwned=1>"`|{{ 7 * 191 }}'
+"""The name of a table, of a column, and a part of a statement."""
+
+
+@dataclass
+class World:
+    """The channels `shop` (healthy), `shop-hr` (waits at a control), `crm` (its source is down), `new` (never ran).
+
+    `turn` is healthy until a test stops it.
+    """
+
+    server: ApiServer
+    databases: PrivateServer
+    home: Path
+    files: dict[str, Path] = field(default_factory=dict)
+
+    def url(self, channel: str, side: str) -> str:
+        return self.databases.dsn(f"{channel.replace('-', '_')}_{side}")
+
+
+@pytest.fixture(scope="session")
+def world(pg18: PrivateServer) -> Iterator[World]:
+    """The channels run in this process: a page asks the repositories alone, so Airflow needs no scheduler."""
+    with tempfile.TemporaryDirectory(prefix="ddlrepl-page-") as folder, PrivateServer("source", 18) as second:
+        home = Path(folder)
+        channels = home / "channels"
+        channels.mkdir()
+        files = {
+            "shop": _channel(channels, home, "shop", pg18),
+            "shop-hr": _channel(channels, home, "shop-hr", pg18),
+            "crm": _channel(channels, home, "crm", pg18, second),
+            "new": _channel(channels, home, "new", pg18),
+            "turn": _channel(channels, home, "turn", pg18),
+        }
+        with api_server(home) as server:
+            found = World(server, pg18, home, files)
+            _healthy(found)
+            _stopped(found)
+            _turning(found)
+            _without_source(found, second)
+            yield found
+
+
+def _channel(folder: Path, home: Path, name: str, target: PrivateServer, source: PrivateServer | None = None) -> Path:
+    base = name.replace("-", "_")
+    place = (source or target).create_database(f"{base}_source")
+    return shop.write_channel(folder, home, name, place, target.create_database(f"{base}_target"))
+
+
+def _healthy(world: World) -> None:
+    source = world.url("shop", "source")
+    shop.run_sql(source, [*shop.BEFORE, f"CREATE TABLE {quoted(NASTY)} (id int PRIMARY KEY, {quoted(NASTY)} text)"])
+    shop.activate(world.files["shop"])
+    shop.run_sql(source, [*shop.CHANGES, f"ALTER TABLE {quoted(NASTY)} ADD {quoted(NASTY + '2')} int"])
+    shop.replicate(world.files["shop"])
+    with sqlite3.connect(world.home / "airflow.db") as airflow:
+        airflow.execute("UPDATE dag SET is_paused = 0 WHERE dag_id = 'ddlrepl__shop__replicate'")
+    for number in range(5):
+        more = f"INSERT INTO orders SELECT i, 'more' FROM generate_series({number * 100 + 100}, {number * 110 + 150}) i"
+        shop.run_sql(source, [more])
+        shop.replicate(world.files["shop"])
+
+
+def _stopped(world: World) -> None:
+    """It waits before a column is dropped."""
+    file, source = world.files["shop-hr"], world.url("shop-hr", "source")
+    file.write_text(file.read_text().replace('adapt_ddl:\n  - add_table_pattern: "*"\n', ASKS))
+    shop.run_sql(source, shop.BEFORE)
+    shop.activate(file)
+    shop.run_sql(source, ["INSERT INTO orders VALUES (60, 'later')", "ALTER TABLE orders DROP COLUMN note"])
+    with pytest.raises(ControlStop):
+        shop.replicate(file)
+
+
+def _turning(world: World) -> None:
+    file = world.files["turn"]
+    file.write_text(file.read_text().replace('adapt_ddl:\n  - add_table_pattern: "*"\n', ASKS))
+    shop.run_sql(world.url("turn", "source"), shop.BEFORE)
+    shop.activate(file)
+    shop.replicate(file)
+
+
+def _without_source(world: World, second: PrivateServer) -> None:
+    file = world.files["crm"]
+    shop.run_sql(second.dsn("crm_source"), shop.BEFORE)
+    shop.activate(file)
+    shop.replicate(file)
+    second.stop()
+    with pytest.raises(DdlReplError):
+        shop.replicate(file)
+
+
+def quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'

@@ -1,0 +1,110 @@
+"""Charts and the picture of where data goes: the numbers that were given stand in them, and nothing becomes markup."""
+
+from __future__ import annotations
+
+import re
+from xml.etree import ElementTree
+
+import pytest
+
+from airflow_ddlrepl.plugin.drawing.axes import duration_marks, marks, time_marks
+from airflow_ddlrepl.plugin.drawing.charts import BYTES, NUMBER, SECONDS, bar_chart, line_chart
+from airflow_ddlrepl.plugin.drawing.picture import Arrow, Box, Graph, picture
+from airflow_ddlrepl.plugin.drawing.words import ago, duration, moment, size
+
+NASTY = "<script>pwned=1</script>\"'&"
+NOON = 1_790_000_000.0
+
+
+def elements(svg: str, tag: str) -> list[ElementTree.Element]:
+    return [one for one in ElementTree.fromstring(svg).iter() if one.tag.rpartition("}")[2] == tag]
+
+
+def test_a_line_has_a_point_for_each_known_value_and_a_gap_where_none_is_known() -> None:
+    points = [(NOON, 1.0), (NOON + 60, 3.0), (NOON + 120, None), (NOON + 180, 2.0), (NOON + 240, 4.0)]
+    chart = line_chart("Lag", {"warehouse": points}, SECONDS)
+    assert chart is not None
+    lines = [one.get("points", "").split() for one in elements(chart.svg, "polyline")]
+    assert [len(line) for line in lines] == [2, 2]
+    heights = [float(point.partition(",")[2]) for line in lines for point in line]
+    assert heights[3] < heights[1] < heights[2] < heights[0]  # 4 s is drawn higher than 3, 2 and 1 s
+    assert "warehouse 4 s, at most 4 s" in str(chart.svg)
+    assert [values for _, values in chart.rows] == [("4 s",), ("2 s",), ("not known",), ("3 s",), ("1 s",)]
+
+
+def test_bars_stand_on_each_other() -> None:
+    chart = bar_chart("Time", {"capture": [(NOON, 1.0)], "integrate": [(NOON, 3.0)]}, SECONDS)
+    assert chart is not None
+    low, high = (one for one in elements(chart.svg, "rect") if "bar" in one.get("class", ""))
+    assert float(high.get("height", 0)) == pytest.approx(3 * float(low.get("height", 0)), abs=0.5)
+    assert float(high.get("y", 0)) + float(high.get("height", 0)) == pytest.approx(float(low.get("y", 0)), abs=0.2)
+
+
+def test_a_chart_of_many_moments_keeps_the_highest_value() -> None:
+    points = [(NOON + 10 * number, 500.0 if number == 7777 else 1.0) for number in range(10_000)]
+    chart = line_chart("Lag", {"w": points}, SECONDS)
+    assert chart is not None
+    assert len(elements(chart.svg, "polyline")[0].get("points", "").split()) <= 161
+    tips = [one.text or "" for one in elements(chart.svg, "title")]
+    assert len(tips) <= 161 and len([tip for tip in tips if tip.endswith("w: 8.3 min")]) == 1
+
+
+def test_nothing_to_draw_is_no_chart() -> None:
+    assert line_chart("Lag", {"w": [(NOON, None)]}, BYTES) is None
+    assert bar_chart("Rows", {}, NUMBER) is None
+
+
+def test_names_stay_text() -> None:
+    chart = line_chart(NASTY, {NASTY: [(NOON, 1.0), (NOON + 1, 2.0)]}, BYTES)
+    drawn = picture(Graph((Box("a", NASTY, (NASTY,), "good"), Box("b", "b")), (Arrow("a", "b", (NASTY,)),)))
+    assert chart is not None
+    for svg in (chart.svg, drawn):
+        assert "<script" not in svg and elements(svg, "script") == []
+        assert any(NASTY in (one.text or "") for one in elements(svg, "title"))
+
+
+def test_the_picture_puts_each_box_behind_those_that_lead_to_it() -> None:
+    boxes = tuple(Box(name, name) for name in ("source", "queue", "far queue", "target"))
+    ways = (("source", "queue"), ("queue", "far queue"), ("far queue", "target"), ("queue", "target"))
+    drawn = picture(Graph(boxes, tuple(Arrow(*way, ("0/A",)) for way in ways)))
+    left = {
+        group.findtext("title"): float(elements(ElementTree.tostring(group, "unicode"), "rect")[0].get("x", 0))
+        for group in elements(drawn, "g")
+        if "box" in group.get("class", "")
+    }
+    assert left["source"] < left["queue"] < left["far queue"] < left["target"]
+    assert len([one for one in elements(drawn, "g") if "arrow" in one.get("class", "")]) == 4
+    assert "queue to far queue: 0/A" in str(drawn)
+
+
+def test_boxes_that_lead_to_each_other_are_drawn_all_the_same() -> None:
+    graph = Graph((Box("a", "a"), Box("b", "b")), (Arrow("a", "b"), Arrow("b", "a"), Arrow("a", "gone")))
+    assert len([one for one in elements(picture(graph), "g") if "box" in one.get("class", "")]) == 2
+
+
+@pytest.mark.parametrize(
+    ("highest", "wanted"), [(0, [0, 1]), (3, [0, 1, 2, 3]), (29, [0, 10, 20, 30]), (1000, [0, 500, 1000])]
+)
+def test_marks_are_round(highest: float, wanted: list[float]) -> None:
+    assert marks(highest, 3) == wanted
+
+
+def test_marks_of_time_are_minutes_hours_and_days() -> None:
+    assert duration_marks(100) == [0, 30, 60, 90, 120]
+    assert duration_marks(86400 * 9)[1] % 86400 == 0
+    texts = [text for _, text in time_marks(1_790_000_000, 1_790_000_000 + 3 * 3600)]
+    assert texts and all(re.fullmatch(r"\d\d:\d0", text) for text in texts)
+    assert re.fullmatch(r"\d\d [A-Z][a-z]{2}", time_marks(NOON, NOON + 20 * 86400)[0][1])
+
+
+def test_numbers_are_written_as_people_read_them() -> None:
+    seconds = (0, 0.25, 12, 90, 150, 7300, 200_000, None)
+    assert [duration(one) for one in seconds] == [
+        "0 s", "0.2 s", "12 s", "90 s", "2.5 min", "2.0 h", "2.3 d", "not known",
+    ]  # fmt: skip
+    sizes = (0, 999, 1000, 4_200_000, None)
+    assert [size(one) for one in sizes] == ["0 bytes", "999 bytes", "1.0 kB", "4.2 MB", "not known"]
+    noon = moment("2026-11-27T12:00:00+00:00")
+    assert noon is not None
+    assert ago("2026-11-27T11:58:00Z", noon) == "2.0 min ago" and ago(None, noon) == "never"
+    assert moment("no moment") is None
