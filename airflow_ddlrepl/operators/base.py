@@ -20,6 +20,7 @@ from airflow_ddlrepl.config.file.load import load_channel
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.config.sections.location import redact
 from airflow_ddlrepl.errors import ConfigError, DdlReplError, LockHeld
+from airflow_ddlrepl.hooks.after_stage import reported
 from airflow_ddlrepl.hooks.app_lines import AppLines
 from airflow_ddlrepl.hooks.connections import connections_file
 from airflow_ddlrepl.hooks.local_app import LocalAppHook, reason_for_submit
@@ -103,8 +104,8 @@ class DdlReplSparkOperator(SparkSubmitOperator):
             channel = load_channel(self.channel)
             if self.is_live and is_backfill(context):
                 _skip_backfill(channel)
-            with connections_file(channel):
-                result = self._run(channel, context)
+            with connections_file(channel), reported(channel, self.channel, self.stage, context) as result:
+                result.update(self._run(channel, context))
                 self.finish(channel, context)
                 return result
         except LockHeld as held:

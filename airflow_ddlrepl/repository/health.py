@@ -9,9 +9,17 @@ from typing import Any
 
 from sqlalchemy import Connection, delete, insert, select
 
-from airflow_ddlrepl.repository.base import Base, insert_new_all, update_row, upsert
+from airflow_ddlrepl.repository.base import Base, insert_new, insert_new_all, update_row, upsert
 from airflow_ddlrepl.repository.rows import LagRow, LockRow, Outcome, StageEnd, StatusRow
-from airflow_ddlrepl.repository.tables import channels, lag_history, locks, stage_ends, statuses, table_changes
+from airflow_ddlrepl.repository.tables import (
+    channels,
+    lag_history,
+    locks,
+    stage_ends,
+    statuses,
+    table_changes,
+    troubles,
+)
 
 DENSE = timedelta(hours=48)
 """A row of each cycle is stored for so long, then one of each hour."""
@@ -46,6 +54,24 @@ class Health(Base):
         with self._database.read() as connection:
             row = connection.execute(query).first()
             return (row.taken, row.seconds) if row else None
+
+    def told_troubles(self, channel: str) -> dict[str, dict[str, Any]]:
+        """Return the troubles that were told and are not over, as they were told, by their keys."""
+        with self._database.read() as connection:
+            rows = connection.execute(select(troubles).where(troubles.c.channel == channel))
+            return {row.key: dict(row.content) for row in rows}
+
+    def begin_trouble(self, channel: str, key: str, since: datetime, content: Mapping[str, Any]) -> bool:
+        """Store that a trouble is told; False: it is already, by this process or another one."""
+        row = {"channel": channel, "key": key, "since": since, "content": dict(content)}
+        with self._database.write() as connection:
+            return insert_new(connection, troubles, row)
+
+    def end_trouble(self, channel: str, key: str) -> bool:
+        """Forget a trouble, for it is over; False: it was forgotten already."""
+        with self._database.write() as connection:
+            where = (troubles.c.channel == channel, troubles.c.key == key)
+            return connection.execute(delete(troubles).where(*where)).rowcount == 1
 
     def set_stage_end(self, channel: str, end: StageEnd) -> None:
         """Store how a stage ended, with `failing_since` of its first failure without a success since."""

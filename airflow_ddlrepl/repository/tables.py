@@ -24,7 +24,7 @@ from sqlalchemy import (
 )
 
 SCHEMA = "ddlrepl_repository"  # on PostgreSQL; SQLite has a file of its own
-HEAD = "0008"  # the newest migration
+HEAD = "0009"  # the newest migration
 
 
 class Moment(TypeDecorator[datetime]):
@@ -343,7 +343,18 @@ table_changes = Table(
     PrimaryKeyConstraint("channel", "table_id"),
 )
 
-OF_HEALTH = (statuses, stage_ends, lag_history, table_changes)
+# One row per trouble that was told and is not over; content: as it was told.
+troubles = Table(
+    "troubles",
+    metadata,
+    Column("channel", Text, nullable=False),
+    Column("key", Text, nullable=False),
+    Column("since", Moment, nullable=False),
+    Column("content", JSON, nullable=False),
+    PrimaryKeyConstraint("channel", "key"),
+)
+
+OF_HEALTH = (statuses, stage_ends, lag_history, table_changes, troubles)
 _OF_THE_LOG = (tables, revisions, positions, segments, loads, marks, events)
 OF_A_CHANNEL = (
     *_OF_THE_LOG,

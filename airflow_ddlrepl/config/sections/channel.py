@@ -35,7 +35,7 @@ from airflow_ddlrepl.config.sections.policies import (
     NewTargets,
 )
 from airflow_ddlrepl.config.sections.retention import HoldLog, Limits, Retention, RewindHorizon
-from airflow_ddlrepl.config.sections.run_settings import Capture, Lock, Spark
+from airflow_ddlrepl.config.sections.run_settings import Capture, Lock, OnTrouble, Spark
 from airflow_ddlrepl.config.sections.streams import Streams
 from airflow_ddlrepl.config.sections.table_mapping import (
     ADAPTDDL,
@@ -110,6 +110,7 @@ class Channel(Section):
     schedule: Annotated[str | None, AfterValidator(_cron)] = Field(
         None, description="cron expression or preset for the channel's DAG; default: runs are started by hand"
     )
+    on_trouble: OnTrouble = ""
 
     @field_validator("transform", mode="before")
     @classmethod

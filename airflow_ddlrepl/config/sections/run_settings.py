@@ -4,11 +4,23 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import Field, WithJsonSchema, field_validator
+from pydantic import AfterValidator, Field, WithJsonSchema, field_validator
 
+from airflow_ddlrepl.config.base.importable import importable
 from airflow_ddlrepl.config.base.section import Bytes, Seconds, Section, Whole, YesNo
 from airflow_ddlrepl.config.sections.ignored_sessions import NO_SESSIONS, IgnoredSessions
 from airflow_ddlrepl.config.sections.policies import CaptureFormat
+
+
+def _importable(value: str) -> str:
+    return importable(value, "shop_alerts:tell") if value else value
+
+
+OnTrouble = Annotated[
+    str,
+    AfterValidator(_importable),
+    Field(description="module:name of a function, or of an Airflow notifier, that is told of troubles and their end"),
+]
 
 
 class Capture(Section):

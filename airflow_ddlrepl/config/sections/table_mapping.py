@@ -14,6 +14,7 @@ from typing import Annotated, Any, TypeVar
 from pydantic import BeforeValidator, Field, WithJsonSchema, field_validator, model_validator
 
 from airflow_ddlrepl.config.base.conflict_answers import Conflict, ConflictAnswers
+from airflow_ddlrepl.config.base.importable import importable
 from airflow_ddlrepl.config.base.name_pattern import (
     MAX_NAME_BYTES,
     matches,
@@ -222,10 +223,7 @@ class Transformation(Property):
     @field_validator("function")
     @classmethod
     def _function_is_named(cls, value: str) -> str:
-        module, colon, name = value.partition(":")
-        if not (colon and name.isidentifier() and all(part.isidentifier() for part in module.split("."))):
-            raise ValueError(f"{value!r} is no module:function, as in shop_rules:masked")
-        return value
+        return importable(value, "shop_rules:masked")
 
 
 class ConflictRule(Property, ConflictAnswers):
