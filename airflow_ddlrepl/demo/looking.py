@@ -65,7 +65,8 @@ def look_at(place: Place, asked: str, state: str, watch: Watch, wait: Callable[[
             airflow.wait_for_dag(dag)
             airflow.command("dags", "unpause", dag, "--yes")
         watch.say(f"Airflow is at {airflow.url}: user {login.user}, password {login.password}")
-        watch.say("In its menu: Browse, then Replication. A cycle runs every minute, and rows are written meanwhile.")
+        watch.say(f"The channels are at {airflow.url}/ddlrepl/, or under Replication in its menu.")
+        watch.say("A cycle of each runs every minute, and rows are written meanwhile.")
         watch.say("Channel demo goes on; demo_asks waits for a person before it drops a column. Ctrl-C ends all of it.")
         with _writing(place.source, place.folder), suppress(KeyboardInterrupt):
             wait()

@@ -188,6 +188,20 @@ def test_what_a_small_role_lacks_is_said_as_sql(init: Init, replica: Replica, da
         run(databases.source, "drop role poor_source, poor_target, app_of_init")
 
 
+def test_the_name_of_a_role_ends_no_line(init: Init, replica: Replica, databases: Databases) -> None:
+    """Neither in the file, nor among the statements that an administrator is to run."""
+    role = "r\nsource: evil\nDROP TABLE t;\x1b"
+    databases.server.create_role(role)
+    try:
+        found = init(source=databases.server.dsn(urlsplit(databases.source).path[1:], role))
+        assert found.code == 1 and "r\\nsource: evil\\nDROP TABLE t;\\x1b may not use slots" in found.out
+        assert not any(line.strip().startswith(("DROP", "source: evil")) for line in found.out.splitlines())
+        assert set(yaml_of(init.file)["source"]) == {"location", "tables", "ddl"}
+        assert load_channel(init.file).name == "shop"
+    finally:
+        run(databases.source, f'drop role "{role}"')
+
+
 def test_many_tables_are_patterns(init: Init, databases: Databases, replica: Replica) -> None:
     statements = [f"create schema s{n}; create table s{n}.t (id int primary key)" for n in range(22)]
     statements += [f"create table t{n} (id int primary key)" for n in range(300)]
