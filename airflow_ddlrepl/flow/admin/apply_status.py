@@ -7,28 +7,30 @@ from collections.abc import Iterable
 from typing import Any
 
 from airflow_ddlrepl.errors import DdlReplError
+from airflow_ddlrepl.flow.admin.apply_lag import ApplyLag
 from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.streams.apply_process.allowed_code import LEFT_OUT
 from airflow_ddlrepl.flow.streams.apply_process.apply import apply_process
 from airflow_ddlrepl.flow.streams.clients import StreamsClients
 from airflow_ddlrepl.flow.streams.instantiation.lacking_tables import lacking
+from airflow_ddlrepl.flow.targets.lag import Lag, lag_text
 
 MOST_LINES = 10
 
 
-def apply_states(run: RunContext) -> list[dict[str, Any]]:
+def apply_states(run: RunContext, lag: ApplyLag | None = None) -> list[dict[str, Any]]:
     """Return for each target of an apply process its client, positions by feed, and how many transactions wait.
 
     suspended: source tables that get no changes any more, and why. lacking: source tables of which the target may lack
     rows, and why. fewer_sessions: why its last run applied fewer transactions at the same time than `parallelism` says;
     None: it did not. left_out: statements with code or rights that did not run there, with their number in the runs
-    that are known. unreachable: why nothing is known of it.
+    that are known. unreachable: why nothing is known of it. lag_seconds and its like: as a target's, by `lag`.
     A channel without clients of Streams has none.
     """
-    return [] if run.channel.streams is None else list(_states(StreamsClients(run)))
+    return [] if run.channel.streams is None else list(_states(StreamsClients(run), lag))
 
 
-def _states(clients: StreamsClients) -> Iterable[dict[str, Any]]:
+def _states(clients: StreamsClients, lag: ApplyLag | None) -> Iterable[dict[str, Any]]:
     for target in clients.section.targets:
         found: dict[str, Any] = {
             "target": target.name,
@@ -44,6 +46,7 @@ def _states(clients: StreamsClients) -> Iterable[dict[str, Any]]:
                 settings = clients.environment.apply_settings(process.client.name)
                 lacks = [str(one) for one in lacking(process)]
                 suspended = [str(one) for one in process.suspended()]
+                behind = lag.of(process) if lag is not None else Lag(None)
         except DdlReplError as error:
             log.error("target %s: %s", target.name, error)
             unknown: dict[str, Any] = {
@@ -52,12 +55,13 @@ def _states(clients: StreamsClients) -> Iterable[dict[str, Any]]:
                 "is_disabled": None,
                 "lacking": [],
                 "suspended": [],
+                **Lag(None).to_json(),
             }
             yield {**found, **unknown, "unreachable": error.message}
             continue
         positions = {name: None if at is None else str(at) for name, at in feeds.items()}
         is_disabled = bool(waiting) and settings.disables_on_error
-        state = {"positions": positions, "waiting": len(waiting), "is_disabled": is_disabled}
+        state = {"positions": positions, "waiting": len(waiting), "is_disabled": is_disabled, **behind.to_json()}
         yield {**found, **state, "lacking": lacks, "suspended": suspended}
 
 
@@ -92,7 +96,8 @@ def apply_lines(states: Iterable[dict[str, Any]]) -> list[str]:
             lines.append(f"{name}: {one['unreachable']}")
             continue
         places = ", ".join(f"{feed} at {at or 'its beginning'}" for feed, at in one["positions"].items())
-        lines.append(f"{name}: {places or 'nothing comes into its queue'}{', disabled' if one['is_disabled'] else ''}")
+        state = f", {lag_text(one)}{', disabled' if one['is_disabled'] else ''}"
+        lines.append(f"{name}: {places or 'nothing comes into its queue'}{state}")
         if one["waiting"]:
             lines.append(f"  {one['waiting']} transactions wait in its error queue: ddlrepl errors")
         if one["fewer_sessions"]:

@@ -14,6 +14,7 @@ from airflow_ddlrepl.config.sections.places import Target
 from airflow_ddlrepl.engines.source import LeftOut
 from airflow_ddlrepl.engines.target_state import TargetState
 from airflow_ddlrepl.errors import ConfigError, TrailError, Unreachable
+from airflow_ddlrepl.flow.admin.apply_lag import ApplyLag
 from airflow_ddlrepl.flow.admin.apply_status import apply_lines, apply_states
 from airflow_ddlrepl.flow.admin.disabled_clients import disabled_clients
 from airflow_ddlrepl.flow.admin.discarded import conflict_counts, discarded_counts
@@ -63,8 +64,7 @@ class Status:
     unreachable: why a target does not answer; missing: why it is not prepared for the channel; then nothing else of it
     is known. source_unreachable: why the source does not answer. cut_over: where in the log and since when applications
     use the targets; None: they do not. disabled: clients of Streams that an error has stopped. apply: `apply_states`.
-    functions: custom functions of Streams' clients, and how often the last runs have called them.
-    setup: `source_status`. failures: what fails since the last runs, as `failures_json` returns it.
+    functions: custom functions of Streams' clients, with their calls. setup: `source_status`. failures: `failures_json`.
     """
 
     channel: str
@@ -213,7 +213,7 @@ def status(context: RunContext) -> Status:
         ],
         _cut_over(context),
         disabled_clients(context),
-        apply_states(context),
+        apply_states(context, ApplyLag(context, uncaptured, source.clock)),
         tuple(function_uses(context.repository, name)) if context.channel.streams is not None else (),
         source.setup,
         failures_json(context.repository.stage_ends(name)),

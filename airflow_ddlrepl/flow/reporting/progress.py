@@ -32,6 +32,9 @@ def progress_of(stage: str, result: Mapping[str, Any]) -> dict[str, Any]:
     positions: dict[str, str] = {}
     for part in _parts(stage, result, "integrate"):
         positions |= part.get("positions", {})
+    for part in _parts(stage, result, "apply") if stage == "replicate" else []:
+        if not part.get("waiting"):  # a whole cycle has brought what was captured to each target
+            positions |= dict.fromkeys((name.partition(":")[0] for name in part.get("positions", ())), captured)
     return {"captured": captured, "positions": positions}
 
 
@@ -74,7 +77,8 @@ def _lags(run: RunContext, end: StageEnd, found: Status | None) -> Iterator[tupl
         return
     captured = str(run.captured())
     began = (end.ended - end.began).total_seconds()
-    for target in run.channel.targets:
+    streams = run.channel.streams
+    for target in run.channel.targets if streams is None else streams.targets:
         has_all = end.progress.get("positions", {}).get(target.name) == captured
         yield target.name, round(began, 1) if has_all else None, 0 if has_all else None
 

@@ -52,17 +52,18 @@ def lag_of_capture(context: RunContext, captured: Position, end: Position | None
         return Lag(0.0)
     oldest = context.source.oldest_commit(captured, end)
     if oldest.is_known:
-        return Lag(0.0 if oldest.at is None else _age(oldest.at, now))
-    return Lag(None) if seen is None else Lag(_age(seen, datetime.now(UTC)), is_at_most=True)
+        return Lag(0.0 if oldest.at is None else age(oldest.at, now))
+    return Lag(None) if seen is None else Lag(age(seen, datetime.now(UTC)), is_at_most=True)
 
 
 def lag_at(context: RunContext, segments: Sequence[SegmentRow], uncaptured: Lag, now: datetime, since: Position) -> Lag:
     """Return how far a target at `since` is behind. uncaptured: `lag_of_capture`. Raises TrailError."""
-    oldest = _oldest(context, segments, since)
-    return uncaptured if oldest is None else Lag(_age(oldest, now))
+    oldest = oldest_captured(context, segments, since)
+    return uncaptured if oldest is None else Lag(age(oldest, now))
 
 
-def _age(at: datetime, now: datetime) -> float:
+def age(at: datetime, now: datetime) -> float:
+    """Return how many seconds ago a commit was."""
     return max(0.0, round((now - at).total_seconds(), 1))
 
 
@@ -72,7 +73,7 @@ def _read_all(runs: Sequence[RunRow]) -> datetime | None:
     return max(done, default=None)
 
 
-def _oldest(context: RunContext, segments: Sequence[SegmentRow], since: Position) -> datetime | None:
+def oldest_captured(context: RunContext, segments: Sequence[SegmentRow], since: Position) -> datetime | None:
     """Return when the first captured transaction from this position on committed."""
     for row in segments:
         if row.high > since:
