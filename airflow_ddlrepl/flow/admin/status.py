@@ -64,7 +64,7 @@ class Status:
     unreachable: why a target does not answer; missing: why it is not prepared for the channel; then nothing else of it
     is known. source_unreachable: why the source does not answer. cut_over: where in the log and since when applications
     use the targets; None: they do not. disabled: clients of Streams that an error has stopped. apply: `apply_states`.
-    functions: custom functions of Streams' clients, with their calls. setup: `source_status`. failures: `failures_json`.
+    functions: custom functions of Streams' clients, with calls. setup: `source_status`. failures: `failures_json`.
     """
 
     channel: str
