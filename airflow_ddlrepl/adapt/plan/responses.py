@@ -8,7 +8,7 @@ from dataclasses import replace
 from airflow_ddlrepl.adapt.plan.verdicts import WAITS, By, Case, Verdict
 from airflow_ddlrepl.adapt.plan_model import Omission, Step, StepKind, TablePlan
 from airflow_ddlrepl.adapt.policy import ASKED, Policy
-from airflow_ddlrepl.config.sections.policies import AskBefore, OnAddColumnWithDefault, OnEnrollBreak
+from airflow_ddlrepl.config.sections.policies import AskBefore, OnAddColumnWithDefault, OnDropTable, OnEnrollBreak
 from airflow_ddlrepl.ddl.base.change import SchemaChange
 from airflow_ddlrepl.ddl.columns.change_type import ChangeType
 from airflow_ddlrepl.ddl.tables.drop_table import DropTable
@@ -56,11 +56,26 @@ def respond(verdict: Verdict, policy: Policy) -> Iterator[Step]:
 def ask(changes: Iterable[SchemaChange], policy: Policy) -> tuple[Step, ...]:
     """Return a breakpoint for each change that `ask_before` lists."""
     found = ((_asked_as(change), change) for change in changes)
+    after = _AFTER_DROP[policy.on_drop_table]
     return tuple(
-        Step(StepKind.CONTROL, f"`ask_before` lists it: {change}", policy=f"{ASKED}{kind.lower()}", hint=LOOK)
+        Step(
+            StepKind.CONTROL,
+            f"`ask_before` lists it: {change}{after if kind is AskBefore.DROP_TABLE else ''}",
+            policy=f"{ASKED}{kind.lower()}",
+            hint=LOOK,
+        )
         for kind, change in found
         if kind in policy.asks
     )
+
+
+_STAYS = "; the target's table stays with its rows, and gets no more changes"
+_AFTER_DROP = {
+    OnDropTable.KEEP: _STAYS,
+    OnDropTable.DROP_FROM_CHANNEL_ONLY: _STAYS,
+    OnDropTable.DROP_FROM_CHANNEL_AND_TARGET: "; the target's table is dropped with its rows",
+}
+"""What follows once a person has let the target go on past a dropped table."""
 
 
 def _asked_as(change: SchemaChange) -> AskBefore | None:

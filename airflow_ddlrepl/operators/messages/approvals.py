@@ -80,7 +80,8 @@ _LOST = (
     (
         True,
         f"{bold('What the changes below take from the target')}: values of dropped columns and attributes are lost, a"
-        " narrower type may round, cut or refuse values. A table is loaded again where its change needs that.",
+        " narrower type may round, cut or refuse values; of a dropped table the reason says whether the target's goes,"
+        " too. A table is loaded again where its change needs that.",
     ),
     (
         False,

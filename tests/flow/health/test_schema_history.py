@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
+from airflow_ddlrepl import flow
 from airflow_ddlrepl.config.file.load import load_channel
+from airflow_ddlrepl.errors import ControlStop
 from airflow_ddlrepl.flow.health.history import table_history
 from airflow_ddlrepl.repository.repository import Repository
 from tests.support.replica import Make, Replica
@@ -72,3 +76,20 @@ def test_a_change_that_a_policy_leaves_out_says_why(make: Make) -> None:
     replica.replicate()
     ((_, became),) = histories(replica)["public.t"]
     assert any("may differ" in one for one in became)
+
+
+@pytest.mark.parametrize(
+    ("policy", "said"),
+    [("DROP_FROM_CHANNEL_ONLY", "stays with its rows"), ("DROP_FROM_CHANNEL_AND_TARGET", "is dropped with its rows")],
+)
+def test_who_is_asked_about_a_dropped_table_reads_what_becomes_of_the_target_s(
+    make: Make, policy: str, said: str
+) -> None:
+    actions = [{"add_table_pattern": "*", "on_drop_table": policy}]
+    replica = make("CREATE TABLE gone (id int PRIMARY KEY)", adapt_ddl=actions, ask_before=["drop_table"])
+    replica.settle()
+    replica.at_source("DROP TABLE gone")
+    with pytest.raises(ControlStop, match=f"the target's table {said}"):
+        replica.replicate()
+    (held,) = flow.held_controls(load_channel(replica.file))
+    assert f"the target's table {said}" in held.control.reason
