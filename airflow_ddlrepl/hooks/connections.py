@@ -89,13 +89,11 @@ def connection_fields(connection: Any | None) -> dict[str, Any] | None:
 
 
 def stored_url(location: str) -> str:
-    """Return the URL of a location in a process that is no task: as it stands there, or of Airflow's connection.
+    """Return the libpq URL of a location in a process that is no task: as it stands there, or of Airflow's connection.
 
     Raises ConfigError CFG-103 when Airflow has no connection of that id, CFG-104 when it can't be used.
     """
-    if not re.fullmatch(ID, location):
-        return location
-    connection = stored_connection(location)
+    connection = stored_connection(location) if re.fullmatch(ID, location) else None
     if connection is None:
         return resolve(location)
     return from_connection(json.dumps(connection_fields(connection)), location)

@@ -37,12 +37,13 @@ OTHER_MACHINE = (
 class Place:
     """A place is where a channel is: its repository, its file as commands name it, and the seconds between two runs.
 
-    interval: None: the channel has no schedule, or its file is not on this machine.
+    interval: None: the channel has no schedule, or its file is not on this machine; then `channel` is None, too.
     """
 
     repository: Repository
     file: str
     interval: float | None
+    channel: Channel | None = None
 
 
 class ChannelPlaces:
@@ -72,7 +73,7 @@ class ChannelPlaces:
             url = _url(location or (channel.repository if channel else ""))
             if url not in self._open:
                 self._open[url] = Repository.as_it_is(url)
-            return Place(self._open[url], file, _interval(channel))
+            return Place(self._open[url], file, _interval(channel), channel)
         except DdlReplError as error:
             return error
 

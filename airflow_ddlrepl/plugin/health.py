@@ -17,6 +17,7 @@ from airflow_ddlrepl.flow.health.channel import channel_health
 from airflow_ddlrepl.flow.health.history import table_history
 from airflow_ddlrepl.flow.health.newest_changes import newest_changes
 from airflow_ddlrepl.plugin.channel_places import ChannelPlaces, Place
+from airflow_ddlrepl.plugin.streams_clients import streams_clients
 
 T = TypeVar("T")
 FRESH_SECONDS, FAILED_SECONDS = 2, 15
@@ -62,7 +63,9 @@ class Health:
                 place.repository, channel, datetime.now(UTC),
                 interval=place.interval, file=place.file, tables=MOST_TABLES,
             )  # fmt: skip
-            return {**found, "changes": newest_changes(place.repository, channel), "file": place.file}
+            clients = streams_clients(place.channel, place.repository)
+            changes = newest_changes(place.repository, channel)
+            return {**found, "changes": changes, "clients": clients, "file": place.file}
         except Unreachable as error:
             self._away[id(place.repository)] = (time.monotonic() + FAILED_SECONDS, error)
             raise
