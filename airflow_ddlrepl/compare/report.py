@@ -217,7 +217,7 @@ class Comparison:
         total += f", {len(self.undecided)} undecided" if self.undecided else ""
         total += f", {len(self.left_out)} not compared" if self.left_out else ""
         total += f", {self.discarded} rows discarded" if self.discarded else ""
-        return as_lines([*lines, total, *self._positions()])
+        return as_lines([*lines, *self._positions(), total])
 
     def _positions(self) -> Iterator[str]:
         if self.position:

@@ -33,8 +33,8 @@ class Compared:
     """A compared table is what a comparison has found of one table at one target.
 
     table: at the source. state: at the target, when the comparison began; None: it has no such table. task: None: its
-    rows were not compared. low: the target's position when the comparison began. is_plain: the target has all rows of
-    the source, and loses no conflict.
+    rows were not compared. low: the target's position when the comparison began; 0: it has none. is_plain: the target
+    has all rows of the source, and loses no conflict.
     """
 
     report: TableReport
@@ -47,17 +47,22 @@ class Compared:
 
 def settled(run: RunContext, compared: Sequence[Compared], shapes: ShapesAhead, high: Position) -> list[TableReport]:
     """Return the reports with what is in flight counted apart. high: where the source's log ended afterwards."""
-    unequal = [one for one in compared if one.report.differences]
+    unequal = [one for one in compared if _is_open(one)]
     if not unequal:
         return [one.report for one in compared]
     try:
         with log_ahead(run, min(one.low for one in unequal), high) as ahead:
             judge = _Judge(run, ahead, shapes)
-            return [judge.report(one) if one.report.differences else one.report for one in compared]
+            return [judge.report(one) if _is_open(one) else one.report for one in compared]
     except (SourceError, TrailError) as error:
         log.warning("which differences are in flight is not known: %s: %s", error.code, error.message)
         why = f"the log that the target has not applied can't be read: {error.code}: {error.message}; {error.hint}"
-        return [_undecided(one.report, why) if one.report.differences else one.report for one in compared]
+        return [_undecided(one.report, why) if _is_open(one) else one.report for one in compared]
+
+
+def _is_open(one: Compared) -> bool:
+    """May what differs be in flight? Nothing is on its way to a target that has no position."""
+    return bool(one.report.differences) and one.low > 0
 
 
 def rows_ahead(run: RunContext, one: Compared, shapes: ShapesAhead) -> Iterable[str]:
