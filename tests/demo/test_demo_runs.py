@@ -117,6 +117,8 @@ def test_an_airflow_to_look_at(private_server: type[PrivateServer], open_folder:
         command = [sys.executable, "-m", "airflow_ddlrepl.cli", "controls", str(file), "--json"]
         told = subprocess.run(command, capture_output=True, text=True, timeout=120)
         assert [one["target"] for one in json.loads(told.stdout)] == ["asked"], told.stderr
+        channels = {one["channel"]: one["verdict"] for one in _json(f"{url}/ddlrepl/api/channels", token=token)}
+        assert channels["demo_asks"]["level"] == "waiting" and channels["demo"]["level"] in ("good", "late")
         process.send_signal(signal.SIGINT)
         assert process.wait(120) == 0, process.stderr
         assert not list(open_folder.glob("ddlrepl-*"))
