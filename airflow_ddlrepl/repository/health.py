@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlalchemy import Connection, delete, insert, select
 
-from airflow_ddlrepl.repository.base import Base, insert_new, insert_new_all, update_row, upsert
+from airflow_ddlrepl.repository.base import Base, insert_new, insert_new_all, put_all, update_row, upsert
 from airflow_ddlrepl.repository.rows import LagRow, LockRow, Outcome, StageEnd, StatusRow
 from airflow_ddlrepl.repository.tables import (
     channels,
@@ -26,6 +26,7 @@ DENSE = timedelta(hours=48)
 HOURLY = timedelta(days=30)
 """Rows of hours are stored for so long."""
 _HOUR = timedelta(hours=1)
+MOST_TOGETHER = 500  # tables of one query: databases limit the number of its parameters
 
 
 class Health(Base):
@@ -118,12 +119,19 @@ class Health(Base):
 
     def add_table_changes(self, channel: str, rows: Mapping[int, int], changed: datetime) -> None:
         """Store that tables have changed. rows: how many of their changes are new, by table id."""
+        ids = sorted(rows)
         with self._database.write() as connection:
-            query = select(table_changes.c.table_id, table_changes.c.rows).where(table_changes.c.channel == channel)
-            known = {row.table_id: row.rows for row in connection.execute(query)}
-            for table_id, more in rows.items():
-                key = {"channel": channel, "table_id": table_id}
-                upsert(connection, table_changes, key, {"changed": changed, "rows": known.get(table_id, 0) + more})
+            for low in range(0, len(ids), MOST_TOGETHER):
+                some = ids[low : low + MOST_TOGETHER]
+                here = (table_changes.c.channel == channel) & table_changes.c.table_id.in_(some)
+                query = select(table_changes.c.table_id, table_changes.c.rows).where(here)
+                known = {row.table_id: row.rows for row in connection.execute(query)}
+                made = {"channel": channel, "changed": changed}
+                put_all(
+                    connection,
+                    table_changes,
+                    [{**made, "table_id": i, "rows": known.get(i, 0) + rows[i]} for i in some],
+                )
 
     def table_changes(self, channel: str) -> dict[int, tuple[datetime, int]]:
         """Return when the newest change of each table was captured, and how many there were, by table id."""

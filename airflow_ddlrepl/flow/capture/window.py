@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 
 from airflow_ddlrepl.capture.drift import Inspection, sees_all, with_snapshot
 from airflow_ddlrepl.config.sections.channel import Channel
@@ -156,11 +157,21 @@ def register(run: RunContext, segment: Segment) -> Window:
     seen = [e for e in events if is_stored(e, ours, run.channel)]
     run.repository.commit_segment(run.channel.name, run.token, facts, found, segment.high, seen=seen)
     record_events(run, events)
+    _record_changes(run, segment)
     run.trail.tidy(segment)
     reach("capture.repository")
     known_places = {e.key for e in seen}
     others = Counter(f"{e.tag}: {NOT_OURS}" for e in events if e.kind is EventKind.DDL and e.key not in known_places)
     return Window(segment, seen, found, others)
+
+
+def _record_changes(run: RunContext, segment: Segment) -> None:
+    """Store which tables have changed, and by how many rows, for people who look at the tables."""
+    rows: Counter[int] = Counter()
+    for file in segment.files():
+        rows[file.table_id] += file.rows
+    if rows:
+        run.repository.add_table_changes(run.channel.name, rows, datetime.now(UTC))
 
 
 def is_stored(event: Event, ours: set[int], channel: Channel) -> bool:
