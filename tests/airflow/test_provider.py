@@ -10,9 +10,10 @@ from importlib.resources import files
 
 import jsonschema
 import pytest
+from airflow.dag_processing.bundles.base import BaseDagBundle
 
 from airflow_ddlrepl import __version__
-from airflow_ddlrepl.get_provider_info import OPTIONS, get_provider_info
+from airflow_ddlrepl.get_provider_info import CONNECTION_TYPE, OPTIONS, get_provider_info
 
 
 def test_provider_info_is_what_airflow_expects() -> None:
@@ -35,6 +36,20 @@ def test_airflow_lists_the_provider() -> None:
     from airflow.providers_manager import ProvidersManager
 
     assert ProvidersManager().providers["airflow-ddlrepl"].version == __version__
+
+
+@pytest.mark.req("DC-06")
+def test_airflow_finds_everything_that_the_provider_brings() -> None:
+    """By the package that is installed: commands, connection type, options, links, and bundles of channel files."""
+    from airflow.providers_manager import ProvidersManager
+
+    manager = ProvidersManager()
+    assert "ddlrepl" in {command.name for function in manager.cli_command_functions for command in function()}
+    assert dict(manager.provider_configs)["airflow-ddlrepl"]["ddlrepl"]["options"] == OPTIONS
+    assert f"extra__{CONNECTION_TYPE}__sslmode" in manager.connection_form_widgets
+    assert {name for name in manager.extra_links_class_names if name.startswith("airflow_ddlrepl.")}
+    (bundles,) = manager.providers["airflow-ddlrepl"].data["bundles"]
+    assert issubclass(import_module(bundles["python-modules"][0]).ChannelDagBundle, BaseDagBundle)
 
 
 @pytest.mark.parametrize("name", OPTIONS)

@@ -37,7 +37,7 @@ EFFECTS: dict[str, dict[Effect, str]] = {
     "Channel": {
         Effect.SOURCE: "adapt_ddl conflicts replay_ddl restrict source target_tables transform",
         Effect.ACTS: (
-            "ask_before capture db_sequence defaults hvr_version limits lock new_targets replays retention "
+            "ask_before capture db_sequence defaults hvr_version limits lock new_targets on_trouble replays retention "
             "rewind_horizon schedule spark targets trail"
         ),
         Effect.STOPS: "channel repository",
