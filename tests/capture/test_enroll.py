@@ -214,3 +214,16 @@ def test_a_table_that_is_not_known_or_as_it_was_known_shows_nothing() -> None:
     assert silent(told, known=(revision(0, 10, 100, shape(1)),)) == []
     assert silent(told, known=(revision(0, 10, 100, stored),)) == []
     assert silent(told, known=(revision(0, 10, 100, None),)) == []
+
+
+@pytest.mark.parametrize(("snapshot", "reads"), [("103:103:", 0), ("101:103:101", 1), ("102:102:", 1)])
+def test_older_shapes_are_read_only_where_a_statement_may_not_have_seen_them(snapshot: str, reads: int) -> None:
+    known = [revision(0, 10, 100, shape(1)), revision(1, 20, 102, shape(1, 2))]
+    asked: list[int] = []
+
+    def past(table_id: int) -> list[Revision]:
+        asked.append(table_id)
+        return known
+
+    found = enroll([ddl(30, 103, snapshot, shape(1, 2, 3))], {1: known[-1]}, lambda *_: True, past)
+    assert [one.table for one in found] == [shape(1, 2, 3)] and len(asked) == reads

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
 
@@ -9,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from airflow_ddlrepl.ddl.base.change import SchemaChange
 from airflow_ddlrepl.ddl.base.edit import comparable, renames_in_order
 from airflow_ddlrepl.ddl.columns.change_generated import ChangeGenerated
 from airflow_ddlrepl.ddl.columns.change_type import ChangeType
@@ -167,3 +169,22 @@ def test_a_swap_goes_through_a_third_name(name: str) -> None:
     columns = {n: i for i, n in enumerate(("a", name), 1)}
     renames = renames_in_order({1: ("a", name), 2: (name, "a")}, frozenset(columns))
     assert [r[2] for r in renames] == ["ddlrepl_swap_1", "a", name]
+
+
+@given(tables(), tables())
+@settings(max_examples=60, deadline=None)
+def test_tables_with_the_same_columns_share_no_more_than_these(old: Table, new: Table) -> None:
+    """The changes between columns are found once; what else differs between two tables is found each time."""
+    plain = [one.with_(types=(), partition=None, partition_key=None, key=None, second_key=None) for one in (old, new)]
+    before = plain[0]
+    after = before.with_(columns=plain[1].columns)
+    known = diff(before, after)
+    other = TableName("other", "table")
+    assert diff(before.with_(id=7, name=other), after.with_(id=7, name=other)) == known or "opaque" in kinds(known)
+    assert kinds(diff(before, after.with_(unlogged=not after.unlogged))).count("change_logging") == 1
+    assert kinds(diff(before, after.with_(name=other))).count("rename_table") == 1
+    assert diff(before, after) == known
+
+
+def kinds(changes: Iterable[SchemaChange]) -> list[str]:
+    return [change.kind for change in changes]
