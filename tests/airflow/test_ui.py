@@ -141,7 +141,7 @@ def test_tasks_link_to_the_page_of_their_channel(ui: Ui, replicated: str) -> Non
         expect(ui.page.get_by_role("link", name=name)).to_be_visible()
     assert ui.page.get_by_role("link", name="Spark UI").count() == 0
     ui.page.goto(str(ui.page.get_by_role("link", name="Executed SQL").get_attribute("href")))
-    expect(ui.page.get_by_text('ALTER TABLE \\"public\\".\\"orders\\" ADD COLUMN').first).to_be_visible()
+    expect(ui.page.get_by_role("row", name="return_value").first).to_be_visible()
     ui.page.goto(f"/dags/{REPLICATE}/runs/{replicated}/tasks/adapt/details")
     ui.page.goto(str(ui.page.get_by_role("link", name="DDL history").get_attribute("href")))
     shown = ui.page.frame_locator("iframe")
