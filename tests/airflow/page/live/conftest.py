@@ -50,6 +50,8 @@ def world(pg18: PrivateServer) -> Iterator[World]:
             "new": _channel(channels, home, "new", pg18),
             "turn": _channel(channels, home, "turn", pg18),
         }
+        for name in ("shop-hr", "turn"):
+            files[name].write_text(files[name].read_text().replace('adapt_ddl:\n  - add_table_pattern: "*"\n', ASKS))
         with api_server(home) as server:
             found = World(server, pg18, home, files)
             _healthy(found)
@@ -82,7 +84,6 @@ def _healthy(world: World) -> None:
 def _stopped(world: World) -> None:
     """It waits before a column is dropped."""
     file, source = world.files["shop-hr"], world.url("shop-hr", "source")
-    file.write_text(file.read_text().replace('adapt_ddl:\n  - add_table_pattern: "*"\n', ASKS))
     shop.run_sql(source, shop.BEFORE)
     shop.activate(file)
     shop.run_sql(source, ["INSERT INTO orders VALUES (60, 'later')", "ALTER TABLE orders DROP COLUMN note"])
@@ -92,7 +93,6 @@ def _stopped(world: World) -> None:
 
 def _turning(world: World) -> None:
     file = world.files["turn"]
-    file.write_text(file.read_text().replace('adapt_ddl:\n  - add_table_pattern: "*"\n', ASKS))
     shop.run_sql(world.url("turn", "source"), shop.BEFORE)
     shop.activate(file)
     shop.replicate(file)
