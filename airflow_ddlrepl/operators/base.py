@@ -190,8 +190,9 @@ class DdlReplSparkOperator(SparkSubmitOperator):
         run_id = str(context["run_id"])
         # One word each: what a person typed into a form can't be taken for an option of its own.
         arguments = [*self.arguments(), f"--channel={self.channel}", f"--run={run_id}", f"--result={result}"]
-        if not (self._deploy_mode == "cluster" or "deploy-mode" in place.submit_extras):
-            arguments.append("--reported")
+        is_elsewhere = self._deploy_mode == "cluster" or "deploy-mode" in place.submit_extras
+        if self.application == app_path(self.app) and not is_elsewhere:
+            arguments.append("--reported")  # an app of the user's own has the arguments that it always had
         reason = reason_for_submit(self, place, {**channel.spark.conf, **(self.conf or {})})
         how = f"by spark-submit: {reason}" if reason else "as a Python process"
         self.log.info("%s of channel %s runs on %s, %s", self.stage, channel.name, place.master, how)

@@ -33,6 +33,7 @@ def job(channel, run, runner):
     names = ("spark.of.channel", "spark.of.both", "spark.of.file", "spark.of.operator", "spark.master",
              "spark.app.name", "spark.ui.enabled")
     told = {name: session.conf.get(name, None) for name in names}
+    told["given"] = [one.partition("=")[0] for one in sys.argv[1:]]
     return {**told, "numbers": numbers, "heap": jvm.maxMemory() >> 20, "mine": os.environ.get("MINE")}
 
 sys.exit(main("capture", job))
@@ -82,6 +83,7 @@ def test_what_spark_submit_gives_the_app_has_without_it(
     assert 400 < heap <= 500
     assert told == {
         "stage": "capture", "channel": "shop", "worked": True, "numbers": [1, 2], "mine": "yes",
+        "given": ["--channel", "--run", "--result"],
         "spark.of.channel": "channel", "spark.of.both": "operator", "spark.of.file": "file",
         "spark.of.operator": "a b", "spark.master": "local[2]", "spark.app.name": "by name",
         "spark.ui.enabled": "false",
