@@ -49,6 +49,8 @@ CONNECTION: dict[str, Any] = {
     "conn-fields": CONNECTION_FIELDS,
 }
 
+INTEGRATION = {"integration-name": "DDL Replication", "logo": "/ddlrepl/static/icon.svg", "tags": ["software"]}
+
 OPTIONS: dict[str, dict[str, Any]] = {
     "channels": {
         "description": "Channel files or folders of them, separated as in PATH; each file becomes a DAG.",
@@ -119,12 +121,7 @@ def get_provider_info() -> dict[str, Any]:
         "package-name": "airflow-ddlrepl",
         "name": "DDL Replication",
         "description": "Replicates databases together with their schema changes, with PySpark.",
-        "integrations": [
-            {
-                "integration-name": "DDL Replication",
-                "tags": ["software"],
-            }
-        ],
+        "integrations": [INTEGRATION],
         "operators": [
             {
                 "integration-name": "DDL Replication",

@@ -38,6 +38,18 @@ def test_airflow_lists_the_provider() -> None:
     assert ProvidersManager().providers["airflow-ddlrepl"].version == __version__
 
 
+def test_the_logo_is_a_picture_that_the_plugin_serves() -> None:
+    from starlette.testclient import TestClient
+
+    from airflow_ddlrepl.plugin.app import web_app
+
+    (integration,) = get_provider_info()["integrations"]
+    mount, _, path = integration["logo"].lstrip("/").partition("/")
+    assert mount == "ddlrepl"
+    answer = TestClient(web_app()).get(f"/{path}")
+    assert answer.status_code == 200 and "svg" in answer.headers["content-type"] and "<svg" in answer.text
+
+
 @pytest.mark.req("DC-06")
 def test_airflow_finds_everything_that_the_provider_brings() -> None:
     """By the package that is installed: commands, connection type, options, links, and bundles of channel files."""
