@@ -74,8 +74,11 @@ class Health(Base):
             where = (troubles.c.channel == channel, troubles.c.key == key)
             return connection.execute(delete(troubles).where(*where)).rowcount == 1
 
-    def set_stage_end(self, channel: str, end: StageEnd) -> None:
-        """Store how a stage ended, with `failing_since` of its first failure without a success since."""
+    def set_stage_end(self, channel: str, end: StageEnd, lag: Sequence[LagRow] = ()) -> None:
+        """Store how a stage ended, with `failing_since` of its first failure without a success since.
+
+        lag: as `add_lag` stores it, in the same transaction.
+        """
         key = {"channel": channel, "stage": end.stage}
         values = asdict(end)
         del values["stage"]
@@ -85,6 +88,7 @@ class Health(Base):
             if end.outcome is Outcome.IDLE:
                 del values["progress"]  # what an earlier run has brought holds
             upsert(connection, stage_ends, key, {**values, "outcome": str(end.outcome)})
+            _add_lag(connection, channel, lag)
 
     def stage_ends(self, channel: str) -> dict[str, StageEnd]:
         """Return how the newest run of each stage ended, by stage."""
@@ -95,12 +99,7 @@ class Health(Base):
     def add_lag(self, channel: str, rows: Sequence[LagRow]) -> None:
         """Store how far targets are behind after a cycle, and thin out what is old, once an hour."""
         with self._database.write() as connection:
-            insert_new_all(connection, lag_history, [{"channel": channel, **asdict(row)} for row in rows])
-            for row in rows:
-                old = (lag_history.c.channel == channel) & (lag_history.c.target == row.target)
-                old &= lag_history.c.at < row.at - DENSE - _HOUR
-                if connection.execute(select(lag_history.c.at).where(old, ~lag_history.c.is_hour).limit(1)).first():
-                    _thin_out(connection, channel, row.target, row.at)
+            _add_lag(connection, channel, rows)
 
     def lag_rows(self, channel: str, since: datetime) -> list[LagRow]:
         """Return how far the targets were behind since a moment, oldest first."""
@@ -153,6 +152,15 @@ def _failing_since(connection: Connection, key: Mapping[str, Any]) -> datetime |
     where = (stage_ends.c[name] == value for name, value in key.items())
     found: datetime | None = connection.execute(select(stage_ends.c.failing_since).where(*where)).scalar()
     return found
+
+
+def _add_lag(connection: Connection, channel: str, rows: Sequence[LagRow]) -> None:
+    insert_new_all(connection, lag_history, [{"channel": channel, **asdict(row)} for row in rows])
+    for row in rows:
+        old = (lag_history.c.channel == channel) & (lag_history.c.target == row.target)
+        old &= lag_history.c.at < row.at - DENSE - _HOUR
+        if connection.execute(select(lag_history.c.at).where(old, ~lag_history.c.is_hour).limit(1)).first():
+            _thin_out(connection, channel, row.target, row.at)
 
 
 def _thin_out(connection: Connection, channel: str, target: str, now: datetime) -> None:

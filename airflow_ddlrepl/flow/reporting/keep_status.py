@@ -29,8 +29,11 @@ def keep_status(run: RunContext, end: StageEnd, result: Mapping[str, Any]) -> No
     """
     try:
         end = replace(end, progress=progress_of(end.stage, result))
+        if not _is_due(run, end, result):
+            run.repository.set_stage_end(run.channel.name, end, lag_after(run, end, None))
+            return
         run.repository.set_stage_end(run.channel.name, end)
-        found = _take(run, end) if _is_due(run, end, result) else None
+        found = _take(run, end)
         if rows := lag_after(run, end, found):
             run.repository.add_lag(run.channel.name, rows)
     except Exception as error:  # noqa: BLE001 - whatever it is, the stage's own end is what counts
