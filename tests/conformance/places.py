@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -39,11 +39,14 @@ class Place:
     """A channel from a PostgreSQL database into a target of one engine. read: a table of the target.
 
     rule: has the target refuse rows of a table, by its id, that have a text as a value; no text: no more.
+    write: puts the rows of a table with an id and a note at the target, as somebody might who has no business there.
     """
 
+    engine: str
     replica: Replica
     read: Callable[[TableName], Rows | None] = field(repr=False)
     rule: Callable[[int, str], None] = field(repr=False)
+    write: Callable[[TableName, dict[str, str]], None] = field(repr=False)
 
     def start(self, *more: str) -> None:
         """Activate the channel, with tables at the source. more: statements before it."""
@@ -96,7 +99,13 @@ def postgres(folder: Path, source: str, target: str, /, **more: Any) -> Place:
             name = run.target("warehouse").state().table_states[table_id].name
         replica.at_target(RULE.format(text=text), *(DO_RULE if text else NO_RULE).format(name=name).split("; "))
 
-    return Place(replica, lambda name: _rows(target, name) if name in _tables(target) else None, rule)
+    def write(name: TableName, notes: dict[str, str]) -> None:
+        values = ", ".join(f"({key}, '{note}')" for key, note in notes.items())
+        replica.at_target(f"delete from {name}", f"insert into {name} values {values}")
+
+    return Place(
+        "postgres", replica, lambda name: _rows(target, name) if name in _tables(target) else None, rule, write
+    )
 
 
 def files(folder: Path, source: str, /, **more: Any) -> Place:
@@ -115,7 +124,14 @@ def files(folder: Path, source: str, /, **more: Any) -> Place:
         rules = {i: one for i, one in target.rules().items() if i != table_id}
         target.put_rules({**rules, table_id: text} if text else rules)
 
-    return Place(replica, read, rule)
+    def write(name: TableName, notes: dict[str, str]) -> None:
+        files = FileTarget(location, "shop").files
+        table = files.read(name)
+        assert table is not None
+        key, note = (str(column.id) for column in table.shape.columns)
+        files.write(name, replace(table, rows=[{key: one, note: text} for one, text in notes.items()]))
+
+    return Place("files", replica, read, rule, write)
 
 
 def _tables(url: str, but: Collection[int] = ()) -> set[TableName]:

@@ -3,19 +3,32 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from airflow_ddlrepl import flow
+from airflow_ddlrepl.compare.report import Kind
 from airflow_ddlrepl.engines.postgres.target_port import PostgresTarget
+from airflow_ddlrepl.engines.target import Target
 from airflow_ddlrepl.engines.target_state import Fence, StateChange
-from airflow_ddlrepl.errors import Fenced, TargetError
+from airflow_ddlrepl.errors import Fenced, TargetError, Unsupported
+from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.record import RefreshRequested
 from airflow_ddlrepl.ports.work import InProcess
 from tests.conformance.conftest import MakePlace
 from tests.conformance.file_engine.target import FileTarget
 from tests.conformance.work import Worker
+
+ORDERS = TableName("public", "orders")
+NAMED = [(Kind.MISSING, "(7)"), (Kind.DIFFERENT, "(8)"), (Kind.EXTRA, "(99)")]
+IMAGES = [
+    (Kind.MISSING, "('7', 'order 7')"),
+    (Kind.MISSING, "('8', 'order 8')"),
+    (Kind.EXTRA, "('8', 'odd')"),
+    (Kind.EXTRA, "('99', 'of nobody')"),
+]
 
 
 def test_first_rows_come_by_a_load_and_changes_by_the_log(make_place: MakePlace) -> None:
@@ -151,7 +164,7 @@ def test_a_target_that_knows_nothing_of_the_channel_says_so(make_place: MakePlac
 
 
 def test_compare_does_not_take_for_a_difference_what_is_in_flight(make_place: MakePlace) -> None:
-    """An engine that can't tell which rows those are says so (ADP-193: nor does it write single rows)."""
+    """An engine that can't tell which rows those are says so."""
     place = make_place()
     place.start()
     place.replica.check_equal()
@@ -163,3 +176,49 @@ def test_compare_does_not_take_for_a_difference_what_is_in_flight(make_place: Ma
     }
     place.settle()
     place.replica.check_equal()
+
+
+def test_compare_names_what_differs(make_place: MakePlace) -> None:
+    """Somebody has taken a row away at the target, changed one and added one; the log brings none of them.
+
+    Of an engine that has no keys a row that is changed is one that is missing and one that is extra.
+    """
+    place = make_place()
+    place.start()
+    place.replica.check_equal()
+    notes = {str(i): f"order {i}" for i in range(1, 31)}
+    place.write(ORDERS, {**{i: note for i, note in notes.items() if i != "7"}, "8": "odd", "99": "of nobody"})
+    report = place.replica.compare()
+    by_key = place.engine == "postgres"
+    assert {str(one.table): (one.missing, one.extra, one.different, one.is_settled) for one in report.tables} == {
+        "public.orders": (1, 1, 1, True) if by_key else (2, 2, 0, True),
+        "public.log": (0, 0, 0, True),
+    }
+    (orders,) = (one for one in report.tables if one.differences)
+    found = [(row.kind, row.key) for row in orders.rows]
+    assert sorted(found) == sorted(NAMED if by_key else IMAGES)
+
+
+@pytest.mark.parametrize("able", [True, False])
+def test_a_repair_brings_back_what_differs(make_place: MakePlace, monkeypatch: pytest.MonkeyPatch, able: bool) -> None:
+    """A kind of target that writes no single rows (ADP-193) has the whole table loaded."""
+    place, refused = make_place(), list[str]()
+
+    def repair_rows(*given: Any) -> str:
+        try:
+            return Target.repair_rows(*given)
+        except Unsupported as error:
+            refused.append(str(error))
+            raise
+
+    if not able:
+        for kind in (PostgresTarget, FileTarget):
+            monkeypatch.setattr(kind, "repair_rows", repair_rows)
+    place.start()
+    place.write(ORDERS, {str(i): f"order {i}" for i in range(2, 31)})
+    with flow.open_channel(place.replica.file, InProcess()) as run:
+        found = flow.repair(run)
+    assert (found.repaired, found.differences) == (("public.orders",), 0)
+    place.check()
+    told = [one.startswith("ADP-193: ") and "ddlrepl refresh --table" in one for one in refused]
+    assert told == ([True] if place.engine == "postgres" and not able else [])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -36,11 +37,18 @@ def failure_json(end: StageEnd) -> dict[str, Any]:
 def failure_lines(failures: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     """Yield the failures of a status as lines for people."""
     for one in failures:
-        yield f"{one['stage']} fails since {one['failing_since']}: {one['code']}: {one['message']}"
+        yield f"{one['stage']} fails since {one['failing_since']}: {failure_text(one)}"
         if one["hint"]:
             yield f"  hint: {one['hint']}"
         for other in one["others"]:
-            yield f"  and {other['code']}: {other['message']}"
+            yield f"  and {failure_text(other)}"
+
+
+def failure_text(failure: Mapping[str, Any]) -> str:
+    """Return a failure's code and message, with the table that it is about and does not name."""
+    table, message = failure.get("table"), failure["message"]
+    names_table = not table or re.search(rf"(?<!\w){re.escape(table)}(?!\w)", message) is not None
+    return f"{failure['code']}: {message}" if names_table else f"{failure['code']}: table {table}: {message}"
 
 
 def _cures(later: StageEnd, failed: StageEnd) -> bool:

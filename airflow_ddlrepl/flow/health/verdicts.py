@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from airflow_ddlrepl.flow.health.facts import Facts
+from airflow_ddlrepl.flow.health.failures import failure_text
 from airflow_ddlrepl.flow.health.remedies import Remedies
 from airflow_ddlrepl.flow.health.verdict import Level, Remedy, Verdict, since_text, span_text, worst
 from airflow_ddlrepl.flow.health.waits_for_a_person import REFUSALS, Waiting, waiting_list
@@ -158,7 +159,7 @@ def _failed(facts: Facts, end: StageEnd) -> Verdict:
     sentence = (
         f"{end.stage} fails since {since}" if end.failing_since != end.ended else f"{end.stage} failed at {since}"
     )
-    return Verdict(Level.BAD, sentence, f"{failure['code']}: {failure['message']}", Remedy(failure["hint"]), end.ended)
+    return Verdict(Level.BAD, sentence, failure_text(failure), Remedy(failure["hint"]), end.ended)
 
 
 def _of_time(facts: Facts) -> Iterator[Verdict]:

@@ -38,7 +38,11 @@ def left_out(replica: Replica) -> list[str]:
     with flow.open_channel(replica.file, InProcess()) as cycle:
         found = flow.status(cycle)
     names = [one["table"] for one in found.to_json()["left_out"] if "no UTF-8" in one["why"]]
-    assert found.text().count("no UTF-8") == len(names)
+    told = [line for line in found.text().splitlines() if "no UTF-8" in line]
+    assert sum("  left out" in line for line in told) == len(names)
+    of_the_run = [line for line in told if "  left out" not in line]
+    assert [line for line in of_the_run if not any(name in line for name in names)] == []
+    assert sum(line.startswith("replicate fails since ") for line in of_the_run) == bool(names)
     return names
 
 
