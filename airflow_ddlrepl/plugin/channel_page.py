@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Any
 from urllib.parse import urlencode
 
 from airflow_ddlrepl.flow.health.tables import trouble
-from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.plugin.channel_graph import channel_graph
 from airflow_ddlrepl.plugin.drawing.charts import BYTES, NUMBER, SECONDS, Chart, Points, bar_chart, line_chart
 from airflow_ddlrepl.plugin.drawing.picture import picture
@@ -29,17 +27,8 @@ def channel_page(health: Row, query: TableQuery) -> dict[str, Any]:
         "tables": tables,
         "query": query,
         "trouble": trouble,
-        "waits": partial(waiting_bytes, health),
         "pages": _pages(tables, query),
     }
-
-
-def waiting_bytes(health: Row, table: Row) -> int | None:
-    """Return how much of the log a suspended table has not got: at most so much; None: it gets all, or nobody knows."""
-    captured = (health["source"] or {}).get("captured")
-    if table["state"] != "suspended" or not table["since"] or not captured:
-        return None
-    return max(Position.parse(captured) - Position.parse(table["since"]), 0)
 
 
 def charts(history: Sequence[Row]) -> list[Chart]:

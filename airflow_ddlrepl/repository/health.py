@@ -7,12 +7,15 @@ from dataclasses import asdict, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, delete, insert, select
+from sqlalchemy import Connection, delete, func, insert, select
 
+from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.repository.base import Base, insert_new, insert_new_all, put_all, update_row, upsert
-from airflow_ddlrepl.repository.rows import LagRow, LockRow, Outcome, StageEnd, StatusRow
+from airflow_ddlrepl.repository.rows import CountedFrom, LagRow, LockRow, Outcome, SegmentFacts, StageEnd, StatusRow
 from airflow_ddlrepl.repository.tables import (
+    captured_rows,
     channels,
+    counted_from,
     lag_history,
     locks,
     stage_ends,
@@ -138,10 +141,84 @@ class Health(Base):
             rows = connection.execute(select(table_changes).where(table_changes.c.channel == channel))
             return {row.table_id: (row.changed, row.rows) for row in rows}
 
+    def counted_from(self, channel: str) -> CountedFrom | None:
+        """Return from where on the captured rows of each table are counted; None: none was counted yet."""
+        with self._database.read() as connection:
+            return _counted_from(connection, channel)
+
+    def rows_since(self, channel: str, since: Position, own: Mapping[int, Position]) -> dict[int, tuple[int, int]]:
+        """Return how many rows of each table, and of which size, were captured at a position or later, by table id.
+
+        own: positions of tables for which another one counts.
+        """
+        here, last = captured_rows.c.channel == channel, captured_rows.c.last
+        sums = select(captured_rows.c.table_id, func.sum(captured_rows.c.rows), func.sum(captured_rows.c.bytes))
+        found: dict[int, tuple[int, int]] = {}
+        with self._database.read() as connection:
+            query = sums.where(here, last >= int(since)).group_by(captured_rows.c.table_id)
+            for table_id, rows, size in connection.execute(query):
+                found[table_id] = (int(rows), int(size))
+            for position, ids in _by_position(own).items():
+                for low in range(0, len(ids), MOST_TOGETHER):
+                    some = ids[low : low + MOST_TOGETHER]
+                    query = sums.where(here, last >= int(position), captured_rows.c.table_id.in_(some))
+                    found |= dict.fromkeys(some, (0, 0))
+                    for table_id, rows, size in connection.execute(query.group_by(captured_rows.c.table_id)):
+                        found[table_id] = (int(rows), int(size))
+        return found
+
+    def forget_rows(self, channel: str, before: Position, own: Mapping[int, Position]) -> None:
+        """Forget the captured rows that each target has: those that commit before a position.
+
+        own: positions of tables that have less than that at a target.
+        """
+        here, last = captured_rows.c.channel == channel, captured_rows.c.last
+        with self._database.write() as connection:
+            known = _counted_from(connection, channel)
+            if known is None or before <= known.position:
+                return
+            less = {number: max(at, known.of(number)) for number, at in own.items() if at < before}
+            query = select(captured_rows.c.table_id).distinct().where(here, last < int(before))
+            ids = list(connection.scalars(query)) if less else []
+            if not less:
+                connection.execute(delete(captured_rows).where(here, last < int(before)))
+            for position, some in _by_position({number: less.get(number, before) for number in ids}).items():
+                for low in range(0, len(some), MOST_TOGETHER):
+                    these = captured_rows.c.table_id.in_(some[low : low + MOST_TOGETHER])
+                    connection.execute(delete(captured_rows).where(here, these, last < int(position)))
+            tables = {str(number): int(at) for number, at in less.items() if at < before}
+            values = {"position": int(before), "tables": tables}
+            update_row(connection, counted_from, {"channel": channel}, values)
+
     def channel_names(self) -> list[str]:
         """Return the name of every channel."""
         with self._database.read() as connection:
             return list(connection.scalars(select(channels.c.name).order_by(channels.c.name)))
+
+
+def count_rows(connection: Connection, channel: str, segment: SegmentFacts) -> None:
+    """Store how many rows of each table a new segment has; needs a fenced transaction."""
+    insert_new(connection, counted_from, {"channel": channel, "position": int(segment.low), "tables": {}})
+    made = {"channel": channel, "low": int(segment.low)}
+    rows = [
+        {**made, "table_id": number, "last": int(one.last), "rows": one.rows, "bytes": one.bytes}
+        for number, one in segment.tables.items()
+    ]
+    insert_new_all(connection, captured_rows, rows)
+
+
+def _counted_from(connection: Connection, channel: str) -> CountedFrom | None:
+    row = connection.execute(select(counted_from).where(counted_from.c.channel == channel)).first()
+    if row is None:
+        return None
+    return CountedFrom(Position(row.position), {int(number): Position(at) for number, at in row.tables.items()})
+
+
+def _by_position(own: Mapping[int, Position]) -> dict[Position, list[int]]:
+    found: dict[Position, list[int]] = {}
+    for number, at in own.items():
+        found.setdefault(at, []).append(number)
+    return found
 
 
 def _reason(found: StatusRow) -> dict[str, Any]:

@@ -33,8 +33,19 @@ from airflow_ddlrepl.model.visibility import parse_visibility
 from airflow_ddlrepl.repository.base import Base, insert_new, insert_new_all, put_all, upsert
 from airflow_ddlrepl.repository.channels import CAPTURED, advance, mark_table
 from airflow_ddlrepl.repository.database import Database
+from airflow_ddlrepl.repository.health import count_rows
 from airflow_ddlrepl.repository.rows import EnrolledState, SegmentFacts
-from airflow_ddlrepl.repository.tables import channels, controls, events, positions, revisions, segments, tables
+from airflow_ddlrepl.repository.tables import (
+    captured_rows,
+    channels,
+    controls,
+    counted_from,
+    events,
+    positions,
+    revisions,
+    segments,
+    tables,
+)
 
 MOST_TOGETHER = 500  # tables of one query: databases limit the number of its parameters
 _RAW = {"created": type_coerce(revisions.c.created, Text), "shape": cast(revisions.c.shape, Text)}
@@ -81,7 +92,7 @@ class Revisions(Base):
             here = channels.c.name == channel
             values = {"epoch": channels.c.epoch + 1, "server": server, "lineage": str(lineage)}
             connection.execute(update(channels).where(here).values(**values))
-            for table in (positions, controls):
+            for table in (positions, controls, captured_rows, counted_from):
                 connection.execute(delete(table).where(table.c.channel == channel))
             later = (revisions.c.channel == channel) & (revisions.c.lsn >= int(captured) - 1)
             key = {"lsn": int(captured) - 1, "seq": LAST_IN_TRANSACTION, "xid": None, "seen": None}
@@ -118,6 +129,7 @@ class Revisions(Base):
             insert_new_all(connection, events, [_event_values(channel, segment.epoch, event) for event in seen])
             for table_id, state in (states or {}).items():
                 mark_table(connection, channel, table_id, state, now)
+            count_rows(connection, channel, segment)
             advance(connection, channel, CAPTURED, max(captured, segment.high), now)
             return True
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -93,10 +94,31 @@ class TableRow:
 
 
 @dataclass(frozen=True, slots=True)
+class TableRows:
+    """These are rows of one table in a segment: how many, their size in the trail, and where the last one commits."""
+
+    rows: int
+    bytes: int
+    last: Position
+
+
+@dataclass(frozen=True, slots=True)
+class CountedFrom:
+    """This value says from where on the captured rows of each table are counted. tables: from earlier on, by id."""
+
+    position: Position
+    tables: Mapping[int, Position]
+
+    def of(self, table_id: int) -> Position:
+        """Return from where on the rows of a table are counted."""
+        return self.tables.get(table_id, self.position)
+
+
+@dataclass(frozen=True, slots=True)
 class SegmentFacts:
     """Segment facts are what the repository stores of a trail segment: the window low <= commit < high and its size.
 
-    digest: of its manifest.
+    digest: of its manifest. tables: what it has of each table, by id.
     """
 
     epoch: int
@@ -106,6 +128,7 @@ class SegmentFacts:
     bytes: int = 0
     files: int = 0
     digest: str | None = None
+    tables: Mapping[int, TableRows] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

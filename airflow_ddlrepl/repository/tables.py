@@ -24,7 +24,7 @@ from sqlalchemy import (
 )
 
 SCHEMA = "ddlrepl_repository"  # on PostgreSQL; SQLite has a file of its own
-HEAD = "0009"  # the newest migration
+HEAD = "0010"  # the newest migration
 
 
 class Moment(TypeDecorator[datetime]):
@@ -354,7 +354,29 @@ troubles = Table(
     PrimaryKeyConstraint("channel", "key"),
 )
 
-OF_HEALTH = (statuses, stage_ends, lag_history, table_changes, troubles)
+# One row per table and segment with rows that a target may lack; last: commit of the last of them.
+captured_rows = Table(
+    "captured_rows",
+    metadata,
+    Column("channel", Text, nullable=False),
+    Column("table_id", BigInteger, nullable=False),
+    Column("low", BigInteger, nullable=False),
+    Column("last", BigInteger, nullable=False),
+    Column("rows", BigInteger, nullable=False),
+    Column("bytes", BigInteger, nullable=False),
+    PrimaryKeyConstraint("channel", "table_id", "low"),
+)
+
+# One row per channel: from where on all of its captured rows are counted; tables: from earlier on, by table id.
+counted_from = Table(
+    "counted_from",
+    metadata,
+    Column("channel", Text, primary_key=True),
+    Column("position", BigInteger, nullable=False),
+    Column("tables", JSON, nullable=False),
+)
+
+OF_HEALTH = (statuses, stage_ends, lag_history, table_changes, troubles, captured_rows, counted_from)
 _OF_THE_LOG = (tables, revisions, positions, segments, loads, marks, events)
 OF_A_CHANNEL = (
     *_OF_THE_LOG,

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any, TypeVar
 
 from airflow_ddlrepl.adapt.program.program import NO_TABLE
-from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.config.sections.places import Target
 from airflow_ddlrepl.engines.source import LeftOut
 from airflow_ddlrepl.engines.target_state import TargetState
@@ -20,6 +19,7 @@ from airflow_ddlrepl.flow.admin.disabled_clients import disabled_clients
 from airflow_ddlrepl.flow.admin.discarded import conflict_counts, discarded_counts
 from airflow_ddlrepl.flow.admin.left_at_source import left_at_source
 from airflow_ddlrepl.flow.admin.source_status import source_lines, source_status
+from airflow_ddlrepl.flow.admin.table_status import left_out_status, not_there, tables_status
 from airflow_ddlrepl.flow.admin.trail_status import trail_status
 from airflow_ddlrepl.flow.capture.left_out import not_in_the_log
 from airflow_ddlrepl.flow.comparing.may_differ import may_differ
@@ -31,19 +31,13 @@ from airflow_ddlrepl.flow.streams.function_uses import function_uses
 from airflow_ddlrepl.flow.targets.lag import Lag, lag_at, lag_of_capture, lag_text
 from airflow_ddlrepl.flow.targets.readiness import what_is_missing
 from airflow_ddlrepl.model.position import Position
-from airflow_ddlrepl.model.revision import Revision
-from airflow_ddlrepl.model.table_state import TableState, TableStatus
+from airflow_ddlrepl.model.table_state import TableStatus
 from airflow_ddlrepl.repository.rows import RunRow
-from airflow_ddlrepl.rules.client import client_at
-from airflow_ddlrepl.rules.decide import ChangeKind, decide
 from airflow_ddlrepl.streams.rules.function_use import FunctionUse
 from airflow_ddlrepl.visible import as_lines
 
 T = TypeVar("T")
-LEFT_OUT = "left out"
 RETAINED = "      {segments} more are retained, {bytes} bytes, since {since}"
-KEPT = "its table is gone at the source: it stays with its rows and gets no more. Drop {} there when nobody needs it"
-LOADED_WHOLE = "loaded whole"  # by every cycle, or every so often: nothing of it is in the log
 _AWAY: dict[str, Any] = {
     **dict.fromkeys(("position", "lag_bytes", "unreachable", "missing")),
     **Lag(None).to_json(),
@@ -207,7 +201,7 @@ def status(context: RunContext) -> Status:
         context.repository.error_count(name),
         _last_runs(context.repository.runs(name)),
         [
-            {"table": str(one.name), "table_id": one.table_id, **_left_out(one), **one.flags}
+            {"table": str(one.name), "table_id": one.table_id, **left_out_status(one), **one.flags}
             for one in source.not_in_the_log
             if not one.is_reloaded
         ],
@@ -283,8 +277,8 @@ def _target(
             found.table_states,
             latest,
             [
-                *_tables(found, latest, lacks, without, aside),
-                *_not_there(context.channel, target, found, aside),
+                *tables_status(found, latest, lacks, without, aside),
+                *not_there(context.channel, target, found, aside),
             ],
         ),
     }
@@ -298,76 +292,6 @@ def _without_removed(context: RunContext, target: str, found: TargetState) -> Ta
     facts = context.target(target).facts()
     gone = {number for number, one in kept.items() if facts.table(one.name) is None}
     return replace(found, table_states={i: one for i, one in found.table_states.items() if i not in gone})
-
-
-def _tables(
-    found: TargetState,
-    latest: dict[int, Revision],
-    lacks: tuple[Mapping[int, Sequence[str]], Mapping[int, int], Mapping[int, Mapping[str, int]]],
-    without: Mapping[int, Sequence[str]],
-    missing: Sequence[LeftOut],
-) -> list[dict[str, Any]]:
-    """Return the status of each table at a target.
-
-    lacks: why rows may differ, how many are discarded, and how conflicts were decided, by table. without: what stays at
-    the source. missing: tables that are not in the stream; whatever the target has of them, they are not live.
-    """
-    aside = {one.table_id: _left_out(one) for one in missing}
-    differs, discarded, conflicts = lacks
-    return [
-        {
-            "table": str(table_state.name),
-            "table_id": number,
-            "state": table_state.state.value,
-            "revision": latest[number].number if number in latest else None,
-            "may_differ": list(differs.get(number, ())),
-            "left_at_source": list(without.get(number, ())),
-            "discarded": discarded.get(number, 0),
-            "conflicts": dict(conflicts.get(number, {})),
-            **_reason(table_state, latest.get(number)),
-            **aside.get(number, {}),
-        }
-        for number, table_state in sorted(found.table_states.items(), key=lambda item: item[1].name)
-    ]
-
-
-def _reason(table_state: TableState, latest: Revision | None) -> dict[str, Any]:
-    """Return why a table is suspended, was before it came to wait for a refresh, or is kept; and from where on."""
-    known = table_state.suspension
-    if table_state.state is TableStatus.ORPHANED and known is None:
-        return {"since": str(Position(latest.key.lsn)) if latest else None, "why": KEPT.format(table_state.name)}
-    if known is None:
-        return {"since": None, "why": ""}
-    return {"since": str(Position(known.at.lsn)), "why": str(known), "hint": known.hint}
-
-
-def _not_there(
-    channel: Channel, target: Target, found: TargetState, missing: Sequence[LeftOut]
-) -> list[dict[str, Any]]:
-    """Return the status of tables that are not in the stream, and that the target would take and does not have."""
-    return [
-        {
-            "table": str(channel.target_name(target.name, one.name)),
-            "table_id": one.table_id,
-            "revision": None,
-            "may_differ": [],
-            "left_at_source": [],
-            "discarded": 0,
-            "conflicts": {},
-            **_left_out(one),
-        }
-        for one in missing
-        if one.table_id not in found.table_states
-        and decide(client_at(channel, target.name), one.name, ChangeKind.TABLE).is_taken
-    ]
-
-
-def _left_out(one: LeftOut) -> dict[str, Any]:
-    return {
-        "state": LOADED_WHOLE if one.is_reloaded else LEFT_OUT,
-        "since": str(one.since) if one.since is not None else None,
-        "why": one.why,
-    }
 
 
 def _unless_damaged(damaged: dict[str, None], ask: Callable[..., T], *about: Any, **more: Any) -> T | None:

@@ -28,7 +28,7 @@ from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.revision import Revision
 from airflow_ddlrepl.queues.lcr_batch import UNKNOWN_SHAPE
 from airflow_ddlrepl.repository.channels import CAPTURED
-from airflow_ddlrepl.repository.rows import SegmentFacts
+from airflow_ddlrepl.repository.rows import SegmentFacts, TableRows
 from airflow_ddlrepl.trail.manifest import Part, Segment
 from airflow_ddlrepl.trail.store import INSPECTED_FILE, data_folder
 
@@ -152,7 +152,7 @@ def register(run: RunContext, segment: Segment) -> Window:
     found = enrolled(run, events, known)
     size = sum(file.size for file in segment.files())
     sizes = (segment.rows, size, len(list(segment.files())))
-    facts = SegmentFacts(segment.epoch, segment.low, segment.high, *sizes, segment.digest)
+    facts = SegmentFacts(segment.epoch, segment.low, segment.high, *sizes, segment.digest, _by_table(segment))
     ours = {i for i, r in known.items() if r.table} | {r.table_id for r in found}
     seen = [e for e in events if is_stored(e, ours, run.channel)]
     run.repository.commit_segment(run.channel.name, run.token, facts, found, segment.high, seen=seen)
@@ -163,6 +163,19 @@ def register(run: RunContext, segment: Segment) -> Window:
     known_places = {e.key for e in seen}
     others = Counter(f"{e.tag}: {NOT_OURS}" for e in events if e.kind is EventKind.DDL and e.key not in known_places)
     return Window(segment, seen, found, others)
+
+
+def _by_table(segment: Segment) -> dict[int, TableRows]:
+    """Return how many rows of each table the segment has, and where the last of them commits."""
+    found: dict[int, TableRows] = {}
+    for file in segment.files():
+        last, known = Position(file.last.lsn), found.get(file.table_id)
+        if known is None:
+            found[file.table_id] = TableRows(file.rows, file.size, last)
+        else:
+            sums = (known.rows + file.rows, known.bytes + file.size)
+            found[file.table_id] = TableRows(*sums, max(known.last, last))
+    return found
 
 
 def _record_changes(run: RunContext, segment: Segment) -> None:

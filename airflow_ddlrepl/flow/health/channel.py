@@ -130,16 +130,9 @@ def _running(facts: Facts) -> dict[str, Any] | None:
 
 def _captured(facts: Facts) -> str | None:
     """Return the newest captured position that a run has told: of a cycle since the status, or of the status."""
-    newest = _since_status(facts, "captured")
+    newest = facts.since_status("captured")
     found: str | None = newest or facts.content.get("captured")
     return found
-
-
-def _since_status(facts: Facts, what: str) -> Any:
-    taken = facts.status.taken if facts.status else None
-    ends = [e for e in facts.ends.values() if e.progress.get(what) and (taken is None or e.ended > taken)]
-    newest = max(ends, key=lambda end: end.ended, default=None)
-    return newest.progress[what] if newest else None
 
 
 def _target(facts: Facts, name: str) -> dict[str, Any]:
@@ -150,7 +143,7 @@ def _target(facts: Facts, name: str) -> dict[str, Any]:
     taken = facts.status.taken if facts.status else None
     if lag is not None and (taken is None or lag.at > taken):
         found |= {"lag_seconds": lag.lag_seconds, "lag_bytes": lag.lag_bytes, "lag_is_at_most": True}
-        found["position"] = (_since_status(facts, "positions") or {}).get(name, found.get("position"))
+        found["position"] = facts.position(name)
     apply: dict[str, Any] = next((one for one in facts.content.get("apply", ()) if one["target"] == name), {})
     return {
         **apply,

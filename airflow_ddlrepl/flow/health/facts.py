@@ -56,6 +56,19 @@ class Facts:
         """Return the names of the targets, also those that apply processes write."""
         return [*self.content.get("targets", {}), *(one["target"] for one in self.content.get("apply", ()))]
 
+    def since_status(self, what: str) -> Any:
+        """Return what the newest cycle since the status has brought; None: none has brought any of it."""
+        taken = self.status.taken if self.status else None
+        ends = [e for e in self.ends.values() if e.progress.get(what) and (taken is None or e.ended > taken)]
+        newest = max(ends, key=lambda end: end.ended, default=None)
+        return newest.progress[what] if newest else None
+
+    def position(self, target: str) -> str | None:
+        """Return where a target is now, as far as known."""
+        known = self.content.get("targets", {}).get(target, {}).get("position")
+        found: str | None = (self.since_status("positions") or {}).get(target, known)
+        return found
+
     def age(self, at: datetime) -> float:
         """Return how many seconds ago a moment was."""
         return max(0.0, (self.now - at).total_seconds())

@@ -11,6 +11,7 @@ from typing import Any
 from airflow_ddlrepl.config.sections.location import redact
 from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.flow.admin.status import Status, status
+from airflow_ddlrepl.flow.health.what_waits import forget_what_all_have
 from airflow_ddlrepl.flow.reporting.progress import brings_more_than_rows, lag_after, progress_of
 from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.repository.rows import Outcome, StageEnd, StatusRow
@@ -34,6 +35,8 @@ def keep_status(run: RunContext, end: StageEnd, result: Mapping[str, Any]) -> No
             return
         run.repository.set_stage_end(run.channel.name, end)
         found = _take(run, end)
+        if found is not None:
+            forget_what_all_have(run.repository, run.channel.name, found.targets)
         if rows := lag_after(run, end, found):
             run.repository.add_lag(run.channel.name, rows)
     except Exception as error:  # noqa: BLE001 - whatever it is, the stage's own end is what counts
@@ -49,6 +52,7 @@ def take_status(run: RunContext, stage: str) -> Status:
         row = StatusRow(datetime.now(UTC), run.run_id, stage, round(seconds, 3), None, found.to_json())
         run.repository.set_status(run.channel.name, row)
         _keep_lag_of_idle_cycle(run, found)
+        forget_what_all_have(run.repository, run.channel.name, found.targets)
     except DdlReplError as error:
         log.warning("the status of channel %s is not stored: %s", run.channel.name, redact(str(error)))
     return found
@@ -62,12 +66,15 @@ def _keep_lag_of_idle_cycle(run: RunContext, found: Status) -> None:
 
 
 def _is_due(run: RunContext, end: StageEnd, result: Mapping[str, Any]) -> bool:
-    """Is a whole status worth its time now? Always after a failure, and when more than rows has come."""
+    """Is a whole status worth its time now? Always after a failure and its cure, and when more than rows has come."""
     last = run.repository.last_status_cost(run.channel.name)
     if last is None or end.outcome is Outcome.FAILED or end.stage not in OF_A_CYCLE:
         return True
     if end.outcome is Outcome.DONE and brings_more_than_rows(result):
         return True
+    before = run.repository.stage_ends(run.channel.name).get(end.stage)
+    if before is not None and before.outcome is Outcome.FAILED:
+        return True  # what it says of tables that were suspended may be over
     taken, seconds = last
     return (end.ended - taken).total_seconds() * COSTS_AT_MOST >= seconds
 

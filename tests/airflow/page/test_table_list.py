@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from airflow_ddlrepl.plugin.channel_page import channel_page, waiting_bytes
+from airflow_ddlrepl.plugin.channel_page import channel_page
 from airflow_ddlrepl.plugin.table_list import TableQuery, table_list
 
 
@@ -47,11 +47,6 @@ def test_tables_are_searched_by_name_reason_state_and_target() -> None:
 def test_questions_have_limits(asked: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):
         TableQuery(**asked)
-
-
-def test_a_suspended_table_says_how_much_of_the_log_waits_for_it() -> None:
-    assert waiting_bytes(HEALTH, TABLES[0]) == 0x20
-    assert waiting_bytes(HEALTH, TABLES[1]) is None
 
 
 def test_pieces_lead_to_each_other_with_what_was_searched() -> None:
