@@ -32,7 +32,9 @@ def controls_dag(channel: Channel, file: Path, **defaults: Any) -> DAG:
         where = str(file.absolute())
         explain = ExplainControlsOperator(task_id="explain", channel=where, **params("control"))
         approve = approval(f"Remove these controls of {channel.name}?", of="explain")
-        remove = RemoveControlsOperator(task_id="remove", channel=where, controls=explain.output)
+        remove = RemoveControlsOperator(
+            task_id="remove", channel=where, controls=explain.output, approval=approve.output
+        )
         explain >> approve >> remove
     return dag
 

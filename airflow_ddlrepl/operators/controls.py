@@ -56,15 +56,23 @@ class RemoveControlsOperator(BaseOperator):
 
     :param channel: path of the channel file. (templated)
     :param controls: what ExplainControlsOperator returned. (templated)
+    :param approval: what the approval returned, which says who approved; None: nobody knows. (templated)
     """
 
-    template_fields: Sequence[str] = ("channel", "controls")
+    template_fields: Sequence[str] = ("channel", "controls", "approval")
     ui_color = "#d6eaf2"
     operator_extra_links = (ChannelStatusLink(), DdlHistoryLink())
 
-    def __init__(self, *, channel: str, controls: Sequence[Mapping[str, Any]], **kwargs: Any) -> None:
+    def __init__(
+        self,
+        *,
+        channel: str,
+        controls: Sequence[Mapping[str, Any]],
+        approval: Mapping[str, Any] | None = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(**kwargs)
-        self.channel, self.controls = channel, controls
+        self.channel, self.controls, self.approval = channel, controls, approval
 
     def execute(self, context: Context) -> dict[str, Any]:
         """Remove the controls and return their ids."""
@@ -73,12 +81,20 @@ class RemoveControlsOperator(BaseOperator):
         try:
             channel = load_channel(self.channel)
             with connections_file(channel):
-                rows = flow.remove_seen(channel, self.controls)
+                rows = flow.remove_seen(channel, self.controls, approved_by(self.approval))
         except DdlReplError as error:
             raise failed("removal of the controls", error, context) from None
         for row in rows:
-            self.log.info("control %s is removed: %s goes on with the next run", row.id, row.target)
+            self.log.info(
+                "control %s is removed by %s: %s goes on", row.id, row.removed_by or "nobody known", row.target
+            )
         return {"removed": [row.id for row in rows]}
+
+
+def approved_by(approval: Mapping[str, Any] | None) -> str:
+    """Return the name of Airflow's user who has approved; empty: nobody knows, as where a task was marked as done."""
+    user = (approval or {}).get("responded_by_user") or {}
+    return str(user.get("name") or user.get("id") or "")
 
 
 def number(text: str) -> int | None:

@@ -121,6 +121,29 @@ def test_exactly_what_was_shown_is_removed(file: Path) -> None:
     assert [row.id for row in holding(file)] == [3]
 
 
+@pytest.mark.parametrize(
+    ("approval", "by"),
+    [
+        ({"chosen_options": ["Approve"], "responded_by_user": {"id": "7", "name": "anna"}}, "anna"),
+        ({"chosen_options": ["Approve"], "responded_by_user": {"id": "7", "name": ""}}, "7"),
+        ({"chosen_options": ["Approve"], "responded_by_user": None}, ""),
+        (None, ""),
+    ],
+)
+def test_who_approved_is_stored(file: Path, approval: dict[str, Any] | None, by: str) -> None:
+    """Airflow says it in what the approval returns; a task that somebody marked as done returns nothing."""
+    stop(file, 0x100)
+    seen, _ = explain(file)
+    remove_it = RemoveControlsOperator(task_id="remove", channel=str(file), controls=seen, approval=approval)
+    remove_it.execute({"ti": Task()})
+    channel = load_channel(file)
+    with Repository.open(channel.repository) as repository:
+        (row,) = repository.controls(channel.name, removed=True)
+    assert (row.removed_by or "") == by
+    dag = build_channel_dags(file)["ddlrepl__shop__controls"]
+    assert dag.get_task("remove").approval.operator is dag.get_task("approve")
+
+
 def test_one_is_asked_for(file: Path) -> None:
     stop(file, 0x100, 0x200)
     seen, text = explain(file, "2")
