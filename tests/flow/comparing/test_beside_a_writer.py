@@ -13,6 +13,7 @@ import pytest
 
 from airflow_ddlrepl.compare.report import Kind
 from airflow_ddlrepl.flow.capture.window import window_of as read_window
+from airflow_ddlrepl.flow.comparing.in_flight import settled
 from tests.support.replica import BOTH, Make, Replica
 from tests.support.small_roles import small_replica
 
@@ -124,3 +125,25 @@ def test_a_role_that_can_read_the_log_by_one_session_only(databases: Any, tmp_pa
     assert not found.is_equal and "SRC-194" in found.undecided["public.goods"]
     replica.capture()
     assert replica.compare().in_flight == 9
+
+
+def test_cycles_beside_a_comparison_expire_the_log_of_its_time(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Which rows were in flight when it began, nobody knows any more: it says so, and what to set."""
+    replica = make(*GOODS, retention={"age": 0})
+    replica.at_target("DELETE FROM goods WHERE id = 17")
+    replica.at_source("UPDATE goods SET price = 0 WHERE id < 10")
+    replica.capture()
+
+    def judged(*args: Any) -> Any:
+        for _ in range(2):
+            replica.replicate()
+        return settled(*args)
+
+    monkeypatch.setattr("airflow_ddlrepl.flow.comparing.compare.settled", judged)
+    found = replica.compare()
+    why = found.undecided["public.goods"]
+    assert why.startswith("the log that the target has not applied can't be read: TRL-124: ")
+    assert "set `retention` longer than a comparison takes" in why and why in found.text()
+    assert (found.differences, found.is_equal) == (0, False)
+    monkeypatch.undo()
+    assert replica.compare().differences == 1
