@@ -22,7 +22,13 @@ from airflow_ddlrepl.adapt.shape.target_shape import hold
 from airflow_ddlrepl.adapt.target_facts import TargetFacts
 from airflow_ddlrepl.config.base.refresh_options import read_options
 from airflow_ddlrepl.config.sections.adapt_actions import AdaptAction
-from airflow_ddlrepl.config.sections.policies import Defaults, OnAddColumnWithDefault, OnDropTable, OnEnrollBreak
+from airflow_ddlrepl.config.sections.policies import (
+    Defaults,
+    OnAddColumnWithDefault,
+    OnDropTable,
+    OnEnrollBreak,
+    OnPreserveAlterTableFail,
+)
 from airflow_ddlrepl.ddl.base.change import SchemaChange, TableChange
 from airflow_ddlrepl.ddl.base.edit import comparable
 from airflow_ddlrepl.ddl.columns.fill_column import FillColumn
@@ -43,11 +49,12 @@ KNOWN = st.sampled_from([None, True, False])
 EVIDENCE = st.builds(Evidence, has_using=KNOWN, rewritten=KNOWN, filled=KNOWN, timezone=st.sampled_from([None, "UTC"]))
 POLICIES = st.builds(
     Policy,
-    st.sampled_from(OnEnrollBreak),
-    st.sampled_from(OnAddColumnWithDefault),
-    st.sampled_from(OnDropTable),
-    st.booleans(),
-    st.sampled_from(Defaults),
+    on_enroll_break=st.sampled_from(OnEnrollBreak),
+    on_add_column_with_default=st.sampled_from(OnAddColumnWithDefault),
+    on_preserve_alter_table_fail=st.sampled_from(OnPreserveAlterTableFail),
+    on_drop_table=st.sampled_from(OnDropTable),
+    keep_existing_structure=st.booleans(),
+    defaults=st.sampled_from(Defaults),
 )
 FACTS = st.builds(
     TargetFacts, st.just(POSTGRES_TYPES), server_version=st.sampled_from([15, 18]), publishes_generated=st.booleans()
