@@ -122,10 +122,9 @@ def _url(location: str) -> str:
     text = expand(location).strip()
     if not text.startswith("sqlite:"):
         return stored_url(text)
-    file = make_url(text).database or ""
-    if not Path(file).is_file():
+    if not Repository.is_there(text):
         raise ConfigError(
-            f"there is no repository {file} on the API server's machine",
+            f"there is no repository {make_url(text).database} on the API server's machine",
             code="CFG-412",
             hint=f"before the first run there is none yet; where runs work on another machine, {OTHER_MACHINE}",
         )

@@ -52,11 +52,6 @@ class Database:
     def __repr__(self) -> str:
         return f"Database({self.shown!r})"
 
-    @property
-    def is_there(self) -> bool:
-        """Return whether the database's file exists; for a server's database True, without asking the server."""
-        return self._file is None or self._file.is_file()
-
     @contextmanager
     def read(self) -> Iterator[Connection]:
         """Open a transaction that only reads."""
@@ -130,6 +125,12 @@ class Database:
             hint="free space there. The unfinished write was rolled back, and the next run does it again",
             retryable=True,
         )
+
+
+def is_there(location: str) -> bool:
+    """Return whether the database's file exists, without making it; for a server's database True, without asking it."""
+    url = _url(location)
+    return url.get_backend_name() != "sqlite" or Path(url.database or "").is_file()
 
 
 def _is_read_only(error: DBAPIError) -> bool:

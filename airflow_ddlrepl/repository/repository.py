@@ -6,7 +6,7 @@ from types import TracebackType
 from typing import Self
 
 from airflow_ddlrepl.repository.channels import Channels
-from airflow_ddlrepl.repository.database import Database
+from airflow_ddlrepl.repository.database import Database, is_there
 from airflow_ddlrepl.repository.dequeued import Dequeued
 from airflow_ddlrepl.repository.health import Health
 from airflow_ddlrepl.repository.marks import Marks
@@ -52,11 +52,7 @@ class Repository(Channels, Revisions, Segments, FeedSegments, Marks, Work, Runs,
 
         A database server is not asked: for it the answer is True. Raises ConfigError.
         """
-        database = Database(location)
-        try:
-            return database.is_there
-        finally:
-            database.close()
+        return is_there(location)
 
     def close(self) -> None:
         """Close every connection."""

@@ -10,6 +10,7 @@ from sqlalchemy.exc import OperationalError
 
 from airflow_ddlrepl.errors import RepositoryError
 from airflow_ddlrepl.repository.database import Database
+from airflow_ddlrepl.repository.repository import Repository
 
 
 def test_a_file_that_stays_locked(tmp_path: Path) -> None:
@@ -35,3 +36,12 @@ def test_a_file_that_can_not_be_written(tmp_path: Path) -> None:
         raise OperationalError("INSERT", None, refused.value)
     database.close()
     assert "writable" in caught.value.hint
+
+
+def test_whether_a_repository_is_there_is_asked_without_making_one(tmp_path: Path) -> None:
+    location = f"sqlite:///{tmp_path}/folder/repository.db"
+    assert not Repository.is_there(location)
+    assert list(tmp_path.iterdir()) == []
+    Repository.open(location).close()
+    assert Repository.is_there(location)
+    assert Repository.is_there("postgresql://nobody@127.0.0.1:1/nowhere")  # a server is not asked
