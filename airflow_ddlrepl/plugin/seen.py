@@ -9,6 +9,7 @@ from fastapi import HTTPException
 from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.flow.health.verdict import Level
 from airflow_ddlrepl.plugin.health import HEALTH
+from airflow_ddlrepl.plugin.pending_approvals import pending_approvals
 from airflow_ddlrepl.plugin.readable_channels import readable_channels
 
 MISSING = "There is no such channel, or you may not read its DAG in Airflow."
@@ -16,13 +17,19 @@ MISSING = "There is no such channel, or you may not read its DAG in Airflow."
 
 def seen_channels(user: Any) -> list[dict[str, Any]]:
     """Return a summary of each channel that the user may see, those in trouble first."""
-    return sorted(HEALTH.summaries(readable_channels(user)), key=_level, reverse=True)
+    channels = readable_channels(user)
+    asked = pending_approvals(user, channels)
+    found = [
+        {**one, "waiting": one["waiting"] + len(asked.get(one["channel"], ()))} for one in HEALTH.summaries(channels)
+    ]
+    return sorted(found, key=_level, reverse=True)
 
 
 def one_channel(channel: str, user: Any) -> dict[str, Any]:
     """Return the health of a channel. Raises HTTPException 404, the same whether it is there or not."""
     _require(channel, user)
-    return HEALTH.channel(channel)
+    found = HEALTH.channel(channel)
+    return {**found, "waiting": [*found["waiting"], *pending_approvals(user, [channel]).get(channel, ())]}
 
 
 def one_table(channel: str, table_id: int, user: Any) -> dict[str, Any]:
