@@ -99,7 +99,7 @@ def apply_lines(states: Iterable[dict[str, Any]]) -> list[str]:
         state = f", {lag_text(one)}{', disabled' if one['is_disabled'] else ''}"
         lines.append(f"{name}: {places or 'nothing comes into its queue'}{state}")
         if one["waiting"]:
-            lines.append(f"  {one['waiting']} transactions wait in its error queue: ddlrepl errors")
+            lines.append(f"  transactions that wait in its error queue: {one['waiting']} (`ddlrepl errors list`)")
         if one["fewer_sessions"]:
             lines.append(f"  in the last run {one['fewer_sessions']}")
         lines += [f"  left out: {text}" for text in list(one["left_out"])[:MOST_LINES]]

@@ -144,7 +144,7 @@ class Status:
             *apply_lines(self.apply),
             *map(str, self.functions),
             *self.disabled,
-            *failure_lines(self.failures),
+            *failure_lines(self.failures, self.disabled),
             f"controls {self.controls}, errors {self.errors}",
         ]
         return as_lines(lines)

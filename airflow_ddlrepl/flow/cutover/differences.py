@@ -20,8 +20,14 @@ def known_differences(run: RunContext) -> Condition:
     if last is None:
         return Condition(Code.DIFFERENCES, None, "differences", (NEVER,), hint)
     when = last.started.isoformat(sep=" ", timespec="seconds")
-    count, discarded = ((last.result or {}).get(name, 0) for name in ("differences", "discarded"))
-    told = (f"{count}" if count else "", f"{discarded} discarded rows" if discarded else "")
+    count, discarded, undecided = (
+        (last.result or {}).get(name, 0) for name in ("differences", "discarded", "undecided")
+    )
+    told = (
+        f"{count}" if count else "",
+        f"{discarded} discarded rows" if discarded else "",
+        f"tables of which nobody could say whether they differ: {undecided}" if undecided else "",
+    )
     found = tuple(f"{one} when last compared, {when}" for one in told if one)
     return Condition(Code.DIFFERENCES, None, f"differences, when last compared, {when}", found, hint)
 

@@ -34,10 +34,12 @@ def failure_json(end: StageEnd) -> dict[str, Any]:
     return {"stage": end.stage, "run": end.run_id, **when, **(end.failure or {})}
 
 
-def failure_lines(failures: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield the failures of a status as lines for people."""
+def failure_lines(failures: Iterable[Mapping[str, Any]], known: Iterable[str] = ()) -> Iterator[str]:
+    """Yield the failures of a status as lines for people. known: lines before, which may have the reason already."""
     for one in failures:
-        yield f"{one['stage']} fails since {one['failing_since']}: {failure_text(one)}"
+        is_known = any(f"{one['code']}: {one['message']}" in line for line in known)
+        reason = f"{one['code']}, see above" if is_known else failure_text(one)
+        yield f"{one['stage']} fails since {one['failing_since']}: {reason}"
         if one["hint"]:
             yield f"  hint: {one['hint']}"
         for other in one["others"]:
@@ -46,9 +48,9 @@ def failure_lines(failures: Iterable[Mapping[str, Any]]) -> Iterator[str]:
 
 def failure_text(failure: Mapping[str, Any]) -> str:
     """Return a failure's code and message, with the table that it is about and does not name."""
-    table, message = failure.get("table"), failure["message"]
-    names_table = not table or re.search(rf"(?<!\w){re.escape(table)}(?!\w)", message) is not None
-    return f"{failure['code']}: {message}" if names_table else f"{failure['code']}: table {table}: {message}"
+    table, text = failure.get("table"), f"{failure['code']}: {failure['message']}"
+    names_table = not table or re.search(rf"(?<!\w){re.escape(table)}(?!\w)", text) is not None
+    return text if names_table else f"{text} [table {table}]"
 
 
 def _cures(later: StageEnd, failed: StageEnd) -> bool:

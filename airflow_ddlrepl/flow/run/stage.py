@@ -30,6 +30,12 @@ SELDOM = (10_000, 10, 10)
 OF_TARGETS = frozenset(("adapt", "refresh", "integrate", "isolate", "rewind", "cutover", "reopen", "retry", "give up"))
 """These stages are about the section `targets` of a channel file, which a channel with `streams` does not have."""
 
+INSTEAD = {
+    "retry": "`ddlrepl errors retry` with the ID of a transaction, or --all, applies again what waits in error queues",
+    "give up": "`ddlrepl errors delete` with the ID of a transaction removes it from its error queue",
+}
+"""What there is for clients of Streams in place of a stage."""
+
 
 def stage(name: str) -> Callable[[Work[Given, Result]], Work[Given, Result]]:
     """Make a function a stage: it holds the channel's lock, and its run and its error are recorded.
@@ -77,7 +83,9 @@ def require_targets(channel: Channel, what: str) -> None:
         raise ConfigError(
             f"{what} is not for channel {channel.name}: its section streams has clients in place of `targets`",
             code="CFG-191",
-            hint="docs/streams.md says what there is for apply processes, their tables and their errors",
+            hint=INSTEAD.get(
+                what, "docs/streams.md says what there is for apply processes, their tables and their errors"
+            ),
         )
 
 

@@ -11,6 +11,9 @@ import pytest
 from airflow.sdk.exceptions import AirflowFailException
 
 from airflow_ddlrepl.flow.run.results import Activated, Refreshed
+from airflow_ddlrepl.flow.streams.instantiation.instantiate import Instantiated
+from airflow_ddlrepl.flow.streams.propagation import Propagated
+from airflow_ddlrepl.flow.streams.sync_capture import SyncCaptured
 from airflow_ddlrepl.hooks.app_lines import AppLines
 from airflow_ddlrepl.model.position import LAST_IN_TRANSACTION, LogKey, Position
 from airflow_ddlrepl.operators.messages.failure import log_lines
@@ -80,6 +83,22 @@ def test_results_say_only_what_happened_in_words_of_the_field() -> None:
         "  tables of another shape than the captured schema changes give, enrolled as they are now: public.t column a",
         "  pieces of the trail that were captured again: 2",
     ]
+
+
+def test_what_clients_of_streams_did_is_said_in_words_of_theirs() -> None:
+    passed = Propagated({"to_q2": 3}, 1, {"to_q2": Position(16)}, migrated={"to_q2": 2}, bytes={"to_q2": 90})
+    assert passed.text().splitlines() == [
+        "rows: to_q2 3",
+        "pieces of log written: 1",
+        "done up to position: to_q2 0/10",
+        "bytes written into queues: to_q2 90",
+        "updates that subset rules made inserts or deletes of: to_q2 2",
+    ]
+    captured = SyncCaptured({"sync": 2}, truncated=("hr.t",)).text()
+    assert "tables emptied by a TRUNCATE, which is not captured: hr.t" in captured
+    loaded = Instantiated("site2", {"hr.t": 1}, outside={"hr.u": 4}, uncaptured=("hr.v",)).text()
+    assert "rows at the target that its rules do not take: hr.u 4" in loaded
+    assert "tables that lack changes which triggers did not capture: hr.v" in loaded
 
 
 def test_a_place_in_the_log_that_means_a_whole_transaction_has_no_number_behind_it() -> None:

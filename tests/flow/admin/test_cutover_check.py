@@ -12,6 +12,7 @@ from airflow_ddlrepl import flow
 from airflow_ddlrepl.cli.commands import judge_cutover
 from airflow_ddlrepl.engines.postgres.connection import connect
 from airflow_ddlrepl.errors import ControlStop, DdlReplError, Exit
+from airflow_ddlrepl.flow.comparing.in_flight import settled
 from airflow_ddlrepl.ports.work import InProcess
 from tests.support.crashing import die
 from tests.support.replica import BOTH, Make, Replica
@@ -159,6 +160,28 @@ def test_differences_are_those_of_the_last_comparison_or_of_one_now(make: Make) 
     assert "1 when last compared, " in missing(replica, but="")["CUT-131"]
     with flow.open_channel(replica.file, InProcess()) as cycle:
         flow.repair(cycle)
+    assert missing(replica, but="") == {}
+
+
+def test_a_comparison_that_could_not_decide_is_no_proof_that_rows_are_equal(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The log that was in flight while it ran is not retained any more."""
+    replica = make(SHOP, "INSERT INTO orders VALUES (1, 10), (2, 20)", retention={"age": 0})
+    replica.settle()
+    replica.at_source("UPDATE orders SET amount = 11 WHERE id = 1")
+    replica.capture()
+
+    def judged(*given: Any) -> Any:
+        for _ in range(2):
+            replica.replicate()
+        return settled(*given)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("airflow_ddlrepl.flow.comparing.compare.settled", judged)
+        assert replica.compare().undecided
+    assert "nobody could say whether they differ: 1 when last compared" in missing(replica, but="")["CUT-131"]
+    assert replica.compare().is_equal
     assert missing(replica, but="") == {}
 
 

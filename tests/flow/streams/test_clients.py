@@ -96,3 +96,11 @@ def test_what_is_about_targets_is_refused(stage: str, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="section streams") as error:
         channel.stage(getattr(flow, stage))
     assert error.value.code == "CFG-191"
+
+
+@pytest.mark.parametrize(("stage", "instead"), [("retry", "--all"), ("give_up", "errors delete")])
+def test_what_there_is_in_place_of_a_stage_is_said(stage: str, instead: str, tmp_path: Path) -> None:
+    channel = streams_channel(tmp_path, NOWHERE, capture())
+    with pytest.raises(ConfigError, match="CFG-191") as error:
+        channel.stage(getattr(flow, stage), ["hr.t"])
+    assert instead in error.value.hint

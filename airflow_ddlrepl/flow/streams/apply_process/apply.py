@@ -311,11 +311,11 @@ def _require_enabled(process: ApplyProcess, rules: ApplyRules) -> None:
     if waiting and rules.settings.disables_on_error:
         first = waiting[0]
         raise ApplyError(
-            f"apply client {process.client.name} is disabled: {len(waiting)} transactions wait in its error queue, the"
-            f" first because of: {first.failed.error}",
+            f"apply client {process.client.name} is disabled: transactions wait in its error queue ({len(waiting)}),"
+            f" the first because of: {first.failed.error}",
             code="APL-111",
             target=process.name,
             at=first.failed.lsn,
-            hint=f"`ddlrepl errors show {process.name}/{first.number}`; then `errors retry --all` or `errors delete`;"
-            " or set_parameter disable_on_error N",
+            hint=f"`ddlrepl errors show CHANNEL.yaml {process.name}/{first.number}`; then `errors retry --all`"
+            " or `errors delete` with this ID; or set_parameter disable_on_error N",
         )

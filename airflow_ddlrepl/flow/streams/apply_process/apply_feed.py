@@ -237,7 +237,8 @@ def disabled(client: str, number: int, at: Position, error: ApplyError) -> Apply
         code="APL-110",
         table=error.table,
         at=at,
-        hint=f"`ddlrepl errors show {number}` shows it; `errors retry` or `errors delete` lets the client go on;"
+        hint=f"`ddlrepl errors show CHANNEL.yaml {number}` shows it; `errors retry` or `errors delete` with this number"
+        " lets the client go on;"
         " set_parameter disable_on_error N lets it go on without that",
     )
 

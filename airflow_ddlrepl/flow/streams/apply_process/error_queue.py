@@ -58,8 +58,9 @@ def listed(target: str, one: QueuedError) -> dict[str, Any]:
         "code": failed.code,
         "table": "",
         "at": str(failed.lsn),
-        "message": f"a transaction of {one.messages} messages waits: {failed.error}",
-        "hint": f"`ddlrepl errors show {target}/{one.number}`, then `errors retry` or `errors delete`",
+        "message": f"a transaction of {one.messages} message{'' if one.messages == 1 else 's'} waits: {failed.error}",
+        "hint": f"`ddlrepl errors show CHANNEL.yaml {target}/{one.number}`, then `errors retry` or `errors delete` with"
+        " this ID",
     }
 
 
@@ -119,7 +120,8 @@ def retry(session: LcrSession, handlers: Callable[[str], Handlers], errors: Sequ
                 code="APL-114",
                 table=error.table,
                 at=one.failed.lsn,
-                hint=f"`ddlrepl errors show {one.number}` shows it with the target's rows; those behind it wait",
+                hint=f"`ddlrepl errors show CHANNEL.yaml {one.number}` shows it with the target's rows;"
+                " those behind it wait",
             ) from error
         yield one.number
 

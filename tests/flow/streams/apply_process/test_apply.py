@@ -294,3 +294,18 @@ def test_a_killed_run_applies_nothing_twice(databases: Any, tmp_path: Path, poin
     assert ask(databases.target, "SELECT * FROM hr.w") == [(2,), (2,)]
     with channel.opened() as context:
         assert len(flow.queued_errors(context)) == 1
+
+
+def test_the_status_of_a_stopped_apply_process_says_why_once_and_what_to_type(databases: Any, tmp_path: Path) -> None:
+    channel = begun(databases, tmp_path, rules("global"))
+    run(databases.target, "INSERT INTO hr.t VALUES (1, 0, 'theirs')")
+    with pytest.raises(ApplyError, match="APL-110"):
+        cycle(channel, "INSERT INTO hr.t VALUES (1, 1, 'ours')")
+    text = channel.stage(flow.status).text()
+    assert text.count("apply client apply_hr is disabled: transaction 1 of its error queue failed: ") == 1
+    assert "APL-110, see above\n  hint: `ddlrepl errors show CHANNEL.yaml 1` shows it" in text
+    assert "  transactions that wait in its error queue: 1 (`ddlrepl errors list`)" in text
+    with channel.opened() as context:
+        [error] = flow.queued_errors(context)
+    assert error["message"].startswith("a transaction of 1 message waits: ")
+    assert "`ddlrepl errors show CHANNEL.yaml site2/1`" in error["hint"]
