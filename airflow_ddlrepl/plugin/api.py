@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 
 from airflow_ddlrepl.plugin.readable_channels import User
 from airflow_ddlrepl.plugin.seen import one_channel, one_table, seen_channels
-from airflow_ddlrepl.plugin.table_list import TableQuery, table_list
+from airflow_ddlrepl.plugin.table_list import HistoryQuery, TableQuery, table_list
 
 ANSWERS: dict[int | str, dict[str, Any]] = {
     401: {"description": "nobody is logged in"},
@@ -56,9 +56,9 @@ def channels(user: User) -> list[ChannelSummary]:
 
 
 @router.get("/channels/{channel}")
-def channel(channel: str, user: User) -> dict[str, Any]:
+def channel(channel: str, user: User, query: Annotated[HistoryQuery, Query()]) -> dict[str, Any]:
     """Return one channel: verdicts, positions, what waits for a person, lag over time; without its tables."""
-    return {name: value for name, value in one_channel(channel, user).items() if name != "tables"}
+    return {name: value for name, value in one_channel(channel, user, query.hours).items() if name != "tables"}
 
 
 @router.get("/channels/{channel}/tables")

@@ -13,7 +13,7 @@ from threading import Lock
 from typing import Any, TypeVar
 
 from airflow_ddlrepl.errors import DdlReplError, Unreachable
-from airflow_ddlrepl.flow.health.channel import channel_health
+from airflow_ddlrepl.flow.health.channel import channel_health, lag_history
 from airflow_ddlrepl.flow.health.history import table_history
 from airflow_ddlrepl.flow.health.newest_changes import newest_changes
 from airflow_ddlrepl.plugin.channel_places import ChannelPlaces, Place
@@ -48,6 +48,14 @@ class Health:
         """Return the history of a table; one that the channel does not have has no revisions. Raises DdlReplError."""
         place = self._places.place(channel)
         return self._fresh((channel, table_id), lambda: table_history(place.repository, channel, table_id))
+
+    def history(self, channel: str, hours: int) -> list[dict[str, Any]]:
+        """Return how far the targets of a channel were behind in the last hours. Raises DdlReplError."""
+        place = self._places.place(channel)
+        self._require_answering(place)
+        return self._fresh(
+            ("history", channel, hours), lambda: lag_history(place.repository, channel, datetime.now(UTC), hours)
+        )
 
     def _channel(self, channel: str) -> dict[str, Any]:
         try:

@@ -17,7 +17,7 @@ from airflow_ddlrepl.plugin.channel_page import channel_page
 from airflow_ddlrepl.plugin.drawing import words
 from airflow_ddlrepl.plugin.readable_channels import KIND, User, channel_of, is_paused, readable_channels
 from airflow_ddlrepl.plugin.seen import one_channel, one_table, seen_channels
-from airflow_ddlrepl.plugin.table_list import TableQuery
+from airflow_ddlrepl.plugin.table_list import PageQuery
 from airflow_ddlrepl.plugin.table_page import table_page
 from airflow_ddlrepl.visible import visible
 
@@ -48,9 +48,9 @@ def channels(user: User) -> HTMLResponse:
 
 
 @router.get("/channels/{channel}")
-def channel(channel: str, user: User, query: Annotated[TableQuery, Query()]) -> HTMLResponse:
+def channel(channel: str, user: User, query: Annotated[PageQuery, Query()]) -> HTMLResponse:
     """Show one channel. Raises HTTPException 404."""
-    found = channel_page(one_channel(channel, user), query)
+    found = channel_page(one_channel(channel, user, query.hours), query)
     dag = dag_id(channel, KIND)
     found |= {"dag": dag, "is_paused": is_paused(dag)}
     return page("channel.html", "../", title=channel, trail=[HOME, (channel, "")], **found)

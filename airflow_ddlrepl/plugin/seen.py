@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 from fastapi import HTTPException
 
 from airflow_ddlrepl.errors import DdlReplError
+from airflow_ddlrepl.flow.health.facts import HISTORY
 from airflow_ddlrepl.flow.health.verdict import Level
 from airflow_ddlrepl.plugin.health import HEALTH
 from airflow_ddlrepl.plugin.pending_approvals import pending_approvals
 from airflow_ddlrepl.plugin.readable_channels import readable_channels
+
+HOURS = HISTORY // timedelta(hours=1)
+"""So many hours of the history are shown unless somebody asks for others."""
 
 MISSING = "There is no such channel, or you may not read its DAG in Airflow."
 
@@ -25,10 +30,15 @@ def seen_channels(user: Any) -> list[dict[str, Any]]:
     return sorted(found, key=_level, reverse=True)
 
 
-def one_channel(channel: str, user: Any) -> dict[str, Any]:
-    """Return the health of a channel. Raises HTTPException 404, the same whether it is there or not."""
+def one_channel(channel: str, user: Any, hours: int = HOURS) -> dict[str, Any]:
+    """Return the health of a channel. Raises HTTPException 404, the same whether it is there or not.
+
+    hours: of its history.
+    """
     _require(channel, user)
     found = HEALTH.channel(channel)
+    if hours != HOURS and found["source"] is not None:
+        found = {**found, "history": _history(channel, hours)}
     return {**found, "waiting": [*found["waiting"], *pending_approvals(user, [channel]).get(channel, ())]}
 
 
@@ -42,6 +52,13 @@ def one_table(channel: str, table_id: int, user: Any) -> dict[str, Any]:
     if not found["revisions"] and all(one["table_id"] != table_id for one in HEALTH.channel(channel)["tables"]):
         raise HTTPException(404, "There is no such table in this channel.")
     return found
+
+
+def _history(channel: str, hours: int) -> list[dict[str, Any]]:
+    try:
+        return HEALTH.history(channel, hours)
+    except DdlReplError as error:
+        raise HTTPException(503, f"{error.code}: {error.message}") from None
 
 
 def _level(summary: dict[str, Any]) -> int:

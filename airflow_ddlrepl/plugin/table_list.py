@@ -10,6 +10,15 @@ from pydantic import BaseModel, Field
 
 from airflow_ddlrepl.flow.health.tables import LIVE, trouble
 
+LONGEST = 720
+"""Hours: the repository has the history of 30 days."""
+
+
+class HistoryQuery(BaseModel):
+    """Which part of a channel's history is asked for."""
+
+    hours: int = Field(48, ge=1, le=LONGEST, description="the last hours; over 48: one row for each target and hour")
+
 
 class TableQuery(BaseModel):
     """Which tables of a channel are asked for."""
@@ -19,6 +28,10 @@ class TableQuery(BaseModel):
     target: str = Field("", max_length=200)
     limit: int = Field(50, ge=1, le=500)
     offset: int = Field(0, ge=0, le=10_000_000)
+
+
+class PageQuery(TableQuery, HistoryQuery):
+    """What the page of a channel is asked for."""
 
 
 @dataclass(frozen=True)

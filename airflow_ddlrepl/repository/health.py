@@ -199,11 +199,11 @@ class Health(Base):
 def count_rows(connection: Connection, channel: str, segment: SegmentFacts) -> None:
     """Store how many rows of each table a new segment has; needs a fenced transaction."""
     insert_new(connection, counted_from, {"channel": channel, "position": int(segment.low), "tables": {}})
-    made = {"channel": channel, "low": int(segment.low)}
     rows = [
-        {**made, "table_id": number, "last": int(one.last), "rows": one.rows, "bytes": one.bytes}
-        for number, one in segment.tables.items()
-    ]
+        {"channel": channel, "table_id": number, "low": int(low), "last": int(one.last), "rows": one.rows,
+         "bytes": one.bytes}
+        for (number, low), one in segment.tables.items()
+    ]  # fmt: skip
     insert_new_all(connection, captured_rows, rows)
 
 
@@ -238,6 +238,14 @@ def _add_lag(connection: Connection, channel: str, rows: Sequence[LagRow]) -> No
         old &= lag_history.c.at < row.at - DENSE - _HOUR
         if connection.execute(select(lag_history.c.at).where(old, ~lag_history.c.is_hour).limit(1)).first():
             _thin_out(connection, channel, row.target, row.at)
+
+
+def by_hour(rows: Sequence[LagRow]) -> list[LagRow]:
+    """Return one row for each target and whole hour, as they are stored of cycles of long ago."""
+    hours: dict[tuple[str, datetime], list[LagRow]] = {}
+    for row in rows:
+        hours.setdefault((row.target, row.at.replace(minute=0, second=0, microsecond=0)), []).append(row)
+    return [_hour(hour, found) for (_, hour), found in sorted(hours.items(), key=lambda one: one[0][1])]
 
 
 def _thin_out(connection: Connection, channel: str, target: str, now: datetime) -> None:

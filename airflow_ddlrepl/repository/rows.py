@@ -118,7 +118,7 @@ class CountedFrom:
 class SegmentFacts:
     """Segment facts are what the repository stores of a trail segment: the window low <= commit < high and its size.
 
-    digest: of its manifest. tables: what it has of each table, by id.
+    digest: of its manifest. tables: rows by table id, and where they begin.
     """
 
     epoch: int
@@ -128,7 +128,7 @@ class SegmentFacts:
     bytes: int = 0
     files: int = 0
     digest: str | None = None
-    tables: Mapping[int, TableRows] = field(default_factory=dict)
+    tables: Mapping[tuple[int, Position], TableRows] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

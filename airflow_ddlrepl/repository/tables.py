@@ -354,7 +354,7 @@ troubles = Table(
     PrimaryKeyConstraint("channel", "key"),
 )
 
-# One row per table and segment with rows that a target may lack; last: commit of the last of them.
+# Rows of a table in a segment that a target may lack: low, last: commits of the first and the last of them.
 captured_rows = Table(
     "captured_rows",
     metadata,

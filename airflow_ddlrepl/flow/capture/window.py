@@ -165,16 +165,13 @@ def register(run: RunContext, segment: Segment) -> Window:
     return Window(segment, seen, found, others)
 
 
-def _by_table(segment: Segment) -> dict[int, TableRows]:
-    """Return how many rows of each table the segment has, and where the last of them commits."""
-    found: dict[int, TableRows] = {}
+def _by_table(segment: Segment) -> dict[tuple[int, Position], TableRows]:
+    """Return the rows of each table in the segment by where they begin: before a schema change, and after it."""
+    found: dict[tuple[int, Position], TableRows] = {}
     for file in segment.files():
-        last, known = Position(file.last.lsn), found.get(file.table_id)
-        if known is None:
-            found[file.table_id] = TableRows(file.rows, file.size, last)
-        else:
-            sums = (known.rows + file.rows, known.bytes + file.size)
-            found[file.table_id] = TableRows(*sums, max(known.last, last))
+        key, last = (file.table_id, Position(file.first.lsn)), Position(file.last.lsn)
+        known = found.get(key, TableRows(0, 0, last))
+        found[key] = TableRows(known.rows + file.rows, known.bytes + file.size, max(known.last, last))
     return found
 
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
-from airflow_ddlrepl.flow.health.facts import Facts, read_facts
+from airflow_ddlrepl.flow.health.facts import HISTORY, Facts, read_facts
 from airflow_ddlrepl.flow.health.failures import failures_json
 from airflow_ddlrepl.flow.health.tables import table_rows
 from airflow_ddlrepl.flow.health.verdict import moment_text
 from airflow_ddlrepl.flow.health.verdicts import channel_verdict, target_verdict
 from airflow_ddlrepl.flow.health.waits_for_a_person import waiting_list
+from airflow_ddlrepl.repository.health import by_hour
 from airflow_ddlrepl.repository.repository import Repository
 from airflow_ddlrepl.repository.rows import LagRow, StageEnd
 
@@ -98,6 +99,12 @@ def channel_tables(
         row for row in rows if any(wanted in row[name].casefold() for name in ("table", "state", "why", "target"))
     ]
     return {"total": len(rows), "found": len(chosen), "tables": chosen[offset : offset + limit]}
+
+
+def lag_history(repository: Repository, channel: str, now: datetime, hours: int) -> list[dict[str, Any]]:
+    """Return how far the targets were behind in the last hours: each cycle of two days, else one row for each hour."""
+    rows = repository.lag_rows(channel, now - timedelta(hours=hours))
+    return [lag_json(one) for one in (by_hour(rows) if timedelta(hours=hours) > HISTORY else rows)]
 
 
 def lag_json(row: LagRow) -> dict[str, Any]:

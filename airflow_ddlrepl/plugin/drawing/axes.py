@@ -28,13 +28,24 @@ def duration_marks(highest: float, most: int = 4) -> list[float]:
 
 
 def time_marks(first: float, last: float, most: int = 5) -> list[tuple[float, str]]:
-    """Return the marks of an axis of moments (seconds since 1970), each with its text in UTC."""
+    """Return the marks of an axis of moments (seconds since 1970), each with its text in UTC.
+
+    The first mark of each day has the date.
+    """
     step = next((one for one in _TIMES if one * most >= last - first), _TIMES[-1])
     if last - first > step * most:
         step = int((last - first) / most // 86400 + 1) * 86400
-    shape = "%d %b" if step >= 86400 else "%H:%M"
     start = int(first // step + 1) * step
-    return [(at, datetime.fromtimestamp(at, UTC).strftime(shape)) for at in range(start, int(last) + 1, step)]
+    return [(at, _time(at, step, is_first=at == start)) for at in range(start, int(last) + 1, step)]
+
+
+def _time(at: int, step: int, *, is_first: bool) -> str:
+    into_the_day = at % 86400
+    if step >= 86400 or into_the_day == 0:
+        shape = "%d %b"
+    else:
+        shape = "%d %b %H:%M" if is_first or into_the_day < step else "%H:%M"
+    return datetime.fromtimestamp(at, UTC).strftime(shape)
 
 
 def _up_to(highest: float, step: float) -> list[float]:

@@ -93,7 +93,11 @@ def test_marks_of_time_are_minutes_hours_and_days() -> None:
     assert duration_marks(100) == [0, 30, 60, 90, 120]
     assert duration_marks(86400 * 9)[1] % 86400 == 0
     texts = [text for _, text in time_marks(1_790_000_000, 1_790_000_000 + 3 * 3600)]
-    assert texts and all(re.fullmatch(r"\d\d:\d0", text) for text in texts)
+    assert re.fullmatch(r"\d\d [A-Z][a-z]{2} \d\d:\d0", texts[0])
+    assert len(texts) > 1 and all(re.fullmatch(r"\d\d:\d0", text) for text in texts[1:])
+    midnight = 1_790_000_000 // 86400 * 86400
+    two_days = [text for _, text in time_marks(midnight - 40_000, midnight + 2 * 86400 - 40_000)]
+    assert [bool(re.match(r"\d\d [A-Z]", text)) for text in two_days] == [True, False, True, False]
     assert re.fullmatch(r"\d\d [A-Z][a-z]{2}", time_marks(NOON, NOON + 20 * 86400)[0][1])
 
 

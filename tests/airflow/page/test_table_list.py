@@ -8,7 +8,7 @@ import pytest
 from pydantic import ValidationError
 
 from airflow_ddlrepl.plugin.channel_page import channel_page
-from airflow_ddlrepl.plugin.table_list import TableQuery, table_list
+from airflow_ddlrepl.plugin.table_list import PageQuery, TableQuery, table_list
 
 
 def row(name: str, state: str = "live", **more: Any) -> dict[str, Any]:
@@ -51,9 +51,18 @@ def test_questions_have_limits(asked: dict[str, Any]) -> None:
 
 def test_pieces_lead_to_each_other_with_what_was_searched() -> None:
     health = {**HEALTH, "source": None}
-    pages = channel_page(health, TableQuery(q="public.t", offset=50))["pages"]
+    pages = channel_page(health, PageQuery(q="public.t", offset=50))["pages"]
     assert (pages["first"], pages["last"]) == (51, 100)
     assert pages["before"] == "?q=public.t&offset=0#tables"
     assert pages["after"] == "?q=public.t&offset=100#tables"
-    last = channel_page(health, TableQuery(q="public.bad"))["pages"]
+    last = channel_page(health, PageQuery(q="public.bad"))["pages"]
     assert (last["before"], last["after"]) == ("", "")
+
+
+def test_the_part_of_the_history_is_chosen_with_what_was_searched() -> None:
+    found = channel_page({**HEALTH, "source": None}, PageQuery(q="bad", hours=2))
+    spans = {text: (address, is_shown) for text, address, is_shown in found["spans"]}
+    assert spans["2 hours"][1] and not spans["30 days"][1]
+    assert spans["30 days"][0] == "?hours=720&q=bad#charts"
+    with pytest.raises(ValidationError):
+        PageQuery(hours=721)

@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import event
 
-from airflow_ddlrepl.flow.health.channel import channel_health, channel_tables, channels_health
+from airflow_ddlrepl.flow.health.channel import channel_health, channel_tables, channels_health, lag_history
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.record import RefreshRequested
 from airflow_ddlrepl.repository.repository import Repository
@@ -91,6 +91,20 @@ def test_the_history_of_the_lag_gets_thinner_and_ends(tmp_path: Path) -> None:
         assert hours[0].at >= NOW - timedelta(days=30, hours=2) and 27 * 24 < len(hours) <= 29 * 24
         assert {(row.lag_seconds, row.lag_bytes, row.rows, row.schema_changes) for row in hours} == {(31.0, 31, 4, 2)}
         assert {row.at.minute for row in hours} == {0} and hours[0].seconds == {"capture": 1.0}
+
+
+def test_the_history_of_thirty_days_has_a_row_for_each_hour_and_target(tmp_path: Path) -> None:
+    with Repository.open(f"sqlite:///{tmp_path}/repository.db") as repository:
+        begin = NOW - timedelta(days=5)
+        for minute in range(0, 5 * 24 * 60, 20):
+            at = begin + timedelta(minutes=minute)
+            repository.add_lag("shop", [LagRow(name, at, float(minute % 60), 7, 2, 1, {}) for name in ("v", "w")])
+        dense = lag_history(repository, "shop", NOW, 2)
+        assert len(dense) == 2 * 6 and not any(row["is_hour"] for row in dense)
+        whole = lag_history(repository, "shop", NOW, 720)
+        assert len(whole) == 2 * 5 * 24 and len({(row["target"], row["at"]) for row in whole}) == len(whole)
+        assert {(row["lag_seconds"], row["rows"], row["is_hour"]) for row in whole} == {(40.0, 6, True)}
+        assert [row["at"] for row in whole] == sorted(row["at"] for row in whole)
 
 
 def test_a_status_that_could_not_be_found_leaves_the_older_one(tmp_path: Path) -> None:

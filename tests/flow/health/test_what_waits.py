@@ -68,7 +68,8 @@ def test_rows_of_before_they_were_counted_are_not_known(make: Make) -> None:
 
 
 def segment(low: int, high: int, **rows: int) -> SegmentFacts:
-    found = {int(name[1:]): TableRows(count, 10 * count, Position(high - 1)) for name, count in rows.items()}
+    last = Position(high - 1)
+    found = {(int(name[1:]), Position(low)): TableRows(count, 10 * count, last) for name, count in rows.items()}
     return SegmentFacts(1, Position(low), Position(high), tables=found)
 
 

@@ -82,11 +82,12 @@ def _healthy(world: World) -> None:
 
 
 def _stopped(world: World) -> None:
-    """It waits before a column is dropped."""
+    """It waits before a column is dropped, and a row after that waits with it."""
     file, source = world.files["shop-hr"], world.url("shop-hr", "source")
     shop.run_sql(source, shop.BEFORE)
     shop.activate(file)
-    shop.run_sql(source, ["INSERT INTO orders VALUES (60, 'later')", "ALTER TABLE orders DROP COLUMN note"])
+    later = ["INSERT INTO orders VALUES (60, 'later')", "ALTER TABLE orders DROP COLUMN note"]
+    shop.run_sql(source, [*later, "INSERT INTO orders VALUES (61)"])
     with pytest.raises(ControlStop):
         shop.replicate(file)
 

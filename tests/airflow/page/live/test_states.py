@@ -46,3 +46,27 @@ def test_a_channel_that_never_ran_is_told(world: World) -> None:
     found = told(world, "new")
     assert found["verdict"]["level"] == "unknown"
     assert "CFG-412" in found["verdict"]["reason"]
+
+
+def test_the_part_of_the_history_is_chosen(world: World) -> None:
+    """30 days have one row for each hour; what was never asked for is refused."""
+    cycles = told(world, "shop")["history"]
+    hours = world.server.ask("/ddlrepl/api/channels/shop?hours=720", "vic").json["history"]
+    assert 1 <= len(hours) < len(cycles) and all(one["is_hour"] for one in hours)
+    assert sum(one["rows"] for one in hours) == sum(one["rows"] for one in cycles)
+    page = world.server.ask("/ddlrepl/channels/shop?hours=720", "vic").body
+    assert "Rows in an hour" in page and '<input type="hidden" name="hours" value="720">' in page
+    assert world.server.ask("/ddlrepl/channels/shop?hours=9999", "vic").status == 422
+    assert world.server.ask("/ddlrepl/channels/new?hours=720", "vic").status == 200
+
+
+def test_a_list_of_tables_says_what_changed_when_and_what_waits(world: World) -> None:
+    tables = world.server.ask("/ddlrepl/api/channels/shop/tables?q=orders", "vic").json["tables"]
+    assert [bool(one["changed"]) for one in tables] == [True] and tables[0]["changes"] > 0
+    assert (tables[0]["waiting_rows"], tables[0]["waiting_bytes"]) == (0, 0)
+    held = world.server.ask("/ddlrepl/api/channels/shop-hr/tables?q=orders", "vic").json["tables"]
+    assert held[0]["waiting_rows"] == 1
+    page = world.server.ask("/ddlrepl/channels/shop-hr", "vic").body
+    assert 'data-label="Waits" class="number">1 row, ' in page
+    row = world.server.ask("/ddlrepl/channels/shop?q=orders", "vic").body
+    assert f'data-label="Rows changed" class="number">{tables[0]["changes"]}<' in row and "ago</td>" in row
