@@ -16,8 +16,10 @@ from airflow_ddlrepl.errors import DdlReplError, Unreachable
 from airflow_ddlrepl.flow.health.channel import channel_health, lag_history
 from airflow_ddlrepl.flow.health.history import table_history
 from airflow_ddlrepl.flow.health.newest_changes import newest_changes
+from airflow_ddlrepl.flow.health.on_its_way import on_its_way, table_errors
 from airflow_ddlrepl.plugin.channel_places import ChannelPlaces, Place
 from airflow_ddlrepl.plugin.streams_clients import streams_clients
+from airflow_ddlrepl.repository.repository import Repository
 
 T = TypeVar("T")
 FRESH_SECONDS, FAILED_SECONDS = 2, 15
@@ -47,7 +49,7 @@ class Health:
     def table(self, channel: str, table_id: int) -> dict[str, Any]:
         """Return the history of a table; one that the channel does not have has no revisions. Raises DdlReplError."""
         place = self._places.place(channel)
-        return self._fresh((channel, table_id), lambda: table_history(place.repository, channel, table_id))
+        return self._fresh((channel, table_id), lambda: _table(place.repository, channel, table_id))
 
     def history(self, channel: str, hours: int) -> list[dict[str, Any]]:
         """Return how far the targets of a channel were behind in the last hours. Raises DdlReplError."""
@@ -95,6 +97,15 @@ class Health:
                 self._kept[key] = (time.monotonic() + FRESH_SECONDS, found)
             answer: T = found
             return answer
+
+
+def _table(repository: Repository, channel: str, table_id: int) -> dict[str, Any]:
+    found = table_history(repository, channel, table_id)
+    return {
+        **found,
+        "on_its_way": on_its_way(repository, channel, table_id, datetime.now(UTC)),
+        "errors": table_errors(repository, channel, found["names"]),
+    }
 
 
 def _summary(health: dict[str, Any]) -> dict[str, Any]:

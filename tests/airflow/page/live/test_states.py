@@ -70,3 +70,13 @@ def test_a_list_of_tables_says_what_changed_when_and_what_waits(world: World) ->
     assert 'data-label="Waits" class="number">1 row, ' in page
     row = world.server.ask("/ddlrepl/channels/shop?q=orders", "vic").body
     assert f'data-label="Rows changed" class="number">{tables[0]["changes"]}<' in row and "ago</td>" in row
+
+
+def test_a_table_says_what_is_on_its_way(world: World) -> None:
+    (table,) = world.server.ask("/ddlrepl/api/channels/shop-hr/tables?q=orders", "vic").json["tables"]
+    path = f"channels/shop-hr/tables/{table['table_id']}"
+    (change,) = world.server.ask(f"/ddlrepl/api/{path}", "vic").json["on_its_way"]
+    assert change["statement"] == "ALTER TABLE orders DROP COLUMN note"
+    page = world.server.ask(f"/ddlrepl/{path}", "vic").body
+    assert "warehouse: column note is dropped" in page and "It waits until control 1 is removed" in page
+    assert "Waits for it: 1 row, " in page
