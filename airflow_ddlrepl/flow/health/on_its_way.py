@@ -44,8 +44,10 @@ def on_its_way(repository: Repository, channel: str, table_id: int, now: datetim
 
 
 def table_errors(repository: Repository, channel: str, names: Sequence[str]) -> list[dict[str, Any]]:
-    """Return the newest errors about a table that are stored. names: those that it has, or had."""
-    of_it = [one for one in repository.errors(channel, OF_THE_NEWEST) if one.table in names]
+    """Return the newest errors about a table that are stored, equal ones once. names: those that it has, or had."""
+    found = [one for one in repository.errors(channel, OF_THE_NEWEST) if one.table in names]
+    newest = {(one.target, one.code, one.message): one for one in reversed(found)}  # a stage's is its cycle's, too
+    of_it = sorted(newest.values(), key=lambda one: one.id, reverse=True)
     return [
         {
             "at": moment_text(one.created),

@@ -17,6 +17,7 @@ from airflow_ddlrepl.plugin.drawing.words import count, duration, size
 
 WIDTH, HEIGHT = 460, 190
 LEFT, RIGHT, TOP, BOTTOM = 64, 10, 10, 24
+HALF_A_TEXT = 40  # of a mark with a date and a time
 MOST_POINTS = 160
 """So many moments a chart has at most: of those in between the highest value is drawn."""
 
@@ -120,7 +121,9 @@ def _axes(scale: _Scale, unit: Unit) -> list[Markup]:
         y = scale.y(value)
         found += [line.format(LEFT, WIDTH - RIGHT, y, y), label.format(LEFT - 6, y + 4, "end", unit.text(value))]
     for at, text in time_marks(scale.first, scale.last):
-        found.append(label.format(scale.x(at), HEIGHT - 6, "middle", text))
+        x = scale.x(at)
+        fits = x + HALF_A_TEXT <= WIDTH
+        found.append(label.format(x if fits else WIDTH - 2, HEIGHT - 6, "middle" if fits else "end", text))
     return found
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 
+from airflow_ddlrepl.plugin import channel_page
 from airflow_ddlrepl.plugin.drawing.axes import duration_marks, marks, time_marks
 from airflow_ddlrepl.plugin.drawing.charts import BYTES, NUMBER, SECONDS, bar_chart, line_chart
 from airflow_ddlrepl.plugin.drawing.picture import Arrow, Box, Graph, picture
@@ -112,3 +114,28 @@ def test_numbers_are_written_as_people_read_them() -> None:
     assert noon is not None
     assert ago("2026-11-27T11:58:00Z", noon) == "2.0 min ago" and ago(None, noon) == "never"
     assert moment("no moment") is None
+
+
+def test_the_mark_at_the_right_edge_is_not_cut() -> None:
+    made = line_chart("lag", {"": [(NOON - 19, 1.0), (NOON, 2.0)]}, SECONDS)
+    assert made is not None
+    marks = [one for one in elements(str(made.svg), "text") if re.search("[A-Z]", one.text or "")]
+    assert [(one.get("x"), one.get("text-anchor")) for one in marks] == [("458", "end")]
+
+
+@pytest.mark.parametrize("name", ["icon.svg", "icon-dark.svg"])
+def test_the_icon_can_be_told_from_whatever_the_menu_puts_behind_it(name: str) -> None:
+    """Airflow shows it as an image, also on the colour of the active entry: it brings its own ground."""
+    root = ElementTree.parse(Path(channel_page.__file__).parent / "static" / name).getroot()
+    ground = next(one for one in root if one.tag.endswith("rect"))
+    assert root[0] is ground and (ground.get("width"), ground.get("height")) == ("24", "24")
+    lighter, darker = sorted((_light(root.get("stroke")), _light(ground.get("fill"))), reverse=True)
+    assert (lighter + 0.05) / (darker + 0.05) > 4.5
+
+
+def _light(colour: str | None) -> float:
+    """The relative luminance of a colour."""
+    assert colour is not None
+    parts = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
+    linear = [one / 12.92 if one <= 0.04045 else ((one + 0.055) / 1.055) ** 2.4 for one in parts]
+    return sum(factor * one for factor, one in zip((0.2126, 0.7152, 0.0722), linear, strict=True))

@@ -70,4 +70,5 @@ def test_a_suspended_table_has_its_changes_before_it_and_its_errors(make: Make) 
     with Repository.open(load_channel(replica.file).repository) as repository:
         found = table_errors(repository, "shop", ["public.bad"])
         assert table_errors(repository, "shop", ["public.good"]) == []
+    assert len({one["what"] for one in found}) == len(found)
     assert found and all("small" in one["what"] and one["hint"] for one in found)
