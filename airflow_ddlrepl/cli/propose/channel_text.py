@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import yaml
 
@@ -31,7 +31,7 @@ class Draft:
     channel: str
     source: str
     target: str
-    target_location: str
+    target_location: str = field(repr=False)
     tables: tuple[str, ...] = (EVERY,)
     exclude: tuple[str, ...] = ()
 

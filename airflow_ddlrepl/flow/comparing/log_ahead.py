@@ -30,7 +30,7 @@ class Piece:
     """A piece of the log lies in one trail. parts: of it, in log order."""
 
     trail: Trail
-    url: str
+    url: str = field(repr=False)
     parts: Sequence[Part]
 
 

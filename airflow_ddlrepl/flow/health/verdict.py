@@ -33,7 +33,7 @@ class Remedy:
     text: str = ""
     command: str = ""
     dag: str = ""
-    conf: dict[str, Any] = field(default_factory=dict)
+    conf: dict[str, Any] = field(default_factory=dict, repr=False)
 
 
 NOTHING_TO_DO = Remedy()

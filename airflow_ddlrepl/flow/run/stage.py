@@ -126,6 +126,7 @@ def _told(context: RunContext, name: str, work: Callable[[], Result]) -> Result:
         result = work()
     except Exception as error:
         with _never_in_the_way():
+            _require_channel(context)
             known = explained(error) or _unexpected(error)
             end = StageEnd(name, context.run_id, began, datetime.now(UTC), Outcome.FAILED, failure=failure_json(known))
             context.stage_ended(end, {})
@@ -133,6 +134,12 @@ def _told(context: RunContext, name: str, work: Callable[[], Result]) -> Result:
     with _never_in_the_way():
         context.stage_ended(StageEnd(name, context.run_id, began, datetime.now(UTC), Outcome.DONE), result.to_json())
     return result
+
+
+def _require_channel(context: RunContext) -> None:
+    """Raise Fenced LCK-102 when the run has lost the channel: the run that has it says how the channel is."""
+    with context.repository.together(context.channel.name, context.token):
+        pass
 
 
 def failure_json(error: DdlReplError) -> dict[str, Any]:
