@@ -56,13 +56,18 @@ def trouble(table: Mapping[str, Any]) -> int:
 
 
 def _comparison(found: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return when a table was last compared, how much differed, and what, in words; nothing of it: it never was."""
+    """Return when a table was last compared, how much differed, and what, in words; nothing of it: it never was.
+
+    undecided: why nobody can tell which rows differ; empty: what differs is known.
+    """
     if found is None:
-        return {"compared": None, "compared_at": None, "differences": None, "source_rows": None, "found": []}
+        nothing = dict.fromkeys(("compared", "compared_at", "differences", "source_rows"))
+        return {**nothing, "undecided": "", "found": []}
     return {
         "compared": moment_text(found["compared"]),
         "compared_at": found["position"],
         "differences": found["differences"],
+        "undecided": found.get("undecided", ""),
         "source_rows": found["rows"],
         "found": found.get("found", []),
     }

@@ -10,6 +10,7 @@ import pytest
 from airflow_ddlrepl import flow
 from airflow_ddlrepl.config.file.load import load_channel
 from airflow_ddlrepl.errors import ControlStop, Unreachable
+from airflow_ddlrepl.flow.comparing.in_flight import settled
 from airflow_ddlrepl.flow.health.channel import channel_health, channels_health
 from airflow_ddlrepl.ports.work import InProcess
 from airflow_ddlrepl.repository.repository import Repository
@@ -138,6 +139,27 @@ def test_what_a_comparison_found_stands_at_its_table(make: Make) -> None:
     rows = {row["table"]: row for row in health(replica)["tables"]}
     assert rows["public.t"]["differences"] == 1 and rows["public.t"]["compared"], rows["public.t"]
     assert rows["public.u"]["differences"] == 0 and rows["public.u"]["compared"]
+    assert rows["public.t"]["undecided"] == rows["public.u"]["undecided"] == ""
+
+
+def test_a_table_of_which_nobody_can_tell_whether_it_differs_is_not_called_equal(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The log that was in flight while the tables were compared is not retained any more."""
+    replica = make("CREATE TABLE t (id int PRIMARY KEY)", "INSERT INTO t VALUES (1)", retention={"age": 0})
+    replica.settle()
+    replica.at_source("INSERT INTO t VALUES (2)")
+    replica.capture()
+
+    def judged(*given: Any) -> Any:
+        for _ in range(2):
+            replica.replicate()
+        return settled(*given)
+
+    monkeypatch.setattr("airflow_ddlrepl.flow.comparing.compare.settled", judged)
+    assert replica.compare().undecided
+    (row,) = health(replica)["tables"]
+    assert row["differences"] == 0 and "TRL-124" in row["undecided"]
 
 
 def test_the_status_names_the_failure_and_its_remedy_and_the_last_one_is_there_without_any_server(

@@ -17,6 +17,7 @@ _WRITERS = """
 SELECT format('process %%s (user %%s, application %%s, %%s since %%s)', pid, usename, quote_literal(application_name),
               coalesce(state, 'open'), coalesce(date_trunc('second', xact_start)::text,
                                                 date_trunc('second', state_change)::text,
+                                                date_trunc('second', backend_start)::text,
                                                 'a time that this role may not see')),
        CASE WHEN query = '<insufficient privilege>' THEN '' ELSE coalesce(query, '') END,
        format('SELECT pg_terminate_backend(%%s);', pid)
