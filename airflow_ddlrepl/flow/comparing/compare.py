@@ -169,8 +169,17 @@ def _compared(
     for one, (asked, why, more) in zip(_run(run, tasks), pending, strict=True):
         at_target = asked.report.at
         report = replace(one, at=at_target, may_differ=tuple(why), structure=(*one.structure, *more))
+        report = replace(report, on_their_way=_uncompared(asked))
         found.append(replace(asked, report=report))
     return found
+
+
+def _uncompared(one: Compared) -> tuple[str, ...]:
+    """Return the columns whose values were not compared, in words: the target gets others when it gets their type."""
+    if one.task is None:
+        return ()
+    names = (column.name for column in one.table.columns if column.id in one.task.uncompared)
+    return tuple(f"a change of column {name}: its values were not compared" for name in names)
 
 
 def _strange(run: RunContext, target: str, table_states: Mapping[int, TableState]) -> dict[int, str]:

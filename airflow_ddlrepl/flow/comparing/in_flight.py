@@ -99,7 +99,7 @@ class _Judge:
             if report.waits:
                 return _on_its_way(report)
             rest = tuple(line for line in report.structure if line not in report.behind)
-            report = replace(report, structure=rest, on_their_way=report.behind)
+            report = replace(report, structure=rest, on_their_way=(*report.on_their_way, *report.behind))
         return self._with_columns(replace(one, report=self._rows(replace(one, report=report))))
 
     def _with_columns(self, one: Compared) -> TableReport:
@@ -183,7 +183,7 @@ def _lacks_columns(row: RowDifference) -> bool:
 
 
 def _on_its_way(report: TableReport) -> TableReport:
-    return replace(report, structure=(), on_their_way=report.structure)
+    return replace(report, structure=(), on_their_way=(*report.on_their_way, *report.structure))
 
 
 def _undecided(report: TableReport, why: str) -> TableReport:

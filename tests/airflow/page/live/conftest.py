@@ -37,23 +37,30 @@ class World:
 
 
 @pytest.fixture(scope="session")
-def world(pg18: PrivateServer) -> Iterator[World]:
-    """The channels run in this process: a page asks the repositories alone, so Airflow needs no scheduler."""
-    with tempfile.TemporaryDirectory(prefix="ddlrepl-page-") as folder, PrivateServer("source", 18) as second:
+def world(private_server: type[PrivateServer]) -> Iterator[World]:
+    """The channels run in this process: a page asks the repositories alone, so Airflow needs no scheduler.
+
+    Their servers are their own, since they leave slots there.
+    """
+    with (
+        tempfile.TemporaryDirectory(prefix="ddlrepl-page-") as folder,
+        private_server("source", 18) as databases,
+        private_server("source", 18) as second,
+    ):
         home = Path(folder)
         channels = home / "channels"
         channels.mkdir()
         files = {
-            "shop": _channel(channels, home, "shop", pg18),
-            "shop-hr": _channel(channels, home, "shop-hr", pg18),
-            "crm": _channel(channels, home, "crm", pg18, second),
-            "new": _channel(channels, home, "new", pg18),
-            "turn": _channel(channels, home, "turn", pg18),
+            "shop": _channel(channels, home, "shop", databases),
+            "shop-hr": _channel(channels, home, "shop-hr", databases),
+            "crm": _channel(channels, home, "crm", databases, second),
+            "new": _channel(channels, home, "new", databases),
+            "turn": _channel(channels, home, "turn", databases),
         }
         for name in ("shop-hr", "turn"):
             files[name].write_text(files[name].read_text().replace('adapt_ddl:\n  - add_table_pattern: "*"\n', ASKS))
         with api_server(home) as server:
-            found = World(server, pg18, home, files)
+            found = World(server, databases, home, files)
             _healthy(found)
             _stopped(found)
             _turning(found)
