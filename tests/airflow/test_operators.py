@@ -232,7 +232,7 @@ def test_connections_of_airflow_alone(channel: str, submitted: Submitted, monkey
     assert found == {"kept_repository", "kept_shop"}
     flow, resolved = sys.modules["airflow_ddlrepl.flow"], []
 
-    def asked(channel: Any, _: Any) -> list[Any]:
+    def asked(channel: Any, *_: Any) -> list[Any]:
         resolved.append(resolve(channel.repository))
         return []
 

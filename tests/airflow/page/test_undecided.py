@@ -25,7 +25,8 @@ def pages(replica: Replica) -> tuple[str, str]:
     """The page of the channel, and that of its only table."""
     with Repository.open(load_channel(replica.file).repository) as repository:
         health = channel_health(repository, "shop", datetime.now(UTC)) | {"changes": [], "clients": {}}
-        history = table_history(repository, "shop", health["tables"][0]["table_id"])
+        table_id = health["tables"][0]["table_id"]
+        history = table_history(repository, "shop", table_id) | {"on_its_way": [], "errors": []}
     channel = channel_page(health, PageQuery()) | {"dag": "", "is_paused": False}
     shown = page("channel.html", "../", title="shop", trail=[], **channel)
     table = page("table.html", "../../../", title="t", trail=[], **table_page(health, history))

@@ -18,6 +18,7 @@ from tests.support.replica import Replica, channel_file
 
 pytest.importorskip("airflow.providers.openlineage", reason="the extra openlineage is not installed")
 
+ROOT = Path(__file__).parents[3]
 FUNCTION = "tests.airflow.provider.test_openlineage:masked"
 MAPPING: dict[str, Any] = {
     "table_properties": [{"tables": "orders", "name": "purchases"}],
@@ -32,7 +33,8 @@ def masked(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 @pytest.fixture
-def replica(databases: Databases, tmp_path: Path) -> Replica:
+def replica(databases: Databases, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Replica:
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))  # where an app of another process finds the function
     file = channel_file(tmp_path, databases.source, databases.target, **MAPPING)
     found = Replica(databases.source, databases.target, file)
     found.at_source(
