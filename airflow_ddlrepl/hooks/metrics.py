@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from airflow_ddlrepl.flow.health.verdict import Level
 from airflow_ddlrepl.model.table_state import TableStatus
 
 PREFIX = "ddlrepl"
-LEVELS = {"good": 0, "unknown": 1, "late": 2, "waiting": 3, "bad": 4}
 
 
 class Kind(StrEnum):
@@ -79,7 +79,7 @@ def are_on() -> bool:
 def samples_of_health(health: Mapping[str, Any]) -> Iterator[Sample]:
     """Yield the metrics of a channel's health (`channel_health`)."""
     channel = {"channel": health["channel"]}
-    yield Sample(LEVEL, LEVELS[health["verdict"]["level"]], channel)
+    yield Sample(LEVEL, Level(health["verdict"]["level"]).rank, channel)
     yield Sample(WAITING, len(health["waiting"]), channel)
     yield Sample(CONTROLS, sum(one["kind"] == "control" for one in health["waiting"]), channel)
     for target in health["targets"]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import timedelta
-from typing import Any
+from typing import Any, TypeVar
 
 from fastapi import HTTPException
 
@@ -14,6 +15,7 @@ from airflow_ddlrepl.plugin.health import HEALTH
 from airflow_ddlrepl.plugin.pending_approvals import pending_approvals
 from airflow_ddlrepl.plugin.readable_channels import readable_channels
 
+T = TypeVar("T")
 HOURS = HISTORY // timedelta(hours=1)
 """So many hours of the history are shown unless somebody asks for others."""
 
@@ -38,31 +40,29 @@ def one_channel(channel: str, user: Any, hours: int = HOURS) -> dict[str, Any]:
     _require(channel, user)
     found = HEALTH.channel(channel)
     if hours != HOURS and found["source"] is not None:
-        found = {**found, "history": _history(channel, hours)}
+        found = {**found, "history": _answered(lambda: HEALTH.history(channel, hours))}
     return {**found, "waiting": [*found["waiting"], *pending_approvals(user, [channel]).get(channel, ())]}
 
 
 def one_table(channel: str, table_id: int, user: Any) -> dict[str, Any]:
     """Return the history of a table. Raises HTTPException 404."""
     _require(channel, user)
-    try:
-        found = HEALTH.table(channel, table_id)
-    except DdlReplError as error:
-        raise HTTPException(503, f"{error.code}: {error.message}") from None
+    found = _answered(lambda: HEALTH.table(channel, table_id))
     if not found["revisions"] and all(one["table_id"] != table_id for one in HEALTH.channel(channel)["tables"]):
         raise HTTPException(404, "There is no such table in this channel.")
     return found
 
 
-def _history(channel: str, hours: int) -> list[dict[str, Any]]:
+def _answered(ask: Callable[[], T]) -> T:
+    """Return the answer. Raises HTTPException 503 where the repository has none."""
     try:
-        return HEALTH.history(channel, hours)
+        return ask()
     except DdlReplError as error:
         raise HTTPException(503, f"{error.code}: {error.message}") from None
 
 
 def _level(summary: dict[str, Any]) -> int:
-    return list(Level).index(Level(summary["verdict"]["level"]))
+    return Level(summary["verdict"]["level"]).rank
 
 
 def _require(channel: str, user: Any) -> None:

@@ -7,9 +7,6 @@ from typing import Any
 
 from airflow_ddlrepl.flow.health.tables import trouble
 
-HOW = {"sql": "SQL", "load": "load", "control": "control", "left out": "left out"}
-"""What may become of a revision at a target, as it is shown."""
-
 
 def table_page(health: Mapping[str, Any], history: Mapping[str, Any]) -> dict[str, Any]:
     """Return what the page's template needs."""
@@ -25,6 +22,5 @@ def table_page(health: Mapping[str, Any], history: Mapping[str, Any]) -> dict[st
         "tables": here,
         "waiting": waiting,
         "trouble": trouble,
-        "how": HOW,
         "file": health.get("file", "CHANNEL.yaml"),
     }

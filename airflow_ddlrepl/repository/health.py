@@ -11,13 +11,11 @@ from sqlalchemy import Connection, delete, func, insert, select
 
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.repository.base import Base, insert_new, insert_new_all, put_all, update_row, upsert
-from airflow_ddlrepl.repository.rows import CountedFrom, LagRow, LockRow, Outcome, SegmentFacts, StageEnd, StatusRow
+from airflow_ddlrepl.repository.rows import CountedFrom, LagRow, Outcome, SegmentFacts, StageEnd, StatusRow
 from airflow_ddlrepl.repository.tables import (
     captured_rows,
-    channels,
     counted_from,
     lag_history,
-    locks,
     stage_ends,
     statuses,
     table_changes,
@@ -42,7 +40,9 @@ class Health(Base):
         """Store the newest status; one without content leaves the content and the moment of an older one."""
         values = {name: getattr(found, name) for name in ("taken", "run_id", "stage", "seconds", "reason", "content")}
         with self._database.write() as connection:
-            if found.content is None and update_row(connection, statuses, {"channel": channel}, _reason(found)):
+            if found.content is None and update_row(
+                connection, statuses, {"channel": channel}, {"reason": found.reason}
+            ):
                 return
             upsert(connection, statuses, {"channel": channel}, values)
 
@@ -109,15 +109,6 @@ class Health(Base):
         query = select(lag_history).where(lag_history.c.channel == channel, lag_history.c.at >= since)
         with self._database.read() as connection:
             return [_lag(row) for row in connection.execute(query.order_by(lag_history.c.at))]
-
-    def held_by(self, channel: str) -> LockRow | None:
-        """Return who works on the channel now; None: nobody does."""
-        with self._database.read() as connection:
-            row = connection.execute(select(locks).where(locks.c.channel == channel)).first()
-            if row is None or row.holder is None or row.since is None:
-                return None
-            is_live = row.lease_until is not None and row.lease_until > self._database.now(connection)
-            return LockRow(row.holder, row.since, is_live)
 
     def add_table_changes(self, channel: str, rows: Mapping[int, int], changed: datetime) -> None:
         """Store that tables have changed. rows: how many of their changes are new, by table id."""
@@ -190,11 +181,6 @@ class Health(Base):
             values = {"position": int(before), "tables": tables}
             update_row(connection, counted_from, {"channel": channel}, values)
 
-    def channel_names(self) -> list[str]:
-        """Return the name of every channel."""
-        with self._database.read() as connection:
-            return list(connection.scalars(select(channels.c.name).order_by(channels.c.name)))
-
 
 def count_rows(connection: Connection, channel: str, segment: SegmentFacts) -> None:
     """Store how many rows of each table a new segment has; needs a fenced transaction."""
@@ -219,10 +205,6 @@ def _by_position(own: Mapping[int, Position]) -> dict[Position, list[int]]:
     for number, at in own.items():
         found.setdefault(at, []).append(number)
     return found
-
-
-def _reason(found: StatusRow) -> dict[str, Any]:
-    return {"reason": found.reason}
 
 
 def _failing_since(connection: Connection, key: Mapping[str, Any]) -> datetime | None:
@@ -253,13 +235,11 @@ def _thin_out(connection: Connection, channel: str, target: str, now: datetime) 
     here = (lag_history.c.channel == channel) & (lag_history.c.target == target)
     limit = (now - DENSE).replace(minute=0, second=0, microsecond=0)
     old = here & (lag_history.c.at < limit) & ~lag_history.c.is_hour
-    hours: dict[datetime, list[LagRow]] = {}
-    for row in map(_lag, connection.execute(select(lag_history).where(old).order_by(lag_history.c.at))):
-        hours.setdefault(row.at.replace(minute=0, second=0, microsecond=0), []).append(row)
+    cycles = [_lag(row) for row in connection.execute(select(lag_history).where(old).order_by(lag_history.c.at))]
     connection.execute(delete(lag_history).where(old | (here & (lag_history.c.at < now - HOURLY))))
-    for hour, rows in hours.items():
-        if hour >= now - HOURLY:
-            connection.execute(insert(lag_history).values(channel=channel, **asdict(_hour(hour, rows))))
+    for row in by_hour(cycles):
+        if row.at >= now - HOURLY:
+            connection.execute(insert(lag_history).values(channel=channel, **asdict(row)))
 
 
 def _hour(hour: datetime, rows: Sequence[LagRow]) -> LagRow:

@@ -18,6 +18,7 @@ from airflow_ddlrepl.errors import DdlReplError, Fenced, LockHeld
 from airflow_ddlrepl.repository.base import Base, fenced, insert_new
 from airflow_ddlrepl.repository.database import Database
 from airflow_ddlrepl.repository.process import is_gone, this_process
+from airflow_ddlrepl.repository.rows import LockRow
 from airflow_ddlrepl.repository.tables import locks
 
 
@@ -119,12 +120,22 @@ class Locks(Base):
         row = self._held_now(channel)
         return None if row is None else _held(channel, row)
 
+    def last_holder(self, channel: str) -> LockRow | None:
+        """Return who has the channel, or had it and has not given it back; None: nobody."""
+        row, is_live = self._last(channel)
+        return None if row is None else LockRow(row.holder, row.since, is_live)
+
     def _held_now(self, channel: str) -> Row[Any] | None:
+        row, is_live = self._last(channel)
+        return row if is_live else None
+
+    def _last(self, channel: str) -> tuple[Row[Any] | None, bool]:
+        """Return the row of who has not given the channel back, and whether that run still goes on."""
         with self._database.read() as connection:
             row = connection.execute(select(locks).where(locks.c.channel == channel)).first()
-            if row is None or row.holder is None or is_gone(row.process):
-                return None
-            return row if row.lease_until > self._database.now(connection) else None
+            if row is None or row.holder is None:
+                return None, False
+            return row, row.lease_until > self._database.now(connection) and not is_gone(row.process)
 
     def _take(self, channel: str, holder: str, lease_seconds: float) -> int:
         with self._database.write() as connection:

@@ -336,7 +336,7 @@ class LagRow:
 
 @dataclass(frozen=True, slots=True)
 class LockRow:
-    """A lock row is who works on a channel now, and since when. is_live: the lease has not run out."""
+    """A lock row is who has a channel, and since when. is_live: its lease has not run out, nor is its process gone."""
 
     holder: str
     since: datetime

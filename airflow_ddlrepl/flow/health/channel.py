@@ -11,7 +11,7 @@ from airflow_ddlrepl.flow.health.failures import failures_json
 from airflow_ddlrepl.flow.health.tables import table_rows
 from airflow_ddlrepl.flow.health.verdict import moment_text
 from airflow_ddlrepl.flow.health.verdicts import channel_verdict, target_verdict
-from airflow_ddlrepl.flow.health.waits_for_a_person import waiting_list
+from airflow_ddlrepl.flow.health.waits_for_a_person import Waiting, waiting_list
 from airflow_ddlrepl.repository.health import by_hour
 from airflow_ddlrepl.repository.repository import Repository
 from airflow_ddlrepl.repository.rows import LagRow, StageEnd
@@ -31,19 +31,14 @@ def channel_health(
     """Return the health of a channel from its repository alone; a channel that it does not know is `unknown`.
 
     interval: seconds between two runs of its schedule; None: as usual. file: the channel file, as commands shall name
-    it. tables: at most so many, those in trouble first; `channel_tables` returns others.
+    it. tables: at most so many, those in trouble first.
     """
     facts = read_facts(repository, channel, now, interval, file)
     content, waiting = facts.content, waiting_list(facts)
-    verdicts = {name: target_verdict(facts, name, waiting) for name in facts.targets}
     rows = table_rows(facts, repository) if tables else []
     return {
-        "channel": channel,
+        **_head(facts, waiting),
         "now": moment_text(now),
-        "state": str(facts.state) if facts.state is not None else None,
-        "verdict": channel_verdict(facts, verdicts, waiting).to_json(now),
-        "status": _status(facts),
-        "running": _running(facts),
         "interval_seconds": facts.interval,
         "source": {
             "captured": _captured(facts),
@@ -53,7 +48,6 @@ def channel_health(
             **content.get("setup", {}),
             "left_out": content.get("left_out", []),
         },
-        "targets": [{**_target(facts, name), "verdict": verdicts[name].to_json(now)} for name in facts.targets],
         "tables": rows[:tables],
         "tables_total": len(rows) if tables else None,
         "waiting": [one.to_json() for one in waiting],
@@ -66,39 +60,13 @@ def channel_health(
     }
 
 
-def channels_health(repository: Repository, now: datetime) -> list[dict[str, Any]]:
-    """Return a line for each channel of a repository: its verdict, its targets' verdicts, and how much waits."""
-    return [channel_line(repository, name, now) for name in repository.channel_names()]
-
-
 def channel_line(
     repository: Repository, channel: str, now: datetime, *, interval: float | None = None, file: str = "CHANNEL.yaml"
 ) -> dict[str, Any]:
-    """Return the line of one channel in the list of all."""
+    """Return the line of one channel in the list of all: the head of its health, and how much waits for a person."""
     facts = read_facts(repository, channel, now, interval, file)
     waiting = waiting_list(facts)
-    verdicts = {name: target_verdict(facts, name, waiting) for name in facts.targets}
-    return {
-        "channel": channel,
-        "state": str(facts.state) if facts.state is not None else None,
-        "verdict": channel_verdict(facts, verdicts, waiting).to_json(now),
-        "targets": [{**_target(facts, name), "verdict": one.to_json(now)} for name, one in verdicts.items()],
-        "waiting": len(waiting),
-        "running": _running(facts),
-        "last_end": _stage(facts.last_end) if facts.last_end else None,
-    }
-
-
-def channel_tables(
-    repository: Repository, channel: str, now: datetime, *, search: str = "", limit: int = MOST_TABLES, offset: int = 0
-) -> dict[str, Any]:
-    """Return tables of a channel whose names, states or reasons have a text, those in trouble first."""
-    rows = table_rows(read_facts(repository, channel, now), repository)
-    wanted = search.casefold()
-    chosen = [
-        row for row in rows if any(wanted in row[name].casefold() for name in ("table", "state", "why", "target"))
-    ]
-    return {"total": len(rows), "found": len(chosen), "tables": chosen[offset : offset + limit]}
+    return {**_head(facts, waiting), "waiting": len(waiting)}
 
 
 def lag_history(repository: Repository, channel: str, now: datetime, hours: int) -> list[dict[str, Any]]:
@@ -118,6 +86,19 @@ def lag_json(row: LagRow) -> dict[str, Any]:
         "schema_changes": row.schema_changes,
         "seconds": row.seconds,
         "is_hour": row.is_hour,
+    }
+
+
+def _head(facts: Facts, waiting: list[Waiting]) -> dict[str, Any]:
+    """Return how the channel and its targets are, and of when that is."""
+    verdicts = {name: target_verdict(facts, name, waiting) for name in facts.targets}
+    return {
+        "channel": facts.channel,
+        "state": str(facts.state) if facts.state is not None else None,
+        "verdict": channel_verdict(facts, verdicts, waiting).to_json(facts.now),
+        "status": _status(facts),
+        "running": _running(facts),
+        "targets": [{**_target(facts, name), "verdict": one.to_json(facts.now)} for name, one in verdicts.items()],
     }
 
 

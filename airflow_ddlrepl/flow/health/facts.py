@@ -89,7 +89,7 @@ def read_facts(
         captured is not None,
         repository.stored_status(channel),
         repository.stage_ends(channel),
-        repository.held_by(channel),
+        repository.last_holder(channel),
         repository.controls(channel),
         interval or usual_interval(history),
         history,

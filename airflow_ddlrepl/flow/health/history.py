@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from airflow_ddlrepl.config.sections.location import redact
@@ -30,12 +30,11 @@ def table_history(repository: Repository, channel: str, table_id: int) -> dict[s
     loads = [one for one in repository.refreshes(channel) if one.table_id == table_id]
     controls = repository.controls(channel, removed=True)
     names = [one.table.name for one in revisions if one.table is not None]
-    entries = []
+    became = Outcomes(revisions, steps, loads, controls)
     before: Revision | None = None
-    for number, one in enumerate(revisions):
-        later = revisions[number + 1] if number + 1 < len(revisions) else None
-        known = _Known(steps, _within(loads, one, later, is_first=before is None), controls, loads)
-        entries.append({**_revision(before, one, events.get(one.key)), "targets": known.at(one)})
+    entries = []
+    for one in revisions:
+        entries.append({**_revision(before, one, events.get(one.key)), "targets": became.of(one)})
         before = one
     return {
         "channel": channel,
@@ -48,54 +47,55 @@ def table_history(repository: Repository, channel: str, table_id: int) -> dict[s
     }
 
 
-def _within(
-    loads: Sequence[RefreshRow], revision: Revision, later: Revision | None, *, is_first: bool
-) -> list[RefreshRow]:
-    """Return the loads that were asked for at a revision, before the next one."""
-    return [
-        one
-        for one in loads
-        if (is_first or one.requested_at >= revision.key.lsn) and (later is None or one.requested_at < later.key.lsn)
-    ]
-
-
-class _Known:
-    """What the repository knows of a revision's table at its targets."""
+class Outcomes:
+    """What became of each revision of a table at its targets. steps, loads: of the table; controls: of the channel."""
 
     def __init__(
         self,
+        revisions: Sequence[Revision],
         steps: Sequence[LedgerRow],
         loads: Sequence[RefreshRow],
         controls: Sequence[ControlRow],
-        all_loads: Sequence[RefreshRow],
     ) -> None:
-        self._steps, self._loads, self._controls, self._all = steps, loads, controls, all_loads
+        self._steps, self._loads, self._controls = steps, loads, controls
+        self._later = {one.number: after for one, after in zip(revisions, (*revisions[1:], None), strict=True)}
+        self._first = revisions[0].number if revisions else None
 
-    def at(self, revision: Revision) -> list[dict[str, Any]]:
+    def of(self, revision: Revision) -> list[dict[str, Any]]:
         """Return what became of the revision, by target in the order of time."""
-        found = list(self._entries(revision))
+        found = [step_json(one) for one in self._steps if one.revision == revision.number]
+        found += [control_json(one) for one in self._controls if one.key.lsn == revision.key.lsn]
+        found += [_became(one) for one in self._within(revision)]
         named = {one["target"] for one in found}
-        for target in dict.fromkeys(one.target for one in self._all if one.target not in named):
-            later = [one for one in self._all if one.target == target and one.requested_at >= revision.key.lsn]
+        for target in dict.fromkeys(one.target for one in self._loads if one.target not in named):
+            later = [one for one in self._loads if one.target == target and one.requested_at >= revision.key.lsn]
             found += [_became(later[0])] if later else []
         return sorted(found, key=lambda one: (one["target"], one["at"] or ""))
 
-    def _entries(self, revision: Revision) -> Iterator[dict[str, Any]]:
-        for step in self._steps:
-            if step.revision == revision.number:
-                what = {
-                    "how": "sql" if step.sql_hash else "unchanged",
-                    "target": step.target,
-                    "at": moment_text(step.at),
-                }
-                yield {**what, "what": redact(step.summary), "state": str(step.state), "by": None}
-        for control in self._controls:
-            if control.key.lsn == revision.key.lsn:
-                what = {"how": "control", "target": control.target, "at": moment_text(control.created)}
-                state = "removed" if control.removed else "waits"
-                removed = {"removed": moment_text(control.removed), "by": control.removed_by, "number": control.id}
-                yield {**what, "what": f"{control.reason} ({control.policy})", "state": state, **removed}
-        yield from map(_became, self._loads)
+    def _within(self, revision: Revision) -> list[RefreshRow]:
+        """Return the loads that were asked for at a revision, before the next one."""
+        low = 0 if revision.number == self._first else revision.key.lsn
+        later = self._later[revision.number]
+        return [
+            one
+            for one in self._loads
+            if one.requested_at >= low and (later is None or one.requested_at < later.key.lsn)
+        ]
+
+
+def step_json(step: LedgerRow) -> dict[str, Any]:
+    """Return a step of the plan as what became of a revision."""
+    how = "sql" if step.sql_hash else "unchanged"
+    what = {"how": how, "target": step.target, "at": moment_text(step.at), "what": redact(step.summary)}
+    return {**what, "state": str(step.state), "by": None}
+
+
+def control_json(control: ControlRow) -> dict[str, Any]:
+    """Return a control as what became of a revision."""
+    what = {"how": "control", "target": control.target, "at": moment_text(control.created)}
+    state = "removed" if control.removed else "waits"
+    removed = {"removed": moment_text(control.removed), "by": control.removed_by, "number": control.id}
+    return {**what, "what": f"{control.reason} ({control.policy})", "state": state, **removed}
 
 
 def _became(load: RefreshRow) -> dict[str, Any]:

@@ -22,8 +22,10 @@ class Level(StrEnum):
     WAITING = "waiting"
     BAD = "bad"
 
-
-_ORDER = tuple(Level)
+    @property
+    def rank(self) -> int:
+        """Return 0 for what is good; a larger number is worse."""
+        return tuple(Level).index(self)
 
 
 @dataclass(frozen=True)
@@ -64,7 +66,7 @@ class Verdict:
 
 def worst(verdicts: Iterable[Verdict]) -> Verdict | None:
     """Return the verdict with the worst level, the first of several; None: there are none."""
-    return max(verdicts, key=lambda one: _ORDER.index(one.level), default=None)
+    return max(verdicts, key=lambda one: one.level.rank, default=None)
 
 
 def moment_text(at: datetime | None) -> str | None:

@@ -7,11 +7,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+from airflow_ddlrepl.errors import ControlStop, Unreachable
 from airflow_ddlrepl.flow.health.facts import Facts
 from airflow_ddlrepl.flow.health.failures import failure_text
 from airflow_ddlrepl.flow.health.remedies import Remedies
 from airflow_ddlrepl.flow.health.verdict import Level, Remedy, Verdict, since_text, span_text, worst
-from airflow_ddlrepl.flow.health.waits_for_a_person import REFUSALS, Waiting, waiting_list
+from airflow_ddlrepl.flow.health.waits_for_a_person import REFUSALS, Waiting
 from airflow_ddlrepl.repository.rows import ChannelState, StageEnd
 
 LATE_SECONDS = 300.0
@@ -20,8 +21,8 @@ LONG_SECONDS = 3600.0
 """A run that takes longer is told, or three times the usual interval, whichever is more."""
 IDLE_SECONDS = 86_400.0
 """A channel without a schedule or a usual interval is late when nothing has run for so long."""
-_UNREACHABLE, _CONTROL, _SUSPENDED = "Unreachable", "ControlStop", "INT-123"
-_WAITS = frozenset((_CONTROL, *REFUSALS))
+_UNREACHABLE, _SUSPENDED = Unreachable.__name__, "INT-123"
+_WAITS = frozenset((ControlStop.__name__, *REFUSALS))
 
 
 def target_verdict(facts: Facts, target: str, waiting: list[Waiting]) -> Verdict:
@@ -44,7 +45,9 @@ def channel_verdict(facts: Facts, targets: dict[str, Verdict], waiting: list[Wai
     if before is not None:
         return before
     told = [*_of_the_channel(facts, waiting)]
-    told += [replace(one, sentence=f"target {name} {_verb(one)}") for name, one in targets.items() if _is_trouble(one)]
+    told += [
+        replace(one, sentence=f"target {name} {one.sentence}") for name, one in targets.items() if _is_trouble(one)
+    ]
     found = worst(told)
     if found is None:
         found = worst(targets.values()) or _good(facts, {"lag_seconds": None, "tables": []})
@@ -56,10 +59,6 @@ def channel_verdict(facts: Facts, targets: dict[str, Verdict], waiting: list[Wai
 
 def _is_trouble(one: Verdict) -> bool:
     return one.level in (Level.BAD, Level.WAITING, Level.LATE)
-
-
-def _verb(one: Verdict) -> str:
-    return one.sentence
 
 
 def _not_active(facts: Facts) -> Verdict | None:
@@ -204,6 +203,3 @@ def _target_failing_since(facts: Facts, target: str) -> Any:
 
 def _remedies(facts: Facts) -> Remedies:
     return Remedies(facts.channel, facts.file)
-
-
-__all__ = ["channel_verdict", "target_verdict", "waiting_list"]

@@ -7,13 +7,15 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
+from airflow_ddlrepl.errors import AlterRefused, CannotAdapt, StrangeOwner, Unsupported
 from airflow_ddlrepl.flow.health.facts import Facts
 from airflow_ddlrepl.flow.health.remedies import Remedies
 from airflow_ddlrepl.flow.health.verdict import NOTHING_TO_DO, Remedy, moment_text
 from airflow_ddlrepl.model.position import Position
+from airflow_ddlrepl.model.table_state import TableStatus
 
-REFUSALS = frozenset(("CannotAdapt", "AlterRefused", "Unsupported", "StrangeOwner"))
-SUSPENDED = "suspended"
+REFUSALS = frozenset(kind.__name__ for kind in (CannotAdapt, AlterRefused, Unsupported, StrangeOwner))
+"""Kinds of failures, as stored, that a person has to answer."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +68,7 @@ def _suspended(facts: Facts) -> Iterator[Waiting]:
     remedies = Remedies(facts.channel, facts.file)
     for target, found in facts.content.get("targets", {}).items():
         for table in found["tables"]:
-            if table["state"] == SUSPENDED:
+            if table["state"] == TableStatus.SUSPENDED:
                 name = table["table"]
                 since = f" since {table['since']}" if table["since"] else ""
                 what, remedy = f"{name} is suspended{since}, the others go on", remedies.retry([name], _hint(table))

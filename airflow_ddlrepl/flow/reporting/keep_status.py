@@ -34,9 +34,7 @@ def keep_status(run: RunContext, end: StageEnd, result: Mapping[str, Any]) -> No
             run.repository.set_stage_end(run.channel.name, end, lag_after(run, end, None))
             return
         run.repository.set_stage_end(run.channel.name, end)
-        found = _take(run, end)
-        if found is not None:
-            forget_what_all_have(run.repository, run.channel.name, found.targets)
+        found = _stored(run, end.stage)
         if rows := lag_after(run, end, found):
             run.repository.add_lag(run.channel.name, rows)
     except Exception as error:  # noqa: BLE001 - whatever it is, the stage's own end is what counts
@@ -47,12 +45,9 @@ def take_status(run: RunContext, stage: str) -> Status:
     """Return the status of now, and store it. Raises what `status` raises; that it is not stored is logged."""
     started = time.monotonic()
     found = status(run)
-    seconds = time.monotonic() - started
     try:
-        row = StatusRow(datetime.now(UTC), run.run_id, stage, round(seconds, 3), None, found.to_json())
-        run.repository.set_status(run.channel.name, row)
+        _store(run, stage, started, found)
         _keep_lag_of_idle_cycle(run, found)
-        forget_what_all_have(run.repository, run.channel.name, found.targets)
     except DdlReplError as error:
         log.warning("the status of channel %s is not stored: %s", run.channel.name, redact(str(error)))
     return found
@@ -79,18 +74,24 @@ def _is_due(run: RunContext, end: StageEnd, result: Mapping[str, Any]) -> bool:
     return (end.ended - taken).total_seconds() * COSTS_AT_MOST >= seconds
 
 
-def _take(run: RunContext, end: StageEnd) -> Status | None:
-    """Return the status of now; where it can't be found, store why."""
+def _stored(run: RunContext, stage: str) -> Status | None:
+    """Return the status of now, and store it; where it can't be found, store why and return None."""
     started = time.monotonic()
-    reason: str | None = None
-    content: dict[str, Any] | None = None
     try:
         found = status(run)
     except DdlReplError as error:
-        reason = redact(f"{error.code}: {error.message_with_names}")
-    else:
-        content = found.to_json()
+        _store(run, stage, started, None, redact(f"{error.code}: {error.message_with_names}"))
+        return None
+    _store(run, stage, started, found)
+    return found
+
+
+def _store(run: RunContext, stage: str, started: float, found: Status | None, reason: str | None = None) -> None:
+    """Store a status. started: when it was begun, by the monotonic clock. found: None: there is none, and why."""
     seconds = round(time.monotonic() - started, 3)
-    row = StatusRow(datetime.now(UTC), run.run_id, end.stage, seconds, reason, content)
-    run.repository.set_status(run.channel.name, row)
-    return None if reason else found
+    content = found.to_json() if found is not None else None
+    run.repository.set_status(
+        run.channel.name, StatusRow(datetime.now(UTC), run.run_id, stage, seconds, reason, content)
+    )
+    if found is not None:
+        forget_what_all_have(run.repository, run.channel.name, found.targets)

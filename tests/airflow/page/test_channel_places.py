@@ -82,7 +82,7 @@ def test_a_repository_that_does_not_answer_is_asked_once_for_all_its_channels(
         asked.append(channel)
         raise Unreachable("repository x can't be reached", code="CON-120", hint="start it")
 
-    monkeypatch.setattr(health_of_channels, "channel_health", away)
+    monkeypatch.setattr(health_of_channels, "channel_line", away)
     health = Health()
     place = health._places.place("shop")
     monkeypatch.setattr(health._places, "place", lambda _: place)

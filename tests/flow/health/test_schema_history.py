@@ -10,22 +10,27 @@ from airflow_ddlrepl import flow
 from airflow_ddlrepl.config.file.load import load_channel
 from airflow_ddlrepl.errors import ControlStop
 from airflow_ddlrepl.flow.health.history import table_history
+from airflow_ddlrepl.flow.health.newest_changes import newest_changes
 from airflow_ddlrepl.repository.repository import Repository
 from tests.support.replica import Make, Replica
 
 
 def histories(replica: Replica) -> dict[str, list[tuple[str, list[str]]]]:
-    """By table: each statement, with how it arrived at the targets."""
+    """By table: each statement, with how it arrived at the targets; the list of the newest changes says the same."""
     with Repository.open(load_channel(replica.file).repository) as repository:
         ids = {one.table_id for one in repository.revisions("shop")}
         found: dict[str, Any] = {}
         for table_id in ids:
             told = table_history(repository, "shop", table_id)
             entries = [one for one in told["revisions"] if one["statement"]]
-            found[str(told["table"])] = [
-                (one["statement"], [f"{at['how']}: {at['what']}" for at in one["targets"]]) for one in entries
-            ]
+            found[str(told["table"])] = [(one["statement"], became(one)) for one in entries]
+        newest = [(one["statement"], became(one)) for one in newest_changes(repository, "shop")]
+    assert sorted(newest) == sorted(entry for table in found.values() for entry in table)
     return found
+
+
+def became(change: dict[str, Any]) -> list[str]:
+    return [f"{one['how']}: {one['what']}" for one in change["targets"]]
 
 
 def test_renames_drops_loads_and_what_is_left_stand_in_the_history(make: Make) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from airflow_ddlrepl.config.file.load import load_channel
 from airflow_ddlrepl.errors import ControlStop
-from airflow_ddlrepl.flow.health.channel import channel_tables
+from airflow_ddlrepl.flow.health.channel import channel_health
 from airflow_ddlrepl.flow.health.history import table_history
 from airflow_ddlrepl.repository.repository import Repository
 from tests.support.replica import Make, Replica
@@ -53,6 +53,6 @@ def test_the_last_change_of_a_table_is_known(make: Make) -> None:
     replica.at_source("DELETE FROM t WHERE id = 1")
     replica.settle()
     with Repository.open(load_channel(replica.file).repository) as repository:
-        rows = {row["table"]: row for row in channel_tables(repository, "shop", datetime.now(UTC))["tables"]}
+        rows = {row["table"]: row for row in channel_health(repository, "shop", datetime.now(UTC))["tables"]}
     assert (rows["public.t"]["changes"], rows["public.u"]["changes"]) == (4, 0)
     assert rows["public.t"]["changed"] and rows["public.u"]["changed"] is None

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from airflow_ddlrepl.config.file.load import load_channel
-from airflow_ddlrepl.flow.health.channel import channel_tables
+from airflow_ddlrepl.flow.health.channel import channel_health
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.repository.repository import Repository
 from airflow_ddlrepl.repository.rows import SegmentFacts, TableRows
@@ -16,7 +16,7 @@ from tests.support.suspending import ACCEPT, REFUSE, START, cycle_fails
 
 def tables(replica: Replica) -> dict[str, dict[str, Any]]:
     with Repository.open(load_channel(replica.file).repository) as repository:
-        rows = channel_tables(repository, "shop", datetime.now(UTC))["tables"]
+        rows = channel_health(repository, "shop", datetime.now(UTC))["tables"]
     return {row["table"].removeprefix("public."): row for row in rows}
 
 
