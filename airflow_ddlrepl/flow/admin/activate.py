@@ -119,7 +119,7 @@ def _warn(run: RunContext) -> None:
 
 def _compare_upgraded(run: RunContext) -> None:
     """Make every table equal that was written to while no slot was there, and bind the channel to the new server."""
-    found = repair(run)
+    found = repair(run, log_has_gap=True)
     for name in found.repaired:
         log.warning("%s was written to while the server was upgraded: its rows were corrected", name)
     for name in found.unrepaired:

@@ -28,23 +28,27 @@ WAIT_SECONDS = 600.0
 CONTESTED = "the target's applications write it, too (`conflicts`), so its rows may be newer: `ddlrepl refresh`"
 
 
-def repair(run: RunContext, patterns: Sequence[str] = ()) -> Comparison:
+def repair(run: RunContext, patterns: Sequence[str] = (), *, log_has_gap: bool = False) -> Comparison:
     """Compare, write the rows that differ at any target, set sequences, and compare again.
 
     Rows that the log brings are not written. Where the shape differs, too, or rows have no key, the table is refreshed
-    row by row. Tables with answers to conflicts are left as they are. Raises what `refresh` raises.
+    row by row. Tables with answers to conflicts are left as they are. log_has_gap: rows and shapes were changed in no
+    log, so what seems in flight may never come: its tables are refreshed row by row. Raises what `refresh` raises.
     """
     require_not_cut_over(run)
     found, compared = look(run, patterns)
     contested = {one.report.table for one in compared if _is_contested(run, one)}
     unlike = {one.report.table: one for one in compared if one.report.differences and not one.report.waits}
+    if log_has_gap:
+        unlike |= {one.report.table: one for one in compared if one.task is not None and not one.report.is_settled}
     wanted = sorted(unlike.keys() - contested)
     for name in sorted(unlike.keys() & contested):
         log.warning("%s is not repaired: %s", name, CONTESTED)
     if not wanted and not found.sequences:
         return replace(found, unrepaired=tuple(map(str, sorted(contested & unlike.keys()))))
-    by_key = [one for one in compared if one.report.table in wanted and _is_by_key(one)]
-    whole = {one.report.table for one in compared if one.report.table in wanted and one.report.differences}
+    by_key = [one for one in compared if one.report.table in wanted and _is_by_key(one) and not log_has_gap]
+    differs = {one.report.table for one in compared if one.report.differences}
+    whole = set(wanted) if log_has_gap else differs & set(wanted)
     whole -= {one.report.table for one in by_key} - _other_ways(compared, by_key)
     with run.locked("repair", WAIT_SECONDS):
         whole |= _write_rows(run, [one for one in by_key if one.report.table not in whole])
