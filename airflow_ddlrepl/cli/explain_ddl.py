@@ -15,11 +15,11 @@ from airflow_ddlrepl.config.goldengate.replicat import ReplicatParameters
 from airflow_ddlrepl.errors import ConfigError
 from airflow_ddlrepl.frontends.findings import Fate
 from airflow_ddlrepl.frontends.goldengate.vocabulary.error_numbers import sqlstate
-from airflow_ddlrepl.goldengate.extract.pipeline import extract
-from airflow_ddlrepl.goldengate.filters.clause import includes_none, nearest_clause
+from airflow_ddlrepl.goldengate.ddl_errors import Handling
+from airflow_ddlrepl.goldengate.extract import extract
+from airflow_ddlrepl.goldengate.filter_clauses import includes_none, nearest_clause
 from airflow_ddlrepl.goldengate.record import Evaluation, Outcome, Record, Step
-from airflow_ddlrepl.goldengate.replicat.errors import Handling
-from airflow_ddlrepl.goldengate.replicat.pipeline import answered, replicate
+from airflow_ddlrepl.goldengate.replicat import answered, replicate
 from airflow_ddlrepl.goldengate.statement.names import read
 from airflow_ddlrepl.goldengate.statement.objects import base_and_derived
 from airflow_ddlrepl.model.names import TableName

@@ -11,7 +11,7 @@ from airflow_ddlrepl.config.goldengate.replicat import ReplicatParameters
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.goldengate.event_record import record_of
 from airflow_ddlrepl.goldengate.record import Outcome
-from airflow_ddlrepl.goldengate.replicat.pipeline import replicate_each
+from airflow_ddlrepl.goldengate.replicat import replicate_each
 from airflow_ddlrepl.model.change import Event, EventKind, why_ignored
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.visible import as_lines

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from airflow_ddlrepl.errors import Exit
-from airflow_ddlrepl.goldengate.extract.pipeline import STAGES
+from airflow_ddlrepl.goldengate.extract import STAGES
 from tests.cli.test_cli import Run, run  # noqa: F401 - the fixture
 
 FILES = Path(__file__).parents[1] / "frontends" / "parameter_files"

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from airflow_ddlrepl.config.goldengate.clauses import DdlScope, Filters
 from airflow_ddlrepl.config.goldengate.dialect import Dialect
-from airflow_ddlrepl.goldengate.extract.pipeline import STAGES
+from airflow_ddlrepl.goldengate.extract import STAGES
 from airflow_ddlrepl.goldengate.record import Outcome
 from airflow_ddlrepl.goldengate.statement.comments import split_comments
 from airflow_ddlrepl.goldengate.statement.operation import is_mappable

@@ -10,7 +10,7 @@ from airflow_ddlrepl.config.base.name_pattern import matches_name
 from airflow_ddlrepl.config.goldengate import prepared
 from airflow_ddlrepl.config.goldengate.clauses import Clause
 from airflow_ddlrepl.config.goldengate.names import NameIndex, any_matches
-from airflow_ddlrepl.goldengate.filters.clause import OPTIONS, decide
+from airflow_ddlrepl.goldengate.filter_clauses import OPTIONS, decide
 from airflow_ddlrepl.goldengate.record import Record
 from airflow_ddlrepl.model.names import TableName
 from tests.goldengate.evaluating import at_replicat

@@ -9,9 +9,9 @@ from pydantic import ValidationError
 
 from airflow_ddlrepl.config.goldengate.clauses import DdlScope
 from airflow_ddlrepl.config.goldengate.replicat import ReplicatParameters
+from airflow_ddlrepl.goldengate.ddl_errors import Handling
 from airflow_ddlrepl.goldengate.record import Outcome
-from airflow_ddlrepl.goldengate.replicat.errors import Handling
-from airflow_ddlrepl.goldengate.replicat.pipeline import answered
+from airflow_ddlrepl.goldengate.replicat import answered
 from tests.goldengate.evaluating import all_at_replicat, at_extract, at_replicat, why
 
 IN_ORDER = [

@@ -13,7 +13,7 @@ from airflow_ddlrepl.config.goldengate.replicat import ReplicatParameters
 from airflow_ddlrepl.config.goldengate.several_targets import most_targets
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.goldengate.record import Record
-from airflow_ddlrepl.goldengate.replicat.pipeline import replicate_each
+from airflow_ddlrepl.goldengate.replicat import replicate_each
 from airflow_ddlrepl.model.names import TableName
 
 

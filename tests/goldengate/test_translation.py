@@ -7,9 +7,9 @@ import sqlglot
 
 from airflow_ddlrepl.config.goldengate.dialect import Dialect
 from airflow_ddlrepl.config.goldengate.replicat import ReplicatParameters
+from airflow_ddlrepl.goldengate.ddl_errors import Handling
 from airflow_ddlrepl.goldengate.record import Evaluation, Outcome, Record
-from airflow_ddlrepl.goldengate.replicat.errors import Handling
-from airflow_ddlrepl.goldengate.replicat.pipeline import answered, replicate
+from airflow_ddlrepl.goldengate.replicat import answered, replicate
 from airflow_ddlrepl.goldengate.translation import Untranslatable, translated
 
 MAPS = [{"source": "hr.*", "target": "dw.*"}]

@@ -36,7 +36,7 @@ from airflow_ddlrepl.flow.run.remedies import remedy_for
 from airflow_ddlrepl.flow.run.results import Adapted
 from airflow_ddlrepl.flow.run.stage import stage
 from airflow_ddlrepl.flow.targets.readiness import has_new_target, prepared_targets, ready_targets
-from airflow_ddlrepl.goldengate.replicat.errors import Handling
+from airflow_ddlrepl.goldengate.ddl_errors import Handling
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.table_state import TableStatus
 

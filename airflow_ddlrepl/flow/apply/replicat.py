@@ -16,8 +16,8 @@ from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.errors import AlterRefused
 from airflow_ddlrepl.flow.mapping.tableless import is_for_replicats, is_tableless
 from airflow_ddlrepl.flow.run.context import RunContext, log
-from airflow_ddlrepl.goldengate.replicat.errors import Answer, Handling, answer
-from airflow_ddlrepl.goldengate.replicat.events import Replicated, replicated
+from airflow_ddlrepl.goldengate.ddl_errors import Answer, Handling, answer
+from airflow_ddlrepl.goldengate.replicat import Replicated, replicated
 from airflow_ddlrepl.model.change import Event
 from airflow_ddlrepl.model.position import LogKey, Position
 from airflow_ddlrepl.model.record import StatementDiscarded

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from airflow_ddlrepl.config.goldengate.dialect import Dialect
-from airflow_ddlrepl.goldengate.replicat.names import BARE_IN_POSTGRES
+from airflow_ddlrepl.goldengate.mapped_names import BARE_IN_POSTGRES
 from airflow_ddlrepl.goldengate.statement.mentions import mentioned
 from airflow_ddlrepl.goldengate.statement.names import WITH_BASE, Reading, read
 from airflow_ddlrepl.goldengate.statement.scan import Kind, Piece, scan

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from airflow_ddlrepl.config.goldengate.dialect import Dialect
 from airflow_ddlrepl.errors import ApplyError
-from airflow_ddlrepl.goldengate.replicat.names import BARE_IN_POSTGRES
+from airflow_ddlrepl.goldengate.mapped_names import BARE_IN_POSTGRES
 from airflow_ddlrepl.goldengate.statement.names import WITH_BASE, Reading, read
 from airflow_ddlrepl.goldengate.statement.scan import Kind, scan
 from airflow_ddlrepl.goldengate.statement.spelling import Change, spell, with_names

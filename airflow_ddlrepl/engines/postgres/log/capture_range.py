@@ -42,7 +42,7 @@ from airflow_ddlrepl.engines.postgres.pgoutput.undecodable import RAW, decodable
 from airflow_ddlrepl.engines.postgres.types.arrow_values import POSTGRES_VALUES
 from airflow_ddlrepl.errors import SourceError
 from airflow_ddlrepl.failpoint import reach
-from airflow_ddlrepl.goldengate.extract.events import extracted
+from airflow_ddlrepl.goldengate.extract import extracted
 from airflow_ddlrepl.model.change import Event, EventKind
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.queues.ruled_writer import ClientRules, RuledWriter

@@ -1,4 +1,4 @@
-"""Stages 12 to 14: what becomes of a statement that the target has run, or refused with an error, by DDLERROR."""
+"""What becomes of a statement that the target has run, or refused with an error, by DDLERROR."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from airflow_ddlrepl.config.goldengate.replicat import DEFAULT, ErrorAction, ErrorRule, ReplicatParameters
-from airflow_ddlrepl.goldengate.filters.clause import decide
+from airflow_ddlrepl.goldengate.filter_clauses import decide
 from airflow_ddlrepl.goldengate.record import Record
 
 UNTRANSLATABLE = "DDL-104"

@@ -1,1 +1,0 @@
-"""The stages that Extract and Replicat have in common, one module each."""
