@@ -7,11 +7,11 @@ import tempfile
 import time
 from pathlib import Path
 
-from airflow_ddlrepl.config.goldengate.dialect import Dialect
 from airflow_ddlrepl.frontends.goldengate.importing import read_extract, read_parameter_file, read_replicat
 from airflow_ddlrepl.goldengate.extract import extract
 from airflow_ddlrepl.goldengate.record import Outcome, Record
 from airflow_ddlrepl.goldengate.replicat import replicate
+from airflow_ddlrepl.sql.dialect import Dialect
 
 MAPS, CLAUSES, TIMES_MORE = 200, 100, 10
 LINES, ROUNDS = 10_000, 10

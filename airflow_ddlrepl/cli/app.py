@@ -16,9 +16,9 @@ from airflow_ddlrepl.cli.command import ChannelFile, command
 from airflow_ddlrepl.cli.explain_ddl import Files, Side
 from airflow_ddlrepl.cli.open_channel import Connections, connections_of, environment_alone
 from airflow_ddlrepl.cli.terminal import Result, perform, start_logging
-from airflow_ddlrepl.config.goldengate.dialect import Dialect
 from airflow_ddlrepl.config.sections.policies import Accepted, Enrollment, TrailChoice
 from airflow_ddlrepl.errors import ConfigError
+from airflow_ddlrepl.sql.dialect import Dialect
 
 
 class ListFirst(TyperGroup):

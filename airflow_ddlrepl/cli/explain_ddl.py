@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from airflow_ddlrepl.config.goldengate.clauses import Filters
-from airflow_ddlrepl.config.goldengate.dialect import Dialect, Dialects
 from airflow_ddlrepl.config.goldengate.extract import ExtractParameters
 from airflow_ddlrepl.config.goldengate.replicat import ReplicatParameters
 from airflow_ddlrepl.errors import ConfigError
@@ -20,9 +19,10 @@ from airflow_ddlrepl.goldengate.extract import extract
 from airflow_ddlrepl.goldengate.filter_clauses import includes_none, nearest_clause
 from airflow_ddlrepl.goldengate.record import Evaluation, Outcome, Record, Step
 from airflow_ddlrepl.goldengate.replicat import answered, replicate
-from airflow_ddlrepl.goldengate.statement.names import read
-from airflow_ddlrepl.goldengate.statement.objects import base_and_derived
 from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.sql.dialect import Dialect, Dialects
+from airflow_ddlrepl.sql.names import read
+from airflow_ddlrepl.sql.objects import base_and_derived
 from airflow_ddlrepl.visible import as_lines
 
 ASSUMED = (

@@ -12,12 +12,12 @@ import yaml
 from pydantic import ValidationError
 
 from airflow_ddlrepl.config.base.suggestion import suggestion
-from airflow_ddlrepl.config.goldengate.dialect import Dialect
 from airflow_ddlrepl.config.sections.streams import Streams
 from airflow_ddlrepl.config.streams.section import StreamsParameters
 from airflow_ddlrepl.errors import ConfigError
 from airflow_ddlrepl.frontends.findings import Fate, message
-from airflow_ddlrepl.goldengate.statement.names import WITH_BASE, read
+from airflow_ddlrepl.sql.dialect import Dialect
+from airflow_ddlrepl.sql.names import WITH_BASE, read
 from airflow_ddlrepl.streams.condition.names import NameCase
 from airflow_ddlrepl.streams.messages import DdlLcr, Message, MessageClass
 from airflow_ddlrepl.streams.procedures.environment import Environment

@@ -8,7 +8,7 @@ from typing import Any
 
 from airflow_ddlrepl.cli.explain_rules import parameters_in
 from airflow_ddlrepl.cli.terminal import Table
-from airflow_ddlrepl.config.goldengate.dialect import Dialect
+from airflow_ddlrepl.sql.dialect import Dialect
 from airflow_ddlrepl.streams.condition.names import NameCase
 from airflow_ddlrepl.streams.procedures.environment import Environment
 from airflow_ddlrepl.streams.procedures.run import environment_of

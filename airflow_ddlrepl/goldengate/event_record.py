@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from airflow_ddlrepl.config.goldengate.dialect import Dialect
 from airflow_ddlrepl.goldengate.record import Record
-from airflow_ddlrepl.goldengate.statement.scan import Kind, scan
-from airflow_ddlrepl.goldengate.statement.spelling import spell
 from airflow_ddlrepl.model.change import Event
+from airflow_ddlrepl.sql.dialect import Dialect
+from airflow_ddlrepl.sql.scan import Kind, scan
+from airflow_ddlrepl.sql.spelling import spell
 
 _ROLE = "$user"
 

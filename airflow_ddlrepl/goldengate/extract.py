@@ -10,10 +10,6 @@ from airflow_ddlrepl.config.goldengate.extract import ExtractParameters, ScopeSe
 from airflow_ddlrepl.config.goldengate.listing import table_of
 from airflow_ddlrepl.goldengate.event_record import record_of
 from airflow_ddlrepl.goldengate.record import DISCARDED, GOES_ON, WRITTEN, Evaluation, Record, Stage, Verdict, evaluate
-from airflow_ddlrepl.goldengate.statement.names import read
-from airflow_ddlrepl.goldengate.statement.objects import base_and_derived
-from airflow_ddlrepl.goldengate.statement.operation import is_mappable
-from airflow_ddlrepl.goldengate.statement.renames import rewritten, split_objects
 from airflow_ddlrepl.goldengate.text_stages import (
     filter_statement,
     remove_comments_after,
@@ -22,6 +18,10 @@ from airflow_ddlrepl.goldengate.text_stages import (
     substitute_text,
 )
 from airflow_ddlrepl.model.change import Event, EventKind
+from airflow_ddlrepl.sql.names import read
+from airflow_ddlrepl.sql.objects import base_and_derived
+from airflow_ddlrepl.sql.operation import is_mappable
+from airflow_ddlrepl.sql.renames import rewritten, split_objects
 
 
 def capture(record: Record, parameters: ExtractParameters) -> Verdict:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from airflow_ddlrepl.config.goldengate.dialect import Dialect
 from airflow_ddlrepl.config.goldengate.mapping import all_targets_of, mapped_alike
 from airflow_ddlrepl.config.goldengate.replicat import ReplicatParameters
 from airflow_ddlrepl.goldengate.record import Record
-from airflow_ddlrepl.goldengate.statement.mentions import mentioned_in
-from airflow_ddlrepl.goldengate.statement.names import WITH_BASE, read
-from airflow_ddlrepl.goldengate.statement.spelling import Change, with_names
-from airflow_ddlrepl.goldengate.statement.words import Named
 from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.sql.dialect import Dialect
+from airflow_ddlrepl.sql.mentions import mentioned_in
+from airflow_ddlrepl.sql.names import WITH_BASE, read
+from airflow_ddlrepl.sql.spelling import Change, with_names
+from airflow_ddlrepl.sql.words import Named
 
 BARE_IN_POSTGRES = frozenset((("CREATE", "INDEX"), *((op, of) for op in ("CREATE", "ALTER", "DROP", "COMMENT")
                                                      for of in ("TRIGGER", "RULE", "POLICY"))))  # fmt: skip

@@ -7,9 +7,9 @@ from enum import StrEnum
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from airflow_ddlrepl.config.goldengate.clauses import DdlScope
-from airflow_ddlrepl.config.goldengate.dialect import Dialect
-from airflow_ddlrepl.goldengate.statement.names import Reading
 from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.sql.dialect import Dialect
+from airflow_ddlrepl.sql.names import Reading
 
 Parameters = TypeVar("Parameters")
 

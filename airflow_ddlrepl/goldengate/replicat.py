@@ -29,11 +29,6 @@ from airflow_ddlrepl.goldengate.record import (
     Why,
     evaluate,
 )
-from airflow_ddlrepl.goldengate.statement.comments import split_comments
-from airflow_ddlrepl.goldengate.statement.names import read
-from airflow_ddlrepl.goldengate.statement.objects import base_and_derived
-from airflow_ddlrepl.goldengate.statement.operation import is_mappable
-from airflow_ddlrepl.goldengate.statement.renames import split_objects
 from airflow_ddlrepl.goldengate.text_stages import (
     filter_statement,
     remove_comments_after,
@@ -43,6 +38,11 @@ from airflow_ddlrepl.goldengate.text_stages import (
 )
 from airflow_ddlrepl.model.change import Event, EventKind
 from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.sql.comments import split_comments
+from airflow_ddlrepl.sql.names import read
+from airflow_ddlrepl.sql.objects import base_and_derived
+from airflow_ddlrepl.sql.operation import is_mappable
+from airflow_ddlrepl.sql.renames import split_objects
 
 
 def read_from_trail(record: Record, parameters: ReplicatParameters) -> Verdict:

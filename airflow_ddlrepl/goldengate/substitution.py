@@ -10,7 +10,7 @@ from airflow_ddlrepl.config.goldengate.clauses import Substitution
 from airflow_ddlrepl.config.goldengate.prepared import prepared_once
 from airflow_ddlrepl.goldengate.filter_clauses import decide
 from airflow_ddlrepl.goldengate.record import Record
-from airflow_ddlrepl.goldengate.statement.comments import split_comments
+from airflow_ddlrepl.sql.comments import split_comments
 
 
 class Substituted(NamedTuple):

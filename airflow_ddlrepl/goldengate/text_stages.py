@@ -6,8 +6,8 @@ from airflow_ddlrepl.config.goldengate.clauses import Filters
 from airflow_ddlrepl.config.goldengate.options import AFTER, BEFORE, DdlParameters
 from airflow_ddlrepl.goldengate.filter_clauses import decide
 from airflow_ddlrepl.goldengate.record import DISCARDED, GOES_ON, Record, Verdict
-from airflow_ddlrepl.goldengate.statement.comments import split_comments
 from airflow_ddlrepl.goldengate.substitution import substitute
+from airflow_ddlrepl.sql.comments import split_comments
 
 
 def separate_comments(record: Record, parameters: DdlParameters) -> Verdict:

@@ -12,7 +12,7 @@ from sqlglot import exp, parse
 from sqlglot.errors import SqlglotError
 from sqlglot.optimizer.normalize_identifiers import normalize_identifiers
 
-from airflow_ddlrepl.config.goldengate.dialect import Dialect
+from airflow_ddlrepl.sql.dialect import Dialect
 
 
 class Untranslatable(Exception):

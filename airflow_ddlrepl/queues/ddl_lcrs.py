@@ -6,16 +6,16 @@ import re
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from airflow_ddlrepl.config.goldengate.dialect import Dialect
 from airflow_ddlrepl.goldengate.event_record import record_of
-from airflow_ddlrepl.goldengate.statement.comments import split_comments
-from airflow_ddlrepl.goldengate.statement.names import WITH_BASE, read
-from airflow_ddlrepl.goldengate.statement.objects import base_and_derived
-from airflow_ddlrepl.goldengate.statement.scan import Kind, scan
-from airflow_ddlrepl.goldengate.statement.spelling import spell
 from airflow_ddlrepl.model.change import Event, EventKind
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.queues.custom_functions import refused, what_of
+from airflow_ddlrepl.sql.comments import split_comments
+from airflow_ddlrepl.sql.dialect import Dialect
+from airflow_ddlrepl.sql.names import WITH_BASE, read
+from airflow_ddlrepl.sql.objects import base_and_derived
+from airflow_ddlrepl.sql.scan import Kind, scan
+from airflow_ddlrepl.sql.spelling import spell
 from airflow_ddlrepl.streams.messages import DdlLcr
 
 TABLE = "TABLE"

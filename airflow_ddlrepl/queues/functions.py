@@ -6,13 +6,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from airflow_ddlrepl.config.goldengate.dialect import Dialect
-from airflow_ddlrepl.goldengate.statement.mentions import mentioned
-from airflow_ddlrepl.goldengate.statement.names import read
-from airflow_ddlrepl.goldengate.statement.scan import scan
-from airflow_ddlrepl.goldengate.statement.spelling import Change, with_names
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.queues.custom_functions import BATCHES
+from airflow_ddlrepl.sql.dialect import Dialect
+from airflow_ddlrepl.sql.mentions import mentioned
+from airflow_ddlrepl.sql.names import read
+from airflow_ddlrepl.sql.scan import scan
+from airflow_ddlrepl.sql.spelling import Change, with_names
 from airflow_ddlrepl.streams.messages import DdlLcr
 
 Function = TypeVar("Function", bound=Callable[..., Any])

@@ -8,7 +8,7 @@ import psycopg
 import pytest
 
 from airflow_ddlrepl.ddl.columns.column_names import is_unambiguous, mentions, renamed
-from airflow_ddlrepl.ddl.sql.lexer import canonical
+from airflow_ddlrepl.sql.lexer import canonical
 
 EXPRESSION = "SELECT pg_get_expr(adbin, adrelid) FROM pg_attrdef WHERE adrelid = 't'::regclass"
 # By the name that the column has: it is spelled `{}` in expressions over x text, n int, ts timestamp, c complex.

@@ -8,12 +8,12 @@ import psycopg
 import pytest
 from psycopg.pq import ExecStatus
 
-from airflow_ddlrepl.config.goldengate.dialect import Dialect
-from airflow_ddlrepl.ddl.sql.lexer import canonical, tokens
 from airflow_ddlrepl.ddl.sql.query_string import split
 from airflow_ddlrepl.ddl.sql.statement import has_using, is_doubtful, statements
-from airflow_ddlrepl.goldengate.statement.comments import split_comments
-from airflow_ddlrepl.goldengate.statement.scan import Kind, scan
+from airflow_ddlrepl.sql.comments import split_comments
+from airflow_ddlrepl.sql.dialect import Dialect
+from airflow_ddlrepl.sql.lexer import canonical, tokens
+from airflow_ddlrepl.sql.scan import Kind, scan
 from tests.conftest import Databases
 
 NO_BREAK, WIDE_SPACE = "\u00a0", "\u3000"

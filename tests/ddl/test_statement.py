@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from airflow_ddlrepl.ddl.sql.conversion import Conversion, conversions
 from airflow_ddlrepl.ddl.sql.expression import Standing, is_constant, table_state
-from airflow_ddlrepl.ddl.sql.lexer import Kind, canonical, tokens
 from airflow_ddlrepl.ddl.sql.statement import has_using
+from airflow_ddlrepl.sql.lexer import Kind, canonical, tokens
 
 ALTER = "ALTER TABLE t ALTER c TYPE bigint"
 

@@ -8,12 +8,12 @@ import pytest
 from pydantic import ValidationError
 
 from airflow_ddlrepl.config.goldengate.clauses import DdlScope, Filters
-from airflow_ddlrepl.config.goldengate.dialect import Dialect
 from airflow_ddlrepl.goldengate.extract import STAGES
 from airflow_ddlrepl.goldengate.record import Outcome
-from airflow_ddlrepl.goldengate.statement.comments import split_comments
-from airflow_ddlrepl.goldengate.statement.operation import is_mappable
 from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.sql.comments import split_comments
+from airflow_ddlrepl.sql.dialect import Dialect
+from airflow_ddlrepl.sql.operation import is_mappable
 from tests.goldengate.evaluating import all_at_extract, at_extract, why
 
 IN_ORDER = [

@@ -6,11 +6,11 @@ import random
 
 import pytest
 
-from airflow_ddlrepl.config.goldengate.dialect import Dialect
-from airflow_ddlrepl.goldengate.statement import names
-from airflow_ddlrepl.goldengate.statement.mentions import mentioned, mentioned_in
-from airflow_ddlrepl.goldengate.statement.names import read, read_by_pieces
-from airflow_ddlrepl.goldengate.statement.scan import Kind, comments, scan
+from airflow_ddlrepl.sql import names
+from airflow_ddlrepl.sql.dialect import Dialect
+from airflow_ddlrepl.sql.mentions import mentioned, mentioned_in
+from airflow_ddlrepl.sql.names import read, read_by_pieces
+from airflow_ddlrepl.sql.scan import Kind, comments, scan
 
 SHAPES = [
     "CREATE TABLE {0} (id int REFERENCES {1})", "create  temp table if not exists {0}(x int)", "CREATE TABLE {0}",

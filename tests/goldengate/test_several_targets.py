@@ -6,7 +6,6 @@ import random
 
 import pytest
 
-from airflow_ddlrepl.config.goldengate.dialect import Dialect
 from airflow_ddlrepl.config.goldengate.mapping import map_of, targets_of
 from airflow_ddlrepl.config.goldengate.overlaps import hidden
 from airflow_ddlrepl.config.goldengate.replicat import ReplicatParameters
@@ -15,6 +14,7 @@ from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.goldengate.record import Record
 from airflow_ddlrepl.goldengate.replicat import replicate_each
 from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.sql.dialect import Dialect
 
 
 def replicat(*pairs: str, **parameters: object) -> ReplicatParameters:

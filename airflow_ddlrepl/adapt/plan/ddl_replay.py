@@ -23,7 +23,6 @@ from airflow_ddlrepl.ddl.columns.drop_column import DropColumn
 from airflow_ddlrepl.ddl.columns.fill_column import FillColumn
 from airflow_ddlrepl.ddl.diff import diff
 from airflow_ddlrepl.ddl.sql.expression import is_value
-from airflow_ddlrepl.ddl.sql.lexer import canonical
 from airflow_ddlrepl.ddl.sql.replayable import Named, Reading, as_run, read
 from airflow_ddlrepl.ddl.types.change_type_definition import ChangeTypeDefinition
 from airflow_ddlrepl.ddl.types.create_type import ForgetType
@@ -32,6 +31,7 @@ from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.types import TypeDefinition
 from airflow_ddlrepl.ports.types import TypeSystem
+from airflow_ddlrepl.sql.lexer import canonical
 
 BY, BY_REPLICAT = "replay_ddl", "replicat"
 NEW = "CREATE TABLE"

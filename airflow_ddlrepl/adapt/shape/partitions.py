@@ -17,9 +17,9 @@ from airflow_ddlrepl.ddl.columns.drop_column import DropColumn
 from airflow_ddlrepl.ddl.columns.fill_column import FillColumn
 from airflow_ddlrepl.ddl.columns.rename_column import RenameColumn
 from airflow_ddlrepl.ddl.sql.expression import is_constant
-from airflow_ddlrepl.ddl.sql.lexer import canonical
 from airflow_ddlrepl.ddl.tables.change_key import ChangeKey
 from airflow_ddlrepl.model.table import Column, Key, Table
+from airflow_ddlrepl.sql.lexer import canonical
 
 _BY_PARENT = (AddColumn, DropColumn, RenameColumn, ChangeType)
 

@@ -10,7 +10,6 @@ from collections.abc import Container, Iterator, Mapping
 from airflow_ddlrepl.adapt.plan_model import Step, StepKind
 from airflow_ddlrepl.adapt.target_facts import Renderer, TargetFacts
 from airflow_ddlrepl.ddl.base.change import SchemaChange
-from airflow_ddlrepl.ddl.sql.lexer import canonical
 from airflow_ddlrepl.ddl.types.change_type_definition import ChangeTypeDefinition, ReplaceType
 from airflow_ddlrepl.ddl.types.create_type import CreateType, ForgetType
 from airflow_ddlrepl.ddl.types.rename_type import RenameType
@@ -18,6 +17,7 @@ from airflow_ddlrepl.ddl.types.type_edits import AddLabel, edits
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.types import TypeDefinition
+from airflow_ddlrepl.sql.lexer import canonical
 
 TYPE_CHANGES = (CreateType, ForgetType, RenameType, ChangeTypeDefinition, ReplaceType)
 

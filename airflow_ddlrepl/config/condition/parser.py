@@ -31,7 +31,7 @@ from airflow_ddlrepl.config.condition.expression import (
     Text,
     Truth,
 )
-from airflow_ddlrepl.ddl.sql.lexer import Kind, Token, placed_tokens
+from airflow_ddlrepl.sql.lexer import Kind, Token, placed_tokens
 
 TYPES = {
     **dict.fromkeys(("smallint", "int2"), "smallint"),

@@ -6,12 +6,12 @@ from functools import lru_cache
 
 from airflow_ddlrepl.config.base.name_pattern import TOKEN, exact_pattern, split_table_pattern
 from airflow_ddlrepl.config.base.section import Section
-from airflow_ddlrepl.config.goldengate.dialect import Dialect
 from airflow_ddlrepl.config.goldengate.listing import is_excluded
 from airflow_ddlrepl.config.goldengate.names import NameIndex
 from airflow_ddlrepl.config.goldengate.prepared import prepared_once
 from airflow_ddlrepl.config.goldengate.replicat import MapParameter, ReplicatParameters
 from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.sql.dialect import Dialect
 
 
 def targets_of(name: TableName, parameters: ReplicatParameters, dialect: Dialect) -> tuple[TableName, ...]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from airflow_ddlrepl.config.base.name_pattern import is_pattern, split_name_pattern
-from airflow_ddlrepl.config.goldengate.dialect import Dialect
 from airflow_ddlrepl.config.goldengate.extract import TableParameter
 from airflow_ddlrepl.config.goldengate.mapping import mapped
 from airflow_ddlrepl.config.goldengate.names import NameIndex
 from airflow_ddlrepl.config.goldengate.replicat import MapParameter
 from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.sql.dialect import Dialect
 
 
 def hidden(entries: Sequence[TableParameter | MapParameter]) -> Iterator[tuple[int, int]]:

@@ -8,12 +8,12 @@ from collections.abc import Iterator, Sequence
 
 from airflow_ddlrepl.config.base.name_pattern import split_table_pattern
 from airflow_ddlrepl.config.base.pattern_overlap import tables_intersect
-from airflow_ddlrepl.config.goldengate.dialect import Dialect
 from airflow_ddlrepl.config.goldengate.mapping import mapped
 from airflow_ddlrepl.config.goldengate.names import NameIndex
 from airflow_ddlrepl.config.goldengate.overlaps import named_in_full
 from airflow_ddlrepl.config.goldengate.replicat import MapParameter
 from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.sql.dialect import Dialect
 
 _LITERAL = re.compile(r'[^*?\[\]|"]*')
 Renaming = tuple[str, ...]

@@ -8,11 +8,11 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
-from airflow_ddlrepl.ddl.sql.lexer import canonical
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Key, Table
 from airflow_ddlrepl.model.types import DataType, TypeDefinition
+from airflow_ddlrepl.sql.lexer import canonical
 
 
 def edit_column(table: Table, column_id: int, **changes: Any) -> Table:

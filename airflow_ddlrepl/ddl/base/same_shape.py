@@ -10,9 +10,9 @@ from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from enum import Enum, auto
 
-from airflow_ddlrepl.ddl.sql.lexer import canonical
 from airflow_ddlrepl.model.table import Column, Key, Table
 from airflow_ddlrepl.model.types import DataType
+from airflow_ddlrepl.sql.lexer import canonical
 
 
 class Aspect(Enum):

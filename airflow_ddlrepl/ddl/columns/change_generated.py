@@ -9,8 +9,8 @@ from typing import ClassVar
 from airflow_ddlrepl.ddl.base.change import TableChange
 from airflow_ddlrepl.ddl.base.edit import edit_column, shared_columns
 from airflow_ddlrepl.ddl.columns.column_order import blocking_columns
-from airflow_ddlrepl.ddl.sql.lexer import canonical
 from airflow_ddlrepl.model.table import Column, Table
+from airflow_ddlrepl.sql.lexer import canonical
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from airflow_ddlrepl.ddl.sql.lexer import Kind, Token, placed_tokens, tokens
+from airflow_ddlrepl.sql.lexer import Kind, Token, placed_tokens, tokens
 
 _NAMES = (Kind.WORD, Kind.QUOTED)
 # Reserved words of operators: a column may stand beside them, and is never called so without quotes.

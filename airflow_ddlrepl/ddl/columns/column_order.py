@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator
 
 from airflow_ddlrepl.ddl.columns import change_type
 from airflow_ddlrepl.ddl.columns.column_names import mentions
-from airflow_ddlrepl.ddl.sql.lexer import canonical
 from airflow_ddlrepl.model.table import Column, Table
+from airflow_ddlrepl.sql.lexer import canonical
 
 
 def to_add(columns: Iterable[Column]) -> list[Column]:

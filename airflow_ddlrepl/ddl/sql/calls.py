@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from airflow_ddlrepl.ddl.sql.expressions.allowed import OPERATORS, functions
 from airflow_ddlrepl.ddl.sql.expressions.words import listed
-from airflow_ddlrepl.ddl.sql.lexer import Kind, Token
+from airflow_ddlrepl.sql.lexer import Kind, Token
 
 _FORMS = listed(
     "all and any array as between bit by cast case char character check coalesce collate column current_time"

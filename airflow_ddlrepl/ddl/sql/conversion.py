@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from itertools import pairwise
 
-from airflow_ddlrepl.ddl.sql.lexer import Kind, Token, parts, tokens
+from airflow_ddlrepl.sql.lexer import Kind, Token, parts, tokens
 
 
 class Conversion(StrEnum):

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from enum import StrEnum
 
 from airflow_ddlrepl.ddl.sql.expressions.allowed import NEWEST, Use, why_not
-from airflow_ddlrepl.ddl.sql.lexer import Kind, Token, tokens
+from airflow_ddlrepl.sql.lexer import Kind, Token, tokens
 
 _NAMING = frozenset({"nextval", "currval", "setval"})
 _SEQUENCES = _NAMING | {"lastval"}

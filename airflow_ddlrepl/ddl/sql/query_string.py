@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from airflow_ddlrepl.ddl.sql.lexer import Kind, Token, placed_tokens
 from airflow_ddlrepl.ddl.sql.statement import RUN, is_doubtful
 from airflow_ddlrepl.model.change import Event, EventKind
+from airflow_ddlrepl.sql.lexer import Kind, Token, placed_tokens
 
 _OBJECTS = (
     "table", "type", "domain", "index", "schema", "view", "materialized", "sequence", "trigger",

@@ -12,8 +12,8 @@ from itertools import islice
 from typing import NamedTuple
 
 from airflow_ddlrepl.ddl.sql.calls import called
-from airflow_ddlrepl.ddl.sql.lexer import Kind, Token, parts, placed_tokens, tokens
 from airflow_ddlrepl.ddl.sql.statement import is_doubtful, statements
+from airflow_ddlrepl.sql.lexer import Kind, Token, parts, placed_tokens, tokens
 
 
 class Named(NamedTuple):

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from airflow_ddlrepl.ddl.sql.conversion import Conversion, computed, conversions
-from airflow_ddlrepl.ddl.sql.lexer import Kind, Token, tokens
 from airflow_ddlrepl.model.change import Event
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.ports.types import TypeSystem
+from airflow_ddlrepl.sql.lexer import Kind, Token, tokens
 
 # Statements that run no other statement: a query string of these alone says all that was run.
 _PLAIN = frozenset(

@@ -12,7 +12,7 @@ from enum import StrEnum
 from functools import lru_cache
 
 from airflow_ddlrepl.ddl.sql.calls import called
-from airflow_ddlrepl.ddl.sql.lexer import Kind, Token, parts, tokens
+from airflow_ddlrepl.sql.lexer import Kind, Token, parts, tokens
 
 
 class Code(StrEnum):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from airflow_ddlrepl.ddl.sql.lexer import Kind, tokens
+from airflow_ddlrepl.sql.lexer import Kind, tokens
 
 _SIMPLE = re.compile(r"[a-z_][a-z0-9_]*")
 

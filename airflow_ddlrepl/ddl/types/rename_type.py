@@ -8,10 +8,10 @@ from typing import ClassVar
 
 from airflow_ddlrepl.ddl.base.change import TableChange
 from airflow_ddlrepl.ddl.base.edit import shared_columns
-from airflow_ddlrepl.ddl.sql.lexer import Kind, tokens
 from airflow_ddlrepl.ddl.sql.type_text import respell
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.types import DataType, TypeDefinition
+from airflow_ddlrepl.sql.lexer import Kind, tokens
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from airflow_ddlrepl.ddl.base.edit import renames_in_order
-from airflow_ddlrepl.ddl.sql.lexer import canonical
 from airflow_ddlrepl.model.types import Attribute, TypeDefinition, TypeKind
+from airflow_ddlrepl.sql.lexer import canonical
 
 
 @dataclass(frozen=True, slots=True)

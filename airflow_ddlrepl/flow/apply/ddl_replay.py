@@ -11,7 +11,6 @@ from airflow_ddlrepl.adapt.plan.without_table import run_without_table
 from airflow_ddlrepl.adapt.plan_model import TablePlan
 from airflow_ddlrepl.adapt.policy import policy_at
 from airflow_ddlrepl.adapt.target_facts import Refusal, Renderer, TargetFacts
-from airflow_ddlrepl.config.goldengate.dialect import Dialect
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.config.sections.ddl_replay import runs_expressions
 from airflow_ddlrepl.ddl.sql.statement_code import Code
@@ -20,11 +19,12 @@ from airflow_ddlrepl.flow.apply.replicat import TargetReplicat
 from airflow_ddlrepl.flow.mapping.tableless import subject_of
 from airflow_ddlrepl.flow.mapping.tables import ShapeAt, seen_at, shape_before
 from airflow_ddlrepl.goldengate.record import Record
-from airflow_ddlrepl.goldengate.statement.spelling import spell
 from airflow_ddlrepl.model.change import Event, why_ignored
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.table_state import TableState
+from airflow_ddlrepl.sql.dialect import Dialect
+from airflow_ddlrepl.sql.spelling import spell
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from airflow_ddlrepl.ddl.sql.lexer import Kind, placed_tokens
 from airflow_ddlrepl.engines.target import ServerFacts
 from airflow_ddlrepl.engines.target_state import TargetState
 from airflow_ddlrepl.flow.cutover.condition import Code, Condition
@@ -17,6 +16,7 @@ from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.model.table_object import ObjectKind, TableObject
 from airflow_ddlrepl.model.table_state import TableState, TableStatus
+from airflow_ddlrepl.sql.lexer import Kind, placed_tokens
 
 CONSTRAINTS = (ObjectKind.FOREIGN_KEY, ObjectKind.CHECK, ObjectKind.EXCLUSION, ObjectKind.UNIQUE)
 Identity = tuple[ObjectKind, TableName, object, str, object]

@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.goldengate.event_record import record_of
-from airflow_ddlrepl.goldengate.statement.names import read
-from airflow_ddlrepl.goldengate.statement.objects import base_and_derived
-from airflow_ddlrepl.goldengate.statement.operation import is_mappable
 from airflow_ddlrepl.model.change import Event, EventKind
 from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.sql.names import read
+from airflow_ddlrepl.sql.objects import base_and_derived
+from airflow_ddlrepl.sql.operation import is_mappable
 
 
 def is_tableless(event: Event, ours: Container[int]) -> bool:

@@ -8,7 +8,6 @@ from typing import Protocol
 
 from airflow_ddlrepl.adapt.plan_model import Step, StepKind, TablePlan
 from airflow_ddlrepl.adapt.policy import policy_at
-from airflow_ddlrepl.config.goldengate.dialect import Dialect
 from airflow_ddlrepl.config.goldengate.mapping import all_targets_of
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.config.sections.places import beside, named_in_file
@@ -24,6 +23,7 @@ from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.table_state import TableState, TableStatus
 from airflow_ddlrepl.rules.client import client_at
 from airflow_ddlrepl.rules.decide import ChangeKind, decide
+from airflow_ddlrepl.sql.dialect import Dialect
 from airflow_ddlrepl.transform.columns import target_names, target_shape, without_absent
 from airflow_ddlrepl.transform.contested_tables import require_resolvable
 from airflow_ddlrepl.transform.extra_columns import with_extra_columns, with_own_key

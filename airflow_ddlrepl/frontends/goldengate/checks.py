@@ -7,12 +7,12 @@ from typing import NamedTuple
 
 from airflow_ddlrepl.config.base.name_pattern import matches, split_table_pattern
 from airflow_ddlrepl.config.goldengate.clauses import DdlScope, Filters
-from airflow_ddlrepl.config.goldengate.dialect import Dialect
 from airflow_ddlrepl.config.goldengate.mapping import mapped
 from airflow_ddlrepl.config.goldengate.replicat import MapParameter
 from airflow_ddlrepl.frontends.findings import Fate
 from airflow_ddlrepl.frontends.goldengate.statements import Statement
 from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.sql.dialect import Dialect
 
 Found = tuple[Fate, str, str]
 """What becomes of something, what it is called, and why."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from airflow_ddlrepl.config.goldengate.dialect import Dialect
 from airflow_ddlrepl.config.goldengate.extract import TableParameter
 from airflow_ddlrepl.config.goldengate.mapping import mapped
 from airflow_ddlrepl.config.goldengate.overlaps import hidden, named_in_full
 from airflow_ddlrepl.config.goldengate.replicat import MapParameter
 from airflow_ddlrepl.frontends.findings import Fate
 from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.sql.dialect import Dialect
 
 Repeated = tuple[int, Fate, str]
 """The number of a parameter, what becomes of it, and why."""

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from airflow_ddlrepl.config.goldengate.dialect import Dialect
-from airflow_ddlrepl.goldengate.statement.scan import Kind, Piece
-from airflow_ddlrepl.goldengate.statement.spelling import RESERVED, spell
+from airflow_ddlrepl.sql.dialect import Dialect
+from airflow_ddlrepl.sql.scan import Kind, Piece
+from airflow_ddlrepl.sql.spelling import RESERVED, spell
 
 Columns = Callable[[str], str | None]
 """What a column of a table is called; None: it is deleted."""

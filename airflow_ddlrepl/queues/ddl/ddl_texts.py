@@ -6,16 +6,16 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from airflow_ddlrepl.config.goldengate.dialect import Dialect
 from airflow_ddlrepl.goldengate.mapped_names import BARE_IN_POSTGRES
-from airflow_ddlrepl.goldengate.statement.mentions import mentioned
-from airflow_ddlrepl.goldengate.statement.names import WITH_BASE, Reading, read
-from airflow_ddlrepl.goldengate.statement.scan import Kind, Piece, scan
-from airflow_ddlrepl.goldengate.statement.spelling import spell
-from airflow_ddlrepl.goldengate.statement.words import Named
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.queues.ddl.ddl_columns import ColumnEdits, Columns, Edit, NotRewritten, Part, is_column, name_of
 from airflow_ddlrepl.queues.ddl.row_names import LeftNames, RowNames
+from airflow_ddlrepl.sql.dialect import Dialect
+from airflow_ddlrepl.sql.mentions import mentioned
+from airflow_ddlrepl.sql.names import WITH_BASE, Reading, read
+from airflow_ddlrepl.sql.scan import Kind, Piece, scan
+from airflow_ddlrepl.sql.spelling import spell
+from airflow_ddlrepl.sql.words import Named
 
 _WITHOUT_SCHEMA = frozenset(("SCHEMA", "ROLE", "USER", "DATABASE", "EXTENSION", "SERVER", "TABLESPACE", "PUBLICATION"))
 _PROGRAMS = frozenset(("FUNCTION", "PROCEDURE"))

@@ -5,10 +5,10 @@ An application writes both, and its rights over the named object alone were chec
 
 from __future__ import annotations
 
-from airflow_ddlrepl.ddl.sql.lexer import Kind, Token, tokens
 from airflow_ddlrepl.ddl.sql.statement import statements
-from airflow_ddlrepl.goldengate.statement.names import WITH_BASE, read
 from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.sql.lexer import Kind, Token, tokens
+from airflow_ddlrepl.sql.names import WITH_BASE, read
 from airflow_ddlrepl.streams.messages import DdlLcr
 
 _REACHING = (

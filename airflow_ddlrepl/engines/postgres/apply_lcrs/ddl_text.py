@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from airflow_ddlrepl.config.goldengate.dialect import Dialect
 from airflow_ddlrepl.errors import ApplyError
 from airflow_ddlrepl.goldengate.mapped_names import BARE_IN_POSTGRES
-from airflow_ddlrepl.goldengate.statement.names import WITH_BASE, Reading, read
-from airflow_ddlrepl.goldengate.statement.scan import Kind, scan
-from airflow_ddlrepl.goldengate.statement.spelling import Change, spell, with_names
-from airflow_ddlrepl.goldengate.statement.words import Named
 from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.sql.dialect import Dialect
+from airflow_ddlrepl.sql.names import WITH_BASE, Reading, read
+from airflow_ddlrepl.sql.scan import Kind, scan
+from airflow_ddlrepl.sql.spelling import Change, spell, with_names
+from airflow_ddlrepl.sql.words import Named
 from airflow_ddlrepl.streams.messages import DdlLcr
 
 _IN_SCHEMAS = frozenset(("TABLE", "INDEX", "VIEW", "MATERIALIZED VIEW", "SEQUENCE", "TRIGGER"))

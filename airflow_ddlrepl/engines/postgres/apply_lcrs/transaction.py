@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from airflow_ddlrepl.adapt.target_facts import About
-from airflow_ddlrepl.config.goldengate.dialect import Dialect
 from airflow_ddlrepl.engines.lcr_target import (
     FailedTransaction,
     FeedPosition,
@@ -28,8 +27,9 @@ from airflow_ddlrepl.engines.postgres.ddl.replay_text import replayed_text
 from airflow_ddlrepl.engines.postgres.source.messages import send
 from airflow_ddlrepl.errors import ApplyError, MessageError
 from airflow_ddlrepl.failpoint import reach
-from airflow_ddlrepl.goldengate.statement.spelling import spell
 from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.sql.dialect import Dialect
+from airflow_ddlrepl.sql.spelling import spell
 from airflow_ddlrepl.streams.apply_message import ApplyMessage
 from airflow_ddlrepl.streams.messages import DdlLcr, RowLcr
 from airflow_ddlrepl.streams.rules.apply_settings import Instantiation

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from airflow_ddlrepl.ddl.sql.lexer import Kind, placed_tokens
 from airflow_ddlrepl.engines.source import Writer
+from airflow_ddlrepl.sql.lexer import Kind, placed_tokens
 
 if TYPE_CHECKING:
     from airflow_ddlrepl.engines.postgres.connection.connect import Connection

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from airflow_ddlrepl.adapt.target_facts import About
-from airflow_ddlrepl.ddl.sql.lexer import Kind, tokens
 from airflow_ddlrepl.engines.postgres.connection.quoting import literal, qualified, quote
 from airflow_ddlrepl.engines.postgres.connection.settings import MERGE, SAFE_PATH
 from airflow_ddlrepl.engines.postgres.ddl.types import block, create_schema
 from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.sql.lexer import Kind, tokens
 
 OWN_ZONE = f"SET LOCAL TimeZone = {literal(MERGE['timezone']).strip()}"
 _ROLE = "$user"  # somebody else at the target

@@ -6,10 +6,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from airflow_ddlrepl.config.goldengate.dialect import Dialect
 from airflow_ddlrepl.errors import RuleError
 from airflow_ddlrepl.flow.streams.apply_process.allowed_code import NO_CODE, AllowedCode
-from airflow_ddlrepl.goldengate.statement.spelling import spell
 from airflow_ddlrepl.model.change import Event, EventKind, why_ignored
 from airflow_ddlrepl.model.position import LogKey, Position
 from airflow_ddlrepl.model.table import Table
@@ -19,6 +17,8 @@ from airflow_ddlrepl.queues.message_rules import left_by
 from airflow_ddlrepl.queues.missing_values import lacks_new_values, lacks_old_values
 from airflow_ddlrepl.queues.reader import Queued
 from airflow_ddlrepl.queues.stage import ClientStage
+from airflow_ddlrepl.sql.dialect import Dialect
+from airflow_ddlrepl.sql.spelling import spell
 from airflow_ddlrepl.streams.apply_message import ApplyMessage
 from airflow_ddlrepl.streams.condition import tree
 from airflow_ddlrepl.streams.messages import Command, DdlLcr, Message, MessageClass, RowLcr, UserMessage

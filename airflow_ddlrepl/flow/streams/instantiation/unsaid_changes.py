@@ -11,13 +11,13 @@ from itertools import pairwise
 
 from airflow_ddlrepl.ddl.sql.conversion import Conversion
 from airflow_ddlrepl.ddl.sql.expression import is_constant, is_value
-from airflow_ddlrepl.ddl.sql.lexer import Kind, tokens
 from airflow_ddlrepl.ddl.sql.statement import Evidence, evidence, with_plain_arithmetic
 from airflow_ddlrepl.model.change import Event
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.revision import Revision
 from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.ports.types import TypeSystem
+from airflow_ddlrepl.sql.lexer import Kind, tokens
 
 
 def computed_tables(events: Iterable[Event], types: TypeSystem) -> dict[int, Position]:

@@ -8,8 +8,8 @@ from enum import Enum
 from functools import cache, lru_cache
 from typing import NamedTuple
 
-from airflow_ddlrepl.config.goldengate.dialect import Dialect
-from airflow_ddlrepl.ddl.sql import lexical
+from airflow_ddlrepl.sql import lexical
+from airflow_ddlrepl.sql.dialect import Dialect
 
 
 class Kind(Enum):

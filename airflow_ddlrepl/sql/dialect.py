@@ -6,7 +6,7 @@ from collections.abc import Callable
 from enum import StrEnum
 from typing import NamedTuple, Self
 
-from airflow_ddlrepl.ddl.sql import lexical
+from airflow_ddlrepl.sql import lexical
 
 
 class Dialect(StrEnum):

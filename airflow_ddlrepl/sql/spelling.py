@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import NamedTuple
 
-from airflow_ddlrepl.config.goldengate.dialect import Dialect
-from airflow_ddlrepl.goldengate.statement.words import Named
 from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.sql.dialect import Dialect
+from airflow_ddlrepl.sql.words import Named
 
 _PLAIN = {
     Dialect.POSTGRES: re.compile(r"[a-z_][a-z0-9_$]*"),

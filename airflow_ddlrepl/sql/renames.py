@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from airflow_ddlrepl.config.goldengate.dialect import Dialect
-from airflow_ddlrepl.goldengate.statement.names import read
-from airflow_ddlrepl.goldengate.statement.scan import scan
+from airflow_ddlrepl.sql.dialect import Dialect
+from airflow_ddlrepl.sql.names import read
+from airflow_ddlrepl.sql.scan import scan
 
 
 def split_objects(text: str, dialect: Dialect) -> tuple[str, ...]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from airflow_ddlrepl.config.goldengate.dialect import Dialect
-from airflow_ddlrepl.goldengate.statement.scan import Piece, comments
+from airflow_ddlrepl.sql.dialect import Dialect
+from airflow_ddlrepl.sql.scan import Piece, comments
 
 
 def split_comments(text: str, dialect: Dialect = Dialect.POSTGRES) -> tuple[str, tuple[str, ...]]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from airflow_ddlrepl.goldengate.statement.names import WITH_BASE, Reading
-from airflow_ddlrepl.goldengate.statement.words import Named
 from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.sql.names import WITH_BASE, Reading
+from airflow_ddlrepl.sql.words import Named
 
 
 def base_and_derived(

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from typing import NamedTuple
 
-from airflow_ddlrepl.config.goldengate.dialect import Dialect
-from airflow_ddlrepl.goldengate.statement.scan import COMMENT, NAME, SIGN, WORD, Piece
+from airflow_ddlrepl.sql.dialect import Dialect
+from airflow_ddlrepl.sql.scan import COMMENT, NAME, SIGN, WORD, Piece
 
 Phrases = Mapping[str, Sequence[tuple[str, ...]]]
 """Phrases of one or more words, by their first word."""

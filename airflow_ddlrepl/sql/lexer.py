@@ -8,7 +8,7 @@ from enum import StrEnum
 from functools import cache, lru_cache
 from typing import NamedTuple
 
-from airflow_ddlrepl.ddl.sql import lexical
+from airflow_ddlrepl.sql import lexical
 
 
 class Kind(StrEnum):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from airflow_ddlrepl.config.goldengate.dialect import Dialect
-from airflow_ddlrepl.goldengate.statement.scan import COMMENT, SIGN, WORD, Piece, scan
-from airflow_ddlrepl.goldengate.statement.words import Named, Words, by_first_word
+from airflow_ddlrepl.sql.dialect import Dialect
+from airflow_ddlrepl.sql.scan import COMMENT, SIGN, WORD, Piece, scan
+from airflow_ddlrepl.sql.words import Named, Words, by_first_word
 
 _BEFORE_A_TABLE = by_first_word(
     ("REFERENCES",), ("INHERITS", "("), ("PARTITION", "OF"), ("ATTACH", "PARTITION"), ("DETACH", "PARTITION"),

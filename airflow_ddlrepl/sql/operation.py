@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from airflow_ddlrepl.goldengate.statement.words import Words, by_first_word
+from airflow_ddlrepl.sql.words import Words, by_first_word
 
 MODIFIERS = by_first_word(
     ("OR", "REPLACE"), ("IF", "NOT", "EXISTS"), ("IF", "EXISTS"), ("GLOBAL",), ("LOCAL",), ("PRIVATE",), ("TEMPORARY",),

@@ -6,10 +6,10 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
-from airflow_ddlrepl.config.goldengate.dialect import Dialect
-from airflow_ddlrepl.goldengate.statement.operation import OPERATIONS, read_type
-from airflow_ddlrepl.goldengate.statement.scan import pieces
-from airflow_ddlrepl.goldengate.statement.words import Named, Words, by_first_word
+from airflow_ddlrepl.sql.dialect import Dialect
+from airflow_ddlrepl.sql.operation import OPERATIONS, read_type
+from airflow_ddlrepl.sql.scan import pieces
+from airflow_ddlrepl.sql.words import Named, Words, by_first_word
 
 WITH_BASE = frozenset(("INDEX", "TRIGGER", "SYNONYM", "RULE", "POLICY"))
 """Objects that are derived from a base object: an index from its table, a synonym from what it stands for."""

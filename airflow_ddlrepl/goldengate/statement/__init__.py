@@ -1,1 +1,0 @@
-"""What a DDL statement is about, read from its text: comments, operation, object type and names."""
