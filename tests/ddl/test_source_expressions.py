@@ -5,9 +5,9 @@ from __future__ import annotations
 import psycopg
 import pytest
 
-from airflow_ddlrepl.ddl.sql.expressions.allowed import OPERATORS, Use, functions, why_not
-from airflow_ddlrepl.ddl.sql.expressions.kinds import parse_bound, parse_check, parse_expression, parse_key, parse_type
-from airflow_ddlrepl.ddl.sql.expressions.words import NotOneText
+from airflow_ddlrepl.sql.expressions.allowed import OPERATORS, Use, functions, why_not
+from airflow_ddlrepl.sql.expressions.kinds import parse_bound, parse_check, parse_expression, parse_key, parse_type
+from airflow_ddlrepl.sql.expressions.words import NotOneText
 from tests.conftest import Databases
 from tests.support.replica import BOTH, run
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator
 
 from airflow_ddlrepl.ddl.sql.expression import Standing, table_state
-from airflow_ddlrepl.ddl.sql.expressions.allowed import Use, may_vary, why_no_key, why_not
-from airflow_ddlrepl.ddl.sql.expressions.kinds import parse_bound, parse_collation, parse_type
-from airflow_ddlrepl.ddl.sql.expressions.reader import Found
-from airflow_ddlrepl.ddl.sql.expressions.words import NotOneText
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.ports.server_traits import Trait
+from airflow_ddlrepl.sql.expressions.allowed import Use, may_vary, why_no_key, why_not
+from airflow_ddlrepl.sql.expressions.kinds import parse_bound, parse_collation, parse_type
+from airflow_ddlrepl.sql.expressions.reader import Found
+from airflow_ddlrepl.sql.expressions.words import NotOneText
 
 OLDEST = 15
 _TEXTS = ("text", "varchar", "bpchar", "name", "char")

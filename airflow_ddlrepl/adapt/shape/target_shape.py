@@ -9,11 +9,11 @@ from typing import NamedTuple
 from airflow_ddlrepl.adapt.shape.source_expressions import OLDEST, Evaluable
 from airflow_ddlrepl.adapt.target_facts import TargetFacts
 from airflow_ddlrepl.ddl.sql.expression import Standing, table_state
-from airflow_ddlrepl.ddl.sql.expressions.allowed import Use
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Key, Partition, Table, replaced, same_or
 from airflow_ddlrepl.model.target_columns import is_of_channel_file
 from airflow_ddlrepl.model.types import DataType, TypeDefinition, TypeKind
+from airflow_ddlrepl.sql.expressions.allowed import Use
 
 NOT_VALID = " NOT VALID"
 

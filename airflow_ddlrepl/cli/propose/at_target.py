@@ -10,7 +10,6 @@ from airflow_ddlrepl.adapt.plan.plan import target_shape
 from airflow_ddlrepl.adapt.shape.source_expressions import require_texts
 from airflow_ddlrepl.adapt.shape.target_shape import Note, become_text
 from airflow_ddlrepl.config.sections.location import resolve
-from airflow_ddlrepl.ddl.sql.expressions.allowed import user_functions
 from airflow_ddlrepl.engines import engine
 from airflow_ddlrepl.errors import ConfigError, DdlReplError, TargetError, Unreachable, Unsupported
 from airflow_ddlrepl.flow.mapping.existing_tables import refuse_foreign
@@ -25,6 +24,7 @@ from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.table_state import TableState
 from airflow_ddlrepl.rules.client import client_at
 from airflow_ddlrepl.rules.decide import ChangeKind, decide
+from airflow_ddlrepl.sql.expressions.allowed import user_functions
 
 
 @dataclass

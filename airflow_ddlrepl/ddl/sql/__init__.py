@@ -1,1 +1,1 @@
-"""This package reads SQL texts of the source: tokens, statements, expressions."""
+"""This package reads what the statements of a source say: as evidence, and as code that a target may run."""

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from airflow_ddlrepl.ddl.sql.expressions.allowed import OPERATORS, functions
-from airflow_ddlrepl.ddl.sql.expressions.words import listed
+from airflow_ddlrepl.sql.expressions.allowed import OPERATORS, functions
+from airflow_ddlrepl.sql.expressions.words import listed
 from airflow_ddlrepl.sql.lexer import Kind, Token
 
 _FORMS = listed(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from enum import StrEnum
 
-from airflow_ddlrepl.ddl.sql.expressions.allowed import NEWEST, Use, why_not
+from airflow_ddlrepl.sql.expressions.allowed import NEWEST, Use, why_not
 from airflow_ddlrepl.sql.lexer import Kind, Token, tokens
 
 _NAMING = frozenset({"nextval", "currval", "setval"})

@@ -21,7 +21,6 @@ from airflow_ddlrepl.adapt.program.table_states import TableStates, types_elsewh
 from airflow_ddlrepl.adapt.target_facts import Refusal, Renderer, TargetFacts
 from airflow_ddlrepl.config.sections.table_mapping import refreshed_in
 from airflow_ddlrepl.config.sections.target_tables import target_table_in
-from airflow_ddlrepl.ddl.sql.expressions.allowed import user_functions
 from airflow_ddlrepl.ddl.sql.statement import NOTHING_KNOWN, Evidence, evidence, with_plain_arithmetic
 from airflow_ddlrepl.engines.target import ServerFacts
 from airflow_ddlrepl.errors import Unsupported
@@ -51,6 +50,7 @@ from airflow_ddlrepl.model.position import LogKey, Position
 from airflow_ddlrepl.model.table import Table, replaced
 from airflow_ddlrepl.model.table_state import TableState, TableStatus
 from airflow_ddlrepl.ports.types import TypeSystem
+from airflow_ddlrepl.sql.expressions.allowed import user_functions
 from airflow_ddlrepl.transform.columns import with_revealed_columns
 from airflow_ddlrepl.transform.own_types import rewritten
 from airflow_ddlrepl.transform.unfit_values import may_not_fit

@@ -19,7 +19,6 @@ from airflow_ddlrepl.config.condition.parser import condition as parse
 from airflow_ddlrepl.config.condition.parser import spelled
 from airflow_ddlrepl.config.condition.row_limit import RowLimit, row_limit
 from airflow_ddlrepl.config.sections.target_tables import CoerceErrorPolicy, coerce_error_policy
-from airflow_ddlrepl.ddl.sql.expressions.allowed import user_functions
 from airflow_ddlrepl.engines.differing import Differing
 from airflow_ddlrepl.engines.discarded_rows import DiscardedRow
 from airflow_ddlrepl.engines.target import ServerFacts
@@ -33,6 +32,7 @@ from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.model.table_state import TableState, TableStatus
 from airflow_ddlrepl.model.visibility import Visibility
 from airflow_ddlrepl.ports.rows import RowSource
+from airflow_ddlrepl.sql.expressions.allowed import user_functions
 from airflow_ddlrepl.transform.cut_texts import is_cut
 from airflow_ddlrepl.transform.unfit_values import may_not_fit
 from airflow_ddlrepl.transform.values import Transform, for_columns

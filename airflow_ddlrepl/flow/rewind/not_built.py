@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from airflow_ddlrepl.adapt.shape.source_expressions import require_texts
-from airflow_ddlrepl.ddl.sql.expressions.allowed import user_functions
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.flow.mapping.tables import seen_at
 from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.flow.snapshots.archive import tables_at
 from airflow_ddlrepl.model.position import Position
+from airflow_ddlrepl.sql.expressions.allowed import user_functions
 
 
 def not_built(run: RunContext, place: str, high: Position) -> Mapping[int, str]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from airflow_ddlrepl.ddl.sql.expressions.kinds import (
+from airflow_ddlrepl.errors import Unsupported
+from airflow_ddlrepl.sql.expressions.kinds import (
     is_closed,
     parse_bound,
     parse_check,
@@ -13,9 +14,8 @@ from airflow_ddlrepl.ddl.sql.expressions.kinds import (
     parse_key,
     parse_type,
 )
-from airflow_ddlrepl.ddl.sql.expressions.reader import Found
-from airflow_ddlrepl.ddl.sql.expressions.words import NotOneText
-from airflow_ddlrepl.errors import Unsupported
+from airflow_ddlrepl.sql.expressions.reader import Found
+from airflow_ddlrepl.sql.expressions.words import NotOneText
 
 _IDENTITIES = {"always": "ALWAYS", "by default": "BY DEFAULT"}
 _GENERATED = {"stored": "STORED", "virtual": "VIRTUAL"}

@@ -14,7 +14,6 @@ import pyarrow as pa
 from airflow_ddlrepl.adapt.plan.plan import target_shape
 from airflow_ddlrepl.adapt.shape.source_expressions import require_texts
 from airflow_ddlrepl.adapt.target_facts import TargetFacts
-from airflow_ddlrepl.ddl.sql.expressions.allowed import user_functions
 from airflow_ddlrepl.engines.lcr_target import LcrTransaction, NewTables
 from airflow_ddlrepl.engines.source_catalog import RowSelection, SourceSnapshot
 from airflow_ddlrepl.errors import ApplyError
@@ -29,6 +28,7 @@ from airflow_ddlrepl.queues.insert_route import Outcome, table_of
 from airflow_ddlrepl.queues.lcr_batch import LcrBatch
 from airflow_ddlrepl.queues.row_messages import batch_of_texts
 from airflow_ddlrepl.queues.transactions import TransactionFacts
+from airflow_ddlrepl.sql.expressions.allowed import user_functions
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from airflow_ddlrepl.ddl.sql.expressions.reader import Reader
+from airflow_ddlrepl.sql.expressions.reader import Reader
 
 CALLS = ("json_value", "json_query", "json_exists")
 _WRAPPERS = ("without", "with")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from airflow_ddlrepl.ddl.sql.expressions.grammar import expression, operand, parse
-from airflow_ddlrepl.ddl.sql.expressions.reader import Found, Reader
-from airflow_ddlrepl.ddl.sql.expressions.words import END, Kind, NotOneText
+from airflow_ddlrepl.sql.expressions.grammar import expression, operand, parse
+from airflow_ddlrepl.sql.expressions.reader import Found, Reader
+from airflow_ddlrepl.sql.expressions.words import END, Kind, NotOneText
 
 __all__ = ["is_closed", "parse_bound", "parse_check", "parse_collation", "parse_expression", "parse_key", "parse_type"]
 

@@ -5,9 +5,9 @@ Which operator binds closer does not matter here: what an expression calls is th
 
 from __future__ import annotations
 
-from airflow_ddlrepl.ddl.sql.expressions.json_calls import CALLS, json_call
-from airflow_ddlrepl.ddl.sql.expressions.reader import Found, Reader
-from airflow_ddlrepl.ddl.sql.expressions.words import Kind, NotOneText
+from airflow_ddlrepl.sql.expressions.json_calls import CALLS, json_call
+from airflow_ddlrepl.sql.expressions.reader import Found, Reader
+from airflow_ddlrepl.sql.expressions.words import Kind, NotOneText
 
 _PREFIX = ("-", "+", "@", "|/", "||/", "~", "!!", "@@", "#", "?-", "?|", "@-@")
 _VALUES = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from airflow_ddlrepl.ddl.sql.expressions.words import END, Kind, NotOneText, Word, listed, words
+from airflow_ddlrepl.sql.expressions.words import END, Kind, NotOneText, Word, listed, words
 
 DEEPEST = 120
 _NAMES = (Kind.NAME, Kind.QUOTED)

@@ -15,9 +15,9 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from airflow_ddlrepl.ddl.sql.expressions.kinds import parse_check, parse_expression, parse_key
-from airflow_ddlrepl.ddl.sql.expressions.reader import Found
-from airflow_ddlrepl.ddl.sql.expressions.words import NotOneText, listed
+from airflow_ddlrepl.sql.expressions.kinds import parse_check, parse_expression, parse_key
+from airflow_ddlrepl.sql.expressions.reader import Found
+from airflow_ddlrepl.sql.expressions.words import NotOneText, listed
 
 NEWEST = 18
 """The newest version that `functions.csv` knows."""
