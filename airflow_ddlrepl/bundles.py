@@ -31,4 +31,4 @@ class ChannelDagBundle(BaseDagBundle):
     @property
     def path(self) -> Path:
         """Return the folder of the DAG files in the installed package."""
-        return Path(str(files("airflow_ddlrepl.dags") / "replicate.py")).parent
+        return Path(str(files("airflow_ddlrepl.dags.bundle") / "channels.py")).parent
