@@ -29,9 +29,10 @@ def build_channel_dags(path: str | Path, **defaults: Any) -> dict[str, DAG]:
     defaults: default arguments of every task, e.g. retries=3. Airflow is imported here, not by
     `import airflow_ddlrepl`, so that Spark executors need no Airflow.
     """
-    from airflow_ddlrepl.channel_dags import build_channel_dags as build
+    from airflow_ddlrepl.dags import build
 
-    return build(path, **defaults)
+    dags: dict[str, DAG] = build.build_channel_dags(path, **defaults)
+    return dags
 
 
 def check_channel_dags(path: str | Path) -> None:
@@ -42,6 +43,6 @@ def check_channel_dags(path: str | Path) -> None:
         from airflow_ddlrepl import check_channel_dags
         check_channel_dags("/etc/ddlrepl/channels")
     """
-    from airflow_ddlrepl.channel_dags import check_channel_dags as check
+    from airflow_ddlrepl.dags import build
 
-    check(path)
+    build.check_channel_dags(path)

@@ -18,7 +18,7 @@ FORKING = ("scheduler", "worker")
 
 # Arrow imports pandas as soon as it makes an array.
 MODULES = (
-    "airflow_ddlrepl.channel_dags",
+    "airflow_ddlrepl.dags.build",
     "airflow_ddlrepl.flow",
     "airflow_ddlrepl.engines.postgres.compare.digest",
     "airflow_ddlrepl.engines.postgres.load.load_chunk",

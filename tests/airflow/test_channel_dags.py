@@ -12,9 +12,9 @@ from airflow.sdk.exceptions import AirflowFailException
 
 from airflow_ddlrepl import build_channel_dags
 from airflow_ddlrepl.bundles import ChannelDagBundle
-from airflow_ddlrepl.channel_dags import build
 from airflow_ddlrepl.config.file.load import load_channel
 from airflow_ddlrepl.config.sections.channel import Channel
+from airflow_ddlrepl.dags import build
 from airflow_ddlrepl.errors import ConfigError
 
 KINDS = ("compare", "cutover", "enroll", "plan", "refresh", "replicate")

@@ -5,22 +5,28 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "airflow_ddlrepl"
 ROW = re.compile(r"^\| `([\w/.]+)` \| ", re.MULTILINE)
-LAZY = {("__init__.py", "channel_dags/")}  # build_channel_dags imports it when it is called
+TOP = {"dags": "airflow_ddlrepl.dags", "spark_apps": "airflow_ddlrepl.spark_apps"}
+"""Folders at the top level, and the packages that they are."""
+
+LAZY = {("__init__.py", "dags/")}  # build_channel_dags imports it when it is called
 
 
 def place(file: Path) -> str:
     """The row of a module: its folder, or itself where it stands beside the folders."""
-    inside = file.relative_to(PACKAGE)
-    return str(inside) if len(inside.parts) == 1 else f"{inside.parent}/"
+    inside = file.relative_to(PACKAGE if file.is_relative_to(PACKAGE) else ROOT)
+    alone = len(inside.parts) == 1 or str(inside) in table()
+    return str(inside) if alone else f"{inside.parent}/"
 
 
 def modules() -> list[Path]:
-    return [file for file in PACKAGE.rglob("*.py") if "__pycache__" not in file.parts]
+    folders = (PACKAGE, *(ROOT / one for one in TOP))
+    return [file for folder in folders for file in folder.rglob("*.py") if "__pycache__" not in file.parts]
 
 
 def imported(file: Path) -> Iterator[Path]:
@@ -47,6 +53,8 @@ def running(node: ast.AST) -> Iterator[ast.AST]:
 
 def found(name: str) -> Path | None:
     """The file of a module, or of the module that a name stands in."""
+    for folder, package in TOP.items():
+        name = folder + name.removeprefix(package) if f"{name}.".startswith(f"{package}.") else name
     path = ROOT.joinpath(*name.split("."))
     for file in (path.with_suffix(".py"), path / "__init__.py", path.parent.with_suffix(".py")):
         if file.is_file():
@@ -55,6 +63,7 @@ def found(name: str) -> Path | None:
     return init if init.is_file() and init.parent != PACKAGE else None
 
 
+@cache
 def table() -> list[str]:
     text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
     return ROW.findall(text[text.index("## The folders") :])

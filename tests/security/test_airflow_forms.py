@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from airflow.sdk import DAG
 
-from airflow_ddlrepl.channel_dags import build_channel_dags
+from airflow_ddlrepl import build_channel_dags
 from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.operators.base import DdlReplSparkOperator
 

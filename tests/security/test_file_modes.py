@@ -164,7 +164,7 @@ def test_nothing_that_can_be_printed_shows_a_password(tmp_path: Path) -> None:
 
 
 SECRET = re.compile(r"(^|_)(dsn|location|url|remote|password|secret|conf|key_bytes)$")
-ELSEWHERE = re.compile(r"\.(demo|operators|hooks|migrations|bundles|provider|channel_dags|spark_apps|__main__)\b")
+ELSEWHERE = re.compile(r"\.(demo|operators|hooks|migrations|bundles|provider|channel_dags|dags|spark_apps|__main__)\b")
 
 
 def dataclasses_of_ours() -> Iterator[Any]:

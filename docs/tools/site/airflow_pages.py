@@ -54,12 +54,14 @@ def dags() -> str:
 
 def built_dags() -> Mapping[str, Any]:
     """Return the DAGs of the channels of this page, by their ids."""
-    from airflow_ddlrepl.channel_dags import dags_and_refusals
+    from airflow_ddlrepl.dags.build import dags_and_refusals
 
     with tempfile.TemporaryDirectory() as folder:
         files = [Path(folder) / f"channel{n}.yaml" for n, _ in enumerate(CHANNELS)]
         for file, text in zip(files, CHANNELS, strict=True):
             file.write_text(text, encoding="utf-8")
+        refused: list[Any]
+        found: dict[str, Any]
         found, refused = dags_and_refusals(files)
     assert not refused, refused
     return found

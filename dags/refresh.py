@@ -7,8 +7,8 @@ from typing import Any
 
 from airflow.sdk import DAG, CronTriggerTimetable
 
-from airflow_ddlrepl.channel_dags.dag import channel_dag, params, text
 from airflow_ddlrepl.config.sections.channel import Channel
+from airflow_ddlrepl.dags.parts.dag import channel_dag, params, text
 from airflow_ddlrepl.operators.messages.markdown import code
 from airflow_ddlrepl.operators.refresh import IsolatedRefreshOperator, RefreshOperator
 

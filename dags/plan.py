@@ -8,9 +8,9 @@ from typing import Any
 from airflow.providers.standard.operators.trigger_dagrun import TriggerDagRunOperator
 from airflow.sdk import DAG, Param
 
-from airflow_ddlrepl.channel_dags.approval import approval
-from airflow_ddlrepl.channel_dags.dag import channel_dag
 from airflow_ddlrepl.config.sections.channel import Channel
+from airflow_ddlrepl.dags.parts.approval import approval
+from airflow_ddlrepl.dags.parts.dag import channel_dag
 from airflow_ddlrepl.operators.messages.markdown import code, dag_id
 from airflow_ddlrepl.operators.plan import PlanOperator
 

@@ -7,9 +7,9 @@ from typing import Any, get_args
 
 from airflow.sdk import DAG, Param
 
-from airflow_ddlrepl.channel_dags.dag import channel_dag, params
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.config.sections.policies import Accepted, Enrollment, TrailChoice
+from airflow_ddlrepl.dags.parts.dag import channel_dag, params
 from airflow_ddlrepl.operators.enroll import EnrollOperator
 from airflow_ddlrepl.operators.messages.markdown import code
 

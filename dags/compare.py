@@ -7,9 +7,9 @@ from typing import Any
 
 from airflow.sdk import DAG, Param
 
-from airflow_ddlrepl.channel_dags.approval import approval
-from airflow_ddlrepl.channel_dags.dag import TABLES, channel_dag, params, text
 from airflow_ddlrepl.config.sections.channel import Channel
+from airflow_ddlrepl.dags.parts.approval import approval
+from airflow_ddlrepl.dags.parts.dag import TABLES, channel_dag, params, text
 from airflow_ddlrepl.operators.compare import CompareOperator, RepairOperator
 from airflow_ddlrepl.operators.messages.markdown import code
 

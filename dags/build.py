@@ -9,18 +9,18 @@ from typing import Any
 from airflow.sdk import DAG, get_parsing_context
 
 from airflow_ddlrepl.adapt.policy import can_stop, isolates
-from airflow_ddlrepl.channel_dags.compare import compare_dag
-from airflow_ddlrepl.channel_dags.controls import controls_dag
-from airflow_ddlrepl.channel_dags.cutover import cutover_dag
-from airflow_ddlrepl.channel_dags.enroll import enroll_dag
-from airflow_ddlrepl.channel_dags.plan import plan_dag
-from airflow_ddlrepl.channel_dags.refresh import isolated_refresh_dag, refresh_dag
-from airflow_ddlrepl.channel_dags.replay import replay_dag
-from airflow_ddlrepl.channel_dags.replicate import replicate_dag
-from airflow_ddlrepl.channel_dags.rewind import rewind_dag
-from airflow_ddlrepl.channel_dags.unusable import Refusal, unusable_dag
 from airflow_ddlrepl.config.file.load import load_channel
 from airflow_ddlrepl.config.sections.channel import Channel
+from airflow_ddlrepl.dags.compare import compare_dag
+from airflow_ddlrepl.dags.controls import controls_dag
+from airflow_ddlrepl.dags.cutover import cutover_dag
+from airflow_ddlrepl.dags.enroll import enroll_dag
+from airflow_ddlrepl.dags.parts.unusable import Refusal, unusable_dag
+from airflow_ddlrepl.dags.plan import plan_dag
+from airflow_ddlrepl.dags.refresh import isolated_refresh_dag, refresh_dag
+from airflow_ddlrepl.dags.replay import replay_dag
+from airflow_ddlrepl.dags.replicate import replicate_dag
+from airflow_ddlrepl.dags.rewind import rewind_dag
 from airflow_ddlrepl.errors import ConfigError
 from airflow_ddlrepl.hooks.settings import files_at
 
@@ -50,7 +50,7 @@ def check_channel_dags(files: str | Path | Iterable[Path]) -> None:
 
 def all_of(refused: Sequence[Refusal]) -> ConfigError:
     """Return one ConfigError for all files that can't be used; several errors are quoted in one."""
-    errors = list(dict.fromkeys(one.error for one in refused))
+    errors: list[ConfigError] = list(dict.fromkeys(one.error for one in refused))
     if len(errors) == 1:
         return errors[0]
     reasons = "\n".join(map(str, errors))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from airflow.sdk import DAG
 
-from airflow_ddlrepl.channel_dags.dag import BEGINNING
+from airflow_ddlrepl.dags.parts.dag import BEGINNING
 from airflow_ddlrepl.errors import ConfigError
 from airflow_ddlrepl.operators.messages.markdown import block, code
 from airflow_ddlrepl.operators.unusable import ReportUnusableOperator

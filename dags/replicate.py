@@ -10,9 +10,9 @@ from airflow.providers.standard.operators.empty import EmptyOperator
 from airflow.sdk import DAG, CronTriggerTimetable, TriggerRule
 
 from airflow_ddlrepl.assets import data_asset, schema_asset
-from airflow_ddlrepl.channel_dags.dag import channel_dag, shown
-from airflow_ddlrepl.channel_dags.streams import streams_tasks
 from airflow_ddlrepl.config.sections.channel import Channel
+from airflow_ddlrepl.dags.parts.dag import channel_dag, shown
+from airflow_ddlrepl.dags.parts.streams import streams_tasks
 from airflow_ddlrepl.operators.adapt_ddl import AdaptDDLOperator
 from airflow_ddlrepl.operators.capture import CaptureOperator
 from airflow_ddlrepl.operators.integrate import IntegrateOperator

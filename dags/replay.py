@@ -7,8 +7,8 @@ from typing import Any
 
 from airflow.sdk import DAG, Param
 
-from airflow_ddlrepl.channel_dags.dag import TABLES, channel_dag, params, shown, text
 from airflow_ddlrepl.config.sections.channel import Channel
+from airflow_ddlrepl.dags.parts.dag import TABLES, channel_dag, params, shown, text
 from airflow_ddlrepl.operators.backfill import ReplayOperator
 from airflow_ddlrepl.operators.messages.markdown import code
 from airflow_ddlrepl.timetables import BackfillTimetable
