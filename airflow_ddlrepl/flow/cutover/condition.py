@@ -22,6 +22,7 @@ class Code(StrEnum):
     TARGET = "CUT-116"
     CONTROLS = "CUT-117"
     LOADED_WHOLE = "CUT-118"
+    IN_FLIGHT = "CUT-119"
     CONSTRAINTS = "CUT-120"
     NOT_IN_FORCE = "CUT-121"
     INDEXES = "CUT-122"
@@ -37,8 +38,8 @@ class Code(StrEnum):
 ESSENTIAL = frozenset((Code.POSITION, Code.TARGET))
 """Nobody can accept that these are not met: the target would lack rows that the source has."""
 
-DONE_BY_CUT_OVER = frozenset((Code.POSITION, Code.LOADED_WHOLE, Code.SEQUENCES))
-"""A cut-over itself sees to these."""
+DONE_BY_CUT_OVER = frozenset((Code.POSITION, Code.LOADED_WHOLE, Code.IN_FLIGHT, Code.SEQUENCES))
+"""A cut-over itself sees to these: its last cycle brings what is in flight, and nothing may be in flight afterwards."""
 
 
 @dataclass(frozen=True, slots=True)
