@@ -7,8 +7,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from airflow_ddlrepl.frontends.goldengate.importing import read_extract, read_parameter_file, read_replicat
 from airflow_ddlrepl.goldengate.extract import extract
+from airflow_ddlrepl.goldengate.prm.importing import read_extract, read_parameter_file, read_replicat
 from airflow_ddlrepl.goldengate.record import Outcome, Record
 from airflow_ddlrepl.goldengate.replicat import replicate
 from airflow_ddlrepl.sql.dialect import Dialect

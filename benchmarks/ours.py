@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from airflow_ddlrepl.config.base.refresh_options import read_options
 from airflow_ddlrepl.config.file.load import load_channel
 from airflow_ddlrepl.errors import TargetError
 from airflow_ddlrepl.flow import replicate
@@ -20,6 +19,7 @@ from airflow_ddlrepl.flow.comparing.compare import compare
 from airflow_ddlrepl.flow.refresh.refresh import refresh
 from airflow_ddlrepl.flow.rewind.rewind import rewind
 from airflow_ddlrepl.flow.run.context import RunContext
+from airflow_ddlrepl.notation.refresh_options import read_options
 from airflow_ddlrepl.ports.work import Runner
 
 CHANNEL = """\

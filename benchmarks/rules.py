@@ -12,9 +12,9 @@ from collections.abc import Iterator
 import numpy as np
 import pyarrow as pa
 
-from airflow_ddlrepl.config.streams.procedure import Procedure
-from airflow_ddlrepl.config.streams.rule_procedures import AddSchemaRules, AddTableRules
-from airflow_ddlrepl.config.streams.transformations import DeleteColumn, RenameSchema
+from airflow_ddlrepl.streams.calls.procedure import Procedure
+from airflow_ddlrepl.streams.calls.rule_procedures import AddSchemaRules, AddTableRules
+from airflow_ddlrepl.streams.calls.transformations import DeleteColumn, RenameSchema
 from airflow_ddlrepl.streams.evaluation.row_batch import RowBatch
 from airflow_ddlrepl.streams.procedures.environment import Environment
 from airflow_ddlrepl.streams.procedures.run import run

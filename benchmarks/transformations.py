@@ -15,23 +15,23 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from airflow_ddlrepl.config.base.column_types import column_type
-from airflow_ddlrepl.config.streams.section import StreamsParameters
 from airflow_ddlrepl.engines import engine
 from airflow_ddlrepl.flow.streams.propagation import EVERYTHING, PartTask, pass_on_part
 from airflow_ddlrepl.model.change import Op
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.table import Column, Identity, Key, Table
-from airflow_ddlrepl.queues.custom_functions import CustomFunctions
-from airflow_ddlrepl.queues.functions import takes_batches
-from airflow_ddlrepl.queues.lcr_batch import LcrBatch
-from airflow_ddlrepl.queues.ruled_writer import ClientRules
-from airflow_ddlrepl.queues.stage import ClientStage
-from airflow_ddlrepl.queues.transactions import TransactionFacts
+from airflow_ddlrepl.notation.column_types import column_type
+from airflow_ddlrepl.streams.calls.section import StreamsParameters
 from airflow_ddlrepl.streams.condition.names import NameCase
 from airflow_ddlrepl.streams.messages import MessageClass, RowLcr
 from airflow_ddlrepl.streams.procedures.run import environment_of
+from airflow_ddlrepl.streams.queue.custom_functions import CustomFunctions
+from airflow_ddlrepl.streams.queue.functions import takes_batches
+from airflow_ddlrepl.streams.queue.lcr_batch import LcrBatch
+from airflow_ddlrepl.streams.queue.ruled_writer import ClientRules
+from airflow_ddlrepl.streams.queue.stage import ClientStage
+from airflow_ddlrepl.streams.queue.transactions import TransactionFacts
 from airflow_ddlrepl.trail.manifest import ColumnLayout, Segment
 from airflow_ddlrepl.trail.segments import TRANSACTIONS
 from airflow_ddlrepl.trail.store import Trail

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from airflow_ddlrepl.config.hvr.ddl_table import Ddl
 from airflow_ddlrepl.ddl.base.change import SchemaChange
 from airflow_ddlrepl.ddl.columns.add_column import AddColumn
 from airflow_ddlrepl.ddl.columns.change_type import ChangeType, Extent
@@ -14,6 +13,7 @@ from airflow_ddlrepl.ddl.tables.create_table import CreateTable
 from airflow_ddlrepl.ddl.tables.drop_table import DropTable
 from airflow_ddlrepl.ddl.tables.rename_table import RenameTable
 from airflow_ddlrepl.ddl.tables.truncate import Truncate
+from airflow_ddlrepl.hvr.ddl_table import Ddl
 from airflow_ddlrepl.model.table import Column
 
 _OF = {

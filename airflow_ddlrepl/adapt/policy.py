@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from airflow_ddlrepl.config.base.refresh_options import BULK, Difference, Granularity, RefreshOptions, read_options
 from airflow_ddlrepl.config.sections.adapt_actions import AdaptAction
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.config.sections.policies import (
@@ -19,6 +18,7 @@ from airflow_ddlrepl.config.sections.policies import (
 )
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Table
+from airflow_ddlrepl.notation.refresh_options import BULK, Difference, Granularity, RefreshOptions, read_options
 from airflow_ddlrepl.rules.client import client_at
 from airflow_ddlrepl.rules.decide import ChangeKind, Reason, decide
 

@@ -21,9 +21,9 @@ def notes_of_clients(channel: Channel) -> Iterator[str]:
     """
     if channel.streams is None:
         return
-    from airflow_ddlrepl.queues.custom_functions import CustomFunctions
     from airflow_ddlrepl.streams.procedures.notes import calls_for_many_tables, notes  # loads sqlglot
     from airflow_ddlrepl.streams.procedures.run import environment_of
+    from airflow_ddlrepl.streams.queue.custom_functions import CustomFunctions
 
     environment = environment_of(channel.streams, CASE)
     _ = environment.capture

@@ -15,9 +15,6 @@ from airflow_ddlrepl.cli.check_clients import notes_of_clients
 from airflow_ddlrepl.cli.open_channel import opened, wait_seconds
 from airflow_ddlrepl.cli.shape_diff import parse_span, shape_diff
 from airflow_ddlrepl.cli.terminal import Result, Table, TextResult
-from airflow_ddlrepl.config.base.moment import parse_start, parse_until
-from airflow_ddlrepl.config.base.name_pattern import is_selected, table_patterns
-from airflow_ddlrepl.config.base.refresh_options import options_for
 from airflow_ddlrepl.config.file.json_schema import json_schema
 from airflow_ddlrepl.config.file.load import parameter_file_notes
 from airflow_ddlrepl.config.file.warnings import warnings
@@ -28,6 +25,9 @@ from airflow_ddlrepl.engines import source_types
 from airflow_ddlrepl.errors import ConfigError, Exit
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.revision import Revision
+from airflow_ddlrepl.notation.moment import parse_start, parse_until
+from airflow_ddlrepl.notation.name_pattern import is_selected, table_patterns
+from airflow_ddlrepl.notation.refresh_options import options_for
 from airflow_ddlrepl.repository.process import this_holder
 from airflow_ddlrepl.repository.repository import Repository
 
@@ -218,21 +218,21 @@ def check(path: Path) -> Result:
 
 def import_hvr(path: Path, output: Path | None, channel: str) -> Result:
     """Compile the definition of an HVR channel into a channel file."""
-    from airflow_ddlrepl.frontends.hvr import importing
+    from airflow_ddlrepl.hvr.definitions import importing
 
     return importing.import_hvr(path, output, channel)
 
 
 def import_goldengate(paths: Sequence[Path], *, has_yaml: bool) -> Result:
     """Read parameter files of GoldenGate into the sections `extract` and `replicat`."""
-    from airflow_ddlrepl.frontends.goldengate import importing
+    from airflow_ddlrepl.goldengate.prm import importing
 
     return importing.import_goldengate(paths, has_yaml=has_yaml)
 
 
 def import_streams(path: Path, *, has_yaml: bool) -> Result:
     """Read a script for Oracle Streams into the section `streams`."""
-    from airflow_ddlrepl.frontends.streams import importing
+    from airflow_ddlrepl.streams.script import importing
 
     return importing.import_streams(path, has_yaml=has_yaml)
 

@@ -8,18 +8,18 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from airflow_ddlrepl.config.goldengate.clauses import Filters
-from airflow_ddlrepl.config.goldengate.extract import ExtractParameters
-from airflow_ddlrepl.config.goldengate.replicat import ReplicatParameters
 from airflow_ddlrepl.errors import ConfigError
-from airflow_ddlrepl.frontends.findings import Fate
-from airflow_ddlrepl.frontends.goldengate.vocabulary.error_numbers import sqlstate
 from airflow_ddlrepl.goldengate.ddl_errors import Handling
 from airflow_ddlrepl.goldengate.extract import extract
 from airflow_ddlrepl.goldengate.filter_clauses import includes_none, nearest_clause
+from airflow_ddlrepl.goldengate.parameters.clauses import Filters
+from airflow_ddlrepl.goldengate.parameters.extract import ExtractParameters
+from airflow_ddlrepl.goldengate.parameters.replicat import ReplicatParameters
+from airflow_ddlrepl.goldengate.prm.vocabulary.error_numbers import sqlstate
 from airflow_ddlrepl.goldengate.record import Evaluation, Outcome, Record, Step
 from airflow_ddlrepl.goldengate.replicat import answered, replicate
 from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.notation.import_findings import Fate
 from airflow_ddlrepl.sql.dialect import Dialect, Dialects
 from airflow_ddlrepl.sql.names import read
 from airflow_ddlrepl.sql.objects import base_and_derived
@@ -119,7 +119,7 @@ class Files:
 
     def refused(self) -> Iterator[str]:
         """Yield what of the files is not in the parameters, with its places."""
-        from airflow_ddlrepl.frontends.goldengate.importing import read_parameter_file  # loads lark
+        from airflow_ddlrepl.goldengate.prm.importing import read_parameter_file  # loads lark
 
         for path in (one for one in (self.extract, self.replicat) if one is not None):
             for found in read_parameter_file(path).findings:
@@ -134,7 +134,7 @@ class Files:
         if self.side is None and self.extract is None and self.replicat is None:
             hint = "give --extract FILE.prm, --replicat FILE.prm or both; or --side for parameters that take everything"
             raise ConfigError("there is nothing to evaluate the statement by", code="DDL-101", hint=hint)
-        from airflow_ddlrepl.frontends.goldengate.importing import read_extract, read_replicat  # loads lark
+        from airflow_ddlrepl.goldengate.prm.importing import read_extract, read_replicat  # loads lark
 
         source = read_extract(self.extract) if self.extract else None
         target = read_replicat(self.replicat) if self.replicat else None

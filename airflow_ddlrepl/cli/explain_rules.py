@@ -11,13 +11,13 @@ from typing import Any
 import yaml
 from pydantic import ValidationError
 
-from airflow_ddlrepl.config.base.suggestion import suggestion
 from airflow_ddlrepl.config.sections.streams import Streams
-from airflow_ddlrepl.config.streams.section import StreamsParameters
 from airflow_ddlrepl.errors import ConfigError
-from airflow_ddlrepl.frontends.findings import Fate, message
+from airflow_ddlrepl.notation.import_findings import Fate, message
+from airflow_ddlrepl.notation.suggestion import suggestion
 from airflow_ddlrepl.sql.dialect import Dialect
 from airflow_ddlrepl.sql.names import WITH_BASE, read
+from airflow_ddlrepl.streams.calls.section import StreamsParameters
 from airflow_ddlrepl.streams.condition.names import NameCase
 from airflow_ddlrepl.streams.messages import DdlLcr, Message, MessageClass
 from airflow_ddlrepl.streams.procedures.environment import Environment
@@ -94,7 +94,7 @@ def _read(path: Path) -> tuple[StreamsParameters, tuple[str, ...]]:
     """Return the calls in a file, and what of a script is refused. Raises ConfigError CFG-182."""
     if path.suffix.lower() in (".yaml", ".yml", ".json"):
         return parameters_in(path), ()
-    from airflow_ddlrepl.frontends.streams.importing import import_streams  # loads lark
+    from airflow_ddlrepl.streams.script.importing import import_streams  # loads lark
 
     found = import_streams(path)
     refused = [one for one in found.findings if one.fate is Fate.REFUSED]

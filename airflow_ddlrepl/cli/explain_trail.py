@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from airflow_ddlrepl.cli.explain_ddl import Explained, Side
-from airflow_ddlrepl.config.goldengate.replicat import ReplicatParameters
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.goldengate.event_record import record_of
+from airflow_ddlrepl.goldengate.parameters.replicat import ReplicatParameters
 from airflow_ddlrepl.goldengate.record import Outcome
 from airflow_ddlrepl.goldengate.replicat import replicate_each
 from airflow_ddlrepl.model.change import Event, EventKind, why_ignored

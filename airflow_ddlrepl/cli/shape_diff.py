@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from airflow_ddlrepl.cli.terminal import Diff
-from airflow_ddlrepl.config.base.name_pattern import any_matches
 from airflow_ddlrepl.ddl.diff import diff
 from airflow_ddlrepl.errors import ConfigError
 from airflow_ddlrepl.model.names import TableName
@@ -17,6 +16,7 @@ from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.revision import Revision
 from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.model.types import TypeDefinition
+from airflow_ddlrepl.notation.name_pattern import any_matches
 from airflow_ddlrepl.ports.types import TypeSystem
 from airflow_ddlrepl.visible import as_lines
 

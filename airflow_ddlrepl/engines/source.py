@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol
 
-from airflow_ddlrepl.config.goldengate.extract import ExtractParameters
 from airflow_ddlrepl.config.sections.ignored_sessions import NO_SESSIONS, IgnoredSessions
 from airflow_ddlrepl.config.sections.retention import NO_LIMITS, Limits
 from airflow_ddlrepl.engines.sequences import Sequences
@@ -16,6 +15,7 @@ from airflow_ddlrepl.engines.source_catalog import LeftOut as LeftOut
 from airflow_ddlrepl.engines.source_catalog import RowSelection, SourceCatalog, SourceSnapshot
 from airflow_ddlrepl.engines.sync_capture import SyncCaptures
 from airflow_ddlrepl.errors import Unsupported
+from airflow_ddlrepl.goldengate.parameters.extract import ExtractParameters
 from airflow_ddlrepl.model.installation import Installation, LogHolder, Problem
 from airflow_ddlrepl.model.lineage import Lineage
 from airflow_ddlrepl.model.names import TableName
@@ -26,7 +26,7 @@ from airflow_ddlrepl.ports.oldest_commit import OldestCommit
 from airflow_ddlrepl.ports.rows import RowSource
 from airflow_ddlrepl.ports.source_marks import SourceMarks
 from airflow_ddlrepl.ports.work import Runner
-from airflow_ddlrepl.queues.ruled_writer import ClientRules
+from airflow_ddlrepl.streams.queue.ruled_writer import ClientRules
 from airflow_ddlrepl.trail.loads import LoadedTable
 from airflow_ddlrepl.trail.manifest import Part
 

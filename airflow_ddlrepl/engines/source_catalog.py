@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
 
-from airflow_ddlrepl.config.condition.expression import Part as Condition
 from airflow_ddlrepl.errors import UnreadableTable
 from airflow_ddlrepl.model.installation import ServerProfile
 from airflow_ddlrepl.model.names import TableName
@@ -15,6 +14,7 @@ from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.model.table_object import TableObject
 from airflow_ddlrepl.model.visibility import Visibility
+from airflow_ddlrepl.notation.condition.expression import Part as Condition
 from airflow_ddlrepl.ports.rows import RowSource
 from airflow_ddlrepl.ports.server_traits import ServerTraits
 from airflow_ddlrepl.ports.work import Runner

@@ -10,7 +10,7 @@ from airflow_ddlrepl.capture.captured_table import CapturedTable
 from airflow_ddlrepl.errors import SourceError
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Position
-from airflow_ddlrepl.queues.ruled_writer import ClientRules
+from airflow_ddlrepl.streams.queue.ruled_writer import ClientRules
 from airflow_ddlrepl.trail.manifest import Part
 
 NUMBER_BITS = 32

@@ -8,7 +8,6 @@ from typing import Protocol
 
 from airflow_ddlrepl.adapt.program.program import Program
 from airflow_ddlrepl.adapt.target_facts import Renderer
-from airflow_ddlrepl.config.condition.expression import Part
 from airflow_ddlrepl.engines.comparing import RepairTask
 from airflow_ddlrepl.engines.discarded_rows import DiscardedRows
 from airflow_ddlrepl.engines.sequences import TargetSequences
@@ -32,6 +31,7 @@ from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.record import Record
 from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.model.table_state import TableState
+from airflow_ddlrepl.notation.condition.expression import Part
 from airflow_ddlrepl.ports.rows import RowSource
 from airflow_ddlrepl.ports.server_facts import ServerFacts as ServerFacts
 

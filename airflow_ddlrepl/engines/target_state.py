@@ -10,8 +10,6 @@ from typing import Any, Literal
 
 from airflow_ddlrepl.adapt.plan_model import Executed, StepKind
 from airflow_ddlrepl.adapt.program.program import ProgramStep, Slice
-from airflow_ddlrepl.config.base.refresh_options import RefreshOptions
-from airflow_ddlrepl.config.condition.row_limit import RowLimit
 from airflow_ddlrepl.engines.discarded_rows import DiscardedRow
 from airflow_ddlrepl.errors import TargetError
 from airflow_ddlrepl.model.change import EventKind
@@ -22,6 +20,8 @@ from airflow_ddlrepl.model.position import LogKey, Position
 from airflow_ddlrepl.model.record import Record
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.table_state import TableState, TableStatus
+from airflow_ddlrepl.notation.condition.row_limit import RowLimit
+from airflow_ddlrepl.notation.refresh_options import RefreshOptions
 
 WAITING = (TableStatus.PENDING, TableStatus.NEW)
 """A table in one of these states waits for a refresh."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import NamedTuple
 
-from airflow_ddlrepl.config.goldengate.replicat import DEFAULT, ErrorAction, ErrorRule, ReplicatParameters
 from airflow_ddlrepl.goldengate.filter_clauses import decide
+from airflow_ddlrepl.goldengate.parameters.replicat import DEFAULT, ErrorAction, ErrorRule, ReplicatParameters
 from airflow_ddlrepl.goldengate.record import Record
 
 UNTRANSLATABLE = "DDL-104"

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from airflow_ddlrepl.config.goldengate.clauses import MAPPED, OTHER, UNMAPPED, DdlScope
-from airflow_ddlrepl.config.goldengate.extract import ExtractParameters, ScopeSemantics
-from airflow_ddlrepl.config.goldengate.listing import table_of
 from airflow_ddlrepl.goldengate.event_record import record_of
+from airflow_ddlrepl.goldengate.parameters.clauses import MAPPED, OTHER, UNMAPPED, DdlScope
+from airflow_ddlrepl.goldengate.parameters.extract import ExtractParameters, ScopeSemantics
+from airflow_ddlrepl.goldengate.parameters.listing import table_of
 from airflow_ddlrepl.goldengate.record import DISCARDED, GOES_ON, WRITTEN, Evaluation, Record, Stage, Verdict, evaluate
 from airflow_ddlrepl.goldengate.text_stages import (
     filter_statement,

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from airflow_ddlrepl.config.goldengate.clauses import Clause, DdlScope
-from airflow_ddlrepl.config.goldengate.names import NameIndex
-from airflow_ddlrepl.config.goldengate.prepared import prepared_once
+from airflow_ddlrepl.goldengate.parameters.clauses import Clause, DdlScope
+from airflow_ddlrepl.goldengate.parameters.names import NameIndex
+from airflow_ddlrepl.goldengate.parameters.prepared import prepared_once
 from airflow_ddlrepl.goldengate.record import Record
 
 

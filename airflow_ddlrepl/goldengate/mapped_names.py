@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from airflow_ddlrepl.config.goldengate.mapping import all_targets_of, mapped_alike
-from airflow_ddlrepl.config.goldengate.replicat import ReplicatParameters
+from airflow_ddlrepl.goldengate.parameters.mapping import all_targets_of, mapped_alike
+from airflow_ddlrepl.goldengate.parameters.replicat import ReplicatParameters
 from airflow_ddlrepl.goldengate.record import Record
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.sql.dialect import Dialect

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from enum import StrEnum
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from airflow_ddlrepl.config.goldengate.clauses import DdlScope
+from airflow_ddlrepl.goldengate.parameters.clauses import DdlScope
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.sql.dialect import Dialect
 from airflow_ddlrepl.sql.names import Reading

@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from airflow_ddlrepl.config.goldengate.clauses import MAPPED, OTHER, UNMAPPED
-from airflow_ddlrepl.config.goldengate.mapping import targets_of
-from airflow_ddlrepl.config.goldengate.replicat import NO_FURTHER_TARGET, ReplicatParameters
 from airflow_ddlrepl.goldengate.ddl_errors import UNTRANSLATABLE, Answer, Handling, answer
 from airflow_ddlrepl.goldengate.event_record import record_of
 from airflow_ddlrepl.goldengate.mapped_names import (
@@ -17,6 +14,9 @@ from airflow_ddlrepl.goldengate.mapped_names import (
     with_base,
     with_derived,
 )
+from airflow_ddlrepl.goldengate.parameters.clauses import MAPPED, OTHER, UNMAPPED
+from airflow_ddlrepl.goldengate.parameters.mapping import targets_of
+from airflow_ddlrepl.goldengate.parameters.replicat import NO_FURTHER_TARGET, ReplicatParameters
 from airflow_ddlrepl.goldengate.record import (
     DISCARDED,
     GOES_ON,

@@ -6,9 +6,9 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from airflow_ddlrepl.config.goldengate.clauses import Substitution
-from airflow_ddlrepl.config.goldengate.prepared import prepared_once
 from airflow_ddlrepl.goldengate.filter_clauses import decide
+from airflow_ddlrepl.goldengate.parameters.clauses import Substitution
+from airflow_ddlrepl.goldengate.parameters.prepared import prepared_once
 from airflow_ddlrepl.goldengate.record import Record
 from airflow_ddlrepl.sql.comments import split_comments
 

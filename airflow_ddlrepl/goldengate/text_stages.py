@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from airflow_ddlrepl.config.goldengate.clauses import Filters
-from airflow_ddlrepl.config.goldengate.options import AFTER, BEFORE, DdlParameters
 from airflow_ddlrepl.goldengate.filter_clauses import decide
+from airflow_ddlrepl.goldengate.parameters.clauses import Filters
+from airflow_ddlrepl.goldengate.parameters.options import AFTER, BEFORE, DdlParameters
 from airflow_ddlrepl.goldengate.record import DISCARDED, GOES_ON, Record, Verdict
 from airflow_ddlrepl.goldengate.substitution import substitute
 from airflow_ddlrepl.sql.comments import split_comments

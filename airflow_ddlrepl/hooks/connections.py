@@ -12,9 +12,9 @@ from typing import Any
 
 from airflow.sdk import BaseHook, Connection
 
-from airflow_ddlrepl.config.base.environment import expand
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.config.sections.location import VARIABLE, from_connection, from_file, resolve
+from airflow_ddlrepl.notation.environment import expand
 from airflow_ddlrepl.spark.session.secret_file import private_file
 
 ID = r"[A-Za-z0-9_.-]+"

@@ -8,12 +8,12 @@ from typing import Any, ClassVar
 
 from airflow.sdk import BaseOperator, Context
 
-from airflow_ddlrepl.config.base.moment import parse_until
-from airflow_ddlrepl.config.base.name_pattern import table_patterns
 from airflow_ddlrepl.config.file.load import load_channel
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.hooks.connections import connections_file
+from airflow_ddlrepl.notation.moment import parse_until
+from airflow_ddlrepl.notation.name_pattern import table_patterns
 from airflow_ddlrepl.operators.base import DdlReplSparkOperator
 from airflow_ddlrepl.operators.links import ChannelStatusLink, DdlHistoryLink
 from airflow_ddlrepl.operators.messages.approvals import rewind_text

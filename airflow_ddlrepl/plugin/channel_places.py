@@ -14,12 +14,12 @@ from airflow.models.serialized_dag import SerializedDagModel
 from croniter import croniter
 from sqlalchemy import make_url
 
-from airflow_ddlrepl.config.base.environment import expand
 from airflow_ddlrepl.config.file.load import load_channel
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.errors import ConfigError, DdlReplError
 from airflow_ddlrepl.hooks.connections import stored_url
 from airflow_ddlrepl.hooks.settings import option
+from airflow_ddlrepl.notation.environment import expand
 from airflow_ddlrepl.operators.messages.markdown import dag_id
 from airflow_ddlrepl.plugin.readable_channels import KIND
 from airflow_ddlrepl.repository.repository import Repository

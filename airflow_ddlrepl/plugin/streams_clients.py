@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from airflow_ddlrepl.config.base.environment import expand
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.config.sections.streams import Streams
 from airflow_ddlrepl.engines import engine
@@ -13,6 +12,7 @@ from airflow_ddlrepl.errors import ConfigError, RuleError
 from airflow_ddlrepl.flow.streams.clients import CASE, kinds_of
 from airflow_ddlrepl.hooks.connections import stored_url
 from airflow_ddlrepl.model.table import Table
+from airflow_ddlrepl.notation.environment import expand
 from airflow_ddlrepl.repository.repository import Repository
 from airflow_ddlrepl.streams.condition.kinds import Kind
 from airflow_ddlrepl.streams.procedures.run import environment_of

@@ -1,1 +1,1 @@
-"""This package has what is in a queue of Oracle Streams here, and what a client does with it by its rules."""
+"""The names that functions of rules imported before `streams/queue/` had them: both stay importable from here."""

@@ -19,11 +19,11 @@ from sqlalchemy import Connection, Dialect, Engine, create_engine, event, text
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, OperationalError
 
-from airflow_ddlrepl.config.base.environment import expand
 from airflow_ddlrepl.config.sections.location import redact, resolve
 from airflow_ddlrepl.errors import ConfigError, DdlReplError, DiskFull, RepositoryError, Unreachable
 from airflow_ddlrepl.folders import private_folder
 from airflow_ddlrepl.model.stored import serialized
+from airflow_ddlrepl.notation.environment import expand
 from airflow_ddlrepl.repository.tables import SCHEMA
 
 BUSY_SECONDS = 30

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from airflow_ddlrepl.config.goldengate.replicat import ReplicatParameters
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.config.sections.rule_sets import RuleSets
 from airflow_ddlrepl.config.sections.scope import Scope
+from airflow_ddlrepl.goldengate.parameters.replicat import ReplicatParameters
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum, StrEnum
 
-from airflow_ddlrepl.config.base.name_pattern import any_matches, matches, matches_new_table, split_table_pattern
-from airflow_ddlrepl.config.goldengate.mapping import target_of
-from airflow_ddlrepl.config.goldengate.replicat import NO_FURTHER_TARGET
 from airflow_ddlrepl.config.sections.rule_sets import Rule, RuleSets
 from airflow_ddlrepl.config.sections.scope import Joining, Scope
+from airflow_ddlrepl.goldengate.parameters.mapping import target_of
+from airflow_ddlrepl.goldengate.parameters.replicat import NO_FURTHER_TARGET
 from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.notation.name_pattern import any_matches, matches, matches_new_table, split_table_pattern
 from airflow_ddlrepl.rules.client import Client
 
 SYSTEM_SCHEMA = re.compile(r"pg_.*|information_schema|ddlrepl", re.DOTALL)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from airflow_ddlrepl.config.base.conflict_answers import ConflictAnswers
 from airflow_ddlrepl.config.sections.target_tables import TargetTable
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.model.table import Table
+from airflow_ddlrepl.notation.conflict_answers import ConflictAnswers
 
 
 def require_resolvable(source: Table, shape: Table, answers: ConflictAnswers, entry: TargetTable | None) -> None:

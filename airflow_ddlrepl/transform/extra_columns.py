@@ -10,8 +10,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from zlib import crc32
 
-from airflow_ddlrepl.config.base.column_types import BUILTIN_TYPES
-from airflow_ddlrepl.config.condition.expression import (
+from airflow_ddlrepl.config.sections.target_tables import TargetTable
+from airflow_ddlrepl.errors import Unsupported
+from airflow_ddlrepl.model.table import Column, Key, Table
+from airflow_ddlrepl.model.target_columns import DELETED, DELETED_AT, FIRST_ID, HISTORY_OPERATION
+from airflow_ddlrepl.model.types import DataType, TypeKind
+from airflow_ddlrepl.notation.column_types import BUILTIN_TYPES
+from airflow_ddlrepl.notation.condition.expression import (
     Arithmetic,
     Cast,
     Minus,
@@ -22,12 +27,7 @@ from airflow_ddlrepl.config.condition.expression import (
     Spelling,
     Text,
 )
-from airflow_ddlrepl.config.condition.parser import change_value, expression, spelled
-from airflow_ddlrepl.config.sections.target_tables import TargetTable
-from airflow_ddlrepl.errors import Unsupported
-from airflow_ddlrepl.model.table import Column, Key, Table
-from airflow_ddlrepl.model.target_columns import DELETED, DELETED_AT, FIRST_ID, HISTORY_OPERATION
-from airflow_ddlrepl.model.types import DataType, TypeKind
+from airflow_ddlrepl.notation.condition.parser import change_value, expression, spelled
 from airflow_ddlrepl.transform.own_types import with_own_types
 
 OF_CHANGE = {

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from airflow_ddlrepl.config.base.column_types import column_type
 from airflow_ddlrepl.config.sections.target_tables import TargetTable
 from airflow_ddlrepl.ddl.columns.column_names import mentions
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.model.types import DataType
+from airflow_ddlrepl.notation.column_types import column_type
 from airflow_ddlrepl.ports.types import TypeSystem
 from airflow_ddlrepl.transform.columns import used_types
 

@@ -9,7 +9,11 @@ import re
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from airflow_ddlrepl.config.condition.expression import (
+from airflow_ddlrepl.errors import Unsupported
+from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.table import Column, Table
+from airflow_ddlrepl.model.types import TypeKind
+from airflow_ddlrepl.notation.condition.expression import (
     Among,
     Arithmetic,
     Between,
@@ -26,11 +30,7 @@ from airflow_ddlrepl.config.condition.expression import (
     Text,
     Truth,
 )
-from airflow_ddlrepl.config.condition.parser import is_constant, spelled
-from airflow_ddlrepl.errors import Unsupported
-from airflow_ddlrepl.model.names import TableName
-from airflow_ddlrepl.model.table import Column, Table
-from airflow_ddlrepl.model.types import TypeKind
+from airflow_ddlrepl.notation.condition.parser import is_constant, spelled
 
 NUMBER, TEXT, TIME, TIME_OF_DAY, ANY = "number", "text", "date", "time", "constant"
 _FAMILIES = {

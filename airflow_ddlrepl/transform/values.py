@@ -17,10 +17,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from airflow_ddlrepl.config.base.name_pattern import matches
 from airflow_ddlrepl.errors import FunctionFailed, Unsupported
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Table
+from airflow_ddlrepl.notation.name_pattern import matches
 from airflow_ddlrepl.time_limit import LimitExceeded, TimeLimit
 
 BATCH_ROWS = 10_000

@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 from airflow_ddlrepl.adapt.plan.plan import plan, target_shape
 from airflow_ddlrepl.adapt.policy import Policy, policy_for
 from airflow_ddlrepl.adapt.target_facts import TargetFacts
-from airflow_ddlrepl.config.hvr.ddl_table import ROWS, Ddl, Outcome
-from airflow_ddlrepl.config.hvr.profile import Profile, profiles
 from airflow_ddlrepl.config.sections.adapt_actions import AdaptAction
 from airflow_ddlrepl.config.sections.policies import Defaults
 from airflow_ddlrepl.ddl.sql.statement import Evidence
 from airflow_ddlrepl.engines.postgres.ddl.render import PostgresDdl
 from airflow_ddlrepl.engines.postgres.types.type_system import POSTGRES_TYPES
+from airflow_ddlrepl.hvr.ddl_table import ROWS, Ddl, Outcome
+from airflow_ddlrepl.hvr.profile import Profile, profiles
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Key, Table
 from docs.tools.hvr.databases_page import hvr_policy, markdown

@@ -20,7 +20,6 @@ from airflow_ddlrepl.adapt.plan_model import StepKind
 from airflow_ddlrepl.adapt.policy import Policy, policy_for
 from airflow_ddlrepl.adapt.shape.target_shape import hold
 from airflow_ddlrepl.adapt.target_facts import TargetFacts
-from airflow_ddlrepl.config.base.refresh_options import read_options
 from airflow_ddlrepl.config.sections.adapt_actions import AdaptAction
 from airflow_ddlrepl.config.sections.policies import (
     Defaults,
@@ -43,6 +42,7 @@ from airflow_ddlrepl.engines.postgres.types.type_system import POSTGRES_TYPES
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Key, Table
 from airflow_ddlrepl.model.types import DataType
+from airflow_ddlrepl.notation.refresh_options import read_options
 from tests.support.shapes import PLAIN_TYPES, tables
 
 KNOWN = st.sampled_from([None, True, False])

@@ -13,7 +13,7 @@ from airflow_ddlrepl.errors import Exit
 from airflow_ddlrepl.goldengate.extract import STAGES
 from tests.cli.test_cli import Run, run  # noqa: F401 - the fixture
 
-FILES = Path(__file__).parents[1] / "frontends" / "parameter_files"
+FILES = Path(__file__).parents[1] / "goldengate" / "prm" / "parameter_files"
 EXTRACT = """\
 EXTRACT e1
 DDL INCLUDE MAPPED, EXCLUDE INSTRCOMMENTS 'local'

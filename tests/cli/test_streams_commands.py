@@ -12,7 +12,7 @@ import yaml
 from airflow_ddlrepl.errors import Exit
 from tests.cli.test_cli import Run, run  # noqa: F401 - the fixture
 
-SCRIPT = Path(__file__).parents[1] / "frontends" / "streams_scripts" / "hr_apply.sql"
+SCRIPT = Path(__file__).parents[1] / "streams" / "script" / "streams_scripts" / "hr_apply.sql"
 SOURCE = ("--source", "dbs1.example.com")
 JOBS = {"object": "hr.jobs", "command": "insert", "new": {"id": 1}}
 

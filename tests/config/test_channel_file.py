@@ -10,8 +10,6 @@ import jsonschema
 import pytest
 import yaml
 
-from airflow_ddlrepl.config.base.moment import parse_moment
-from airflow_ddlrepl.config.base.name_pattern import matches, matches_name, matches_table
 from airflow_ddlrepl.config.file.json_schema import json_schema
 from airflow_ddlrepl.config.file.load import load_channel, read_channel
 from airflow_ddlrepl.config.file.warnings import warnings
@@ -19,6 +17,8 @@ from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.config.sections.policies import OnAddColumnWithDefault, OnDropTable, OnEnrollBreak
 from airflow_ddlrepl.errors import ConfigError, Exit
 from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.notation.moment import parse_moment
+from airflow_ddlrepl.notation.name_pattern import matches, matches_name, matches_table
 
 SMALLEST = """\
 channel: shop

@@ -10,10 +10,10 @@ import pytest
 import yaml
 from pydantic import ValidationError
 
-from airflow_ddlrepl.config.hvr.ddl_table import ROWS, Ddl
-from airflow_ddlrepl.config.hvr.profile import FOLDER, Profile, of_scheme, profiles
 from airflow_ddlrepl.config.sections.location import resolve
 from airflow_ddlrepl.errors import ConfigError, Exit
+from airflow_ddlrepl.hvr.ddl_table import ROWS, Ddl
+from airflow_ddlrepl.hvr.profile import FOLDER, Profile, of_scheme, profiles
 
 SAID = {
     "adapts_without_refresh": True,

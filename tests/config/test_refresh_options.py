@@ -8,7 +8,14 @@ from pathlib import Path
 import pytest
 
 from airflow_ddlrepl.adapt.policy import policy_at
-from airflow_ddlrepl.config.base.refresh_options import (
+from airflow_ddlrepl.config.file.load import load_channel
+from airflow_ddlrepl.config.file.warnings import warnings
+from airflow_ddlrepl.config.sections.adapt_actions import AdaptAction
+from airflow_ddlrepl.config.sections.channel import Channel
+from airflow_ddlrepl.errors import ConfigError
+from airflow_ddlrepl.hvr.action_text import read_action
+from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.notation.refresh_options import (
     BULK,
     Difference,
     Granularity,
@@ -16,13 +23,6 @@ from airflow_ddlrepl.config.base.refresh_options import (
     options_for,
     read_options,
 )
-from airflow_ddlrepl.config.file.load import load_channel
-from airflow_ddlrepl.config.file.warnings import warnings
-from airflow_ddlrepl.config.hvr.action_text import read_action
-from airflow_ddlrepl.config.sections.adapt_actions import AdaptAction
-from airflow_ddlrepl.config.sections.channel import Channel
-from airflow_ddlrepl.errors import ConfigError
-from airflow_ddlrepl.model.names import TableName
 from tests.support.replica import channel_file
 
 D, U, I = Difference.DELETE, Difference.UPDATE, Difference.INSERT  # noqa: E741

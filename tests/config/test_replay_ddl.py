@@ -6,14 +6,14 @@ import json
 
 import pytest
 
-from airflow_ddlrepl.config.base.name_pattern import matches
-from airflow_ddlrepl.config.base.pattern_overlap import patterns_intersect, schema_and_name, tables_intersect
 from airflow_ddlrepl.config.file.load import read_channel
 from airflow_ddlrepl.config.sections.scope import Scope
 from airflow_ddlrepl.engines.postgres.connection.connect import connect
 from airflow_ddlrepl.engines.postgres.source.scope_patterns import patterns_of
 from airflow_ddlrepl.errors import ConfigError
 from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.notation.name_pattern import matches
+from airflow_ddlrepl.notation.pattern_overlap import patterns_intersect, schema_and_name, tables_intersect
 from airflow_ddlrepl.rules.client import Client
 from airflow_ddlrepl.rules.decide import ChangeKind, decide
 from tests.conftest import Databases

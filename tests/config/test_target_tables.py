@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from airflow_ddlrepl.config.base.column_types import column_type
 from airflow_ddlrepl.config.file.load import read_channel
 from airflow_ddlrepl.config.sections.target_tables import target_table_in
 from airflow_ddlrepl.errors import ConfigError
+from airflow_ddlrepl.notation.column_types import column_type
 from tests.config.test_restrict import FILE, JOBS, ORDERS, channel
 
 

@@ -13,11 +13,11 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from airflow_ddlrepl.config.condition import expression as parts
-from airflow_ddlrepl.config.condition.parser import condition
 from airflow_ddlrepl.ddl.sql.query_string import split
 from airflow_ddlrepl.ddl.sql.replayable import read
 from airflow_ddlrepl.ddl.sql.statement import has_using
+from airflow_ddlrepl.notation.condition import expression as parts
+from airflow_ddlrepl.notation.condition.parser import condition
 from tests.support.collect_sql import TEXTS
 
 COMPARISONS = {exp.EQ: "=", exp.NEQ: "<>", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">="}

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from airflow_ddlrepl.config.goldengate.extract import ExtractParameters
-from airflow_ddlrepl.config.goldengate.replicat import ReplicatParameters
 from airflow_ddlrepl.goldengate.extract import extract
+from airflow_ddlrepl.goldengate.parameters.extract import ExtractParameters
+from airflow_ddlrepl.goldengate.parameters.replicat import ReplicatParameters
 from airflow_ddlrepl.goldengate.record import Evaluation, Record
 from airflow_ddlrepl.goldengate.replicat import replicate
 from airflow_ddlrepl.sql.dialect import Dialect

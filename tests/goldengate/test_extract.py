@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from airflow_ddlrepl.config.goldengate.clauses import DdlScope, Filters
 from airflow_ddlrepl.goldengate.extract import STAGES
+from airflow_ddlrepl.goldengate.parameters.clauses import DdlScope, Filters
 from airflow_ddlrepl.goldengate.record import Outcome
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.sql.comments import split_comments

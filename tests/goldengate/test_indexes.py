@@ -6,13 +6,13 @@ import random
 
 import pytest
 
-from airflow_ddlrepl.config.base.name_pattern import matches_name
-from airflow_ddlrepl.config.goldengate import prepared
-from airflow_ddlrepl.config.goldengate.clauses import Clause
-from airflow_ddlrepl.config.goldengate.names import NameIndex, any_matches
 from airflow_ddlrepl.goldengate.filter_clauses import OPTIONS, decide
+from airflow_ddlrepl.goldengate.parameters import prepared
+from airflow_ddlrepl.goldengate.parameters.clauses import Clause
+from airflow_ddlrepl.goldengate.parameters.names import NameIndex, any_matches
 from airflow_ddlrepl.goldengate.record import Record
 from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.notation.name_pattern import matches_name
 from tests.goldengate.evaluating import at_replicat
 
 PARTS = ["hr", "HR", "oe", "*", "h*", "?r", "a|hr", '"hr"', "t1", "t*", "*1", '"T1"', '"T"*', "[st]1"]

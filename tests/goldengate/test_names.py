@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_ddlrepl.config.goldengate.clauses import DdlScope
-from airflow_ddlrepl.config.goldengate.extract import ExtractParameters
 from airflow_ddlrepl.goldengate.extract import extract
+from airflow_ddlrepl.goldengate.parameters.clauses import DdlScope
+from airflow_ddlrepl.goldengate.parameters.extract import ExtractParameters
 from airflow_ddlrepl.goldengate.record import Record
 from airflow_ddlrepl.model.names import TableName
 from tests.goldengate.evaluating import all_at_extract, at_extract

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from airflow_ddlrepl.config.goldengate.clauses import DdlScope
-from airflow_ddlrepl.config.goldengate.replicat import ReplicatParameters
 from airflow_ddlrepl.goldengate.ddl_errors import Handling
+from airflow_ddlrepl.goldengate.parameters.clauses import DdlScope
+from airflow_ddlrepl.goldengate.parameters.replicat import ReplicatParameters
 from airflow_ddlrepl.goldengate.record import Outcome
 from airflow_ddlrepl.goldengate.replicat import answered
 from tests.goldengate.evaluating import all_at_replicat, at_extract, at_replicat, why

@@ -6,11 +6,11 @@ import random
 
 import pytest
 
-from airflow_ddlrepl.config.goldengate.mapping import map_of, targets_of
-from airflow_ddlrepl.config.goldengate.overlaps import hidden
-from airflow_ddlrepl.config.goldengate.replicat import ReplicatParameters
-from airflow_ddlrepl.config.goldengate.several_targets import most_targets
 from airflow_ddlrepl.config.sections.channel import Channel
+from airflow_ddlrepl.goldengate.parameters.mapping import map_of, targets_of
+from airflow_ddlrepl.goldengate.parameters.overlaps import hidden
+from airflow_ddlrepl.goldengate.parameters.replicat import ReplicatParameters
+from airflow_ddlrepl.goldengate.parameters.several_targets import most_targets
 from airflow_ddlrepl.goldengate.record import Record
 from airflow_ddlrepl.goldengate.replicat import replicate_each
 from airflow_ddlrepl.model.names import TableName

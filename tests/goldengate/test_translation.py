@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 import sqlglot
 
-from airflow_ddlrepl.config.goldengate.replicat import ReplicatParameters
 from airflow_ddlrepl.goldengate.ddl_errors import Handling
+from airflow_ddlrepl.goldengate.parameters.replicat import ReplicatParameters
 from airflow_ddlrepl.goldengate.record import Evaluation, Outcome, Record
 from airflow_ddlrepl.goldengate.replicat import answered, replicate
 from airflow_ddlrepl.goldengate.translation import Untranslatable, translated

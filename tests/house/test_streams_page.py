@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from airflow_ddlrepl.config.streams.section import PROCEDURES
+from airflow_ddlrepl.streams.calls.section import PROCEDURES
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "streams.md").read_text(encoding="utf-8")

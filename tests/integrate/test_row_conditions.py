@@ -12,8 +12,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_ddlrepl.config.condition import expression as parts
-from airflow_ddlrepl.config.condition.parser import TYPES, condition, spelled
 from airflow_ddlrepl.engines.postgres.connection.conditions import is_true
 from airflow_ddlrepl.engines.postgres.merge.row_filter import restricted
 from airflow_ddlrepl.errors import TargetError, Unsupported
@@ -26,6 +24,8 @@ from airflow_ddlrepl.model.change import Op
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.model.types import DataType, TypeKind
+from airflow_ddlrepl.notation.condition import expression as parts
+from airflow_ddlrepl.notation.condition.parser import TYPES, condition, spelled
 from airflow_ddlrepl.transform.rows import condition_columns
 from tests.integrate.test_net import COLUMNS, INT_FIELDS, Source, changes_of
 

@@ -6,10 +6,10 @@ from datetime import UTC, datetime
 
 import pytest
 
-from airflow_ddlrepl.config.base.moment import parse_until
 from airflow_ddlrepl.engines import engine
 from airflow_ddlrepl.errors import ConfigError
 from airflow_ddlrepl.model.position import Position
+from airflow_ddlrepl.notation.moment import parse_until
 
 
 def test_what_is_printed_is_read_again() -> None:

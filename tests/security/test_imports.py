@@ -10,17 +10,17 @@ from typing import Any
 
 import pytest
 
-from airflow_ddlrepl.config.base.suggestion import nearest
-from airflow_ddlrepl.config.condition.parser import condition
 from airflow_ddlrepl.config.file.load import load_channel
 from airflow_ddlrepl.errors import DdlReplError
-from airflow_ddlrepl.frontends.goldengate import compile
-from airflow_ddlrepl.frontends.goldengate.importing import import_goldengate
-from airflow_ddlrepl.frontends.goldengate.source_text import _DEFINITION
-from airflow_ddlrepl.frontends.hvr import read_text
-from airflow_ddlrepl.frontends.hvr.importing import import_hvr
-from airflow_ddlrepl.frontends.streams.importing import import_streams
-from airflow_ddlrepl.frontends.streams.script import line_ends, tokens, units
+from airflow_ddlrepl.goldengate.prm import compile
+from airflow_ddlrepl.goldengate.prm.importing import import_goldengate
+from airflow_ddlrepl.goldengate.prm.source_text import _DEFINITION
+from airflow_ddlrepl.hvr.definitions import read_text
+from airflow_ddlrepl.hvr.definitions.importing import import_hvr
+from airflow_ddlrepl.notation.condition.parser import condition
+from airflow_ddlrepl.notation.suggestion import nearest
+from airflow_ddlrepl.streams.script.importing import import_streams
+from airflow_ddlrepl.streams.script.script import line_ends, tokens, units
 
 CHANNEL = 'channel: x\nsource: {location: a, tables: ["a.*"]}\ntargets: [{name: w, location: b}]\n'
 STREAMS = ("", "BEGIN\n", "EXEC DBMS_STREAMS_ADM.ADD_TABLE_RULES(", "DECLARE x VARCHAR2(1) := ", "SELECT ")

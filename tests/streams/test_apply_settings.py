@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from airflow_ddlrepl.config.streams.section import StreamsParameters
 from airflow_ddlrepl.errors import RuleError
-from airflow_ddlrepl.frontends.findings import Fate
-from airflow_ddlrepl.frontends.streams.compile import compile_script
+from airflow_ddlrepl.notation.import_findings import Fate
+from airflow_ddlrepl.streams.calls.section import StreamsParameters
 from airflow_ddlrepl.streams.condition.names import NameCase
 from airflow_ddlrepl.streams.messages import Command, DdlLcr, RowLcr
 from airflow_ddlrepl.streams.procedures.run import environment_of
 from airflow_ddlrepl.streams.rules.apply_settings import ApplySettings
+from airflow_ddlrepl.streams.script.compile import compile_script
 
 CREATED = {"create_apply": {"apply_name": "a", "queue_name": "q", "source_database": "DBS1", "ddl_handler": "d"}}
 

@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from airflow_ddlrepl.frontends.findings import Fate
-from airflow_ddlrepl.frontends.streams.compile import compile_script
+from airflow_ddlrepl.notation.import_findings import Fate
 from airflow_ddlrepl.streams.evaluation.messages import holds
 from airflow_ddlrepl.streams.messages import Message, RowLcr
 from airflow_ddlrepl.streams.parsing.parser import parse
@@ -19,6 +18,7 @@ from airflow_ddlrepl.streams.rules.client import Client, ClientKind
 from airflow_ddlrepl.streams.rules.decide import decide
 from airflow_ddlrepl.streams.rules.rule import RuleSet, make_rule
 from airflow_ddlrepl.streams.rules.transform import transform
+from airflow_ddlrepl.streams.script.compile import compile_script
 from tests.streams.making import class_for, client, ddl, row, taken
 from tests.streams.sentences import TRUE_FOR, Example, combinations, examples, read
 from tests.streams.test_message_rules import message

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from airflow_ddlrepl.config.streams.rule_procedures import AddGlobalRules
 from airflow_ddlrepl.errors import RuleError
+from airflow_ddlrepl.streams.calls.rule_procedures import AddGlobalRules
 from airflow_ddlrepl.streams.messages import Message
 from airflow_ddlrepl.streams.procedures.run import run
 from airflow_ddlrepl.streams.rules.rule import Rule

@@ -26,7 +26,7 @@ def collect() -> dict[str, list[str]]:
         tree = ast.parse(source)
         in_formats = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in ast.walk(node)}
         statements |= {text for node in ast.walk(tree) if id(node) not in in_formats for text in _text(node)}
-        is_about_them = "config.condition.parser import" in source
+        is_about_them = "notation.condition.parser import" in source
         conditions |= {text for node in ast.walk(tree) for text in _conditions(node, is_about_them)}
     for story in (ROOT / "stories").rglob("*.story"):
         plain = re.sub(r"^-- \w+ --", "", story.read_text(encoding="utf-8"), flags=re.MULTILINE)

@@ -14,9 +14,9 @@ import pytest
 import yaml
 
 from airflow_ddlrepl import flow
-from airflow_ddlrepl.config.base.moment import parse_start, parse_until
-from airflow_ddlrepl.config.base.refresh_options import options_for
 from airflow_ddlrepl.demo.servers import PrivateServer
+from airflow_ddlrepl.notation.moment import parse_start, parse_until
+from airflow_ddlrepl.notation.refresh_options import options_for
 from airflow_ddlrepl.ports.work import InProcess
 
 

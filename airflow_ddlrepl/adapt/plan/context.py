@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from airflow_ddlrepl.adapt.plan.ddl_replay import Statement
 from airflow_ddlrepl.adapt.plan.settings import SettingsChange
 from airflow_ddlrepl.adapt.policy import Policy
-from airflow_ddlrepl.config.hvr.ddl_table import Ddl
+from airflow_ddlrepl.hvr.ddl_table import Ddl
 from airflow_ddlrepl.model.table import Table
 
 

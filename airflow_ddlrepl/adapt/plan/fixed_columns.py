@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from airflow_ddlrepl.adapt.plan.verdicts import By, Case, Verdict
-from airflow_ddlrepl.config.base.refresh_options import Granularity
 from airflow_ddlrepl.ddl.base.change import SchemaChange
 from airflow_ddlrepl.ddl.columns.change_type import ChangeType
 from airflow_ddlrepl.ddl.columns.rename_column import RenameColumn
 from airflow_ddlrepl.model.target_columns import retains_rows
+from airflow_ddlrepl.notation.refresh_options import Granularity
 
 
 def judge_fixed(changes: Iterable[SchemaChange], case: Case, limit: str) -> Iterator[Verdict]:

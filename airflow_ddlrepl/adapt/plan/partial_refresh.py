@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from airflow_ddlrepl.adapt.plan_model import Step
-from airflow_ddlrepl.config.condition.parser import condition
 from airflow_ddlrepl.ddl.sql.statement import Evidence
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.model.table import Table
+from airflow_ddlrepl.notation.condition.parser import condition
 
 
 def limited(steps: tuple[Step, ...], limit: str, before: Table, new: Table, evidence: Evidence) -> tuple[Step, ...]:

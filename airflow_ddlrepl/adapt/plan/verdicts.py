@@ -11,7 +11,6 @@ from airflow_ddlrepl.adapt.ddl_rows import has_default, row_of
 from airflow_ddlrepl.adapt.plan.settings import SettingsChange
 from airflow_ddlrepl.adapt.policy import Policy
 from airflow_ddlrepl.adapt.target_facts import TargetFacts
-from airflow_ddlrepl.config.hvr.ddl_table import ROWS, Ddl, Outcome
 from airflow_ddlrepl.config.sections.policies import OnAddColumnWithDefault
 from airflow_ddlrepl.config.sections.table_mapping import condition_in, values_in
 from airflow_ddlrepl.config.sections.target_tables import CoerceErrorPolicy, coerce_error_policy, target_table_in
@@ -38,6 +37,7 @@ from airflow_ddlrepl.ddl.types.change_type_definition import ChangeTypeDefinitio
 from airflow_ddlrepl.ddl.types.create_type import CreateType, ForgetType
 from airflow_ddlrepl.ddl.types.rename_type import RenameType
 from airflow_ddlrepl.errors import Unsupported
+from airflow_ddlrepl.hvr.ddl_table import ROWS, Ddl, Outcome
 from airflow_ddlrepl.model.change import EventKind
 from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.model.types import TypeKind

@@ -13,15 +13,15 @@ from airflow_ddlrepl.adapt.program.plan_memo import PlanMemo
 from airflow_ddlrepl.adapt.program.program import NO_TABLE, Program, ProgramStep
 from airflow_ddlrepl.adapt.program.suspend import CatchUp, Suspensions, family
 from airflow_ddlrepl.adapt.program.table_states import TableStates
-from airflow_ddlrepl.config.base.row_kind import IGNORED, RowKind
-from airflow_ddlrepl.config.condition.parser import condition
-from airflow_ddlrepl.config.condition.row_limit import RowLimit, row_limit
 from airflow_ddlrepl.config.sections.table_mapping import ignored_in, refreshed_in
 from airflow_ddlrepl.model.change import IS_UNNAMED, Event, EventKind, why_ignored
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import START_OF_TRANSACTION, LogKey, Position
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.table_state import PartialRefresh, TableState, TableStatus
+from airflow_ddlrepl.notation.condition.parser import condition
+from airflow_ddlrepl.notation.condition.row_limit import RowLimit, row_limit
+from airflow_ddlrepl.notation.row_kind import IGNORED, RowKind
 from airflow_ddlrepl.rules.client import Client
 from airflow_ddlrepl.rules.decide import ChangeKind, decide
 

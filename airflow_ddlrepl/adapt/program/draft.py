@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from airflow_ddlrepl.adapt.program.program import Discarded, Program, ProgramStep, Slice
 from airflow_ddlrepl.adapt.program.suspend import CatchUp
 from airflow_ddlrepl.adapt.program.table_states import TableStates
-from airflow_ddlrepl.config.condition.row_limit import RowLimit
 from airflow_ddlrepl.config.sections.table_mapping import changes_in, condition_in, ignored_in, values_in
 from airflow_ddlrepl.config.sections.target_tables import CoerceErrorPolicy, coerce_error_policy, has_time_key
 from airflow_ddlrepl.model.change import Event, why_ignored
@@ -16,6 +15,7 @@ from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import START_OF_TRANSACTION, LogKey, Position
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.table_state import TableState, TableStatus
+from airflow_ddlrepl.notation.condition.row_limit import RowLimit
 from airflow_ddlrepl.rules.client import Client
 from airflow_ddlrepl.rules.decide import ChangeKind, decide
 

@@ -11,12 +11,12 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby
 
 from airflow_ddlrepl.adapt.plan_model import TablePlan
-from airflow_ddlrepl.config.condition.row_limit import RowLimit
 from airflow_ddlrepl.model.change import Event, EventKind
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import LogKey, Position
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.table_state import Suspension, TableState, TableStatus
+from airflow_ddlrepl.notation.condition.row_limit import RowLimit
 from airflow_ddlrepl.rules.decide import ChangeKind
 
 NO_TABLE = 0

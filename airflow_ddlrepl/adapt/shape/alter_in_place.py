@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 from airflow_ddlrepl.adapt.shape.match_existing import as_seen
 from airflow_ddlrepl.adapt.shape.type_changes import TYPE_CHANGES
 from airflow_ddlrepl.adapt.target_facts import Renderer
-from airflow_ddlrepl.config.base.refresh_options import Difference
 from airflow_ddlrepl.ddl.base.change import SchemaChange
 from airflow_ddlrepl.ddl.base.same_shape import partitioned_alike
 from airflow_ddlrepl.ddl.columns.change_type import ChangeType, Using
 from airflow_ddlrepl.ddl.diff import diff
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.model.table import Column, Table
+from airflow_ddlrepl.notation.refresh_options import Difference
 from airflow_ddlrepl.ports.types import TypeSystem
 
 Sql = tuple[str, ...]

@@ -12,8 +12,8 @@ from urllib.parse import unquote, urlsplit
 import click
 
 from airflow_ddlrepl.cli.propose.secrets import Location, lacks_password, without_secrets
-from airflow_ddlrepl.config.base.name_pattern import table_patterns
 from airflow_ddlrepl.errors import ConfigError
+from airflow_ddlrepl.notation.name_pattern import table_patterns
 
 OTHER = re.compile(r"[^A-Za-z0-9_-]+")
 _TARGET_NAME = "target"

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 import yaml
 
 from airflow_ddlrepl.cli.propose.found_tables import FoundTable, Survey
-from airflow_ddlrepl.config.base.name_pattern import exact_pattern
 from airflow_ddlrepl.engines.source_catalog import RelationKind
 from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.notation.name_pattern import exact_pattern
 from airflow_ddlrepl.visible import one_line
 
 SCHEMA_FILE = "ddlrepl-channel.schema.json"

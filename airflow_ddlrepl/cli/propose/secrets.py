@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from urllib.parse import quote
 
-from airflow_ddlrepl.config.base.environment import expand
+from airflow_ddlrepl.notation.environment import expand
 
 _URL = re.compile(r"^([A-Za-z][A-Za-z0-9+.:-]*://)([^/?]*)(.*)$", re.DOTALL)
 _REFERENCE = re.compile(r"\$\{[A-Za-z_][A-Za-z0-9_]*\}")

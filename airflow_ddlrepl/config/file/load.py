@@ -9,12 +9,12 @@ from typing import Any, get_args
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from airflow_ddlrepl.config.base.environment import expand, problems, without_values
-from airflow_ddlrepl.config.base.suggestion import nearest
 from airflow_ddlrepl.config.file.parameter_files import with_parameter_files
 from airflow_ddlrepl.config.file.yaml_document import Document, NotYaml, Place, parse
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.errors import ConfigError
+from airflow_ddlrepl.notation.environment import expand, problems, without_values
+from airflow_ddlrepl.notation.suggestion import nearest
 
 MAX_BYTES = 1 << 20
 LOCATIONS = ("location", "repository")  # expanded when they are used: the Channel holds no password from a variable

@@ -9,7 +9,7 @@ from typing import Any
 
 from airflow_ddlrepl.config.file.yaml_document import Place
 
-READER = "airflow_ddlrepl.frontends.goldengate.channel_parameters"
+READER = "airflow_ddlrepl.goldengate.prm.channel_parameters"
 """The module that reads a file: it imports this folder, and a grammar that other channel files have no need of."""
 
 Report = Callable[[Place, str], None]

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from airflow_ddlrepl.config.base.refresh_options import read_options
-from airflow_ddlrepl.config.goldengate.clauses import MAPPED
-from airflow_ddlrepl.config.goldengate.replicat import ErrorAction
-from airflow_ddlrepl.config.hvr.version import ISOLATED_SINCE, SINCE, is_older
 from airflow_ddlrepl.config.sections.adapt_actions import AdaptAction
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.config.sections.places import Target, is_further
 from airflow_ddlrepl.config.sections.policies import Defaults, OnEnrollBreak, OnPreserveAlterTableFail
+from airflow_ddlrepl.goldengate.parameters.clauses import MAPPED
+from airflow_ddlrepl.goldengate.parameters.replicat import ErrorAction
+from airflow_ddlrepl.hvr.version import ISOLATED_SINCE, SINCE, is_older
+from airflow_ddlrepl.notation.refresh_options import read_options
 
 SOURCE_ONLY = (
     "add_table_pattern",

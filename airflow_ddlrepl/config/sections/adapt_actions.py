@@ -6,10 +6,6 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
-from airflow_ddlrepl.config.base.name_pattern import is_pattern, matches_name, matches_new_table, split_name_pattern
-from airflow_ddlrepl.config.base.refresh_options import read_options
-from airflow_ddlrepl.config.base.section import Section, YesNo, any_case
-from airflow_ddlrepl.config.hvr.action_text import read_action, write_action
 from airflow_ddlrepl.config.sections.policies import (
     AskBefore,
     OnAddColumnWithDefault,
@@ -17,7 +13,11 @@ from airflow_ddlrepl.config.sections.policies import (
     OnEnrollBreak,
     OnPreserveAlterTableFail,
 )
+from airflow_ddlrepl.hvr.action_text import read_action, write_action
 from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.notation.name_pattern import is_pattern, matches_name, matches_new_table, split_name_pattern
+from airflow_ddlrepl.notation.refresh_options import read_options
+from airflow_ddlrepl.notation.section import Section, YesNo, any_case
 
 
 class AdaptAction(Section):

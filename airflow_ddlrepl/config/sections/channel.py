@@ -11,11 +11,6 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
-from airflow_ddlrepl.config.base.conflict_answers import ConflictAnswers
-from airflow_ddlrepl.config.base.section import Section
-from airflow_ddlrepl.config.goldengate.mapping import mapped_name, target_of
-from airflow_ddlrepl.config.hvr.transforms import refuse_hvr_transforms, split_transforms
-from airflow_ddlrepl.config.hvr.version import HvrVersion
 from airflow_ddlrepl.config.sections import mapped_rows
 from airflow_ddlrepl.config.sections.adapt_actions import Action, AdaptAction, AsksBefore
 from airflow_ddlrepl.config.sections.db_sequences import DbSequence
@@ -51,7 +46,12 @@ from airflow_ddlrepl.config.sections.table_mapping import (
     for_replay,
 )
 from airflow_ddlrepl.config.sections.target_tables import TargetTable
+from airflow_ddlrepl.goldengate.parameters.mapping import mapped_name, target_of
+from airflow_ddlrepl.hvr.transforms import refuse_hvr_transforms, split_transforms
+from airflow_ddlrepl.hvr.version import HvrVersion
 from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.notation.conflict_answers import ConflictAnswers
+from airflow_ddlrepl.notation.section import Section
 
 
 def _cron(value: str | None) -> str | None:

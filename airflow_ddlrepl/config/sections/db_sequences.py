@@ -6,9 +6,9 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field
 
-from airflow_ddlrepl.config.base.name_pattern import any_matches
-from airflow_ddlrepl.config.base.section import Section, TablePattern, Whole
 from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.notation.name_pattern import any_matches
+from airflow_ddlrepl.notation.section import Section, TablePattern, Whole
 
 
 class DbSequences(Section):

@@ -10,12 +10,12 @@ from typing import Literal
 
 from pydantic import Field
 
-from airflow_ddlrepl.config.base.name_pattern import any_matches, is_pattern, matches
-from airflow_ddlrepl.config.base.pattern_overlap import Pair, schema_and_name, tables_intersect
-from airflow_ddlrepl.config.base.section import Section, TablePattern
 from airflow_ddlrepl.config.sections.adapt_actions import AdaptAction
 from airflow_ddlrepl.ddl.sql.statement_code import EXPRESSIONS, Code
 from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.notation.name_pattern import any_matches, is_pattern, matches
+from airflow_ddlrepl.notation.pattern_overlap import Pair, schema_and_name, tables_intersect
+from airflow_ddlrepl.notation.section import Section, TablePattern
 
 _JOINING = {"add_table_pattern", "ignore_table_pattern", "capture_schema"}
 NOT_BOTH = "no table is both replayed and adapted"

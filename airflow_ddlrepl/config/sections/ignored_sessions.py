@@ -12,8 +12,8 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field, model_validator
 
-from airflow_ddlrepl.config.base.name_pattern import matches
-from airflow_ddlrepl.config.base.section import Section
+from airflow_ddlrepl.notation.name_pattern import matches
+from airflow_ddlrepl.notation.section import Section
 
 OURS = "ddlrepl"
 """The application names of our own sessions begin with this; at a target they write it into the log themselves."""

@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
-from airflow_ddlrepl.config.base.environment import expand, home
-from airflow_ddlrepl.config.hvr.profile import of_scheme
 from airflow_ddlrepl.errors import ConfigError
+from airflow_ddlrepl.hvr.profile import of_scheme
+from airflow_ddlrepl.notation.environment import expand, home
 
 VARIABLE = "DDLREPL_CONNECTIONS_FILE"
 SCHEMES = {"postgresql": "postgresql", "postgres": "postgresql"}

@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from airflow_ddlrepl.config.base.conflict_answers import ConflictAnswers
-from airflow_ddlrepl.config.base.pattern_overlap import schema_and_name, tables_intersect
-from airflow_ddlrepl.config.condition.expression import Joined, Named
-from airflow_ddlrepl.config.condition.parser import condition, expression, spelled
-from airflow_ddlrepl.config.goldengate.extract import ExtractParameters, TableParameter
-from airflow_ddlrepl.config.goldengate.listing import table_of
-from airflow_ddlrepl.config.goldengate.mapping import map_of
-from airflow_ddlrepl.config.goldengate.overlaps import hidden
-from airflow_ddlrepl.config.goldengate.prepared import prepared_once
-from airflow_ddlrepl.config.goldengate.replicat import MapParameter, ReplicatParameters
-from airflow_ddlrepl.config.goldengate.rows import RowOptions
 from airflow_ddlrepl.config.sections.table_mapping import ColumnProperty, Property, Restriction
 from airflow_ddlrepl.config.sections.target_tables import TargetTable
+from airflow_ddlrepl.goldengate.parameters.extract import ExtractParameters, TableParameter
+from airflow_ddlrepl.goldengate.parameters.listing import table_of
+from airflow_ddlrepl.goldengate.parameters.mapping import map_of
+from airflow_ddlrepl.goldengate.parameters.overlaps import hidden
+from airflow_ddlrepl.goldengate.parameters.prepared import prepared_once
+from airflow_ddlrepl.goldengate.parameters.replicat import MapParameter, ReplicatParameters
+from airflow_ddlrepl.goldengate.parameters.rows import RowOptions
 from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.notation.condition.expression import Joined, Named
+from airflow_ddlrepl.notation.condition.parser import condition, expression, spelled
+from airflow_ddlrepl.notation.conflict_answers import ConflictAnswers
+from airflow_ddlrepl.notation.pattern_overlap import schema_and_name, tables_intersect
 
 HISTORY = {"op_type": "{operation}", "op_position": "{position}", "op_sequence": "{sequence}"}
 """The columns that tell the rows of a history apart, where COLMAP maps none to these values of the change."""

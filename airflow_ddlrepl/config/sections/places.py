@@ -8,15 +8,15 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
-from airflow_ddlrepl.config.base.name_pattern import any_matches
-from airflow_ddlrepl.config.base.section import Bytes, Seconds, Section, TablePattern
-from airflow_ddlrepl.config.goldengate.extract import ExtractParameters
-from airflow_ddlrepl.config.goldengate.replicat import ReplicatParameters
-from airflow_ddlrepl.config.goldengate.several_targets import most_targets
 from airflow_ddlrepl.config.sections.adapt_actions import Action
 from airflow_ddlrepl.config.sections.policies import DdlCapture, ExistingTables, OnError, ReplicaIdentity
 from airflow_ddlrepl.config.sections.rule_sets import RuleSets
+from airflow_ddlrepl.goldengate.parameters.extract import ExtractParameters
+from airflow_ddlrepl.goldengate.parameters.replicat import ReplicatParameters
+from airflow_ddlrepl.goldengate.parameters.several_targets import most_targets
 from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.notation.name_pattern import any_matches
+from airflow_ddlrepl.notation.section import Bytes, Seconds, Section, TablePattern
 
 
 def _without_spaces(location: str) -> str:

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
-from airflow_ddlrepl.config.base.section import Bytes, Seconds, Section
+from airflow_ddlrepl.notation.section import Bytes, Seconds, Section
 
 WEEK = 7 * 24 * 3600
 LARGEST_MESSAGE = 128 << 20

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pydantic import Field, model_validator
 
-from airflow_ddlrepl.config.base.section import Section, TablePattern, YesNo
+from airflow_ddlrepl.notation.section import Section, TablePattern, YesNo
 
 
 class Rule(Section):

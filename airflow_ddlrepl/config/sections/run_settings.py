@@ -6,10 +6,10 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field, WithJsonSchema, field_validator
 
-from airflow_ddlrepl.config.base.importable import importable
-from airflow_ddlrepl.config.base.section import Bytes, Seconds, Section, Whole, YesNo
 from airflow_ddlrepl.config.sections.ignored_sessions import NO_SESSIONS, IgnoredSessions
 from airflow_ddlrepl.config.sections.policies import CaptureFormat
+from airflow_ddlrepl.notation.importable import importable
+from airflow_ddlrepl.notation.section import Bytes, Seconds, Section, Whole, YesNo
 
 
 def _importable(value: str) -> str:

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from airflow_ddlrepl.config.base.conflict_answers import ConflictAnswers
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.config.sections.mapped_rows import needs_old_rows
 from airflow_ddlrepl.config.sections.places import is_further
+from airflow_ddlrepl.notation.conflict_answers import ConflictAnswers
 
 
 def discards(channel: Channel) -> bool:

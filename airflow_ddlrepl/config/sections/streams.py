@@ -7,12 +7,12 @@ from collections.abc import Iterator
 
 from pydantic import Field, field_validator
 
-from airflow_ddlrepl.config.base.section import Seconds
 from airflow_ddlrepl.config.sections.places import Place
-from airflow_ddlrepl.config.streams.administration import CreateCapture
-from airflow_ddlrepl.config.streams.procedure import Procedure, StreamsType
-from airflow_ddlrepl.config.streams.section import StreamsParameters
 from airflow_ddlrepl.ddl.sql.statement_code import Code
+from airflow_ddlrepl.notation.section import Seconds
+from airflow_ddlrepl.streams.calls.administration import CreateCapture
+from airflow_ddlrepl.streams.calls.procedure import Procedure, StreamsType
+from airflow_ddlrepl.streams.calls.section import StreamsParameters
 
 _FUNCTION = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*|sql:.+")
 

@@ -13,27 +13,27 @@ from typing import Annotated, Any, TypeVar
 
 from pydantic import BeforeValidator, Field, WithJsonSchema, field_validator, model_validator
 
-from airflow_ddlrepl.config.base.conflict_answers import Conflict, ConflictAnswers
-from airflow_ddlrepl.config.base.importable import importable
-from airflow_ddlrepl.config.base.name_pattern import (
-    MAX_NAME_BYTES,
-    matches,
-    matches_name,
-    matches_no_name,
-    split_name_pattern,
-)
-from airflow_ddlrepl.config.base.row_kind import AnyRowKind, RowKind
-from airflow_ddlrepl.config.base.section import Seconds, Section, YesNo
-from airflow_ddlrepl.config.condition.parser import condition, spelled
-from airflow_ddlrepl.config.hvr.action_text import (
+from airflow_ddlrepl.config.sections.places import named_in_file
+from airflow_ddlrepl.hvr.action_text import (
     COLUMN_PARAMETERS,
     RESTRICT_PARAMETERS,
     TABLE_PARAMETERS,
     Parameters,
     read_action,
 )
-from airflow_ddlrepl.config.sections.places import named_in_file
 from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.notation.condition.parser import condition, spelled
+from airflow_ddlrepl.notation.conflict_answers import Conflict, ConflictAnswers
+from airflow_ddlrepl.notation.importable import importable
+from airflow_ddlrepl.notation.name_pattern import (
+    MAX_NAME_BYTES,
+    matches,
+    matches_name,
+    matches_no_name,
+    split_name_pattern,
+)
+from airflow_ddlrepl.notation.row_kind import AnyRowKind, RowKind
+from airflow_ddlrepl.notation.section import Seconds, Section, YesNo
 
 PROPERTIES = ("column_properties", "table_properties", "restrict", "transform", "target_tables", "conflicts")
 """Their keys in the channel file."""

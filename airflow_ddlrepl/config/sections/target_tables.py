@@ -9,10 +9,10 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
-from airflow_ddlrepl.config.base.column_types import column_type
-from airflow_ddlrepl.config.base.section import YesNo
-from airflow_ddlrepl.config.condition.parser import expression, spelled
 from airflow_ddlrepl.config.sections.table_mapping import SYSTEM_COLUMNS, Patterns, Property, possible_name
+from airflow_ddlrepl.notation.column_types import column_type
+from airflow_ddlrepl.notation.condition.parser import expression, spelled
+from airflow_ddlrepl.notation.section import YesNo
 
 FIELDS = frozenset({"soft_delete", "deleted_at", "extra", "time_key", "coerce_error_policy", "key", "types"})
 """The settings of an entry, beside the tables and targets that it is for."""

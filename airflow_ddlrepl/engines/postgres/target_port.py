@@ -10,7 +10,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.adapt.program.program import Program
-from airflow_ddlrepl.config.condition.expression import Part
 from airflow_ddlrepl.engines.comparing import RepairTask
 from airflow_ddlrepl.engines.postgres.catalog.server_facts import EmptiedServerFacts, ServerFacts
 from airflow_ddlrepl.engines.postgres.connection.connect import running, session
@@ -44,6 +43,7 @@ from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.record import Record
 from airflow_ddlrepl.model.table import Column, Table
+from airflow_ddlrepl.notation.condition.expression import Part
 
 if TYPE_CHECKING:
     from airflow_ddlrepl.engines.postgres.connection.connect import Connection

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from airflow_ddlrepl.config.base.moment import Start
 from airflow_ddlrepl.config.sections.policies import Accepted, Enrollment, ExistingTables, TrailChoice
 from airflow_ddlrepl.ddl.diff import diff
 from airflow_ddlrepl.failpoint import reach
@@ -42,6 +41,7 @@ from airflow_ddlrepl.model.position import LogKey, Position
 from airflow_ddlrepl.model.record import JOINED, NEW_TRAIL
 from airflow_ddlrepl.model.revision import Origin, Revision
 from airflow_ddlrepl.model.table import Table
+from airflow_ddlrepl.notation.moment import Start
 from airflow_ddlrepl.ports.work import probe
 from airflow_ddlrepl.repository.rows import ChannelState
 from airflow_ddlrepl.rules.decide import ChangeKind, decide

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from airflow_ddlrepl.adapt.program.suspend import CatchUp, isolated
-from airflow_ddlrepl.config.base.refresh_options import ISOLATING, RefreshOptions
 from airflow_ddlrepl.engines.target_state import Applied
 from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.failpoint import reach
@@ -29,6 +28,7 @@ from airflow_ddlrepl.flow.run.results import Printable, Refreshed
 from airflow_ddlrepl.flow.run.stage import errors_recorded, stage
 from airflow_ddlrepl.flow.targets.readiness import prepared_targets, ready_targets
 from airflow_ddlrepl.model.table_state import TableState, TableStatus
+from airflow_ddlrepl.notation.refresh_options import ISOLATING, RefreshOptions
 from airflow_ddlrepl.repository.rows import RefreshRow
 
 PATIENCE = 6 * 3600.0

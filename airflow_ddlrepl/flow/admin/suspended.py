@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from airflow_ddlrepl.adapt.program.suspend import suspended
-from airflow_ddlrepl.config.base.name_pattern import any_matches
 from airflow_ddlrepl.engines.target_state import Applied
 from airflow_ddlrepl.errors import ConfigError
 from airflow_ddlrepl.flow.apply.catch_up import catch_up, wait_for_refresh
@@ -19,6 +18,7 @@ from airflow_ddlrepl.flow.run.stage import stage
 from airflow_ddlrepl.flow.targets.readiness import ready_targets
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table_state import TableState
+from airflow_ddlrepl.notation.name_pattern import any_matches
 
 GIVEN_UP = "a person gave up the changes that it was suspended with"
 

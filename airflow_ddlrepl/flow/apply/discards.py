@@ -11,7 +11,6 @@ import pyarrow.compute as pc
 
 from airflow_ddlrepl.adapt.plan_model import Omission
 from airflow_ddlrepl.adapt.program.program import NO_TABLE, Discarded, Program
-from airflow_ddlrepl.config.base.row_kind import IGNORED, RowKind
 from airflow_ddlrepl.config.sections.table_mapping import ignored_in
 from airflow_ddlrepl.engines.target_state import RecordAt, StagedSlice
 from airflow_ddlrepl.flow.apply.pending_log import PendingLog
@@ -20,6 +19,7 @@ from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import START_OF_TRANSACTION, LogKey, Position
 from airflow_ddlrepl.model.record import RefreshDeclined
 from airflow_ddlrepl.model.table_state import TableStatus
+from airflow_ddlrepl.notation.row_kind import IGNORED, RowKind
 from airflow_ddlrepl.rules.client import client_at
 from airflow_ddlrepl.rules.decide import ChangeKind, decide
 from airflow_ddlrepl.trail.manifest import RowFile

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from airflow_ddlrepl.adapt.policy import policy_at
 from airflow_ddlrepl.adapt.program.suspend import family
-from airflow_ddlrepl.config.hvr.ddl_table import ROWS, Ddl
 from airflow_ddlrepl.config.sections.channel import Channel
+from airflow_ddlrepl.hvr.ddl_table import ROWS, Ddl
 from airflow_ddlrepl.model.change import Event, EventKind, why_ignored
 from airflow_ddlrepl.model.revision import Revision
 from airflow_ddlrepl.model.table import Partition

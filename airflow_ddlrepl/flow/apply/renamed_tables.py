@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from airflow_ddlrepl.config.goldengate.mapping import is_of_another_target, target_of
 from airflow_ddlrepl.config.sections.channel import Channel
+from airflow_ddlrepl.goldengate.parameters.mapping import is_of_another_target, target_of
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.table_state import TableState
 

@@ -9,14 +9,14 @@ from time import sleep
 from airflow_ddlrepl.adapt.plan.ddl_replay import BY_REPLICAT
 from airflow_ddlrepl.adapt.plan_model import Omission, Step, StepKind, TablePlan
 from airflow_ddlrepl.adapt.target_facts import Refusal
-from airflow_ddlrepl.config.goldengate.clauses import DdlScope
-from airflow_ddlrepl.config.goldengate.mapping import target_of
-from airflow_ddlrepl.config.goldengate.replicat import ReplicatParameters
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.errors import AlterRefused
 from airflow_ddlrepl.flow.mapping.tableless import is_for_replicats, is_tableless
 from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.goldengate.ddl_errors import Answer, Handling, answer
+from airflow_ddlrepl.goldengate.parameters.clauses import DdlScope
+from airflow_ddlrepl.goldengate.parameters.mapping import target_of
+from airflow_ddlrepl.goldengate.parameters.replicat import ReplicatParameters
 from airflow_ddlrepl.goldengate.replicat import Replicated, replicated
 from airflow_ddlrepl.model.change import Event
 from airflow_ddlrepl.model.position import LogKey, Position

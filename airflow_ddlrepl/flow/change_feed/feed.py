@@ -10,7 +10,6 @@ from itertools import pairwise
 
 import pyarrow as pa
 
-from airflow_ddlrepl.config.base.moment import parse_start, parse_until
 from airflow_ddlrepl.config.file.load import load_channel
 from airflow_ddlrepl.config.sections.location import resolve
 from airflow_ddlrepl.engines import source_engine
@@ -23,6 +22,7 @@ from airflow_ddlrepl.flow.targets.stop_position import position_of
 from airflow_ddlrepl.model.change import EventKind, why_ignored
 from airflow_ddlrepl.model.position import LogKey, Position
 from airflow_ddlrepl.model.table import Table
+from airflow_ddlrepl.notation.moment import parse_start, parse_until
 from airflow_ddlrepl.ports.work import InProcess
 from airflow_ddlrepl.repository.rows import SegmentRow
 from airflow_ddlrepl.trail.manifest import Blob, RowFile

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from airflow_ddlrepl.config.base.environment import home
-from airflow_ddlrepl.config.base.suggestion import nearest
 from airflow_ddlrepl.errors import TrailError
 from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.notation.environment import home
+from airflow_ddlrepl.notation.suggestion import nearest
 
 OLDEST, NOW = "oldest", "now"
 MERGED, REVISION = "merged", "revision"

@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from airflow_ddlrepl.compare.report import Comparison
-from airflow_ddlrepl.config.base.name_pattern import exact_pattern
-from airflow_ddlrepl.config.base.refresh_options import BY_ROW
 from airflow_ddlrepl.engines.comparing import RepairTask
 from airflow_ddlrepl.errors import DdlReplError, SourceError, TargetError, TrailError, Unsupported
 from airflow_ddlrepl.flow.comparing.compare import look, tasks_of
@@ -20,6 +18,8 @@ from airflow_ddlrepl.flow.run.fencing import claim, require_not_cut_over
 from airflow_ddlrepl.flow.sequences.replicate import bring_sequences, source_sequences
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.target_columns import deletion_column, history_columns
+from airflow_ddlrepl.notation.name_pattern import exact_pattern
+from airflow_ddlrepl.notation.refresh_options import BY_ROW
 
 MOST_ROWS = 100_000
 """A table with more rows that differ is refreshed row by row as a whole."""

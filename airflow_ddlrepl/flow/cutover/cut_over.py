@@ -10,7 +10,6 @@ import time
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-from airflow_ddlrepl.config.base.name_pattern import exact_pattern
 from airflow_ddlrepl.engines.target_state import CutOver
 from airflow_ddlrepl.errors import CannotCutOver, ConfigError, DdlReplError
 from airflow_ddlrepl.failpoint import reach
@@ -27,6 +26,7 @@ from airflow_ddlrepl.flow.run.stage import stage
 from airflow_ddlrepl.flow.sequences.differences import set_sequences
 from airflow_ddlrepl.flow.sequences.replicate import is_wanted
 from airflow_ddlrepl.model.position import Position
+from airflow_ddlrepl.notation.name_pattern import exact_pattern
 from airflow_ddlrepl.repository.rows import ChannelState
 
 WATCH_SECONDS = 2.0

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from airflow_ddlrepl.config.goldengate.mapping import target_of
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.config.sections.policies import Defaults
 from airflow_ddlrepl.config.sections.scope import Scope
+from airflow_ddlrepl.goldengate.parameters.mapping import target_of
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.revision import Revision
 from airflow_ddlrepl.model.table_state import TableState, TableStatus

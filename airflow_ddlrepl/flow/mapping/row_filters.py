@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from airflow_ddlrepl.config.condition.expression import Part
-from airflow_ddlrepl.config.condition.parser import condition
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.config.sections.table_mapping import (
     Restriction,
@@ -19,6 +17,8 @@ from airflow_ddlrepl.engines import source_engine
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.model.table import Column, Identity, Table
 from airflow_ddlrepl.model.table_state import TableState, TableStatus
+from airflow_ddlrepl.notation.condition.expression import Part
+from airflow_ddlrepl.notation.condition.parser import condition
 from airflow_ddlrepl.rules.client import client_at
 from airflow_ddlrepl.rules.decide import ChangeKind, decide
 from airflow_ddlrepl.transform.rows import condition_columns

@@ -8,7 +8,6 @@ from typing import Protocol
 
 from airflow_ddlrepl.adapt.plan_model import Step, StepKind, TablePlan
 from airflow_ddlrepl.adapt.policy import policy_at
-from airflow_ddlrepl.config.goldengate.mapping import all_targets_of
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.config.sections.places import beside, named_in_file
 from airflow_ddlrepl.config.sections.target_tables import settings_of, target_table_in
@@ -16,6 +15,7 @@ from airflow_ddlrepl.ddl.sql.statement import Evidence
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.flow.mapping.row_filters import conditions_at, require_one_condition
 from airflow_ddlrepl.flow.mapping.value_functions import require_one_function, transform_at
+from airflow_ddlrepl.goldengate.parameters.mapping import all_targets_of
 from airflow_ddlrepl.model.change import Event, EventKind
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import START_OF_TRANSACTION, LogKey, Position

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from airflow_ddlrepl.config.base.refresh_options import RefreshOptions
 from airflow_ddlrepl.ddl.base.same_shape import same_type
 from airflow_ddlrepl.engines.differing import Differing
 from airflow_ddlrepl.flow.refresh.row_origin import RowOrigin, TableLoad
 from airflow_ddlrepl.model.table import Table
+from airflow_ddlrepl.notation.refresh_options import RefreshOptions
 
 _INTEGERS = ("smallint", "integer", "bigint")
 

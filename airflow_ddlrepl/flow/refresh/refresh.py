@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from threading import Lock
 
-from airflow_ddlrepl.config.base.refresh_options import BULK, RefreshOptions
 from airflow_ddlrepl.engines.source_catalog import SourceSnapshot
 from airflow_ddlrepl.engines.target_state import StateChange, TargetState
 from airflow_ddlrepl.errors import DdlReplError
@@ -41,6 +40,7 @@ from airflow_ddlrepl.flow.snapshots.archive import save
 from airflow_ddlrepl.flow.targets.readiness import has_new_target, prepared_targets, ready_targets
 from airflow_ddlrepl.model.position import START_OF_TRANSACTION, LogKey, Position
 from airflow_ddlrepl.model.table_state import Suspension, TableState
+from airflow_ddlrepl.notation.refresh_options import BULK, RefreshOptions
 from airflow_ddlrepl.repository.rows import RefreshRow
 
 

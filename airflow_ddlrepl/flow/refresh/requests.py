@@ -8,8 +8,6 @@ from types import MappingProxyType
 
 from airflow_ddlrepl.adapt.policy import policy_at
 from airflow_ddlrepl.adapt.program.suspend import isolated
-from airflow_ddlrepl.config.base.name_pattern import any_matches
-from airflow_ddlrepl.config.base.refresh_options import BULK, Difference, RefreshOptions, read_options
 from airflow_ddlrepl.engines.target_state import WAITING, StateChange, TargetState
 from airflow_ddlrepl.errors import ConfigError, UnreadableRows
 from airflow_ddlrepl.flow.run.context import RunContext
@@ -19,6 +17,8 @@ from airflow_ddlrepl.model.position import START_OF_TRANSACTION, LogKey
 from airflow_ddlrepl.model.record import BY_HAND, FIRST_LOAD, RELOAD, UNREADABLE, RefreshRequested
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.table_state import ISOLATED, PartialRefresh, Suspension, TableState, TableStatus
+from airflow_ddlrepl.notation.name_pattern import any_matches
+from airflow_ddlrepl.notation.refresh_options import BULK, Difference, RefreshOptions, read_options
 from airflow_ddlrepl.repository.rows import RefreshRow
 
 LOADED_ALONE = "a refresh loads it, while the other tables go on"

@@ -14,10 +14,6 @@ from airflow_ddlrepl.adapt.shape.source_expressions import require_texts
 from airflow_ddlrepl.adapt.shape.target_shape import Note, become_text
 from airflow_ddlrepl.adapt.shape.wanted_shape import want
 from airflow_ddlrepl.adapt.target_facts import TargetFacts
-from airflow_ddlrepl.config.condition.expression import Part
-from airflow_ddlrepl.config.condition.parser import condition as parse
-from airflow_ddlrepl.config.condition.parser import spelled
-from airflow_ddlrepl.config.condition.row_limit import RowLimit, row_limit
 from airflow_ddlrepl.config.sections.target_tables import CoerceErrorPolicy, coerce_error_policy
 from airflow_ddlrepl.engines.differing import Differing
 from airflow_ddlrepl.engines.discarded_rows import DiscardedRow
@@ -31,6 +27,10 @@ from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.model.table_state import TableState, TableStatus
 from airflow_ddlrepl.model.visibility import Visibility
+from airflow_ddlrepl.notation.condition.expression import Part
+from airflow_ddlrepl.notation.condition.parser import condition as parse
+from airflow_ddlrepl.notation.condition.parser import spelled
+from airflow_ddlrepl.notation.condition.row_limit import RowLimit, row_limit
 from airflow_ddlrepl.ports.rows import RowSource
 from airflow_ddlrepl.sql.expressions.allowed import user_functions
 from airflow_ddlrepl.transform.cut_texts import is_cut

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from airflow_ddlrepl.adapt.shape.type_changes import renewed
-from airflow_ddlrepl.config.base.refresh_options import BULK, Granularity, RefreshOptions
 from airflow_ddlrepl.engines import explained
 from airflow_ddlrepl.engines.differing import Differing, NotByRange
 from airflow_ddlrepl.engines.loading import FinishTask, LoadTask, load_tables
@@ -37,6 +36,7 @@ from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.table_state import TableState, TableStatus
+from airflow_ddlrepl.notation.refresh_options import BULK, Granularity, RefreshOptions
 from airflow_ddlrepl.ports.progress import each
 
 

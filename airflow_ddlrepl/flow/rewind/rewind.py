@@ -11,7 +11,6 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from airflow_ddlrepl.config.base.name_pattern import is_selected
 from airflow_ddlrepl.errors import ConfigError, DdlReplError
 from airflow_ddlrepl.flow.capture.log_continuity import require_source
 from airflow_ddlrepl.flow.capture.recapture import reread_where_lost
@@ -26,6 +25,7 @@ from airflow_ddlrepl.flow.run.stage import stage
 from airflow_ddlrepl.flow.snapshots.archive import tables_at
 from airflow_ddlrepl.flow.targets.stop_position import Until, position_of, require_past
 from airflow_ddlrepl.model.position import Position
+from airflow_ddlrepl.notation.name_pattern import is_selected
 from airflow_ddlrepl.trail.loads import loads
 
 

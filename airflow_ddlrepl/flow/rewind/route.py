@@ -9,7 +9,6 @@ from dataclasses import dataclass
 import pyarrow.compute as pc
 
 from airflow_ddlrepl.capture.unknown_shapes import unknown_shapes
-from airflow_ddlrepl.config.base.name_pattern import is_selected
 from airflow_ddlrepl.engines.target_state import WAITING
 from airflow_ddlrepl.errors import ConfigError, DdlReplError
 from airflow_ddlrepl.flow.run.context import RunContext
@@ -20,6 +19,7 @@ from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.revision import Origin, Revision
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.table_state import TableState
+from airflow_ddlrepl.notation.name_pattern import is_selected
 from airflow_ddlrepl.rules.client import client_at
 from airflow_ddlrepl.rules.decide import ChangeKind, decide
 from airflow_ddlrepl.trail.loads import Load, LoadedTable, loads

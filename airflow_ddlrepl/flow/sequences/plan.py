@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from airflow_ddlrepl.config.base.name_pattern import exact_pattern
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.engines.sequences import SequencePlan, SequenceStep, TrackedSequence
 from airflow_ddlrepl.errors import DdlReplError, SourceError, StrangeOwner, TargetError
@@ -16,6 +15,7 @@ from airflow_ddlrepl.flow.sequences.values import ahead, is_behind, is_exhausted
 from airflow_ddlrepl.model.names import TableName, displaced_name
 from airflow_ddlrepl.model.sequence import ColumnPlace, DbSequence, SequenceCatalog, SequenceValue
 from airflow_ddlrepl.model.table_state import TableState, TableStatus
+from airflow_ddlrepl.notation.name_pattern import exact_pattern
 
 
 @dataclass(frozen=True, slots=True)

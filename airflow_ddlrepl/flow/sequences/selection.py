@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection
 from functools import partial
 
-from airflow_ddlrepl.config.base.name_pattern import exact_pattern
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.engines.source import Source
 from airflow_ddlrepl.model.installation import Problem
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.sequence import SequenceCatalog
+from airflow_ddlrepl.notation.name_pattern import exact_pattern
 
 
 def selected(channel: Channel, catalog: SequenceCatalog, tables: Collection[int]) -> frozenset[int]:

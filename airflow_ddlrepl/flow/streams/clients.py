@@ -18,14 +18,14 @@ from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.flow.streams.feed import CapturedManifests, Feed, FeedManifests, OwnFeed
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.ports.change_values import ChangeValues
-from airflow_ddlrepl.queues.custom_functions import CustomFunctions
-from airflow_ddlrepl.queues.ruled_writer import ClientRules
 from airflow_ddlrepl.streams.condition.kinds import Kind
 from airflow_ddlrepl.streams.condition.names import NameCase
 from airflow_ddlrepl.streams.evaluation.row_batch import arrow_kind
 from airflow_ddlrepl.streams.messages import MessageClass
 from airflow_ddlrepl.streams.procedures.environment import Environment, Former
 from airflow_ddlrepl.streams.procedures.run import environment_of
+from airflow_ddlrepl.streams.queue.custom_functions import CustomFunctions
+from airflow_ddlrepl.streams.queue.ruled_writer import ClientRules
 from airflow_ddlrepl.streams.rules.client import Client, ClientKind
 from airflow_ddlrepl.trail.store import Trail
 

@@ -14,12 +14,12 @@ from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.run.stage import errors_recorded
 from airflow_ddlrepl.flow.streams.clients import StreamsClients
 from airflow_ddlrepl.flow.streams.waiting_messages import Waiting, waiting_messages
-from airflow_ddlrepl.queues.message_rules import ruled
 from airflow_ddlrepl.repository.dequeued import FeedPosition
 from airflow_ddlrepl.repository.process import this_holder
 from airflow_ddlrepl.streams.condition.names import NameCase
 from airflow_ddlrepl.streams.messages import Message
 from airflow_ddlrepl.streams.procedures.environment import Environment
+from airflow_ddlrepl.streams.queue.message_rules import ruled
 from airflow_ddlrepl.streams.rules.client import Client, ClientKind
 from airflow_ddlrepl.streams.rules.decide import Reason
 from airflow_ddlrepl.streams.rules.function_use import FunctionUse

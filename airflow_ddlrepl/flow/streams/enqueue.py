@@ -6,16 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from airflow_ddlrepl.config.base.suggestion import suggestion
 from airflow_ddlrepl.errors import MessageError
 from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.flow.run.fencing import require_not_cut_over
 from airflow_ddlrepl.flow.run.results import Printable
 from airflow_ddlrepl.flow.streams.clients import StreamsClients
-from airflow_ddlrepl.queues.messages import payload_of
+from airflow_ddlrepl.notation.suggestion import suggestion
 from airflow_ddlrepl.streams.condition.kinds import Kind, accessed
 from airflow_ddlrepl.streams.messages import Message, MessageClass, UserMessage
 from airflow_ddlrepl.streams.procedures.environment import Environment
+from airflow_ddlrepl.streams.queue.messages import payload_of
 from airflow_ddlrepl.streams.rules.written_messages import message_of, written
 
 

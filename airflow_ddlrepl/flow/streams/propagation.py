@@ -24,9 +24,9 @@ from airflow_ddlrepl.flow.streams.feed import Feed
 from airflow_ddlrepl.flow.streams.function_uses import uses_by
 from airflow_ddlrepl.model.change import EventKind, counted, why_ignored
 from airflow_ddlrepl.model.position import LogKey, Position
-from airflow_ddlrepl.queues.ruled_writer import CARRIED, ClientRules, RuledWriter
-from airflow_ddlrepl.queues.transactions import TransactionFacts
 from airflow_ddlrepl.streams.messages import MessageClass
+from airflow_ddlrepl.streams.queue.ruled_writer import CARRIED, ClientRules, RuledWriter
+from airflow_ddlrepl.streams.queue.transactions import TransactionFacts
 from airflow_ddlrepl.streams.rules.client import Client, ClientKind
 from airflow_ddlrepl.streams.rules.function_use import FunctionCounts, FunctionUse
 from airflow_ddlrepl.trail.manifest import Part, Segment

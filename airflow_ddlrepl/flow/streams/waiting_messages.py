@@ -11,12 +11,12 @@ from airflow_ddlrepl.flow.streams.clients import CAPTURE, StreamsClients
 from airflow_ddlrepl.flow.streams.feed import Feed
 from airflow_ddlrepl.model.change import Event, EventKind, why_ignored
 from airflow_ddlrepl.model.position import LogKey, Position
-from airflow_ddlrepl.queues.custom_functions import CustomFunctions
-from airflow_ddlrepl.queues.messages import is_message, message_in
-from airflow_ddlrepl.queues.reader import QueueReader
-from airflow_ddlrepl.queues.stage import ClientStage
 from airflow_ddlrepl.repository.dequeued import FeedPosition
 from airflow_ddlrepl.streams.messages import Message, MessageClass
+from airflow_ddlrepl.streams.queue.custom_functions import CustomFunctions
+from airflow_ddlrepl.streams.queue.messages import is_message, message_in
+from airflow_ddlrepl.streams.queue.reader import QueueReader
+from airflow_ddlrepl.streams.queue.stage import ClientStage
 from airflow_ddlrepl.streams.rules.client import Client
 from airflow_ddlrepl.trail.manifest import Segment
 

@@ -8,7 +8,6 @@ from enum import StrEnum
 from urllib.parse import urlsplit
 
 from airflow_ddlrepl.capture.enroll import valid_at
-from airflow_ddlrepl.config.condition.parser import expression
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.config.sections.location import resolve
 from airflow_ddlrepl.config.sections.table_mapping import values_in
@@ -19,6 +18,7 @@ from airflow_ddlrepl.model.revision import Revision
 from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.model.table_state import TableState, TableStatus
 from airflow_ddlrepl.model.target_columns import is_of_channel_file
+from airflow_ddlrepl.notation.condition.parser import expression
 from airflow_ddlrepl.ports.work import InProcess
 from airflow_ddlrepl.transform.values import transform_of
 

@@ -9,7 +9,6 @@ from airflow_ddlrepl.adapt.plan.dropped_table import aside_name, dropped, makes_
 from airflow_ddlrepl.adapt.plan_model import TablePlan
 from airflow_ddlrepl.adapt.policy import policy_at
 from airflow_ddlrepl.adapt.target_facts import TargetFacts
-from airflow_ddlrepl.config.base.refresh_options import BULK
 from airflow_ddlrepl.ddl.sql.statement import NOTHING_KNOWN
 from airflow_ddlrepl.engines.target_state import Fence, Move, StateChange
 from airflow_ddlrepl.errors import TargetError
@@ -27,6 +26,7 @@ from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.record import JOINED, RefreshRequested
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.table_state import TableState, TableStatus
+from airflow_ddlrepl.notation.refresh_options import BULK
 from airflow_ddlrepl.rules.client import client_at
 from airflow_ddlrepl.rules.decide import ChangeKind, decide
 

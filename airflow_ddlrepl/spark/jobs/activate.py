@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from airflow_ddlrepl.config.base.moment import parse_start
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.engines import source_engine
+from airflow_ddlrepl.notation.moment import parse_start
 from airflow_ddlrepl.ports.work import Runner
 from airflow_ddlrepl.spark.jobs.run_stage import run_stage
 

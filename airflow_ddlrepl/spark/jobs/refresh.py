@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from airflow_ddlrepl.config.base.refresh_options import options_for
 from airflow_ddlrepl.config.sections.channel import Channel
+from airflow_ddlrepl.notation.refresh_options import options_for
 from airflow_ddlrepl.ports.work import Runner
 from airflow_ddlrepl.spark.jobs.run_stage import run_stage
 

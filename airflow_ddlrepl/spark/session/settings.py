@@ -12,8 +12,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from airflow_ddlrepl import java
-from airflow_ddlrepl.config.base.environment import expand
 from airflow_ddlrepl.errors import ConfigError
+from airflow_ddlrepl.notation.environment import expand
 from airflow_ddlrepl.spark.session.class_archive import java_options
 
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from airflow_ddlrepl.config.base.suggestion import nearest
+from airflow_ddlrepl.notation.suggestion import nearest
 from airflow_ddlrepl.streams.condition.functions import FUNCTIONS, NOT_THE_SAME_AGAIN
 from airflow_ddlrepl.streams.condition.problems import ConditionProblem
 from airflow_ddlrepl.streams.condition.tree import (

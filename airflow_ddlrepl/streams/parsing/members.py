@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from airflow_ddlrepl.config.base.suggestion import nearest
+from airflow_ddlrepl.notation.suggestion import nearest
 from airflow_ddlrepl.streams.condition.kinds import ACCESS
 from airflow_ddlrepl.streams.condition.members import EXTRA_ATTRIBUTES, MEMBERS, NOT_HERE, ROW
 from airflow_ddlrepl.streams.condition.problems import ConditionProblem

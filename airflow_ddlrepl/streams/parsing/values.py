@@ -6,7 +6,7 @@ import re
 from decimal import Decimal
 from typing import NoReturn
 
-from airflow_ddlrepl.config.base.suggestion import nearest
+from airflow_ddlrepl.notation.suggestion import nearest
 from airflow_ddlrepl.streams.condition.functions import NOT_THE_SAME_AGAIN
 from airflow_ddlrepl.streams.condition.kinds import Kind, as_moment
 from airflow_ddlrepl.streams.condition.problems import ConditionProblem

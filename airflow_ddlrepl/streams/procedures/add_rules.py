@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 
-from airflow_ddlrepl.config.streams import rule_procedures as calls
 from airflow_ddlrepl.errors import RuleError
+from airflow_ddlrepl.streams.calls import rule_procedures as calls
 from airflow_ddlrepl.streams.condition.members import DDL, ROW
 from airflow_ddlrepl.streams.condition.problems import ConditionProblem
 from airflow_ddlrepl.streams.condition.tree import Truth

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from airflow_ddlrepl.config.streams import administration
-from airflow_ddlrepl.config.streams import apply_procedures as calls
 from airflow_ddlrepl.errors import ConfigError, RuleError
 from airflow_ddlrepl.model.position import Position
+from airflow_ddlrepl.streams.calls import administration
+from airflow_ddlrepl.streams.calls import apply_procedures as calls
 from airflow_ddlrepl.streams.procedures.environment import Environment
 from airflow_ddlrepl.streams.rules.apply_settings import ENQUEUE, EXECUTE, ApplySettings, DmlHandler, Instantiation
 from airflow_ddlrepl.streams.rules.client import ClientKind

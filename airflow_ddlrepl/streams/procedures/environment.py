@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from airflow_ddlrepl.config.base.suggestion import nearest
 from airflow_ddlrepl.errors import RuleError
+from airflow_ddlrepl.notation.suggestion import nearest
 from airflow_ddlrepl.streams.condition.kinds import Kind
 from airflow_ddlrepl.streams.condition.names import NameCase
 from airflow_ddlrepl.streams.rules.apply_settings import ApplySettings, DmlHandler, Instantiation

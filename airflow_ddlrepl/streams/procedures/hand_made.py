@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from airflow_ddlrepl.config.streams import administration as calls
 from airflow_ddlrepl.errors import RuleError
+from airflow_ddlrepl.streams.calls import administration as calls
 from airflow_ddlrepl.streams.condition.problems import ConditionProblem
 from airflow_ddlrepl.streams.parsing.parser import parse
 from airflow_ddlrepl.streams.procedures.apply_settings import settings_of_call

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from airflow_ddlrepl.config.streams.rule_procedures import AddMessagePropagationRule, AddMessageRule
 from airflow_ddlrepl.errors import RuleError
+from airflow_ddlrepl.streams.calls.rule_procedures import AddMessagePropagationRule, AddMessageRule
 from airflow_ddlrepl.streams.condition.printing import as_name
 from airflow_ddlrepl.streams.condition.problems import ConditionProblem
 from airflow_ddlrepl.streams.condition.variables import Variable

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from airflow_ddlrepl.config.streams import administration, apply_procedures, rule_procedures, transformations
-from airflow_ddlrepl.config.streams.procedure import Procedure
-from airflow_ddlrepl.config.streams.section import StreamsParameters
+from airflow_ddlrepl.streams.calls import administration, apply_procedures, rule_procedures, transformations
+from airflow_ddlrepl.streams.calls.procedure import Procedure
+from airflow_ddlrepl.streams.calls.section import StreamsParameters
 from airflow_ddlrepl.streams.condition.kinds import Kind
 from airflow_ddlrepl.streams.condition.names import NameCase
 from airflow_ddlrepl.streams.procedures.add_rules import add_rules, add_subset_rules

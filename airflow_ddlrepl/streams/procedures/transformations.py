@@ -6,8 +6,8 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
-from airflow_ddlrepl.config.streams import transformations as calls
 from airflow_ddlrepl.errors import RuleError
+from airflow_ddlrepl.streams.calls import transformations as calls
 from airflow_ddlrepl.streams.procedures.environment import Environment
 from airflow_ddlrepl.streams.rules.client import ClientKind
 from airflow_ddlrepl.streams.rules.rule import ARRAY_TRANSFORM_FUNCTION, TRANSFORM_FUNCTION, Rule

@@ -8,8 +8,8 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
 
-from airflow_ddlrepl.config.base.suggestion import suggestion
 from airflow_ddlrepl.errors import RuleError
+from airflow_ddlrepl.notation.suggestion import suggestion
 from airflow_ddlrepl.streams.condition.members import EXTRA_ATTRIBUTES
 from airflow_ddlrepl.streams.condition.names import NameCase
 from airflow_ddlrepl.streams.messages import Command, DdlLcr, Message, MessageClass, RowLcr, UserMessage

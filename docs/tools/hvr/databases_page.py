@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from airflow_ddlrepl.adapt.policy import Policy, policy_for
-from airflow_ddlrepl.config.hvr.ddl_table import ROWS, Ddl
-from airflow_ddlrepl.config.hvr.profile import Note, Profile, profiles
 from airflow_ddlrepl.config.sections.adapt_actions import AdaptAction
 from airflow_ddlrepl.config.sections.policies import Defaults
+from airflow_ddlrepl.hvr.ddl_table import ROWS, Ddl
+from airflow_ddlrepl.hvr.profile import Note, Profile, profiles
 from airflow_ddlrepl.model.names import TableName
 from docs.tools.hvr.decision import Decision, decide
 from docs.tools.hvr.occurrence import example
@@ -39,7 +39,7 @@ happens without AdaptDDL; a database in brackets differs. [hvr.md](hvr.md) has t
 Below the table are the settings of each database and notes, each with its source: a line of HVR's page on AdaptDDL
 (002:…, as in the table), or another page. The decisions are made by the planner's own rules
 (`docs/tools/hvr/decision.py`) from the policies of a channel and from what a database shows of its DDL
-(`airflow_ddlrepl/config/profiles/`).
+(`airflow_ddlrepl/hvr/profiles/`).
 """
 
 

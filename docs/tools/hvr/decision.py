@@ -16,12 +16,12 @@ from airflow_ddlrepl.adapt.plan.verdicts import Verdict
 from airflow_ddlrepl.adapt.plan_model import Step, StepKind, TablePlan
 from airflow_ddlrepl.adapt.policy import Policy
 from airflow_ddlrepl.adapt.target_facts import TargetFacts
-from airflow_ddlrepl.config.hvr.ddl_table import ROWS, Ddl, Outcome
-from airflow_ddlrepl.config.hvr.profile import HVR_VERSION, Effect, Profile
-from airflow_ddlrepl.config.hvr.version import SINCE
 from airflow_ddlrepl.config.sections.policies import OnAddColumnWithDefault
 from airflow_ddlrepl.ddl.diff import diff
 from airflow_ddlrepl.engines.postgres.types.type_system import POSTGRES_TYPES
+from airflow_ddlrepl.hvr.ddl_table import ROWS, Ddl, Outcome
+from airflow_ddlrepl.hvr.profile import HVR_VERSION, Effect, Profile
+from airflow_ddlrepl.hvr.version import SINCE
 from airflow_ddlrepl.model.table import Table
 from docs.tools.hvr.occurrence import Occurrence
 from docs.tools.hvr.outline import OUTLINE

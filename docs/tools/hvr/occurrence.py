@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from airflow_ddlrepl.adapt.ddl_rows import row_of
-from airflow_ddlrepl.config.hvr.ddl_table import Ddl
 from airflow_ddlrepl.ddl.diff import diff
 from airflow_ddlrepl.ddl.sql.statement import Evidence
 from airflow_ddlrepl.engines.postgres.types.casts import INT4, VARCHAR
 from airflow_ddlrepl.engines.postgres.types.type_system import POSTGRES_TYPES
+from airflow_ddlrepl.hvr.ddl_table import Ddl
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Key, Table
 from airflow_ddlrepl.model.types import DataType
@@ -23,7 +23,7 @@ class Occurrence:
     """before, after: the shapes around it, None where there is no table. statement: what the shapes don't tell.
 
     is_same_creation: the catalog says of both tables that they were made at the same moment. joins: does a new table,
-    or a new name, belong to the channel? in_transaction, partitioning: as `FACTS` in `config/hvr/profile.py` has them.
+    or a new name, belong to the channel? in_transaction, partitioning: as `FACTS` in `hvr/profile.py` has them.
     """
 
     before: Table | None = None

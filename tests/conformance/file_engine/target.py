@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from airflow_ddlrepl.adapt.program.program import Program
-from airflow_ddlrepl.config.condition.expression import Part
 from airflow_ddlrepl.engines.ledger import Ledger, LedgerEntry, finish_begun, run_entry
 from airflow_ddlrepl.engines.piecewise import Arrival, PiecewiseTarget, apply_in_pieces
 from airflow_ddlrepl.engines.source_catalog import RowSelection
@@ -38,6 +37,7 @@ from airflow_ddlrepl.model.position import LogKey, Position
 from airflow_ddlrepl.model.record import Record, RefreshDone, from_json, to_json
 from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.model.table_state import TableState, TableStatus
+from airflow_ddlrepl.notation.condition.expression import Part
 from airflow_ddlrepl.ports.rows import RowSource
 from tests.conformance.file_engine.ddl import Executor, FileDdl, drop, place
 from tests.conformance.file_engine.facts import EmptiedFacts, FileFacts

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from airflow_ddlrepl import flow
-from airflow_ddlrepl.config.base.refresh_options import read_options
 from airflow_ddlrepl.errors import DdlReplError, LockHeld
 from airflow_ddlrepl.flow.admin import isolated_refresh
 from airflow_ddlrepl.flow.refresh import table_loader
+from airflow_ddlrepl.notation.refresh_options import read_options
 from airflow_ddlrepl.ports.work import InProcess
 from tests.support.replica import Make, Replica
 

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from airflow_ddlrepl import flow
-from airflow_ddlrepl.config.base.refresh_options import read_options
 from airflow_ddlrepl.config.file.load import load_channel
 from airflow_ddlrepl.engines.postgres.connection.connect import parameters
 from airflow_ddlrepl.errors import CannotAdapt, ConfigError, Fenced
 from airflow_ddlrepl.flow.refresh.table_loader import TableLoader
+from airflow_ddlrepl.notation.refresh_options import read_options
 from airflow_ddlrepl.ports.work import InProcess
 from airflow_ddlrepl.spark.jobs import refresh as job
 from tests.support.crashing import die

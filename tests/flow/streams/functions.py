@@ -11,9 +11,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from airflow_ddlrepl.queues.call_context import CallContext, call_context
-from airflow_ddlrepl.queues.functions import takes_batches, with_table_names
 from airflow_ddlrepl.streams.messages import Command, DdlLcr, RowLcr, UserMessage
+from airflow_ddlrepl.streams.queue.call_context import CallContext, call_context
+from airflow_ddlrepl.streams.queue.functions import takes_batches, with_table_names
 
 CALLS: Counter[str] = Counter()
 """How often each function was called, by whom the test gives it to count."""

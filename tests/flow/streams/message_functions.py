@@ -6,8 +6,8 @@ import getpass
 from collections.abc import Callable
 from dataclasses import replace
 
-from airflow_ddlrepl.queues.functions import with_table_names
 from airflow_ddlrepl.streams.messages import DdlLcr, Message, RowLcr, UserMessage
+from airflow_ddlrepl.streams.queue.functions import with_table_names
 
 CALLS: list[tuple[str, str, int]] = []
 """What `ten_more` saw of each call: the user, the kind of message, and how many positions were stored then."""

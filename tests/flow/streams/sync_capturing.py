@@ -12,13 +12,13 @@ from typing import Any
 import psycopg
 
 from airflow_ddlrepl import flow
-from airflow_ddlrepl.config.streams.section import StreamsParameters
 from airflow_ddlrepl.failpoint import VARIABLE
 from airflow_ddlrepl.flow.streams.clients import StreamsClients
 from airflow_ddlrepl.flow.streams.sync_capture import SyncCaptured, feed_of, remove_sync_capture, sync_capture
 from airflow_ddlrepl.model.change import Event, Op
 from airflow_ddlrepl.model.position import START_OF_TRANSACTION, LogKey
 from airflow_ddlrepl.ports.work import InProcess
+from airflow_ddlrepl.streams.calls.section import StreamsParameters
 from airflow_ddlrepl.streams.condition.names import NameCase
 from airflow_ddlrepl.streams.messages import Command, MessageClass, RowLcr
 from airflow_ddlrepl.streams.procedures.run import environment_of

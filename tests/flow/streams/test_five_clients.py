@@ -13,8 +13,8 @@ import yaml
 
 from airflow_ddlrepl import flow
 from airflow_ddlrepl.demo.servers import PrivateServer
-from airflow_ddlrepl.frontends.streams.importing import import_streams
 from airflow_ddlrepl.messaging import messaging_client
+from airflow_ddlrepl.streams.script.importing import import_streams
 from tests.flow.streams.streams_channel import StreamsChannel
 
 EXAMPLE = Path(__file__).parents[3] / "docs" / "examples" / "streams" / "five_clients"

@@ -10,21 +10,21 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from airflow_ddlrepl.config.base.column_types import column_type
-from airflow_ddlrepl.config.streams.section import StreamsParameters
 from airflow_ddlrepl.engines import engine
 from airflow_ddlrepl.errors import RuleError, TrailError
 from airflow_ddlrepl.model.change import Op
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Identity, Table
 from airflow_ddlrepl.model.types import DataType
-from airflow_ddlrepl.queues.custom_functions import CustomFunctions
-from airflow_ddlrepl.queues.lcr_batch import LcrBatch, absent_bitmap
-from airflow_ddlrepl.queues.row_messages import queued_rows
-from airflow_ddlrepl.queues.stage import ClientStage
-from airflow_ddlrepl.queues.transactions import TransactionFacts
+from airflow_ddlrepl.notation.column_types import column_type
+from airflow_ddlrepl.streams.calls.section import StreamsParameters
 from airflow_ddlrepl.streams.condition.names import NameCase
 from airflow_ddlrepl.streams.procedures.run import environment_of
+from airflow_ddlrepl.streams.queue.custom_functions import CustomFunctions
+from airflow_ddlrepl.streams.queue.lcr_batch import LcrBatch, absent_bitmap
+from airflow_ddlrepl.streams.queue.row_messages import queued_rows
+from airflow_ddlrepl.streams.queue.stage import ClientStage
+from airflow_ddlrepl.streams.queue.transactions import TransactionFacts
 from airflow_ddlrepl.streams.rules.client import ClientKind
 from airflow_ddlrepl.trail.manifest import ColumnLayout
 from airflow_ddlrepl.trail.segments import TRANSACTIONS

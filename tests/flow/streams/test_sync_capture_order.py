@@ -15,8 +15,8 @@ import pytest
 from airflow_ddlrepl.flow.streams.clients import StreamsClients
 from airflow_ddlrepl.flow.streams.propagation import propagate
 from airflow_ddlrepl.flow.streams.sync_capture import sync_capture
-from airflow_ddlrepl.queues.reader import QueueReader
 from airflow_ddlrepl.streams.messages import Command, MessageClass, RowLcr
+from airflow_ddlrepl.streams.queue.reader import QueueReader
 from airflow_ddlrepl.streams.rules.client import ClientKind
 from tests.conftest import Databases
 from tests.flow.streams.streams_channel import BATTERY_TABLES, streams_channel

@@ -6,13 +6,13 @@ import json
 
 import pytest
 
-from airflow_ddlrepl.config.base.name_pattern import matches
 from airflow_ddlrepl.config.sections.scope import Joining, Scope
 from airflow_ddlrepl.engines.postgres.connection.connect import connect
 from airflow_ddlrepl.engines.postgres.connection.quoting import qualified
 from airflow_ddlrepl.engines.postgres.source.scope_patterns import patterns_of, regex
 from airflow_ddlrepl.engines.postgres.source.source import PostgresSource
 from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.notation.name_pattern import matches
 from airflow_ddlrepl.rules.client import Client
 from airflow_ddlrepl.rules.decide import ChangeKind, decide
 from tests.conftest import Databases

@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_ddlrepl.config.condition.parser import condition
 from airflow_ddlrepl.config.sections.policies import DdlCapture
 from airflow_ddlrepl.engines.postgres.catalog.inspect import inspect
 from airflow_ddlrepl.engines.postgres.connection.connect import connect
@@ -23,6 +22,7 @@ from airflow_ddlrepl.engines.postgres.source.source import PostgresSource
 from airflow_ddlrepl.engines.source_catalog import RowSelection, SourceSnapshot
 from airflow_ddlrepl.errors import SourceError
 from airflow_ddlrepl.model.table import Table
+from airflow_ddlrepl.notation.condition.parser import condition
 from airflow_ddlrepl.ports.rows import RowSource
 from airflow_ddlrepl.transform.values import Transform
 from tests.support.replica import run

@@ -7,7 +7,6 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from airflow_ddlrepl.config.base.refresh_options import BY_ROW
 from airflow_ddlrepl.engines.comparing import CompareTask, RepairTask
 from airflow_ddlrepl.engines.postgres.catalog.server_facts import ServerFacts
 from airflow_ddlrepl.engines.postgres.compare.digest import value
@@ -24,6 +23,7 @@ from airflow_ddlrepl.engines.postgres.owners.strangers import refuse_strangers, 
 from airflow_ddlrepl.engines.postgres.target import state
 from airflow_ddlrepl.engines.target_state import Fence
 from airflow_ddlrepl.errors import TargetError
+from airflow_ddlrepl.notation.refresh_options import BY_ROW
 
 if TYPE_CHECKING:
     from airflow_ddlrepl.engines.postgres.load.loader import PostgresLoader

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from airflow_ddlrepl.config.condition.expression import Part, Spelling
-from airflow_ddlrepl.config.condition.parser import spelled
-from airflow_ddlrepl.config.condition.row_limit import RowLimit
 from airflow_ddlrepl.engines.postgres.connection.errors import passing
 from airflow_ddlrepl.engines.postgres.connection.quoting import literal, qualified, quote
 from airflow_ddlrepl.engines.postgres.connection.settings import SPELLING_HERE
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Table
+from airflow_ddlrepl.notation.condition.expression import Part, Spelling
+from airflow_ddlrepl.notation.condition.parser import spelled
+from airflow_ddlrepl.notation.condition.row_limit import RowLimit
 
 if TYPE_CHECKING:
     from airflow_ddlrepl.engines.postgres.connection.connect import Connection

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Mapping, Sequence
 
-from airflow_ddlrepl.config.condition.expression import Part
 from airflow_ddlrepl.engines.postgres.connection.conditions import is_true
 from airflow_ddlrepl.engines.postgres.connection.connect import session
 from airflow_ddlrepl.engines.postgres.connection.copy import blocks_of, copy_in, feed
 from airflow_ddlrepl.engines.postgres.connection.quoting import qualified, quote
 from airflow_ddlrepl.engines.postgres.connection.settings import SPELLING
 from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.notation.condition.expression import Part
 
 _TABLE = TableName("pg_temp", "ddlrepl filtered")
 

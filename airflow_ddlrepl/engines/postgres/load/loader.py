@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
-from airflow_ddlrepl.config.condition.expression import Part
 from airflow_ddlrepl.engines.postgres.catalog.server_facts import ServerFacts
 from airflow_ddlrepl.engines.postgres.connection.conditions import unlike
 from airflow_ddlrepl.engines.postgres.connection.lock_retry import patiently
@@ -25,6 +24,7 @@ from airflow_ddlrepl.engines.target_state import Fence, Placing
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.model.table_state import TableState
+from airflow_ddlrepl.notation.condition.expression import Part
 
 if TYPE_CHECKING:
     from airflow_ddlrepl.engines.postgres.connection.connect import Connection

@@ -13,8 +13,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from airflow_ddlrepl.adapt.shape.alter_in_place import Sql, relayout
-from airflow_ddlrepl.config.base.refresh_options import BY_ROW, Difference, RefreshOptions
-from airflow_ddlrepl.config.condition.row_limit import RowLimit
 from airflow_ddlrepl.engines.postgres.connection.conditions import within
 from airflow_ddlrepl.engines.postgres.connection.errors import CONTENTION, passing
 from airflow_ddlrepl.engines.postgres.connection.key_range_sql import in_ranges, ranges_sql
@@ -27,6 +25,8 @@ from airflow_ddlrepl.errors import CannotAdapt, Unsupported
 from airflow_ddlrepl.model.key_ranges import KeyRanges
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Table
+from airflow_ddlrepl.notation.condition.row_limit import RowLimit
+from airflow_ddlrepl.notation.refresh_options import BY_ROW, Difference, RefreshOptions
 from airflow_ddlrepl.transform.extra_columns import value_of
 
 log = logging.getLogger("ddlrepl")

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from airflow_ddlrepl.config.condition.expression import Part
 from airflow_ddlrepl.engines.postgres.connection.conditions import where
 from airflow_ddlrepl.engines.postgres.connection.connect import arrow_connection, session
 from airflow_ddlrepl.engines.postgres.connection.copy import (
@@ -43,6 +42,7 @@ from airflow_ddlrepl.errors import UndecodableText, UnreadableTable
 from airflow_ddlrepl.model.key_ranges import KeyRanges
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Table
+from airflow_ddlrepl.notation.condition.expression import Part
 from airflow_ddlrepl.transform.values import Transform, batches, values
 
 if TYPE_CHECKING:

@@ -18,7 +18,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from airflow_ddlrepl.config.goldengate.extract import ExtractParameters
 from airflow_ddlrepl.config.sections.ignored_sessions import NO_SESSIONS, IgnoredSessions
 from airflow_ddlrepl.config.sections.retention import NO_LIMITS, Limits
 from airflow_ddlrepl.ddl.sql.query_string import ByTransaction
@@ -43,10 +42,11 @@ from airflow_ddlrepl.engines.postgres.types.arrow_values import POSTGRES_VALUES
 from airflow_ddlrepl.errors import SourceError
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.goldengate.extract import extracted
+from airflow_ddlrepl.goldengate.parameters.extract import ExtractParameters
 from airflow_ddlrepl.model.change import Event, EventKind
 from airflow_ddlrepl.model.position import Position
-from airflow_ddlrepl.queues.ruled_writer import ClientRules, RuledWriter
-from airflow_ddlrepl.queues.transactions import TransactionFacts
+from airflow_ddlrepl.streams.queue.ruled_writer import ClientRules, RuledWriter
+from airflow_ddlrepl.streams.queue.transactions import TransactionFacts
 from airflow_ddlrepl.trail.manifest import Part
 from airflow_ddlrepl.trail.segments import TRANSACTIONS
 from airflow_ddlrepl.trail.store import Trail

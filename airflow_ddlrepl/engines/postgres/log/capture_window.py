@@ -26,7 +26,7 @@ from airflow_ddlrepl.errors import RuleError, SourceError
 from airflow_ddlrepl.model.change import of_source
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.ports.work import Runner
-from airflow_ddlrepl.queues.lcr_batch import UNKNOWN_SHAPE
+from airflow_ddlrepl.streams.queue.lcr_batch import UNKNOWN_SHAPE
 from airflow_ddlrepl.trail.manifest import Part
 from airflow_ddlrepl.trail.store import Trail
 

@@ -16,7 +16,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from airflow_ddlrepl.config.base.conflict_answers import Conflict, ConflictAnswer, ConflictAnswers, Resolution
 from airflow_ddlrepl.config.sections.target_tables import has_own_key
 from airflow_ddlrepl.engines.discarded_rows import DiscardedRow
 from airflow_ddlrepl.engines.postgres.connection.quoting import literal, quote
@@ -29,6 +28,7 @@ from airflow_ddlrepl.errors import TargetError
 from airflow_ddlrepl.integrate.equality import exact
 from airflow_ddlrepl.integrate.net_changes import Netting
 from airflow_ddlrepl.model.position import Position
+from airflow_ddlrepl.notation.conflict_answers import Conflict, ConflictAnswer, ConflictAnswers, Resolution
 
 KEY_PREFIX = {Stage.DELETES: "k", Stage.UPDATES: "c", Stage.INSERTS: "c"}
 """The staging columns that have the key of a stage's rows."""

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from airflow_ddlrepl.config.condition.expression import Part
-from airflow_ddlrepl.config.condition.parser import spelled
 from airflow_ddlrepl.engines.postgres.connection.conditions import full, is_true
 from airflow_ddlrepl.engines.postgres.connection.errors import passing
 from airflow_ddlrepl.engines.postgres.merge.evaluate_sql import sql_evaluator
@@ -20,6 +18,8 @@ from airflow_ddlrepl.integrate.migration import migrated
 from airflow_ddlrepl.model.change import Op
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Table
+from airflow_ddlrepl.notation.condition.expression import Part
+from airflow_ddlrepl.notation.condition.parser import spelled
 
 if TYPE_CHECKING:
     pass

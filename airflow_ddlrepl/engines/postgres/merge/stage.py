@@ -18,8 +18,6 @@ from typing import Any, Self
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from airflow_ddlrepl.config.base.row_kind import RowKind
-from airflow_ddlrepl.config.condition.parser import condition
 from airflow_ddlrepl.config.sections.table_mapping import ignored_in
 from airflow_ddlrepl.config.sections.target_tables import CoerceErrorPolicy, coerce_error_policy, has_own_key, own_types
 from airflow_ddlrepl.engines.postgres.merge.change_columns import (
@@ -61,6 +59,8 @@ from airflow_ddlrepl.integrate.ignored_kinds import without_ignored
 from airflow_ddlrepl.integrate.images import SameKey, net_images
 from airflow_ddlrepl.integrate.net_changes import NetRows, net
 from airflow_ddlrepl.model.target_columns import deletion_column, history_columns
+from airflow_ddlrepl.notation.condition.parser import condition
+from airflow_ddlrepl.notation.row_kind import RowKind
 from airflow_ddlrepl.ports.types import Equality
 from airflow_ddlrepl.trail.store import Trail
 from airflow_ddlrepl.transform.values import for_columns

@@ -17,8 +17,8 @@ from airflow_ddlrepl.engines.postgres.pgoutput.message_signature import content_
 from airflow_ddlrepl.errors import RuleError
 from airflow_ddlrepl.model.change import Event, EventKind
 from airflow_ddlrepl.model.names import TableName
-from airflow_ddlrepl.queues.messages import CASE, PREFIX
 from airflow_ddlrepl.streams.messages import DdlLcr, UserMessage
+from airflow_ddlrepl.streams.queue.messages import CASE, PREFIX
 from airflow_ddlrepl.streams.rules.written_messages import message_of
 
 UNSIGNED = "a message that ddlrepl.enqueue has not signed"

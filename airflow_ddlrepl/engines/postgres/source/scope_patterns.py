@@ -9,9 +9,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from airflow_ddlrepl.config.base.name_pattern import IN_SET, TOKEN, split_name_pattern, split_table_pattern
 from airflow_ddlrepl.config.sections.retention import LARGEST_MESSAGE
 from airflow_ddlrepl.config.sections.scope import Scope
+from airflow_ddlrepl.notation.name_pattern import IN_SET, TOKEN, split_name_pattern, split_table_pattern
 
 PENDING = "pending"
 """A key of what is stored while a change of the file is carried out: what is cut short is done again."""

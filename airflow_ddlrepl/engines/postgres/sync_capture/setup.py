@@ -29,7 +29,7 @@ from airflow_ddlrepl.engines.postgres.sync_capture.value_sql import LETTERS
 from airflow_ddlrepl.engines.sync_capture import Prepared
 from airflow_ddlrepl.errors import RuleError, SourceError
 from airflow_ddlrepl.model.names import TableName
-from airflow_ddlrepl.queues.ruled_writer import ClientRules
+from airflow_ddlrepl.streams.queue.ruled_writer import ClientRules
 
 if TYPE_CHECKING:
     from airflow_ddlrepl.engines.postgres.connection.connect import Connection

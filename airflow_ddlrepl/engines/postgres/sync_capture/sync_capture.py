@@ -15,7 +15,7 @@ from airflow_ddlrepl.engines.postgres.sync_capture.window import Windows
 from airflow_ddlrepl.engines.postgres.sync_capture.write_window import write_rows
 from airflow_ddlrepl.engines.sync_capture import CapturedWindow, FeedPlace, Prepared
 from airflow_ddlrepl.model.names import TableName
-from airflow_ddlrepl.queues.ruled_writer import ClientRules
+from airflow_ddlrepl.streams.queue.ruled_writer import ClientRules
 from airflow_ddlrepl.trail.manifest import Part
 from airflow_ddlrepl.trail.store import Trail
 from airflow_ddlrepl.trail.writer import PartWriter, undone_on_failure

@@ -108,7 +108,7 @@ _LCR = """jsonb_build_object('owner', object_owner, 'name', object_name, 'comman
                 'transaction_id', pg_current_xact_id()::text, 'source_time', captured_at AT TIME ZONE 'UTC',
                 'old', old_row, 'new', new_row)"""
 _CALLER = "jsonb_build_object('client', client_name, 'kind', 'sync_capture', 'user', current_user)::text"
-"""The call context as `queues.call_context.CallContext` has it, which functions of the source read as a setting."""
+"""The call context as `CallContext` of streams.queue has it, which functions of the source read as a setting."""
 
 
 @dataclass(frozen=True, slots=True)

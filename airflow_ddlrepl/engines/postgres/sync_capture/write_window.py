@@ -16,7 +16,6 @@ from itertools import islice
 
 import pyarrow as pa
 
-from airflow_ddlrepl.config.base.column_types import column_type
 from airflow_ddlrepl.engines.postgres.sync_capture.transformation_sql import BOOLEAN, NUMERIC, TEXT
 from airflow_ddlrepl.engines.postgres.sync_capture.window import CapturedRow, Windows
 from airflow_ddlrepl.engines.sync_capture import CapturedWindow
@@ -24,9 +23,10 @@ from airflow_ddlrepl.model.change import Event, EventKind, Op
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import LogKey
 from airflow_ddlrepl.model.table import Column, Identity
-from airflow_ddlrepl.queues.lcr_batch import ADDED_IDS
-from airflow_ddlrepl.queues.messages import PREFIX
+from airflow_ddlrepl.notation.column_types import column_type
 from airflow_ddlrepl.streams.evaluation.row_batch import WHOLE
+from airflow_ddlrepl.streams.queue.lcr_batch import ADDED_IDS
+from airflow_ddlrepl.streams.queue.messages import PREFIX
 from airflow_ddlrepl.trail.manifest import ColumnLayout, Part
 from airflow_ddlrepl.trail.segments import TRANSACTIONS
 from airflow_ddlrepl.trail.writer import Layout, PartWriter

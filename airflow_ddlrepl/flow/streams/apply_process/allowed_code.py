@@ -13,8 +13,8 @@ from airflow_ddlrepl.config.sections.streams import ApplyTarget
 from airflow_ddlrepl.ddl.sql.statement_code import Carried, Code, carried
 from airflow_ddlrepl.engines.lcr_target import RunAs
 from airflow_ddlrepl.errors import ApplyError
-from airflow_ddlrepl.queues.ddl.one_object import why_not_one
 from airflow_ddlrepl.streams.messages import DdlLcr, MessageClass
+from airflow_ddlrepl.streams.queue.ddl.one_object import why_not_one
 
 LEFT_OUT = "it is left out: "
 _NEEDED = frozenset(("TABLE", "DOMAIN"))

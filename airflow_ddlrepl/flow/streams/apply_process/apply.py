@@ -34,8 +34,8 @@ from airflow_ddlrepl.flow.streams.feed import Feed
 from airflow_ddlrepl.flow.streams.function_uses import warn_of_needless
 from airflow_ddlrepl.flow.streams.propagation import require_retained
 from airflow_ddlrepl.model.position import Position
-from airflow_ddlrepl.queues.reader import QueueReader
-from airflow_ddlrepl.queues.stage import ClientStage
+from airflow_ddlrepl.streams.queue.reader import QueueReader
+from airflow_ddlrepl.streams.queue.stage import ClientStage
 from airflow_ddlrepl.streams.rules.client import Client, ClientKind
 from airflow_ddlrepl.streams.rules.function_use import FunctionUse, summed
 

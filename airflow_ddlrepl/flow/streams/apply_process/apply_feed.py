@@ -21,9 +21,9 @@ from airflow_ddlrepl.flow.streams.apply_process.handlers import Handlers
 from airflow_ddlrepl.flow.streams.apply_process.parallel_apply import apply_wave, waves
 from airflow_ddlrepl.flow.streams.apply_process.spool import Spool
 from airflow_ddlrepl.model.position import Position
-from airflow_ddlrepl.queues.reader import QueuedTransaction
 from airflow_ddlrepl.streams.apply_message import ApplyMessage
 from airflow_ddlrepl.streams.messages import DdlLcr, RowLcr, UserMessage
+from airflow_ddlrepl.streams.queue.reader import QueuedTransaction
 
 TRANSACTIONS, MESSAGES = 200, 2_000
 """So many small transactions of the source, with so many messages, share one transaction at the target."""

@@ -11,17 +11,17 @@ from airflow_ddlrepl.flow.streams.apply_process.allowed_code import NO_CODE, All
 from airflow_ddlrepl.model.change import Event, EventKind, why_ignored
 from airflow_ddlrepl.model.position import LogKey, Position
 from airflow_ddlrepl.model.table import Table
-from airflow_ddlrepl.queues.custom_functions import CustomFunctions
-from airflow_ddlrepl.queues.ddl_lcrs import ddl_lcrs
-from airflow_ddlrepl.queues.message_rules import left_by
-from airflow_ddlrepl.queues.missing_values import lacks_new_values, lacks_old_values
-from airflow_ddlrepl.queues.reader import Queued
-from airflow_ddlrepl.queues.stage import ClientStage
 from airflow_ddlrepl.sql.dialect import Dialect
 from airflow_ddlrepl.sql.spelling import spell
 from airflow_ddlrepl.streams.apply_message import ApplyMessage
 from airflow_ddlrepl.streams.condition import tree
 from airflow_ddlrepl.streams.messages import Command, DdlLcr, Message, MessageClass, RowLcr, UserMessage
+from airflow_ddlrepl.streams.queue.custom_functions import CustomFunctions
+from airflow_ddlrepl.streams.queue.ddl_lcrs import ddl_lcrs
+from airflow_ddlrepl.streams.queue.message_rules import left_by
+from airflow_ddlrepl.streams.queue.missing_values import lacks_new_values, lacks_old_values
+from airflow_ddlrepl.streams.queue.reader import Queued
+from airflow_ddlrepl.streams.queue.stage import ClientStage
 from airflow_ddlrepl.streams.rules.apply_settings import ENQUEUE, EXECUTE, ApplySettings
 from airflow_ddlrepl.streams.rules.client import Client
 from airflow_ddlrepl.streams.rules.decide import Reason, decide

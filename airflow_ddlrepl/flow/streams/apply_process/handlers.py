@@ -11,11 +11,11 @@ from airflow_ddlrepl.engines.lcr_target import LcrTransaction
 from airflow_ddlrepl.errors import ApplyError
 from airflow_ddlrepl.flow.streams.apply_process.allowed_code import NO_CODE, AllowedCode
 from airflow_ddlrepl.model.table import Table
-from airflow_ddlrepl.queues.custom_functions import CustomFunctions
-from airflow_ddlrepl.queues.exact_texts import with_texts
-from airflow_ddlrepl.queues.messages import payload_of
 from airflow_ddlrepl.streams.apply_message import ApplyMessage
 from airflow_ddlrepl.streams.messages import DdlLcr, RowLcr, UserMessage
+from airflow_ddlrepl.streams.queue.custom_functions import CustomFunctions
+from airflow_ddlrepl.streams.queue.exact_texts import with_texts
+from airflow_ddlrepl.streams.queue.messages import payload_of
 from airflow_ddlrepl.streams.rules.apply_settings import ApplySettings
 
 Typing = Callable[[RowLcr, Table | None], RowLcr]

@@ -11,8 +11,8 @@ import pyarrow as pa
 
 from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.ports.change_values import ChangeValues, NotShown
-from airflow_ddlrepl.queues.row_messages import odd_value
 from airflow_ddlrepl.streams.messages import RowLcr
+from airflow_ddlrepl.streams.queue.row_messages import odd_value
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,7 +36,7 @@ from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.visibility import Visibility
-from airflow_ddlrepl.queues.insert_route import InsertRoute
+from airflow_ddlrepl.streams.queue.insert_route import InsertRoute
 from airflow_ddlrepl.streams.rules.apply_settings import Instantiation as Applied
 from airflow_ddlrepl.streams.rules.client import ClientKind
 

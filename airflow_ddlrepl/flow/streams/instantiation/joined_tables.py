@@ -53,8 +53,8 @@ from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.revision import Origin, Revision
 from airflow_ddlrepl.model.table import Table
-from airflow_ddlrepl.queues.ddl_lcrs import ddl_lcrs
-from airflow_ddlrepl.queues.insert_route import table_of
+from airflow_ddlrepl.streams.queue.ddl_lcrs import ddl_lcrs
+from airflow_ddlrepl.streams.queue.insert_route import table_of
 from airflow_ddlrepl.streams.rules.apply_settings import Instantiation as Applied
 from airflow_ddlrepl.streams.rules.decide import decide
 

@@ -9,7 +9,7 @@ from airflow_ddlrepl.engines.lcr_target import RowCondition
 from airflow_ddlrepl.flow.streams.instantiation.instantiation_plan import way_of
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Table
-from airflow_ddlrepl.queues.insert_route import InsertRoute, Outcome, table_of
+from airflow_ddlrepl.streams.queue.insert_route import InsertRoute, Outcome, table_of
 
 OUTSIDE_MEANS = (
     "a row that comes into the subset may find such a row in its place, and nothing removes one that is outside"

@@ -24,11 +24,11 @@ from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.ports.change_values import ChangeValues
-from airflow_ddlrepl.queues.insert_route import Outcome, table_of
-from airflow_ddlrepl.queues.lcr_batch import LcrBatch
-from airflow_ddlrepl.queues.row_messages import batch_of_texts
-from airflow_ddlrepl.queues.transactions import TransactionFacts
 from airflow_ddlrepl.sql.expressions.allowed import user_functions
+from airflow_ddlrepl.streams.queue.insert_route import Outcome, table_of
+from airflow_ddlrepl.streams.queue.lcr_batch import LcrBatch
+from airflow_ddlrepl.streams.queue.row_messages import batch_of_texts
+from airflow_ddlrepl.streams.queue.transactions import TransactionFacts
 
 
 @dataclass(frozen=True)

@@ -7,19 +7,19 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from airflow_ddlrepl.config.streams.section import StreamsParameters
 from airflow_ddlrepl.engines.postgres.apply_lcrs.target import PostgresLcrTarget
 from airflow_ddlrepl.flow.streams.apply_process.apply_feed import Done, FeedApply
 from airflow_ddlrepl.flow.streams.apply_process.apply_rules import ApplyRules
 from airflow_ddlrepl.flow.streams.apply_process.error_queue import retry
 from airflow_ddlrepl.flow.streams.apply_process.handlers import Handlers
 from airflow_ddlrepl.model.position import LogKey, Position
-from airflow_ddlrepl.queues.custom_functions import CustomFunctions
-from airflow_ddlrepl.queues.reader import Queued, QueuedTransaction
+from airflow_ddlrepl.streams.calls.section import StreamsParameters
 from airflow_ddlrepl.streams.condition.names import NameCase
 from airflow_ddlrepl.streams.messages import Message
 from airflow_ddlrepl.streams.procedures.environment import Environment
 from airflow_ddlrepl.streams.procedures.run import environment_of
+from airflow_ddlrepl.streams.queue.custom_functions import CustomFunctions
+from airflow_ddlrepl.streams.queue.reader import Queued, QueuedTransaction
 from airflow_ddlrepl.streams.rules.client import Client, ClientKind
 from tests.postgres.apply_lcrs.applying import FENCE, lcr_target
 

@@ -12,8 +12,8 @@ import yaml
 
 from airflow_ddlrepl import flow
 from airflow_ddlrepl.errors import RuleError
-from airflow_ddlrepl.queues.functions import takes_batches
 from airflow_ddlrepl.streams.messages import MessageClass, RowLcr, UserMessage
+from airflow_ddlrepl.streams.queue.functions import takes_batches
 from tests.flow.streams.apply_process.apply_client import ApplyClient, environment, transactions
 from tests.flow.streams.apply_process.test_apply import APPLY, applied, begun, cycle, rules
 from tests.flow.streams.apply_process.test_apply_feed import MESSAGES, TABLE, TAKES_MESSAGES, rows, t

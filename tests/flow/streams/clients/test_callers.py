@@ -16,7 +16,7 @@ from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.flow.streams.dequeue import dequeue
 from airflow_ddlrepl.flow.streams.sync_capture import sync_capture
 from airflow_ddlrepl.ports.work import InProcess
-from airflow_ddlrepl.queues.call_context import CallContext, call_context
+from airflow_ddlrepl.streams.queue.call_context import CallContext, call_context
 from airflow_ddlrepl.streams.rules.client import ClientKind
 from tests.conftest import Databases
 from tests.flow.streams.functions import CONTEXTS

@@ -13,8 +13,8 @@ import pytest
 
 from airflow_ddlrepl import flow
 from airflow_ddlrepl.flow.streams.propagation import propagate
-from airflow_ddlrepl.frontends.streams.compile import compile_script
 from airflow_ddlrepl.streams.messages import UserMessage
+from airflow_ddlrepl.streams.script.compile import compile_script
 from tests.flow.streams.messaging import put, take
 from tests.flow.streams.streams_channel import StreamsChannel, streams_channel
 from tests.streams.sentences import Change, Example, read

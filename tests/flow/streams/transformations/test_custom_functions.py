@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from airflow_ddlrepl.config.base.column_types import column_type
 from airflow_ddlrepl.engines import engine
 from airflow_ddlrepl.errors import RuleError
 from airflow_ddlrepl.model.change import REPLACED, Event, EventKind
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import LogKey
-from airflow_ddlrepl.queues.lcr_batch import LcrBatch, absent_bitmap
-from airflow_ddlrepl.queues.row_messages import batches_of, queued_rows
+from airflow_ddlrepl.notation.column_types import column_type
+from airflow_ddlrepl.streams.queue.lcr_batch import LcrBatch, absent_bitmap
+from airflow_ddlrepl.streams.queue.row_messages import batches_of, queued_rows
 from airflow_ddlrepl.streams.rules.client import ClientKind
 from tests.flow.streams import functions
 from tests.flow.streams.test_stage import FACTS, RULE, SHAPE, TYPES, batch, stage, stage_of

@@ -7,18 +7,18 @@ from typing import Any
 
 import pytest
 
-from airflow_ddlrepl.config.base.column_types import column_type
-from airflow_ddlrepl.config.streams.section import StreamsParameters
 from airflow_ddlrepl.errors import RuleError
 from airflow_ddlrepl.model.change import Event, EventKind
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import LogKey
 from airflow_ddlrepl.model.table import Column, Key, Table
-from airflow_ddlrepl.queues.ddl.ddl_follows import lcr_with_row_names, with_row_names
-from airflow_ddlrepl.queues.ddl.row_names import RowNames
+from airflow_ddlrepl.notation.column_types import column_type
+from airflow_ddlrepl.streams.calls.section import StreamsParameters
 from airflow_ddlrepl.streams.condition.names import NameCase
 from airflow_ddlrepl.streams.messages import DdlLcr
 from airflow_ddlrepl.streams.procedures.run import environment_of
+from airflow_ddlrepl.streams.queue.ddl.ddl_follows import lcr_with_row_names, with_row_names
+from airflow_ddlrepl.streams.queue.ddl.row_names import RowNames
 from airflow_ddlrepl.streams.rules.client import ClientKind
 
 RULES = {"streams_type": "capture", "streams_name": "cap", "queue_name": "q"}

@@ -11,8 +11,8 @@ from airflow_ddlrepl import flow
 from airflow_ddlrepl.errors import RuleError
 from airflow_ddlrepl.flow.streams.clients import StreamsClients
 from airflow_ddlrepl.flow.streams.propagation import propagate
-from airflow_ddlrepl.queues.messages import is_message, message_in
 from airflow_ddlrepl.streams.messages import DdlLcr, Message, RowLcr, UserMessage
+from airflow_ddlrepl.streams.queue.messages import is_message, message_in
 from tests.flow.streams.messaging import BATTERY, channel, put
 from tests.flow.streams.streams_channel import StreamsChannel
 

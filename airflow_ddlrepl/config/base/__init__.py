@@ -1,1 +1,0 @@
-"""This package has what the sections of a channel file build on: a base class, name patterns, moments, variables."""

@@ -1,0 +1,104 @@
+"""This module defines the calls that say how an apply process works: handlers, parameters, where messages go."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import BeforeValidator, Field
+
+from airflow_ddlrepl.notation.section import Whole, YesNo
+from airflow_ddlrepl.streams.calls.procedure import Procedure, Text
+
+
+def _upper(value: Any) -> Any:
+    return value.upper() if isinstance(value, str) else value
+
+
+def _text(value: Any) -> Any:
+    return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
+
+
+Scn = Annotated[Whole | Text | None, Field(description="the position, as 0/16B3748 or a number; null: none any more")]
+SourceDatabase = Annotated[Text, Field(description="the database that the changes come from")]
+Handler = Annotated[str | None, Field(description="a function of `functions`, by its name; null: none")]
+
+
+class SetDmlHandler(Procedure):
+    """A function applies row LCRs of a table, or is asked when one can't be applied."""
+
+    package: ClassVar[str] = "DBMS_APPLY_ADM"
+    name: ClassVar[str] = "set_dml_handler"
+    object_name: Text = Field(description="SCHEMA.TABLE")
+    object_type: Annotated[Literal["TABLE"], BeforeValidator(_upper)] = "TABLE"
+    operation_name: Annotated[
+        Literal["INSERT", "UPDATE", "DELETE", "LOB_UPDATE", "DEFAULT"],
+        BeforeValidator(_upper),
+        Field(description="of which changes; DEFAULT: all that have no handler of their own"),
+    ]
+    error_handler: YesNo = Field(False, description="it is called when a change can't be applied")
+    user_procedure: Handler
+    apply_database_link: None = None
+    apply_name: str | None = Field(None, description="the apply process; null: all")
+    assemble_lobs: YesNo = Field(False, description="has no effect: values are always whole")
+
+
+class SetApplyParameter(Procedure):
+    """A parameter of an apply process: disable_on_error or parallelism."""
+
+    package: ClassVar[str] = "DBMS_APPLY_ADM"
+    name: ClassVar[str] = "set_parameter"
+    apply_name: Text = Field(description="the apply process")
+    parameter: Text = Field(description="disable_on_error (Y or N), parallelism; others have no effect")
+    value: Annotated[str | None, BeforeValidator(_text), Field(description="its value; null: the default")] = None
+
+
+class SetEnqueueDestination(Procedure):
+    """An apply process sends the messages that a rule is true for to a queue."""
+
+    package: ClassVar[str] = "DBMS_APPLY_ADM"
+    name: ClassVar[str] = "set_enqueue_destination"
+    rule_name: Text = Field(description="the rule")
+    destination_queue_name: str | None = Field(description="the queue; null: none any more")
+
+
+class SetExecute(Procedure):
+    """An apply process applies the messages that a rule is true for, or does not."""
+
+    package: ClassVar[str] = "DBMS_APPLY_ADM"
+    name: ClassVar[str] = "set_execute"
+    rule_name: Text = Field(description="the rule")
+    execute: YesNo = Field(description="false: they are not applied")
+
+
+class SetTableInstantiationScn(Procedure):
+    """Changes of a table that are not behind a position are ignored: the target's table has them."""
+
+    package: ClassVar[str] = "DBMS_APPLY_ADM"
+    name: ClassVar[str] = "set_table_instantiation_scn"
+    is_imported: ClassVar[bool] = False
+    source_object_name: Text = Field(description="SCHEMA.TABLE at the source")
+    source_database_name: SourceDatabase
+    instantiation_scn: Scn
+
+
+class SetSchemaInstantiationScn(Procedure):
+    """DDL on a schema's objects that is not behind a position is ignored; with `recursive` rows of its tables, too."""
+
+    package: ClassVar[str] = "DBMS_APPLY_ADM"
+    name: ClassVar[str] = "set_schema_instantiation_scn"
+    is_imported: ClassVar[bool] = False
+    source_schema_name: Text = Field(description="the schema at the source")
+    source_database_name: SourceDatabase
+    instantiation_scn: Scn
+    recursive: YesNo = Field(False, description="also for rows of its tables")
+
+
+class SetGlobalInstantiationScn(Procedure):
+    """DDL of a database that is not behind a position is ignored; with `recursive` rows of its tables, too."""
+
+    package: ClassVar[str] = "DBMS_APPLY_ADM"
+    name: ClassVar[str] = "set_global_instantiation_scn"
+    is_imported: ClassVar[bool] = False
+    source_database_name: SourceDatabase
+    instantiation_scn: Scn
+    recursive: YesNo = Field(False, description="also for rows of its tables")
