@@ -44,8 +44,8 @@ class ExecutedSqlLink(NamedLink):
     name = "Executed SQL"
 
     def get_link(self, operator: BaseOperator, *, ti_key: TaskInstanceKey) -> str:
-        """Return the address of the XComs of this task, whose result has the statements."""
-        return page("dags", ti_key.dag_id, "runs", ti_key.run_id, "tasks", ti_key.task_id, "xcom")
+        """Return the address of our page with the statements of the task's run."""
+        return channel_page(operator, "runs", ti_key.run_id)
 
 
 class DdlHistoryLink(NamedLink):
@@ -55,7 +55,8 @@ class DdlHistoryLink(NamedLink):
 
     def get_link(self, operator: BaseOperator, *, ti_key: TaskInstanceKey) -> str:
         """Return the address of the schema changes on the channel's page."""
-        return channel_page(operator, "changes")
+        address = channel_page(operator)
+        return f"{address}#changes" if address else ""
 
 
 class SparkUiLink(NamedLink):
@@ -68,15 +69,16 @@ class SparkUiLink(NamedLink):
         return option("spark_ui_url")
 
 
-def channel_page(operator: BaseOperator, part: str = "") -> str:
+def channel_page(operator: BaseOperator, *below: str) -> str:
     """Return the address of the page of the operator's channel, in Airflow's frame; empty when its file can't be read.
 
-    Behind `plugin/replication` stands the address of the page itself, as Airflow has it for pages in its frame.
+    below: the way from there to another page. Behind `plugin/replication` stands the address of the page itself, as
+    Airflow has it for pages in its frame.
     """
     channel = _name(str(getattr(operator, "channel", "")))
     if not channel:
         return ""
-    return f"{page('plugin', 'replication')}{page('ddlrepl', 'channels', channel)}{f'#{part}' if part else ''}"
+    return f"{page('plugin', 'replication')}{page('ddlrepl', 'channels', channel, *below)}"
 
 
 @lru_cache(maxsize=1)

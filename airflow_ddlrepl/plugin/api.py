@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query
 from pydantic import BaseModel, Field
 
 from airflow_ddlrepl.plugin.readable_channels import User
-from airflow_ddlrepl.plugin.seen import one_channel, one_table, seen_channels
+from airflow_ddlrepl.plugin.seen import one_channel, one_run, one_table, seen_channels
 from airflow_ddlrepl.plugin.table_list import HistoryQuery, TableQuery, table_list
 
 ANSWERS: dict[int | str, dict[str, Any]] = {
@@ -72,3 +72,9 @@ def tables(channel: str, user: User, query: Annotated[TableQuery, Query()]) -> T
 def table(channel: str, table_id: int, user: User) -> dict[str, Any]:
     """Return what has happened to one table, and what became of it at each target."""
     return one_table(channel, table_id, user)
+
+
+@router.get("/channels/{channel}/runs/{run_id}/sql")
+def executed_sql(channel: str, run_id: str, user: User) -> dict[str, Any]:
+    """Return the SQL that a run has executed at the targets for schema changes, by stage, target and table."""
+    return one_run(channel, run_id, user)

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 from airflow_ddlrepl.errors import DdlReplError, Unreachable
 from airflow_ddlrepl.flow.health.channel import channel_health, channel_line, lag_history
+from airflow_ddlrepl.flow.health.executed import executed_sql
 from airflow_ddlrepl.flow.health.history import table_history
 from airflow_ddlrepl.flow.health.newest_changes import newest_changes
 from airflow_ddlrepl.flow.health.on_its_way import on_its_way, table_errors
@@ -51,6 +52,11 @@ class Health:
         return self._fresh(
             ("table", channel, table_id), partial(self._asked, channel, lambda at: _table(at, channel, table_id))
         )
+
+    def executed(self, channel: str, run_id: str) -> dict[str, Any]:
+        """Return the SQL that a run has executed at the targets. Raises DdlReplError."""
+        ask = partial(self._asked, channel, lambda at: executed_sql(at.repository, channel, run_id))
+        return self._fresh(("run", channel, run_id), ask)
 
     def history(self, channel: str, hours: int) -> list[dict[str, Any]]:
         """Return how far the targets of a channel were behind in the last hours. Raises DdlReplError."""

@@ -16,7 +16,7 @@ from airflow_ddlrepl.operators.messages.markdown import dag_id
 from airflow_ddlrepl.plugin.channel_page import channel_page
 from airflow_ddlrepl.plugin.drawing import words
 from airflow_ddlrepl.plugin.readable_channels import KIND, User, channel_of, is_paused, readable_channels
-from airflow_ddlrepl.plugin.seen import one_channel, one_table, seen_channels
+from airflow_ddlrepl.plugin.seen import one_channel, one_run, one_table, seen_channels
 from airflow_ddlrepl.plugin.table_list import PageQuery
 from airflow_ddlrepl.plugin.table_page import table_page
 from airflow_ddlrepl.visible import visible
@@ -62,6 +62,14 @@ def table(channel: str, table_id: int, user: User) -> HTMLResponse:
     found = table_page(one_channel(channel, user), one_table(channel, table_id, user))
     trail = [HOME, (channel, f"channels/{channel}"), (found["name"], "")]
     return page("table.html", "../../../", title=found["name"], trail=trail, **found)
+
+
+@router.get("/channels/{channel}/runs/{run_id}")
+def executed(channel: str, run_id: str, user: User) -> HTMLResponse:
+    """Show the SQL that a run has executed at the targets. Raises HTTPException 404."""
+    found, title = one_run(channel, run_id, user), f"Executed SQL of {run_id}"
+    trail = [HOME, (channel, f"channels/{channel}"), (title, "")]
+    return page("executed.html", "../../../", title=title, trail=trail, executed=found)
 
 
 @router.get("/dags/{dag}")

@@ -53,6 +53,12 @@ def one_table(channel: str, table_id: int, user: Any) -> dict[str, Any]:
     return found
 
 
+def one_run(channel: str, run_id: str, user: Any) -> dict[str, Any]:
+    """Return the SQL that a run has executed at the targets. Raises HTTPException 404."""
+    _require(channel, user)
+    return _answered(lambda: HEALTH.executed(channel, run_id))
+
+
 def _answered(ask: Callable[[], T]) -> T:
     """Return the answer. Raises HTTPException 503 where the repository has none."""
     try:

@@ -141,7 +141,10 @@ def test_tasks_link_to_the_page_of_their_channel(ui: Ui, replicated: str) -> Non
         expect(ui.page.get_by_role("link", name=name)).to_be_visible()
     assert ui.page.get_by_role("link", name="Spark UI").count() == 0
     ui.page.goto(str(ui.page.get_by_role("link", name="Executed SQL").get_attribute("href")))
-    expect(ui.page.get_by_role("row", name="return_value").first).to_be_visible()
+    sql = ui.page.frame_locator("iframe")
+    expect(sql.get_by_role("heading", name=f"Executed SQL of {replicated}")).to_be_visible()
+    expect(sql.get_by_role("heading", name="warehouse: public.orders")).to_be_visible()
+    expect(sql.get_by_text('RENAME COLUMN "note" TO "remark"')).to_be_visible()
     ui.page.goto(f"/dags/{REPLICATE}/runs/{replicated}/tasks/adapt/details")
     ui.page.goto(str(ui.page.get_by_role("link", name="DDL history").get_attribute("href")))
     shown = ui.page.frame_locator("iframe")

@@ -73,7 +73,9 @@ def apply(context: RunContext, ahead: PendingLog, program: Program) -> Applied:
     for what, count in applied.conflicts.items():
         log.info("target %s: conflicts: %d x %s", ahead.target, count, what)
     for one in applied.executed:
-        log.info("target %s: %s at %s: %s", one.target, one.table, one.at, shown(one.sql))
+        seen = replace(one, sql=shown(one.sql))
+        log.info("target %s: %s at %s: %s", seen.target, seen.table, seen.at, seen.sql)
+        context.executed.append(seen)
     record(context, ahead.target)
     return applied
 

@@ -11,6 +11,7 @@ from functools import cached_property, partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+from airflow_ddlrepl.adapt.plan_model import Executed
 from airflow_ddlrepl.adapt.policy import makes_two_of_rename
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.config.sections.location import process_user, redact, resolve
@@ -68,20 +69,20 @@ class RunContext:
     """A run context has what the stages of one run share. `with` closes it.
      runner: who runs the tasks. run_id: this run in the repository. lineage: of the source's log, once the run follows
     it. targets: of the channel, as this run finds them. user: who started it. wait_seconds: how long it waits for
-    another run of the channel. comes_again: when that is too long, its starter tries again, no error then. stage_ended:
-    is called while the run still holds the channel, with what the stage did as JSON.
+    another run of the channel. comes_again: when that is too long, its starter tries again, no error then. executed:
+    the stage's SQL for schema changes. stage_ended: is called before the run ends, with what the stage did as JSON.
     """
 
     stage_ended: ClassVar[Callable[[RunContext, StageEnd, Mapping[str, Any]], None]] = _nobody
 
     def __init__(self, channel: Channel, runner: Runner, run_id: str = "", user: str = "") -> None:
         """user: empty: the process's user of the operating system."""
-        self.channel = channel
-        self.runner = runner
+        self.channel, self.runner = channel, runner
         self.run_id = run_id or _this_run()
         self.user = user or process_user()
         self._lock: ChannelLock | None = None
         self._kept: list[BaseException] = []
+        self.executed: list[Executed] = []
         self.wait_seconds, self.comes_again = 0.0, False
         self.is_claimed, self.stage = False, ""
         self.lineage: Lineage | None = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
+from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import update_wrapper
 from typing import Any, Concatenate, ParamSpec, TypeVar
@@ -29,6 +30,9 @@ SELDOM = (10_000, 10, 10)
 
 OF_TARGETS = frozenset(("adapt", "refresh", "integrate", "isolate", "rewind", "cutover", "reopen", "retry", "give up"))
 """These stages are about the section `targets` of a channel file, which a channel with `streams` does not have."""
+
+MOST_STATEMENTS = 200
+"""The row of a stage in the repository has so many of the statements that it executed; the log has all."""
 
 INSTEAD = {
     "retry": "`ddlrepl errors retry` with the ID of a transaction, or --all, applies again what waits in error queues",
@@ -109,14 +113,26 @@ def _old_objects_left_alone() -> Iterator[None]:
 def _recorded(context: RunContext, name: str, work: Callable[[], Result]) -> Result:
     place = (context.channel.name, context.token, context.run_id, name)
     context.repository.start_run(*place)
+    before = len(context.executed)
     try:
         result = work()
     except Exception:
         with _never_in_the_way():
-            context.repository.finish_run(*place, RunStatus.FAILED)
+            context.repository.finish_run(*place, RunStatus.FAILED, _executed(context, before) or None)
         raise
-    context.repository.finish_run(*place, RunStatus.DONE, result.to_json())
+    context.repository.finish_run(*place, RunStatus.DONE, result.to_json() | _executed(context, before))
     return result
+
+
+def _executed(context: RunContext, before: int) -> dict[str, Any]:
+    """Take the SQL that a stage has run, as its row in the repository has it; a stage around it has only its own.
+
+    before: how many statements ran earlier.
+    """
+    found = context.executed[before:]
+    del context.executed[before:]
+    some = [asdict(one) for one in found[:MOST_STATEMENTS]]
+    return {"executed": some, "executed_total": len(found)} if found else {}
 
 
 def _told(context: RunContext, name: str, work: Callable[[], Result]) -> Result:

@@ -69,8 +69,8 @@ def activate(channel: Path) -> None:
         flow.activate(run)
 
 
-def replicate(channel: Path) -> None:
-    with flow.RunContext(load_channel(channel), InProcess()) as run:
+def replicate(channel: Path, run_id: str = "") -> None:
+    with flow.RunContext(load_channel(channel), InProcess(), run_id) as run:
         flow.replicate(run)
 
 

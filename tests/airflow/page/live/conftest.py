@@ -79,7 +79,7 @@ def _healthy(world: World) -> None:
     shop.run_sql(source, [*shop.BEFORE, f"CREATE TABLE {quoted(NASTY)} (id int PRIMARY KEY, {quoted(NASTY)} text)"])
     shop.activate(world.files["shop"])
     shop.run_sql(source, [*shop.CHANGES, f"ALTER TABLE {quoted(NASTY)} ADD {quoted(NASTY + '2')} int"])
-    shop.replicate(world.files["shop"])
+    shop.replicate(world.files["shop"], "first")
     with sqlite3.connect(world.home / "airflow.db") as airflow:
         airflow.execute("UPDATE dag SET is_paused = 0 WHERE dag_id = 'ddlrepl__shop__replicate'")
     for number in range(5):

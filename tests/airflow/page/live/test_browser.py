@@ -31,7 +31,8 @@ def paths(world: World) -> list[str]:
     tables = world.server.ask("/ddlrepl/api/channels/shop/tables", "vic").json["tables"]
     nasty = next(one["table_id"] for one in tables if NASTY in one["table"])
     channels = [f"/ddlrepl/channels/{name}" for name in world.files]
-    return ["/ddlrepl/", *channels, f"/ddlrepl/channels/shop/tables/{nasty}", "/ddlrepl/channels/absent"]
+    of_shop = [f"/ddlrepl/channels/shop/tables/{nasty}", "/ddlrepl/channels/shop/runs/first"]
+    return ["/ddlrepl/", *channels, *of_shop, "/ddlrepl/channels/absent"]
 
 
 @pytest.mark.parametrize("width", [WIDE, NARROW])
@@ -166,6 +167,17 @@ def test_a_table_has_a_timeline(world: World, page: Page) -> None:
     expect(steps.nth(1)).to_contain_text("ADD COLUMN price")
     expect(steps.nth(2)).to_contain_text("load, done")
     browser.picture(page, "replication-table", 900, WIDE)
+
+
+def test_the_sql_of_a_run_leads_to_its_tables(world: World, page: Page) -> None:
+    page.goto("/ddlrepl/channels/shop/runs/first")
+    shown = page.locator("#executed")
+    expect(shown.get_by_text('RENAME COLUMN "note" TO "remark"')).to_be_visible()
+    expect(shown.get_by_text(NASTY).first).to_be_visible()
+    shown.get_by_role("link", name="public.orders").click()
+    expect(page.get_by_role("heading", name="public.orders", exact=True)).to_be_visible()
+    page.goto("/ddlrepl/channels/shop/runs/never")
+    expect(page.locator("#executed")).to_contain_text("no run of this name")
 
 
 def test_pictures_of_a_small_screen_and_of_the_dark(world: World) -> None:

@@ -11,7 +11,8 @@ pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600), pytest.mark.xdist_group
 
 STRANGER = "sam"
 PATHS = ("/channels/shop", "/channels/shop/tables/{table}", "/api/channels/shop", "/api/channels/shop/tables",
-         "/api/channels/shop/tables/{table}")  # fmt: skip
+         "/api/channels/shop/tables/{table}", "/channels/shop/runs/first",
+         "/api/channels/shop/runs/first/sql")  # fmt: skip
 MISSING = "There is no such channel, or you may not read its DAG in Airflow."
 
 
@@ -90,6 +91,7 @@ def test_the_api_is_described(world: World) -> None:
         "/api/channels/{channel}",
         "/api/channels/{channel}/tables",
         "/api/channels/{channel}/tables/{table_id}",
+        "/api/channels/{channel}/runs/{run_id}/sql",
     }
     assert {method for path in found["paths"].values() for method in path} == {"get"}
     assert all("404" in one["get"]["responses"] for path, one in found["paths"].items())
