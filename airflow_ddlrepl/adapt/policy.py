@@ -19,8 +19,8 @@ from airflow_ddlrepl.config.sections.policies import (
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.notation.refresh_options import BULK, Difference, Granularity, RefreshOptions, read_options
-from airflow_ddlrepl.rules.client import client_at
-from airflow_ddlrepl.rules.decide import ChangeKind, Reason, decide
+from airflow_ddlrepl.scope.client import client_at
+from airflow_ddlrepl.scope.decide import ChangeKind, Reason, decide
 
 ASKED = "ask_before: "
 """So begins what a breakpoint names as its policy where the channel's `ask_before` lists the change."""

@@ -14,7 +14,7 @@ from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import LogKey, Position
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.table_state import TableState, TableStatus
-from airflow_ddlrepl.rules.client import Client
+from airflow_ddlrepl.scope.client import Client
 
 NAME = TableName("public", "t")
 TABLE = Table(1, NAME, ())

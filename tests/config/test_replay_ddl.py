@@ -14,8 +14,8 @@ from airflow_ddlrepl.errors import ConfigError
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.notation.name_pattern import matches
 from airflow_ddlrepl.notation.pattern_overlap import patterns_intersect, schema_and_name, tables_intersect
-from airflow_ddlrepl.rules.client import Client
-from airflow_ddlrepl.rules.decide import ChangeKind, decide
+from airflow_ddlrepl.scope.client import Client
+from airflow_ddlrepl.scope.decide import ChangeKind, decide
 from tests.conftest import Databases
 
 BEGIN = """\

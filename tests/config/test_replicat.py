@@ -12,8 +12,8 @@ from airflow_ddlrepl.config.file.warnings import warnings
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.errors import ConfigError
 from airflow_ddlrepl.model.names import TableName
-from airflow_ddlrepl.rules.client import client_at
-from airflow_ddlrepl.rules.decide import ChangeKind, decide
+from airflow_ddlrepl.scope.client import client_at
+from airflow_ddlrepl.scope.decide import ChangeKind, decide
 
 MAPS = [{"source": "hr.tab*", "target": "bk.Bak_*"}, {"source": "hr.*", "target": "bk.*"}]
 

@@ -7,8 +7,8 @@ from pydantic import ValidationError
 
 from airflow_ddlrepl.config.sections.rule_sets import Rule, RuleSets
 from airflow_ddlrepl.model.names import TableName
-from airflow_ddlrepl.rules.client import Client
-from airflow_ddlrepl.rules.decide import ChangeKind, decide
+from airflow_ddlrepl.scope.client import Client
+from airflow_ddlrepl.scope.decide import ChangeKind, decide
 
 # messages: a is true in the positive set only, b in both, c in neither, d in the negative set only
 RULES = {"positive": [{"tables": ["s.a", "s.b"]}], "negative": [{"tables": ["s.b", "s.d"]}]}

@@ -15,8 +15,8 @@ from airflow_ddlrepl.config.sections.policies import Defaults
 from airflow_ddlrepl.config.sections.scope import Scope
 from airflow_ddlrepl.errors import ConfigError
 from airflow_ddlrepl.model.names import TableName
-from airflow_ddlrepl.rules.client import Client
-from airflow_ddlrepl.rules.decide import ChangeKind, decide
+from airflow_ddlrepl.scope.client import Client
+from airflow_ddlrepl.scope.decide import ChangeKind, decide
 
 T = TableName("public", "t")
 AT_SOURCE = {

@@ -22,8 +22,8 @@ from airflow_ddlrepl.model.table_state import PartialRefresh, TableState, TableS
 from airflow_ddlrepl.notation.condition.parser import condition
 from airflow_ddlrepl.notation.condition.row_limit import RowLimit, row_limit
 from airflow_ddlrepl.notation.row_kind import IGNORED, RowKind
-from airflow_ddlrepl.rules.client import Client
-from airflow_ddlrepl.rules.decide import ChangeKind, decide
+from airflow_ddlrepl.scope.client import Client
+from airflow_ddlrepl.scope.decide import ChangeKind, decide
 
 
 class Planner(Protocol):

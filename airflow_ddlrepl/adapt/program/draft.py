@@ -16,8 +16,8 @@ from airflow_ddlrepl.model.position import START_OF_TRANSACTION, LogKey, Positio
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.table_state import TableState, TableStatus
 from airflow_ddlrepl.notation.condition.row_limit import RowLimit
-from airflow_ddlrepl.rules.client import Client
-from airflow_ddlrepl.rules.decide import ChangeKind, decide
+from airflow_ddlrepl.scope.client import Client
+from airflow_ddlrepl.scope.decide import ChangeKind, decide
 
 ShapeAt = Callable[[int, LogKey], "Table | None"]
 Read = Callable[["Table", "TableState"], "Table"]

@@ -17,7 +17,7 @@ from airflow_ddlrepl.model.position import LogKey, Position
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.table_state import Suspension, TableState, TableStatus
 from airflow_ddlrepl.notation.condition.row_limit import RowLimit
-from airflow_ddlrepl.rules.decide import ChangeKind
+from airflow_ddlrepl.scope.decide import ChangeKind
 
 NO_TABLE = 0
 """The id of the table of a step whose statement is about none of the channel's."""

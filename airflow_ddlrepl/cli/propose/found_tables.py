@@ -11,7 +11,7 @@ from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.model.installation import Problem, ServerProfile
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Table
-from airflow_ddlrepl.rules.decide import ChangeKind, decide
+from airflow_ddlrepl.scope.decide import ChangeKind, decide
 
 LONG_SECONDS = 5.0
 NOT_DECODABLE = "its name, or another text of it, has bytes that are no UTF-8"

@@ -44,7 +44,7 @@ from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.notation.moment import Start
 from airflow_ddlrepl.ports.work import probe
 from airflow_ddlrepl.repository.rows import ChannelState
-from airflow_ddlrepl.rules.decide import ChangeKind, decide
+from airflow_ddlrepl.scope.decide import ChangeKind, decide
 
 
 @stage("activate")

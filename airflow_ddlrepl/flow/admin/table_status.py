@@ -12,8 +12,8 @@ from airflow_ddlrepl.engines.target_state import TargetState
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.revision import Revision
 from airflow_ddlrepl.model.table_state import TableState, TableStatus
-from airflow_ddlrepl.rules.client import client_at
-from airflow_ddlrepl.rules.decide import ChangeKind, decide
+from airflow_ddlrepl.scope.client import client_at
+from airflow_ddlrepl.scope.decide import ChangeKind, decide
 
 LEFT_OUT = "left out"
 KEPT = "its table is gone at the source: it stays with its rows and gets no more. Drop {} there when nobody needs it"

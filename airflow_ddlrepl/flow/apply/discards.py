@@ -20,8 +20,8 @@ from airflow_ddlrepl.model.position import START_OF_TRANSACTION, LogKey, Positio
 from airflow_ddlrepl.model.record import RefreshDeclined
 from airflow_ddlrepl.model.table_state import TableStatus
 from airflow_ddlrepl.notation.row_kind import IGNORED, RowKind
-from airflow_ddlrepl.rules.client import client_at
-from airflow_ddlrepl.rules.decide import ChangeKind, decide
+from airflow_ddlrepl.scope.client import client_at
+from airflow_ddlrepl.scope.decide import ChangeKind, decide
 from airflow_ddlrepl.trail.manifest import RowFile
 
 OUTSIDE = "its row does not meet the condition (restrict)"

@@ -28,7 +28,7 @@ from airflow_ddlrepl.model.revision import Revision
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.table_state import TableState
 from airflow_ddlrepl.model.visibility import Visibility
-from airflow_ddlrepl.rules.client import client_at
+from airflow_ddlrepl.scope.client import client_at
 
 
 @dataclass

@@ -11,8 +11,8 @@ from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.run.results import Captured
 from airflow_ddlrepl.flow.streams.rows_in_log import require_rows_in_log
 from airflow_ddlrepl.model.table import Identity, Table
-from airflow_ddlrepl.rules.client import client_at
-from airflow_ddlrepl.rules.decide import ChangeKind, decide
+from airflow_ddlrepl.scope.client import client_at
+from airflow_ddlrepl.scope.decide import ChangeKind, decide
 
 
 def left_out(run: RunContext) -> list[LeftOut]:

@@ -34,8 +34,8 @@ from airflow_ddlrepl.model.table_state import TableState, TableStatus
 from airflow_ddlrepl.model.target_columns import history_columns
 from airflow_ddlrepl.notation.name_pattern import is_selected
 from airflow_ddlrepl.ports.rows import RowSource
-from airflow_ddlrepl.rules.client import client_at
-from airflow_ddlrepl.rules.decide import ChangeKind, decide
+from airflow_ddlrepl.scope.client import client_at
+from airflow_ddlrepl.scope.decide import ChangeKind, decide
 
 AT_ONCE = 100
 """This many small tables are read under one snapshot."""

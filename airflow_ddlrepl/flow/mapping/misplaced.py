@@ -12,8 +12,8 @@ from airflow_ddlrepl.goldengate.parameters.mapping import target_of
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.revision import Revision
 from airflow_ddlrepl.model.table_state import TableState, TableStatus
-from airflow_ddlrepl.rules.client import Client
-from airflow_ddlrepl.rules.decide import ChangeKind, decide
+from airflow_ddlrepl.scope.client import Client
+from airflow_ddlrepl.scope.decide import ChangeKind, decide
 
 EXCLUDED = "the channel file excludes it: it stays as it was when it left"
 

@@ -19,8 +19,8 @@ from airflow_ddlrepl.model.table import Column, Identity, Table
 from airflow_ddlrepl.model.table_state import TableState, TableStatus
 from airflow_ddlrepl.notation.condition.expression import Part
 from airflow_ddlrepl.notation.condition.parser import condition
-from airflow_ddlrepl.rules.client import client_at
-from airflow_ddlrepl.rules.decide import ChangeKind, decide
+from airflow_ddlrepl.scope.client import client_at
+from airflow_ddlrepl.scope.decide import ChangeKind, decide
 from airflow_ddlrepl.transform.rows import condition_columns
 
 Check = Callable[[Part, Table, Sequence[Column]], None]

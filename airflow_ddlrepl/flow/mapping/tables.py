@@ -21,8 +21,8 @@ from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import START_OF_TRANSACTION, LogKey, Position
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.table_state import TableState, TableStatus
-from airflow_ddlrepl.rules.client import client_at
-from airflow_ddlrepl.rules.decide import ChangeKind, decide
+from airflow_ddlrepl.scope.client import client_at
+from airflow_ddlrepl.scope.decide import ChangeKind, decide
 from airflow_ddlrepl.sql.dialect import Dialect
 from airflow_ddlrepl.transform.columns import target_names, target_shape, without_absent
 from airflow_ddlrepl.transform.contested_tables import require_resolvable

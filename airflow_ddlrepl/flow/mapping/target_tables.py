@@ -12,8 +12,8 @@ from airflow_ddlrepl.ddl.sql.statement import Evidence
 from airflow_ddlrepl.flow.mapping.row_filters import require_whole_rows
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.table_state import TableState
-from airflow_ddlrepl.rules.client import client_at
-from airflow_ddlrepl.rules.decide import ChangeKind, decide
+from airflow_ddlrepl.scope.client import client_at
+from airflow_ddlrepl.scope.decide import ChangeKind, decide
 
 _MADE_TO = "answers to conflicts, and the row that a change was made to would not be known"
 _A_ROW_EACH = "a row per change, a key of its own or rows to discard, and values of changed rows would be missing"

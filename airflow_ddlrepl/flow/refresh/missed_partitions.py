@@ -14,8 +14,8 @@ from airflow_ddlrepl.model.record import FIRST_LOAD, RefreshRequested
 from airflow_ddlrepl.model.revision import Revision
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.table_state import TableState, TableStatus
-from airflow_ddlrepl.rules.client import client_at
-from airflow_ddlrepl.rules.decide import ChangeKind, decide
+from airflow_ddlrepl.scope.client import client_at
+from airflow_ddlrepl.scope.decide import ChangeKind, decide
 
 
 def let_missed_partitions_wait(run: RunContext, target: str, now: TargetState) -> TargetState:

@@ -20,8 +20,8 @@ from airflow_ddlrepl.model.revision import Origin, Revision
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.table_state import TableState
 from airflow_ddlrepl.notation.name_pattern import is_selected
-from airflow_ddlrepl.rules.client import client_at
-from airflow_ddlrepl.rules.decide import ChangeKind, decide
+from airflow_ddlrepl.scope.client import client_at
+from airflow_ddlrepl.scope.decide import ChangeKind, decide
 from airflow_ddlrepl.trail.loads import Load, LoadedTable, loads
 from airflow_ddlrepl.trail.manifest import Segment
 

@@ -35,8 +35,8 @@ from airflow_ddlrepl.repository.lock import ChannelLock
 from airflow_ddlrepl.repository.process import this_holder
 from airflow_ddlrepl.repository.repository import Repository
 from airflow_ddlrepl.repository.rows import SegmentRow, StageEnd
-from airflow_ddlrepl.rules.client import Client
-from airflow_ddlrepl.rules.decide import ChangeKind, decide
+from airflow_ddlrepl.scope.client import Client
+from airflow_ddlrepl.scope.decide import ChangeKind, decide
 from airflow_ddlrepl.trail.store import Trail
 
 if TYPE_CHECKING:

@@ -27,8 +27,8 @@ from airflow_ddlrepl.model.record import JOINED, RefreshRequested
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.table_state import TableState, TableStatus
 from airflow_ddlrepl.notation.refresh_options import BULK
-from airflow_ddlrepl.rules.client import client_at
-from airflow_ddlrepl.rules.decide import ChangeKind, decide
+from airflow_ddlrepl.scope.client import client_at
+from airflow_ddlrepl.scope.decide import ChangeKind, decide
 
 
 @dataclass(frozen=True)

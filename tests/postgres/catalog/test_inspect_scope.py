@@ -13,8 +13,8 @@ from airflow_ddlrepl.engines.postgres.source.scope_patterns import patterns_of, 
 from airflow_ddlrepl.engines.postgres.source.source import PostgresSource
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.notation.name_pattern import matches
-from airflow_ddlrepl.rules.client import Client
-from airflow_ddlrepl.rules.decide import ChangeKind, decide
+from airflow_ddlrepl.scope.client import Client
+from airflow_ddlrepl.scope.decide import ChangeKind, decide
 from tests.conftest import Databases
 
 PATTERNS = [

@@ -29,8 +29,8 @@ from airflow_ddlrepl.errors import SourceError
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.ports.progress import each
-from airflow_ddlrepl.rules.client import Client
-from airflow_ddlrepl.rules.decide import ChangeKind, decide
+from airflow_ddlrepl.scope.client import Client
+from airflow_ddlrepl.scope.decide import ChangeKind, decide
 
 if TYPE_CHECKING:
     from airflow_ddlrepl.engines.postgres.connection.connect import Connection

@@ -16,8 +16,8 @@ from airflow_ddlrepl.engines.postgres.source import helper_schema, membership, s
 from airflow_ddlrepl.engines.postgres.source.activate import SourceSetup, release_excluded, remember_bystanders
 from airflow_ddlrepl.engines.postgres.source.scope_patterns import PENDING, differing_keys, stored
 from airflow_ddlrepl.model.names import TableName
-from airflow_ddlrepl.rules.client import Client
-from airflow_ddlrepl.rules.decide import ChangeKind, decide
+from airflow_ddlrepl.scope.client import Client
+from airflow_ddlrepl.scope.decide import ChangeKind, decide
 
 if TYPE_CHECKING:
     from airflow_ddlrepl.engines.postgres.connection.connect import Connection

@@ -25,8 +25,8 @@ from airflow_ddlrepl.engines.postgres.source.open_transactions import settle
 from airflow_ddlrepl.engines.source import LeftOut
 from airflow_ddlrepl.model.installation import Installation, Problem, SessionNames
 from airflow_ddlrepl.model.names import TableName
-from airflow_ddlrepl.rules.client import Client
-from airflow_ddlrepl.rules.decide import ChangeKind, decide
+from airflow_ddlrepl.scope.client import Client
+from airflow_ddlrepl.scope.decide import ChangeKind, decide
 
 if TYPE_CHECKING:
     from airflow_ddlrepl.engines.postgres.connection.connect import Connection

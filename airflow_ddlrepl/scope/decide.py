@@ -13,7 +13,7 @@ from airflow_ddlrepl.goldengate.parameters.mapping import target_of
 from airflow_ddlrepl.goldengate.parameters.replicat import NO_FURTHER_TARGET
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.notation.name_pattern import any_matches, matches, matches_new_table, split_table_pattern
-from airflow_ddlrepl.rules.client import Client
+from airflow_ddlrepl.scope.client import Client
 
 SYSTEM_SCHEMA = re.compile(r"pg_.*|information_schema|ddlrepl", re.DOTALL)
 

@@ -7,8 +7,8 @@ import pytest
 from airflow_ddlrepl.config.sections.rule_sets import Rule, RuleSets
 from airflow_ddlrepl.config.sections.scope import Joining, Scope
 from airflow_ddlrepl.model.names import TableName
-from airflow_ddlrepl.rules.client import Client
-from airflow_ddlrepl.rules.decide import ChangeKind, Reason, decide
+from airflow_ddlrepl.scope.client import Client
+from airflow_ddlrepl.scope.decide import ChangeKind, Reason, decide
 
 CAPTURE = Client(Scope(("shop.o*",), ("*.o_tmp",), (Joining("n*"),)))
 
