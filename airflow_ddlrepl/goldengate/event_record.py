@@ -5,8 +5,9 @@ from __future__ import annotations
 from airflow_ddlrepl.goldengate.record import Record
 from airflow_ddlrepl.model.change import Event
 from airflow_ddlrepl.sql.dialect import Dialect
-from airflow_ddlrepl.sql.scan import Kind, scan
+from airflow_ddlrepl.sql.scan import scan
 from airflow_ddlrepl.sql.spelling import spell
+from airflow_ddlrepl.sql.tokens import Kind
 
 _ROLE = "$user"
 

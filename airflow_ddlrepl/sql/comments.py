@@ -5,26 +5,27 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from airflow_ddlrepl.sql.dialect import Dialect
-from airflow_ddlrepl.sql.scan import Piece, comments
+from airflow_ddlrepl.sql.languages import OF_DIALECT
+from airflow_ddlrepl.sql.tokens import Token, comments
 
 
 def split_comments(text: str, dialect: Dialect = Dialect.POSTGRES) -> tuple[str, tuple[str, ...]]:
     """Return the command and the comments of a statement; marks in strings and quoted names begin no comment."""
     if not ("--" in text or "/*" in text or "#" in text):  # begins no comment of any dialect
         return text.strip(), ()
-    found = list(comments(text, dialect))
+    found = list(comments(text, OF_DIALECT[dialect]))
     if not found:
         return text.strip(), ()
-    return _without(text, found).strip(), tuple(_without_marks(piece.value) for piece in found)
+    return _without(text, found).strip(), tuple(_without_marks(one.value) for one in found)
 
 
-def _without(text: str, pieces: Sequence[Piece]) -> str:
+def _without(text: str, found: Sequence[Token]) -> str:
     """Return a text without its comments, which become a blank where they part two words."""
     parts: list[str] = []
     at = 0
-    for piece in pieces:
-        parts.append(text[at : piece.start])
-        at = piece.end
+    for comment in found:
+        parts.append(text[at : comment.start])
+        at = comment.end
         if parts[-1][-1:].strip() and text[at : at + 1].strip():
             parts.append(" ")
     return "".join([*parts, text[at:]])

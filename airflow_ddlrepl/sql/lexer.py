@@ -1,30 +1,24 @@
-"""This module splits SQL into PostgreSQL's tokens; it distinguishes words, strings, comments and quoted names."""
+"""This module reads SQL as PostgreSQL does: words in lower case, names without quotes, and no comments."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from enum import StrEnum
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import NamedTuple
 
 from airflow_ddlrepl.sql import lexical
+from airflow_ddlrepl.sql.languages import POSTGRES
+from airflow_ddlrepl.sql.tokens import COMMENT, NAME, WORD, Kind
+from airflow_ddlrepl.sql.tokens import tokens as _split
 
-
-class Kind(StrEnum):
-    """A token's kind says what it is: a word, a quoted name, a string, a number or a sign."""
-
-    WORD = "word"
-    QUOTED = "quoted"
-    STRING = "string"
-    NUMBER = "number"
-    SIGN = "sign"
+__all__ = ["Kind", "Token", "canonical", "parts", "placed_tokens", "tokens"]
 
 
 class Token(NamedTuple):
     """A token is one word, name, constant or sign of an SQL text.
 
-    text: of a word in lower case, of a quoted name without its quotes, else as written.
+    text: of a word in lower case, of a name in quotes without them, else as written.
     """
 
     kind: Kind
@@ -32,23 +26,8 @@ class Token(NamedTuple):
 
 
 SHORT = 200
-_KINDS = (
-    ("space", rf"(?:{lexical.SPACE}|{lexical.COMMENT})++"),
-    ("block", r"/\*"),
-    ("dollar", lexical.DOLLAR),
-    (Kind.QUOTED, lexical.QUOTED),
-    (Kind.STRING, lexical.STRING),
-    (Kind.WORD, lexical.WORD),
-    (Kind.NUMBER, lexical.NUMBER),
-    (Kind.SIGN, "::|."),
-)
 _WORD = re.compile(lexical.WORD)
-
-
-@cache
-def _token() -> re.Pattern[str]:
-    """Return the expression of a token; it is made on first use, because that takes long."""
-    return re.compile("|".join(f"(?P<{kind}>{pattern})" for kind, pattern in _KINDS), re.DOTALL)
+_NEW = tuple.__new__
 
 
 def tokens(text: str) -> Iterator[Token]:
@@ -71,21 +50,11 @@ def _known(text: str) -> tuple[Token, ...]:
 
 def placed_tokens(text: str) -> Iterator[tuple[Token, int, int]]:
     """Yield the tokens of a statement, each with the places where it begins and ends in the text."""
-    at, pattern = 0, _token()
-    while match := pattern.match(text, at):
-        begin, at, kind, part = at, match.end(), match.lastgroup, match.group()
-        if kind == "block":
-            at = lexical.end_of_comment(text, begin)
-        elif kind == "dollar":
-            closing = text.find(part, at)
-            at = len(text) if closing < 0 else closing + len(part)
-            yield Token(Kind.STRING, text[begin:at]), begin, at
-        elif kind == Kind.WORD:
-            yield Token(Kind.WORD, lexical.lower(part)), begin, at
-        elif kind == Kind.QUOTED:
-            yield Token(Kind.QUOTED, lexical.name_in(part)), begin, at
-        elif kind != "space":
-            yield Token(Kind(str(kind)), part), begin, at
+    for kind, value, part, start, end in _split(text, POSTGRES):
+        if kind is WORD:
+            yield _NEW(Token, (kind, lexical.lower(part))), start, end
+        elif kind is not COMMENT:
+            yield _NEW(Token, (kind, value if kind is NAME else part)), start, end
 
 
 def parts(words: Sequence[Token]) -> list[list[Token]]:
@@ -114,7 +83,7 @@ _known_spelling = lru_cache(4096)(_spelling)
 
 
 def _spelled(token: Token) -> str:
-    if token.kind != Kind.QUOTED or _plain(token.text):
+    if token.kind is not NAME or _plain(token.text):
         return token.text
     doubled = token.text.replace('"', '""')
     return f'"{doubled}"'

@@ -28,6 +28,9 @@ STRING = (
 )
 """It needs re.DOTALL. A string or name that is not closed runs to the end of the text."""
 QUOTED = r'(?:[uU]&)?"(?:[^"]|"")*+(?:"|\Z)'
+TEXT = r"'(?:[^']|'')*+'"
+NAME = r'"(?:[^"]|"")++"'
+"""A text and a name in quotes, closed and without prefixes, as all dialects write them."""
 _UPPER = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _LOWER = str.maketrans(_UPPER, _UPPER.lower())
 _ESCAPE = re.compile(r"\\(?:([0-9A-Fa-f]{4})|\+([0-9A-Fa-f]{6})|(\\))")
@@ -40,7 +43,9 @@ def lower(word: str) -> str:
 
 
 def name_in(quoted: str) -> str:
-    r"""Return the name that stands in quotes, be it with Unicode escapes (U&"d\0061ta")."""
+    r"""Return the name that stands in quotes or backticks, be it with Unicode escapes (U&"d\0061ta")."""
+    if quoted[0] == "`":
+        return quoted[1:-1].replace("``", "`")
     begin = quoted.index('"')
     name = quoted[begin + 1 : -1 if quoted[-1] == '"' and len(quoted) > begin + 1 else None].replace('""', '"')
     return _ESCAPE.sub(_escaped, name) if begin else name

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from airflow_ddlrepl.sql.dialect import Dialect
-from airflow_ddlrepl.sql.scan import COMMENT, SIGN, WORD, Piece, scan
+from airflow_ddlrepl.sql.scan import scan
+from airflow_ddlrepl.sql.tokens import COMMENT, SIGN, WORD, Token
 from airflow_ddlrepl.sql.words import Named, Words, by_first_word
 
 _BEFORE_A_TABLE = by_first_word(
@@ -20,35 +21,35 @@ _IN_QUERIES = frozenset((("FROM",), ("JOIN",)))
 _LISTS = frozenset((("INHERITS", "("), ("FROM",)))
 
 
-def mentioned(pieces: Sequence[Piece], dialect: Dialect) -> Iterator[Named]:
+def mentioned(tokens: Sequence[Token], dialect: Dialect) -> Iterator[Named]:
     """Yield the names of tables that stand behind REFERENCES, PARTITION OF, FROM of a query and the like.
 
     A FROM or JOIN counts in a query only: not in EXTRACT(year FROM x), nor in FOR VALUES FROM (1).
     """
-    if _BEFORE_A_TABLE.keys().isdisjoint([piece.value for piece in pieces]):
+    if _BEFORE_A_TABLE.keys().isdisjoint([token.value for token in tokens]):
         return
-    pieces = [piece for piece in pieces if piece.kind is not COMMENT]
+    tokens = [token for token in tokens if token.kind is not COMMENT]
     is_query = [False]
-    for at, piece in enumerate(pieces):
-        if piece.kind is SIGN and piece.value in "()":
-            is_query = [*is_query, False] if piece.value == "(" else is_query[:-1] or [False]
-        elif piece.kind is WORD and piece.value == "SELECT":
+    for at, token in enumerate(tokens):
+        if token.kind is SIGN and token.value in "()":
+            is_query = [*is_query, False] if token.value == "(" else is_query[:-1] or [False]
+        elif token.kind is WORD and token.value == "SELECT":
             is_query[-1] = True
-        elif piece.kind is WORD and piece.value in _BEFORE_A_TABLE:
-            yield from _behind(pieces, at, dialect, is_query=is_query[-1])
+        elif token.kind is WORD and token.value in _BEFORE_A_TABLE:
+            yield from _behind(tokens, at, dialect, is_query=is_query[-1])
 
 
 def mentioned_in(text: str, dialect: Dialect) -> Iterator[Named]:
-    """Yield the same of a text, which is split into pieces only where it has a word that stands before a table."""
+    """Yield the same of a text, which is split into tokens only where it has a word that stands before a table."""
     upper = text.upper()
     if any(word in upper for word in _WORDS):
         yield from mentioned(scan(text, dialect), dialect)
 
 
-def _behind(pieces: list[Piece], at: int, dialect: Dialect, *, is_query: bool) -> Iterator[Named]:
-    if pieces[at].value == "LIKE" and not (at and pieces[at - 1].value in ("(", ",")):
+def _behind(tokens: list[Token], at: int, dialect: Dialect, *, is_query: bool) -> Iterator[Named]:
+    if tokens[at].value == "LIKE" and not (at and tokens[at - 1].value in ("(", ",")):
         return
-    words = Words(pieces[at : at + 40], dialect)
+    words = Words(tokens[at : at + 40], dialect)
     phrase = words.take_any(_BEFORE_A_TABLE)
     if not phrase or (phrase in _IN_QUERIES and not is_query):
         return

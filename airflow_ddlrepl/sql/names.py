@@ -7,8 +7,9 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from airflow_ddlrepl.sql.dialect import Dialect
+from airflow_ddlrepl.sql.languages import OF_DIALECT
 from airflow_ddlrepl.sql.operation import OPERATIONS, read_type
-from airflow_ddlrepl.sql.scan import pieces
+from airflow_ddlrepl.sql.tokens import tokens
 from airflow_ddlrepl.sql.words import Named, Words, by_first_word
 
 WITH_BASE = frozenset(("INDEX", "TRIGGER", "SYNONYM", "RULE", "POLICY"))
@@ -61,19 +62,19 @@ _ORDINARY = {
 """The commonest statements, by their operation: the type of the object, and an expression for the rest of the text.
 
 The first name is the object's; a second one is an index's table, or a table's new name. What an expression does not
-match, such as comments, lists and names in quotes, is read piece by piece, with the same result for these.
+match, such as comments, lists and names in quotes, is read token by token, with the same result for these.
 """
 
 
 @lru_cache(32)
 def read(text: str, dialect: Dialect = Dialect.POSTGRES) -> Reading:
     """Return what a statement is about. It never fails: what can't be read is left empty."""
-    return _read_ordinary(text, dialect) or read_by_pieces(text, dialect)
+    return _read_ordinary(text, dialect) or read_by_tokens(text, dialect)
 
 
-def read_by_pieces(text: str, dialect: Dialect) -> Reading:
-    """Return what a statement is about, whatever it is, from its pieces."""
-    words = Words(pieces(text, dialect), dialect)
+def read_by_tokens(text: str, dialect: Dialect) -> Reading:
+    """Return what a statement is about, whatever it is, from its tokens."""
+    words = Words(tokens(text, OF_DIALECT[dialect]), dialect)
     operation = words.peek()
     if operation not in OPERATIONS or not words.take(operation):
         return Reading(operation)

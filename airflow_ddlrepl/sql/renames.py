@@ -27,12 +27,12 @@ def rewritten(text: str, dialect: Dialect) -> str:
 
     A new name in another schema keeps it.
     """
-    pieces = scan(text, dialect)
+    tokens = scan(text, dialect)
     reading = read(text, dialect)
     if reading.operation != "RENAME" or len(reading.objects) != 1:
         return text
     (old,), (new,) = reading.objects, reading.new_names
-    start = next(piece.start for piece in pieces if piece.value == "RENAME")
+    start = next(token.start for token in tokens if token.value == "RENAME")
     spelled = text[new.start : new.end]
     if new.schema == old.schema and "." in spelled:
         spelled = text[last_part(new.start, new.end, text, dialect) : new.end]
@@ -41,5 +41,5 @@ def rewritten(text: str, dialect: Dialect) -> str:
 
 def last_part(start: int, end: int, text: str, dialect: Dialect) -> int:
     """Return where the last part of a name begins, which stands between these places of the text."""
-    pieces = [piece for piece in scan(text[start:end], dialect) if piece.value != "."]
-    return start + pieces[-1].start
+    tokens = [token for token in scan(text[start:end], dialect) if token.value != "."]
+    return start + tokens[-1].start

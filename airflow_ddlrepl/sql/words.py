@@ -7,7 +7,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from airflow_ddlrepl.sql.dialect import Dialect
-from airflow_ddlrepl.sql.scan import COMMENT, NAME, SIGN, WORD, Piece
+from airflow_ddlrepl.sql.tokens import COMMENT, NAME, SIGN, WORD, Token
 
 Phrases = Mapping[str, Sequence[tuple[str, ...]]]
 """Phrases of one or more words, by their first word."""
@@ -23,7 +23,7 @@ def by_first_word(*phrases: tuple[str, ...]) -> Phrases:
 
 _ONLY = by_first_word(("ONLY",))
 _AT_ONCE = 8
-"""So many pieces are taken at once: what most statements are about stands in the first ones."""
+"""So many tokens are taken at once: what most statements are about stands in the first ones."""
 
 
 class Named(NamedTuple):
@@ -39,14 +39,14 @@ class Named(NamedTuple):
 
 
 class Words:
-    """The words of a statement are its pieces without comments, and the place up to which they have been read.
+    """The words of a statement are its tokens without comments, and the place up to which they have been read.
 
-    Pieces are taken from where they come only as far as they are looked at.
+    Tokens are taken from where they come only as far as they are looked at.
     """
 
-    def __init__(self, pieces: Iterable[Piece], dialect: Dialect) -> None:
-        self._coming = iter(pieces)
-        self._pieces: list[Piece] = []
+    def __init__(self, coming: Iterable[Token], dialect: Dialect) -> None:
+        self._coming = iter(coming)
+        self._tokens: list[Token] = []
         self._words: list[str] = []
         self._dialect = dialect
         self._at = 0
@@ -92,19 +92,19 @@ class Words:
         """Read up to the first of these words that is in no parentheses, and it; False: nothing is read."""
         depth = 0
         place = self._at
-        while place < len(self._pieces) or self._reaches(place):
-            piece = self._pieces[place]
+        while place < len(self._tokens) or self._reaches(place):
+            token = self._tokens[place]
             place += 1
-            if piece.kind is SIGN:
-                depth += (piece.value == "(") - (piece.value == ")")
-            elif piece.kind is WORD and depth == 0 and piece.value in words:
+            if token.kind is SIGN:
+                depth += (token.value == "(") - (token.value == ")")
+            elif token.kind is WORD and depth == 0 and token.value in words:
                 self._at = place
                 return True
         return False
 
     def name(self, drop: int = 0) -> Named | None:
         """Read a name of one to three parts; None: none comes next. drop: so many last parts are not of the object."""
-        parts: list[Piece] = []
+        parts: list[Token] = []
         while (part := self._part(self._at)) is not None:
             parts.append(part)
             self._at += 1
@@ -140,27 +140,27 @@ class Words:
 
     def _skip_parentheses(self) -> None:
         depth = 0
-        while self._at < len(self._pieces) or self._reaches(self._at):
+        while self._at < len(self._tokens) or self._reaches(self._at):
             depth += (self.peek() == "(") - (self.peek() == ")")
             self._at += 1
             if depth == 0:
                 return
 
     def _reaches(self, place: int) -> bool:
-        """Take more pieces, up to this place; False: the text ends before it."""
+        """Take more tokens, up to this place; False: the text ends before it."""
         while coming := list(islice(self._coming, _AT_ONCE)):
-            found = [piece for piece in coming if piece.kind is not COMMENT]
-            self._pieces += found
-            self._words += [piece.value if piece.kind is WORD or piece.kind is SIGN else "" for piece in found]
+            found = [token for token in coming if token.kind is not COMMENT]
+            self._tokens += found
+            self._words += [token.value if token.kind is WORD or token.kind is SIGN else "" for token in found]
             if len(self._words) > place:
                 return True
         return False
 
-    def _part(self, place: int) -> Piece | None:
-        if place >= len(self._pieces) and not self._reaches(place):
+    def _part(self, place: int) -> Token | None:
+        if place >= len(self._tokens) and not self._reaches(place):
             return None
-        piece = self._pieces[place]
-        return piece if piece.kind is WORD or piece.kind is NAME else None
+        token = self._tokens[place]
+        return token if token.kind is WORD or token.kind is NAME else None
 
-    def _text(self, part: Piece) -> str:
+    def _text(self, part: Token) -> str:
         return part.value if part.kind is NAME else self._dialect.fold(part.text)

@@ -1,4 +1,4 @@
-"""Short ways through a statement's text lead to what its pieces say, for random texts in each dialect."""
+"""Short ways through a statement's text lead to what its tokens say, for random texts in each dialect."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ import pytest
 
 from airflow_ddlrepl.sql import names
 from airflow_ddlrepl.sql.dialect import Dialect
+from airflow_ddlrepl.sql.languages import OF_DIALECT
 from airflow_ddlrepl.sql.mentions import mentioned, mentioned_in
-from airflow_ddlrepl.sql.names import read, read_by_pieces
-from airflow_ddlrepl.sql.scan import Kind, comments, scan
+from airflow_ddlrepl.sql.names import read, read_by_tokens
+from airflow_ddlrepl.sql.scan import scan
+from airflow_ddlrepl.sql.tokens import Kind, comments
 
 SHAPES = [
     "CREATE TABLE {0} (id int REFERENCES {1})", "create  temp table if not exists {0}(x int)", "CREATE TABLE {0}",
@@ -51,24 +53,26 @@ def texts(seed: int, count: int = 300) -> list[str]:
 
 
 @pytest.mark.parametrize("dialect", Dialect)
-def test_what_one_expression_reads_is_what_the_pieces_say(dialect: Dialect) -> None:
+def test_what_one_expression_reads_is_what_the_tokens_say(dialect: Dialect) -> None:
     for text in texts(1):
-        assert read(text, dialect) == read_by_pieces(text, dialect), text
+        assert read(text, dialect) == read_by_tokens(text, dialect), text
 
 
 def test_common_statements_are_read_by_one_expression(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(names, "read_by_pieces", None)
+    monkeypatch.setattr(names, "read_by_tokens", None)
     assert read("ALTER TABLE only_here.Orders ADD x int").objects[0][:2] == ("only_here", "orders")
     assert read("DROP TABLE IF EXISTS only_here.t CASCADE;").object_type == "TABLE"
 
 
 @pytest.mark.parametrize("dialect", Dialect)
-def test_comments_are_found_as_among_the_pieces(dialect: Dialect) -> None:
+def test_comments_are_found_as_among_the_tokens(dialect: Dialect) -> None:
     for text in texts(2):
-        assert list(comments(text, dialect)) == [one for one in scan(text, dialect) if one.kind is Kind.COMMENT], text
+        assert list(comments(text, OF_DIALECT[dialect])) == [
+            one for one in scan(text, dialect) if one.kind is Kind.COMMENT
+        ], text
 
 
 @pytest.mark.parametrize("dialect", Dialect)
-def test_tables_that_a_text_mentions_are_found_as_among_its_pieces(dialect: Dialect) -> None:
+def test_tables_that_a_text_mentions_are_found_as_among_its_tokens(dialect: Dialect) -> None:
     for text in texts(3):
         assert list(mentioned_in(text, dialect)) == list(mentioned(scan(text, dialect), dialect)), text

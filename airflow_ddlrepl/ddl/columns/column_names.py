@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from airflow_ddlrepl.sql.lexer import Kind, Token, placed_tokens, tokens
 
-_NAMES = (Kind.WORD, Kind.QUOTED)
+_NAMES = (Kind.WORD, Kind.NAME)
 # Reserved words of operators: a column may stand beside them, and is never called so without quotes.
 _OPERATORS = re.compile(
     "and|or|not|is|in|like|ilike|similar|to|between|symmetric|case|when|then|else|end|from|distinct|any|all|some"

@@ -40,7 +40,7 @@ def called(words: Words) -> list[str]:
 def _functions(words: Words) -> Iterator[str]:
     places = _places(words)
     for at, word in enumerate(words):
-        if word.kind not in (Kind.WORD, Kind.QUOTED) or words[at + 1 : at + 2] != [Token(Kind.SIGN, "(")]:
+        if word.kind not in (Kind.WORD, Kind.NAME) or words[at + 1 : at + 2] != [Token(Kind.SIGN, "(")]:
             continue
         start = _start_of_name(words, at)
         schema = words[at - 2].text if start < at else ""
@@ -75,7 +75,7 @@ def _is_form(words: Words, at: int, place: tuple[int, int]) -> bool:
 
 def _start_of_name(words: Words, at: int) -> int:
     """Return where a name begins whose last part is here."""
-    while at >= 2 and words[at - 1] == Token(Kind.SIGN, ".") and words[at - 2].kind in (Kind.WORD, Kind.QUOTED):
+    while at >= 2 and words[at - 1] == Token(Kind.SIGN, ".") and words[at - 2].kind in (Kind.WORD, Kind.NAME):
         at -= 2
     return at
 
@@ -97,7 +97,7 @@ def _is_type(words: Words, start: int, place: tuple[int, int]) -> bool:
     if _is(words, start - 1, "type") or words[start - 1] == Token(Kind.SIGN, "::"):
         return True
     before = start - 1
-    if before < 1 or words[before].kind not in (Kind.WORD, Kind.QUOTED):
+    if before < 1 or words[before].kind not in (Kind.WORD, Kind.NAME):
         return False
     if words[before].kind is Kind.WORD and words[before].text in _FORMS:
         return False

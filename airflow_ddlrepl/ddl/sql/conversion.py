@@ -56,9 +56,9 @@ def _is_arithmetic(words: list[Token], plain: frozenset[str]) -> bool:
     signs = [w.kind is Kind.SIGN and w.text in "+-*/%" for w in words]
     if any(one and other for one, other in pairwise(signs)):
         return False
-    if any(one.kind in (Kind.WORD, Kind.QUOTED) and other.text == "(" for one, other in pairwise(words)):
+    if any(one.kind in (Kind.WORD, Kind.NAME) and other.text == "(" for one, other in pairwise(words)):
         return False
-    names = [w for w in words if w.kind in (Kind.WORD, Kind.QUOTED)]
+    names = [w for w in words if w.kind in (Kind.WORD, Kind.NAME)]
     others = [w for w, sign in zip(words, signs, strict=True) if not sign and w not in names]
     return all(w.text in plain for w in names) and all(w.kind is Kind.NUMBER or w.text in "()" for w in others)
 

@@ -41,11 +41,11 @@ def table_state(expression: str, types: Collection[tuple[str, str]] = ()) -> Sta
 def _is_foreign(words: list[Token], at: int, types: Collection[tuple[str, str]]) -> bool:
     """Does `schema.name` start here that is neither pg_catalog's nor one of the types (as a type)?"""
     pair = words[at : at + 3]
-    if len(pair) < 3 or pair[1].text != "." or pair[0].kind not in (Kind.WORD, Kind.QUOTED):
+    if len(pair) < 3 or pair[1].text != "." or pair[0].kind not in (Kind.WORD, Kind.NAME):
         return False
     if pair[0].text == "pg_catalog":
         return False
-    if pair[2].kind not in (Kind.WORD, Kind.QUOTED):
+    if pair[2].kind not in (Kind.WORD, Kind.NAME):
         return True
     return (pair[0].text, pair[2].text) not in types or _opens(words, at + 3)
 

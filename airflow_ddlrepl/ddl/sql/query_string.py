@@ -165,4 +165,4 @@ def _fits(one: Statement, event: Event) -> bool:
     if one.tag not in _NAMED:
         return True
     names = {table.name.name for table in (*event.tables, *event.before)} | {name.name for _, name in event.dropped}
-    return not names or not names.isdisjoint(word.text for word in one.words if word.kind in (Kind.WORD, Kind.QUOTED))
+    return not names or not names.isdisjoint(word.text for word in one.words if word.kind in (Kind.WORD, Kind.NAME))

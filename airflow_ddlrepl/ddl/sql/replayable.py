@@ -214,10 +214,10 @@ def _skip(words: Words, *optional: str) -> Words:
 
 def _name(words: Words) -> tuple[Named | None, Words]:
     """Return the name that the words begin with (None where they begin with no name) and the words after it."""
-    if not words or words[0].kind not in (Kind.WORD, Kind.QUOTED):
+    if not words or words[0].kind not in (Kind.WORD, Kind.NAME):
         return None, words
     if words[1:2] != [Token(Kind.SIGN, ".")]:
         return Named(None, words[0].text), words[1:]
-    if len(words) < 3 or words[2].kind not in (Kind.WORD, Kind.QUOTED) or words[3:4] == [Token(Kind.SIGN, ".")]:
+    if len(words) < 3 or words[2].kind not in (Kind.WORD, Kind.NAME) or words[3:4] == [Token(Kind.SIGN, ".")]:
         return None, words
     return Named(words[0].text, words[2].text), words[3:]

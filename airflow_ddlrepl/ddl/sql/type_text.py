@@ -15,7 +15,7 @@ def respell(text: str, old: tuple[str, str], new: tuple[str, str]) -> str:
     names = [p.text for p in parts[:3:2]]
     if len(parts) < 3 or parts[1].text != "." or (names[0], names[1]) != old:
         return text
-    rest = "".join(p.text if p.kind is not Kind.QUOTED else spelled(p.text) for p in parts[3:])
+    rest = "".join(p.text if p.kind is not Kind.NAME else spelled(p.text) for p in parts[3:])
     return f"{spelled(new[0])}.{spelled(new[1])}{rest}"
 
 

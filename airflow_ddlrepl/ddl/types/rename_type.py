@@ -83,5 +83,5 @@ def _respelled_default(before: str | None, after: str | None, was: tuple[str, st
 
 def _all_quoted(text: str) -> str:
     """Return the tokens with every name as one in quotes."""
-    names = (Kind.WORD, Kind.QUOTED)
+    names = (Kind.WORD, Kind.NAME)
     return " ".join(f'"{t.text}"' if t.kind in names else t.text for t in tokens(text))

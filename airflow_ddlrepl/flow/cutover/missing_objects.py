@@ -116,7 +116,7 @@ def _renamed(text: str, columns: Mapping[str, str]) -> str:
         return text
     found, last = "", 0
     for token, begin, end in placed_tokens(text):
-        is_name = token.kind in (Kind.WORD, Kind.QUOTED)
+        is_name = token.kind in (Kind.WORD, Kind.NAME)
         name = columns.get(token.text, token.text) if is_name else token.text
         found += text[last:begin] + (name if is_name and name != token.text else text[begin:end])
         last = end

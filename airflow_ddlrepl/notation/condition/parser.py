@@ -239,7 +239,7 @@ class _Reader:
             return Truth(token.text == "true")
         if token == (Kind.WORD, "cast"):
             return self.cast()
-        if token.kind in (Kind.WORD, Kind.QUOTED):
+        if token.kind in (Kind.WORD, Kind.NAME):
             return Named(self.name(token))
         self.at -= 1
         return self.refuse()

@@ -6,9 +6,11 @@ string with escapes, nothing that is not closed. Only ASCII letters make a bare 
 
 from __future__ import annotations
 
-import re
 from enum import StrEnum
 from typing import NamedTuple
+
+from airflow_ddlrepl.sql import tokens
+from airflow_ddlrepl.sql.languages import EXPRESSION
 
 
 class Kind(StrEnum):
@@ -59,15 +61,13 @@ KEYWORDS = listed(
 )
 """What PostgreSQL 15 to 18 quote where it is a name: all their keywords but the unreserved ones."""
 
-_PATTERN = re.compile(
-    r"(?P<space>[ \t\n\r\f\v]+)"
-    r"|(?P<quoted>\"(?:[^\"\0]|\"\")+\")"
-    r"|(?P<string>(?:[bB](?='))?'(?:[^'\0]|'')*')"
-    r"|(?P<number>(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?(?![A-Za-z0-9_.$\x80-\U0010ffff]))"
-    r"|(?P<name>(?![uU]&['\"])[A-Za-z_][A-Za-z0-9_]*(?![$'\"\x80-\U0010ffff]))"
-    r"|(?P<sign>::|=>(?![-+*/<>=~!@#%^&|`?])|[()\[\],.:])"
-    r"|(?P<operator>[-+*/<>=~!@#%^&|`?]+)"
-)
+_NAME, _KEYWORD, _SIGN, _OPERATOR = Kind.NAME, Kind.KEYWORD, Kind.SIGN, tokens.Kind.OPERATOR
+_KINDS = {
+    tokens.NAME: Kind.QUOTED,
+    tokens.STRING: Kind.STRING,
+    tokens.NUMBER: Kind.NUMBER,
+    _OPERATOR: Kind.OPERATOR,
+}
 
 
 def words(text: str) -> list[Word]:
@@ -75,26 +75,17 @@ def words(text: str) -> list[Word]:
     if len(text) > LONGEST:
         raise NotOneText(f"is longer than {LONGEST} characters")
     found: list[Word] = []
-    at = 0
-    while at < len(text):
-        match = _PATTERN.match(text, at)
-        if match is None:
-            raise NotOneText(f"has {text[at]!r} where an expression can't have it")
-        at = match.end()
-        if (word := _word(str(match.lastgroup), match.group())) is not None:
-            found.append(word)
+    for kind, value, part, _, _ in tokens.tokens(text, EXPRESSION):
+        if kind is tokens.WORD:
+            lower = part.lower()
+            found.append(Word(_KEYWORD if lower in KEYWORDS else _NAME, lower))
+        elif kind is tokens.SIGN:
+            found.append(Word(_SIGN, part))
+        elif (ours := _KINDS.get(kind)) is None:
+            raise NotOneText(f"has {part!r} where an expression can't have it")
+        elif kind is _OPERATOR and ("--" in part or "/*" in part):
+            raise NotOneText("has a comment")
+        else:
+            found.append(Word(ours, value))
     found.append(END)
     return found
-
-
-def _word(kind: str, text: str) -> Word | None:
-    if kind == "space":
-        return None
-    if kind == "quoted":
-        return Word(Kind.QUOTED, text[1:-1].replace('""', '"'))
-    if kind == "operator" and ("--" in text or "/*" in text):
-        raise NotOneText("has a comment")
-    if kind == "name":
-        lower = text.lower()
-        return Word(Kind.KEYWORD if lower in KEYWORDS else Kind.NAME, lower)
-    return Word(Kind(kind), text)

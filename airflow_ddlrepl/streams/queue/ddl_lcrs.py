@@ -13,8 +13,9 @@ from airflow_ddlrepl.sql.comments import split_comments
 from airflow_ddlrepl.sql.dialect import Dialect
 from airflow_ddlrepl.sql.names import WITH_BASE, read
 from airflow_ddlrepl.sql.objects import base_and_derived
-from airflow_ddlrepl.sql.scan import Kind, scan
+from airflow_ddlrepl.sql.scan import scan
 from airflow_ddlrepl.sql.spelling import spell
+from airflow_ddlrepl.sql.tokens import Kind
 from airflow_ddlrepl.streams.messages import DdlLcr
 from airflow_ddlrepl.streams.queue.custom_functions import refused, what_of
 

@@ -23,7 +23,7 @@ def replayed_text(text: str, path: str, zone: str | None, about: About) -> tuple
 
     They need a transaction; what our own statements rely on is set again after it.
     """
-    named = [t.text for t in tokens(path) if t.kind in (Kind.WORD, Kind.QUOTED) and t.text not in ("", _ROLE)]
+    named = [t.text for t in tokens(path) if t.kind in (Kind.WORD, Kind.NAME) and t.text not in ("", _ROLE)]
     found = [made for schema in about.schemas for made in create_schema(schema)]
     found.append(f"SET LOCAL search_path = {', '.join(map(quote, named)) or 'pg_catalog'}")
     if zone:

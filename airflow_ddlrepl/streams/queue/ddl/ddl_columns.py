@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from airflow_ddlrepl.sql.dialect import Dialect
-from airflow_ddlrepl.sql.scan import Kind, Piece
 from airflow_ddlrepl.sql.spelling import RESERVED, spell
+from airflow_ddlrepl.sql.tokens import Kind, Token
 
 Columns = Callable[[str], str | None]
 """What a column of a table is called; None: it is deleted."""
@@ -48,7 +48,7 @@ class ColumnEdits:
     """
 
     def __init__(
-        self, columns: Columns, changed: Sequence[str], referenced: Callable[[Sequence[Piece], int], Columns | None]
+        self, columns: Columns, changed: Sequence[str], referenced: Callable[[Sequence[Token], int], Columns | None]
     ) -> None:
         self._columns = columns
         self._changed = frozenset(changed)
@@ -57,11 +57,11 @@ class ColumnEdits:
         self.parts: list[Part] = []
         self.gone: list[str] = []
 
-    def alter_table(self, pieces: Sequence[Piece]) -> None:
+    def alter_table(self, pieces: Sequence[Token]) -> None:
         """Read the actions of ALTER TABLE, which stand behind the table's name. Raises NotRewritten."""
         self._each(pieces, self._action)
 
-    def create_table(self, pieces: Sequence[Piece]) -> None:
+    def create_table(self, pieces: Sequence[Token]) -> None:
         """Read the elements of CREATE TABLE and what follows them, behind the table's name. Raises NotRewritten."""
         closing = _closing(pieces, 0) if _value(pieces, 0) == "(" else 0
         if closing:
@@ -73,7 +73,7 @@ class ColumnEdits:
         if self._expression(pieces[key:]):
             raise NotRewritten(f"it is partitioned by {self.gone[-1]}, which its rows do not have")
 
-    def create_index(self, pieces: Sequence[Piece]) -> bool:
+    def create_index(self, pieces: Sequence[Token]) -> bool:
         """Read the columns of an index, behind its table's name. Return whether all of them are there."""
         at = next((at for at, piece in enumerate(pieces) if piece.value == "("), None)
         if at is None:
@@ -85,7 +85,7 @@ class ColumnEdits:
             is_left &= (not is_plain or self.subject(part[0])) and not self._expression(part[is_plain:])
         return is_left and not self._expression(pieces[closing:])
 
-    def subject(self, piece: Piece) -> bool:
+    def subject(self, piece: Token) -> bool:
         """Note the new name of a column. Return whether it is there."""
         name = name_of(piece)
         to = self._columns(name)
@@ -96,12 +96,12 @@ class ColumnEdits:
             self.edits.append(Edit(piece.start, piece.end, spell(to, Dialect.POSTGRES)))
         return True
 
-    def _each(self, pieces: Sequence[Piece], reads: Callable[[Sequence[Piece]], bool]) -> None:
+    def _each(self, pieces: Sequence[Token], reads: Callable[[Sequence[Token]], bool]) -> None:
         for part in _parts(pieces):
             if part:
                 self.parts.append(Part(part[0].start, part[-1].end, reads(part)))
 
-    def _action(self, pieces: Sequence[Piece]) -> bool:
+    def _action(self, pieces: Sequence[Token]) -> bool:
         """Read an action of ALTER TABLE. Return whether it stays."""
         verb = pieces[0].value if _is_word(pieces[0]) else ""
         if verb in _NO_COLUMN:
@@ -126,14 +126,14 @@ class ColumnEdits:
                 return True
         raise NotRewritten(f"{pieces[0].text} is no action of ALTER TABLE that is known")
 
-    def _element(self, pieces: Sequence[Piece]) -> bool:
+    def _element(self, pieces: Sequence[Token]) -> bool:
         """Read an element of CREATE TABLE. Return whether it stays."""
         first = pieces[0].value if _is_word(pieces[0]) else ""
         if first == "LIKE" and self._changed:
             raise NotRewritten("LIKE gives the table columns of another one")
         return self._constraint(pieces) if first in _CONSTRAINTS else self._definition(pieces)
 
-    def _definition(self, pieces: Sequence[Piece]) -> bool:
+    def _definition(self, pieces: Sequence[Token]) -> bool:
         """Read a column with its type and constraints. Return whether it stays."""
         edits = len(self.edits)
         if not self.subject(pieces[0]):
@@ -148,7 +148,7 @@ class ColumnEdits:
                     )
         return self._references(pieces)
 
-    def _altered(self, pieces: Sequence[Piece]) -> bool:
+    def _altered(self, pieces: Sequence[Token]) -> bool:
         """Read ALTER COLUMN. Return whether it stays."""
         if not self.subject(pieces[0]):
             return False
@@ -157,7 +157,7 @@ class ColumnEdits:
             raise NotRewritten(f"{name_of(pieces[0])} gets values of {self.gone[-1]}, which its rows do not have")
         return True
 
-    def _renamed(self, old: Piece, new: Piece) -> bool:
+    def _renamed(self, old: Token, new: Token) -> bool:
         """Read RENAME COLUMN. Return whether it stays."""
         was, now = self._columns(name_of(old)), self._columns(name_of(new))
         if was == now:
@@ -170,7 +170,7 @@ class ColumnEdits:
             )
         return self.subject(old) and self.subject(new)
 
-    def _constraint(self, pieces: Sequence[Piece]) -> bool:
+    def _constraint(self, pieces: Sequence[Token]) -> bool:
         """Read a table's constraint. Return whether it stays: all of its columns are there."""
         is_left, at = True, 0
         for here in range(len(pieces) - 2):
@@ -186,7 +186,7 @@ class ColumnEdits:
             at = closing
         return is_left and self._references(pieces)
 
-    def _references(self, pieces: Sequence[Piece]) -> bool:
+    def _references(self, pieces: Sequence[Token]) -> bool:
         """Read the columns of another table that a foreign key names. Return whether they are there."""
         at = next((at for at, piece in enumerate(pieces) if _is_word(piece) and piece.value == "REFERENCES"), None)
         if at is None or (columns := self._referenced(pieces, at + 1)) is None:
@@ -202,7 +202,7 @@ class ColumnEdits:
         self.gone += other.gone
         return is_left
 
-    def _expression(self, pieces: Sequence[Piece]) -> bool:
+    def _expression(self, pieces: Sequence[Token]) -> bool:
         """Note the new names of columns in an expression. Return whether it mentions one that is not there."""
         is_gone = False
         for at, piece in enumerate(pieces):
@@ -211,7 +211,7 @@ class ColumnEdits:
         return is_gone
 
 
-def is_column(pieces: Sequence[Piece], at: int) -> bool:
+def is_column(pieces: Sequence[Token], at: int) -> bool:
     """Return whether a piece of an expression can be a column: no keyword, type, function or schema."""
     piece = pieces[at]
     if piece.kind is not Kind.NAME and (not _is_word(piece) or piece.value in RESERVED):
@@ -222,23 +222,23 @@ def is_column(pieces: Sequence[Piece], at: int) -> bool:
     return not (before == "(" and at > 1 and _value(pieces, at - 2) == "EXTRACT")
 
 
-def name_of(piece: Piece) -> str:
+def name_of(piece: Token) -> str:
     """Return the name that a piece of a statement is."""
     return piece.value if piece.kind is Kind.NAME else Dialect.POSTGRES.fold(piece.text)
 
 
-def _is_word(piece: Piece) -> bool:
+def _is_word(piece: Token) -> bool:
     return piece.kind is Kind.WORD
 
 
-def _value(pieces: Sequence[Piece], at: int) -> str:
+def _value(pieces: Sequence[Token], at: int) -> str:
     """Return the word or sign at a place; of a name or constant, and behind the end, nothing."""
     if not 0 <= at < len(pieces) or pieces[at].kind not in (Kind.WORD, Kind.SIGN):
         return ""
     return pieces[at].value
 
 
-def _closing(pieces: Sequence[Piece], opening: int) -> int:
+def _closing(pieces: Sequence[Token], opening: int) -> int:
     """Return where the parentheses that open here are closed."""
     depth = 0
     for at in range(opening, len(pieces)):
@@ -248,7 +248,7 @@ def _closing(pieces: Sequence[Piece], opening: int) -> int:
     return len(pieces)
 
 
-def _parts(pieces: Sequence[Piece]) -> Iterator[Sequence[Piece]]:
+def _parts(pieces: Sequence[Token]) -> Iterator[Sequence[Token]]:
     """Yield what stands between commas that are in no parentheses."""
     start = depth = 0
     for at in range(len(pieces)):

@@ -11,8 +11,9 @@ from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.sql.dialect import Dialect
 from airflow_ddlrepl.sql.mentions import mentioned
 from airflow_ddlrepl.sql.names import WITH_BASE, Reading, read
-from airflow_ddlrepl.sql.scan import Kind, Piece, scan
+from airflow_ddlrepl.sql.scan import scan
 from airflow_ddlrepl.sql.spelling import spell
+from airflow_ddlrepl.sql.tokens import Kind, Token
 from airflow_ddlrepl.sql.words import Named
 from airflow_ddlrepl.streams.queue.ddl.ddl_columns import (
     ColumnEdits,
@@ -170,7 +171,7 @@ def _derived(of: _Statement) -> None:
                 of.rename(place, TableName(to.schema, place.name))
 
 
-def _qualified(pieces: Sequence[Piece]) -> Iterator[Named]:
+def _qualified(pieces: Sequence[Token]) -> Iterator[Named]:
     """Yield all names of two parts, and the first two parts of longer ones."""
     for at in range(len(pieces) - 2):
         first, dot, second = pieces[at : at + 3]
@@ -232,8 +233,8 @@ def _same(name: str) -> str:
     return name
 
 
-def _referenced(of: _Statement) -> Callable[[Sequence[Piece], int], Columns | None]:
-    def columns(pieces: Sequence[Piece], at: int) -> Columns | None:
+def _referenced(of: _Statement) -> Callable[[Sequence[Token], int], Columns | None]:
+    def columns(pieces: Sequence[Token], at: int) -> Columns | None:
         starts = [piece.start for piece in pieces[at : at + 2]]
         place = next((one for one in mentioned(pieces, Dialect.POSTGRES) if one.start in starts), None)
         found = of.left(place) if place is not None else None

@@ -13,7 +13,8 @@ from airflow_ddlrepl.ddl.sql.statement import has_using, is_doubtful, statements
 from airflow_ddlrepl.sql.comments import split_comments
 from airflow_ddlrepl.sql.dialect import Dialect
 from airflow_ddlrepl.sql.lexer import canonical, tokens
-from airflow_ddlrepl.sql.scan import Kind, scan
+from airflow_ddlrepl.sql.scan import scan
+from airflow_ddlrepl.sql.tokens import Kind
 from tests.conftest import Databases
 
 NO_BREAK, WIDE_SPACE = "\u00a0", "\u3000"
