@@ -116,9 +116,10 @@ def _whole(place: Place, channel: str) -> dict[str, Any]:
 def _table(place: Place, channel: str, table_id: int) -> dict[str, Any]:
     repository = place.repository
     found = table_history(repository, channel, table_id)
+    fingerprint = place.channel.fingerprint() if place.channel is not None else None
     return {
         **found,
-        "on_its_way": on_its_way(repository, channel, table_id, datetime.now(UTC)),
+        "on_its_way": on_its_way(repository, channel, table_id, datetime.now(UTC), fingerprint),
         "errors": table_errors(repository, channel, found["names"]),
     }
 
