@@ -41,12 +41,18 @@ class RowsVersion:
         ALTER COLUMN … TYPE makes another file and defines the column again. TRUNCATE, VACUUM FULL, CLUSTER and others
         make another file alone. New and dropped columns show in the shape.
         """
-        before, after = self._columns(), now._columns()
-        return self.storage != now.storage and any(before[i] != after[i] for i in before.keys() & after.keys())
+        return bool(self.redefined(now))
 
-    def _columns(self) -> dict[str, str]:
+    def redefined(self, now: RowsVersion) -> frozenset[int]:
+        """Return the ids of the columns that have been defined again while the rows were written anew."""
+        if self.storage == now.storage:
+            return frozenset()
+        before, after = self._columns(), now._columns()
+        return frozenset(i for i in before.keys() & after.keys() if before[i] != after[i])
+
+    def _columns(self) -> dict[int, str]:
         pairs = (one.partition(":") for one in self.columns.split())
-        return {number: version for number, _, version in pairs}
+        return {int(number): version for number, _, version in pairs}
 
 
 @dataclass(frozen=True, slots=True)

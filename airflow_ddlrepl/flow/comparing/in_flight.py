@@ -17,7 +17,7 @@ from airflow_ddlrepl.errors import SourceError, TrailError
 from airflow_ddlrepl.flow.comparing.log_ahead import LogAhead, log_ahead
 from airflow_ddlrepl.flow.comparing.shapes_ahead import ShapesAhead
 from airflow_ddlrepl.flow.run.context import RunContext, log
-from airflow_ddlrepl.model.change import EventKind
+from airflow_ddlrepl.model.change import Event, EventKind
 from airflow_ddlrepl.model.position import START_OF_TRANSACTION, LogKey, Position
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.table_state import TableState
@@ -25,6 +25,7 @@ from airflow_ddlrepl.model.table_state import TableState
 UNSHOWN = "rows of it are in flight, and the log does not show which: compare again after the next cycle"
 CHANGING = "a change of its key is on its way: compare again after the next cycle"
 LOADING = "the next cycle loads it"
+REWRITTEN = "a statement that gives all rows other values is on its way: compare again after the next cycle"
 TOO_MANY = "more rows are in flight than a comparison looks at: compare again after the next cycle"
 
 
@@ -74,7 +75,8 @@ def rows_ahead(run: RunContext, one: Compared, shapes: ShapesAhead) -> Iterable[
     """
     with log_ahead(run, one.low, run.source.stable_end()) as ahead:
         judge = _Judge(run, ahead, shapes)
-        found = None if shapes.is_changed(one.table, one.low) or judge.is_reloaded(one) else judge.written(one)
+        is_open = shapes.is_changed(one.table, one.low) or judge.is_reloaded(one) or judge.redefined(one)
+        found = None if is_open else judge.written(one)
         if found is None:
             return [row.key for row in one.report.unlike]
         missing = {row.key for row in one.report.unlike if row.kind is Kind.MISSING} if one.is_plain else set()
@@ -113,12 +115,8 @@ class _Judge:
         return replace(one.report, rows=tuple(row.cut for row in rows))
 
     def _events(self, one: Compared, *kinds: EventKind) -> bool:
-        return any(
-            event.kind in kinds
-            and event.key.lsn >= one.low
-            and (one.table.id in {i for i, _ in event.dropped} or one.table.id in {t.id for t in event.tables})
-            for event in self.ahead.events()
-        )
+        ahead = (event for event in self.ahead.events() if event.kind in kinds and event.key.lsn >= one.low)
+        return any(one.table.id in _tables_of(event) for event in ahead)
 
     def _rows(self, one: Compared) -> TableReport:
         report = one.report
@@ -128,9 +126,12 @@ class _Judge:
             return replace(_without_rows(report), in_flight=_rows_of(report))
         if self.is_reloaded(one):
             return _undecided(report, LOADING)
-        keys = self.written(one)
-        is_rekeyed = bool(self.shapes.retyped(one.table, one.low) & set(one.table.key.columns if one.table.key else ()))
-        if keys is not None and not keys and not is_rekeyed:
+        keys, key = self.written(one), set(one.table.key.columns if one.table.key else ())
+        is_rekeyed, redefined = bool(self.shapes.retyped(one.table, one.low) & key), self.redefined(one)
+        if redefined and (redefined & key or not key):
+            return _undecided(report, REWRITTEN)
+        is_unsure = bool(redefined and report.different)
+        if keys is not None and not keys and not is_rekeyed and not is_unsure:
             return report
         if keys is None or not report.unlike:
             return _undecided(report, UNSHOWN)
@@ -140,8 +141,16 @@ class _Judge:
         flying = len(report.unlike) - len(real)
         if report.is_partial and not real:
             return replace(_undecided(report, TOO_MANY), in_flight=flying)
+        sure = [row for row in real if row.kind is not Kind.DIFFERENT] if is_unsure else real
         assert one.task is not None
-        return replace(_with_rows(report, real, one.task.limit), in_flight=flying)
+        found = replace(_with_rows(report, sure, one.task.limit), in_flight=flying)
+        return replace(found, undecided=REWRITTEN) if len(sure) < len(real) else found
+
+    def redefined(self, one: Compared) -> frozenset[int]:
+        """Return the ids of the compared columns whose values a statement ahead of the target changes in all rows."""
+        changes = (event for event in self.ahead.events() if event.kind is EventKind.DDL and event.key.lsn >= one.low)
+        statements = [event for event in changes if one.table.id in event.rewritten]
+        return self.shapes.redefined(one.table, statements) - self.shapes.retyped(one.table, one.low)
 
     def _is_wrong(self, one: Compared, row: RowDifference, finds_row: bool) -> bool:
         """Is a row in flight wrong besides: the log changes a row that is missing, or inserts one that is there?
@@ -176,6 +185,12 @@ class _Judge:
         skip = frozenset(lsn for lsn, xid in self.ahead.commits(one.low) if seen(lsn, xid)) if seen else frozenset()
         low, high = (LogKey(at, START_OF_TRANSACTION) for at in (one.low, self.ahead.high))
         return written_keys(WrittenKeys(one.task, self.run.channel.name, tuple(files), low, high, skip))
+
+
+def _tables_of(event: Event) -> set[int]:
+    """Return the ids of the tables that an event is about; one that tells of a layout names its table there."""
+    layout = {int(event.layout["table_id"])} if event.layout and "table_id" in event.layout else set()
+    return {table_id for table_id, _ in event.dropped} | {table.id for table in event.tables} | layout
 
 
 def _lacks_columns(row: RowDifference) -> bool:

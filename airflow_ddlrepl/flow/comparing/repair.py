@@ -25,6 +25,7 @@ MOST_ROWS = 100_000
 """A table with more rows that differ is refreshed row by row as a whole."""
 WAIT_SECONDS = 600.0
 """A repair waits so long for a run of the channel to end."""
+CHANGING = "a change of its shape is on its way: repair it after the next cycle"
 CONTESTED = "the target's applications write it, too (`conflicts`), so its rows may be newer: `ddlrepl refresh`"
 
 
@@ -112,6 +113,9 @@ def _write_rows(run: RunContext, chosen: Sequence[Compared]) -> set[TableName]:
 
 def _write(run: RunContext, target: str, one: Compared, shapes: ShapesAhead) -> None:
     assert one.task is not None and one.state is not None
+    if shapes.is_changed(one.table, one.low):
+        log.warning("%s is not repaired: %s", one.report.table, CHANGING)
+        return
     keys = tuple(row.key for row in one.report.unlike)
     task = RepairTask(one.task, one.state, keys)
     done = run.target(target).repair_rows(task, run.fence, lambda: rows_ahead(run, one, shapes))

@@ -172,11 +172,18 @@ def _style(binary: bool) -> str:
 
 
 def _end(connection: Any) -> int:
-    """Read the server's results at the end of a COPY; return how many rows it counts."""
-    count = 0
+    """Read the server's results at the end of a COPY, so that the session can go on; return how many rows it counts."""
+    from psycopg.pq import ExecStatus
+
+    count, refusal = 0, None
     while (result := connection.get_result()) is not None:
+        if result.status == ExecStatus.FATAL_ERROR:
+            refusal = refusal or result
+            continue
         _expect(result, "COMMAND_OK")
         count = result.command_tuples or 0
+    if refusal is not None:
+        _expect(refusal, "COMMAND_OK")
     return count
 
 
