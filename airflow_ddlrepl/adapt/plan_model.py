@@ -8,6 +8,7 @@ from typing import Any
 
 from airflow_ddlrepl.errors import CannotAdapt
 from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.settings.table_settings import NO_SETTINGS, TableSettings
 from airflow_ddlrepl.model.table import Table
 
 
@@ -98,7 +99,7 @@ class TablePlan:
     target table afterwards, columns with the source's ids; None when the table is dropped there. is_removed: the
     channel has no such table at the target any more. is_orphaned: dropped at the source, left at the target.
     until_refresh: the shape that the table has until the refresh brings `shape`, when that is another one.
-    properties: the channel file's settings for the table at the target (`Channel.properties_at`). expected: the
+    settings: the channel file's for the table at the target. expected: the
     source's text runs, and must lead to this. left_at_source: those of the hazards that a run of the source's text
     would not have. losses: those by which values are lost at the target. is_made_anew: the table is a new one at
     the target under another name. orphan: the table that stays there although the source's table has another name
@@ -115,7 +116,7 @@ class TablePlan:
     is_removed: bool = False
     is_orphaned: bool = False
     until_refresh: Table | None = None
-    properties: str = ""
+    settings: TableSettings = NO_SETTINGS
     expected: Expected | None = None
     left_at_source: tuple[str, ...] = ()
     losses: tuple[str, ...] = ()

@@ -91,8 +91,7 @@ def policy_at(
     target gets what this statement did.
     """
     policy = policy_for(name, channel.target_actions(target), channel.source_actions(), channel.defaults)
-    entry = channel.target_table_at(target, before or name)
-    if entry is not None and entry.time_key:
+    if channel.at(target).settings(before or name).columns.time_key:
         policy = replace(policy, keep_existing_structure=True)
     if channel.replays_at(target, before or name):
         policy = REPLAYED

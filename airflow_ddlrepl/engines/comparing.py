@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from airflow_ddlrepl.compare.report import TableReport
-from airflow_ddlrepl.config.sections.target_tables import CoerceErrorPolicy
 from airflow_ddlrepl.engines import engine
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import LogKey
+from airflow_ddlrepl.model.settings.table_settings import CoerceErrorPolicy
 from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.model.table_state import TableState
 from airflow_ddlrepl.ports.rows import RowSource

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Protocol
 
 from airflow_ddlrepl.model.position import Position
-from airflow_ddlrepl.notation.conflict_answers import Conflict
+from airflow_ddlrepl.model.settings.conflicts import Conflict
 
 
 @dataclass(frozen=True, slots=True)

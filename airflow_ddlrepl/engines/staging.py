@@ -10,8 +10,10 @@ from typing import Any
 from airflow_ddlrepl.engines import engine
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import LogKey
+from airflow_ddlrepl.model.settings.conflicts import ConflictAnswers
+from airflow_ddlrepl.model.settings.row_kind import RowKind
+from airflow_ddlrepl.model.settings.table_settings import NO_SETTINGS, OwnColumns
 from airflow_ddlrepl.model.table import Identity, Table
-from airflow_ddlrepl.notation.conflict_answers import ConflictAnswers
 from airflow_ddlrepl.ports.types import Equality, TypeSystem
 from airflow_ddlrepl.trail.manifest import Blob, RowFile
 from airflow_ddlrepl.transform.values import Transform
@@ -33,10 +35,10 @@ class StageTask:
     which part of the keys. stage_name: unique per channel, target, table, section and bucket. token: of the run.
     condition: of the rows that the target takes, over `whole`, the source's table with what the target does not have.
     transform: what computes values of the rows, from those of `whole`. transactions: files of the trail that have the
-    transactions of these rows, where a column of the target takes their values. settings: the channel file's for the
-    table, as `Channel.properties_at` returns them. is_resilient: rows that it inserts may be there already, and rows
-    that it changes may be missing. conflicts: the answers to conflicts; None: none are looked for. discarded: keys of
-    the rows that the target has discarded.
+    transactions of these rows, where a column of the target takes their values. own: the key, columns and types
+    of the target's own. ignored: the kinds of changes that the target does not take. is_resilient: rows that it inserts
+    may be there already, and rows that it changes may be missing. conflicts: the answers to conflicts; None: none are
+    looked for. discarded: keys of the rows that the target has discarded.
     """
 
     dsn: str = field(repr=False)
@@ -57,7 +59,8 @@ class StageTask:
     whole: Table | None = None
     transform: Transform | None = None
     transactions: tuple[Blob, ...] = ()
-    settings: str = ""
+    own: OwnColumns = NO_SETTINGS.columns
+    ignored: frozenset[RowKind] = frozenset()
     is_resilient: bool = False
     conflicts: ConflictAnswers | None = None
     discarded: frozenset[tuple[str, ...]] = frozenset()

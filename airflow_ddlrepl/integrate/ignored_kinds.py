@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from airflow_ddlrepl.model.change import Op
-from airflow_ddlrepl.notation.row_kind import RowKind
+from airflow_ddlrepl.model.settings.row_kind import RowKind
 
 
 def without_ignored(changes: pa.Table, kinds: Collection[RowKind]) -> tuple[pa.Table, dict[RowKind, int]]:

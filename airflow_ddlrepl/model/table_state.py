@@ -8,6 +8,8 @@ from typing import Any
 
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import LogKey, Position
+from airflow_ddlrepl.model.settings.stored import settings_from_text, settings_to_text
+from airflow_ddlrepl.model.settings.table_settings import NO_SETTINGS, TableSettings
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.visibility import Visibility, visibility_from_json
 
@@ -91,8 +93,8 @@ class TableState:
     """A table state describes one table at one target.
 
     shape: the target table's shape, columns carrying the source's ids. snapshot: of its last refresh, while
-    transactions that the refresh already contains may still come in the log. properties: the
-    channel file's properties of the table when it got this shape (`Channel.properties_at`). suspension: why the table
+    transactions that the refresh already contains may still come in the log. settings: the
+    channel file's for the table when it got this shape. suspension: why the table
     is suspended, or was before it came to wait for a refresh. partial: a refresh of some of its rows.
     """
 
@@ -101,7 +103,7 @@ class TableState:
     shape: Table
     state: TableStatus = TableStatus.LIVE
     snapshot: Visibility | None = None
-    properties: str = ""
+    settings: TableSettings = NO_SETTINGS
     suspension: Suspension | None = None
     partial: PartialRefresh | None = None
 
@@ -136,7 +138,7 @@ class TableState:
             "shape": self.shape.to_json(),
             "state": self.state.value,
             "snapshot": self.snapshot.to_json() if self.snapshot else None,
-            "properties": self.properties,
+            "properties": settings_to_text(self.settings),
             "suspension": self.suspension.to_json() if self.suspension else None,
             "partial": self.partial.to_json() if self.partial else None,
         }
@@ -150,7 +152,7 @@ class TableState:
             Table.from_json(data["shape"]),
             TableStatus(data["state"]),
             visibility_from_json(data["snapshot"]) if data["snapshot"] else None,
-            data["properties"],
+            settings_from_text(data["properties"]),
             Suspension.from_json(data["suspension"]) if data["suspension"] else None,
             PartialRefresh.from_json(data["partial"]) if data.get("partial") else None,
         )

@@ -109,6 +109,11 @@ def matches_new_table(name: TableName, pattern: str, ignore: str | None, schema:
     return schema is None or matches(schema, name.schema)
 
 
+def matches_one(patterns: Iterable[str], name: str) -> bool:
+    """Return whether one of the patterns matches the name of a column."""
+    return any(matches(pattern, name) for pattern in patterns)
+
+
 def any_matches(patterns: Iterable[str], name: TableName) -> bool:
     """Return whether one of the `schema.table` patterns matches this table."""
     return any(matches_table(pattern, name) for pattern in patterns)

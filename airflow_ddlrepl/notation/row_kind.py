@@ -1,25 +1,12 @@
-"""This module defines the kinds of row changes that a channel file may leave out."""
+"""This module reads the kinds of row changes that a channel file may leave out."""
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import Annotated
 
 from pydantic import BeforeValidator
 
+from airflow_ddlrepl.model.settings.row_kind import RowKind
 from airflow_ddlrepl.notation.section import any_case
-
-
-class RowKind(StrEnum):
-    """A kind of row change: what a statement did to a row, or to all rows of a table."""
-
-    INSERT = "INSERT"
-    UPDATE = "UPDATE"
-    DELETE = "DELETE"
-    TRUNCATE = "TRUNCATE"
-
-
-IGNORED = "its settings ignore {}"
-"""Why a target does not take such a change."""
 
 AnyRowKind = Annotated[RowKind, BeforeValidator(lambda v: v.upper() if isinstance(v, str) else v), any_case(RowKind)]

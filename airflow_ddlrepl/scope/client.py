@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from airflow_ddlrepl.config.sections.channel import Channel
-from airflow_ddlrepl.config.sections.rule_sets import RuleSets
+from airflow_ddlrepl.config.sections.places import RuleSets
 from airflow_ddlrepl.config.sections.scope import Scope
 from airflow_ddlrepl.goldengate.parameters.replicat import ReplicatParameters
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum, StrEnum
 
-from airflow_ddlrepl.config.sections.rule_sets import Rule, RuleSets
+from airflow_ddlrepl.config.sections.places import Rule, RuleSets
 from airflow_ddlrepl.config.sections.scope import Joining, Scope
 from airflow_ddlrepl.goldengate.parameters.mapping import target_of
 from airflow_ddlrepl.goldengate.parameters.replicat import NO_FURTHER_TARGET

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from airflow_ddlrepl.config.sections.table_mapping import ColumnProperty
 from airflow_ddlrepl.ddl.base.edit import free_name, renames_in_order
 from airflow_ddlrepl.ddl.columns.add_column import AddColumn
 from airflow_ddlrepl.ddl.columns.column_names import is_unambiguous, mentions
@@ -16,23 +15,25 @@ from airflow_ddlrepl.ddl.columns.column_order import to_drop
 from airflow_ddlrepl.ddl.columns.drop_column import DropColumn
 from airflow_ddlrepl.ddl.columns.rename_column import RenameColumn
 from airflow_ddlrepl.errors import Unsupported
+from airflow_ddlrepl.model.settings.table_settings import ColumnName
 from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.model.types import TypeDefinition
+from airflow_ddlrepl.notation.name_pattern import matches_one
 
-Properties = Sequence[ColumnProperty]
+ColumnNames = Sequence[ColumnName]
 
 
-def target_names(table: Table, properties: Properties) -> dict[str, str | None]:
+def target_names(table: Table, names: ColumnNames) -> dict[str, str | None]:
     """Return the target's name of each of the source's columns; None: the column is absent there."""
-    return {column.name: _name(column, properties) for column in table.columns}
+    return {column.name: target_name(column.name, names) for column in table.columns}
 
 
-def without_absent(table: Table, properties: Properties) -> Table:
+def without_absent(table: Table, names: ColumnNames) -> Table:
     """Return the table as its rows are read: with the source's names, without columns that are absent at the target.
 
     Raises Unsupported ADP-141 for a column of the key, ADP-142 for one that another one or the partitions build on.
     """
-    gone = to_drop(column for column in table.columns if _name(column, properties) is None)
+    gone = to_drop(column for column in table.columns if target_name(column.name, names) is None)
     if not gone:
         return table
     left = table
@@ -44,14 +45,14 @@ def without_absent(table: Table, properties: Properties) -> Table:
     return left.with_(types=used_types(left))
 
 
-def target_shape(table: Table, properties: Properties) -> Table:
+def target_shape(table: Table, names: ColumnNames) -> Table:
     """Return the table as it should be at the target, but under the source's table name.
 
     Raises what `without_absent` raises, ADP-143 where two columns would have one name, and ADP-144 where an
     expression leaves open what in it is the column.
     """
-    shape = without_absent(table, properties)
-    found = {c.id: (c.name, _name(c, properties) or c.name) for c in shape.columns}
+    shape = without_absent(table, names)
+    found = {c.id: (c.name, target_name(c.name, names) or c.name) for c in shape.columns}
     _refuse_twice(shape, found)
     for old, new in found.values():
         if old != new:
@@ -76,9 +77,9 @@ def with_revealed_columns(shape: Table, source: Table, after: Table) -> Table:
     return shape
 
 
-def _name(column: Column, properties: Properties) -> str | None:
-    """Return the target's name of a column, by the first property that matches; None: it is absent."""
-    return next((p.name for p in properties if p.is_for(column.name)), column.name)
+def target_name(column: str, names: ColumnNames) -> str | None:
+    """Return the target's name of a column, by the first entry that matches; None: it is absent."""
+    return next((one.name for one in names if matches_one(one.columns, column)), column)
 
 
 def _refuse_key(table: Table, column: Column) -> None:

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from airflow_ddlrepl.config.sections.target_tables import TargetTable
 from airflow_ddlrepl.errors import Unsupported
+from airflow_ddlrepl.model.settings.conflicts import ConflictAnswers
+from airflow_ddlrepl.model.settings.table_settings import OwnColumns
 from airflow_ddlrepl.model.table import Table
-from airflow_ddlrepl.notation.conflict_answers import ConflictAnswers
 
 
-def require_resolvable(source: Table, shape: Table, answers: ConflictAnswers, entry: TargetTable | None) -> None:
+def require_resolvable(source: Table, shape: Table, answers: ConflictAnswers, own: OwnColumns) -> None:
     """Raise Unsupported INT-151 for a table whose conflicts can't be resolved.
 
-    source: the table at the source, with the key by which rows are found; shape: at the target. entry: what the
+    source: the table at the source, with the key by which rows are found; shape: at the target. own: what the
     target's table has beside.
     """
     if source.key is None:
         raise _refused(source, "has no key, by which a row is found", "add a primary key")
-    if entry is not None and (entry.time_key or entry.soft_delete is not None or entry.discards):
-        found = "time_key" if entry.time_key else "soft_delete" if entry.soft_delete is not None else "discard"
+    if own.time_key or own.soft_delete is not None or own.discards:
+        found = "time_key" if own.time_key else "soft_delete" if own.soft_delete is not None else "discard"
         raise _refused(source, f"has `{found}` in `target_tables`", "write one of both for the table")
     there = {column.id for column in shape.columns if not column.generated}
     names = {column.name for column in source.columns if column.id in there and not column.generated}

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from zlib import crc32
 
-from airflow_ddlrepl.config.sections.target_tables import TargetTable
 from airflow_ddlrepl.errors import Unsupported
+from airflow_ddlrepl.model.settings.table_settings import OwnColumns
 from airflow_ddlrepl.model.table import Column, Key, Table
 from airflow_ddlrepl.model.target_columns import DELETED, DELETED_AT, FIRST_ID, HISTORY_OPERATION
 from airflow_ddlrepl.model.types import DataType, TypeKind
@@ -46,7 +46,7 @@ def builtin_type(text: str) -> DataType:
     return DataType(text, "pg_catalog", name, oid=oid)
 
 
-def with_extra_columns(shape: Table, source: Table, entry: TargetTable, *, lenient: bool = False) -> Table:
+def with_extra_columns(shape: Table, source: Table, own: OwnColumns, *, lenient: bool = False) -> Table:
     """Return the table as it should be at the target, with the columns that only the target has.
 
     shape: the table there without them, `source` the source's, which has the names that expressions use. lenient: an
@@ -55,20 +55,20 @@ def with_extra_columns(shape: Table, source: Table, entry: TargetTable, *, lenie
     column has, ADP-162 for an expression that names a column which the target's table does not have, ADP-163 without a
     key, and what `with_own_types` raises.
     """
-    if not entry.shapes and not entry.discards:
+    if not own.shapes and not own.discards:
         return shape
-    if (source.is_partitioned or source.partition is not None) and (why := _impossible_in_tree(entry)):
+    if (source.is_partitioned or source.partition is not None) and (why := _impossible_in_tree(own)):
         raise _refused(source, "ADP-160", f"no partitioned table or partition can be as `target_tables` says: {why}",
                        "take it out of the patterns in `tables`")  # fmt: skip
-    if entry.discards and source.key is None:
+    if own.discards and source.key is None:
         raise _refused(source, "ADP-163", "`coerce_error_policy: discard` needs a key, by which a row is found",
                        "add a primary key, or choose `null`")  # fmt: skip
-    if entry.soft_delete is not None:
+    if own.soft_delete is not None:
         shape = _nullable(shape, source)
-    if entry.time_key:
+    if own.time_key:
         shape = _history(shape)
-    shape = with_own_types(shape, source, entry, lenient=lenient)
-    found = tuple(_columns(shape, source, entry, lenient=lenient))
+    shape = with_own_types(shape, source, own, lenient=lenient)
+    found = tuple(_columns(shape, source, own, lenient=lenient))
     taken = {column.name for column in shape.columns}
     if clash := next((column.name for column in found if column.name in taken), None):
         raise _refused(source, "ADP-161", f"`target_tables` adds a column {clash}, and the table has one of that name",
@@ -79,38 +79,38 @@ def with_extra_columns(shape: Table, source: Table, entry: TargetTable, *, lenie
     return shape.with_(columns=(*shape.columns, *sorted(found, key=lambda column: column.id)))
 
 
-def _impossible_in_tree(entry: TargetTable) -> str:
-    """Return why a partitioned table and its partitions can't be as the entry says; empty: they can."""
-    if entry.time_key:
+def _impossible_in_tree(own: OwnColumns) -> str:
+    """Return why a partitioned table and its partitions can't be as `target_tables` says; empty: they can."""
+    if own.time_key:
         return "a row for a TRUNCATE (`time_key`) has no values, so no partition takes it"
-    if entry.key:
+    if own.key:
         return "no index makes `key` unique over all partitions"
-    if entry.discards:
+    if own.discards:
         return "a row that is discarded is looked for in one table (`coerce_error_policy: discard`)"
     return ""
 
 
-def with_own_key(source: Table, entry: TargetTable, *, lenient: bool = False) -> Table:
+def with_own_key(source: Table, own: OwnColumns, *, lenient: bool = False) -> Table:
     """Return the source's table with the key that `target_tables` names for the target.
 
     lenient: it has no key while it lacks a column of that one. Raises Unsupported ADP-162 where
     that is an error, ADP-165 for a column that may be NULL or is generated.
     """
-    ours = {column.name: column for column in source.columns}
-    lacking = [name for name in entry.key if name not in ours]
-    if not entry.key:
+    if not own.key:
         return source
+    ours = {column.name: column for column in source.columns}
+    lacking = [name for name in own.key if name not in ours]
     if lacking and lenient:
         return source.without_keys()
     if lacking:
         raise _refused(source, "ADP-162", f"`key` in `target_tables` names column {lacking[0]}, which the target's"
                        " table does not have", "correct the key: it names the source's columns")  # fmt: skip
-    for column in (ours[name] for name in entry.key):
+    for column in (ours[name] for name in own.key):
         if column.nullable or column.generated:
             why = "may be NULL" if column.nullable else "is generated"
             raise _refused(source, "ADP-165", f"`key` in `target_tables` names column {column.name}, which {why}",
                            "make it NOT NULL at the source, or name other columns")  # fmt: skip
-    return source.without_keys().with_(key=Key(tuple(ours[name].id for name in entry.key), "", is_primary=False))
+    return source.without_keys().with_(key=Key(tuple(ours[name].id for name in own.key), "", is_primary=False))
 
 
 def value_of(column: Column) -> str:
@@ -141,16 +141,16 @@ def _history(shape: Table) -> Table:
     )
 
 
-def _columns(shape: Table, source: Table, entry: TargetTable, *, lenient: bool) -> Iterator[Column]:
-    if entry.soft_delete is not None:
-        yield Column(_id("", DELETED), entry.soft_delete, builtin_type("boolean"), False, "false", "f",
+def _columns(shape: Table, source: Table, own: OwnColumns, *, lenient: bool) -> Iterator[Column]:
+    if own.soft_delete is not None:
+        yield Column(_id("", DELETED), own.soft_delete, builtin_type("boolean"), False, "false", "f",
                      extra=DELETED)  # fmt: skip
-    if entry.deleted_at is not None:
-        yield Column(_id("", DELETED_AT), entry.deleted_at, builtin_type(OF_CHANGE["commit_time"]),
+    if own.deleted_at is not None:
+        yield Column(_id("", DELETED_AT), own.deleted_at, builtin_type(OF_CHANGE["commit_time"]),
                      extra=DELETED_AT)  # fmt: skip
     here = {column.id: column for column in shape.columns}
     ours = {column.name: here[column.id] for column in source.columns if column.id in here}
-    for name, text in entry.extra.items():
+    for name, text in own.extra.items():
         part = expression(text)
         lacking = [one for one in part.names() if one not in ours]
         if lacking and lenient:
@@ -161,7 +161,7 @@ def _columns(shape: Table, source: Table, entry: TargetTable, *, lenient: bool) 
                            "correct the expression: it names the source's columns; where the source renames or drops"
                            " one, write it for the columns after that, and run again")  # fmt: skip
         column = _extra(name, part, ours, source)
-        is_operation = entry.time_key and text == "{operation}"
+        is_operation = own.time_key and text == "{operation}"
         yield replace(column, id=_id("", HISTORY_OPERATION), extra=HISTORY_OPERATION) if is_operation else column
 
 

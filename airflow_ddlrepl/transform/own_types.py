@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from airflow_ddlrepl.config.sections.target_tables import TargetTable
 from airflow_ddlrepl.ddl.columns.column_names import mentions
 from airflow_ddlrepl.errors import Unsupported
+from airflow_ddlrepl.model.settings.table_settings import OwnColumns
 from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.model.types import DataType
 from airflow_ddlrepl.notation.column_types import column_type
@@ -30,26 +30,26 @@ _OWN_SPELLING = (*TEXTS, "json", "numeric")
 """Types that show a value as it was written: 1.50 is not 1.5 there."""
 
 
-def with_own_types(shape: Table, source: Table, entry: TargetTable, *, lenient: bool = False) -> Table:
+def with_own_types(shape: Table, source: Table, own: OwnColumns, *, lenient: bool = False) -> Table:
     """Return the target's table with the types that the file gives its columns; they have no default there.
 
     shape: the table there without them. lenient: a column that the table does not have is left out. Raises Unsupported
     ADP-162 where that is an error, ADP-173 for a column that can't have the type.
     """
-    if not entry.types:
+    if not own.types:
         return shape
-    own = {column.id: type_ for column, type_ in _retyped(shape, source, entry, lenient=lenient)}
-    columns = tuple(_retype(c, own[c.id]) if c.id in own else c for c in shape.columns)
+    types = {column.id: type_ for column, type_ in _retyped(shape, source, own, lenient=lenient)}
+    columns = tuple(_retype(c, types[c.id]) if c.id in types else c for c in shape.columns)
     found = shape.with_(columns=columns)
     return found.with_(types=used_types(found))
 
 
-def _retyped(shape: Table, source: Table, entry: TargetTable, *, lenient: bool) -> Iterator[tuple[Column, DataType]]:
+def _retyped(shape: Table, source: Table, own: OwnColumns, *, lenient: bool) -> Iterator[tuple[Column, DataType]]:
     """Yield the source's columns whose type is another one at the target, each with that."""
     theirs = {column.name: column for column in source.columns}
     there = {column.id for column in shape.columns}
     keys = {number for key in source.keys for number in key.columns}
-    for name, text in entry.types.items():
+    for name, text in own.types.items():
         column = theirs.get(name)
         if column is None or column.id not in there:
             if lenient:
@@ -57,13 +57,13 @@ def _retyped(shape: Table, source: Table, entry: TargetTable, *, lenient: bool) 
             raise _refused(source, "ADP-162", f"`types` in `target_tables` names column {name}, which the target's"
                            " table does not have", "correct the entry: it names the source's columns; where the source"
                            " renames or drops one, write it for the columns after that, and run again")  # fmt: skip
-        own = column_type(text)
+        wanted = column_type(text)
         bounds = mentions((source.partition_key or "").partition(" ")[2], name)
         why = "the bounds of partitions may be values of it" if bounds else ""
-        if why := why or _impossible(column, own, is_key=column.id in keys):
-            raise _refused(source, "ADP-173", f"`types` in `target_tables` gives column {name} the type {own.text}, and"
-                           f" {why}", "take the column out of `types`, or choose another type")  # fmt: skip
-        yield column, own
+        if why := why or _impossible(column, wanted, is_key=column.id in keys):
+            raise _refused(source, "ADP-173", f"`types` in `target_tables` gives column {name} the type {wanted.text},"
+                           f" and {why}", "take the column out of `types`, or choose another type")  # fmt: skip
+        yield column, wanted
 
 
 def _impossible(column: Column, own: DataType, *, is_key: bool) -> str:
@@ -87,7 +87,7 @@ def _retype(column: Column, own: DataType) -> Column:
     return replace(column, type=own, default=None, collation=collation)
 
 
-def rewritten(entry: TargetTable | None, before: Table, after: Table, types: TypeSystem) -> tuple[str, ...]:
+def rewritten(own: OwnColumns, before: Table, after: Table, types: TypeSystem) -> tuple[str, ...]:
     """Return the columns with a type of the target's own whose values a statement has rewritten, by name.
 
     before, after: the source's shapes. The log does not have these values: the source's new type, or a default that is
@@ -97,16 +97,16 @@ def rewritten(entry: TargetTable | None, before: Table, after: Table, types: Typ
     return tuple(
         column.name
         for column in after.columns
-        if entry is not None and column.name in entry.types and _is_rewritten(old.get(column.id), column, entry, types)
+        if column.name in own.types and _is_rewritten(old.get(column.id), column, own, types)
     )
 
 
-def _is_rewritten(before: Column | None, after: Column, entry: TargetTable, types: TypeSystem) -> bool:
+def _is_rewritten(before: Column | None, after: Column, own: OwnColumns, types: TypeSystem) -> bool:
     if before is None:
         return after.default is not None and after.missing is None
     if before.type == after.type:
         return False
-    is_exact = column_type(entry.types[after.name]).name not in _OWN_SPELLING
+    is_exact = column_type(own.types[after.name]).name not in _OWN_SPELLING
     return not (is_exact and types.widens(before.type, after.type))
 
 

@@ -7,7 +7,6 @@ here.
 from __future__ import annotations
 
 import importlib
-import json
 import re
 import traceback
 from collections.abc import Callable, Iterator, Sequence
@@ -19,8 +18,9 @@ import pyarrow.compute as pc
 
 from airflow_ddlrepl.errors import FunctionFailed, Unsupported
 from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.settings.table_settings import Values
 from airflow_ddlrepl.model.table import Column, Table
-from airflow_ddlrepl.notation.name_pattern import matches
+from airflow_ddlrepl.notation.name_pattern import matches_one
 from airflow_ddlrepl.time_limit import LimitExceeded, TimeLimit
 
 BATCH_ROWS = 10_000
@@ -43,25 +43,19 @@ class Transform:
     seconds: float = SECONDS
 
 
-def computed_columns(settings: str, table: Table) -> tuple[Column, ...]:
-    """Return the columns of the source's table that a transformation computes.
-
-    settings: the JSON text of `table_mapping.values_in`.
-    """
-    if not settings:
-        return ()
-    patterns = json.loads(settings)["columns"]
-    return tuple(column for column in table.columns if _is_one(column, patterns))
+def computed_columns(values: Values | None, table: Table) -> tuple[Column, ...]:
+    """Return the columns of the source's table that a function of the channel file computes."""
+    return tuple(c for c in table.columns if matches_one(values.columns, c.name)) if values is not None else ()
 
 
-def transform_of(settings: str, table: Table) -> Transform | None:
-    """Return the transform of the source's table; None where the transformation computes none of its columns.
+def transform_of(values: Values | None, table: Table) -> Transform | None:
+    """Return the transform of the source's table; None where the function computes none of its columns.
 
     Generated columns are not read: the log does not carry them. Raises Unsupported ADP-155 for a column of the key or a
     generated one among the columns to compute.
     """
-    gives = computed_columns(settings, table)
-    if not gives:
+    gives = computed_columns(values, table)
+    if values is None or not gives:
         return None
     keys = {number for key in table.keys for number in key.columns}
     for column in gives:
@@ -74,20 +68,15 @@ def transform_of(settings: str, table: Table) -> Transform | None:
                 hint="take the column out of `columns` of the entry"
                 + ("" if column.generated else ": the target could not identify its rows any more"),
             )
-    found = json.loads(settings)
-    wanted = (*found.get("reads", ("*",)), *found["columns"])
-    reads = tuple(c.name for c in table.columns if not c.generated and _is_one(c, wanted))
-    return Transform(found["function"], tuple(c.name for c in gives), reads, float(found.get("seconds", SECONDS)))
+    wanted = (*values.reads, *values.columns)
+    reads = tuple(c.name for c in table.columns if not c.generated and matches_one(wanted, c.name))
+    return Transform(values.function, tuple(c.name for c in gives), reads, float(values.seconds))
 
 
 def for_columns(transform: Transform | None, columns: Sequence[str]) -> Transform | None:
     """Return the transform for these columns alone; None where it computes none of them."""
     gives = tuple(name for name in transform.gives if name in columns) if transform else ()
     return replace(transform, gives=gives) if transform and gives else None
-
-
-def _is_one(column: Column, patterns: Sequence[str]) -> bool:
-    return any(matches(pattern, column.name) for pattern in patterns)
 
 
 def function_of(name: str, table: TableName | None = None) -> Callable[[pa.RecordBatch], Any]:

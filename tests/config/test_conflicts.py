@@ -9,7 +9,7 @@ import pytest
 from airflow_ddlrepl.config.file.load import read_channel
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.config.sections.scope import Scope, Whole, discards
-from airflow_ddlrepl.config.sections.table_mapping import ConflictRule, conflicts_in
+from airflow_ddlrepl.config.sections.table_mapping import ConflictRule
 from airflow_ddlrepl.errors import ConfigError
 from airflow_ddlrepl.model.names import TableName
 
@@ -28,7 +28,7 @@ def test_the_first_entry_that_matches_a_table_decides() -> None:
             {"compare": {"all_except": ["c"]}, "compare_deletes": "key", "update_row_exists": "ignore"},
         ]
     )
-    first, other = (conflicts_in(found.properties_at("t", TableName("public", name))) for name in ("x1", "y"))
+    first, other = (found.at("t").settings(TableName("public", name)).conflicts for name in ("x1", "y"))
     assert first is not None and other is not None
     assert {one: str(answer) for one, answer in first.answers.items()} == {
         "update_row_exists": "use_max (a, b)",
@@ -48,9 +48,9 @@ def test_map_names_the_columns_of_the_target() -> None:
         "conflicts": {"compare": ["seen", "v"], "insert_row_exists": {"use_min": "seen"}},
     }
     found = channel([], replicat={"maps": [one, {"source": "a.*", "target": "b.*"}]})
-    answers = found.conflicts_at("t", TableName("a", "t"))
+    answers = found.at("t").settings(TableName("a", "t")).conflicts
     assert answers is not None and answers.columns == ("changed", "v")
-    assert found.conflicts_at("t", TableName("a", "u")) is None
+    assert found.at("t").settings(TableName("a", "u")).conflicts is None
     assert Whole("a.t") in Scope.of(found).whole
     with pytest.raises(ValueError, match=r"conflicts\[0\] is for target t, and so are options of MAP a.t"):
         channel([{"update_row_exists": "ignore"}], replicat={"maps": [one]})

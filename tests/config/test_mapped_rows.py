@@ -33,7 +33,7 @@ def names(columns: str, **options: Any) -> dict[str, str | None]:
     made = channel([{"source": "a.*", "target": "b.*", **options}], [{"table": "a.*", **listed}])
     integer = DataType("integer", "pg_catalog", "int4", oid=23)
     found = Table(1, NAME, tuple(Column(i, name, integer) for i, name in enumerate(columns.split(), 1)))
-    return target_names(found, made.columns_at("dw", NAME))
+    return target_names(found, made.at("dw").settings(NAME).names.columns)
 
 
 def test_colmap_renames_columns_and_leaves_out_the_others() -> None:
@@ -45,9 +45,7 @@ def test_colmap_renames_columns_and_leaves_out_the_others() -> None:
 
 def test_a_column_that_is_mapped_twice_is_renamed_once_and_computed_once() -> None:
     made = channel([{"source": "a.t", "target": "b.t", "colmap": {"columns": {"id": "id", "copy": "id"}}}])
-    entry = made.target_table_at("dw", TableName("a", "t"))
-    assert entry is not None
-    assert entry.extra == {"copy": "id"}
+    assert made.at("dw").settings(TableName("a", "t")).columns.extra == {"copy": "id"}
 
 
 def test_columns_that_table_leaves_out_are_absent_whatever_map_says() -> None:
@@ -59,15 +57,14 @@ def test_columns_that_table_leaves_out_are_absent_whatever_map_says() -> None:
 def test_the_first_map_that_lists_a_table_decides() -> None:
     first = {"source": "a.t", "target": "b.t", "condition": "x = 1"}
     made = channel([first, {"source": "a.*", "target": "b.*", "condition": "y = 1", "ignore": ["DELETE"]}])
-    found = [made.restriction_at("dw", TableName("a", name)) for name in ("t", "u")]
-    assert [(one.condition, one.ignore) for one in found if one] == [("(x = 1)", ()), ("(y = 1)", ("DELETE",))]
+    found = [made.at("dw").settings(TableName("a", name)).rows for name in ("t", "u")]
+    assert [(one.condition, one.ignore) for one in found] == [("(x = 1)", ()), ("(y = 1)", ("DELETE",))]
 
 
 def test_conditions_and_ignored_kinds_of_both_sides_add_up() -> None:
     listed = {"table": "a.*", "condition": "x = 1", "ignore": ["update"]}
     made = channel([{"source": "a.*", "target": "b.*", "condition": "y = 1", "ignore": ["DELETE"]}], [listed])
-    found = made.restriction_at("dw", TableName("a", "t"))
-    assert found is not None
+    found = made.at("dw").settings(TableName("a", "t")).rows
     assert (found.condition, found.ignore) == ("((x = 1) AND (y = 1))", ("UPDATE", "DELETE"))
 
 
@@ -75,8 +72,8 @@ def test_a_key_names_columns_of_the_target_and_a_history_has_its_columns() -> No
     key = {"source": "a.t", "target": "b.t", "keycols": ["number"], "colmap": {"columns": {"number": "id"}}}
     history = {"source": "a.u", "target": "b.u", "insert_all_records": True, "keycols": ["id"]}
     made = channel([key, history])
-    entries = [made.target_table_at("dw", TableName("a", name)) for name in ("t", "u")]
-    assert [(one.key, sorted(one.extra)) for one in entries if one] == [
+    entries = [made.at("dw").settings(TableName("a", name)).columns for name in ("t", "u")]
+    assert [(one.key, sorted(one.extra)) for one in entries] == [
         (("id",), []),
         ((), ["op_position", "op_sequence", "op_type"]),
     ]

@@ -12,6 +12,7 @@ from airflow_ddlrepl.config.file.warnings import warnings
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.errors import ConfigError
 from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.settings.table_settings import NO_SETTINGS
 from airflow_ddlrepl.scope.client import client_at
 from airflow_ddlrepl.scope.decide import ChangeKind, decide
 
@@ -54,8 +55,8 @@ def test_maps_say_which_tables_are_at_the_target_and_how_they_are_called(name: s
 def test_another_name_is_another_setting_of_the_table() -> None:
     table = TableName("hr", "pay")
     same, other = ([{"source": "hr.*", "target": target}] for target in ("hr.*", "bk.*"))
-    assert read({"maps": same}).properties_at("w", table) == ""
-    assert '\\"bk\\".\\"pay\\"' in read({"maps": other}).properties_at("w", table)
+    assert read({"maps": same}).at("w").settings(table) == NO_SETTINGS
+    assert read({"maps": other}).at("w").settings(table).names.mapped == '"bk"."pay"'
 
 
 @pytest.mark.parametrize(

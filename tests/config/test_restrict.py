@@ -10,11 +10,11 @@ import pytest
 
 from airflow_ddlrepl.config.file.load import read_channel
 from airflow_ddlrepl.config.sections.channel import Channel
-from airflow_ddlrepl.config.sections.table_mapping import changes_in, condition_in, names_in, refreshed_in
 from airflow_ddlrepl.engines.target_state import Capabilities
 from airflow_ddlrepl.errors import ConfigError, Unsupported
 from airflow_ddlrepl.flow.mapping.capabilities import require_capable
 from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.settings.table_settings import NO_SETTINGS, Rows
 from airflow_ddlrepl.model.table import Table
 
 FILE = """\
@@ -36,8 +36,7 @@ def channel(*restrict: Any, **more: Any) -> Channel:
 
 
 def conditions(of: Channel, target: str) -> list[str]:
-    found = (of.restriction_at(target, table) for table in (ORDERS, JOBS))
-    return [one.condition if one else "" for one in found]
+    return [of.at(target).settings(table).rows.condition for table in (ORDERS, JOBS)]
 
 
 def test_the_first_that_matches_a_table_at_a_target_decides() -> None:
@@ -63,11 +62,11 @@ def test_what_is_said_of_a_table_holds_its_condition() -> None:
     """A table at a target carries it: the condition by which its rows were loaded is read from there."""
     names = [{"tables": "orders", "columns": "a", "name": "b"}]
     found = channel({"tables": "orders", "condition": "a = 'x'"}, column_properties=names)
-    said, plain = found.properties_at("berlin", ORDERS), channel(column_properties=names)
-    assert condition_in(said) == "(a = 'x')"
-    assert names_in(said) == names_in(plain.properties_at("berlin", ORDERS)) != ""
-    assert (condition_in(""), names_in(""), found.properties_at("berlin", JOBS)) == ("", "", "")
-    assert condition_in(plain.properties_at("berlin", ORDERS)) == ""
+    settings, plain = found.at("berlin").settings(ORDERS), channel(column_properties=names)
+    assert settings.rows == Rows("(a = 'x')")
+    assert settings.shapes_like(plain.at("berlin").settings(ORDERS)) and not settings.shapes_like(NO_SETTINGS)
+    assert found.at("berlin").settings(JOBS) is NO_SETTINGS
+    assert plain.at("berlin").settings(ORDERS).rows == Rows()
     assert found.has_properties and found.fingerprint() != plain.fingerprint()
 
 
@@ -142,6 +141,6 @@ def test_conditions_apart_as_one_line_of_text() -> None:
 def test_a_replay_has_the_conditions_for_changes_alone() -> None:
     """Its rows come from archived loads, as a whole."""
     found = channel({"refresh": "a = 1", "integrate": "b = 1"})
-    live, past = (found.properties_at(target, ORDERS) for target in ("berlin", "past"))
-    assert (changes_in(live), refreshed_in(live)) == ("((b = 1))", "(a = 1)")
-    assert (changes_in(past), refreshed_in(past)) == ("((b = 1))", "")
+    live, past = (found.at(target).settings(ORDERS).rows for target in ("berlin", "past"))
+    assert (live.of_changes_alone, live.refresh) == ("((b = 1))", "(a = 1)")
+    assert (past.of_changes_alone, past.refresh) == ("((b = 1))", "")

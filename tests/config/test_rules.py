@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from airflow_ddlrepl.config.sections.rule_sets import Rule, RuleSets
+from airflow_ddlrepl.config.sections.places import Rule, RuleSets
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.scope.client import Client
 from airflow_ddlrepl.scope.decide import ChangeKind, decide

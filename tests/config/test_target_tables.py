@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from airflow_ddlrepl.config.file.load import read_channel
-from airflow_ddlrepl.config.sections.target_tables import target_table_in
 from airflow_ddlrepl.errors import ConfigError
+from airflow_ddlrepl.model.settings.table_settings import NO_SETTINGS
 from airflow_ddlrepl.notation.column_types import column_type
 from tests.config.test_restrict import FILE, JOBS, ORDERS, channel
 
@@ -21,11 +21,10 @@ def test_the_first_that_matches_a_table_decides_and_its_text_has_all() -> None:
             {"tables": "*.orders", "extra": {"a": " (x)*2", "b": "{ commit_time }::date", "c": "'it''s'"}},
         ]
     )
-    one, other = (target_table_in(found.properties_at(name, ORDERS)) for name in ("berlin", "paris"))
-    assert one is not None and other is not None
-    assert (one.columns, one.extra) == (("gone", "at"), {})
+    one, other = (found.at(name).settings(ORDERS).columns for name in ("berlin", "paris"))
+    assert (one.names, one.extra) == (("gone", "at"), {})
     assert other.extra == {"a": "(x * 2)", "b": "CAST({commit_time} AS date)", "c": "'it''s'"}
-    assert found.properties_at("berlin", JOBS) == "" and target_table_in("") is None
+    assert found.at("berlin").settings(JOBS) is NO_SETTINGS
     assert found.has_properties
 
 

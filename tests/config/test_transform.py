@@ -11,9 +11,9 @@ import pytest
 from airflow_ddlrepl.cli import commands
 from airflow_ddlrepl.config.file.load import read_channel
 from airflow_ddlrepl.config.sections.channel import Channel
-from airflow_ddlrepl.config.sections.table_mapping import condition_in, names_in, values_in
 from airflow_ddlrepl.errors import ConfigError, Unsupported
 from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.settings.table_settings import ColumnName, Values
 from tests.config.test_restrict import FILE, JOBS, ORDERS
 
 MASK = {"columns": ["mail"], "function": "rules:masked"}
@@ -32,7 +32,7 @@ def refused(*transform: Any, **more: Any) -> str:
 
 
 def functions(of: Channel, target: str) -> list[str]:
-    found = (of.transformation_at(target, table) for table in (ORDERS, JOBS))
+    found = (of.at(target).settings(table).values for table in (ORDERS, JOBS))
     return [one.function if one else "" for one in found]
 
 
@@ -52,13 +52,12 @@ def test_what_is_said_of_a_table_holds_its_function() -> None:
     names = [{"tables": "orders", "columns": "a", "name": "b"}]
     rows = [{"condition": "a = 1"}]
     found = channel({**MASK, "version": 2}, column_properties=names, restrict=rows)
-    said = found.properties_at("berlin", ORDERS)
-    told = {"columns": ["mail"], "function": "rules:masked", "version": "2"}
-    assert json.loads(values_in(said)) == told
-    assert (condition_in(said), json.loads(names_in(said))) == ("(a = 1)", [{"columns": ["a"], "name": "b"}])
+    settings = found.at("berlin").settings(ORDERS)
+    assert settings.values == Values("rules:masked", ("mail",), version="2")
+    assert (settings.rows.condition, settings.names.columns) == ("(a = 1)", (ColumnName(("a",), "b"),))
     same = channel({**MASK, "version": "2", "tables": "orders"}, column_properties=names, restrict=rows)
-    assert same.properties_at("berlin", ORDERS) == said
-    assert (values_in(""), values_in(channel(restrict=rows).properties_at("berlin", ORDERS))) == ("", "")
+    assert same.at("berlin").settings(ORDERS) == settings
+    assert channel(restrict=rows).at("berlin").settings(ORDERS).values is None
     assert channel(MASK).has_properties and not channel().has_properties
 
 
@@ -120,4 +119,4 @@ def test_check_looks_for_the_functions(tmp_path: Path) -> None:
 
 
 def test_names_of_tables() -> None:
-    assert channel({**MASK, "tables": "sales.*"}).transformation_at("paris", TableName("hr", "sales")) is None
+    assert channel({**MASK, "tables": "sales.*"}).at("paris").settings(TableName("hr", "sales")).values is None

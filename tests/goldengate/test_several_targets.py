@@ -104,7 +104,7 @@ def test_a_channel_has_a_target_beside_the_one_of_the_file() -> None:
     pay, line = TableName("hr", "pay"), TableName("hr", "line")
     assert [str(channel.target_name("site.2", name)) for name in (pay, line)] == ["audit.pay", "hr.line"]
     assert [channel.holder(name) for name in ("site", "site.2")] == ["c", "c@site.2"]
-    assert channel.columns_at("site.2", pay) == channel.columns_at("site", pay) != ()
+    assert channel.at("site.2").settings(pay).names.columns == channel.at("site").settings(pay).names.columns != ()
 
 
 @pytest.mark.parametrize(

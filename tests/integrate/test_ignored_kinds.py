@@ -6,7 +6,7 @@ import pyarrow as pa
 
 from airflow_ddlrepl.integrate.ignored_kinds import without_ignored
 from airflow_ddlrepl.model.change import Op
-from airflow_ddlrepl.notation.row_kind import RowKind
+from airflow_ddlrepl.model.settings.row_kind import RowKind
 
 
 def test_changes_of_ignored_kinds_are_left_out_and_counted() -> None:

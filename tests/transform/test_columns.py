@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_ddlrepl.config.sections.table_mapping import ColumnProperty
 from airflow_ddlrepl.ddl.columns.column_names import is_unambiguous, mentions, renamed
 from airflow_ddlrepl.ddl.diff import diff as diff_of
 from airflow_ddlrepl.engines.postgres.types.type_system import POSTGRES_TYPES
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.settings.table_settings import ColumnName
 from airflow_ddlrepl.model.table import Column, Key, Table
 from airflow_ddlrepl.model.types import DataType, TypeDefinition, TypeKind
 from airflow_ddlrepl.transform.columns import target_names, target_shape, with_revealed_columns, without_absent
@@ -36,19 +36,19 @@ def table(*columns: Any, key: tuple[int, ...] = (), **more: Any) -> Table:
     return Table(1, T, made, key=Key(key, "t_pkey", True) if key else None, **more)
 
 
-def says(columns: str, name: str | None = None) -> ColumnProperty:
-    return ColumnProperty(columns=(columns,), name=name, absent=name is None)
+def says(columns: str, name: str | None = None) -> ColumnName:
+    return ColumnName((columns,), name)
 
 
 @st.composite
-def properties(draw: st.DrawFn) -> tuple[ColumnProperty, ...]:
+def properties(draw: st.DrawFn) -> tuple[ColumnName, ...]:
     quoted = st.one_of(st.just("*"), NAMES.map(lambda name: '"' + name.replace('"', '""') + '"'))
     one = st.builds(says, quoted, st.one_of(st.none(), NAMES, st.just("new")))
     return tuple(draw(st.lists(one, max_size=4)))
 
 
 @given(tables(), properties())
-def test_the_shape_is_what_renames_and_drops_make_of_it(source: Table, said: tuple[ColumnProperty, ...]) -> None:
+def test_the_shape_is_what_renames_and_drops_make_of_it(source: Table, said: tuple[ColumnName, ...]) -> None:
     """Ids stay, so do types, keys and nullability; two runs say the same; a refusal is coded."""
     try:
         found = target_shape(source, said)
@@ -118,7 +118,7 @@ def test_a_partition_key_follows_or_refuses() -> None:
         ("ADP-144", table("lower", "b", ("g", "lower(b)")), [says("lower", "upper")]),
     ],
 )
-def test_what_can_not_be(code: str, source: Table, said: list[ColumnProperty]) -> None:
+def test_what_can_not_be(code: str, source: Table, said: list[ColumnName]) -> None:
     with pytest.raises(Unsupported, match=code):
         target_shape(source, said)
 

@@ -7,13 +7,14 @@ from typing import Any
 
 import pytest
 
-from airflow_ddlrepl.config.sections.target_tables import TargetTable
 from airflow_ddlrepl.engines.target_state import Capabilities
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.flow.mapping.capabilities import require_capable
 from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.settings.table_settings import CoerceErrorPolicy, OwnColumns
 from airflow_ddlrepl.model.table import Column, Key, Partition, Table
 from airflow_ddlrepl.model.target_columns import deletion_columns
+from airflow_ddlrepl.notation.condition.parser import expression, spelled
 from airflow_ddlrepl.transform.extra_columns import builtin_type, value_of, with_extra_columns, with_own_key
 from tests.config.test_restrict import channel
 
@@ -28,8 +29,8 @@ TREE = T.with_(partition_key="RANGE (a)")
 HISTORY = {"o": "{operation}", "p": "{position}", "n": "{sequence}"}
 
 
-def extra(**expressions: str) -> TargetTable:
-    return TargetTable(extra=expressions)
+def extra(**expressions: str) -> OwnColumns:
+    return OwnColumns(extra={name: spelled(expression(text)) for name, text in expressions.items()})
 
 
 def test_the_type_follows_from_the_expression() -> None:
@@ -57,11 +58,11 @@ def test_a_column_stays_the_same_one_whatever_else_the_file_says() -> None:
     one, other, third = ({c.name: c.id for c in with_extra_columns(T, T, entry).columns} for entry in entries)
     assert one == other and one["n"] != third["n"]
     names = ("gone", "is_gone")
-    assert len({with_extra_columns(T, T, TargetTable(soft_delete=name)).columns[3].id for name in names}) == 1
+    assert len({with_extra_columns(T, T, OwnColumns(soft_delete=name)).columns[3].id for name in names}) == 1
 
 
 def test_rows_that_stay_need_not_fulfil_what_others_must() -> None:
-    found = with_extra_columns(T, T, TargetTable(soft_delete="gone", deleted_at="at"))
+    found = with_extra_columns(T, T, OwnColumns(soft_delete="gone", deleted_at="at"))
     assert [(c.name, c.nullable) for c in found.columns[:4]] == [
         ("id", False), ("a", True), ("note", True), *[(found.columns[3].name, found.columns[3].nullable)],
     ]  # fmt: skip
@@ -71,14 +72,14 @@ def test_rows_that_stay_need_not_fulfil_what_others_must() -> None:
 @pytest.mark.parametrize(
     ("table", "entry", "told"),
     [
-        (TREE, TargetTable(time_key=True, extra=HISTORY), "ADP-160: .* a row for a TRUNCATE"),
-        (TREE, TargetTable(key=("id",)), "ADP-160: .* unique over all partitions"),
-        (TREE, TargetTable(types={"a": "bigint"}), "ADP-173: .* the bounds of partitions"),
-        (T.with_(partition=Partition(1, T.name, "DEFAULT")), TargetTable(coerce_error_policy="discard"), "ADP-160"),
+        (TREE, OwnColumns(time_key=True, extra=HISTORY), "ADP-160: .* a row for a TRUNCATE"),
+        (TREE, OwnColumns(key=("id",)), "ADP-160: .* unique over all partitions"),
+        (TREE, OwnColumns(types={"a": "bigint"}), "ADP-173: .* the bounds of partitions"),
+        (T.with_(partition=Partition(1, T.name, "DEFAULT")), OwnColumns(misfits=CoerceErrorPolicy.DISCARD), "ADP-160"),
         (T, extra(note="1"), "ADP-161: .* column note"),
         (T, extra(n="b + 1"), "ADP-162: .* no column b"),
         (T.with_(columns=(*T.columns, Column(5, "g", INT, generated="stored", default="1"))), extra(n="g"), "ADP-162"),
-        (T.without_keys(), TargetTable(soft_delete="gone"), "ADP-163"),
+        (T.without_keys(), OwnColumns(soft_delete="gone"), "ADP-163"),
         (T.without_keys(), extra(n="{position}"), "ADP-163"),
     ],
 )
@@ -101,15 +102,15 @@ def test_a_target_of_a_kind_that_has_no_such_tables_refuses() -> None:
 
 
 def test_another_key_has_columns_that_are_never_null() -> None:
-    found = with_own_key(T, TargetTable(key=("note", "a")))
+    found = with_own_key(T, OwnColumns(key=("note", "a")))
     assert found.key == Key((4, 2), "", False) and found.second_key is None
-    assert with_own_key(T, TargetTable(key=("b",)), lenient=True).key is None
+    assert with_own_key(T, OwnColumns(key=("b",)), lenient=True).key is None
     with pytest.raises(Unsupported, match=r"ADP-162: `key` .* column b"):
-        with_own_key(T, TargetTable(key=("a", "b")))
+        with_own_key(T, OwnColumns(key=("a", "b")))
     for column, why in (
         (Column(2, "a", INT), "may be NULL"),
         (Column(2, "a", INT, False, "1", generated="stored"), "is gen"),
     ):
         table = T.with_(columns=(T.columns[0], column))
         with pytest.raises(Unsupported, match=f"ADP-165: .* column a, which {why}"):
-            with_own_key(table, TargetTable(key=("a",)))
+            with_own_key(table, OwnColumns(key=("a",)))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import pickle
 import re
 import sys
@@ -15,6 +14,7 @@ import pytest
 
 from airflow_ddlrepl.errors import TargetError, Unsupported
 from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.settings.table_settings import Values
 from airflow_ddlrepl.model.table import Column, Key, Table
 from airflow_ddlrepl.model.types import DataType
 from airflow_ddlrepl.transform.values import (
@@ -35,8 +35,8 @@ TABLE = Table(1, NAME, (*COLUMNS, Column(5, "g", TEXT, generated="stored")), Key
 OF = Transform("rules_of_a_law:f", ("b",), ("a", "b"))
 
 
-def said(*columns: str, **more: Any) -> str:
-    return json.dumps({"columns": columns, "function": "rules:f", **more})
+def said(*columns: str, reads: tuple[str, ...] = ("*",)) -> Values:
+    return Values("rules:f", columns, reads)
 
 
 @pytest.fixture
@@ -49,8 +49,8 @@ def function() -> Iterator[Callable[[Any], None]]:
 def test_which_columns_are_given_and_looked_at() -> None:
     """Patterns, by the source's names; what is computed is not looked at."""
     assert transform_of(said("m*", "note"), TABLE) == Transform("rules:f", ("mail", "Note"), NAMES)
-    assert transform_of(said("phone", reads=["id"]), TABLE) == Transform("rules:f", ("phone",), ("id", "phone"))
-    assert transform_of(said("nothing"), TABLE) is None and transform_of("", TABLE) is None
+    assert transform_of(said("phone", reads=("id",)), TABLE) == Transform("rules:f", ("phone",), ("id", "phone"))
+    assert transform_of(said("nothing"), TABLE) is None and transform_of(None, TABLE) is None
     assert [column.id for column in computed_columns(said("*"), TABLE)] == [1, 2, 3, 4, 5]
     found = transform_of(said("m*|phone"), TABLE)
     assert pickle.loads(pickle.dumps(found)) == found

@@ -36,7 +36,6 @@ from airflow_ddlrepl.adapt.shape.source_expressions import require_texts
 from airflow_ddlrepl.adapt.shape.target_shape import Note, TakeNote, become_text, hides_values, hold
 from airflow_ddlrepl.adapt.shape.wanted_shape import want
 from airflow_ddlrepl.adapt.target_facts import Renderer, TargetFacts
-from airflow_ddlrepl.config.sections.table_mapping import names_in
 from airflow_ddlrepl.ddl.base.change import SchemaChange
 from airflow_ddlrepl.ddl.diff import diff
 from airflow_ddlrepl.ddl.sql.statement import NOTHING_KNOWN, Evidence
@@ -84,10 +83,10 @@ def _with_settings(
 
     old: the present shape of the target's table.
     """
-    found = replace(found, properties=settings.now)
+    found = replace(found, settings=settings.now)
     if settings.kind is not EventKind.PROPERTIES or settings.before is None:
         return found
-    if not policy.adapts and names_in(settings.now) == names_in(settings.before):
+    if not policy.adapts and settings.now.shapes_like(settings.before):
         return found
     if not policy.adapts:
         return replace(found, steps=(*found.steps, Step(StepKind.WARN, f"{CHANGED}; {policy.discarded or WHY}")))

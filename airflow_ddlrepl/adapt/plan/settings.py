@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from airflow_ddlrepl.model.change import EventKind
+from airflow_ddlrepl.model.settings.table_settings import TableSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,15 +25,15 @@ class SettingsChange:
     """A settings change compares the channel file's settings for a table at a target: at its present shape, and now.
 
     kind: what brings the table's change: a statement, or the file itself (PROPERTIES). before: the file's settings when
-    the table got its present shape, as `Channel.properties_at` returns them; None for a table that the target does not
-    have. now: the present ones. has_rows: the target's table has rows that the former settings have chosen. is_live: it
-    is in step with the source. rewritten: the columns with types of the target's own whose values a statement changed.
-    unfit: ids of the columns that can't hold each value of the source's before the change.
+    the table got its present shape; None for a table that the target does not have. now: the present ones. has_rows:
+    the target's table has rows that the former settings have chosen. is_live: it is in step with the source. rewritten:
+    the columns with types of the target's own whose values a statement changed. unfit: ids of the columns that can't
+    hold each value of the source's before the change.
     """
 
     kind: EventKind
-    before: str | None
-    now: str
+    before: TableSettings | None
+    now: TableSettings
     has_rows: bool = False
     is_live: bool = False
     reads_before: Reads = Reads()

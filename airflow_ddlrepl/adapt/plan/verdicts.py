@@ -12,8 +12,6 @@ from airflow_ddlrepl.adapt.plan.settings import SettingsChange
 from airflow_ddlrepl.adapt.policy import Policy
 from airflow_ddlrepl.adapt.target_facts import TargetFacts
 from airflow_ddlrepl.config.sections.policies import OnAddColumnWithDefault
-from airflow_ddlrepl.config.sections.table_mapping import condition_in, values_in
-from airflow_ddlrepl.config.sections.target_tables import CoerceErrorPolicy, coerce_error_policy, target_table_in
 from airflow_ddlrepl.ddl.base.change import SchemaChange
 from airflow_ddlrepl.ddl.columns.add_column import AddColumn
 from airflow_ddlrepl.ddl.columns.change_default import ChangeDefault
@@ -39,6 +37,7 @@ from airflow_ddlrepl.ddl.types.rename_type import RenameType
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.hvr.ddl_table import ROWS, Ddl, Outcome
 from airflow_ddlrepl.model.change import EventKind
+from airflow_ddlrepl.model.settings.table_settings import CoerceErrorPolicy
 from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.model.types import TypeKind
 from airflow_ddlrepl.ports.types import Cast, TypeSystem
@@ -168,26 +167,24 @@ def judge_settings(change: SettingsChange) -> Iterator[Verdict]:
     if not change.has_rows or change.before is None:
         return
     before, now = change.reads_before, change.reads_now
-    condition = condition_in(change.now)
-    if condition_in(change.before) != condition:
+    condition = change.now.rows.condition
+    if change.before.rows.condition != condition:
         yield Verdict(True, f"other rows by `restrict`: {condition or 'all of them'}", By.NONE)
     elif condition and change.kind is EventKind.DDL and change.is_live and before.condition != now.condition:
         yield Verdict(True, f"`restrict` looks at a column that has changed: {condition}", By.NONE)
-    stays = tuple(bool(entry and entry.soft_delete) for entry in map(target_table_in, (change.before, change.now)))
-    if stays == (True, False):
+    was, be = change.before.columns, change.now.columns
+    if was.soft_delete and not be.soft_delete:
         yield Verdict(True, "deleted rows stay no more (`soft_delete`)", By.NONE)
-    each = tuple(bool(entry and entry.time_key) for entry in map(target_table_in, (change.before, change.now)))
-    if each[0] != each[1]:
-        yield Verdict(True, f"{'a row' if each[1] else 'no more a row'} per change (`time_key`)", By.NONE)
-    policies = tuple(map(coerce_error_policy, (change.before, change.now)))
-    if change.unfit and policies[0] != policies[1] and _are_others(*policies):
-        yield Verdict(True, f"other values by `coerce_error_policy`: {policies[1]}", By.NONE)
+    if was.time_key != be.time_key:
+        yield Verdict(True, f"{'a row' if be.time_key else 'no more a row'} per change (`time_key`)", By.NONE)
+    if change.unfit and was.misfits != be.misfits and _are_others(was.misfits, be.misfits):
+        yield Verdict(True, f"other values by `coerce_error_policy`: {be.misfits}", By.NONE)
     if change.rewritten:
         names = ", ".join(change.rewritten)
         yield Verdict(True, f"the server rewrote values of columns whose type is the target's own: {names}", By.NONE)
     if before.function == now.function:
         return
-    if values_in(change.before) == values_in(change.now):
+    if change.before.values == change.now.values:
         yield Verdict(True, "columns have changed that a function of `transform` looks at", By.NONE)
     else:
         name = now.function[0] if now.function else "no function any more"
@@ -201,7 +198,7 @@ def _are_others(before: CoerceErrorPolicy, now: CoerceErrorPolicy) -> bool:
 
 def judge_unfit(settings: SettingsChange, present: Table, wanted: Table) -> Iterator[Verdict]:
     """Judge values that do not fit, and were replaced, where their columns get other types: some fit now."""
-    if not coerce_error_policy(settings.before or "").replaces:
+    if settings.before is None or not settings.before.misfits.replaces:
         return
     types = {column.id: column.type for column in present.columns if column.id in settings.unfit}
     names = ", ".join(c.name for c in wanted.columns if c.id in types and types[c.id] != c.type)

@@ -13,15 +13,14 @@ from airflow_ddlrepl.adapt.program.plan_memo import PlanMemo
 from airflow_ddlrepl.adapt.program.program import NO_TABLE, Program, ProgramStep
 from airflow_ddlrepl.adapt.program.suspend import CatchUp, Suspensions, family
 from airflow_ddlrepl.adapt.program.table_states import TableStates
-from airflow_ddlrepl.config.sections.table_mapping import ignored_in, refreshed_in
 from airflow_ddlrepl.model.change import IS_UNNAMED, Event, EventKind, why_ignored
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import START_OF_TRANSACTION, LogKey, Position
+from airflow_ddlrepl.model.settings.row_kind import IGNORED, RowKind
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.table_state import PartialRefresh, TableState, TableStatus
 from airflow_ddlrepl.notation.condition.parser import condition
 from airflow_ddlrepl.notation.condition.row_limit import RowLimit, row_limit
-from airflow_ddlrepl.notation.row_kind import IGNORED, RowKind
 from airflow_ddlrepl.scope.client import Client
 from airflow_ddlrepl.scope.decide import ChangeKind, decide
 
@@ -221,12 +220,12 @@ class ProgramBuilder:
             return plan
         if not plan.changes_anything and before is not None:
             self._draft.cut(table_id, event.key)
-            if plan.properties != before.properties:
-                self._draft.add(ProgramStep(event, table_id, None, before, replace(before, properties=plan.properties)))
+            if plan.settings != before.settings:
+                self._draft.add(ProgramStep(event, table_id, None, before, replace(before, settings=plan.settings)))
             return None
         joins_later = self.is_refreshed and _joins_later(event, new, self._draft.states)
         if before is None and plan.shape is not None and joins_later:
-            joins = TableState(table_id, plan.target, plan.shape, TableStatus.NEW, properties=plan.properties)
+            joins = TableState(table_id, plan.target, plan.shape, TableStatus.NEW, settings=plan.settings)
             self._draft.add(ProgramStep(event, table_id, None, None, joins))
             return None
         if table_id in self._draft.states:
@@ -315,14 +314,14 @@ def _joins_later(event: Event, new: Table | None, states: Mapping[int, TableStat
 
 def _why_kept(table_state: TableState) -> str:
     """Return why a TRUNCATE leaves the rows of the target's table; empty: it empties it."""
-    return IGNORED.format(RowKind.TRUNCATE) if RowKind.TRUNCATE in ignored_in(table_state.properties) else ""
+    return IGNORED.format(RowKind.TRUNCATE) if RowKind.TRUNCATE in table_state.settings.rows.ignore else ""
 
 
 def _followed(event: Event, before: TableState, plan: TablePlan) -> ProgramStep:
     """Return the step for a table that was never loaded: its new name, or that it is gone; nothing else matters yet."""
     gone = plan.is_removed or plan.is_orphaned
     shape = plan.shape or before.shape
-    after = None if gone else replace(before, name=plan.target, shape=shape, properties=plan.properties)
+    after = None if gone else replace(before, name=plan.target, shape=shape, settings=plan.settings)
     return ProgramStep(event, before.table_id, None, before, after)
 
 
@@ -336,15 +335,15 @@ def _after(before: TableState | None, plan: TablePlan, table_id: int) -> TableSt
     if plan.needs_refresh:
         state, shape = TableStatus.PENDING, plan.until_refresh or shape
     if plan.is_made_anew:
-        return TableState(table_id, plan.target, shape, state, properties=plan.properties)
+        return TableState(table_id, plan.target, shape, state, settings=plan.settings)
     partial = PartialRefresh(plan.refreshed_rows) if plan.refreshed_rows else before.partial if before else None
     snapshot = before.snapshot if before else None
-    return TableState(table_id, plan.target, shape, state, snapshot, plan.properties, partial=partial)
+    return TableState(table_id, plan.target, shape, state, snapshot, plan.settings, partial=partial)
 
 
 def _limit(table_state: TableState, source: Table | None) -> RowLimit | None:
     """Return which rows of the target's table a TRUNCATE is about; None: all. source: the table there, at its place."""
-    text = refreshed_in(table_state.properties)
+    text = table_state.settings.rows.refresh
     return row_limit(condition(text), source, table_state.shape) if text and source else None
 
 

@@ -8,8 +8,6 @@ from dataclasses import dataclass, field, replace
 from airflow_ddlrepl.adapt.program.program import Discarded, Program, ProgramStep, Slice
 from airflow_ddlrepl.adapt.program.suspend import CatchUp
 from airflow_ddlrepl.adapt.program.table_states import TableStates
-from airflow_ddlrepl.config.sections.table_mapping import changes_in, condition_in, ignored_in, values_in
-from airflow_ddlrepl.config.sections.target_tables import CoerceErrorPolicy, coerce_error_policy, has_time_key
 from airflow_ddlrepl.model.change import Event, why_ignored
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import START_OF_TRANSACTION, LogKey, Position
@@ -118,9 +116,8 @@ class Draft:
 
 def _slice(table_state: TableState, low: LogKey, high: LogKey, source: Table, whole: Table | None) -> Slice:
     """Return the slice of a table's rows in [low, high). source: their shape, as it is read; whole: all of it."""
-    settings, partial = table_state.properties, table_state.partial
-    apart = changes_in(settings)
-    ignores = bool(ignored_in(settings)) and not has_time_key(settings)
+    settings, partial = table_state.settings, table_state.partial
+    differs = bool(settings.rows.of_changes_alone) or settings.ignores_some or settings.columns.discards
     is_loaded = partial is not None and partial.until is not None and low.lsn < partial.until
     return Slice(
         table_state.table_id,
@@ -129,10 +126,8 @@ def _slice(table_state: TableState, low: LogKey, high: LogKey, source: Table, wh
         source,
         table_state.shape,
         table_state.name,
-        condition_in(settings) or apart,
         whole,
-        values_in(settings),
         settings,
-        is_resilient=is_loaded or bool(apart) or ignores or coerce_error_policy(settings) is CoerceErrorPolicy.DISCARD,
+        is_resilient=is_loaded or differs,
         is_loaded=is_loaded,
     )

@@ -14,6 +14,7 @@ from airflow_ddlrepl.adapt.plan_model import TablePlan
 from airflow_ddlrepl.model.change import Event, EventKind
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import LogKey, Position
+from airflow_ddlrepl.model.settings.table_settings import NO_SETTINGS, TableSettings
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.table_state import Suspension, TableState, TableStatus
 from airflow_ddlrepl.notation.condition.row_limit import RowLimit
@@ -26,11 +27,9 @@ NO_TABLE = 0
 @dataclass(frozen=True, slots=True)
 class Slice:
     """A slice is the rows of one table with low <= key < high; `source` is their shape, `target` the target table's.
-     condition: chooses the rows that the target takes, empty for all; it is about `whole`, the source's shape with what
-    the target is not to have. values: the transformation that gives some of the values; empty: none. settings: the
-    channel file's for the table, as `Channel.properties_at` returns them. is_resilient: rows that it inserts may be
-    there already, and rows that it changes may be missing. is_loaded: a refresh has loaded some of them, and it is not
-    known which.
+     whole: the source's shape with what the target is not to have, which conditions and functions are about. settings:
+    the channel file's for the table. is_resilient: rows that it inserts may be there already, and rows that it changes
+    may be missing. is_loaded: a refresh has loaded some of them, and it is not known which.
     """
 
     table_id: int
@@ -39,12 +38,15 @@ class Slice:
     source: Table
     target: Table
     name: TableName
-    condition: str = ""
     whole: Table | None = None
-    values: str = ""
-    settings: str = ""
+    settings: TableSettings = NO_SETTINGS
     is_resilient: bool = False
     is_loaded: bool = False
+
+    @property
+    def condition(self) -> str:
+        """Return the condition for the rows that the target takes; empty: it takes all."""
+        return self.settings.rows.condition or self.settings.rows.of_changes_alone
 
 
 @dataclass(frozen=True, slots=True)

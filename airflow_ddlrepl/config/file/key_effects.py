@@ -55,7 +55,7 @@ EFFECTS: dict[str, dict[Effect, str]] = {
     "ColumnProperty": {
         Effect.LOADS: "absent columns name tables targets",
     },
-    "ConflictAnswers": {
+    "ConflictSection": {
         Effect.SOURCE: (
             "compare compare_deletes delete_row_exists delete_row_missing insert_row_exists "
             "update_row_exists update_row_missing"

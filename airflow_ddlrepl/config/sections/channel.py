@@ -6,13 +6,13 @@ import hashlib
 import json
 import re
 from collections.abc import Iterator
-from itertools import islice
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
 from airflow_ddlrepl.config.sections import mapped_rows
 from airflow_ddlrepl.config.sections.adapt_actions import Action, AdaptAction, AsksBefore
+from airflow_ddlrepl.config.sections.channel_at import ChannelAt
 from airflow_ddlrepl.config.sections.db_sequences import DbSequence
 from airflow_ddlrepl.config.sections.ddl_replay import ReplayEntry, require_no_overlap
 from airflow_ddlrepl.config.sections.location import default_repository, default_trail, redact
@@ -33,24 +33,21 @@ from airflow_ddlrepl.config.sections.retention import HoldLog, Limits, Retention
 from airflow_ddlrepl.config.sections.run_settings import Capture, Lock, OnTrouble, Spark
 from airflow_ddlrepl.config.sections.streams import Streams
 from airflow_ddlrepl.config.sections.table_mapping import (
-    ADAPTDDL,
     PROPERTIES,
     Column,
-    ColumnProperty,
     ConflictRule,
     Restrict,
     Restriction,
     Table,
     Transformation,
-    digest,
     for_replay,
 )
 from airflow_ddlrepl.config.sections.target_tables import TargetTable
-from airflow_ddlrepl.goldengate.parameters.mapping import mapped_name, target_of
+from airflow_ddlrepl.goldengate.parameters.mapping import target_of
 from airflow_ddlrepl.hvr.transforms import refuse_hvr_transforms, split_transforms
 from airflow_ddlrepl.hvr.version import HvrVersion
 from airflow_ddlrepl.model.names import TableName
-from airflow_ddlrepl.notation.conflict_answers import ConflictAnswers
+from airflow_ddlrepl.model.settings.table_settings import NO_SETTINGS
 from airflow_ddlrepl.notation.section import Section
 
 
@@ -186,44 +183,9 @@ class Channel(Section):
         mapped = (self.source.extract, *(place.replicat for place in self.targets_and_replays))
         return any((*mapped, *(getattr(self, key) for key in PROPERTIES)))
 
-    def columns_at(self, target: str, table: TableName) -> tuple[ColumnProperty, ...]:
-        """Return the column_properties of a table, by its name at the source, at a target or replay."""
-        others = (p for p in self.column_properties if p.applies_to(target, table))
-        return (*mapped_rows.columns(self._parameters_at(target, table)), *others)
-
-    def properties_at(self, target: str, table: TableName) -> str:
-        """Return the table's settings at a target (names, rows, values, conflicts) as one JSON text, by `digest`."""
-        return _properties(self, target, table)
-
-    def restriction_at(self, target: str, table: TableName) -> Restriction | None:
-        """Return the condition for the rows of a table, by its name at the source, that a target takes; None: all."""
-        found = (p for p in self.restrict if p.is_of_changes and p.applies_to(target, table))
-        return next(found, None) or mapped_rows.restriction(self._parameters_at(target, table))
-
-    def refresh_limit_at(self, target: str, table: TableName, context: str) -> Restriction | None:
-        """Return which rows a refresh in this context replaces of a table that has rows at a target; None: all.
-
-        table: its name at the source. A replay has no limit: its rows come from archived loads.
-        """
-        limits = (p for p in self.restrict if p.refresh and p.context in ("", context))
-        return None if self.is_replay(target) else next((p for p in limits if p.applies_to(target, table)), None)
-
-    def transformation_at(self, target: str, table: TableName) -> Transformation | None:
-        """Return the function that gives values of a table, by its name at the source, at a target, or None."""
-        return next((p for p in self.transform if p.applies_to(target, table)), None)
-
-    def target_table_at(self, target: str, table: TableName) -> TargetTable | None:
-        """Return what a table, by its name at the source, has only at a target or replay; None when that is nothing."""
-        found = (p for p in self.target_tables if p.applies_to(target, table))
-        return next(found, None) or mapped_rows.target_table(self._parameters_at(target, table))
-
-    def conflicts_at(self, target: str, table: TableName) -> ConflictAnswers | None:
-        """Return the answers to conflicts of a table, by its name at the source, at a target; None: no conflicts."""
-        found = next((p for p in self.conflicts if p.applies_to(target, table)), None)
-        return found or mapped_rows.conflicts(self._parameters_at(target, table))
-
-    def _parameters_at(self, target: str, table: TableName) -> mapped_rows.Parameters:
-        return mapped_rows.parameters_of(table, self.source.extract, self.target(target).replicat)
+    def at(self, target: str) -> ChannelAt:
+        """Return the channel at one target or replay."""
+        return ChannelAt(self, target)
 
     def holder(self, name: str) -> str:
         """Return the name of a target's state in its database; one that may be there beside another has its own."""
@@ -274,24 +236,9 @@ def _named(targets: tuple[Target, ...], name: str) -> Target:
 
 def _is_unlike_source(channel: Channel, target: str, name: TableName) -> bool:
     """Has a table, named as at the source, other columns, rows or values at a target than at the source?"""
-    rows = channel.restriction_at(target, name)
-    differs = channel.columns_at(target, name) or channel.target_table_at(target, name) or (rows and rows.of_changes)
-    return bool(differs or channel.transformation_at(target, name))
-
-
-def _properties(channel: Channel, target: str, table: TableName) -> str:
-    of_table = (p for p in channel.table_properties if p.applies_to(target, table))
-    rows, limit = channel.restriction_at(target, table), channel.refresh_limit_at(target, table, ADAPTDDL)
-    replicat = channel.target(target).replicat
-    others = (
-        rows and rows.for_changes(),
-        limit and limit.for_refreshes(),
-        channel.transformation_at(target, table),
-        channel.target_table_at(target, table),
-        mapped_name(table, replicat) if replicat is not None else None,
-        channel.conflicts_at(target, table),
-    )
-    return digest((*channel.columns_at(target, table), *islice(of_table, 1), *filter(None, others)))
+    settings = channel.at(target).settings(name)
+    differs = settings.names.columns or settings.columns != NO_SETTINGS.columns or settings.rows.of_changes
+    return bool(differs or settings.values)
 
 
 def _server_name(channel: str) -> str:

@@ -15,9 +15,10 @@ from airflow_ddlrepl.goldengate.parameters.prepared import prepared_once
 from airflow_ddlrepl.goldengate.parameters.replicat import MapParameter, ReplicatParameters
 from airflow_ddlrepl.goldengate.parameters.rows import RowOptions
 from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.settings.conflicts import ConflictAnswers
+from airflow_ddlrepl.model.settings.table_settings import ColumnName, OwnColumns, Rows
 from airflow_ddlrepl.notation.condition.expression import Joined, Named
 from airflow_ddlrepl.notation.condition.parser import condition, expression, spelled
-from airflow_ddlrepl.notation.conflict_answers import ConflictAnswers
 from airflow_ddlrepl.notation.pattern_overlap import schema_and_name, tables_intersect
 
 HISTORY = {"op_type": "{operation}", "op_position": "{position}", "op_sequence": "{sequence}"}
@@ -38,13 +39,13 @@ def parameters_of(
     return Parameters(table_of(name, extract) if extract else None, map_of(name, replicat) if replicat else None)
 
 
-def columns(by: Parameters) -> tuple[ColumnProperty, ...]:
+def columns(by: Parameters) -> tuple[ColumnName, ...]:
     """Return the names of a table's columns at the target, and those that are absent there."""
     by_map = columns_by_map(by.map) if by.map else ()
     return (*by_map, *columns_by_table(by.table)) if by.table else by_map
 
 
-def target_table(by: Parameters) -> TargetTable | None:
+def target_table(by: Parameters) -> OwnColumns | None:
     """Return what a table has only at the target; None: nothing."""
     return target_table_by_map(by.map) if by.map else None
 
@@ -54,7 +55,7 @@ def conflicts(by: Parameters) -> ConflictAnswers | None:
     return conflicts_by_map(by.map) if by.map and by.map.conflicts else None
 
 
-def restriction(by: Parameters) -> Restriction | None:
+def restriction(by: Parameters) -> Rows | None:
     """Return which rows and changes of a table a target takes, by TABLE and MAP together: all conditions have to hold.
 
     None: all of them.
@@ -66,19 +67,20 @@ def restriction(by: Parameters) -> Restriction | None:
         return None
     parts = tuple(condition(text) for text in texts)
     whole = spelled(Joined("AND", parts) if len(parts) > 1 else parts[0]) if parts else ""
-    return Restriction.model_validate({"ignore": ignored, **({"condition": whole} if whole else {})})
+    found = Restriction.model_validate({"ignore": ignored, **({"condition": whole} if whole else {})})
+    return Rows(condition=found.condition, ignore=found.ignore)
 
 
 @prepared_once
-def columns_by_table(by: TableParameter) -> tuple[ColumnProperty, ...]:
+def columns_by_table(by: TableParameter) -> tuple[ColumnName, ...]:
     """Return the columns that no target has, by COLS or COLSEXCEPT; the others keep their names."""
     if by.cols:
-        return (*(ColumnProperty(columns=(_exactly(name),), name=name) for name in by.cols), _absent("*"))
+        return (*(_called(name, name) for name in by.cols), _absent("*"))
     return (_absent(*map(_exactly, by.cols_except)),) if by.cols_except else ()
 
 
 @prepared_once
-def columns_by_map(by: MapParameter) -> tuple[ColumnProperty, ...]:
+def columns_by_map(by: MapParameter) -> tuple[ColumnName, ...]:
     """Return the names that COLMAP gives columns of the source at the target, and those that are absent there.
 
     A column of the source that is mapped twice has the name of the first. One whose name another column or value gets
@@ -89,7 +91,7 @@ def columns_by_map(by: MapParameter) -> tuple[ColumnProperty, ...]:
     names: dict[str, str] = {}
     for target, source in _mapped_columns(by):
         names.setdefault(source, target)
-    named = tuple(ColumnProperty(columns=(_exactly(source),), name=target) for source, target in names.items())
+    named = tuple(_called(source, target) for source, target in names.items())
     if not by.colmap.use_defaults:
         return (*named, _absent("*"))
     replaced = [_exactly(target) for target in by.colmap.columns if target not in names]
@@ -97,7 +99,7 @@ def columns_by_map(by: MapParameter) -> tuple[ColumnProperty, ...]:
 
 
 @prepared_once
-def target_table_by_map(by: MapParameter) -> TargetTable | None:
+def target_table_by_map(by: MapParameter) -> OwnColumns | None:
     """Return the key, the computed columns and the history that MAP gives a table at the target; None: none of these.
 
     Raises ValueError where KEYCOLS names what is no column of the source, or where there can be no such table.
@@ -115,7 +117,7 @@ def target_table_by_map(by: MapParameter) -> TargetTable | None:
     key = () if by.insert_all_records else tuple(_source_column(by, name) for name in by.keycols)
     if not extra and not key:
         return None
-    return TargetTable.model_validate({"extra": extra, "key": key, "time_key": by.insert_all_records})
+    return TargetTable.model_validate({"extra": extra, "key": key, "time_key": by.insert_all_records}).own
 
 
 @prepared_once
@@ -124,7 +126,9 @@ def conflicts_by_map(by: MapParameter) -> ConflictAnswers | None:
 
     Raises ValueError where they name what is no column of the source.
     """
-    return by.conflicts.renamed(lambda name: _source_column(by, name, "RESOLVECONFLICT")) if by.conflicts else None
+    if by.conflicts is None:
+        return None
+    return by.conflicts.answers.renamed(lambda name: _source_column(by, name, "RESOLVECONFLICT"))
 
 
 def needs_old_rows(by: RowOptions) -> bool:
@@ -213,5 +217,9 @@ def _exactly(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def _absent(*patterns: str) -> ColumnProperty:
-    return ColumnProperty(columns=patterns, absent=True)
+def _called(source: str, target: str) -> ColumnName:
+    return ColumnProperty(columns=(_exactly(source),), name=target).called
+
+
+def _absent(*patterns: str) -> ColumnName:
+    return ColumnProperty(columns=patterns, absent=True).called

@@ -10,13 +10,12 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from airflow_ddlrepl.config.sections.adapt_actions import Action
 from airflow_ddlrepl.config.sections.policies import DdlCapture, ExistingTables, OnError, ReplicaIdentity
-from airflow_ddlrepl.config.sections.rule_sets import RuleSets
 from airflow_ddlrepl.goldengate.parameters.extract import ExtractParameters
 from airflow_ddlrepl.goldengate.parameters.replicat import ReplicatParameters
 from airflow_ddlrepl.goldengate.parameters.several_targets import most_targets
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.notation.name_pattern import any_matches
-from airflow_ddlrepl.notation.section import Bytes, Seconds, Section, TablePattern
+from airflow_ddlrepl.notation.section import Bytes, Seconds, Section, TablePattern, YesNo
 
 
 def _without_spaces(location: str) -> str:
@@ -80,6 +79,27 @@ def beside(target: str, places: Iterable[Place]) -> tuple[str, ...]:
     """Return the names of the others that are in a target's database for other TARGETs of tables."""
     own = named_in_file(target)
     return tuple(one.name for one in places if one.name != target and named_in_file(one.name) == own)
+
+
+class Rule(Section):
+    """A rule is true for changes of these tables: `"*.*"` for all, `"hr.*"` for a schema's, `"hr.jobs"` for one."""
+
+    tables: tuple[TablePattern, ...] = Field(min_length=1, description='patterns "schema.table", as at the source')
+    dml: YesNo = Field(True, description="their inserts, updates and deletes")
+    ddl: YesNo = Field(True, description="their schema changes, creation and TRUNCATE")
+
+    @model_validator(mode="after")
+    def _is_about_something(self) -> Rule:
+        if not self.dml and not self.ddl:
+            raise ValueError("has no effect: dml and ddl are both false")
+        return self
+
+
+class RuleSets(Section):
+    """A change is taken when no negative rule is true and, where there is a positive set, one of its rules is."""
+
+    positive: tuple[Rule, ...] | None = Field(None, description="none: every change; an empty list: no change at all")
+    negative: tuple[Rule, ...] | None = Field(None, description="looked at first: one that is true discards")
 
 
 class Place(Section):

@@ -10,14 +10,13 @@ from dataclasses import dataclass
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.config.sections.mapped_rows import needs_old_rows
 from airflow_ddlrepl.config.sections.places import is_further
-from airflow_ddlrepl.notation.conflict_answers import ConflictAnswers
 
 
 def discards(channel: Channel) -> bool:
     """Return whether targets may store rows that they do not take."""
     maps = [one for place in channel.targets if place.replicat for one in place.replicat.maps]
-    answers: list[ConflictAnswers] = [*channel.conflicts, *(one.conflicts for one in maps if one.conflicts)]
-    return any(one.discards for one in channel.target_tables) or any(one.discards for one in answers)
+    conflicts = (*channel.conflicts, *(one.conflicts for one in maps if one.conflicts))
+    return any(one.own.discards for one in channel.target_tables) or any(one.answers.discards for one in conflicts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +72,7 @@ class Scope:
         maps = [one for place in places if place.replicat for one in place.replicat.maps]
         listed = [Whole(one.table) for one in tables if needs_old_rows(one) or (extract and extract.add_trandata)]
         listed += [Whole(one.source) for one in maps if needs_old_rows(one)]
-        histories = [Whole(table) for one in channel.target_tables if one.needs_old_rows for table in one.tables]
+        histories = [Whole(table) for one in channel.target_tables if one.own.needs_old_rows for table in one.tables]
         contested = [Whole(table) for one in channel.conflicts for table in one.tables]
         subsets = [Whole(table) for table in channel.streams.subset_tables()] if channel.streams else []
         return cls(

@@ -6,9 +6,7 @@ TableProperties, Restrict and Transform. And `conflicts`: which row counts where
 
 from __future__ import annotations
 
-import json
 import re
-from functools import lru_cache
 from typing import Annotated, Any, TypeVar
 
 from pydantic import BeforeValidator, Field, WithJsonSchema, field_validator, model_validator
@@ -22,17 +20,18 @@ from airflow_ddlrepl.hvr.action_text import (
     read_action,
 )
 from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.settings.conflicts import Conflict
+from airflow_ddlrepl.model.settings.table_settings import ColumnName, Values
 from airflow_ddlrepl.notation.condition.parser import condition, spelled
-from airflow_ddlrepl.notation.conflict_answers import Conflict, ConflictAnswers
+from airflow_ddlrepl.notation.conflict_answers import ConflictSection
 from airflow_ddlrepl.notation.importable import importable
 from airflow_ddlrepl.notation.name_pattern import (
     MAX_NAME_BYTES,
-    matches,
     matches_name,
     matches_no_name,
     split_name_pattern,
 )
-from airflow_ddlrepl.notation.row_kind import AnyRowKind, RowKind
+from airflow_ddlrepl.notation.row_kind import AnyRowKind
 from airflow_ddlrepl.notation.section import Seconds, Section, YesNo
 
 PROPERTIES = ("column_properties", "table_properties", "restrict", "transform", "target_tables", "conflicts")
@@ -101,9 +100,10 @@ class ColumnProperty(Property):
             raise ValueError(f"name: {self.name} is a system column's")
         return self
 
-    def is_for(self, column: str) -> bool:
-        """Return whether the setting is for this column, by its name at the source."""
-        return any(matches(pattern, column) for pattern in self.columns)
+    @property
+    def called(self) -> ColumnName:
+        """Return the entry as a value."""
+        return ColumnName(self.columns, self.name)
 
 
 class TableProperty(Property):
@@ -183,14 +183,6 @@ class Restriction(Property):
         """Return whether the entry says nothing but which changes are ignored."""
         return not self.of_changes and not self.refresh
 
-    def for_changes(self) -> Restriction:
-        """Return the entry without what it has for refreshes alone."""
-        return self.model_copy(update={"refresh": "", "context": ""})
-
-    def for_refreshes(self) -> Restriction:
-        """Return the entry without what it has for changes alone."""
-        return self.model_copy(update={"integrate": "", "capture": "", "ignore": ()})
-
 
 def _as_text(value: Any) -> Any:
     return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
@@ -225,8 +217,13 @@ class Transformation(Property):
     def _function_is_named(cls, value: str) -> str:
         return importable(value, "shop_rules:masked")
 
+    @property
+    def values(self) -> Values:
+        """Return the entry as a value."""
+        return Values(self.function, self.columns, self.reads, self.version, self.seconds)
 
-class ConflictRule(Property, ConflictAnswers):
+
+class ConflictRule(Property, ConflictSection):
     """An entry says what happens where a target's row is not the one that a change of the source was made to.
 
     The first that matches a table decides, also for tables that come later. A conflict without an answer is an error.
@@ -235,7 +232,7 @@ class ConflictRule(Property, ConflictAnswers):
 
     @model_validator(mode="after")
     def _says_something(self) -> ConflictRule:
-        if not self.answers and self.compare is None:
+        if not self.answers.answers and self.compare is None:
             raise ValueError(f"says nothing: write `compare`, or one of {', '.join(Conflict)}")
         return self
 
@@ -263,70 +260,6 @@ Restrict = Annotated[Restriction, _from_text(RESTRICT_PARAMETERS, Restriction | 
 
 
 One = TypeVar("One", bound=Property)
-
-
-def digest(properties: tuple[Section, ...]) -> str:
-    """Return the settings as one JSON text that changes when they do; empty when there are none.
-
-    The tables and targets that they are for are left out.
-    """
-    found = [p.model_dump(mode="json", exclude={"tables", "targets"}, exclude_defaults=True) for p in properties]
-    return json.dumps(found, sort_keys=True, ensure_ascii=False) if found else ""
-
-
-@lru_cache(maxsize=4096)
-def condition_in(properties: str) -> str:
-    """Return the row condition in a text made by `digest`; empty: the table takes all rows."""
-    found = (one["condition"] for one in json.loads(properties or "[]") if "condition" in one)
-    return next(found, "")
-
-
-@lru_cache(maxsize=4096)
-def changes_in(properties: str) -> str:
-    """Return the condition for changes alone in a text made by `digest`; empty: there is none."""
-    entries = json.loads(properties or "[]")
-    found = ([one[name] for name in ("capture", "integrate") if name in one] for one in entries)
-    return " AND ".join(f"({part})" for part in next(filter(None, found), []))
-
-
-@lru_cache(maxsize=4096)
-def ignored_in(properties: str) -> frozenset[RowKind]:
-    """Return the kinds of changes that the target does not take, in a text made by `digest`."""
-    found = (one["ignore"] for one in json.loads(properties or "[]") if "ignore" in one)
-    return frozenset(RowKind(kind) for kind in next(found, ()))
-
-
-@lru_cache(maxsize=4096)
-def refreshed_in(properties: str) -> str:
-    """Return the condition in a text made by `digest` for the rows that a schema change's refresh replaces."""
-    found = (one["refresh"] for one in json.loads(properties or "[]") if "refresh" in one)
-    return next(found, "")
-
-
-@lru_cache(maxsize=4096)
-def values_in(properties: str) -> str:
-    """Return the transformation in a text made by `digest`, as JSON; empty: the values are the source's."""
-    found = (json.dumps(one, sort_keys=True) for one in json.loads(properties or "[]") if "function" in one)
-    return next(found, "")
-
-
-@lru_cache(maxsize=4096)
-def conflicts_in(properties: str) -> ConflictAnswers | None:
-    """Return the answers to a table's conflicts in a text made by `digest`; None: none are looked for."""
-    found = (one for one in json.loads(properties or "[]") if one.keys() & _CONFLICTS)
-    one = next(found, None)
-    return ConflictAnswers.model_validate(one) if one else None
-
-
-_CONFLICTS = frozenset(("compare", "compare_deletes", *(conflict.value for conflict in Conflict)))
-_ROWS_AND_VALUES = {"condition", "refresh", "integrate", "capture", "ignore", "function", *_CONFLICTS}
-
-
-@lru_cache(maxsize=4096)
-def names_in(properties: str) -> str:
-    """Return the text made by `digest` without the row condition and the transformation."""
-    found = [one for one in json.loads(properties or "[]") if not one.keys() & _ROWS_AND_VALUES]
-    return json.dumps(found, sort_keys=True, ensure_ascii=False) if found else ""
 
 
 def for_replay(properties: tuple[One, ...], target: str, replay: str) -> tuple[One, ...]:

@@ -11,15 +11,14 @@ import pyarrow.compute as pc
 
 from airflow_ddlrepl.adapt.plan_model import Omission
 from airflow_ddlrepl.adapt.program.program import NO_TABLE, Discarded, Program
-from airflow_ddlrepl.config.sections.table_mapping import ignored_in
 from airflow_ddlrepl.engines.target_state import RecordAt, StagedSlice
 from airflow_ddlrepl.flow.apply.pending_log import PendingLog
 from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import START_OF_TRANSACTION, LogKey, Position
 from airflow_ddlrepl.model.record import RefreshDeclined
+from airflow_ddlrepl.model.settings.row_kind import IGNORED, RowKind
 from airflow_ddlrepl.model.table_state import TableStatus
-from airflow_ddlrepl.notation.row_kind import IGNORED, RowKind
 from airflow_ddlrepl.scope.client import client_at
 from airflow_ddlrepl.scope.decide import ChangeKind, decide
 from airflow_ddlrepl.trail.manifest import RowFile
@@ -100,7 +99,7 @@ def ignored(staged: Sequence[StagedSlice]) -> Found:
     found = Found()
     for one in staged:
         counts: Counter[RowKind] = Counter()
-        for parts in one.sections.values() if ignored_in(one.piece.settings) else ():
+        for parts in one.sections.values() if one.piece.settings.rows.ignore else ():
             for part in parts:
                 counts.update(part.ignored)
         for kind, count in counts.items():

@@ -72,9 +72,9 @@ class ReturnedChange:
         known = self.before.shape if self.before is not None else None
         changes = diff(known, wanted, facts.type_system) if known is not None else (CreateTable(self.new),)
         told = tuple(f"{TAKEN_OVER} {change}" for change in changes)
-        properties = self.channel.properties_at(self.target, name)
+        settings = self.channel.at(self.target).settings(name)
         notes = (WHY,) if changes else ()
-        return TablePlan(name, wanted.name, told, (), (), notes, wanted, properties=properties)
+        return TablePlan(name, wanted.name, told, (), (), notes, wanted, settings=settings)
 
     def _has(self, wanted: Table, facts: TargetFacts) -> bool:
         """Does the target's table have the wanted shape, but for what the channel itself is about to change there?"""

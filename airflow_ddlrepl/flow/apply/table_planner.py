@@ -19,8 +19,6 @@ from airflow_ddlrepl.adapt.program.draft import ShapeAt
 from airflow_ddlrepl.adapt.program.program import NO_TABLE
 from airflow_ddlrepl.adapt.program.table_states import TableStates, types_elsewhere
 from airflow_ddlrepl.adapt.target_facts import Refusal, Renderer, TargetFacts
-from airflow_ddlrepl.config.sections.table_mapping import refreshed_in
-from airflow_ddlrepl.config.sections.target_tables import target_table_in
 from airflow_ddlrepl.ddl.sql.statement import NOTHING_KNOWN, Evidence, evidence, with_plain_arithmetic
 from airflow_ddlrepl.engines.target import ServerFacts
 from airflow_ddlrepl.errors import Unsupported
@@ -47,6 +45,7 @@ from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.model.change import Event, EventKind, why_ignored
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import LogKey, Position
+from airflow_ddlrepl.model.settings.table_settings import TableSettings
 from airflow_ddlrepl.model.table import Table, replaced
 from airflow_ddlrepl.model.table_state import TableState, TableStatus
 from airflow_ddlrepl.ports.types import TypeSystem
@@ -132,11 +131,11 @@ class _Planner:
             known = replace(known, filled=True)
         policy = self._policy(name, source_before.name if source_before else name, event)
         former = former_policy(self.run, self.target, source_before, new, event) if before and policy.adapts else None
-        properties_now = self.run.channel.properties_at(self.target, name)
+        settings = self.run.channel.at(self.target).settings(name)
         if new is not None:
             if before is not None or policy.adapts or new.partition:
-                require_lasting(before, new, properties_now)
-                require_still_given(before, source_before, new, properties_now)
+                require_lasting(before, new, settings)
+                require_still_given(before, source_before, new, settings)
                 transform_at(self.run.channel, self.target, new)
             require_capable(self.run.channel, self.target, [new], self.run.target(self.target).capabilities)
             if policy.adapts:
@@ -144,7 +143,7 @@ class _Planner:
             is_new = (before is None or former) and not self._runs_creation(new, event)
             if is_new and (policy.adapts or new.partition):
                 _refuse_occupied(self, new, table_states)
-            known = called(with_new_types(known, before, properties_now), new, self.run.channel, self.target)
+            known = called(with_new_types(known, before, settings), new, self.run.channel, self.target)
         known = with_plain_arithmetic(known, source_before, self.run.types) if policy.replays else known
         parent = shape_before(self.shape_at, new.partition.of, event) if new and new.partition else None
         facts = replaced(
@@ -167,9 +166,9 @@ class _Planner:
             facts=facts if refusal is None or (policy.replays and not by_shape) else replaced(facts, refusal=refusal),
             context=PlanContext(
                 source_before=self._seen_before(source_before, seen, policy) if before and source_before else None,
-                settings=_settings(before, source_before, new, event.kind, known, properties_now, self.run.types),
+                settings=_settings(before, source_before, new, event.kind, known, settings, self.run.types),
                 text=_texts(self, table_states).statement(before, new, event, facts, refusal) if runs_text else None,
-                limit=_limit(before, event, properties_now),
+                limit=_limit(before, event, settings),
                 former=former,
                 reload=reload,
             ),
@@ -345,10 +344,10 @@ def of_tree(
     return above if above and above.by_rows else of_tree(refused, known.partition.of, event, shape_at)
 
 
-def _limit(before: TableState | None, event: Event, properties: str) -> str:
+def _limit(before: TableState | None, event: Event, settings: TableSettings) -> str:
     """Return the condition for the rows that a refresh after a change replaces; empty: all, or there are none yet."""
     has_rows = before is not None and before.state is TableStatus.LIVE and event.kind is EventKind.DDL
-    return refreshed_in(properties) if has_rows else ""
+    return settings.rows.refresh if has_rows else ""
 
 
 def _settings(
@@ -357,7 +356,7 @@ def _settings(
     new: Table | None,
     kind: EventKind,
     known: Evidence,
-    now: str,
+    now: TableSettings,
     types: TypeSystem,
 ) -> SettingsChange:
     """Return the file's settings for the table: now, and at its present shape. Partitioned tables have no rows.
@@ -365,18 +364,18 @@ def _settings(
     kind, known: of the change. types: of the source.
     """
     if before is None or new is None or new.is_partitioned or before.state is TableStatus.NEW:
-        return SettingsChange(kind, before.properties if before else None, now)
-    condition = condition_reads(now, source_before) if source_before else None
-    of_own = target_table_in(now) if source_before and known.rewritten is not False else None
+        return SettingsChange(kind, before.settings if before else None, now)
+    condition = condition_reads(now.rows, source_before) if source_before else None
+    may_rewrite = source_before is not None and known.rewritten is not False
     return SettingsChange(
         kind,
-        before.properties,
+        before.settings,
         now,
         has_rows=True,
         is_live=before.state is TableStatus.LIVE,
-        reads_before=Reads(condition, function_reads(before.properties, source_before or new)),
-        reads_now=Reads(condition_reads(now, new), function_reads(now, new)),
-        rewritten=rewritten(of_own, source_before or new, new, types),
+        reads_before=Reads(condition, function_reads(before.settings.values, source_before or new)),
+        reads_now=Reads(condition_reads(now.rows, new), function_reads(now.values, new)),
+        rewritten=rewritten(now.columns, source_before or new, new, types) if may_rewrite else (),
         unfit=_unfit(source_before or new, before.shape),
     )
 

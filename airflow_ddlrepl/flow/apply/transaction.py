@@ -16,8 +16,6 @@ from airflow_ddlrepl.adapt.plan_model import Omission, StepKind, TablePlan
 from airflow_ddlrepl.adapt.program.program import NO_TABLE, Discarded, Program, ProgramStep, Slice
 from airflow_ddlrepl.capture.enroll import valid_at
 from airflow_ddlrepl.config.sections.location import redact
-from airflow_ddlrepl.config.sections.table_mapping import conflicts_in
-from airflow_ddlrepl.config.sections.target_tables import CoerceErrorPolicy, coerce_error_policy
 from airflow_ddlrepl.engines import engine
 from airflow_ddlrepl.engines.staging import (
     StageTask,
@@ -141,9 +139,9 @@ def _tasks(
     target = context.target(ahead.target)
     types = engine(target.location).types
     buckets = most_buckets(piece.source, wanted, parallelism, types) if wanted else 1
-    transform = transform_of(piece.values, piece.whole or piece.source)
-    discards = coerce_error_policy(piece.settings) is CoerceErrorPolicy.DISCARD
-    discarded = target.discarded_rows.keys(piece.table_id) if discards and wanted else frozenset()
+    transform = transform_of(piece.settings.values, piece.whole or piece.source)
+    own = piece.settings.columns
+    discarded = target.discarded_rows.keys(piece.table_id) if own.discards and wanted else frozenset()
     for section, run in enumerate(sections(wanted, buckets)):
         name = f"{ahead.target}_{piece.table_id}_{ahead.low:x}_{number}_{section}"
         yield StageTask(
@@ -163,9 +161,10 @@ def _tasks(
             transform=transform,
             token=context.token,
             transactions=_transactions(context, ahead, piece),
-            settings=piece.settings,
+            own=own,
+            ignored=frozenset(piece.settings.rows.ignore),
             is_resilient=piece.is_resilient,
-            conflicts=None if piece.is_loaded else conflicts_in(piece.settings),
+            conflicts=None if piece.is_loaded else piece.settings.conflicts,
             discarded=discarded,
         )
 

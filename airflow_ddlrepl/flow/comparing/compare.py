@@ -12,7 +12,6 @@ from typing import Any
 
 from airflow_ddlrepl.capture.enroll import belongs
 from airflow_ddlrepl.compare.report import Comparison, TableReport
-from airflow_ddlrepl.config.sections.target_tables import coerce_error_policy
 from airflow_ddlrepl.engines.chunks import group_chunks
 from airflow_ddlrepl.engines.comparing import CompareTask, columns_compared, compare_tables
 from airflow_ddlrepl.engines.source_catalog import RowSelection
@@ -94,7 +93,7 @@ def _is_plain(run: RunContext, target: str, table: Table, task: CompareTask) -> 
     """Has the target all rows of the table, each as it is at the source or with other values?"""
     if task.source.key is None or task.policy.replaces or condition_at(run.channel, target, table) is not None:
         return False
-    return run.channel.conflicts_at(target, table.name) is None and history_columns(task.shape) is None
+    return run.channel.at(target).settings(table.name).conflicts is None and history_columns(task.shape) is None
 
 
 def _since(state: TargetState, table_id: int) -> Position:
@@ -240,7 +239,7 @@ def _task(run: RunContext, target: str, table: Table, state: TableState, rows: R
     names = columns_compared(read, state.shape)
     selection = RowSelection(read, names, condition_at(channel, target, table), transform_at(channel, target, table))
     contents, location = rows(selection), run.target(target).location
-    policy = coerce_error_policy(channel.properties_at(target, table.name))
+    policy = channel.at(target).settings(table.name).misfits
     wanted = seen_at(channel, target, table)
     return CompareTask(contents, location, read, state.name, state.shape, wanted=wanted, policy=policy)
 

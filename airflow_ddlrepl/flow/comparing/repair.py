@@ -74,7 +74,7 @@ def _other_ways(compared: Sequence[Compared], by_key: Sequence[Compared]) -> set
 
 
 def _is_contested(run: RunContext, one: Compared) -> bool:
-    return run.channel.conflicts_at(one.report.at, one.table.name) is not None
+    return run.channel.at(one.report.at).settings(one.table.name).conflicts is not None
 
 
 def _is_by_key(one: Compared) -> bool:

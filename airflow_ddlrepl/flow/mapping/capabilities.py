@@ -8,6 +8,7 @@ from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.engines.target_state import Capabilities
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.settings.table_settings import OwnColumns
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.scope.client import client_at
 from airflow_ddlrepl.scope.decide import ChangeKind, decide
@@ -22,7 +23,7 @@ def require_capable(channel: Channel, target: str, tables: Iterable[Table], able
     for table in tables:
         if not decide(client, table.name, ChangeKind.TABLE).is_taken:
             continue
-        if not able.target_tables and channel.target_table_at(target, table.name) is not None:
+        if not able.target_tables and channel.at(target).settings(table.name).columns != OwnColumns():
             raise Unsupported(
                 f"target {target} is of a kind that has no tables with deleted rows or columns of its own",
                 code="ADP-164",
@@ -39,7 +40,5 @@ def require_capable(channel: Channel, target: str, tables: Iterable[Table], able
 
 
 def _has_conditions_apart(channel: Channel, target: str, table: TableName) -> bool:
-    entries = (one for one in channel.restrict if one.applies_to(target, table))
-    changes = channel.restriction_at(target, table)
-    ignores = changes is not None and bool(changes.ignore)
-    return ignores or any(one.refresh or one.integrate or one.capture for one in entries)
+    rows = channel.at(target).settings(table).rows
+    return bool(rows.ignore or rows.of_changes_alone or channel.at(target).refresh_limits(table))

@@ -47,5 +47,5 @@ def waiting(channel: Channel, target: str, table: Table, present: ServerFacts) -
         has_builtin=present.has_builtin,
     )
     shape = target_shape(seen_at(channel, target, table), facts=facts)
-    properties = channel.properties_at(target, table.name)
-    return TableState(table.id, name, shape, TableStatus.NEW, properties=properties)
+    settings = channel.at(target).settings(table.name)
+    return TableState(table.id, name, shape, TableStatus.NEW, settings=settings)

@@ -5,20 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from airflow_ddlrepl.config.sections.channel import Channel
-from airflow_ddlrepl.config.sections.table_mapping import (
-    Restriction,
-    changes_in,
-    condition_in,
-    ignored_in,
-    refreshed_in,
-)
-from airflow_ddlrepl.config.sections.target_tables import TargetTable, has_time_key
 from airflow_ddlrepl.engines import source_engine
 from airflow_ddlrepl.errors import Unsupported
+from airflow_ddlrepl.model.settings.table_settings import ColumnName, OwnColumns, Rows, TableSettings
 from airflow_ddlrepl.model.table import Column, Identity, Table
 from airflow_ddlrepl.model.table_state import TableState, TableStatus
 from airflow_ddlrepl.notation.condition.expression import Part
 from airflow_ddlrepl.notation.condition.parser import condition
+from airflow_ddlrepl.notation.name_pattern import matches_one
 from airflow_ddlrepl.scope.client import client_at
 from airflow_ddlrepl.scope.decide import ChangeKind, decide
 from airflow_ddlrepl.transform.rows import condition_columns
@@ -29,10 +23,10 @@ Check = Callable[[Part, Table, Sequence[Column]], None]
 
 def condition_at(channel: Channel, target: str, table: Table) -> Part | None:
     """Return the condition for the table's rows at that target, or None. Raises what `condition_columns` raises."""
-    restriction = channel.restriction_at(target, table.name)
-    if restriction is None or not restriction.condition:
+    text = channel.at(target).settings(table.name).rows.condition
+    if not text:
         return None
-    found = condition(restriction.condition)
+    found = condition(text)
     condition_columns(found, table)
     return found
 
@@ -43,27 +37,22 @@ def conditions_at(channel: Channel, target: str, table: Table) -> list[Part]:
     Raises what `condition_columns` raises, ADP-178 where one that is not for all rows is for a table that has no key,
     or that has it otherwise at the target, and ADP-179 where the target lacks the columns of a refresh's.
     """
-    changes = channel.restriction_at(target, table.name)
-    texts = list(changes.of_changes) if changes else []
-    limits = [one.refresh for one in channel.restrict if one.refresh and one.applies_to(target, table.name)]
-    texts += limits
-    found = [condition(text) for text in dict.fromkeys(texts)]
+    settings, limits = channel.at(target).settings(table.name), channel.at(target).refresh_limits(table.name)
+    rows = settings.rows
+    found = [condition(text) for text in dict.fromkeys((*rows.of_changes, *limits))]
     for one in found:
         condition_columns(one, table)
-    entry = channel.target_table_at(target, table.name)
-    is_history = entry is not None and entry.time_key
-    ignores = changes is not None and bool(changes.ignore) and not is_history
-    if limits or ignores or (changes and changes.of_changes and not changes.condition):
+    if limits or settings.ignores_some or rows.of_changes_alone:
         require_key(table)
-        _require_source_rows(table, entry)
+        _require_source_rows(table, settings.columns)
     for text in limits:
-        _require_present(channel, target, table, condition(text))
+        _require_present(settings.names.columns, table, condition(text))
     return found
 
 
-def _require_source_rows(table: Table, entry: TargetTable | None) -> None:
+def _require_source_rows(table: Table, own: OwnColumns) -> None:
     """Raise Unsupported ADP-178 where more than the source's rows decides what the target's are."""
-    if entry is not None and (entry.soft_delete or entry.time_key or entry.key or entry.discards):
+    if own.soft_delete or own.time_key or own.key or own.discards:
         raise Unsupported(
             "`restrict` ignores changes, or has a condition for refreshes or changes alone, and by `target_tables` the"
             " target's rows are others than the source's, or are found by another key",
@@ -73,10 +62,10 @@ def _require_source_rows(table: Table, entry: TargetTable | None) -> None:
         )
 
 
-def _require_present(channel: Channel, target: str, table: Table, limit: Part) -> None:
+def _require_present(names: Sequence[ColumnName], table: Table, limit: Part) -> None:
     """Raise Unsupported ADP-179 where the target does not have what tells which of its rows a refresh replaces."""
-    absent = [p for p in channel.columns_at(target, table.name) if p.absent]
-    if lacking := [name for name in limit.names() if any(p.is_for(name) for p in absent)]:
+    absent = [pattern for one in names if one.name is None for pattern in one.columns]
+    if lacking := [name for name in limit.names() if matches_one(absent, name)]:
         raise Unsupported(
             f"the target lacks {', '.join(lacking)}, by which `restrict` chooses the rows that a refresh replaces",
             code="ADP-179",
@@ -125,8 +114,7 @@ def require_restrictable(channel: Channel, target: str, tables: Iterable[Table],
         if not decide(client, table.name, ChangeKind.TABLE).is_taken:
             continue
         conditions = conditions_at(channel, target, table)
-        changes = channel.restriction_at(target, table.name)
-        if conditions or (changes is not None and changes.ignore):
+        if conditions or channel.at(target).settings(table.name).rows.ignore:
             require_whole_rows(channel, table, "restrict", _IN_OR_OUT)
         for found in conditions:
             check(found, table, condition_columns(found, table))
@@ -136,8 +124,8 @@ def require_one_condition(channel: Channel, target: str, table: Table, parent: T
     """Raise Unsupported ADP-149 where a partition would have other rows than its partitioned table."""
     if parent is None:
         return
-    ours, theirs = (channel.restriction_at(target, one.name) for one in (table, parent))
-    if _of_changes(ours) != _of_changes(theirs):
+    ours, theirs = (channel.at(target).settings(one.name).rows for one in (table, parent))
+    if (ours.of_changes, ours.ignore) != (theirs.of_changes, theirs.ignore):
         raise Unsupported(
             f"by `restrict` the partition {table.name} would have rows by another condition than {parent.name}",
             code="ADP-149",
@@ -146,27 +134,26 @@ def require_one_condition(channel: Channel, target: str, table: Table, parent: T
         )
 
 
-def _of_changes(entry: Restriction | None) -> tuple[object, ...]:
-    return (entry.of_changes, entry.ignore) if entry is not None else ((), ())
-
-
-def require_lasting(before: TableState | None, new: Table, properties: str) -> None:
+def require_lasting(before: TableState | None, new: Table, settings: TableSettings) -> None:
     """Raise what `condition_columns` raises where a statement takes away what the condition looks at.
 
-    properties: the file's settings for the table. A table that waits gets its rows by the condition at that time.
+    settings: the file's for the table. A table that waits gets its rows by the condition at that time.
     """
     if before is None or before.state is TableStatus.LIVE:
-        for text_in in (condition_in, changes_in, refreshed_in):
-            text = text_in(before.properties if before else properties)
-            if text and text == text_in(properties):
+        rows = settings.rows
+        known = before.settings.rows if before is not None else rows
+        for was, text in zip(_conditions(known), _conditions(rows), strict=True):
+            if text and text == was:
                 condition_columns(condition(text), new)
-        ignores = ignored_in(properties) and not has_time_key(properties)
-        if changes_in(properties) or refreshed_in(properties) or ignores:
+        if rows.of_changes_alone or rows.refresh or settings.ignores_some:
             require_key(new)
 
 
-def condition_reads(properties: str, table: Table) -> tuple[object, ...]:
-    """Return the columns that the table's row condition looks at, with their types. properties: the file's settings."""
-    condition_text = condition_in(properties)
-    names = condition(condition_text).names() if condition_text else ()
+def _conditions(rows: Rows) -> tuple[str, ...]:
+    return rows.condition, rows.of_changes_alone, rows.refresh
+
+
+def condition_reads(rows: Rows, table: Table) -> tuple[object, ...]:
+    """Return the columns that the table's row condition looks at, with their types. rows: by the file's settings."""
+    names = condition(rows.condition).names() if rows.condition else ()
     return tuple((c.id, c.type, c.collation) for c in table.columns if c.name in names)

@@ -10,7 +10,6 @@ from airflow_ddlrepl.adapt.plan_model import Step, StepKind, TablePlan
 from airflow_ddlrepl.adapt.policy import policy_at
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.config.sections.places import beside, named_in_file
-from airflow_ddlrepl.config.sections.target_tables import settings_of, target_table_in
 from airflow_ddlrepl.ddl.sql.statement import Evidence
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.flow.mapping.row_filters import conditions_at, require_one_condition
@@ -19,6 +18,7 @@ from airflow_ddlrepl.goldengate.parameters.mapping import all_targets_of
 from airflow_ddlrepl.model.change import Event, EventKind
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import START_OF_TRANSACTION, LogKey, Position
+from airflow_ddlrepl.model.settings.table_settings import NO_SETTINGS
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.table_state import TableState, TableStatus
 from airflow_ddlrepl.scope.client import client_at
@@ -46,12 +46,15 @@ def seen_at(channel: Channel, target: str, table: Table, *, lenient: bool = Fals
     lenient: see `with_extra_columns`. Raises what that, `transform.columns.target_shape` and
     `require_resolvable` raise.
     """
-    properties, entry = channel.columns_at(target, table.name), channel.target_table_at(target, table.name)
-    table = with_own_key(table, entry, lenient=lenient) if entry else table
-    shape = target_shape(table, properties) if properties else table
-    shape = with_extra_columns(shape, table, entry, lenient=lenient) if entry else shape
-    if not lenient and (answers := channel.conflicts_at(target, table.name)) is not None:
-        require_resolvable(table, shape, answers, entry)
+    settings = channel.at(target).settings(table.name)
+    if settings is NO_SETTINGS:
+        return table
+    names, own = settings.names.columns, settings.columns
+    table = with_own_key(table, own, lenient=lenient)
+    shape = target_shape(table, names) if names else table
+    shape = with_extra_columns(shape, table, own, lenient=lenient)
+    if not lenient and settings.conflicts is not None:
+        require_resolvable(table, shape, settings.conflicts, own)
     return shape
 
 
@@ -71,16 +74,15 @@ def read_for(channel: Channel, target: str, table: Table, table_state: TableStat
 
     A table that does not follow, or that does not have the file's present settings yet, takes what it has columns for.
     """
-    now = channel.properties_at(target, table.name)
-    entry = target_table_in(table_state.properties if table_state is not None else now)
-    if entry is not None:
-        table = with_own_key(table, entry, lenient=table_state is not None)
-    properties = channel.columns_at(target, table.name)
-    if not properties or not policy_at(channel, target, table.name).adapts:
+    now = channel.at(target).settings(table.name)
+    own = table_state.settings.columns if table_state is not None else now.columns
+    table = with_own_key(table, own, lenient=table_state is not None)
+    names = now.names.columns
+    if not names or not policy_at(channel, target, table.name).adapts:
         return table
-    if table_state is not None and table_state.properties != now:
+    if table_state is not None and table_state.settings != now:
         return table
-    return without_absent(table, properties)
+    return without_absent(table, names)
 
 
 def changed(
@@ -90,7 +92,7 @@ def changed(
 
     It comes when the log has passed what their refreshes have seen already: they may show later columns.
     """
-    if not channel.has_properties and not any(table_state.properties for table_state in table_states.values()):
+    if not channel.has_properties and all(one.settings == NO_SETTINGS for one in table_states.values()):
         return None
     start = LogKey(low, START_OF_TRANSACTION)
     stale = []
@@ -98,7 +100,7 @@ def changed(
         table = shape_at(table_state.table_id, start)
         if table is None or table_state.state not in (TableStatus.LIVE, TableStatus.PENDING):
             continue
-        if table_state.properties != channel.properties_at(target, table.name):
+        if table_state.settings != channel.at(target).settings(table.name):
             stale.append(table_state)
     if not stale:
         return None
@@ -116,7 +118,7 @@ def _depth(table: Table) -> int:
 
 def called(known: Evidence, table: Table, channel: Channel, target: str) -> Evidence:
     """Return the evidence under the target's column names, where the statement has the source's."""
-    there = target_names(table, channel.columns_at(target, table.name))
+    there = target_names(table, channel.at(target).settings(table.name).names.columns)
     conversions = {there.get(column) or column: how for column, how in known.conversions.items()}
     return replace(known, conversions=conversions)
 
@@ -136,11 +138,11 @@ def require_like_parent(channel: Channel, target: str, table: Table, parent: Tab
         return
     require_one_condition(channel, target, table, parent)
     require_one_function(channel, target, table, parent)
-    ours = target_names(table, channel.columns_at(target, table.name))
-    theirs = target_names(parent, channel.columns_at(target, parent.name))
-    own = tuple(settings_of(channel.target_table_at(target, name)) for name in (table.name, parent.name))
-    where = "target_tables" if own[0] != own[1] else "column_properties"
-    if own[0] != own[1] or any(ours[name] != theirs[name] for name in ours.keys() & theirs.keys()):
+    settings, of_parent = (channel.at(target).settings(one.name) for one in (table, parent))
+    ours, theirs = target_names(table, settings.names.columns), target_names(parent, of_parent.names.columns)
+    has_others = not settings.columns.like(of_parent.columns)
+    where = "target_tables" if has_others else "column_properties"
+    if has_others or any(ours[name] != theirs[name] for name in ours.keys() & theirs.keys()):
         raise Unsupported(
             f"by {where} the partition {table.name} would have other columns than {parent.name}",
             code="ADP-145",

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import replace
 
 from airflow_ddlrepl.config.sections.channel import Channel
-from airflow_ddlrepl.config.sections.target_tables import TargetTable, target_table_in
 from airflow_ddlrepl.ddl.sql.conversion import Conversion
 from airflow_ddlrepl.ddl.sql.statement import Evidence
 from airflow_ddlrepl.flow.mapping.row_filters import require_whole_rows
+from airflow_ddlrepl.model.settings.table_settings import TableSettings
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.table_state import TableState
 from airflow_ddlrepl.scope.client import client_at
@@ -26,32 +26,24 @@ def require_old_rows(channel: Channel, target: str, tables: Iterable[Table]) -> 
     """
     client = client_at(channel, target)
     for table in tables if channel.has_properties else ():
-        is_taken = decide(client, table.name, ChangeKind.TABLE).is_taken
-        if is_taken and channel.conflicts_at(target, table.name) is not None:
+        settings = channel.at(target).settings(table.name)
+        if not decide(client, table.name, ChangeKind.TABLE).is_taken:
+            continue
+        if settings.conflicts is not None:
             require_whole_rows(channel, table, "conflicts", _MADE_TO)
-    for table, entry in _with_entries(channel, target, tables):
-        if entry.needs_old_rows:
+        if settings.columns.needs_old_rows:
             require_whole_rows(channel, table, "target_tables", _A_ROW_EACH)
 
 
-def with_new_types(known: Evidence, table_state: TableState | None, now: str) -> Evidence:
+def with_new_types(known: Evidence, table_state: TableState | None, now: TableSettings) -> Evidence:
     """Return the evidence of a change with the columns that the file gives another type than before.
 
-    now: the file's settings for the table, as `Channel.properties_at` returns them.
+    now: the file's settings for the table.
     """
     if table_state is None:
         return known
-    was, be = (entry.types if entry else {} for entry in map(target_table_in, (table_state.properties, now)))
+    was, be = table_state.settings.columns.types, now.columns.types
     others = {name for name in {**was, **be} if was.get(name) != be.get(name)}
     if not others:
         return known
     return replace(known, conversions={**known.conversions, **dict.fromkeys(others, Conversion.FILE)})
-
-
-def _with_entries(channel: Channel, target: str, tables: Iterable[Table]) -> Iterator[tuple[Table, TargetTable]]:
-    """Yield the tables that the target takes and that `target_tables` has an entry for, each with that."""
-    client = client_at(channel, target)
-    for table in tables:
-        entry = channel.target_table_at(target, table.name)
-        if entry is not None and decide(client, table.name, ChangeKind.TABLE).is_taken:
-            yield table, entry

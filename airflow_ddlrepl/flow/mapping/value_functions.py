@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from airflow_ddlrepl.config.sections.channel import Channel
-from airflow_ddlrepl.config.sections.table_mapping import digest, values_in
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.flow.mapping.row_filters import require_whole_rows
-from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.settings.table_settings import TableSettings, Values
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.table_state import TableState
 from airflow_ddlrepl.model.types import TypeKind
@@ -17,15 +16,9 @@ from airflow_ddlrepl.scope.decide import ChangeKind, decide
 from airflow_ddlrepl.transform.values import Transform, computed_columns, function_of, transform_of
 
 
-def values_at(channel: Channel, target: str, name: TableName) -> str:
-    """Return the file's `transform` settings for a table at that target, as `values_in` reads them; empty: none."""
-    transformation = channel.transformation_at(target, name)
-    return values_in(digest((transformation,))) if transformation else ""
-
-
 def transform_at(channel: Channel, target: str, table: Table) -> Transform | None:
     """Return the transformation of the table's rows at that target, if it has one. Raises what `transform_of` does."""
-    return transform_of(values_at(channel, target, table.name), table)
+    return transform_of(channel.at(target).settings(table.name).values, table)
 
 
 def require_functions(channel: Channel) -> None:
@@ -55,7 +48,8 @@ def require_one_function(channel: Channel, target: str, table: Table, parent: Ta
     """Raise Unsupported ADP-149 where a partition would have other values than its partitioned table."""
     if parent is None:
         return
-    if values_at(channel, target, table.name) != values_at(channel, target, parent.name):
+    ours, theirs = (channel.at(target).settings(one.name).values for one in (table, parent))
+    if ours != theirs:
         raise Unsupported(
             f"by `transform` the partition {table.name} would have values of another function than {parent.name}",
             code="ADP-149",
@@ -64,13 +58,15 @@ def require_one_function(channel: Channel, target: str, table: Table, parent: Ta
         )
 
 
-def require_still_given(before: TableState | None, source_before: Table | None, new: Table, properties: str) -> None:
+def require_still_given(
+    before: TableState | None, source_before: Table | None, new: Table, settings: TableSettings
+) -> None:
     """Raise Unsupported ADP-157 where a column that a function computes gets a name that the file does not list.
 
-    properties: the file's settings for the table. The column would come as it is at the source.
+    settings: the file's for the table. The column would come as it is at the source.
     """
-    recorded = values_in(before.properties) if before else ""
-    if not recorded or source_before is None or recorded != values_in(properties):
+    recorded = before.settings.values if before else None
+    if recorded is None or source_before is None or recorded != settings.values:
         return
     now = {column.id for column in computed_columns(recorded, new)}
     for column in computed_columns(recorded, source_before):
@@ -86,12 +82,11 @@ def require_still_given(before: TableState | None, source_before: Table | None, 
             )
 
 
-def function_reads(properties: str, table: Table) -> tuple[object, ...]:
+def function_reads(values: Values | None, table: Table) -> tuple[object, ...]:
     """Return a table's value function, its version, and what it gives and looks at; empty where none gives values."""
-    recorded = values_in(properties)
-    transform = transform_of(recorded, table)
+    transform = transform_of(values, table)
     if transform is None:
         return ()
     composites = tuple(of for of in table.types if of.kind is TypeKind.COMPOSITE)
     seen = tuple((c.id, c.name, c.type.oid, c.type.typmod) for c in table.columns if c.name in transform.reads)
-    return transform.function, recorded, transform.gives, seen, composites
+    return transform.function, values, transform.gives, seen, composites

@@ -7,13 +7,13 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from airflow_ddlrepl.adapt.target_facts import Renderer
-from airflow_ddlrepl.config.sections.target_tables import CoerceErrorPolicy
 from airflow_ddlrepl.ddl.columns.change_default import ChangeDefault
 from airflow_ddlrepl.ddl.columns.change_type import ChangeType, Using
 from airflow_ddlrepl.engines.target import Loader
 from airflow_ddlrepl.flow.refresh.row_origin import Pairs, TableLoad
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Position
+from airflow_ddlrepl.model.settings.table_settings import CoerceErrorPolicy
 from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.ports.types import TypeSystem
 from airflow_ddlrepl.transform.extra_columns import value_of

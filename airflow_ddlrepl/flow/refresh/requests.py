@@ -54,10 +54,10 @@ def ask(run: RunContext, target: str, patterns: Sequence[str], options: RefreshO
 
 def _asked(run: RunContext, target: str, table: Table, now: TableState, context: str) -> TableState:
     """Return the state of a table whose rows, or those of them that the file chooses, are to be loaded again."""
-    limit = run.channel.refresh_limit_at(target, table.name, context)
-    if limit is None or now.state is not TableStatus.LIVE or table.is_partitioned:
+    limit = run.channel.at(target).refresh_limit(table.name, context)
+    if not limit or now.state is not TableStatus.LIVE or table.is_partitioned:
         return replace(now, state=TableStatus.PENDING)
-    return replace(now, partial=PartialRefresh(limit.refresh))
+    return replace(now, partial=PartialRefresh(limit))
 
 
 def _and_partitions(tables: Mapping[int, Table], named: Iterable[int]) -> set[int]:

@@ -14,7 +14,6 @@ from airflow_ddlrepl.adapt.shape.source_expressions import require_texts
 from airflow_ddlrepl.adapt.shape.target_shape import Note, become_text
 from airflow_ddlrepl.adapt.shape.wanted_shape import want
 from airflow_ddlrepl.adapt.target_facts import TargetFacts
-from airflow_ddlrepl.config.sections.target_tables import CoerceErrorPolicy, coerce_error_policy
 from airflow_ddlrepl.engines.differing import Differing
 from airflow_ddlrepl.engines.discarded_rows import DiscardedRow
 from airflow_ddlrepl.engines.target import ServerFacts
@@ -24,6 +23,7 @@ from airflow_ddlrepl.flow.mapping.tables import read_for, seen_at
 from airflow_ddlrepl.flow.mapping.value_functions import transform_at
 from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.settings.table_settings import CoerceErrorPolicy
 from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.model.table_state import TableState, TableStatus
 from airflow_ddlrepl.model.visibility import Visibility
@@ -192,8 +192,8 @@ class ShapesAtTarget:
         if parent is not None and all(parent.table_id != one.id for one in self.tables):
             shape = joined(shape, parent.shape)
         name = name if policy.adapts else shape.name
-        properties = channel.properties_at(self.into, table.name)
-        return TableState(table.id, name, shape, TableStatus.LIVE, self.snapshot, properties)
+        settings = channel.at(self.into).settings(table.name)
+        return TableState(table.id, name, shape, TableStatus.LIVE, self.snapshot, settings)
 
     def load_of(self, table: Table) -> TableLoad:
         """Return what is loaded of a table by the channel file's present settings."""
@@ -209,7 +209,7 @@ class ShapesAtTarget:
         if partial is not None:
             condition = _both(partial.condition, condition)
             limit = row_limit(parse(partial.condition), table, after.shape)
-        return TableLoad(table, after, read, condition, transform, coerce_error_policy(after.properties), limit)
+        return TableLoad(table, after, read, condition, transform, after.settings.misfits, limit)
 
 
 def _both(text: str, other: Part | None) -> Part:

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from itertools import chain
 
 from airflow_ddlrepl.adapt.plan.plan import target_shape
-from airflow_ddlrepl.config.sections.target_tables import own_types
 from airflow_ddlrepl.ddl.base.change import SchemaChange
 from airflow_ddlrepl.ddl.base.edit import free_name
 from airflow_ddlrepl.ddl.columns.change_default import ChangeDefault
@@ -132,7 +131,7 @@ class ArchivedTables(RowOrigin):
 
     def _widened(self, load: TableLoad) -> Iterator[SchemaChange]:
         cut = {ours.id for _, ours in (*load.cut, *load.unfit)}
-        types = own_types(load.after.properties)
+        types = load.after.settings.columns.types
         own = {column.id for column in load.table.columns if column.name in types}
         for before in (one for one in self._narrow(load).values() if one.id not in cut):
             now = load.after.shape.column(before.id)

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 
 from airflow_ddlrepl.adapt.policy import policy_at
 from airflow_ddlrepl.adapt.shape.wanted_shape import want
-from airflow_ddlrepl.config.sections.target_tables import CoerceErrorPolicy, coerce_error_policy
 from airflow_ddlrepl.engines.discarded_rows import DiscardedRow
 from airflow_ddlrepl.engines.source_catalog import SourceSnapshot
 from airflow_ddlrepl.engines.target import ServerFacts, Target
@@ -91,7 +90,7 @@ def reinstate(run: RunContext, target: str, replay: str, way: RewindRoute) -> di
 
 def _discarded(built_at: Target, table_state: TableState) -> Sequence[DiscardedRow]:
     """Return the rows that the replay has discarded of a table: the target does not have them either."""
-    discards = coerce_error_policy(table_state.properties) is CoerceErrorPolicy.DISCARD
+    discards = table_state.settings.columns.discards
     return built_at.discarded_rows.all_of(table_state.table_id) if discards else ()
 
 
@@ -132,9 +131,7 @@ def _at_target(
         part = table_state.shape.partition
         moved = replace(part, of_name=names.get(part.of, part.of_name)) if part else None
         shape = table_state.shape.with_(name=names[table_id], partition=moved)
-        found[table_id] = TableState(
-            table_id, names[table_id], shape, table_state.state, properties=table_state.properties
-        )
+        found[table_id] = TableState(table_id, names[table_id], shape, table_state.state, settings=table_state.settings)
     return found
 
 

@@ -10,7 +10,6 @@ from urllib.parse import urlsplit
 from airflow_ddlrepl.capture.enroll import valid_at
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.config.sections.location import resolve
-from airflow_ddlrepl.config.sections.table_mapping import values_in
 from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.flow.targets.readiness import ready_targets
 from airflow_ddlrepl.model.position import START_OF_TRANSACTION, LogKey, Position
@@ -114,15 +113,15 @@ def _source_table(table_state: TableState, position: Position, history: Sequence
 
 def _columns(channel: Channel, target: str, table: Table, shape: Table) -> Iterator[ColumnLineage]:
     named = {column.id: column.name for column in table.columns}
-    transform = transform_of(values_in(channel.properties_at(target, table.name)), table)
+    settings = channel.at(target).settings(table.name)
+    transform = transform_of(settings.values, table)
     gives = transform.gives if transform else ()
-    entry = channel.target_table_at(target, table.name)
     for column in shape.columns:
         if column.id in named and transform and named[column.id] in gives:
             yield ColumnLineage(column, transform.reads, ValuesFrom.FUNCTION, transform.function)
         elif column.id in named:
             yield ColumnLineage(column, (named[column.id],), ValuesFrom.COLUMN)
         elif is_of_channel_file(column):
-            text = entry.extra.get(column.name, "") if entry else ""
+            text = settings.columns.extra.get(column.name, "")
             reads = tuple(one for one in expression(text).names() if one in named.values()) if text else ()
             yield ColumnLineage(column, reads, ValuesFrom.EXPRESSION if reads else ValuesFrom.CHANGE)

@@ -10,7 +10,6 @@ from airflow_ddlrepl.goldengate.parameters.prepared import prepared_once
 from airflow_ddlrepl.goldengate.parameters.replicat import MapParameter, ReplicatParameters
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.notation.name_pattern import TOKEN, exact_pattern, split_table_pattern
-from airflow_ddlrepl.notation.section import Section
 from airflow_ddlrepl.sql.dialect import Dialect
 
 
@@ -63,16 +62,10 @@ def is_of_another_target(old: TableName, new: TableName, parameters: ReplicatPar
     return alike is not None and alike != target_of(old, parameters)
 
 
-class MappedName(Section):
-    """A mapped name is what MAP parameters call one table at a target, among the table's settings there."""
-
-    at_target: str
-
-
-def mapped_name(name: TableName, parameters: ReplicatParameters) -> MappedName | None:
-    """Return the name that MAP parameters give a table where it is another one than at the source; None: they don't."""
+def mapped_name(name: TableName, parameters: ReplicatParameters) -> str | None:
+    """Return a pattern for the one name that MAP parameters give a table; None: it has the source's name."""
     found = target_of(name, parameters)
-    return None if found in (None, name) else MappedName(at_target=exact_pattern(found))
+    return None if found in (None, name) else exact_pattern(found)
 
 
 def _maps_of(name: TableName, parameters: ReplicatParameters) -> list[MapParameter]:

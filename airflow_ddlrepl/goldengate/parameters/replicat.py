@@ -11,7 +11,7 @@ from airflow_ddlrepl.ddl.sql.statement_code import EXPRESSIONS, Code
 from airflow_ddlrepl.goldengate.parameters.clauses import Clause, NamePattern, UpperCase
 from airflow_ddlrepl.goldengate.parameters.options import DdlParameters
 from airflow_ddlrepl.goldengate.parameters.rows import ColumnMap, ColumnName, RowOptions
-from airflow_ddlrepl.notation.conflict_answers import ConflictAnswers
+from airflow_ddlrepl.notation.conflict_answers import ConflictSection
 from airflow_ddlrepl.notation.name_pattern import is_pattern, split_name_pattern
 from airflow_ddlrepl.notation.section import Seconds, Section, Whole, YesNo, any_case
 
@@ -63,7 +63,7 @@ class MapParameter(RowOptions, _MapNames):
 
     colmap: ColumnMap | None = Field(None, description="COLMAP: which columns the target has, and their values")
     keycols: tuple[ColumnName, ...] = Field((), description="KEYCOLS: columns of the target that identify a row")
-    conflicts: ConflictAnswers | None = Field(
+    conflicts: ConflictSection | None = Field(
         None, description="RESOLVECONFLICT and COMPARECOLS, with columns of the target"
     )
     insert_all_records: YesNo = Field(False, description="INSERTALLRECORDS: every change is a row of its own")

@@ -8,7 +8,8 @@ from typing import Any
 
 from airflow_ddlrepl.goldengate.prm.conditions import Untranslatable
 from airflow_ddlrepl.goldengate.prm.lists import column_names, in_parentheses, split_list
-from airflow_ddlrepl.notation.conflict_answers import ALLOWED, BY_VALUE, Conflict, Resolution
+from airflow_ddlrepl.model.settings.conflicts import Conflict, Resolution
+from airflow_ddlrepl.notation.conflict_answers import ALLOWED, BY_VALUE
 
 CONFLICTS = {one.value.replace("_", "").upper(): one for one in Conflict}
 RESOLUTIONS = {one.value.replace("_", "").upper(): one for one in Resolution}

@@ -21,10 +21,10 @@ from airflow_ddlrepl.goldengate.prm.lists import column_names, in_parentheses, s
 from airflow_ddlrepl.goldengate.prm.other_parameters import harmless
 from airflow_ddlrepl.goldengate.prm.statements import Statement
 from airflow_ddlrepl.goldengate.prm.vocabulary.map_options import MAP_OPTIONS
+from airflow_ddlrepl.model.settings.row_kind import RowKind
 from airflow_ddlrepl.notation.condition.expression import Joined, OfChange, Part, Truth
 from airflow_ddlrepl.notation.condition.parser import condition, expression, spelled
 from airflow_ddlrepl.notation.import_findings import Fate
-from airflow_ddlrepl.notation.row_kind import RowKind
 
 _KINDS = {f"{kind.value}S": kind for kind in RowKind} | {"TRUNCATES": RowKind.TRUNCATE}
 _ENTRY = re.compile(r"""\s*("(?:[^"]|"")+"|[A-Za-z_][\w$#]*)\s*=\s*""")

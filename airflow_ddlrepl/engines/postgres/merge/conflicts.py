@@ -16,7 +16,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from airflow_ddlrepl.config.sections.target_tables import has_own_key
 from airflow_ddlrepl.engines.discarded_rows import DiscardedRow
 from airflow_ddlrepl.engines.postgres.connection.quoting import literal, quote
 from airflow_ddlrepl.engines.postgres.merge.change_columns import is_of_source
@@ -28,7 +27,7 @@ from airflow_ddlrepl.errors import TargetError
 from airflow_ddlrepl.integrate.equality import exact
 from airflow_ddlrepl.integrate.net_changes import Netting
 from airflow_ddlrepl.model.position import Position
-from airflow_ddlrepl.notation.conflict_answers import Conflict, ConflictAnswer, ConflictAnswers, Resolution
+from airflow_ddlrepl.model.settings.conflicts import Conflict, ConflictAnswer, ConflictAnswers, Resolution
 
 KEY_PREFIX = {Stage.DELETES: "k", Stage.UPDATES: "c", Stage.INSERTS: "c"}
 """The staging columns that have the key of a stage's rows."""
@@ -64,7 +63,7 @@ def netting(task: StageTask, columns: Sequence[StagedColumn]) -> Netting:
     """Return how a task's changes are netted. Old values of the source's columns are staged where conflicts matter."""
     contested = task.conflicts is not None
     old = [column.source_name for column in columns if is_of_source(column)] if contested else None
-    return Netting(has_own_key(task.settings), task.is_resilient or contested, old)
+    return Netting(bool(task.own.key), task.is_resilient or contested, old)
 
 
 def undecided(rows: Mapping[Stage, pa.Table], by: ConflictAnswers, names: Sequence[str]) -> dict[Stage, pa.Table]:

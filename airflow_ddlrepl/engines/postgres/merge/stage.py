@@ -18,8 +18,6 @@ from typing import Any, Self
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from airflow_ddlrepl.config.sections.table_mapping import ignored_in
-from airflow_ddlrepl.config.sections.target_tables import CoerceErrorPolicy, coerce_error_policy, has_own_key, own_types
 from airflow_ddlrepl.engines.postgres.merge.change_columns import (
     change_columns,
     deletes_as_updates,
@@ -58,9 +56,10 @@ from airflow_ddlrepl.integrate.equality import KeyColumn
 from airflow_ddlrepl.integrate.ignored_kinds import without_ignored
 from airflow_ddlrepl.integrate.images import SameKey, net_images
 from airflow_ddlrepl.integrate.net_changes import NetRows, net
+from airflow_ddlrepl.model.settings.row_kind import RowKind
+from airflow_ddlrepl.model.settings.table_settings import CoerceErrorPolicy
 from airflow_ddlrepl.model.target_columns import deletion_column, history_columns
 from airflow_ddlrepl.notation.condition.parser import condition
-from airflow_ddlrepl.notation.row_kind import RowKind
 from airflow_ddlrepl.ports.types import Equality
 from airflow_ddlrepl.trail.store import Trail
 from airflow_ddlrepl.transform.values import for_columns
@@ -119,11 +118,10 @@ class _Stager:
         plan = self._plan(task)
         changes = plan.reader().read(self._trail)
         read = changes.num_rows
-        ignored = ignored_in(task.settings)
-        changes, left_out = without_ignored(changes, ignored)
+        changes, left_out = without_ignored(changes, task.ignored)
         if changes.num_rows and task.condition:
             changes = plan.restricted(changes, self.cursor())
-            changes, _ = without_ignored(changes, ignored & {RowKind.DELETE})
+            changes, _ = without_ignored(changes, task.ignored & {RowKind.DELETE})
         outside = read - changes.num_rows - sum(left_out.values())
         if changes.num_rows and plan.transform:
             changes = plan.transformed(changes, self.cursor)
@@ -135,7 +133,7 @@ class _Stager:
             return replace(plan.staged({}, read), **told)
         plan.require_key()
         plan.require_values()
-        if has_own_key(task.settings):
+        if task.own.key:
             require_old_rows(changes, task.table, "with a key of its own (`key`)", plan.names)
         if task.conflicts is not None:
             require_old_rows(changes, task.table, "whose conflicts are looked for (`conflicts`)", plan.names)
@@ -185,7 +183,7 @@ def _likeness(task: StageTask) -> tuple[Any, ...]:
     table, target = task.table, task.target
     objects = (table.columns, table.types, target.columns, target.types, task.transform, task.conflicts)
     files = tuple((file.identity, id(file.columns)) for file in task.files)
-    return *map(id, objects), files, table.key.columns if table.key else None, task.settings
+    return *map(id, objects), files, table.key.columns if table.key else None, task.own
 
 
 class _Plan:
@@ -208,9 +206,9 @@ class _Plan:
         if self.transform is not None:
             computed = dict.fromkeys(self.transform.gives, "text")
             self.columns = staged_columns(task.table, task.target, {**self.encodings, **computed}, self._loose_keys())
-        if types := own_types(task.settings):
-            self.columns = with_own_types(self.columns, task.target, types)
-        policy = coerce_error_policy(task.settings)
+        if task.own.types:
+            self.columns = with_own_types(self.columns, task.target, task.own.types)
+        policy = task.own.misfits
         if policy is CoerceErrorPolicy.TRUNCATE:
             self.columns = with_cut_texts(self.columns, task.table, task.target)
         self.unfit = unfit_columns(self.columns, task.table, task.target, policy)
@@ -220,7 +218,7 @@ class _Plan:
         self.columns += change_columns(task.target)
         self.deletion = deletion_column(task.target)
         self.is_history = history_columns(task.target) is not None
-        self._reads_old_rows = self.is_history or has_own_key(task.settings) or self.discards
+        self._reads_old_rows = self.is_history or bool(task.own.key) or self.discards
         self._reads_old_rows |= task.conflicts is not None
         self._short = short_names(self.columns)
         self._staging_types = {str(column.id): column.staging_type for column in self.columns}

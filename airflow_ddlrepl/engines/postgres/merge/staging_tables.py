@@ -11,7 +11,6 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from airflow_ddlrepl.config.sections.target_tables import CoerceErrorPolicy
 from airflow_ddlrepl.engines.discarded_rows import DiscardedRow
 from airflow_ddlrepl.engines.postgres.connection.quoting import literal, qualified, quote
 from airflow_ddlrepl.engines.postgres.connection.settings import SCHEMA
@@ -19,10 +18,11 @@ from airflow_ddlrepl.engines.postgres.merge.inline_rows import InlineRows
 from airflow_ddlrepl.engines.postgres.types.as_written import is_characters, written
 from airflow_ddlrepl.engines.postgres.types.underlying import ENUM, schema_of, underlying
 from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.settings.conflicts import ConflictAnswers
+from airflow_ddlrepl.model.settings.row_kind import RowKind
+from airflow_ddlrepl.model.settings.table_settings import CoerceErrorPolicy
 from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.model.types import DataType, TypeDefinition, TypeKind
-from airflow_ddlrepl.notation.conflict_answers import ConflictAnswers
-from airflow_ddlrepl.notation.row_kind import RowKind
 from airflow_ddlrepl.transform.cut_texts import is_cut
 from airflow_ddlrepl.transform.unfit_values import may_not_fit
 

@@ -16,7 +16,7 @@ from airflow_ddlrepl.engines.postgres.target.channel_table import ChannelTable
 from airflow_ddlrepl.engines.postgres.target.conflict_counts import conflict_counts
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Position
-from airflow_ddlrepl.notation.conflict_answers import Conflict
+from airflow_ddlrepl.model.settings.conflicts import Conflict
 
 if TYPE_CHECKING:
     from airflow_ddlrepl.engines.postgres.connection.connect import Connection

@@ -31,6 +31,7 @@ from airflow_ddlrepl.errors import Fenced, TargetError
 from airflow_ddlrepl.model.lineage import Mark
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Position
+from airflow_ddlrepl.model.settings.stored import settings_from_text, settings_to_text
 from airflow_ddlrepl.model.stored import stored, table_text
 from airflow_ddlrepl.model.table_state import PartialRefresh, Suspension, TableState, TableStatus
 from airflow_ddlrepl.model.visibility import visibility_from_json
@@ -377,7 +378,8 @@ def _fenced(channel: str, low: Position | None) -> Fenced:
 
 def _row(connection: Connection[Any], channel: str, table_state: TableState) -> tuple[Any, ...]:
     known = {"suspension": table_state.suspension, "partial": table_state.partial}
-    more = {"properties": table_state.properties, **{name: one.to_json() for name, one in known.items() if one}}
+    properties = settings_to_text(table_state.settings)
+    more = {"properties": properties, **{name: one.to_json() for name, one in known.items() if one}}
     shape = as_held(connection, table_text(table_state.shape, more))
     snapshot = json.dumps(table_state.snapshot.to_json()) if table_state.snapshot else None
     name = (held(connection, part) for part in table_state.name)
@@ -392,7 +394,7 @@ def _table_state(connection: Connection[Any], row: Sequence[Any]) -> TableState:
         stored(as_dumped(connection, shape)),
         TableStatus(state),
         visibility_from_json(snapshot) if snapshot else None,
-        loaded(connection, properties or ""),
+        settings_from_text(loaded(connection, properties or "")),
         Suspension.from_json(loaded(connection, suspension)) if suspension else None,
         PartialRefresh.from_json(partial) if partial else None,
     )

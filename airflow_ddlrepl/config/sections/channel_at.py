@@ -1,0 +1,115 @@
+"""This module shows the channel at one of its targets: what the file says of each table there, worked out once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from weakref import finalize
+
+from airflow_ddlrepl.config.sections import mapped_rows
+from airflow_ddlrepl.config.sections.table_mapping import ADAPTDDL
+from airflow_ddlrepl.goldengate.parameters.mapping import mapped_name
+from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.settings.conflicts import ConflictAnswers
+from airflow_ddlrepl.model.settings.table_settings import (
+    NO_SETTINGS,
+    ColumnName,
+    Names,
+    OwnColumns,
+    Rows,
+    TableSettings,
+)
+
+if TYPE_CHECKING:
+    from airflow_ddlrepl.config.sections.channel import Channel
+
+_known: dict[int, dict[tuple[str, TableName], TableSettings]] = {}
+"""The settings of tables by the channel's identity, its target and the table's name at the source."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ChannelAt:
+    """The channel at one target or replay. Tables are named as at the source."""
+
+    channel: Channel
+    target: str
+
+    def settings(self, table: TableName) -> TableSettings:
+        """Return what the file says of a table's names, rows, values and own columns at the target."""
+        known = _settings_of(self.channel)
+        found = known.get((self.target, table))
+        if found is None:
+            found = known[self.target, table] = self._settings(table) if self.channel.has_properties else NO_SETTINGS
+        return found
+
+    def refresh_limit(self, table: TableName, context: str) -> str:
+        """Return which rows a refresh in this context replaces of a table that has rows at the target; empty: all.
+
+        A replay has no limit: its rows come from archived loads.
+        """
+        limits = (p for p in self.channel.restrict if p.refresh and p.context in ("", context))
+        found = next((p for p in limits if p.applies_to(self.target, table)), None)
+        return found.refresh if found is not None and not self.channel.is_replay(self.target) else ""
+
+    def refresh_limits(self, table: TableName) -> tuple[str, ...]:
+        """Return the conditions of refreshes in any context."""
+        return tuple(p.refresh for p in self.channel.restrict if p.refresh and p.applies_to(self.target, table))
+
+    def _settings(self, table: TableName) -> TableSettings:
+        of_channel, by = self.channel, self._parameters(table)
+        function = next((p for p in of_channel.transform if p.applies_to(self.target, table)), None)
+        settings = TableSettings(
+            self._names(table, by),
+            self._rows(table, by),
+            function.values if function is not None else None,
+            self._own_columns(table, by),
+            self._conflicts(table, by),
+        )
+        return settings if settings != NO_SETTINGS else NO_SETTINGS
+
+    def _parameters(self, table: TableName) -> mapped_rows.Parameters:
+        of_channel = self.channel
+        return mapped_rows.parameters_of(table, of_channel.source.extract, of_channel.target(self.target).replicat)
+
+    def _names(self, table: TableName, by: mapped_rows.Parameters) -> Names:
+        listed = (p.called for p in self.channel.column_properties if p.applies_to(self.target, table))
+        columns: tuple[ColumnName, ...] = (*mapped_rows.columns(by), *listed)
+        called = next((p.name for p in self.channel.table_properties if p.applies_to(self.target, table)), None)
+        replicat = self.channel.target(self.target).replicat
+        return Names(columns, called, mapped_name(table, replicat) if replicat is not None else None)
+
+    def _rows(self, table: TableName, by: mapped_rows.Parameters) -> Rows:
+        """Return which rows the target takes; of entries of the file the first that says so of changes decides."""
+        entries = [p for p in self.channel.restrict if p.applies_to(self.target, table)]
+        one = next((p for p in entries if p.is_of_changes), None)
+        mapped = mapped_rows.restriction(by) if one is None else None
+        taken = (one or mapped) or Rows()
+        limits = (p for p in entries if p.refresh and p.context in ("", ADAPTDDL))
+        limit = next(limits, None) if not self.channel.is_replay(self.target) else None
+        return Rows(
+            taken.condition,
+            taken.capture,
+            taken.integrate,
+            limit.refresh if limit is not None else "",
+            limit.context if limit is not None else "",
+            taken.ignore,
+        )
+
+    def _own_columns(self, table: TableName, by: mapped_rows.Parameters) -> OwnColumns:
+        entry = next((p for p in self.channel.target_tables if p.applies_to(self.target, table)), None)
+        found = entry.own if entry is not None else mapped_rows.target_table(by)
+        return found if found is not None else OwnColumns()
+
+    def _conflicts(self, table: TableName, by: mapped_rows.Parameters) -> ConflictAnswers | None:
+        entry = next((p for p in self.channel.conflicts if p.applies_to(self.target, table)), None)
+        found = entry.answers if entry is not None else mapped_rows.conflicts(by)
+        return None if found is None or found.is_empty else found
+
+
+def _settings_of(channel: Channel) -> dict[tuple[str, TableName], TableSettings]:
+    """Return the settings that are known of a channel; they go with it."""
+    found = _known.get(id(channel))
+    if found is None:
+        found = _known[id(channel)] = {}
+        finalize(channel, _known.pop, id(channel), None)
+    return found

@@ -1,0 +1,1 @@
+"""What the channel file says of one table at one target, as values: names, rows, values, own columns, conflicts."""
