@@ -21,7 +21,7 @@ def notes_of_clients(channel: Channel) -> Iterator[str]:
     """
     if channel.streams is None:
         return
-    from airflow_ddlrepl.streams.procedures.notes import calls_for_many_tables, notes  # loads sqlglot
+    from airflow_ddlrepl.streams.procedures.notes import calls_for_many_tables, notes  # takes long to load
     from airflow_ddlrepl.streams.procedures.run import environment_of
     from airflow_ddlrepl.streams.queue.custom_functions import CustomFunctions
 

@@ -239,14 +239,14 @@ def import_streams(path: Path, *, has_yaml: bool) -> Result:
 
 def explain_rules(path: Path, **question: Any) -> Result:
     """Explain what the clients of a file do with a change. question: the fields of `explain_rules.Question`."""
-    from airflow_ddlrepl.cli import explain_rules as asked  # loads sqlglot
+    from airflow_ddlrepl.cli import explain_rules as asked  # loads Arrow
 
     return asked.explain_rules(path, asked.Question(**question))
 
 
 def list_rules(path: Path, dialect: Any) -> Result:
     """List the rules of a file's clients with their transformations."""
-    from airflow_ddlrepl.cli import list_rules as asked  # loads sqlglot
+    from airflow_ddlrepl.cli import list_rules as asked  # loads Arrow
 
     return asked.list_rules(path, dialect)
 

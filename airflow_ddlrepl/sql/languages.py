@@ -114,7 +114,7 @@ CONDITION = Language(
         Rule(Kind.STRING, rf"[nN]?{lexical.TEXT}"),
         Rule(Kind.NAME, r'"(?:[^"]|"")*+"'),
         Rule(Kind.WORD, _ORACLE_WORD),
-        Rule(Kind.NUMBER, r"\d++(?:\.\d*+)?(?:[eE][-+]?\d++)?"),
+        Rule(Kind.NUMBER, r"(?:\d++(?:\.\d*+)?|\.\d++)(?:[eE][-+]?\d++)?"),
         Rule(Kind.OPEN, r"""['"]|/\*"""),
         Rule(Kind.SIGN, r"<>|!=|\^=|~=|<=|>=|\|\||=>|:=|::|\(\+\)|."),
     ),

@@ -51,6 +51,12 @@ def name_in(quoted: str) -> str:
     return _ESCAPE.sub(_escaped, name) if begin else name
 
 
+def text_in(quoted: str) -> str:
+    """Return the text that stands in quotes as Oracle writes it: 'it''s', N'…', q'[…]'."""
+    body = quoted.lstrip("nN")
+    return body[3:-2] if body[0] in "qQ" else body[1:-1].replace("''", "'")
+
+
 def _escaped(match: re.Match[str]) -> str:
     number = int(match[1] or match[2] or "5c", 16)
     return chr(number) if number <= 0x10FFFF else match[0]

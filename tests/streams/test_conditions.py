@@ -65,6 +65,10 @@ def read(name: str) -> str:
         ("(1 = 1) = (2 = 2)", "RUL-101", "= can't stand here"),
         (":dml.get_scn() = 1 AND", "RUL-101", "column 23: it ends here: a value is expected"),
         (":dml.get_object_name() = 'A", "RUL-101", "column 26: this quote is not closed"),
+        (":dml.get_object_name() = q'[A]", "RUL-101", "column 27: this quote is not closed"),
+        (":dml.get_scn() > 1 /* it's", "RUL-101", "column 20: this comment is not closed"),
+        (":dml.get_scn() > 1e", "RUL-101", "column 19: E can't stand here"),
+        (":dml.get_scn() > .5.", "RUL-101", "column 20: . can't stand here"),
         (":dml.get_object_name() = ''", "RUL-102", "'' is NULL in Oracle: write IS NULL"),
         ("(((1 = 1))", "RUL-101", "column 11: it ends here: ) is expected"),
         ("(" * 41 + "1 = 1" + ")" * 41, "RUL-101", "nested more than 40 times"),
@@ -93,6 +97,7 @@ def test_a_rule_needs_a_condition() -> None:
     [
         (":dml.get_command_type() = 'UPDATE' and :dml.get_object_owner() = 'HR'", True),
         (":dml.get_command_type() IN ('INSERT', 'DELETE') OR NOT (:dml.get_object_name() = 'T')", False),
+        (":dml.get_scn() > .5 AND :dml.get_object_name() <> q'[it's]'", True),
         (":dml.get_scn() >= 5 AND :dml.get_scn() < 1e3 AND :dml.get_commit_scn() IS NULL", True),
         (":dml.get_tag() = '0A'", True),
         (":dml.is_null_tag() = 'N'", True),

@@ -1,4 +1,4 @@
-"""This module splits a condition into tokens and places; sqlglot knows Oracle's quotes and signs."""
+"""This module splits a condition into tokens and places, in the words, quotes and signs of Oracle."""
 
 from __future__ import annotations
 
@@ -6,20 +6,13 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple, Protocol
 
-from sqlglot.dialects.oracle import Oracle
-from sqlglot.errors import TokenError
-from sqlglot.tokens import TokenType
-
+from airflow_ddlrepl.sql import tokens as sql
+from airflow_ddlrepl.sql.languages import CONDITION
+from airflow_ddlrepl.sql.lexical import text_in
 from airflow_ddlrepl.streams.condition.problems import ConditionProblem
 
 WORD, NAME, TEXT, NUMBER, SIGN, END = "word", "name", "text", "number", "sign", "end"
-_KINDS = {
-    TokenType.STRING: TEXT,
-    TokenType.RAW_STRING: TEXT,
-    TokenType.NATIONAL_STRING: TEXT,
-    TokenType.IDENTIFIER: NAME,
-    TokenType.NUMBER: NUMBER,
-}
+_KINDS = {sql.WORD: WORD, sql.NAME: NAME, sql.STRING: TEXT, sql.NUMBER: NUMBER}
 _SAME = {"!=": "<>", "^=": "<>", "~=": "<>"}
 
 
@@ -62,32 +55,16 @@ def replaced(text: str, parts: Sequence[tuple[Standing, str]]) -> str:
 
 @lru_cache(1024)
 def _tokens(text: str) -> tuple[Token, ...]:
-    try:
-        found = Oracle().tokenize(text)
-    except TokenError:
-        raise ConditionProblem(_open_quote(text), "this quote is not closed") from None
-    result = []
-    for one in found:
-        kind = _KINDS.get(one.token_type)
-        written = one.text
-        if kind is None:
-            if written == "(+)":
-                raise ConditionProblem(one.start, "(+) joins tables: a condition is about one message")
-            kind = WORD if written[:1].isalpha() or written[:1] == "_" else SIGN
-            written = written.upper() if kind is WORD else _SAME.get(written, written)
-        result.append(Token(kind, written, one.start, one.end + 1))
-    return (*result, Token(END, "", len(text.rstrip()), len(text)))
+    found = [_token(one) for one in sql.tokens(text, CONDITION) if one.kind is not sql.COMMENT]
+    return (*found, Token(END, "", len(text.rstrip()), len(text)))
 
 
-def _open_quote(text: str) -> int:
-    """Return where the first quote stands that is never closed."""
-    at = 0
-    while at < len(text):
-        sign = text[at]
-        if sign in ("'", '"'):
-            end = text.find(sign, at + 1)
-            if end < 0:
-                return at
-            at = end
-        at += 1
-    return max(text.find("'"), 0)
+def _token(found: sql.Token) -> Token:
+    kind, value, text, at, end = found
+    if kind is sql.Kind.OPEN:
+        raise ConditionProblem(at, f"this {'comment' if text == '/*' else 'quote'} is not closed")
+    if text == "(+)":
+        raise ConditionProblem(at, "(+) joins tables: a condition is about one message")
+    if kind is sql.STRING:
+        value = text_in(text)
+    return Token(_KINDS.get(kind, SIGN), _SAME.get(value, value) if kind is sql.SIGN else value, at, end)

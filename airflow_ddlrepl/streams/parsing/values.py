@@ -79,9 +79,6 @@ class ValueParser(MemberParser, FunctionParser):
             return self.parenthesis()
         if token.is_word(":"):
             return self.variable()
-        if token.is_word(".") and self.token.kind == NUMBER:
-            self.at += 1
-            return Constant(Decimal(f"0.{self.found[self.at - 1].text}"), Kind.NUMBER)
         if token.kind == NAME or (token.kind == WORD and token.text not in _KEYWORDS):
             return self.named(token)
         if token.is_word("NULL"):
