@@ -9,7 +9,7 @@
 | CONDITION (of Streams) | `--`, `/* */` | as in ORACLE | `"…"` | signs of two characters, `(+)` |
 | SCRIPT (of SQL*Plus) | `--`, `//`, `#`, `/* */` | `'…'`, N, q'[…]' | `"…"` in a line | `:=`, a line with `/` |
 | FORMULA (of GoldenGate) | none | `'…'` | `"…"` | `@functions` |
-| PARAMETERS (of GoldenGate) | blanked before | `'…'` and `"…"` in a line, or behind & | | `;`, typographic quotes |
+| PARAMETER_FILE (of GoldenGate) | blanked before | `'…'` and `"…"` in a line, or behind & | | `;`, typographic quotes |
 | ARGUMENTS (of a parameter) | blanked before | `'…'` | `"…"` | `( ) , ;` |
 """
 
@@ -150,7 +150,7 @@ FORMULA = Language(
 
 TYPOGRAPHIC = "“”„‟‘’‚‛«»"
 """Typographic quotes, which an editor has put in place of ' and "."""
-PARAMETERS = Language(
+PARAMETER_FILE = Language(
     (
         Rule(Kind.STRING, r"""'(?:[^'\n&]|''|&[ \t]*\n|&)*'|"[^"\n]*+\""""),
         Rule(Kind.LINE, r"\n"),

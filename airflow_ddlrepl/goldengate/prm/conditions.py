@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
@@ -21,12 +20,9 @@ from airflow_ddlrepl.notation.condition.expression import (
     Text,
     Truth,
 )
+from airflow_ddlrepl.sql.languages import FORMULA
+from airflow_ddlrepl.sql.tokens import Kind, Token, tokens
 
-_TOKEN = re.compile(
-    r"""(?P<text>'(?:[^']|'')*')|(?P<quoted>"(?:[^"]|"")*")|(?P<function>@\w+)|(?P<number>\d+(?:\.\d+)?|\.\d+)
-    |(?P<word>[A-Za-z_]\w*(?:[$\#]\w*)*(?:\.\w+)*)|(?P<sign><>|!=|\^=|<=|>=|[-=<>+*/%(),])|(?P<blank>\s+)|(?P<other>.)""",
-    re.VERBOSE | re.DOTALL,
-)
 _COMPARISONS = {"=": "=", "<>": "<>", "!=": "<>", "^=": "<>", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
 _TRUE_WHEN = {("=", "1"), (">", "0"), ("<>", "0"), (">=", "1")}
 _FALSE_WHEN = {("=", "0"), ("<>", "1"), ("<", "1"), ("<=", "0")}
@@ -59,12 +55,6 @@ class Translated(NamedTuple):
     in_doubt: tuple[str, ...] = ()
 
 
-class _Token(NamedTuple):
-    kind: str
-    text: str
-    at: int
-
-
 def translate_condition(text: str, *, is_ansi: bool) -> Translated:
     """Return the row condition that a WHERE or FILTER means. is_ansi: double quotes are around names only.
 
@@ -79,7 +69,7 @@ def translate_condition(text: str, *, is_ansi: bool) -> Translated:
 def translate_expression(text: str, *, is_ansi: bool) -> Translated:
     """Return the expression that the right side of a COLMAP entry means. Raises Untranslatable."""
     reader = _Reader(text, is_ansi=is_ansi)
-    if reader.peek().kind == "quoted" and not is_ansi:
+    if reader.peek().kind is Kind.NAME and not is_ansi:
         return Translated(reader.as_text(), tuple(reader.in_doubt))
     found = reader.change_value() or reader.sum()
     reader.end()
@@ -106,33 +96,33 @@ class _Reader:
     """The reader parses an expression of GoldenGate, from the first token to the last."""
 
     def __init__(self, text: str, *, is_ansi: bool) -> None:
-        self.tokens = [*_tokens(text), _Token("end", "", len(text.rstrip()))]
+        self.tokens = [*_tokens(text), Token(Kind.OTHER, "", "", len(text.rstrip()), len(text))]
         self.at = 0
         self.is_ansi = is_ansi
         self.in_doubt: list[str] = []
 
-    def peek(self) -> _Token:
+    def peek(self) -> Token:
         return self.tokens[self.at]
 
-    def next(self) -> _Token:
+    def next(self) -> Token:
         self.at += 1
         return self.tokens[self.at - 1]
 
-    def takes(self, *words: str) -> _Token | None:
+    def takes(self, *words: str) -> Token | None:
         token = self.peek()
-        if token.kind in ("word", "sign", "function") and token.text.upper() in words:
+        if token.kind in (Kind.WORD, Kind.SIGN, Kind.FUNCTION) and token.text.upper() in words:
             return self.next()
         return None
 
     def need(self, sign: str) -> None:
         if not self.takes(sign):
             token = self.peek()
-            raise Untranslatable(token.at, f"{sign} is expected {f'before {token.text}' if token.text else 'here'}")
+            raise Untranslatable(token.start, f"{sign} is expected {f'before {token.text}' if token.text else 'here'}")
 
     def end(self) -> None:
         token = self.peek()
-        if token.kind != "end":
-            raise Untranslatable(token.at, f"{token.text} is not expected here: {_KNOWS}")
+        if token.text:
+            raise Untranslatable(token.start, f"{token.text} is not expected here: {_KNOWS}")
 
     def disjunction(self) -> Part:
         return self._joined("OR", self.conjunction)
@@ -141,21 +131,21 @@ class _Reader:
         return self._joined("AND", self.negation)
 
     def _joined(self, word: str, of: Callable[[], Part]) -> Part:
-        begin = self.peek().at
+        begin = self.peek().start
         found = [of()]
         while self.takes(word):
             found.append(of())
         return found[0] if len(found) == 1 else _folded(word, [_truth(one, begin) for one in found])
 
     def negation(self) -> Part:
-        begin = self.peek().at
+        begin = self.peek().start
         return Not(_truth(self.negation(), begin)) if self.takes("NOT") else self.predicate()
 
     def predicate(self) -> Part:
         begin = self.peek()
-        if begin.kind == "word" and begin.text.upper() in _OF_KINDS:
+        if begin.kind is Kind.WORD and begin.text.upper() in _OF_KINDS:
             why = "has no counterpart: a row condition is for all kinds of changes"
-            raise Untranslatable(begin.at, f"{begin.text.upper()} {why}")
+            raise Untranslatable(begin.start, f"{begin.text.upper()} {why}")
         left = self.sum()
         if isinstance(left, Compare | Joined | Not | IsNull | Among) and not isinstance(left, _Answer | Among):
             return left
@@ -165,12 +155,12 @@ class _Reader:
         if state := self.takes(*_STATES):
             return _state(left, sign, state)
         before = len(self.in_doubt)
-        right = self.as_text() if self.peek().kind == "quoted" and not self.is_ansi else self.sum()
+        right = self.as_text() if self.peek().kind is Kind.NAME and not self.is_ansi else self.sum()
         if isinstance(left, _Answer | Among):
             del self.in_doubt[before:]
-            return _compared_answer(left, sign, right, begin.at)
+            return _compared_answer(left, sign, right, begin.start)
         if isinstance(right, _Answer | Compare | Joined | Not | IsNull | Among):
-            raise Untranslatable(begin.at, "a condition stands on the left of its comparison with 1 or 0")
+            raise Untranslatable(begin.start, "a condition stands on the left of its comparison with 1 or 0")
         return Compare(left, sign, right)
 
     def sum(self) -> Part:
@@ -183,32 +173,32 @@ class _Reader:
         found = of()
         while token := self.takes(*signs):
             if token.text == "/":
-                raise Untranslatable(token.at, "/ has no counterpart: databases divide whole numbers differently")
+                raise Untranslatable(token.start, "/ has no counterpart: databases divide whole numbers differently")
             found = Arithmetic(found, token.text, of())
         return found
 
     def value(self) -> Part:
         token = self.next()
-        if token.text == "-" and token.kind == "sign":
+        if token.text == "-" and token.kind is Kind.SIGN:
             return Minus(self.value())
         if token.text == "(":
             found = self.disjunction()
             self.need(")")
             return found
-        if token.kind == "number":
+        if token.kind is Kind.NUMBER:
             return Number(token.text if token.text[0] != "." else f"0{token.text}")
-        if token.kind == "text":
+        if token.kind is Kind.STRING:
             return Text(token.text[1:-1].replace("''", "'"))
-        if token.kind == "quoted":
+        if token.kind is Kind.NAME:
             return Named(token.text[1:-1].replace('""', '"'))
-        if token.kind == "function":
+        if token.kind is Kind.FUNCTION:
             return self._function(token)
-        if token.kind == "word":
+        if token.kind is Kind.WORD:
             if self.peek().text == "(":
-                raise Untranslatable(token.at, f"{token.text} is a function, and {_KNOWS}")
+                raise Untranslatable(token.start, f"{token.text} is a function, and {_KNOWS}")
             return _column(token)
         why = f"{token.text} is not expected here: {_KNOWS}" if token.text else "a value is expected here"
-        raise Untranslatable(token.at, why)
+        raise Untranslatable(token.start, why)
 
     def as_text(self) -> Part:
         """Read a token in double quotes as a text, as files do that were written before they were around names."""
@@ -217,17 +207,17 @@ class _Reader:
         return Text(token.text[1:-1].replace('""', '"'))
 
     def argument(self) -> Part:
-        return self.as_text() if self.peek().kind == "quoted" and not self.is_ansi else self.sum()
+        return self.as_text() if self.peek().kind is Kind.NAME and not self.is_ansi else self.sum()
 
-    def _function(self, token: _Token) -> Part:
+    def _function(self, token: Token) -> Part:
         name = token.text.upper()
         if name in _STATES:
-            raise Untranslatable(token.at, f"{name} stands behind = or <> and a column")
+            raise Untranslatable(token.start, f"{name} stands behind = or <> and a column")
         if name == "@RANGE":
             why = "splits a table's rows between processes, and one channel takes all of them: leave it out"
-            raise Untranslatable(token.at, f"@RANGE {why}")
+            raise Untranslatable(token.start, f"@RANGE {why}")
         if name not in ("@STREQ", "@VALONEOF", "@COMPUTE"):
-            raise Untranslatable(token.at, f"{name} has no counterpart: {_KNOWS}")
+            raise Untranslatable(token.start, f"{name} has no counterpart: {_KNOWS}")
         self.need("(")
         if name == "@COMPUTE":
             found = self.disjunction()
@@ -238,20 +228,20 @@ class _Reader:
         self.need(")")
         return found
 
-    def _of_two(self, token: _Token, name: str, first: Part) -> Part:
+    def _of_two(self, token: Token, name: str, first: Part) -> Part:
         if name == "@STREQ":
             return _Answer(first, "=", self.argument())
         found = [self.argument()]
         while self.takes(","):
             found.append(self.argument())
         if not all(isinstance(one, Text | Number) for one in found):
-            raise Untranslatable(token.at, "@VALONEOF takes constants only, behind its column")
+            raise Untranslatable(token.start, "@VALONEOF takes constants only, behind its column")
         return Among(first, tuple(found))
 
     def change_value(self) -> Part | None:
         """Return the value of the change that @GETENV or a timestamp function gives, if the text is one."""
         token = self.peek()
-        if token.kind != "function" or token.text.upper() != "@GETENV":
+        if token.kind is not Kind.FUNCTION or token.text.upper() != "@GETENV":
             return None
         self.next()
         self.need("(")
@@ -262,7 +252,7 @@ class _Reader:
         name = _GETENV.get((words[0], words[1] if len(words) > 1 else ""))
         if name is None:
             known = ", ".join(f"@GETENV ('{one}', '{two}')" for one, two in _GETENV)
-            raise Untranslatable(token.at, f"@GETENV of {', '.join(words)} has no counterpart: there is {known}")
+            raise Untranslatable(token.start, f"@GETENV of {', '.join(words)} has no counterpart: there is {known}")
         return OfChange(name)
 
     def _word(self) -> str:
@@ -270,18 +260,16 @@ class _Reader:
         return token.text.strip("'\"").upper()
 
 
-def _tokens(text: str) -> Iterator[_Token]:
-    for found in _TOKEN.finditer(text):
-        kind = str(found.lastgroup)
-        if kind == "other":
-            raise Untranslatable(found.start(), f"{found[0]} is not expected here: {_KNOWS}")
-        if kind != "blank":
-            yield _Token(kind, found[0], found.start())
+def _tokens(text: str) -> Iterator[Token]:
+    for token in tokens(text, FORMULA):
+        if token.kind is Kind.OTHER:
+            raise Untranslatable(token.start, f"{token.text} is not expected here: {_KNOWS}")
+        yield token
 
 
-def _column(token: _Token) -> Named:
+def _column(token: Token) -> Named:
     if "." in token.text:
-        raise Untranslatable(token.at, f"{token.text}: a column has its own name alone, without a table's")
+        raise Untranslatable(token.start, f"{token.text}: a column has its own name alone, without a table's")
     return Named(token.text.lower())
 
 
@@ -294,11 +282,11 @@ def _folded(word: str, parts: list[Part]) -> Part:
     return Joined(word, left) if len(left) > 1 else left[0] if left else idle
 
 
-def _state(left: Part, sign: str, state: _Token) -> Part:
+def _state(left: Part, sign: str, state: Token) -> Part:
     """Return the test of a column's state: the log has the whole row, so every column is present."""
     name = state.text.upper()
     if not isinstance(left, Named) or sign not in ("=", "<>"):
-        raise Untranslatable(state.at, f"{name} stands behind = or <> and a column")
+        raise Untranslatable(state.start, f"{name} stands behind = or <> and a column")
     if name == "@NULL":
         return IsNull(left, negated=sign == "<>")
     return Truth((name == "@PRESENT") is (sign == "="))

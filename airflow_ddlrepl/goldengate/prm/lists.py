@@ -6,32 +6,35 @@ import re
 from collections.abc import Iterator
 
 from airflow_ddlrepl.goldengate.prm.conditions import Untranslatable
+from airflow_ddlrepl.sql import lexical
+from airflow_ddlrepl.sql.languages import ARGUMENTS
+from airflow_ddlrepl.sql.tokens import tokens
 
-_PIECE = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|[(),]""")
-_NAME = re.compile(r"""\s*(?:"((?:[^"]|"")+)"|([A-Za-z_][\w$#]*))\s*""")
+_OPENING = re.compile(r"\s*\(")
+_NAME = re.compile(rf"\s*(?:({lexical.NAME})|([A-Za-z_][\w$#]*))\s*")
 
 
 def in_parentheses(text: str, at: int) -> tuple[str, int]:
     """Return what stands in the parentheses behind a place of a text, and where that begins; "" without any."""
-    opening = re.compile(r"\s*\(").match(text, at)
+    opening = _OPENING.match(text, at)
     if opening is None:
         return "", at
     depth = 1
-    for found in _PIECE.finditer(text, opening.end()):
-        depth += (found[0] == "(") - (found[0] == ")")
+    for token in tokens(text, ARGUMENTS, opening.end()):
+        depth += (token.text == "(") - (token.text == ")")
         if depth == 0:
-            return text[opening.end() : found.start()], opening.end()
+            return text[opening.end() : token.start], opening.end()
     return text[opening.end() :], opening.end()
 
 
 def split_list(text: str) -> Iterator[tuple[str, int]]:
     """Yield the parts of a list between its commas, each with its place."""
     depth, start = 0, 0
-    for found in _PIECE.finditer(text):
-        depth += (found[0] == "(") - (found[0] == ")")
-        if found[0] == "," and depth == 0:
-            yield text[start : found.start()], start
-            start = found.end()
+    for token in tokens(text, ARGUMENTS):
+        depth += (token.text == "(") - (token.text == ")")
+        if token.text == "," and depth == 0:
+            yield text[start : token.start], start
+            start = token.end
     yield text[start:], start
 
 
@@ -42,5 +45,5 @@ def column_names(text: str) -> list[str]:
         name = _NAME.fullmatch(part)
         if name is None:
             raise Untranslatable(at, f"{part.strip() or 'nothing'} is no column's name")
-        found.append(name[1].replace('""', '"') if name[1] else name[2].lower())
+        found.append(lexical.name_in(name[1]) if name[1] else name[2].lower())
     return found

@@ -21,8 +21,9 @@ from airflow_ddlrepl.goldengate.prm.vocabulary.parameters import (
     WITH_LOGINS,
 )
 from airflow_ddlrepl.notation.import_findings import TAKEN, Entry, Fate
+from airflow_ddlrepl.sql.languages import ARGUMENTS
+from airflow_ddlrepl.sql.tokens import SIGN, Kind, tokens
 
-_PIECE = re.compile(r"""'(?:[^']|'')*'|"[^"]*"|[();]|[^\s,;()'"]+""")
 _HARMLESS = {
     "REPERROR": re.compile(r"[\s(]*(DEFAULT2?|-?\d+)\s*,?\s*ABEND[\s)]*"),
     "REPLACEBADCHAR": re.compile(r"\s*ABORT\s*"),
@@ -63,9 +64,11 @@ def harmless(name: str, text: str) -> Entry | None:
 def _arguments(statement: Statement, known: Arguments) -> Iterator[Decided]:
     """Yield what becomes of the arguments: options are not taken, and what is none is not read."""
     values, depth, is_read = known.values, 0, True
-    for piece in _PIECE.finditer(statement.text):
-        word, at = piece[0].upper(), statement.start + piece.start()
-        if word in "();":
+    for kind, _, text, start, _ in tokens(statement.text, ARGUMENTS):
+        word, at = text.upper(), statement.start + start
+        if kind is Kind.OPEN or text == ",":
+            continue
+        if kind is SIGN:
             is_value = word == "(" and depth == 0
             depth += (word == "(") - (word == ")")
             values -= is_value
@@ -84,7 +87,7 @@ def _arguments(statement: Statement, known: Arguments) -> Iterator[Decided]:
             values -= 1
         elif is_read:
             is_read = False
-            yield _unread(statement, at, piece[0])
+            yield _unread(statement, at, text)
 
 
 def _unread(statement: Statement, at: int, text: str) -> Decided:

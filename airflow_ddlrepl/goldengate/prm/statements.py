@@ -17,20 +17,14 @@ from airflow_ddlrepl.goldengate.prm.vocabulary.parameters import (
     TERMINATED,
     WITH_LOGINS,
 )
+from airflow_ddlrepl.sql.languages import ARGUMENTS, PARAMETER_FILE, TYPOGRAPHIC
+from airflow_ddlrepl.sql.tokens import Kind, tokens
 
-QUOTES = "“”„‟‘’‚‛«»"
-"""Typographic quotes, which an editor has put in place of ' and "."""
 _BLANK = re.compile(r"[\s;&]*")
 _NAME = re.compile(r"[^\s,;()&]+")
 _PROCESS = re.compile(r"[ \t]*[^\s,;()&]+")
 _NAME_BEHIND = re.compile(r"\s*\w+[ \t]+[\w\"*]")
 _NEXT_LINE = re.compile(r"\s*([A-Za-z_]\w*|,)?")
-_TOKEN = re.compile(
-    rf"""(?P<string>'(?:[^'\n&]|''|&[ \t]*\n|&)*'|"[^"\n]*")|(?P<line>\n)|(?P<more>&[ \t]*(?=\n))|(?P<sign>[;(),'"])
-    |(?P<typographic>[{QUOTES}])|(?P<word>[^\s;(),&'"{QUOTES}]+)|(?P<other>[^\S\n]+|&)""",
-    re.VERBOSE,
-)
-_ARGUMENT = re.compile(r"""(?P<quoted>'[^'\n]*'|"[^"\n]*")|(?P<sign>[();])|(?P<word>[^\s;(),&'"]+|['"])""")
 _BEHIND_END = re.compile(r"[ \t]*[^\s;&]")
 _BEFORE_SECRET = frozenset(("PASSWORD", "ENCRYPTKEY", "KEYNAME", "MININGPASSWORD", "ASMPASSWORD", "PARAMS"))
 """Words behind which a value stands that may look like anything."""
@@ -106,32 +100,33 @@ def _end_by_tokens(text: str, name: str, at: int, start: int) -> tuple[int, int]
     """Return the end of a parameter whose arguments are read: at its `;`, or where its last line ends."""
     opened: list[int] = []
     before = ""
-    for token in _TOKEN.finditer(text, start):
-        kind, value = token.lastgroup, token[0]
-        if kind == "line" and before != "&":
-            word = _next_word(text, token.end())
+    for kind, _, value, place, behind in tokens(text, PARAMETER_FILE, start):
+        if kind is Kind.LINE and before != "&":
+            word = _next_word(text, behind)
             if name in TERMINATED or opened:
-                _check_lost(text, name, word, (at, opened, token.start()))
+                _check_lost(text, name, word, (at, opened, place))
             elif before != "," and word != "," and word not in CONTINUING:
-                return token.start(), token.end()
-        elif kind == "typographic":
-            raise Problem(token.start(), f"{value} is a typographic quote: write ' or \"")
+                return place, behind
+        elif kind is Kind.OPEN and value in TYPOGRAPHIC:
+            raise Problem(place, f"{value} is a typographic quote: write ' or \"")
+        elif kind is Kind.OPEN:
+            raise Problem(place, f"this quote of {name} is not closed in its line")
         elif value == ";":
             if opened:
                 raise Problem(opened[-1], f"this ( of {name} is not closed before the ;")
-            return token.start(), token.end()
+            return place, behind
         elif value == "(":
-            opened.append(token.start())
+            opened.append(place)
         elif value == ")":
             if not opened:
-                raise Problem(token.start(), f"this ) of {name} closes nothing")
+                raise Problem(place, f"this ) of {name} closes nothing")
             opened.pop()
-        elif value in ("'", '"'):
-            raise Problem(token.start(), f"this quote of {name} is not closed in its line")
-        elif kind == "word" and name in BY_CLAUSES and value.upper() in _NEVER_A_VALUE:
-            return token.start(), token.start()
-        if kind != "other":
-            before = "&" if kind == "more" else value if kind != "line" else before if before in ("&", ",") else ""
+        elif kind is Kind.WORD and name in BY_CLAUSES and value.upper() in _NEVER_A_VALUE:
+            return place, place
+        if kind is Kind.LINE:
+            before = before if before in ("&", ",") else ""
+        elif kind is not Kind.SPACE:
+            before = "&" if kind is Kind.MORE else value
     if name in TERMINATED or opened:
         _check_lost(text, name, None, (at, opened, len(text)))
     return len(text), len(text)
@@ -199,22 +194,23 @@ class _Arguments:
 
     def end(self, line: str) -> tuple[int, int] | None:
         """Return where the parameter ends in a line, and where the next one begins; None: it has the whole line."""
-        for token in _ARGUMENT.finditer(line):
-            if token["sign"] == "(":
-                self.opened.append(self.before + token.start())
+        for kind, _, text, start, end in tokens(line, ARGUMENTS):
+            word = text.strip("&").upper()
+            if text == "(":
+                self.opened.append(self.before + start)
                 self._values -= len(self.opened) == 1
-            elif token["sign"] == ")":
+            elif text == ")":
                 del self.opened[-1:]
-            elif self.opened:
+            elif self.opened or text == "," or not word:
                 continue
-            elif token["sign"] == ";":
-                if self._is_known and _BEHIND_END.match(line, token.end()):
-                    return token.start(), token.end()
-            elif self._is_next(token[0].upper()):
-                return token.start(), token.start()
+            elif text == ";":
+                if self._is_known and _BEHIND_END.match(line, end):
+                    return start, end
+            elif kind is Kind.WORD and self._is_next(word):
+                return start, start
             else:
                 self._values -= 1
-                self._previous = token[0].upper()
+                self._previous = word
         return None
 
     def _is_next(self, word: str) -> bool:
