@@ -126,7 +126,7 @@ SCRIPT = Language(
         _CLOSED_BLOCK,
         Rule(Kind.STRING, r"[nN]?[qQ]'[\[{(<!|~^#\"]", _quoted, runs_on=False),
         Rule(Kind.COMMENT, r"--[^\n]*+|//[^\n]*+|^[ \t]*+\#[^\n]*+"),
-        Rule(Kind.STRING, rf"[nN]?{lexical.TEXT}"),
+        Rule(Kind.STRING, r"[nN]?'(?:[^']|'')*'"),  # of quotes that are not closed, the last one is open
         Rule(Kind.NAME, r'"[^"\n]*+"'),
         Rule(Kind.WORD, r"[A-Za-z][\w$\#]*+"),
         Rule(Kind.RUN, r"^[ \t]*+/[ \t]*+$"),

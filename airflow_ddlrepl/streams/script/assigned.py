@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from airflow_ddlrepl.streams.script.script import Token, tokens
+from airflow_ddlrepl.sql.tokens import NAME, WORD, Token
+from airflow_ddlrepl.streams.script.script import tokens
 
 _ENDS = frozenset({"FROM", "WHERE", "USING", "BULK", "LIMIT", "VALUES", ";"})
 
@@ -13,9 +14,9 @@ def selected_variables(text: str) -> Iterator[str]:
     """Yield the variables behind INTO and OUT of a statement of SQL; those of SQL*Plus with their colon."""
     found = list(tokens(text))
     for at, token in enumerate(found):
-        if token.upper == "INTO" and not (at and found[at - 1].upper in ("INSERT", "MERGE")):
+        if token.word == "INTO" and not (at and found[at - 1].word in ("INSERT", "MERGE")):
             yield from _names(found[at + 1 :])
-        elif token.upper == "OUT":
+        elif token.word == "OUT":
             yield from _names(found[at + 1 : at + 3])
 
 
@@ -23,12 +24,12 @@ def assigned_variables(text: str) -> Iterator[str]:
     """Yield the variables that statements set: by assignments, queries, and what calls give back by name."""
     found = list(tokens(text))
     for before, token, after in zip(found, found[1:], [*found[2:], None], strict=False):
-        if token.upper == ":=" and before.kind in ("word", "quoted"):
+        if token.word == ":=" and before.kind in (WORD, NAME):
             yield _name(before)
-        elif before.upper == "=>" and token.kind in ("word", "quoted") and after and after.upper in (",", ")"):
+        elif before.word == "=>" and token.kind in (WORD, NAME) and after and after.word in (",", ")"):
             yield _name(token)
     for at, token in enumerate(found):
-        if token.upper == ")" and at + 1 < len(found) and found[at + 1].upper == ":=":
+        if token.word == ")" and at + 1 < len(found) and found[at + 1].word == ":=":
             yield _collection(found[: at + 1])
     yield from selected_variables(text)
 
@@ -36,9 +37,9 @@ def assigned_variables(text: str) -> Iterator[str]:
 def _names(found: list[Token]) -> Iterator[str]:
     before = ""
     for token in found:
-        if token.upper in _ENDS:
+        if token.word in _ENDS:
             return
-        if token.kind in ("word", "quoted"):
+        if token.kind in (WORD, NAME):
             yield f":{_name(token)}" if before == ":" else _name(token)
         before = token.text
 
@@ -54,4 +55,4 @@ def _collection(found: list[Token]) -> str:
 
 
 def _name(token: Token) -> str:
-    return token.upper or token.text
+    return token.word or token.text

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from airflow_ddlrepl.notation.import_findings import Entry, Fate
+from airflow_ddlrepl.sql.tokens import STRING, Kind, Token
 from airflow_ddlrepl.streams.script.action_contexts import (
     ActionPairs,
     changed_context,
@@ -23,7 +24,7 @@ from airflow_ddlrepl.streams.script.expressions import (
     read_statement,
     read_value,
 )
-from airflow_ddlrepl.streams.script.script import Token, tokens
+from airflow_ddlrepl.streams.script.script import tokens
 from airflow_ddlrepl.streams.script.vocabulary import BUILT, CALL, FAMILY, LOGGING, OTHER, WHY_LOGGING
 
 _COMPOUND = frozenset({"IF", "FOR", "WHILE", "LOOP", "CASE"})
@@ -61,8 +62,8 @@ class BlockReader:
 
     def calls(self) -> Iterator[Call | Note]:
         """Yield the calls of the block, in order."""
-        if self.found and self.found[0].upper in ("EXEC", "EXECUTE", "CALL"):
-            start = self.found[0].at + len(self.found[0].text)
+        if self.found and self.found[0].word in ("EXEC", "EXECUTE", "CALL"):
+            start = self.found[0].end
             yield from self._simple(start, len(self.text.rstrip().rstrip(";/").rstrip("-; \t\n")))
             return
         is_refused = False
@@ -77,7 +78,7 @@ class BlockReader:
         depth = 0
         while self.at < len(self.found):
             token = self.found[self.at]
-            word = token.upper
+            word = token.word
             if word == "DECLARE":
                 self.at += 1
                 yield from self._declarations()
@@ -92,34 +93,34 @@ class BlockReader:
             elif word in _COMPOUND:
                 yield from self._compound(token)
             elif word == "<<":
-                while self.at < len(self.found) and self.found[self.at].upper != ">>":
+                while self.at < len(self.found) and self.found[self.at].word != ">>":
                     self.at += 1
                 self.at += 1
             elif word == ";":
                 self.at += 1
             else:
-                start = token.at
+                start = token.start
                 end = self._skip_statement()
                 yield from self._simple(start, end)
 
     def _declarations(self) -> Iterator[Call | Note]:
-        while self.at < len(self.found) and self.found[self.at].upper != "BEGIN":
+        while self.at < len(self.found) and self.found[self.at].word != "BEGIN":
             first = self.found[self.at]
-            if first.upper in ("PROCEDURE", "FUNCTION"):
+            if first.word in ("PROCEDURE", "FUNCTION"):
                 yield self._note(
-                    first, Fate.REFUSED, f"{first.upper} in a block", "what it calls depends on its callers"
+                    first, Fate.REFUSED, f"{first.word} in a block", "what it calls depends on its callers"
                 )
                 self.at = len(self.found)
                 return
             begin = self.at
             end = self._skip_statement()
-            name = first.upper or first.text
-            setting = next((one for one in self.found[begin : self.at] if one.upper in (":=", "DEFAULT")), None)
+            name = first.word or first.text
+            setting = next((one for one in self.found[begin : self.at] if one.word in (":=", "DEFAULT")), None)
             if setting is None:
                 self.variables[name] = None
                 continue
-            start = setting.at + len(setting.text)
-            if _MAKES_CONTEXT.match(self.text[setting.at : end]):
+            start = setting.end
+            if _MAKES_CONTEXT.match(self.text[setting.start : end]):
                 self.variables[name] = ActionPairs()
                 continue
             try:
@@ -131,7 +132,7 @@ class BlockReader:
         """Yield the call that a statement is, or set the variable that it sets."""
         text = self.text[start:end]
         first = next(tokens(text), None)
-        word = first.upper if first else ""
+        word = first.word if first else ""
         if not text.strip() or word in _SILENT:
             return
         if word in _OTHER or word == "EXECUTE":
@@ -165,7 +166,7 @@ class BlockReader:
             self.variables[name] = Unknown(f"{name}, which a query gives")
         for name in stored_contexts(text):
             self.variables[name] = ActionPairs(is_added=True)
-        values = [self.variables.get(one.upper) for one in tokens(text)] if word == "EXECUTE" else []
+        values = [self.variables.get(one.word) for one in tokens(text)] if word == "EXECUTE" else []
         if word in ("SELECT", "FETCH"):
             return
         if calls_ours(" ".join([text, *(one for one in values if isinstance(one, str))])):
@@ -180,9 +181,9 @@ class BlockReader:
 
     def _compound(self, token: Token) -> Iterator[Note]:
         """Skip IF, LOOP and the like: what is called in them depends on the run."""
-        start, depth, before = token.at, 0, ""
+        start, depth, before = token.start, 0, ""
         while self.at < len(self.found):
-            word = self.found[self.at].upper
+            word = self.found[self.at].word
             if word in ("IF", "LOOP", "CASE", "BEGIN") and before != "END":
                 depth += 1
             elif word == "END":
@@ -191,11 +192,11 @@ class BlockReader:
             if word == ";" and depth == 0 and before in ("IF", "LOOP", "CASE", "END"):
                 break
             before = word
-        end = self.found[self.at - 1].at
+        end = self.found[self.at - 1].start
         self._forget(self.text[start:end])
         entry = worst_call(self.text[start:end])
         if entry is not None and entry.fate is not None:
-            yield self._note(token, entry.fate, f"{token.upper} …", entry.why)
+            yield self._note(token, entry.fate, f"{token.word} …", entry.why)
 
     def _skip_statement(self) -> int:
         """Go past the next semicolon. Return where it stands."""
@@ -203,14 +204,14 @@ class BlockReader:
             token = self.found[self.at]
             self.at += 1
             if token.text == ";":
-                return token.at
+                return token.start
         return len(self.text)
 
     def _handlers(self, token: Token) -> Iterator[Note]:
         """Go to the END of a block from its EXCEPTION on; what is called in between depends on errors."""
         depth, before = 0, ""
         while self.at < len(self.found):
-            word = self.found[self.at].upper
+            word = self.found[self.at].word
             if word == "END" and depth == 0:
                 break
             if word in ("IF", "LOOP", "CASE", "BEGIN") and before != "END":
@@ -218,7 +219,7 @@ class BlockReader:
             depth -= word == "END"
             before = word
             self.at += 1
-        handlers = self.text[token.at : self.found[self.at].at if self.at < len(self.found) else len(self.text)]
+        handlers = self.text[token.start : self.found[self.at].start if self.at < len(self.found) else len(self.text)]
         self._forget(handlers)
         entry = worst_call(handlers)
         if entry is not None and entry.fate is not None:
@@ -234,7 +235,7 @@ class BlockReader:
             self.variables[name] = Unknown(f"{name}, which is set where the run decides about it")
 
     def _note(self, token: Token, fate: Fate, what: str, why: str) -> Note:
-        return Note(self.offset + token.at, fate, what, why)
+        return Note(self.offset + token.start, fate, what, why)
 
 
 def calls_ours(text: str) -> bool:
@@ -246,7 +247,7 @@ def calls_ours(text: str) -> bool:
 def worst_call(text: str) -> Entry | None:
     """Return what becomes of the call of skipped statements that is missed most; None when they call nothing."""
     found = list(tokens(text))
-    entries = [_DEPENDS for one in found if one.kind in ("text", "open") for _ in _decisive(one.text)]
+    entries = [_DEPENDS for one in found if one.kind in (STRING, Kind.OPEN) for _ in _decisive(one.text)]
     for package, sign, name in zip(found, found[1:], found[2:], strict=False):
         if sign.text == "." and FAMILY.fullmatch(package.text.strip('"')):
             entries.append(_entry(package.text, name.text))
@@ -258,11 +259,11 @@ def _built_calls(found: list[Token]) -> Iterator[Token]:
     first = before = ""
     for token in found:
         if before in ("", ";", "BEGIN", "THEN", "ELSE", "LOOP"):
-            first = token.upper
-        is_built = token.kind == "text" and first != "DBMS_OUTPUT" and BUILT.search(token.text)
+            first = token.word
+        is_built = token.kind is STRING and first != "DBMS_OUTPUT" and BUILT.search(token.text)
         if is_built and any(_decisive(token.text)):
             yield token
-        before = token.upper or "…"
+        before = token.word or "…"
 
 
 def _decisive(text: str) -> Iterator[Entry]:
@@ -278,7 +279,7 @@ def _entry(package: str, name: str) -> Entry:
 def _part_that_is_set(text: str) -> str | None:
     """Return the name of the collection or record of which a statement sets one part; None for other statements."""
     found = list(tokens(text))
-    setting = next((at for at, one in enumerate(found) if one.upper == ":="), None)
+    setting = next((at for at, one in enumerate(found) if one.word == ":="), None)
     if setting is None or setting < 2 or found[0].text == ":":
         return None
-    return found[0].upper or found[0].text
+    return found[0].word or found[0].text

@@ -9,18 +9,11 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import NamedTuple
 
+from airflow_ddlrepl.sql.languages import SCRIPT
+from airflow_ddlrepl.sql.tokens import COMMENT, Kind, Token
+from airflow_ddlrepl.sql.tokens import tokens as split
 from airflow_ddlrepl.streams.script.vocabulary import SQL, SQLPLUS
 
-_TOKEN = re.compile(
-    r"""(?P<comment>--[^\n]*|//[^\n]*|^[ \t]*\#[^\n]*)
-    |(?P<text>[nN]?'(?:[^']|'')*')
-    |(?P<quoted>"[^"\n]*")|(?P<word>[A-Za-z][\w$\#]*)|(?P<run>^[ \t]*/[ \t]*$)|(?P<space>\s+)
-    |(?P<open>'|"|/\*)|(?P<sign>=>|:=|\|\||<<|>>|.)""",
-    re.VERBOSE | re.DOTALL | re.MULTILINE,
-)
-_LONG = re.compile(r"/\*|[nN]?[qQ]'([\[{(<!|~^#\"])")
-_CLOSING = {"[": "]'", "{": "}'", "(": ")'", "<": ">'"}
-"""What begins a comment or a text whose end has to be looked for, and what ends such a text."""
 _WORD = re.compile(r"@@?|[A-Za-z][\w$#]*|<<|/|\S")
 _LINE_END = re.compile(r"\n")
 _EMPTY = re.compile(r"\n[ \t]*(?=\n)")
@@ -40,19 +33,6 @@ class UnitKind(StrEnum):
     SQL = "SQL"
     SQLPLUS = "SQL*Plus"
     UNKNOWN = "unknown"
-
-
-class Token(NamedTuple):
-    """A token of a block; comments and blanks are none. at: its first character in the script."""
-
-    kind: str
-    text: str
-    at: int
-
-    @property
-    def upper(self) -> str:
-        """Return the text in upper case; that of a text or a name in quotes is no word."""
-        return self.text.upper() if self.kind in ("word", "sign") else ""
 
 
 class Unit(NamedTuple):
@@ -90,66 +70,36 @@ def units(script: str) -> Iterator[Unit]:
 
 
 def tokens(text: str, at: int = 0, missing: dict[str, int] | None = None) -> Iterator[Token]:
-    """Yield the tokens of a text from a character on, without comments. missing: as of `_every`."""
-    every = _every(text, at, {} if missing is None else missing)
-    return (token for token in every if token.kind not in ("comment", "space"))
-
-
-def _every(text: str, at: int, missing: dict[str, int]) -> Iterator[Token]:
-    """Yield the tokens of a text from a character on, with comments and blanks.
+    """Yield the tokens of a text from a character on, without comments and blanks.
 
     missing: which ends of long texts there are no more, and from where on: they are not looked for again.
     """
-    while at < len(text):
-        end = _end_of_long(text, at, missing)
-        if end is not None:
-            token = Token("comment" if text[at] == "/" else "text", text[at:end], at)
-        else:
-            found = _TOKEN.match(text, at)
-            assert found is not None  # any character is a sign
-            token = Token(found.lastgroup or "", found[0], at)
-        yield token
-        at += len(token.text)
-
-
-def _end_of_long(text: str, at: int, missing: dict[str, int]) -> int | None:
-    """Return where a comment or a text in q'…' ends; None: none begins here, or it is not closed."""
-    found = _LONG.match(text, at)
-    if found is None:
-        return None
-    closing = "*/" if found[1] is None else _CLOSING.get(found[1], f"{found[1]}'")
-    if found.end() >= missing.get(closing, len(text) + 1):
-        return None
-    end = text.find(closing, found.end())
-    if end < 0:
-        missing[closing] = found.end()
-        return None
-    return end + len(closing)
+    return (token for token in split(text, SCRIPT, at, missing) if token.kind not in (COMMENT, Kind.SPACE))
 
 
 def _blank(script: str, at: int, missing: dict[str, int]) -> int:
     """Return where the next unit begins: behind blanks, comments, lines that run a block, and signs alone."""
-    for token in _every(script, at, missing):
-        if token.kind not in ("comment", "space", "run") and token.text not in (";", "/"):
-            return token.at
+    for token in tokens(script, at, missing):
+        if token.kind is not Kind.RUN and token.text not in (";", "/"):
+            return token.start
     return len(script)
 
 
 def _block(script: str, at: int, missing: dict[str, int]) -> Unit:
     depth, before, last = 0, "", ""
     for token in tokens(script, at, missing):
-        word = token.upper
-        if token.kind == "run" and depth == 0:
-            return Unit(UnitKind.BLOCK, script[at : token.at], at, "the block has no BEGIN … END;")
-        if token.kind == "open":
+        word = token.word
+        if token.kind is Kind.RUN and depth == 0:
+            return Unit(UnitKind.BLOCK, script[at : token.start], at, "the block has no BEGIN … END;")
+        if token.kind is Kind.OPEN:
             what = "comment" if token.text == "/*" else "quote"
-            return Unit(UnitKind.BLOCK, script[at:], at, f"a {what} is not closed{_where(script, token.at)}")
+            return Unit(UnitKind.BLOCK, script[at:], at, f"a {what} is not closed{_where(script, token.start)}")
         if word in _OPENING and before != "END":
             depth += 1
         elif word == "END":
             depth -= 1
         elif word == ";" and depth == 0 and "END" in (last, before):  # declarations end otherwise
-            return Unit(UnitKind.BLOCK, script[at : token.at + 1], at)
+            return Unit(UnitKind.BLOCK, script[at : token.start + 1], at)
         last, before = before, word
     return Unit(UnitKind.BLOCK, script[at:], at, "its BEGIN has no END;")
 
@@ -189,11 +139,11 @@ def _stored(script: str, at: int, missing: dict[str, int]) -> Unit:
     depth, behind = 0, at
     for token in tokens(script, at, missing):
         depth += (token.text == "(") - (token.text == ")")
-        if token.kind == "run" or (is_type and depth == 0 and _begins_unit(script, token, behind)):
-            return Unit(UnitKind.STORED, script[at : token.at], at)
+        if token.kind is Kind.RUN or (is_type and depth == 0 and _begins_unit(script, token, behind)):
+            return Unit(UnitKind.STORED, script[at : token.start], at)
         if is_type and depth == 0 and token.text == ";":
-            return Unit(UnitKind.STORED, script[at : token.at + 1], at)
-        behind = token.at + len(token.text)
+            return Unit(UnitKind.STORED, script[at : token.start + 1], at)
+        behind = token.end
     return Unit(UnitKind.STORED, script[at:], at)
 
 
@@ -204,11 +154,11 @@ def _statement(script: str, at: int, missing: dict[str, int]) -> Unit:
     end = empty[place] if place < len(empty) else len(script)
     behind = at
     for token in tokens(script, at, missing):
-        if token.at >= end or (token.at > at and _begins_unit(script, token, behind)):
-            return Unit(UnitKind.SQL, script[at : min(end, token.at)], at)
-        if token.text == ";" or token.kind == "run":
-            return Unit(UnitKind.SQL, script[at : token.at + 1], at)
-        behind = token.at + len(token.text)
+        if token.start >= end or (token.start > at and _begins_unit(script, token, behind)):
+            return Unit(UnitKind.SQL, script[at : min(end, token.start)], at)
+        if token.text == ";" or token.kind is Kind.RUN:
+            return Unit(UnitKind.SQL, script[at : token.start + 1], at)
+        behind = token.end
     return Unit(UnitKind.SQL, script[at:end], at)
 
 
@@ -220,9 +170,9 @@ def _empty_lines(script: str) -> list[int]:
 
 def _begins_unit(script: str, token: Token, behind: int) -> bool:
     """Return whether a token is the first of its line, and begins a block or a call. behind: the token before it."""
-    if token.upper not in ("BEGIN", "DECLARE", "EXEC"):
+    if token.word not in ("BEGIN", "DECLARE", "EXEC"):
         return False
-    _, line, blank = script[behind : token.at].rpartition("\n")
+    _, line, blank = script[behind : token.start].rpartition("\n")
     return bool(line) and not blank.strip()
 
 
