@@ -28,9 +28,10 @@ STRING = (
 )
 """It needs re.DOTALL. A string or name that is not closed runs to the end of the text."""
 QUOTED = r'(?:[uU]&)?"(?:[^"]|"")*+(?:"|\Z)'
+IN_LINE = r"""'[^'\n]*+'|"[^"\n]*+\""""
 TEXT = r"'(?:[^']|'')*+'"
 NAME = r'"(?:[^"]|"")++"'
-"""A text and a name in quotes, closed and without prefixes, as all dialects write them."""
+"""A text and a name in quotes, closed and without prefixes, as all dialects write them; and what is quoted in a line."""
 _UPPER = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _LOWER = str.maketrans(_UPPER, _UPPER.lower())
 _ESCAPE = re.compile(r"\\(?:([0-9A-Fa-f]{4})|\+([0-9A-Fa-f]{6})|(\\))")

@@ -14,12 +14,15 @@ from typing import NamedTuple
 from airflow_ddlrepl.errors import ConfigError
 from airflow_ddlrepl.goldengate.prm.problems import Place, Problem
 from airflow_ddlrepl.goldengate.prm.vocabulary.ddl import CLAUSE_WORDS
+from airflow_ddlrepl.sql import lexical
+from airflow_ddlrepl.sql.languages import ARGUMENTS
+from airflow_ddlrepl.sql.tokens import tokens
 
 MAX_TEXT = 32 << 20
 MAX_DEPTH = 50
 _PARTS = re.compile(
     rf"""
-    (?P<quoted>'[^'\n]*'|"[^"\n]*")
+    (?P<quoted>{lexical.IN_LINE})
     | (?P<comment>--[^\n]*|^[ \t]*COMMENT\b[^\n]*)
     | ^[ \t]*MACRO\s+(?P<macro>\#\w+)
     | ^[ \t]*(?:OBEY|INCLUDE)[ \t]+(?!(?:{"|".join(sorted(CLAUSE_WORDS))})\b)(?P<file>[^\s;&]+)[ \t]*;?[ \t]*$
@@ -31,7 +34,6 @@ _FOREIGN = re.compile("[\udc80-\udcff]")
 """What stands for a byte that is not UTF-8."""
 _DEFINITION = re.compile(r"\s*+(?:PARAMS\s*+\(([^)]*)\))?[\s,;]*+BEGIN\b(.*?)\bEND\s*;", re.DOTALL | re.IGNORECASE)
 _ARGUMENTS = re.compile(r"\s*\(")
-_IN_ARGUMENTS = re.compile(r"""'[^']*'|"[^"]*"|[(),]""")
 
 
 class Macro(NamedTuple):
@@ -183,13 +185,13 @@ def _arguments(text: str, at: int, name: str, place: Place) -> tuple[list[str], 
     if opening is None:
         return [], at
     depth, start, found = 1, opening.end(), []
-    for match in _IN_ARGUMENTS.finditer(text, opening.end()):
-        depth += (match[0] == "(") - (match[0] == ")")
-        if depth == 0 or (match[0] == "," and depth == 1):
-            found.append(text[start : match.start()].strip())
-            start = match.end()
+    for token in tokens(text, ARGUMENTS, opening.end()):
+        depth += (token.text == "(") - (token.text == ")")
+        if depth == 0 or (token.text == "," and depth == 1):
+            found.append(text[start : token.start].strip())
+            start = token.end
         if depth == 0:
-            return [one for one in found if one or len(found) > 1], match.end()
+            return [one for one in found if one or len(found) > 1], token.end
     raise Problem(place, f"the ( of macro {name} is not closed")
 
 
