@@ -127,7 +127,7 @@ SCRIPT = Language(
         Rule(Kind.STRING, r"[nN]?[qQ]'[\[{(<!|~^#\"]", _quoted, runs_on=False),
         Rule(Kind.COMMENT, r"--[^\n]*+|//[^\n]*+|^[ \t]*+\#[^\n]*+"),
         Rule(Kind.STRING, r"[nN]?'(?:[^']|'')*'"),  # of quotes that are not closed, the last one is open
-        Rule(Kind.NAME, r'"[^"\n]*+"'),
+        Rule(Kind.NAME, lexical.NAME_IN_LINE),
         Rule(Kind.WORD, r"[A-Za-z][\w$\#]*+"),
         Rule(Kind.RUN, r"^[ \t]*+/[ \t]*+$"),
         Rule(Kind.SPACE, r"\s++"),

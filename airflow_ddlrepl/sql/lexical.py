@@ -28,10 +28,19 @@ STRING = (
 )
 """It needs re.DOTALL. A string or name that is not closed runs to the end of the text."""
 QUOTED = r'(?:[uU]&)?"(?:[^"]|"")*+(?:"|\Z)'
-IN_LINE = r"""'[^'\n]*+'|"[^"\n]*+\""""
+NAME_IN_LINE = r'"[^"\n]*+"'
+IN_LINE = rf"'[^'\n]*+'|{NAME_IN_LINE}"
 TEXT = r"'(?:[^']|'')*+'"
 NAME = r'"(?:[^"]|"")++"'
-"""A text and a name in quotes, closed and without prefixes, as all dialects write them; and what is quoted in a line."""
+"""What is quoted in a line; a text and a name in quotes, closed and without prefixes, as all dialects write them."""
+PLAIN_TEXT = r"'[^']*+'"
+PLAIN_NAME = r'"[^"]++"'
+"""The same without quotes in them; no name of Oracle has one."""
+OWN_QUOTES = "|".join(
+    rf"[nN]?[qQ]'{re.escape(opening)}.*?{re.escape(closing)}'"
+    for opening, closing in zip('[{(<!|~^#"', ']})>!|~^#"', strict=True)
+)
+"""A text of Oracle's in quotes of its own, q'[…]'. It needs re.DOTALL."""
 _UPPER = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _LOWER = str.maketrans(_UPPER, _UPPER.lower())
 _ESCAPE = re.compile(r"\\(?:([0-9A-Fa-f]{4})|\+([0-9A-Fa-f]{6})|(\\))")

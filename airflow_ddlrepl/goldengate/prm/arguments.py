@@ -14,6 +14,7 @@ from airflow_ddlrepl.goldengate.prm.statements import BEGINNING, Statement
 from airflow_ddlrepl.goldengate.prm.vocabulary import ddl
 from airflow_ddlrepl.goldengate.prm.vocabulary.map_options import MAP_OPTIONS
 from airflow_ddlrepl.notation.suggestion import nearest
+from airflow_ddlrepl.sql import lexical
 
 Parsed = Tree[Token]
 RULES = {"TABLEEXCLUDE": "exclude", "MAPEXCLUDE": "exclude", "SCHEMAEXCLUDE": "exclude"}
@@ -43,8 +44,8 @@ _TRAPS = (
 
 
 _PLAIN = r"[\w$#@.*?]++(?=[\s,]|\Z)"
-_GROUP = r"\((?:[^()'\"&;]|'[^']*')*+\)"
-_GROUPS = rf"\((?:[^()'\"&;]|'[^']*'|{_GROUP})*+\)"
+_GROUP = rf"\((?:[^()'\"&;]|{lexical.PLAIN_TEXT})*+\)"
+_GROUPS = rf"\((?:[^()'\"&;]|{lexical.PLAIN_TEXT}|{_GROUP})*+\)"
 _BEGINNING = {
     "table": re.compile(rf"\s*+({_PLAIN})"),
     "map": re.compile(rf"\s*+({_PLAIN})\s*+,?+\s*+TARGET\s++({_PLAIN})", re.IGNORECASE),
@@ -109,6 +110,7 @@ def _parser() -> Lark:
     words = {name: getattr(ddl, name) for name in ("SCOPES", "CLAUSE_WORDS", "DDL_OPTIONS", "DDL_OPTIONS_WITH_VALUES")}
     for name, known in (words | {"MAP_OPTIONS": MAP_OPTIONS}).items():
         text = text.replace(f"@{name}@", "|".join(sorted(known, key=len, reverse=True)))
+    text = text.replace("@TEXT@", lexical.TEXT).replace("@NAME_IN_LINE@", lexical.NAME_IN_LINE)
     return Lark(text, parser="lalr", start=_STARTS, maybe_placeholders=False)
 
 

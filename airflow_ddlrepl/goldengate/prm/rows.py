@@ -25,9 +25,10 @@ from airflow_ddlrepl.model.settings.row_kind import RowKind
 from airflow_ddlrepl.notation.condition.expression import Joined, OfChange, Part, Truth
 from airflow_ddlrepl.notation.condition.parser import condition, expression, spelled
 from airflow_ddlrepl.notation.import_findings import Fate
+from airflow_ddlrepl.sql import lexical
 
 _KINDS = {f"{kind.value}S": kind for kind in RowKind} | {"TRUNCATES": RowKind.TRUNCATE}
-_ENTRY = re.compile(r"""\s*("(?:[^"]|"")+"|[A-Za-z_][\w$#]*)\s*=\s*""")
+_ENTRY = re.compile(rf"\s*({lexical.NAME}|[A-Za-z_][\w$#]*)\s*=\s*")
 _ELSEWHERE = {
     "TABLE": {
         "COLMAP": (Fate.REFUSED, "columns are mapped by MAP of a Replicat alone: write it there"),

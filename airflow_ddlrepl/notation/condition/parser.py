@@ -31,6 +31,7 @@ from airflow_ddlrepl.notation.condition.expression import (
     Text,
     Truth,
 )
+from airflow_ddlrepl.sql import lexical
 from airflow_ddlrepl.sql.lexer import Kind, Token, placed_tokens
 
 TYPES = {
@@ -333,7 +334,7 @@ def _value(part: Part) -> Part:
 
 
 def _text(spelled_so: str) -> str:
-    if not re.fullmatch(r"'(?:[^']|'')*'", spelled_so) or "\0" in spelled_so:
+    if not re.fullmatch(lexical.TEXT, spelled_so) or "\0" in spelled_so:
         raise ValueError(f"{spelled_so}: write a text in single quotes, and double a quote inside it")
     return spelled_so[1:-1].replace("''", "'")
 

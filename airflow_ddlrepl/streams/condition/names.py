@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from enum import StrEnum
 
-_PART = re.compile(r'\s*(?:"((?:[^"]|"")+)"|([^\s".]+))\s*')
+from airflow_ddlrepl.sql import lexical
+
+_PART = re.compile(rf'\s*(?:({lexical.NAME})|([^\s".]+))\s*')
 _WITHOUT_QUOTES = re.compile(r'[^\s".]+')
 
 
@@ -26,7 +28,7 @@ class NameCase(StrEnum):
         """
         found, at = [], 0
         while match := _PART.match(name, at):
-            found.append(match[1].replace('""', '"') if match[1] else self.plain(match[2]))
+            found.append(lexical.name_in(match[1]) if match[1] else self.plain(match[2]))
             at = match.end()
             if at == len(name):
                 return tuple(found)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from airflow_ddlrepl.notation.suggestion import nearest
+from airflow_ddlrepl.sql import lexical
 from airflow_ddlrepl.streams.condition.kinds import ACCESS
 from airflow_ddlrepl.streams.condition.members import EXTRA_ATTRIBUTES, MEMBERS, NOT_HERE, ROW
 from airflow_ddlrepl.streams.condition.problems import ConditionProblem
@@ -19,7 +20,7 @@ from airflow_ddlrepl.streams.parsing.reader import AnyData, TokenReader
 from airflow_ddlrepl.streams.parsing.tokens import NAME, WORD
 
 _ACCESS = {name.upper(): name for name in ACCESS}
-_QUOTED = re.compile(r'"([^"]+)"')
+_QUOTED = re.compile(lexical.PLAIN_NAME)
 _PLAIN = re.compile(r"[A-Za-z][\w$#]*")
 
 
@@ -100,7 +101,7 @@ class MemberParser(TokenReader):
         quoted = _QUOTED.fullmatch(text)
         if quoted is None and not _PLAIN.fullmatch(text):
             raise ConditionProblem(at, f"'{text}' is no name of a column: write '\"NAME\"'")
-        return quoted[1] if quoted else self.case.plain(text)
+        return text[1:-1] if quoted else self.case.plain(text)
 
     def extra_attribute(self, variable: str) -> AnyData:
         """Parse the argument of get_extra_attribute."""

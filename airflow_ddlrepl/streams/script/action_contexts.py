@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from airflow_ddlrepl.sql import lexical
 from airflow_ddlrepl.streams.calls.apply_procedures import SetEnqueueDestination, SetExecute
 from airflow_ddlrepl.streams.calls.procedure import Procedure
 from airflow_ddlrepl.streams.calls.transformations import SetRuleTransformFunction
@@ -16,7 +17,7 @@ from airflow_ddlrepl.streams.script.expressions import Argument, Unknown
 
 _STORED = re.compile(r"\bRULE_ACTION_CONTEXT\s+(?:BULK\s+COLLECT\s+)?INTO\s+(\w+)", re.IGNORECASE)
 _IS_TOUCHED = r"(?<![\w$#.]){}\s*(?::=\s*+(?!SYS\s*\.\s*RE\$NV_LIST|RE\$NV_LIST)|\.\s*ADD_PAIR)"
-_REMOVED = r"(?<![\w$#.]){}\s*\.\s*REMOVE_PAIR\s*\(\s*('[^']*'|[\w$#]+)\s*\)"
+_REMOVED = r"(?<![\w$#.]){}\s*\.\s*REMOVE_PAIR\s*\(\s*(TEXT|[\w$#]+)\s*\)".replace("TEXT", lexical.PLAIN_TEXT)
 _METHOD = re.compile(r"(.+)\.(ADD_PAIR|REMOVE_PAIR)")
 
 

@@ -13,8 +13,11 @@ from typing import Any
 from lark import Lark, Token, Tree
 from lark.exceptions import UnexpectedInput
 
+from airflow_ddlrepl.sql import lexical
+
 _GRAMMAR = Path(__file__).with_name("statement.lark")
 _Q_CLOSING = {"[": "]", "{": "}", "(": ")", "<": ">"}
+_ASSIGNS = re.compile(rf"\s*(?::?[\w$#]+|{lexical.PLAIN_NAME})\s*:=")
 _CONVERT = re.compile(r"(?:SYS\.)?ANYDATA\.CONVERT\w+")
 AMPERSAND = "\ue000"
 """What stands for an ampersand that asks for nothing, behind SET DEFINE OFF."""
@@ -76,6 +79,8 @@ class Unreadable(ValueError):
 def _parser() -> Lark:
     start = ["call", "assignment", "expression"]
     text = _GRAMMAR.read_text(encoding="utf-8")
+    for name in ("TEXT", "OWN_QUOTES", "PLAIN_NAME"):
+        text = text.replace(f"@{name}@", getattr(lexical, name))
     return Lark(text, parser="lalr", start=start, maybe_placeholders=False, propagate_positions=True)
 
 
@@ -84,7 +89,7 @@ def read_statement(text: str, variables: Mapping[str, Any]) -> Call | Assignment
 
     variables: their values, by name in upper case.
     """
-    is_assignment = re.match(r'\s*(?::?[\w$#]+|"[^"]+")\s*:=', text) is not None
+    is_assignment = _ASSIGNS.match(text) is not None
     tree = _parsed(text, "assignment" if is_assignment else "call")
     name = _name(tree.children[0])
     if is_assignment:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 
+from airflow_ddlrepl.sql import lexical
+
 _TYPE = re.compile(
     r'\s*CREATE\s+(?:OR\s+REPLACE\s+)?TYPE\s+("?[\w$#".]+"?)\s+(?:AUTHID\s+\w+\s+)?(?:AS|IS)\s+OBJECT\s*\((.*)\)',
     re.IGNORECASE | re.DOTALL,
 )
-_FIELD = re.compile(r'\s*("[^"]+"|[\w$#]+)\s+([A-Za-z]\w*)')
+_FIELD = re.compile(rf"\s*({lexical.PLAIN_NAME}|[\w$#]+)\s+([A-Za-z]\w*)")
 _KINDS = {
     **dict.fromkeys(("VARCHAR2", "VARCHAR", "CHAR", "NVARCHAR2", "NCHAR", "CLOB", "NCLOB"), "text"),
     **dict.fromkeys(("NUMBER", "INTEGER", "INT", "FLOAT", "BINARY_FLOAT", "BINARY_DOUBLE", "DECIMAL"), "number"),

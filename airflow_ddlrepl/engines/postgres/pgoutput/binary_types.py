@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.types import DataType, TypeDefinition, TypeKind
+from airflow_ddlrepl.sql import lexical
 
 TEXT_OID = 25
 
@@ -224,9 +225,13 @@ def _without_modifiers(text: str) -> str:
     return re.sub(r"^interval (?:year|month|day|hour|minute|second)[a-z ]*", "interval", plain)
 
 
+_PART = rf'({lexical.NAME}|[^".\s]+)'
+_QUALIFIED = re.compile(rf"{_PART}\.{_PART}")
+
+
 def _split(text: str) -> tuple[str, str]:
     """Return schema and name, `shop."My Type"` → ("shop", "My Type"); ("", "") when it's no qualified name."""
-    match = re.fullmatch(r'("(?:[^"]|"")+"|[^".\s]+)\.("(?:[^"]|"")+"|[^".\s]+)', text)
+    match = _QUALIFIED.fullmatch(text)
     return (_unquote(match[1]), _unquote(match[2])) if match else ("", "")
 
 

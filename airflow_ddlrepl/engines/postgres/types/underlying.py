@@ -7,9 +7,10 @@ from collections.abc import Sequence
 
 from airflow_ddlrepl.model.table import Column
 from airflow_ddlrepl.model.types import DataType, TypeDefinition, TypeKind
+from airflow_ddlrepl.sql import lexical
 
 ENUM = "enum"
-_NAME = r'("(?:[^"]|"")+"|[^."\[(]+)'
+_NAME = rf'({lexical.NAME}|[^."\[(]+)'
 _QUALIFIED = re.compile(rf"{_NAME}\.{_NAME}")
 _INTERNAL = {
     '"char"': "char",
