@@ -1,14 +1,15 @@
-"""spark-submit apply.py [--target=NAME] --channel FILE --run ID --result FILE"""
+"""Applies: the transactions in the queues of apply processes.
 
-import argparse
+    spark-submit apply.py [--target=NAME] --channel=FILE --run=ID --result=FILE
+
+Reads the segments of the queues, transaction by transaction.
+Decides by each apply process's rules, calls handlers, and applies one transaction after the other.
+Writes rows, and the position of the apply process at its target; what fails goes to the error queue there.
+"""
+
 import sys
-from functools import partial
 
-from airflow_ddlrepl.spark.jobs import streams
-from airflow_ddlrepl.spark_apps.main import main
+from airflow_ddlrepl.spark_apps.main import run_app
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(prog="apply.py", add_help=False, allow_abbrev=False)
-    parser.add_argument("--target", default="")
-    options, rest = parser.parse_known_args()
-    sys.exit(main("apply", partial(streams.apply, target=options.target), rest))
+    sys.exit(run_app("apply"))

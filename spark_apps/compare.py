@@ -1,16 +1,15 @@
-"""spark-submit compare.py [--table TABLE]… [--repair] --channel FILE --run ID --result FILE"""
+"""Compares the tables of source and targets; with --repair it writes the rows that differ.
 
-import argparse
+    spark-submit compare.py [--table=TABLE]… [--repair] --channel=FILE --run=ID --result=FILE
+
+Reads digests of each table's rows on both sides, in chunks that Spark tasks compute, and the rows that differ.
+Compares at one position of the log: rows that are not replicated yet are no differences.
+Writes its result to the repository; with --repair also the rows that differ, at the targets.
+"""
+
 import sys
-from functools import partial
 
-from airflow_ddlrepl.spark.jobs import compare
-from airflow_ddlrepl.spark_apps.main import main
+from airflow_ddlrepl.spark_apps.main import run_app
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(prog="compare.py", add_help=False, allow_abbrev=False)
-    parser.add_argument("--table", action="append", default=[])
-    parser.add_argument("--repair", action="store_true")
-    options, rest = parser.parse_known_args()
-    job = compare.repair if options.repair else compare.run
-    sys.exit(main("compare", partial(job, tables=options.table), rest))
+    sys.exit(run_app("compare"))

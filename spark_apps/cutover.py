@@ -1,17 +1,15 @@
-"""spark-submit cutover.py [--do [--accept CODE]…] [--compare] --channel FILE --run ID --result FILE"""
+"""Says what is missing for a cut-over; with --do it switches applications over to the targets.
 
-import argparse
+    spark-submit cutover.py [--compare] [--do [--accept=CODE]…] --channel=FILE --run=ID --result=FILE
+
+Reads the channel's state, who writes at the source, and with --compare all tables.
+With --do it runs the last cycles, and makes sure that nobody writes at the source any more.
+With --do it writes rows and sequences of the targets, and marks the channel as cut over in the repository.
+"""
+
 import sys
-from functools import partial
 
-from airflow_ddlrepl.spark.jobs import cutover
-from airflow_ddlrepl.spark_apps.main import main
+from airflow_ddlrepl.spark_apps.main import run_app
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(prog="cutover.py", add_help=False, allow_abbrev=False)
-    parser.add_argument("--do", action="store_true")
-    parser.add_argument("--compare", action="store_true")
-    parser.add_argument("--accept", action="append", default=[])
-    options, rest = parser.parse_known_args()
-    switch = partial(cutover.cut_over, accepted=options.accept, compares=options.compare)
-    sys.exit(main("cutover", switch if options.do else partial(cutover.check, compares=options.compare), rest))
+    sys.exit(run_app("cutover"))

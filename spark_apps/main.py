@@ -1,4 +1,4 @@
-"""The common part of all Spark apps: arguments, the channel, the result file, the exit code."""
+"""What all Spark apps have: arguments, the channel, the result file, the exit code."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +18,11 @@ from airflow_ddlrepl.config.file.load import load_channel
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.config.sections.location import redact
 from airflow_ddlrepl.errors import DdlReplError, Exit
+from airflow_ddlrepl.flow.stages import app_stages
 from airflow_ddlrepl.ports.work import Runner
 from airflow_ddlrepl.spark.execute.runner import SparkRunner
 from airflow_ddlrepl.spark.jobs.result_file import Outcome
+from airflow_ddlrepl.spark.jobs.run_stage import run_stage
 from airflow_ddlrepl.spark.session.settings import STARTED_BY, SparkSettings
 
 Job = Callable[[Channel, str, Runner], dict[str, Any]]
@@ -27,8 +30,25 @@ Job = Callable[[Channel, str, Runner], dict[str, Any]]
 log = logging.getLogger("ddlrepl")
 
 
+def run_app(app: str, arguments: Sequence[str] | None = None) -> int:
+    """Run an app of ours with the arguments of its stage (`flow/stages.py`), and return the exit code of `ddlrepl`."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    stages = app_stages(app)
+    stage = next((one for one in stages if one.app_option and one.app_option in given), stages[0])
+    parser = argparse.ArgumentParser(prog=f"{app}.py", add_help=False, allow_abbrev=False)
+    for one in stage.arguments:
+        parser.add_argument(one.option, dest=one.name, **one.reading())
+    if stage.app_option:
+        given.remove(stage.app_option)
+    values, rest = parser.parse_known_args(given)
+    return main(app, partial(run_stage, stage.name, **vars(values)), rest)
+
+
 def main(stage: str, job: Job, arguments: Sequence[str] | None = None) -> int:
-    """Run the job and return the exit code of `ddlrepl` (errors.Exit). The arguments contain no secrets."""
+    """Run the job and return the exit code of `ddlrepl` (errors.Exit). The arguments contain no secrets.
+
+    job: takes the channel, who runs it, and who runs its tasks. An app of your own calls this with a job of its own.
+    """
     parser = argparse.ArgumentParser(prog=f"{stage}.py", allow_abbrev=False)
     parser.add_argument("--channel", required=True, help="the channel file")
     parser.add_argument("--run", required=True, help="who runs this; shown with the channel's lock")

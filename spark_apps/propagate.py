@@ -1,14 +1,15 @@
-"""spark-submit propagate.py [--propagation=NAME] --channel FILE --run ID --result FILE"""
+"""Propagates: passes messages of a queue on to another one.
 
-import argparse
+    spark-submit propagate.py [--propagation=NAME] --channel=FILE --run=ID --result=FILE
+
+Reads the segments of the queues that propagations read.
+Decides by each propagation's rules what goes on, and transforms it.
+Writes segments of the queues that they lead to; the manifests have how far each propagation is.
+"""
+
 import sys
-from functools import partial
 
-from airflow_ddlrepl.spark.jobs import streams
-from airflow_ddlrepl.spark_apps.main import main
+from airflow_ddlrepl.spark_apps.main import run_app
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(prog="propagate.py", add_help=False, allow_abbrev=False)
-    parser.add_argument("--propagation", default="")
-    options, rest = parser.parse_known_args()
-    sys.exit(main("propagate", partial(streams.propagate, propagation=options.propagation), rest))
+    sys.exit(run_app("propagate"))

@@ -1,15 +1,16 @@
-"""spark-submit refresh.py [--table TABLE]… [--options="-gr -v"] --channel FILE --run ID --result FILE"""
+"""Refreshes: loads tables that wait for it, and those that are named.
 
-import argparse
+    spark-submit refresh.py [--table=TABLE]… [--options="-gr -v"] --channel=FILE --run=ID --result=FILE
+
+Reads rows of the source from one snapshot, in chunks that Spark tasks copy.
+Loads each table beside the present one and exchanges them, or with `-gr` writes the rows that differ.
+Writes the tables at the targets, with the snapshot that integrate goes on from; with `rewind_horizon` an archive in
+the trail.
+"""
+
 import sys
-from functools import partial
 
-from airflow_ddlrepl.spark.jobs import refresh
-from airflow_ddlrepl.spark_apps.main import main
+from airflow_ddlrepl.spark_apps.main import run_app
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(prog="refresh.py", add_help=False, allow_abbrev=False)
-    parser.add_argument("--table", action="append", default=[])
-    parser.add_argument("--options", default="")
-    options, rest = parser.parse_known_args()
-    sys.exit(main("refresh", partial(refresh.run, tables=options.table, options=options.options), rest))
+    sys.exit(run_app("refresh"))

@@ -1,20 +1,16 @@
-"""spark-submit rewind.py --to MOMENT|POSITION --into NAME [--table TABLE]… [--onward]
---channel FILE --run ID --result FILE
+"""Rewinds: builds tables as of an earlier moment in a replay, or lets a target go back and forward again.
+
+    spark-submit rewind.py --to=MOMENT|POSITION --into=NAME [--table=TABLE]… [--onward]
+    --channel=FILE --run=ID --result=FILE
+
+Reads archived loads and the segments of the trail after them.
+Replays both in the replay, with the shapes and policies of each position, up to the moment.
+Writes the replay's tables and position; for a target also its tables, exchanged in one transaction.
 """
 
-import argparse
 import sys
-from functools import partial
 
-from airflow_ddlrepl.spark.jobs import rewind
-from airflow_ddlrepl.spark_apps.main import main
+from airflow_ddlrepl.spark_apps.main import run_app
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(prog="rewind.py", add_help=False, allow_abbrev=False)
-    parser.add_argument("--to", required=True)
-    parser.add_argument("--into", required=True)
-    parser.add_argument("--table", action="append", default=[])
-    parser.add_argument("--onward", action="store_true")
-    options, rest = parser.parse_known_args()
-    job = partial(rewind.run, to=options.to, into=options.into, tables=options.table, onward=options.onward)
-    sys.exit(main("rewind", job, rest))
+    sys.exit(run_app("rewind"))

@@ -25,7 +25,7 @@ from airflow_ddlrepl.engines import source_types
 from airflow_ddlrepl.errors import ConfigError, Exit
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.revision import Revision
-from airflow_ddlrepl.notation.moment import parse_start, parse_until
+from airflow_ddlrepl.notation.moment import parse_until
 from airflow_ddlrepl.notation.name_pattern import is_selected, table_patterns
 from airflow_ddlrepl.notation.refresh_options import options_for
 from airflow_ddlrepl.repository.process import this_holder
@@ -69,12 +69,8 @@ def activate(
 ) -> Result:
     """Prepare the source, enroll its tables and load them, as `ddlrepl activate` does."""
 
-    def act(flow: ModuleType, run: Any) -> Result:
-        begin = parse_start(start, run.positions)
-        how = {"enrollment": enrollment, "start": begin, "trail": trail, "accept": accept}
-        return cast(Result, flow.activate(run, load=refresh, **how))
-
-    return with_flow(path, act, spark)
+    how = {"enrollment": enrollment, "start_moment": start, "trail": trail, "accept": accept}
+    return with_flow(path, lambda flow, run: flow.by_arguments.activate(run, refresh=refresh, **how), spark)
 
 
 def replicate(path: Path, spark: str = "", until: str = "") -> Result:
@@ -96,10 +92,9 @@ def rewind(
     wanted = table_patterns(tables)
 
     def act(flow: ModuleType, run: Any) -> Result:
-        moment = parse_until(to, run.positions)
         if only_plan:
-            return cast(Result, flow.plan_rewind(run, moment, into, wanted))
-        return cast(Result, flow.rewind(run, moment, into, wanted, onward=onward))
+            return cast(Result, flow.plan_rewind(run, parse_until(to, run.positions), into, wanted))
+        return cast(Result, flow.by_arguments.rewind(run, to=to, into=into, tables=wanted, onward=onward))
 
     return with_flow(path, act, "" if only_plan else spark)
 
@@ -128,9 +123,8 @@ def explain_trail(path: Path, at: str) -> Result:
 
 def refresh(path: Path, tables: Sequence[str], options: str = "", spark: str = "") -> Result:
     """Load the tables that the patterns name again, and those that wait for a refresh."""
-    wanted, how = table_patterns(tables), options_for(tables, options)
-    stage = "refresh_isolated" if how.isolates else "refresh"
-    return with_flow(path, lambda flow, run: getattr(flow, stage)(run, wanted, how), spark)
+    wanted, _ = table_patterns(tables), options_for(tables, options)
+    return with_flow(path, lambda flow, run: flow.by_arguments.refresh(run, tables=wanted, options=options), spark)
 
 
 def compare(path: Path, tables: Sequence[str], repairs: bool = False, spark: str = "") -> Result:

@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 from airflow_ddlrepl.flow.health.verdict import Level
+from airflow_ddlrepl.flow.stages import ADAPT, INTEGRATE, REFRESH
 from airflow_ddlrepl.model.table_state import TableStatus
 
 PREFIX = "ddlrepl"
@@ -99,12 +100,15 @@ def samples_of_stage(channel: str, stage: str, seconds: float, result: Mapping[s
     if result is None:
         yield Sample(STAGE_FAILURES, 1, place)
         return
-    counts = {"integrate": result.get("rows"), "refresh": {"loaded": sum((result.get("tables") or {}).values())}}
-    found = counts.get(stage)
-    for kind, count in found.items() if isinstance(found, Mapping) else ():
+    counts: Mapping[str, int] = {}
+    if stage == INTEGRATE.name:
+        counts = result.get("rows") or {}
+    elif stage == REFRESH.name:
+        counts = {"loaded": sum((result.get("tables") or {}).values())}
+    for kind, count in counts.items():
         if count:
             yield Sample(ROWS, count, {"channel": channel, "kind": kind})
-    if stage == "adapt" and result.get("executed"):
+    if stage == ADAPT.name and result.get("executed"):
         yield Sample(SCHEMA_CHANGES, len(result["executed"]), {"channel": channel})
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from airflow_ddlrepl.flow.stages import ADAPT, Stage
 from airflow_ddlrepl.operators.base import DdlReplSparkOperator
 from airflow_ddlrepl.operators.links import ExecutedSqlLink
 
@@ -15,6 +16,5 @@ class AdaptDDLOperator(DdlReplSparkOperator):
     statements: target, table, at, sql; the first 200).
     """
 
-    stage: ClassVar[str] = "adapt"
-    app: ClassVar[str] = "adapt_ddl"
+    runs: ClassVar[Stage | None] = ADAPT
     operator_extra_links = (*DdlReplSparkOperator.operator_extra_links, ExecutedSqlLink())

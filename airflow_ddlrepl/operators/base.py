@@ -20,6 +20,7 @@ from airflow_ddlrepl.config.file.load import load_channel
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.config.sections.location import redact
 from airflow_ddlrepl.errors import ConfigError, DdlReplError, LockHeld
+from airflow_ddlrepl.flow.stages import Stage
 from airflow_ddlrepl.hooks.after_stage import reported
 from airflow_ddlrepl.hooks.app_lines import AppLines
 from airflow_ddlrepl.hooks.connections import connections_file
@@ -62,6 +63,9 @@ class DdlReplSparkOperator(SparkSubmitOperator):
     All parameters of SparkSubmitOperator hold; `conf` and `env_vars` win over ours.
     """
 
+    runs: ClassVar[Stage | None] = None
+    """The stage that it runs: name, app, and what else is said of it here. A class of yours may say otherwise."""
+
     stage: ClassVar[str] = ""
     app: ClassVar[str] = ""
     is_live: ClassVar[bool] = True
@@ -82,6 +86,14 @@ class DdlReplSparkOperator(SparkSubmitOperator):
     template_fields: Sequence[str] = ("channel", *SparkSubmitOperator.template_fields)
     ui_color = "#d6eaf2"
     operator_extra_links: Sequence[BaseOperatorLink] = (ChannelStatusLink(), DdlHistoryLink(), SparkUiLink())
+
+    def __init_subclass__(cls, **more: Any) -> None:
+        """Take over from the table of stages what the class does not say itself."""
+        super().__init_subclass__(**more)
+        if (stage := vars(cls).get("runs")) is not None:
+            for name, value in _of_stage(stage).items():
+                if name not in vars(cls):
+                    setattr(cls, name, value)
 
     _conn_id: str
     _spark_binary: str | None
@@ -115,11 +127,11 @@ class DdlReplSparkOperator(SparkSubmitOperator):
             raise failed(self.stage, error, context) from None
 
     def _run(self, channel: Channel, context: Context) -> dict[str, Any]:
-        if not self.always_runs and not self._has_work(channel, str(context["run_id"])):
+        if not self.always_runs and not self._do_here(channel, str(context["run_id"])):
             self.log.info("%s: nothing to do, Spark was not started", self.stage)
             return nothing_to_do(self.stage, channel.name)
         if self.takes_turns:
-            self._await_turn(channel)
+            _await_turn(channel, self.turn_seconds)
         place = spark_place(self._conn_id or option("spark_conn_id"), SparkSettings.of(channel))
         run = self._run_in_process if place.remote else self._run_app
         outcome = run(place, channel, context)
@@ -133,20 +145,12 @@ class DdlReplSparkOperator(SparkSubmitOperator):
             self.log.info("%s", one_line(line))
         return {"stage": self.stage, "channel": outcome.channel, "worked": True, **outcome.summary}
 
-    def _await_turn(self, channel: Channel) -> None:
-        """Wait while another run works on the channel; a worker without database driver lets the app wait."""
-        try:
-            await_turn(channel, self.turn_seconds)
-        except ModuleNotFoundError as missing:
-            if not is_driver(missing):
-                raise
-
-    def _has_work(self, channel: Channel, run_id: str) -> bool:
-        """Return whether the stage has work; True when this worker has no database driver, so that the app looks."""
+    def _do_here(self, channel: Channel, run_id: str) -> bool:
+        """Do what needs no app; return whether the app has more to do, as it may where there is no driver here."""
         from airflow_ddlrepl import flow
 
         try:
-            return bool(flow.has_work(channel, self.stage, run_id))
+            return bool(flow.do_here(channel, self.stage, run_id))
         except ModuleNotFoundError as missing:
             if is_driver(missing):
                 return True
@@ -165,13 +169,18 @@ class DdlReplSparkOperator(SparkSubmitOperator):
 
     def arguments(self) -> list[str]:
         """Return the app's arguments besides channel, run and result."""
-        return []
+        if self.runs is None:
+            return []
+        options = [self.runs.app_option] if self.runs.app_option else []
+        return options + [word for one in self.runs.arguments for word in one.words(one.value(getattr(self, one.name)))]
 
     def job(self, channel: Channel, run_id: str, runner: Runner) -> dict[str, Any]:
         """Run the stage in this process and return its summary, as the app would."""
         from airflow_ddlrepl.spark.jobs.run_stage import run_stage
 
-        return run_stage(self.stage, channel, run_id, runner)
+        arguments = self.runs.arguments if self.runs is not None else ()
+        given = {one.name: one.value(getattr(self, one.name)) for one in arguments}
+        return run_stage(self.stage, channel, run_id, runner, **given)
 
     def _run_in_process(self, place: SparkPlace, channel: Channel, context: Context) -> Outcome:
         """Run the stage in this process; its tasks run on the Spark Connect server."""
@@ -236,6 +245,27 @@ class DdlReplSparkOperator(SparkSubmitOperator):
             hook = LocalAppHook(hook, self._place, fresh=is_own)
         hook._log = AppLines(hook.log)
         return hook
+
+
+def _of_stage(stage: Stage) -> dict[str, Any]:
+    """Return what the table says of a stage, by the attributes of its operator."""
+    return {
+        "stage": stage.name,
+        "app": stage.app,
+        "is_live": stage.moves_targets,
+        "moves_rows": stage.moves_rows,
+        "always_runs": not stage.has_work,
+        "takes_turns": stage.takes_turns,
+    }
+
+
+def _await_turn(channel: Channel, seconds: float) -> None:
+    """Wait while another run works on the channel; a worker without database driver lets the app wait."""
+    try:
+        await_turn(channel, seconds)
+    except ModuleNotFoundError as missing:
+        if not is_driver(missing):
+            raise
 
 
 def _skip_backfill(channel: Channel) -> None:

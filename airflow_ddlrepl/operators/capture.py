@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from airflow_ddlrepl.flow.stages import CAPTURE, Stage
 from airflow_ddlrepl.operators.base import DdlReplSparkOperator
 
 
@@ -14,5 +15,4 @@ class CaptureOperator(DdlReplSparkOperator):
     whose rows the log does not bring, and why).
     """
 
-    stage: ClassVar[str] = "capture"
-    app: ClassVar[str] = "capture"
+    runs: ClassVar[Stage | None] = CAPTURE

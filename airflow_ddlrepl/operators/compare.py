@@ -9,10 +9,9 @@ from airflow.sdk import Context
 
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.errors import ConfigError, DdlReplError
+from airflow_ddlrepl.flow.stages import COMPARE, REPAIR, Stage
 from airflow_ddlrepl.operators.base import DdlReplSparkOperator
 from airflow_ddlrepl.operators.messages.approvals import MOST_TABLES, differences_text
-from airflow_ddlrepl.operators.rewind import lines_of
-from airflow_ddlrepl.ports.work import Runner
 
 MOST_LINES = 200
 """Differences that an XCom names; the log has all that the comparison names."""
@@ -29,27 +28,13 @@ class CompareOperator(DdlReplSparkOperator):
     :param on_difference: `fail`; or `go_on` where a repair can do something about it. (templated)
     """
 
-    stage: ClassVar[str] = "compare"
-    app: ClassVar[str] = "compare"
-    is_live: ClassVar[bool] = False
-    always_runs: ClassVar[bool] = True
-    takes_turns: ClassVar[bool] = False
+    runs: ClassVar[Stage | None] = COMPARE
 
     template_fields: Sequence[str] = (*DdlReplSparkOperator.template_fields, "tables", "on_difference")
 
     def __init__(self, *, tables: str = "", on_difference: str = "fail", **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.tables, self.on_difference = tables, on_difference
-
-    def arguments(self) -> list[str]:
-        """Return the tables as arguments of the app."""
-        return [f"--table={table}" for table in lines_of(self.tables)]
-
-    def job(self, channel: Channel, run_id: str, runner: Runner) -> dict[str, Any]:
-        """Compare in this process and return the summary."""
-        from airflow_ddlrepl.spark.jobs import compare
-
-        return compare.run(channel, run_id, runner, tables=lines_of(self.tables))
 
     def _run(self, channel: Channel, context: Context) -> dict[str, Any]:
         if self.on_difference not in ("fail", "go_on"):
@@ -79,18 +64,7 @@ class RepairOperator(CompareOperator):
     :param tables: patterns `schema.table`, one per line; none is all of the channel. (templated)
     """
 
-    is_live: ClassVar[bool] = True
-    takes_turns: ClassVar[bool] = True
-
-    def arguments(self) -> list[str]:
-        """Return `--repair` and the tables as arguments of the app."""
-        return ["--repair", *super().arguments()]
-
-    def job(self, channel: Channel, run_id: str, runner: Runner) -> dict[str, Any]:
-        """Repair in this process and return the summary."""
-        from airflow_ddlrepl.spark.jobs import compare
-
-        return compare.repair(channel, run_id, runner, tables=lines_of(self.tables))
+    runs: ClassVar[Stage | None] = REPAIR
 
 
 def _unequal(channel: Channel, found: Mapping[str, Any]) -> DdlReplError:

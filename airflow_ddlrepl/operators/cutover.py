@@ -9,9 +9,9 @@ from airflow.sdk import Context
 
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.errors import CannotCutOver
+from airflow_ddlrepl.flow.stages import CHECK_CUT_OVER, CUT_OVER, Stage
 from airflow_ddlrepl.operators.base import DdlReplSparkOperator
 from airflow_ddlrepl.operators.messages.cutover import cutover_text
-from airflow_ddlrepl.ports.work import Runner
 from airflow_ddlrepl.visible import one_line
 
 MOST_NAMED = 20
@@ -27,11 +27,7 @@ class CheckCutOverOperator(DdlReplSparkOperator):
     :param compare: `true`: compare all tables, too. (templated)
     """
 
-    stage: ClassVar[str] = "check_cut_over"
-    app: ClassVar[str] = "cutover"
-    is_live: ClassVar[bool] = False
-    always_runs: ClassVar[bool] = True
-    takes_turns: ClassVar[bool] = False
+    runs: ClassVar[Stage | None] = CHECK_CUT_OVER
 
     template_fields: Sequence[str] = (*DdlReplSparkOperator.template_fields, "accept", "compare")
 
@@ -43,21 +39,6 @@ class CheckCutOverOperator(DdlReplSparkOperator):
     def accepted(self) -> list[str]:
         """Return the codes that need not be met."""
         return self.accept.split()
-
-    @property
-    def compares(self) -> bool:
-        """Are all tables compared, too?"""
-        return str(self.compare).strip().lower() == "true"
-
-    def arguments(self) -> list[str]:
-        """Return `--compare`, if it is wanted, as argument of the app."""
-        return ["--compare"] if self.compares else []
-
-    def job(self, channel: Channel, run_id: str, runner: Runner) -> dict[str, Any]:
-        """Look in this process and return the summary."""
-        from airflow_ddlrepl.spark.jobs import cutover
-
-        return cutover.check(channel, run_id, runner, compares=self.compares)
 
     def _run(self, channel: Channel, context: Context) -> dict[str, Any]:
         found = super()._run(channel, context)
@@ -84,19 +65,7 @@ class CutOverOperator(CheckCutOverOperator):
     :param compare: `true`: compare all tables after the last cycle. (templated)
     """
 
-    stage: ClassVar[str] = "cut_over"
-    is_live: ClassVar[bool] = True
-    takes_turns: ClassVar[bool] = True
-
-    def arguments(self) -> list[str]:
-        """Return `--do` and the options as arguments of the app."""
-        return ["--do", *super().arguments(), *(f"--accept={code}" for code in self.accepted)]
-
-    def job(self, channel: Channel, run_id: str, runner: Runner) -> dict[str, Any]:
-        """Switch over in this process and return the summary."""
-        from airflow_ddlrepl.spark.jobs import cutover
-
-        return cutover.cut_over(channel, run_id, runner, accepted=self.accepted, compares=self.compares)
+    runs: ClassVar[Stage | None] = CUT_OVER
 
     def _run(self, channel: Channel, context: Context) -> dict[str, Any]:
         return DdlReplSparkOperator._run(self, channel, context)

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.config.sections.policies import Accepted, Enrollment, TrailChoice
-from airflow_ddlrepl.errors import ConfigError
+from airflow_ddlrepl.flow.stages import ACTIVATE, Stage
 from airflow_ddlrepl.operators.base import DdlReplSparkOperator
-from airflow_ddlrepl.ports.work import Runner
 
 
 class EnrollOperator(DdlReplSparkOperator):
@@ -27,10 +25,7 @@ class EnrollOperator(DdlReplSparkOperator):
     :param refresh: load tables now; else the next cycle does. true or false. (templated)
     """
 
-    stage: ClassVar[str] = "activate"
-    app: ClassVar[str] = "activate"
-    is_live: ClassVar[bool] = False
-    always_runs: ClassVar[bool] = True
+    runs: ClassVar[Stage | None] = ACTIVATE
 
     template_fields: Sequence[str] = (
         *DdlReplSparkOperator.template_fields,
@@ -54,27 +49,3 @@ class EnrollOperator(DdlReplSparkOperator):
         super().__init__(**kwargs)
         self.enrollment, self.start_moment, self.refresh, self.trail = enrollment, start_moment, refresh, trail
         self.accept = accept
-
-    @property
-    def _loads(self) -> bool:
-        match str(self.refresh).lower():
-            case "true":
-                return True
-            case "false":
-                return False
-        raise ConfigError(f"refresh is {self.refresh!r}", code="CFG-135", hint="it is true or false")
-
-    def arguments(self) -> list[str]:
-        """Return how to activate as arguments of the app."""
-        trail = [] if self.trail == "keep" else [f"--trail={self.trail}"]
-        accept = [] if self.accept == "nothing" else [f"--accept={self.accept}"]
-        without = [] if self._loads else ["--no-refresh"]
-        return [f"--enrollment={self.enrollment}", f"--start-moment={self.start_moment}", *trail, *accept, *without]
-
-    def job(self, channel: Channel, run_id: str, runner: Runner) -> dict[str, Any]:
-        """Activate in this process and return the summary."""
-        from airflow_ddlrepl.spark.jobs import activate
-
-        how = {"enrollment": self.enrollment, "start_moment": self.start_moment, "trail": self.trail}
-        how["accept"] = self.accept
-        return activate.run(channel, run_id, runner, refresh=self._loads, **how)

@@ -9,6 +9,7 @@ from airflow.sdk import Context
 
 from airflow_ddlrepl.assets import data_asset, last_event_extra, schema_asset, set_event_extra
 from airflow_ddlrepl.config.sections.channel import Channel
+from airflow_ddlrepl.flow.stages import INTEGRATE, Stage
 from airflow_ddlrepl.operators.base import DdlReplSparkOperator, is_driver
 from airflow_ddlrepl.visible import one_line
 
@@ -21,9 +22,7 @@ class IntegrateOperator(DdlReplSparkOperator):
     asset that has news, whichever task or earlier run brought it.
     """
 
-    stage: ClassVar[str] = "integrate"
-    app: ClassVar[str] = "integrate"
-    moves_rows: ClassVar[bool] = True
+    runs: ClassVar[Stage | None] = INTEGRATE
 
     outlets: list[Any]
 

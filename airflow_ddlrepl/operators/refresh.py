@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from airflow_ddlrepl.config.sections.channel import Channel
+from airflow_ddlrepl.flow.arguments import lines_of
+from airflow_ddlrepl.flow.stages import REFRESH, REFRESH_ISOLATED, Stage
 from airflow_ddlrepl.operators.base import DdlReplSparkOperator
-from airflow_ddlrepl.operators.rewind import lines_of
-from airflow_ddlrepl.ports.work import Runner
 
 
 class RefreshOperator(DdlReplSparkOperator):
@@ -20,9 +20,7 @@ class RefreshOperator(DdlReplSparkOperator):
     :param options: for the tables named, as `ddlrepl refresh --options` takes them: `-gr -v`. (templated)
     """
 
-    stage: ClassVar[str] = "refresh"
-    app: ClassVar[str] = "refresh"
-    moves_rows: ClassVar[bool] = True
+    runs: ClassVar[Stage | None] = REFRESH
 
     template_fields: Sequence[str] = (*DdlReplSparkOperator.template_fields, "tables", "options")
 
@@ -30,19 +28,8 @@ class RefreshOperator(DdlReplSparkOperator):
         super().__init__(**kwargs)
         self.tables, self.options = tables, options
 
-    def _has_work(self, channel: Channel, run_id: str) -> bool:
-        return bool(lines_of(self.tables) or self.options.strip()) or super()._has_work(channel, run_id)
-
-    def arguments(self) -> list[str]:
-        """Return the tables and the options as arguments of the app."""
-        tables = [f"--table={table}" for table in lines_of(self.tables)]
-        return [*tables, *([f"--options={self.options}"] if self.options.strip() else [])]
-
-    def job(self, channel: Channel, run_id: str, runner: Runner) -> dict[str, Any]:
-        """Refresh in this process and return the summary."""
-        from airflow_ddlrepl.spark.jobs import refresh
-
-        return refresh.run(channel, run_id, runner, tables=lines_of(self.tables), options=self.options)
+    def _do_here(self, channel: Channel, run_id: str) -> bool:
+        return bool(lines_of(self.tables) or self.options.strip()) or super()._do_here(channel, run_id)
 
 
 class IsolatedRefreshOperator(RefreshOperator):
@@ -51,11 +38,10 @@ class IsolatedRefreshOperator(RefreshOperator):
     XCom: tables (rows by table).
     """
 
-    stage: ClassVar[str] = "refresh_isolated"
-    takes_turns: ClassVar[bool] = False
+    runs: ClassVar[Stage | None] = REFRESH_ISOLATED
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(options="-inow", **kwargs)
 
-    def _has_work(self, channel: Channel, run_id: str) -> bool:
-        return DdlReplSparkOperator._has_work(self, channel, run_id)
+    def _do_here(self, channel: Channel, run_id: str) -> bool:
+        return DdlReplSparkOperator._do_here(self, channel, run_id)

@@ -9,16 +9,16 @@ from typing import Any, ClassVar
 from airflow.sdk import BaseOperator, Context
 
 from airflow_ddlrepl.config.file.load import load_channel
-from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.errors import DdlReplError
+from airflow_ddlrepl.flow.arguments import lines_of
+from airflow_ddlrepl.flow.stages import REWIND, Stage
 from airflow_ddlrepl.hooks.connections import connections_file
 from airflow_ddlrepl.notation.moment import parse_until
-from airflow_ddlrepl.notation.name_pattern import table_patterns
 from airflow_ddlrepl.operators.base import DdlReplSparkOperator
 from airflow_ddlrepl.operators.links import ChannelStatusLink, DdlHistoryLink
 from airflow_ddlrepl.operators.messages.approvals import rewind_text
 from airflow_ddlrepl.operators.messages.failure import failed
-from airflow_ddlrepl.ports.work import InProcess, Runner
+from airflow_ddlrepl.ports.work import InProcess
 
 
 class PlanRewindOperator(BaseOperator):
@@ -67,10 +67,7 @@ class RewindOperator(DdlReplSparkOperator):
     :param tables: patterns `schema.table`, one per line; none is all of the channel. (templated)
     """
 
-    stage: ClassVar[str] = "rewind"
-    app: ClassVar[str] = "rewind"
-    is_live: ClassVar[bool] = False
-    always_runs: ClassVar[bool] = True
+    runs: ClassVar[Stage | None] = REWIND
 
     template_fields: Sequence[str] = (*DdlReplSparkOperator.template_fields, "to", "into", "tables")
 
@@ -79,20 +76,3 @@ class RewindOperator(DdlReplSparkOperator):
     def __init__(self, *, to: str, into: str, tables: str = "", **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.to, self.into, self.tables = to, into, tables
-
-    def arguments(self) -> list[str]:
-        """Return the moment, the place and the tables as arguments of the app."""
-        tables = [f"--table={table}" for table in lines_of(self.tables)]
-        return [f"--to={self.to}", f"--into={self.into}", *tables, *(["--onward"] if self.onward else [])]
-
-    def job(self, channel: Channel, run_id: str, runner: Runner) -> dict[str, Any]:
-        """Rewind in this process and return the summary."""
-        from airflow_ddlrepl.spark.jobs import rewind
-
-        tables = lines_of(self.tables)
-        return rewind.run(channel, run_id, runner, to=self.to, into=self.into, tables=tables, onward=self.onward)
-
-
-def lines_of(text: str) -> list[str]:
-    """Return the table patterns of a text, one per line. Raises ConfigError CFG-112 unless each is `schema.table`."""
-    return table_patterns(line.strip() for line in text.splitlines() if line.strip())

@@ -246,7 +246,7 @@ def test_a_channel_is_enrolled_by_hand(tmp_path: Path) -> None:
     assert dag.params.get_param("enrollment").schema["enum"] == ["keep", "regenerate", "only"]
     told = {"params": dict(dag.params)}
     task.render_template_fields(told)
-    assert task.arguments() == ["--enrollment=keep", "--start-moment=now"]
+    assert task.arguments() == []
     other = build_channel_dags(write_channel(tmp_path))["ddlrepl__shop__enroll"].tasks[0]
     other.render_template_fields(
         {

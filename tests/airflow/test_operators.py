@@ -94,7 +94,7 @@ class Task:
 def work_is(monkeypatch: pytest.MonkeyPatch, has_work: Callable[..., Any]) -> None:
     """Stands in for the flow: these tests are about what the operator does with its answer."""
     flow = ModuleType("airflow_ddlrepl.flow")
-    flow.has_work = has_work  # type: ignore[attr-defined]
+    flow.do_here = has_work  # type: ignore[attr-defined]
     flow.wait_for_turn = lambda *_: None  # type: ignore[attr-defined]
     flow.last_status = lambda channel: {"channel": channel.name, "failures": [1]}  # type: ignore[attr-defined]
     flow.news = lambda channel, **_: AssetEvents({"channel": channel.name, "left_out": [], "setup": {}}, None, None)  # type: ignore[attr-defined]

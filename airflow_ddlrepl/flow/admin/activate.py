@@ -34,6 +34,7 @@ from airflow_ddlrepl.flow.run.fencing import require_target_not_cut_over
 from airflow_ddlrepl.flow.run.results import Activated
 from airflow_ddlrepl.flow.run.source_records import last_record
 from airflow_ddlrepl.flow.run.stage import stage
+from airflow_ddlrepl.flow.stages import ACTIVATE, DEACTIVATE
 from airflow_ddlrepl.flow.streams.instantiation.instantiate import instantiate
 from airflow_ddlrepl.flow.targets.preparation import Beginning, prepare_target, require_preparable
 from airflow_ddlrepl.flow.targets.readiness import Readiness, foreign, readiness
@@ -47,7 +48,7 @@ from airflow_ddlrepl.repository.rows import ChannelState
 from airflow_ddlrepl.scope.decide import ChangeKind, decide
 
 
-@stage("activate")
+@stage(ACTIVATE)
 def activate(
     run: RunContext,
     *,
@@ -250,7 +251,7 @@ def _regenerated(run: RunContext) -> dict[str, list[str]]:
     return found
 
 
-@stage("deactivate")
+@stage(DEACTIVATE)
 def deactivate(run: RunContext) -> Activated:
     """Remove what activation made at the source and what we remember; the tables of targets and replays stay."""
     position = run.repository.captured(run.channel.name) or Position(0)

@@ -26,6 +26,7 @@ from airflow_ddlrepl.flow.run.isolation import FailureIsolation
 from airflow_ddlrepl.flow.run.outbox import record
 from airflow_ddlrepl.flow.run.results import Printable, Refreshed
 from airflow_ddlrepl.flow.run.stage import errors_recorded, stage
+from airflow_ddlrepl.flow.stages import ISOLATE
 from airflow_ddlrepl.flow.targets.readiness import prepared_targets, ready_targets
 from airflow_ddlrepl.model.table_state import TableState, TableStatus
 from airflow_ddlrepl.notation.refresh_options import ISOLATING, RefreshOptions
@@ -72,7 +73,7 @@ def has_isolated(run: RunContext) -> bool:
     return any(isolated(run.target(target.name).state().table_states) for target in ready_targets(run))
 
 
-@stage("isolate")
+@stage(ISOLATE)
 def begin(run: RunContext, patterns: Sequence[str], options: RefreshOptions) -> Isolated:
     """Isolate the tables that match, and those that wait with that option: their changes come after the load."""
     follow(run)

@@ -15,6 +15,7 @@ from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.flow.run.isolation import FailureIsolation
 from airflow_ddlrepl.flow.run.results import Printable
 from airflow_ddlrepl.flow.run.stage import stage
+from airflow_ddlrepl.flow.stages import GIVE_UP, RETRY
 from airflow_ddlrepl.flow.targets.readiness import ready_targets
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table_state import TableState
@@ -32,7 +33,7 @@ class Retried(Printable):
     seconds: float = 0.0
 
 
-@stage("retry")
+@stage(RETRY)
 def retry(run: RunContext, patterns: Sequence[str] = ()) -> Retried:
     """Bring suspended tables up to their targets' positions. patterns: `schema.table` at the source; none: all.
 
@@ -52,7 +53,7 @@ def retry(run: RunContext, patterns: Sequence[str] = ()) -> Retried:
     return Retried(tuple(done), dict(total.rows), round(time.monotonic() - started, 2))
 
 
-@stage("give up")
+@stage(GIVE_UP)
 def give_up(run: RunContext, patterns: Sequence[str] = ()) -> Retried:
     """Let suspended tables wait for a refresh; one that the source has no more stays as it is.
 

@@ -35,6 +35,7 @@ from airflow_ddlrepl.flow.run.outbox import has_unrecorded, record
 from airflow_ddlrepl.flow.run.remedies import remedy_for
 from airflow_ddlrepl.flow.run.results import Adapted
 from airflow_ddlrepl.flow.run.stage import stage
+from airflow_ddlrepl.flow.stages import ADAPT
 from airflow_ddlrepl.flow.targets.readiness import has_new_target, prepared_targets, ready_targets
 from airflow_ddlrepl.goldengate.ddl_errors import Handling
 from airflow_ddlrepl.model.position import Position
@@ -45,7 +46,7 @@ MOST_STATEMENTS = 200
 """A result lists this many of the executed statements, and this many characters of each; the log has all of it."""
 
 
-@stage("adapt")
+@stage(ADAPT)
 def adapt(run: RunContext, until: Position | None = None) -> Adapted:
     """Bring every target just past its last schema change: rows and changes in log order. until: not beyond it.
 

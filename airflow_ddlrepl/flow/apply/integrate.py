@@ -18,11 +18,12 @@ from airflow_ddlrepl.flow.run.stage import stage
 from airflow_ddlrepl.flow.sequences.replicate import bring_all, has_sequence_changes
 from airflow_ddlrepl.flow.snapshots.archive import renew
 from airflow_ddlrepl.flow.snapshots.retention import expire
+from airflow_ddlrepl.flow.stages import INTEGRATE
 from airflow_ddlrepl.flow.targets.readiness import has_new_target, prepared_targets
 from airflow_ddlrepl.model.position import Position
 
 
-@stage("integrate")
+@stage(INTEGRATE)
 def integrate(run: RunContext, until: Position | None = None) -> Integrated:
     """Merge the rows up to the captured position into every target that takes them. until: not beyond it."""
     started = time.monotonic()
@@ -58,7 +59,7 @@ def integrate(run: RunContext, until: Position | None = None) -> Integrated:
 
 
 def has_rows(run: RunContext) -> bool:
-    """Does a target lack rows or events that are captured, or is one new? An idle one is moved up, with sequences."""
+    """Does a target lack rows or events that are captured, or is one new?"""
     run.captured()
     if has_new_target(run):
         return True
@@ -69,7 +70,12 @@ def has_rows(run: RunContext) -> bool:
         segments = run.repository.segments(run.channel.name, ahead.low)
         if any(segment.rows or segment.events for segment in segments):
             return True
-    is_behind = any(ahead.low < ahead.high for ahead in logs)
-    if not run.targets.failed and (is_behind or has_sequence_changes(run, [ahead.target for ahead in logs])):
-        integrate(run)
     return False
+
+
+def has_news_without_rows(run: RunContext) -> bool:
+    """Is there log without rows that a target has not passed, or a sequence that has moved?"""
+    logs = pending_logs(run)
+    if run.targets.failed:
+        return False
+    return any(one.low < one.high for one in logs) or has_sequence_changes(run, [one.target for one in logs])

@@ -28,6 +28,7 @@ from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.run.limits import require_room
 from airflow_ddlrepl.flow.run.results import Captured
 from airflow_ddlrepl.flow.run.stage import stage
+from airflow_ddlrepl.flow.stages import CAPTURE
 from airflow_ddlrepl.flow.streams.clients import StreamsClients
 from airflow_ddlrepl.flow.streams.function_uses import uses_by
 from airflow_ddlrepl.model.change import REPLACED, Event, EventKind, counted, why_ignored
@@ -35,7 +36,7 @@ from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.streams.rules.function_use import FunctionCounts
 
 
-@stage("capture")
+@stage(CAPTURE)
 def capture(run: RunContext) -> Captured:
     """Capture everything that was committed before the call.
 

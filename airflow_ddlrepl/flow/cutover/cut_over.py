@@ -25,6 +25,7 @@ from airflow_ddlrepl.flow.run.results import Printable
 from airflow_ddlrepl.flow.run.stage import stage
 from airflow_ddlrepl.flow.sequences.differences import set_sequences
 from airflow_ddlrepl.flow.sequences.replicate import is_wanted
+from airflow_ddlrepl.flow.stages import CUT_OVER, REOPEN
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.notation.name_pattern import exact_pattern
 from airflow_ddlrepl.repository.rows import ChannelState
@@ -70,7 +71,7 @@ class Reopened(Printable):
         )
 
 
-@stage("cutover")
+@stage(CUT_OVER)
 def cut_over(
     run: RunContext, accepted: Sequence[str] = (), *, compares: bool = False, headroom: int | None = None
 ) -> CutOverDone:
@@ -102,7 +103,7 @@ def cut_over(
     return _marked(run, tuple(accepted))
 
 
-@stage("reopen")
+@stage(REOPEN)
 def reopen(run: RunContext) -> Reopened:
     """Let a channel that is cut over go on. Raises CannotCutOver CUT-105 when it is not."""
     is_marked = any(run.target(target.name).cut_over() for target in run.channel.targets)

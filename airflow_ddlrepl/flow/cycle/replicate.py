@@ -13,11 +13,12 @@ from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.run.isolation import FailureIsolation
 from airflow_ddlrepl.flow.run.results import Refreshed, Replicated
 from airflow_ddlrepl.flow.run.stage import require_targets, stage
+from airflow_ddlrepl.flow.stages import REPLICATE
 from airflow_ddlrepl.flow.targets.stop_position import Until, limit, require_past
 from airflow_ddlrepl.model.position import Position
 
 
-@stage("replicate")
+@stage(REPLICATE)
 def replicate(run: RunContext, until: Until | None = None) -> Replicated | StreamsCycle:
     """Run one cycle: everything that was committed before the call is in every target afterwards.
 

@@ -16,7 +16,6 @@ from airflow_ddlrepl.flow.streams.function_uses import needless_hints
 from airflow_ddlrepl.flow.streams.instantiation.joined_tables import bring_joined_tables, lacks_changes
 from airflow_ddlrepl.flow.streams.propagation import Propagated, propagate
 from airflow_ddlrepl.flow.streams.sync_capture import SyncCaptured, sync_capture
-from airflow_ddlrepl.streams.rules.client import ClientKind
 from airflow_ddlrepl.streams.rules.function_use import FunctionUse
 from airflow_ddlrepl.visible import as_lines
 
@@ -35,14 +34,8 @@ class StreamsCycle(Printable):
     hints: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        stages = {
-            "capture": self.capture,
-            "sync_capture": self.sync_capture,
-            "propagate": self.propagate,
-            "apply": self.apply,
-        }
-        found = {name: result.to_json() for name, result in stages.items() if result is not None}
-        return {**found, "hints": list(self.hints)}
+        stages = {name: result for name, result in vars(self).items() if isinstance(result, Printable)}
+        return {**{name: result.to_json() for name, result in stages.items()}, "hints": list(self.hints)}
 
     @property
     def functions(self) -> list[FunctionUse]:
@@ -78,8 +71,7 @@ def run_clients(run: RunContext) -> StreamsCycle:
     """
     isolation = FailureIsolation()
     captured, written, passed, applied = None, SyncCaptured(), Propagated(), AppliedLcrs()
-    name = run.channel.streams.capture_name if run.channel.streams is not None else ""
-    with isolation.one(client=f"{ClientKind.CAPTURE.words} {name}".strip()):
+    with isolation.one():
         captured = capture(run) if run.channel.streams and run.channel.streams.captures else None
     with isolation.one():
         written = sync_capture(run)

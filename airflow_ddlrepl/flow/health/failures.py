@@ -7,13 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from airflow_ddlrepl.flow.health.verdict import moment_text
+from airflow_ddlrepl.flow.stages import REPLICATE, Cycle, names_of
 from airflow_ddlrepl.repository.rows import Outcome, StageEnd
 
-OF_THE_CHANNEL = frozenset(
-    ("capture", "adapt", "refresh", "integrate", "replicate", "sync_capture", "propagate", "apply", "activate")
-)
+OF_THE_CHANNEL = names_of(Cycle.BEFORE, Cycle.BEGINS, Cycle.WITHIN, Cycle.ENDS, Cycle.WHOLE)
 """A failure of another stage, such as a rewind, says nothing of how the channel follows its source."""
-_END_OF_A_CYCLE = ("integrate", "apply")
 
 
 def open_failures(ends: Mapping[str, StageEnd]) -> list[StageEnd]:
@@ -57,6 +55,6 @@ def _cures(later: StageEnd, failed: StageEnd) -> bool:
     """Does a later end of a stage show that what failed works again?"""
     if later.ended <= failed.ended or later.outcome is Outcome.FAILED:
         return False
-    if later.stage == "replicate":
+    if later.stage == REPLICATE.name:
         return True
-    return failed.stage in ("replicate", "activate") and later.stage in _END_OF_A_CYCLE
+    return failed.stage in names_of(Cycle.WHOLE, Cycle.BEFORE) and later.stage in names_of(Cycle.ENDS)

@@ -13,6 +13,7 @@ from airflow_ddlrepl.flow.health.failures import failure_text
 from airflow_ddlrepl.flow.health.remedies import Remedies
 from airflow_ddlrepl.flow.health.verdict import Level, Remedy, Verdict, since_text, span_text, worst
 from airflow_ddlrepl.flow.health.waits_for_a_person import REFUSALS, Waiting
+from airflow_ddlrepl.flow.stages import Cycle, names_of
 from airflow_ddlrepl.repository.rows import ChannelState, StageEnd
 
 LATE_SECONDS = 300.0
@@ -22,6 +23,7 @@ LONG_SECONDS = 3600.0
 IDLE_SECONDS = 86_400.0
 """A channel without a schedule or a usual interval is late when nothing has run for so long."""
 _UNREACHABLE, _SUSPENDED = Unreachable.__name__, "INT-123"
+_READS = names_of(Cycle.BEGINS, Cycle.WHOLE)
 _WAITS = frozenset((ControlStop.__name__, *REFUSALS))
 
 
@@ -148,7 +150,7 @@ def _is_newer_success(facts: Facts) -> bool:
     """Has a stage that reads the source ended well since the status was taken?"""
     taken = facts.status.taken if facts.status else None
     return not facts.failures and any(
-        taken is None or end.ended > taken for name, end in facts.ends.items() if name in ("capture", "replicate")
+        taken is None or end.ended > taken for name, end in facts.ends.items() if name in _READS
     )
 
 

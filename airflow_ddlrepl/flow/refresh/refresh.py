@@ -37,6 +37,7 @@ from airflow_ddlrepl.flow.run.results import Refreshed
 from airflow_ddlrepl.flow.run.stage import stage
 from airflow_ddlrepl.flow.sequences.replicate import bring_all
 from airflow_ddlrepl.flow.snapshots.archive import save
+from airflow_ddlrepl.flow.stages import REFRESH
 from airflow_ddlrepl.flow.targets.readiness import has_new_target, prepared_targets, ready_targets
 from airflow_ddlrepl.model.position import START_OF_TRANSACTION, LogKey, Position
 from airflow_ddlrepl.model.table_state import Suspension, TableState
@@ -44,7 +45,7 @@ from airflow_ddlrepl.notation.refresh_options import BULK, RefreshOptions
 from airflow_ddlrepl.repository.rows import RefreshRow
 
 
-@stage("refresh")
+@stage(REFRESH)
 def refresh(context: RunContext, patterns: Sequence[str] = (), options: RefreshOptions = BULK) -> Refreshed:
     """Load every table that waits, and those that match a `schema.table` pattern (of the source).
 

@@ -12,16 +12,14 @@ from airflow_ddlrepl.config.sections.location import redact
 from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.flow.admin.status import Status, status
 from airflow_ddlrepl.flow.health.what_waits import forget_what_all_have
-from airflow_ddlrepl.flow.reporting.pending_plans import keep_plans
 from airflow_ddlrepl.flow.reporting.progress import brings_more_than_rows, lag_after, progress_of
 from airflow_ddlrepl.flow.run.context import RunContext, log
+from airflow_ddlrepl.flow.stages import INTEGRATE, Cycle, names_of
 from airflow_ddlrepl.repository.rows import Outcome, StageEnd, StatusRow
 
 COSTS_AT_MOST = 0.05
 """A status after a run that went well takes at most this part of the time; how the run ended is always stored."""
-OF_A_CYCLE = frozenset(
-    ("capture", "adapt", "refresh", "integrate", "replicate", "sync_capture", "propagate", "apply", "isolate")
-)
+OF_A_CYCLE = names_of(Cycle.BEGINS, Cycle.WITHIN, Cycle.ENDS, Cycle.WHOLE, Cycle.ALONGSIDE)
 
 
 def keep_status(run: RunContext, end: StageEnd, result: Mapping[str, Any]) -> None:
@@ -56,7 +54,7 @@ def take_status(run: RunContext, stage: str) -> Status:
 
 def _keep_lag_of_idle_cycle(run: RunContext, found: Status) -> None:
     """Store how far targets are behind where a cycle's last stage had nothing to do, and so stored nothing of it."""
-    end = run.repository.stage_ends(run.channel.name).get("integrate")
+    end = run.repository.stage_ends(run.channel.name).get(INTEGRATE.name)
     if end is not None and end.outcome is Outcome.IDLE and end.run_id == run.run_id:
         run.repository.add_lag(run.channel.name, lag_after(run, end, found))
 
@@ -84,7 +82,6 @@ def _stored(run: RunContext, stage: str) -> Status | None:
         _store(run, stage, started, None, redact(f"{error.code}: {error.message_with_names}"))
         return None
     _store(run, stage, started, found)
-    keep_plans(run, found.targets)
     return found
 
 

@@ -7,9 +7,10 @@ from typing import Any
 
 from airflow_ddlrepl.flow.admin.status import Status
 from airflow_ddlrepl.flow.run.context import RunContext
+from airflow_ddlrepl.flow.stages import APPLY, CAPTURE, INTEGRATE, REPLICATE, Cycle, names_of
 from airflow_ddlrepl.repository.rows import LagRow, Outcome, RunStatus, StageEnd
 
-LAST = frozenset(("replicate", "integrate", "apply"))
+LAST = names_of(Cycle.ENDS, Cycle.WHOLE)
 """A cycle ends with one of these stages: then its row of the lag is stored, and one of each stage that fails."""
 _MORE = (
     "ddl",
@@ -28,11 +29,11 @@ _MORE_OF_LOADS = ("tables", "loaded", "discarded", "conflicts", "errors", "waiti
 
 def progress_of(stage: str, result: Mapping[str, Any]) -> dict[str, Any]:
     """Return where a stage has brought the channel: captured, and the positions of targets."""
-    captured = next((part["high"] for part in _parts(stage, result, "capture") if part.get("high")), None)
+    captured = next((part["high"] for part in _parts(stage, result, CAPTURE.name) if part.get("high")), None)
     positions: dict[str, str] = {}
-    for part in _parts(stage, result, "integrate"):
+    for part in _parts(stage, result, INTEGRATE.name):
         positions |= part.get("positions", {})
-    for part in _parts(stage, result, "apply") if stage == "replicate" else []:
+    for part in _parts(stage, result, APPLY.name) if stage == REPLICATE.name else []:
         if not part.get("waiting"):  # a whole cycle has brought what was captured to each target
             positions |= dict.fromkeys((name.partition(":")[0] for name in part.get("positions", ())), captured)
     return {"captured": captured, "positions": positions}
@@ -63,7 +64,7 @@ def lag_after(run: RunContext, end: StageEnd, found: Status | None) -> list[LagR
         for name, row in ended.items()
         if row.ended is not None
     }
-    captured = ended["capture"].result or {} if "capture" in ended else {}
+    captured = ended[CAPTURE.name].result or {} if CAPTURE.name in ended else {}
     rows, changes = int(captured.get("rows", 0)), sum(dict(captured.get("ddl", {})).values())
     return [LagRow(name, end.ended, lag, size, rows, changes, seconds) for name, lag, size in _lags(run, end, found)]
 

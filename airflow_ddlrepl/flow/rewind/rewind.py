@@ -23,6 +23,7 @@ from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.run.results import Printable
 from airflow_ddlrepl.flow.run.stage import stage
 from airflow_ddlrepl.flow.snapshots.archive import tables_at
+from airflow_ddlrepl.flow.stages import REWIND
 from airflow_ddlrepl.flow.targets.stop_position import Until, position_of, require_past
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.notation.name_pattern import is_selected
@@ -70,7 +71,7 @@ def plan_rewind(run: RunContext, to: Until, into: str = "", patterns: Sequence[s
     return found if run.channel.is_replay(into) else replace(found, live=into)
 
 
-@stage("rewind")
+@stage(REWIND)
 def rewind(
     run: RunContext, to: Until, into: str = "", patterns: Sequence[str] = (), *, onward: bool = False
 ) -> Rewound:

@@ -157,12 +157,7 @@ class Replicated(Printable):
     integrate: Integrated
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "capture": self.capture.to_json(),
-            "adapt": self.adapt.to_json(),
-            "refresh": self.refresh.to_json(),
-            "integrate": self.integrate.to_json(),
-        }
+        return {name: result.to_json() for name, result in vars(self).items()}
 
     def text(self) -> str:
         applied = Counter(self.adapt.rows) + Counter(self.integrate.rows)

@@ -17,37 +17,29 @@ from airflow_ddlrepl.errors import ConfigError, DdlReplError, LockHeld
 from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.run.fencing import require_not_cut_over
 from airflow_ddlrepl.flow.run.results import Printable
+from airflow_ddlrepl.flow.stages import Stage
 from airflow_ddlrepl.repository.rows import Outcome, RunStatus, StageEnd
 
 Given = ParamSpec("Given")
 Result = TypeVar("Result", bound=Printable)
 Work = Callable[Concatenate[RunContext, Given], Result]
-WHEN_CUT_OVER = frozenset(("cutover", "reopen", "deactivate"))
-"""These stages run although applications use the targets; each other one raises CannotCutOver CUT-101."""
-
 SELDOM = (10_000, 10, 10)
 """How many new objects, and how many collections of the younger ones, start a garbage collection in a stage."""
 
-OF_TARGETS = frozenset(("adapt", "refresh", "integrate", "isolate", "rewind", "cutover", "reopen", "retry", "give up"))
-"""These stages are about the section `targets` of a channel file, which a channel with `streams` does not have."""
 
 MOST_STATEMENTS = 200
 """The row of a stage in the repository has so many of the statements that it executed; the log has all."""
 
-INSTEAD = {
-    "retry": "`ddlrepl errors retry` with the ID of a transaction, or --all, applies again what waits in error queues",
-    "give up": "`ddlrepl errors delete` with the ID of a transaction removes it from its error queue",
-}
-"""What there is for clients of Streams in place of a stage."""
 
-
-def stage(name: str) -> Callable[[Work[Given, Result]], Work[Given, Result]]:
-    """Make a function a stage: it holds the channel's lock, and its run and its error are recorded.
+def stage(declared: Stage) -> Callable[[Work[Given, Result]], Work[Given, Result]]:
+    """Make a function the stage of this row: it holds the channel's lock, and its run and its error are recorded.
 
     A stage inside a stage (`replicate` calls `capture`) has a run of its own; an error is recorded once,
     where it happened. A target that the run leaves out (it does not answer, it can't be prepared) fails the outermost
     one, when the others have what is theirs.
     """
+
+    name = declared.name
 
     def decorate(work: Work[Given, Result]) -> Work[Given, Result]:
         def run(context: RunContext, /, *args: Given.args, **kwargs: Given.kwargs) -> Result:
@@ -57,9 +49,9 @@ def stage(name: str) -> Callable[[Work[Given, Result]], Work[Given, Result]]:
                 if not is_outermost:
                     return work(context, *args, **kwargs)
                 context.stage = name
-                if name in OF_TARGETS:
-                    require_targets(context.channel, name)
-                if name not in WHEN_CUT_OVER:
+                if declared.of_targets:
+                    require_targets(context.channel, name, declared.instead)
+                if not declared.runs_when_cut_over:
                     require_not_cut_over(context)
                 try:
                     result = work(context, *args, **kwargs)
@@ -81,15 +73,13 @@ def stage(name: str) -> Callable[[Work[Given, Result]], Work[Given, Result]]:
     return decorate
 
 
-def require_targets(channel: Channel, what: str) -> None:
-    """Raise ConfigError CFG-191 for what a channel with clients of Streams does not have."""
+def require_targets(channel: Channel, what: str, instead: str = Stage.instead) -> None:
+    """Raise ConfigError CFG-191 for what a channel with clients of Streams does not have. instead: what it has."""
     if channel.streams is not None:
         raise ConfigError(
             f"{what} is not for channel {channel.name}: its section streams has clients in place of `targets`",
             code="CFG-191",
-            hint=INSTEAD.get(
-                what, "docs/streams.md says what there is for apply processes, their tables and their errors"
-            ),
+            hint=instead,
         )
 
 
@@ -167,7 +157,6 @@ def failure_json(error: DdlReplError) -> dict[str, Any]:
         "hint": redact(error.hint),
         "target": error.target,
         "table": error.table,
-        "client": error.client,
         "at": error.at,
         "others": [failure_json(one) for one in error.others],
     }

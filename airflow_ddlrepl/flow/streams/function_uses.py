@@ -11,8 +11,6 @@ from airflow_ddlrepl.streams.procedures.notes import needless_calls
 from airflow_ddlrepl.streams.rules.client import Client
 from airflow_ddlrepl.streams.rules.function_use import FunctionCounts, FunctionUse, summed, uses, uses_in
 
-STAGES = ("capture", "propagate", "apply")
-
 
 def uses_by(clients: StreamsClients, counted: Iterable[tuple[Client, FunctionCounts]]) -> tuple[FunctionUse, ...]:
     """Return which functions clients have called, and warn of those that left most of what they got as it was."""
@@ -24,8 +22,7 @@ def uses_by(clients: StreamsClients, counted: Iterable[tuple[Client, FunctionCou
 
 def function_uses(repository: Repository, channel: str) -> list[FunctionUse]:
     """Return how often functions were called in the runs that the repository lists, by client and function."""
-    rows = [row for row in repository.runs(channel) if row.stage in STAGES]
-    return summed(use for row in rows for use in uses_in(row.result))
+    return summed(use for row in repository.runs(channel) for use in uses_in(row.result))
 
 
 def needless_hints(clients: StreamsClients, used: Iterable[FunctionUse]) -> tuple[str, ...]:

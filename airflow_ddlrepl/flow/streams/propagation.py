@@ -19,6 +19,7 @@ from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.run.isolation import FailureIsolation
 from airflow_ddlrepl.flow.run.results import Printable
 from airflow_ddlrepl.flow.run.stage import stage
+from airflow_ddlrepl.flow.stages import PROPAGATE
 from airflow_ddlrepl.flow.streams.clients import CAPTURE, StreamsClients
 from airflow_ddlrepl.flow.streams.feed import Feed
 from airflow_ddlrepl.flow.streams.function_uses import uses_by
@@ -83,7 +84,7 @@ class PassedPart:
     migrated: int
 
 
-@stage("propagate")
+@stage(PROPAGATE)
 def propagate(run: RunContext, names: Sequence[str] = ()) -> Propagated:
     """Pass on what is in the queues that propagations read, each up to its end.
 

@@ -18,6 +18,7 @@ from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.run.isolation import FailureIsolation
 from airflow_ddlrepl.flow.run.results import Printable
 from airflow_ddlrepl.flow.run.stage import stage
+from airflow_ddlrepl.flow.stages import SYNC_CAPTURE
 from airflow_ddlrepl.flow.streams.clients import StreamsClients
 from airflow_ddlrepl.flow.streams.feed import Feed, OwnFeed
 from airflow_ddlrepl.flow.streams.known_tables import note_tables
@@ -53,7 +54,7 @@ class SyncCaptured(Printable):
         return SyncCaptured({**self.rows, **more.rows}, *counts, *lists, *rest)
 
 
-@stage("sync_capture")
+@stage(SYNC_CAPTURE)
 def sync_capture(run: RunContext) -> SyncCaptured:
     """Bring everything into the queues that triggers have captured in transactions which have ended.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from airflow_ddlrepl.flow.stages import SYNC_CAPTURE, Stage
 from airflow_ddlrepl.operators.base import DdlReplSparkOperator
 
 
@@ -13,5 +14,4 @@ class SyncCaptureOperator(DdlReplSparkOperator):
     XCom: rows (by client), transactions, segments, changes (at the source), missing and truncated (tables).
     """
 
-    stage: ClassVar[str] = "sync_capture"
-    app: ClassVar[str] = "sync_capture"
+    runs: ClassVar[Stage | None] = SYNC_CAPTURE

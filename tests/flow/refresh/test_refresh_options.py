@@ -16,7 +16,7 @@ from airflow_ddlrepl.errors import CannotAdapt, ConfigError, Fenced
 from airflow_ddlrepl.flow.refresh.table_loader import TableLoader
 from airflow_ddlrepl.notation.refresh_options import read_options
 from airflow_ddlrepl.ports.work import InProcess
-from airflow_ddlrepl.spark.jobs import refresh as job
+from airflow_ddlrepl.spark.jobs.run_stage import run_stage
 from tests.support.crashing import die
 from tests.support.differing_rows import COUNTED, ROWS, SPOILT, new_replica, oid, told
 from tests.support.replica import Replica, channel_file, may_differ, run
@@ -314,12 +314,12 @@ def test_a_run_that_lost_the_channel_writes_no_row(databases: Any, tmp_path: Pat
 def test_the_job_takes_tables_and_options(databases: Any, tmp_path: Path, caplog: Any) -> None:
     replica = new_replica(databases, tmp_path, *ROWS)
     replica.at_target(SPOILT)
-    done = job.run(load_channel(replica.file), "run", InProcess(), tables=["public.t"], options="-gr -v")
+    done = run_stage("refresh", load_channel(replica.file), "run", InProcess(), tables=["public.t"], options="-gr -v")
     assert done["tables"] == {"public.t": 1000} and done["reasons"] == {"public.t": "asked for by hand: -gr -v"}
     assert len(told(caplog)) == 3
     replica.check_equal()
     with pytest.raises(ConfigError, match="CFG-137"):
-        job.run(load_channel(replica.file), "run", InProcess(), options="-gr")
+        run_stage("refresh", load_channel(replica.file), "run", InProcess(), options="-gr")
 
 
 @pytest.mark.req("HVR-P-78", "HVR-P-79")

@@ -34,7 +34,7 @@ def test_an_idle_cycle_sees_sequences(make: Make) -> None:
     replica = make(TABLE, "CREATE SEQUENCE q", db_sequence=True)
     replica.replicate()
     replica.at_source("SELECT nextval('q') FROM generate_series(1, 5)")
-    assert not flow.has_work(load_channel(replica.file), "integrate")
+    assert not flow.do_here(load_channel(replica.file), "integrate")
     assert value(replica, "q") == 5
 
 

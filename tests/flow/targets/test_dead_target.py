@@ -51,7 +51,7 @@ def as_tasks(replica: Replica, run_id: str, stages: tuple[str, ...] = STAGES) ->
         channel = load_channel(replica.file)
         try:
             found[name] = None
-            if flow.has_work(channel, name, run_id):
+            if flow.do_here(channel, name, run_id):
                 with flow.RunContext(channel, InProcess(), run_id) as run:
                     found[name] = getattr(flow, name)(run)
         except DdlReplError as error:
@@ -82,7 +82,7 @@ def test_an_idle_run_fails_too(two: Replica, past: str) -> None:
     """Without Spark: there is no work but to say so."""
     edit(two.file, past, DEAD)
     with pytest.raises(Unreachable, match="CON-101: target away: "):
-        flow.has_work(load_channel(two.file), "adapt", "idle")
+        flow.do_here(load_channel(two.file), "adapt", "idle")
     assert as_tasks(two, "idle", ("refresh", "integrate")) == {"refresh": None, "integrate": None}
     with flow.open_channel(two.file, InProcess()) as run:
         told = [(row.run_id, row.stage, row.code) for row in run.repository.errors("shop")]

@@ -62,7 +62,7 @@ def stages(replica: Replica) -> dict[str, Any]:
         with flow.open_channel(replica.file, InProcess()) as cycle:
             channel = cycle.channel
             try:
-                found[name] = getattr(flow, name)(cycle) if flow.has_work(channel, name) else None
+                found[name] = getattr(flow, name)(cycle) if flow.do_here(channel, name) else None
             except Exception as error:
                 found[name] = error
     return found

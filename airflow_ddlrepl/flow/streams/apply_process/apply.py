@@ -19,6 +19,7 @@ from airflow_ddlrepl.flow.run.isolation import FailureIsolation
 from airflow_ddlrepl.flow.run.results import Printable
 from airflow_ddlrepl.flow.run.stage import stage
 from airflow_ddlrepl.flow.run.targets import about_target
+from airflow_ddlrepl.flow.stages import APPLY
 from airflow_ddlrepl.flow.streams.apply_process.allowed_code import AllowedCode
 from airflow_ddlrepl.flow.streams.apply_process.apply_feed import FeedApply
 from airflow_ddlrepl.flow.streams.apply_process.apply_rules import ApplyRules
@@ -163,7 +164,7 @@ def apply_process(clients: StreamsClients, target: ApplyTarget) -> Iterator[Appl
         there.close()
 
 
-@stage("apply")
+@stage(APPLY)
 def apply(run: RunContext, target: str = "", before: Callable[[ApplyProcess], Prepared] | None = None) -> AppliedLcrs:
     """Apply what is in the queues of the apply processes; each goes as far as it can. target: only this one.
 

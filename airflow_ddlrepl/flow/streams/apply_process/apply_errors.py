@@ -10,6 +10,7 @@ from typing import Any
 from airflow_ddlrepl.engines.lcr_target import QueuedError
 from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.flow.run.stage import stage
+from airflow_ddlrepl.flow.stages import DELETE_ERRORS, RETRY_ERRORS
 from airflow_ddlrepl.flow.streams.apply_process.apply import ApplyProcess, apply_process
 from airflow_ddlrepl.flow.streams.apply_process.error_queue import (
     ErrorsRetried,
@@ -49,7 +50,7 @@ def show_error(run: RunContext, wanted: str) -> ShownError:
         return shown(name, queues[name][0].there, one.number)
 
 
-@stage("retry errors")
+@stage(RETRY_ERRORS)
 def retry_errors(run: RunContext, wanted: str = "") -> ErrorsRetried:
     """Apply transactions of the error queues again; all, target by target, in the order of their commits.
 
@@ -72,7 +73,7 @@ def retry_errors(run: RunContext, wanted: str = "") -> ErrorsRetried:
     return ErrorsRetried(tuple(done), messages, round(time.monotonic() - started, 2))
 
 
-@stage("delete errors")
+@stage(DELETE_ERRORS)
 def delete_error(run: RunContext, wanted: str) -> ErrorsRetried:
     """Delete a transaction from an error queue: its changes are lost. Raises ApplyError APL-112."""
     with _queues(run) as queues:

@@ -19,6 +19,7 @@ from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.run.results import Printable
 from airflow_ddlrepl.flow.run.stage import stage
+from airflow_ddlrepl.flow.stages import INSTANTIATE
 from airflow_ddlrepl.flow.streams.apply_process.apply import ApplyProcess, apply_process
 from airflow_ddlrepl.flow.streams.apply_process.suspended_tables import SOURCE_TABLES
 from airflow_ddlrepl.flow.streams.clients import CAPTURE, StreamsClients
@@ -65,7 +66,7 @@ class Instantiated(Printable):
     uncaptured: tuple[str, ...] = ()
 
 
-@stage("instantiate")
+@stage(INSTANTIATE)
 def instantiate(run: RunContext, target: str, tables: Collection[TableName] | None = None) -> Instantiated:
     """Bring the tables of the source that a target's apply process takes rows of to it; those that it has stay.
 

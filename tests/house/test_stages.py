@@ -1,0 +1,148 @@
+"""A stage is declared once, in flow/stages.py: no second list of names, and all that it names is there."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from importlib import import_module
+from inspect import Parameter, signature
+from pathlib import Path
+
+import pytest
+
+from airflow_ddlrepl.flow.stages import CYCLE, STAGES, Cycle, Stage, app_stages
+
+ROOT = Path(__file__).parents[2]
+TABLE = ROOT / "airflow_ddlrepl" / "flow" / "stages.py"
+OTHER_WORDS = {
+    "airflow_ddlrepl/config/sections/table_mapping.py": "the conditions of the channel file, by what they are for",
+    "airflow_ddlrepl/flow/__init__.py": "the public functions",
+    "airflow_ddlrepl/hvr/action_text.py": "the conditions of the channel file, by what they are for",
+    "airflow_ddlrepl/hvr/definitions/restrict.py": "the conditions of the channel file, by what they are for",
+    "airflow_ddlrepl/hvr/profile.py": "what HVR does about a schema change",
+    "airflow_ddlrepl/model/settings/stored.py": "the conditions of the channel file, by what they are for",
+    "airflow_ddlrepl/plugin/channel_graph.py": "kinds of clients in the picture",
+    "airflow_ddlrepl/streams/calls/procedure.py": "kinds of clients in calls of Oracle Streams",
+    "airflow_ddlrepl/streams/rules/client.py": "kinds of clients of Oracle Streams",
+    "dags/parts/dag.py": "the DAGs of a channel",
+}
+"""Files where two names of stages stand together and mean something else."""
+
+OPERATORS = {
+    "adapt_ddl": ["AdaptDDLOperator"],
+    "backfill": ["ReplayOperator"],
+    "capture": ["CaptureOperator"],
+    "compare": ["CompareOperator", "RepairOperator"],
+    "cutover": ["CheckCutOverOperator", "CutOverOperator"],
+    "enroll": ["EnrollOperator"],
+    "integrate": ["IntegrateOperator"],
+    "plan": ["PlanOperator"],
+    "refresh": ["RefreshOperator", "IsolatedRefreshOperator"],
+    "rewind": ["PlanRewindOperator", "RewindOperator"],
+    "controls": ["ExplainControlsOperator", "RemoveControlsOperator"],
+    "streams.apply": ["ApplyOperator"],
+    "streams.propagate": ["PropagateOperator"],
+    "streams.sync_capture": ["SyncCaptureOperator"],
+    "base": ["DdlReplSparkOperator"],
+}
+"""What users import from airflow_ddlrepl.operators."""
+
+
+def sources() -> Iterator[Path]:
+    for folder in ("airflow_ddlrepl", "dags", "spark_apps"):
+        yield from (one for one in (ROOT / folder).rglob("*.py") if "__pycache__" not in one.parts and one != TABLE)
+
+
+def lists_of_stages(text: str) -> list[int]:
+    """The lines of a module where two names of stages are the items of one value, or the members of a class."""
+    nodes = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.expr | ast.stmt)]
+    return [node.lineno for node in nodes if len(STAGES.keys() & set(_words(node))) > 1]
+
+
+def _words(node: ast.AST) -> Iterator[str]:
+    match node:
+        case ast.Tuple(elts=items) | ast.List(elts=items) | ast.Set(elts=items):
+            found = items
+        case ast.Dict(keys=keys, values=values):
+            found = [one for one in (*keys, *values) if one is not None]
+        case ast.ClassDef(body=body):
+            found = [one.value for one in body if isinstance(one, ast.Assign)]
+        case _:
+            found = []
+    return (one.value for one in found if isinstance(one, ast.Constant) and isinstance(one.value, str))
+
+
+def test_no_second_list_of_stages() -> None:
+    found = {str(file.relative_to(ROOT)) for file in sources() if lists_of_stages(file.read_text(encoding="utf-8"))}
+    assert found - OTHER_WORDS.keys() == set(), "read flow/stages.py instead"
+    assert OTHER_WORDS.keys() - found == set(), "these are no exceptions any more"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'STAGES = ("capture", "adapt")',
+        'if name in ["refresh", "integrate", "x"]: pass',
+        'x = frozenset({"apply", "propagate"})',
+        'WORDS = {"capture": 1, "apply": 2}',
+        'KINDS = {1: "refresh", 2: "apply"}',
+        'class Stage(Enum):\n    ONE = "capture"\n    TWO = "refresh"',
+    ],
+)
+def test_a_second_list_is_found(text: str) -> None:
+    assert lists_of_stages(text)
+    assert not lists_of_stages(text.replace('"capture"', '"x"').replace('"refresh"', '"y"').replace('"apply"', '"z"'))
+
+
+def test_a_function_becomes_a_stage_by_its_row() -> None:
+    """A name in the decorator would be a second declaration."""
+    named = [
+        f"{file.relative_to(ROOT)}:{node.lineno}"
+        for file in sources()
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "stage"
+        for one in node.args
+        if isinstance(one, ast.Constant)
+    ]
+    assert named == []
+
+
+@pytest.mark.parametrize("stage", STAGES.values(), ids=lambda one: one.name)
+def test_what_a_row_names_is_there(stage: Stage) -> None:
+    parameters = signature(stage.function).parameters
+    takes_any = any(one.kind is Parameter.VAR_KEYWORD for one in parameters.values())
+    assert takes_any or {one.name for one in stage.arguments} <= parameters.keys()
+    for place in filter(None, (stage.has_work, stage.has_small_work)):
+        module, _, name = place.partition(":")
+        assert list(signature(getattr(import_module(f"airflow_ddlrepl.flow.{module}"), name)).parameters) in (
+            ["run"],
+            ["context"],
+        )
+
+
+def test_the_cycle_is_in_order() -> None:
+    assert [one.cycle for one in CYCLE] == [Cycle.BEGINS, Cycle.WITHIN, Cycle.WITHIN, Cycle.ENDS]
+
+
+def test_every_app_is_of_a_stage_and_says_what_it_does() -> None:
+    files = {file.stem: file for file in (ROOT / "spark_apps").glob("*.py") if file.stem not in ("__init__", "main")}
+    assert files.keys() == {one.app for one in STAGES.values() if one.app}
+    for app, file in files.items():
+        assert not app_stages(app)[0].app_option
+        text = ast.get_docstring(ast.parse(file.read_text(encoding="utf-8"))) or ""
+        assert "\nReads " in text and re.search(r"^.*\b[Ww]rites ", text, re.MULTILINE), file
+        options = {one.option for stage in app_stages(app) for one in stage.arguments}
+        options |= {stage.app_option for stage in app_stages(app) if stage.app_option}
+        assert [one for one in options if one not in text] == [], file
+
+
+@pytest.mark.parametrize("module", OPERATORS)
+def test_operators_are_where_users_import_them_from(module: str) -> None:
+    there = import_module(f"airflow_ddlrepl.operators.{module}")
+    for name in OPERATORS[module]:
+        operator = getattr(there, name)
+        assert operator.__doc__ and operator.__module__ == there.__name__
+        if (stage := getattr(operator, "runs", None)) is not None:
+            assert (operator.stage, operator.app) == (stage.name, stage.app)
+            assert {one.name for one in stage.arguments} - {"onward"} <= set(operator.template_fields) | {"options"}
