@@ -14,7 +14,7 @@ from urllib.parse import unquote, urlsplit
 from airflow_ddlrepl.demo import binaries
 from airflow_ddlrepl.engines.postgres.connection.connect import connect
 from airflow_ddlrepl.engines.postgres.connection.quoting import literal, quote
-from airflow_ddlrepl.engines.postgres.log.capture_range import ranges
+from airflow_ddlrepl.engines.postgres.log.read_range import ranges
 from airflow_ddlrepl.model.position import Position
 from benchmarks.workload import Kind, has_mark
 

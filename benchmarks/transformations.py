@@ -22,6 +22,7 @@ from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.table import Column, Identity, Key, Table
 from airflow_ddlrepl.notation.column_types import column_type
+from airflow_ddlrepl.ports.row_layout import ColumnLayout, Layout
 from airflow_ddlrepl.streams.calls.section import StreamsParameters
 from airflow_ddlrepl.streams.condition.names import NameCase
 from airflow_ddlrepl.streams.messages import MessageClass, RowLcr
@@ -32,10 +33,10 @@ from airflow_ddlrepl.streams.queue.lcr_batch import LcrBatch
 from airflow_ddlrepl.streams.queue.ruled_writer import ClientRules
 from airflow_ddlrepl.streams.queue.stage import ClientStage
 from airflow_ddlrepl.streams.queue.transactions import TransactionFacts
-from airflow_ddlrepl.trail.manifest import ColumnLayout, Segment
+from airflow_ddlrepl.trail.manifest import Segment
 from airflow_ddlrepl.trail.segments import TRANSACTIONS
 from airflow_ddlrepl.trail.store import Trail
-from airflow_ddlrepl.trail.writer import Layout, PartWriter
+from airflow_ddlrepl.trail.writer import PartWriter
 
 TABLES, BATCH, IN_TRANSACTION, TURNS = 8, 20_000, 100, 7
 FUNCTION_ROWS = 20_000

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence, Set
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
 
@@ -15,20 +15,17 @@ from airflow_ddlrepl.engines.source_catalog import LeftOut as LeftOut
 from airflow_ddlrepl.engines.source_catalog import RowSelection, SourceCatalog, SourceSnapshot
 from airflow_ddlrepl.engines.sync_capture import SyncCaptures
 from airflow_ddlrepl.errors import Unsupported
-from airflow_ddlrepl.goldengate.parameters.extract import ExtractParameters
 from airflow_ddlrepl.model.installation import Installation, LogHolder, Problem
 from airflow_ddlrepl.model.lineage import Lineage
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.table import Table
+from airflow_ddlrepl.ports.log import LogReading
 from airflow_ddlrepl.ports.named_sessions import NamedSessions
 from airflow_ddlrepl.ports.oldest_commit import OldestCommit
 from airflow_ddlrepl.ports.rows import RowSource
 from airflow_ddlrepl.ports.source_marks import SourceMarks
-from airflow_ddlrepl.ports.work import Runner
-from airflow_ddlrepl.streams.queue.ruled_writer import ClientRules
 from airflow_ddlrepl.trail.loads import LoadedTable
-from airflow_ddlrepl.trail.manifest import Part
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,30 +62,24 @@ class Writer:
 
 @dataclass(frozen=True, slots=True)
 class LogWindow:
-    """A log window is a part of the log to write into a trail, as files that no manifest names yet.
+    """A log window is a part of the log to read.
 
-    trail_url, channel, epoch, token: whose files. tables: their shapes as far as they are known. timeline: of the log,
-    as the run began with; 0: any. is_retained: read the log that is retained, not what capture has yet to acknowledge.
-    as_text: do not ask for binary values. no_truncate: a TRUNCATE makes no change, only a note. ignored: sessions whose
-    changes are left out. extract: which DDL statements are captured; None: all. rules: of a capture process of Streams,
-    which takes values as texts; None: there is none. limits: of what is read. is_beside: a capture may go on meanwhile.
+    tables: their shapes as far as they are known. timeline: of the log, as the run began with; 0: any. parallelism: how
+    many ranges may be read side by side. is_retained: read the log that is retained, not what capture has yet to
+    acknowledge. as_text: do not ask for binary values. ignored: sessions whose changes are left out. is_for_queue:
+    clients of Streams read it: they take values as texts. limits: of what is read. is_beside: a capture may go on
+    meanwhile.
     """
 
     low: Position
     high: Position
-    trail_url: str = field(repr=False)
-    channel: str
-    epoch: int
-    token: int
     tables: Sequence[Table]
     timeline: int = 0
     parallelism: int = 1
     is_retained: bool = False
     as_text: bool = False
-    no_truncate: bool = False
     ignored: IgnoredSessions = NO_SESSIONS
-    extract: ExtractParameters | None = None
-    rules: ClientRules | None = None
+    is_for_queue: bool = False
     limits: Limits = NO_LIMITS
     is_beside: bool = False
 
@@ -293,8 +284,8 @@ class Source(Protocol):
         """Raise SourceError SRC-115 unless the log that was captured up to a position is this server's (still)."""
         ...
 
-    def capture(self, window: LogWindow, runner: Runner) -> list[Part]:
-        """Write a window of the log into its trail; the files count once a manifest names them."""
+    def read_log(self, window: LogWindow) -> LogReading:
+        """Return how a window of the log is read. Raises SourceError where it can't be."""
         ...
 
     def acknowledge(self, upto: Position) -> None:

@@ -10,11 +10,23 @@ from airflow_ddlrepl.capture.captured_table import CapturedTable
 from airflow_ddlrepl.errors import SourceError
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Position
-from airflow_ddlrepl.streams.queue.ruled_writer import ClientRules
+from airflow_ddlrepl.streams.rules.client import Client
 from airflow_ddlrepl.trail.manifest import Part
 
 NUMBER_BITS = 32
 """A position of the feed is the number of its window, then in so many bits that of the transaction in it, from 1 on."""
+
+
+@dataclass(frozen=True, slots=True)
+class CaptureRules:
+    """The rules of a synchronous capture are its client's.
+
+    database: the source's name, as conditions have it. functions: where each listed function is, by its name.
+    """
+
+    client: Client
+    database: str
+    functions: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +121,7 @@ class SyncCapture(Protocol):
 class SyncCaptures(Protocol):
     """These are the synchronous captures that a channel has at its source."""
 
-    def of(self, rules: ClientRules) -> SyncCapture:
+    def of(self, rules: CaptureRules) -> SyncCapture:
         """Return the synchronous capture of a client, prepared or not."""
         ...
 

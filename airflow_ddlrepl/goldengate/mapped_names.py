@@ -11,12 +11,9 @@ from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.sql.dialect import Dialect
 from airflow_ddlrepl.sql.mentions import mentioned_in
 from airflow_ddlrepl.sql.names import WITH_BASE, read
+from airflow_ddlrepl.sql.operation import BARE_IN_POSTGRES
 from airflow_ddlrepl.sql.spelling import Change, with_names
 from airflow_ddlrepl.sql.words import Named
-
-BARE_IN_POSTGRES = frozenset((("CREATE", "INDEX"), *((op, of) for op in ("CREATE", "ALTER", "DROP", "COMMENT")
-                                                     for of in ("TRIGGER", "RULE", "POLICY"))))  # fmt: skip
-"""Statements whose derived object PostgreSQL wants without a schema: it lies where its table lies."""
 
 _POSTGRES = Dialect.POSTGRES
 

@@ -44,6 +44,10 @@ MAPPABLE = frozenset((
 ))  # fmt: skip
 """The pairs of operation and object type whose objects TABLE and MAP parameters name."""
 
+BARE_IN_POSTGRES = frozenset((("CREATE", "INDEX"), *((op, of) for op in ("CREATE", "ALTER", "DROP", "COMMENT")
+                                                     for of in ("TRIGGER", "RULE", "POLICY"))))  # fmt: skip
+"""Statements whose derived object PostgreSQL wants without a schema: it lies where its table lies."""
+
 
 def read_type(words: Words) -> str:
     """Read the object type that comes next, with the words around it; empty: none that is known comes."""

@@ -16,27 +16,9 @@ from airflow_ddlrepl.errors import TrailError
 from airflow_ddlrepl.model.lineage import Lineage
 from airflow_ddlrepl.model.position import LogKey, Position
 from airflow_ddlrepl.model.table import Identity, Table
+from airflow_ddlrepl.ports.row_layout import ColumnLayout
 
 FORMAT = 1
-
-
-@dataclass(frozen=True, slots=True)
-class ColumnLayout:
-    """A column layout is one column of a row file, as the log described it at that moment.
-
-    is_key: part of what identifies a row in the log (every column under replica identity full).
-    encoding: "native" (an Arrow type of its own), "binary" (PostgreSQL's send format) or "text".
-    """
-
-    name: str
-    type_oid: int
-    typmod: int
-    is_key: bool
-    encoding: str
-
-    def to_json(self) -> list[Any]:
-        """Return the column as a JSON array of the manifest."""
-        return [self.name, self.type_oid, self.typmod, self.is_key, self.encoding]
 
 
 @dataclass(frozen=True, slots=True)

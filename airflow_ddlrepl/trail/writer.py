@@ -11,7 +11,6 @@ import io
 import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -22,8 +21,8 @@ from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.model.change import Event, Op
 from airflow_ddlrepl.model.position import LogKey, Position
-from airflow_ddlrepl.model.table import Identity, Table
-from airflow_ddlrepl.trail.manifest import Blob, ColumnLayout, Part, RowFile
+from airflow_ddlrepl.ports.row_layout import Layout
+from airflow_ddlrepl.trail.manifest import Blob, Part, RowFile
 from airflow_ddlrepl.trail.pack import MIN_PIECES, PIECE_BYTES, add_piece
 from airflow_ddlrepl.trail.place import Sink
 from airflow_ddlrepl.trail.segments import TRANSACTIONS
@@ -36,24 +35,6 @@ FILE_ROWS = 1 << 20
 FILE_MEMORY = 1 << 29  # what its rows take when they are read: compressed they may be much smaller
 OPEN_FILES = 64
 FEW_BYTES = 1 << 12
-
-
-@dataclass(frozen=True, slots=True)
-class Layout:
-    """A layout is how the log describes a table's rows at a moment; the rows of one file share one.
-
-    shape: of the table, where a client of Streams writes them. variant: rows of one table that are written to files of
-    their own, side by side. is_transformed: the client has given them other names, columns or values.
-    """
-
-    table_id: int
-    schema: str
-    name: str
-    identity: Identity
-    columns: tuple[ColumnLayout, ...]
-    shape: Table | None = None
-    variant: int = 0
-    is_transformed: bool = False
 
 
 class Discardable(Protocol):

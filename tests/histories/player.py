@@ -20,7 +20,7 @@ from airflow_ddlrepl import flow
 from airflow_ddlrepl.engines import staging
 from airflow_ddlrepl.engines.postgres.catalog import readable_tables
 from airflow_ddlrepl.engines.postgres.connection.pool import reusing
-from airflow_ddlrepl.engines.postgres.log import capture_range
+from airflow_ddlrepl.engines.postgres.log import read_range
 from airflow_ddlrepl.engines.postgres.merge import inline_rows
 from airflow_ddlrepl.engines.postgres.source import members
 from airflow_ddlrepl.errors import DdlReplError
@@ -271,14 +271,14 @@ def _in_pieces(rows: int | None) -> Iterator[None]:
     if rows is None:
         yield
         return
-    whole = capture_range._messages
+    whole = read_range._messages
 
     def cut(*given: Any) -> Iterator[Any]:
         for messages in whole(*given):
             yield from (messages.slice(at, rows) for at in range(0, len(messages), rows))
 
     with (
-        mock.patch.object(capture_range, "_messages", cut),
+        mock.patch.object(read_range, "_messages", cut),
         mock.patch.object(writer, "ROW_GROUP_BYTES", 1),
         mock.patch.object(writer, "FILE_ROWS", rows),
         mock.patch.object(staging, "ROWS_PER_SECTION", rows),

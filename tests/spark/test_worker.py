@@ -28,8 +28,9 @@ IMPORTS = f"""
 import importlib, sys
 for name in {DRIVERS_ONLY}:
     sys.modules[name] = None
-for name in ("log.capture_range", "load.load_chunk", "load.swap", "merge.stage", "compare.digest"):
+for name in ("log.read_range", "load.load_chunk", "load.swap", "merge.stage", "compare.digest"):
     importlib.import_module("airflow_ddlrepl.engines.postgres." + name)
+import airflow_ddlrepl.capture.write_range
 for name in ("staging", "loading", "comparing"):
     importlib.import_module("airflow_ddlrepl.engines." + name)
 import airflow_ddlrepl.spark.execute.worker

@@ -8,7 +8,8 @@ from typing import Any
 
 import psycopg
 
-from airflow_ddlrepl.engines.postgres.log.capture_range import RangeTask, capture_range
+from airflow_ddlrepl.capture.write_range import LogWriting, RangeTask, write_range
+from airflow_ddlrepl.engines.postgres.log.read_range import PostgresRange
 from airflow_ddlrepl.model.position import LogKey, Position
 from airflow_ddlrepl.trail.manifest import Part, Segment
 from airflow_ddlrepl.trail.store import Trail
@@ -40,14 +41,23 @@ class Source:
         found = self.sql.execute("select active from pg_replication_slots where slot_name = %s", [self.slot]).fetchone()
         return found == (True,)
 
-    def task(self, low: Position | None = None, high: Position | None = None, **more: Any) -> RangeTask:
+    def task(
+        self,
+        low: Position | None = None,
+        high: Position | None = None,
+        *,
+        index: int = 0,
+        window_low: Position | None = None,
+        **more: Any,
+    ) -> RangeTask:
+        """more: of the range."""
         low, high = self.low if low is None else low, high or self.now()
-        url = self.folder.as_uri()
-        plain = RangeTask(self.dsn, self.slot, "pub", low, high, 0, 1, low, url, "shop", 0, 1)
-        return replace(plain, **more)
+        plain = PostgresRange(self.dsn, self.slot, "pub", low, high)
+        writing = LogWriting(self.folder.as_uri(), "shop", 0, 1, low if window_low is None else window_low)
+        return RangeTask(replace(plain, **more), index, writing)
 
     def capture(self, **more: Any) -> Content:
-        return Content(self, [capture_range(self.task(**more))])
+        return Content(self, [write_range(self.task(**more))])
 
 
 class Content:

@@ -5,15 +5,15 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import psycopg
 
+from airflow_ddlrepl.capture.write_range import LogWriting, RangeTask, write_range
 from airflow_ddlrepl.engines.postgres.catalog.inspect import inspect
 from airflow_ddlrepl.engines.postgres.connection.quoting import qualified
-from airflow_ddlrepl.engines.postgres.log.capture_range import RangeTask, capture_range
+from airflow_ddlrepl.engines.postgres.log.read_range import PostgresRange
 from airflow_ddlrepl.engines.postgres.merge.merge import MergeCounts, Session, merge, prepare_session
 from airflow_ddlrepl.engines.postgres.merge.stage import StageTask, buckets_of, sections, stage
 from airflow_ddlrepl.engines.postgres.merge.staging_tables import Staged
@@ -62,10 +62,8 @@ class Pair:
         row = self.source.execute("select pg_current_wal_flush_lsn()::text").fetchone()
         assert row
         high = Position.parse(row[0])
-        task = RangeTask(
-            self.dsn, self.slot, "pub", self.low, high, 0, 1, self.low, self.folder.as_uri(), "shop", 0, 1, **more
-        )
-        files = capture_range(replace(task, wire_format=wire_format)).files
+        read = PostgresRange(self.dsn, self.slot, "pub", self.low, high, wire_format=wire_format, **more)
+        files = write_range(RangeTask(read, 0, LogWriting(self.folder.as_uri(), "shop", 0, 1, self.low))).files
         self.low = high
         return files
 

@@ -12,10 +12,11 @@ import pytest
 from airflow_ddlrepl.errors import TrailError
 from airflow_ddlrepl.model.position import LogKey, Position
 from airflow_ddlrepl.model.table import Identity
-from airflow_ddlrepl.trail.manifest import ColumnLayout, Part, Segment
+from airflow_ddlrepl.ports.row_layout import ColumnLayout, Layout
+from airflow_ddlrepl.trail.manifest import Part, Segment
 from airflow_ddlrepl.trail.pack import MIN_PIECES, PIECE_BYTES
 from airflow_ddlrepl.trail.store import Trail
-from airflow_ddlrepl.trail.writer import Layout, PartWriter
+from airflow_ddlrepl.trail.writer import PartWriter
 
 LOW, HIGH, END = Position(100), Position(900), LogKey(999, 0)
 

@@ -18,11 +18,12 @@ from airflow_ddlrepl.model.change import Event, EventKind
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import LogKey, Position
 from airflow_ddlrepl.model.table import Identity
+from airflow_ddlrepl.ports.row_layout import ColumnLayout, Layout
 from airflow_ddlrepl.trail import writer as writer_module
-from airflow_ddlrepl.trail.manifest import Blob, ColumnLayout, Part, Segment
+from airflow_ddlrepl.trail.manifest import Blob, Part, Segment
 from airflow_ddlrepl.trail.segments import TRANSACTIONS, manifest_path
 from airflow_ddlrepl.trail.store import Trail, data_folder
-from airflow_ddlrepl.trail.writer import Layout, PartWriter
+from airflow_ddlrepl.trail.writer import PartWriter
 
 LOW, HIGH = Position(100), Position(900)
 

@@ -12,10 +12,10 @@ from airflow_ddlrepl.adapt.plan_model import TablePlan
 from airflow_ddlrepl.adapt.program.suspend import suspended
 from airflow_ddlrepl.flow.apply.pending_log import UncapturedLog, pending_log
 from airflow_ddlrepl.flow.apply.transaction import plans
+from airflow_ddlrepl.flow.capture.captured_log import window_of, write_log, writing_of
 from airflow_ddlrepl.flow.capture.drift_check import enrolled, find_drift, inspect_source
 from airflow_ddlrepl.flow.capture.file_changes import FileChange
 from airflow_ddlrepl.flow.capture.log_continuity import follow, require_source
-from airflow_ddlrepl.flow.capture.window import window_of
 from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.flow.run.stage import require_targets
 from airflow_ddlrepl.flow.targets.readiness import what_is_missing
@@ -88,8 +88,8 @@ def plan(run: RunContext) -> Planned:
     inspection = inspect_source(run, FileChange())
     end = run.source.stable_end()
     with tempfile.TemporaryDirectory(prefix="ddlrepl-plan-") as folder:
-        window = replace(window_of(run, low, end, folder), parallelism=1)
-        parts = run.source.capture(window, InProcess()) if end > low else []
+        window = replace(window_of(run, low, end), parallelism=1)
+        parts = write_log(run, window, writing_of(run, low, folder), InProcess()) if end > low else []
         segment = Segment(run.channel.name, run.epoch, 0, low, end, tuple(parts))
         events = Trail(folder, run.channel.name).events(segment)
         drift = find_drift(run, segment, events, inspection, is_last=True)

@@ -9,8 +9,9 @@ from typing import Literal, TypeVar
 from airflow_ddlrepl.config.sections.ignored_sessions import of_labels
 from airflow_ddlrepl.errors import ConfigError, SourceError, TrailError
 from airflow_ddlrepl.failpoint import reach
+from airflow_ddlrepl.flow.capture.captured_log import window_of, write_log, writing_of
 from airflow_ddlrepl.flow.capture.log_continuity import follow
-from airflow_ddlrepl.flow.capture.window import is_stored, window_of
+from airflow_ddlrepl.flow.capture.window import is_stored
 from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.run.disk_space import needing
 from airflow_ddlrepl.flow.run.shared_storage import check_arrived
@@ -90,11 +91,11 @@ def reread(run: RunContext, row: SegmentRow) -> None:
         run.trail.discarded_on_failure(run.epoch, row.low, run.token),
         needing(run.positions.distance(row.low, row.high), "of log in this segment"),
     ):
-        window = window_of(run, row.low, row.high, run.channel.trail)
         no_truncate = run.repository.has_uncaptured_truncate(run.channel.name, row)
         ignored = of_labels(run.repository.ignored_sessions(run.channel.name, row))
-        window = replace(window, is_retained=True, no_truncate=no_truncate, ignored=ignored)
-        parts = run.source.capture(window, run.runner)
+        window = replace(window_of(run, row.low, row.high), is_retained=True, ignored=ignored)
+        writing = replace(writing_of(run, row.low, run.channel.trail), no_truncate=no_truncate)
+        parts = write_log(run, window, writing)
         run.check_lock()
         check_arrived(run.trail, parts)
         place = (run.channel.name, row.epoch, run.token, row.low, row.high)

@@ -9,10 +9,9 @@ from datetime import UTC, datetime
 
 from airflow_ddlrepl.capture.drift import Inspection, sees_all, with_snapshot
 from airflow_ddlrepl.config.sections.channel import Channel
-from airflow_ddlrepl.config.sections.policies import CaptureFormat
-from airflow_ddlrepl.engines.source import LogWindow
 from airflow_ddlrepl.errors import RuleError
 from airflow_ddlrepl.failpoint import reach
+from airflow_ddlrepl.flow.capture.captured_log import window_of, write_log, writing_of
 from airflow_ddlrepl.flow.capture.drift_check import enrolled, find_drift
 from airflow_ddlrepl.flow.capture.log_continuity import require_retained
 from airflow_ddlrepl.flow.capture.new_tables import join, settle_joined
@@ -22,7 +21,6 @@ from airflow_ddlrepl.flow.mapping.tableless import is_for_replicats, is_tableles
 from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.run.disk_space import needing
 from airflow_ddlrepl.flow.run.shared_storage import check_arrived
-from airflow_ddlrepl.flow.streams.clients import StreamsClients
 from airflow_ddlrepl.model.change import Event, EventKind, of_source
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.revision import Revision
@@ -77,7 +75,7 @@ def _read(run: RunContext, low: Position, high: Position, inspection: Inspection
     """Write the window's files into the trail; no manifest names them yet."""
     parts: Sequence[Part] = ()
     if run.source.has_changes(low, high):
-        parts = _captured(run, window_of(run, low, high, run.channel.trail))
+        parts = _captured(run, low, high)
         run.check_lock()  # the files of a run that was taken over are gone: that is no lost file
         check_arrived(run.trail, parts)
     place = (run.channel.name, run.epoch, run.token, low, high)
@@ -96,42 +94,21 @@ def _read(run: RunContext, low: Position, high: Position, inspection: Inspection
     return replace(segment, parts=(*parts, _drift_part(run, segment, with_snapshot(inspection, drift))))
 
 
-def _captured(run: RunContext, window: LogWindow) -> Sequence[Part]:
+def _captured(run: RunContext, low: Position, high: Position) -> Sequence[Part]:
     """Write the window's files; where rules need a shape that no statement in the log has shown, with those of today.
 
     Raises RuleError RUL-130 where rows have neither.
     """
+    window, writing = window_of(run, low, high), writing_of(run, low, run.channel.trail)
     try:
-        return run.source.capture(window, run.runner)
+        return write_log(run, window, writing)
     except RuleError as error:
-        if error.code != UNKNOWN_SHAPE or window.rules is None:
+        if error.code != UNKNOWN_SHAPE or writing.rules is None:
             raise
         log.warning("%s; the shapes of today's catalog are looked at, too", error.message)
         shapes = run.source.catalog.inspect(sorted(run.source.membership.published()))
-        rules = replace(window.rules, tables=(*window.rules.tables, *shapes))
-        return run.source.capture(replace(window, rules=rules), run.runner)
-
-
-def window_of(run: RunContext, low: Position, high: Position, trail_url: str) -> LogWindow:
-    """Return the part of the log to capture into a trail, as the channel's file says."""
-    known = run.repository.latest_revisions(run.channel.name).values()
-    return LogWindow(
-        low,
-        high,
-        trail_url,
-        run.channel.name,
-        run.epoch,
-        run.token,
-        [revision.table for revision in known if revision.table],
-        run.timeline,
-        run.channel.capture.parallel or run.runner.parallelism,
-        as_text=run.channel.capture.format is CaptureFormat.TEXT,
-        no_truncate=run.channel.capture.no_truncate,
-        ignored=run.channel.capture.ignore_sessions,
-        extract=run.channel.source.extract,
-        rules=StreamsClients(run).capture_rules() if run.channel.streams else None,
-        limits=run.channel.limits,
-    )
+        rules = replace(writing.rules, tables=(*writing.rules.tables, *shapes))
+        return write_log(run, window, replace(writing, rules=rules))
 
 
 def _drift_part(run: RunContext, segment: Segment, drift: Sequence[Event]) -> Part:

@@ -18,7 +18,8 @@ from airflow_ddlrepl.integrate.presence import absent_columns
 from airflow_ddlrepl.model.change import Op
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.ports.change_values import ChangeValues, NotShown
-from airflow_ddlrepl.trail.manifest import Blob, ColumnLayout
+from airflow_ddlrepl.ports.row_layout import ColumnLayout
+from airflow_ddlrepl.trail.manifest import Blob
 from airflow_ddlrepl.trail.store import Trail
 
 BATCH_ROWS = 1 << 14

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from tempfile import TemporaryDirectory
 
 from airflow_ddlrepl.errors import SourceError, TrailError
-from airflow_ddlrepl.flow.capture.window import window_of
+from airflow_ddlrepl.flow.capture.captured_log import window_of, write_log, writing_of
 from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.model.change import Event, why_ignored
 from airflow_ddlrepl.model.position import Position
@@ -111,7 +111,7 @@ def _uncaptured(run: RunContext, low: Position, high: Position, folder: str) -> 
     while low < high:
         end = min(high, run.positions.limit(low, run.channel.capture.window_bytes))
         if run.source.has_changes(low, end):
-            window = replace(window_of(run, low, end, url), is_beside=True, parallelism=1)
-            parts += run.source.capture(window, InProcess())
+            window = replace(window_of(run, low, end), is_beside=True, parallelism=1)
+            parts += write_log(run, window, writing_of(run, low, url), InProcess())
         low = end
     return [Piece(Trail(url, run.channel.name), url, parts)] if parts else []

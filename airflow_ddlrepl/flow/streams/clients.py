@@ -13,6 +13,7 @@ import pyarrow as pa
 from airflow_ddlrepl.config.sections.location import resolve, user_of
 from airflow_ddlrepl.config.sections.streams import Streams
 from airflow_ddlrepl.engines import source_engine
+from airflow_ddlrepl.engines.sync_capture import CaptureRules
 from airflow_ddlrepl.errors import ConfigError, RuleError
 from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.flow.streams.feed import CapturedManifests, Feed, FeedManifests, OwnFeed
@@ -115,6 +116,10 @@ class StreamsClients:
     def rules(self, client: Client) -> ClientRules:
         """Return what a task needs to do a client's work."""
         return ClientRules(client, self.database, self.functions, user=self.user(client))
+
+    def capture_rules_of(self, client: Client) -> CaptureRules:
+        """Return the rules of a synchronous capture."""
+        return CaptureRules(client, self.database, self.functions.listed)
 
     def capture_rules(self) -> ClientRules | None:
         """Return the rules of the capture process, with the shapes of tables that its log begins with."""

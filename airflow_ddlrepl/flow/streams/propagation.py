@@ -25,6 +25,7 @@ from airflow_ddlrepl.flow.streams.feed import Feed
 from airflow_ddlrepl.flow.streams.function_uses import uses_by
 from airflow_ddlrepl.model.change import EventKind, counted, why_ignored
 from airflow_ddlrepl.model.position import LogKey, Position
+from airflow_ddlrepl.ports.row_layout import Layout
 from airflow_ddlrepl.streams.messages import MessageClass
 from airflow_ddlrepl.streams.queue.ruled_writer import CARRIED, ClientRules, RuledWriter
 from airflow_ddlrepl.streams.queue.transactions import TransactionFacts
@@ -32,7 +33,7 @@ from airflow_ddlrepl.streams.rules.client import Client, ClientKind
 from airflow_ddlrepl.streams.rules.function_use import FunctionCounts, FunctionUse
 from airflow_ddlrepl.trail.manifest import Part, Segment
 from airflow_ddlrepl.trail.store import Trail
-from airflow_ddlrepl.trail.writer import Layout, PartWriter, undone_on_failure
+from airflow_ddlrepl.trail.writer import PartWriter, undone_on_failure
 
 EVERYTHING = (LogKey(0, 0), LogKey(1 << 62, 0))
 

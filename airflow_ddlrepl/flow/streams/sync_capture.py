@@ -83,7 +83,7 @@ def sync_capture_client(clients: StreamsClients, client: Client, isolation: Fail
     started = time.monotonic()
     run, feed = clients.run, feed_of(clients, client)
     feed.finish(run.token)
-    capture = run.source.sync_captures.of(clients.rules(client))
+    capture = run.source.sync_captures.of(clients.capture_rules_of(client))
     prepared = bring_up(run, client.name, capture, last_window(feed))
     _warn(client, prepared)
     rows = transactions = segments = 0
@@ -112,7 +112,7 @@ def sync_capture_client(clients: StreamsClients, client: Client, isolation: Fail
 
 def prepare_client(clients: StreamsClients, client: Client) -> Prepared:
     """Bring the triggers of one client up to its rules, so that they capture from now on."""
-    capture = clients.run.source.sync_captures.of(clients.rules(client))
+    capture = clients.run.source.sync_captures.of(clients.capture_rules_of(client))
     prepared = bring_up(clients.run, client.name, capture, last_window(feed_of(clients, client)))
     if prepared.failed:
         raise prepared.failed[0]

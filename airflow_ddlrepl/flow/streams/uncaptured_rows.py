@@ -100,7 +100,7 @@ def _lost_now(run: RunContext) -> Iterator[tuple[TableName, str]]:
     clients = StreamsClients(run)
     for client in clients.of_kind(ClientKind.SYNC_CAPTURE):
         known = captured(run, client.name)
-        now = run.source.sync_captures.of(clients.rules(client)).tables(known.tables.values())
+        now = run.source.sync_captures.of(clients.capture_rules_of(client)).tables(known.tables.values())
         lost = {name: f"since {known.at}: {why}" for name, why in uncaptured(known.tables, now).items()}
         yield from {**lost, **{name: str(one) for name, one in _unnoted(known).items()}}.items()
 

@@ -17,10 +17,10 @@ from airflow_ddlrepl.model.change import Op
 from airflow_ddlrepl.model.table import Column
 from airflow_ddlrepl.notation.column_types import column_type
 from airflow_ddlrepl.ports.change_values import ChangeValues
+from airflow_ddlrepl.ports.row_layout import ColumnLayout
 from airflow_ddlrepl.streams.queue.custom_functions import CustomFunctions, refused
 from airflow_ddlrepl.streams.queue.lcr_batch import HEAD, Flags, LcrBatch, absent_bitmap, free_id
 from airflow_ddlrepl.streams.rules.rule import ActionContext
-from airflow_ddlrepl.trail.manifest import ColumnLayout
 
 _OPS = {Op.INSERT: "INSERT", Op.UPDATE: "UPDATE", Op.DELETE: "DELETE"}
 

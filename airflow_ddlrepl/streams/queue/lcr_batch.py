@@ -19,6 +19,7 @@ from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.model.types import DataType
 from airflow_ddlrepl.notation.column_types import column_type
 from airflow_ddlrepl.ports.change_values import ChangeValues, NotShown
+from airflow_ddlrepl.ports.row_layout import ColumnLayout, Layout
 from airflow_ddlrepl.streams.condition.kinds import Kind
 from airflow_ddlrepl.streams.evaluation.row_batch import RowBatch
 from airflow_ddlrepl.streams.transformations.declared import (
@@ -29,14 +30,11 @@ from airflow_ddlrepl.streams.transformations.declared import (
     RenameTable,
     in_order,
 )
-from airflow_ddlrepl.trail.manifest import ColumnLayout
-from airflow_ddlrepl.trail.writer import Layout
+from airflow_ddlrepl.streams.transformations.row_batches import ADDED_IDS
 
 UNKNOWN_SHAPE = "RUL-130"
 """The code of the error that the shape of rows is not known."""
 HEAD = ("lsn", "seq", "op", "before", "absent")
-ADDED_IDS = 1 << 20
-"""The first id of columns that transformations add: far above those of any table's own."""
 Flags = np.ndarray[Any, np.dtype[np.bool_]]
 
 

@@ -9,13 +9,8 @@ from decimal import Decimal
 
 from airflow_ddlrepl.errors import RuleError
 from airflow_ddlrepl.model.change import Event, EventKind
-from airflow_ddlrepl.streams.condition.names import NameCase
 from airflow_ddlrepl.streams.messages import Message, MessageClass
-from airflow_ddlrepl.streams.rules.written_messages import message_of, written
-
-PREFIX = "ddlrepl.message"
-"""The prefix of the log's messages that are for queues."""
-CASE = NameCase.LOWER
+from airflow_ddlrepl.streams.rules.written_messages import CASE, PREFIX, message_of, written
 
 
 def is_message(event: Event) -> bool:

@@ -15,6 +15,7 @@ from airflow_ddlrepl.model.change import Event, why_ignored
 from airflow_ddlrepl.model.position import LogKey
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.ports.change_values import ChangeValues
+from airflow_ddlrepl.ports.row_layout import Layout
 from airflow_ddlrepl.streams.messages import Message, MessageClass
 from airflow_ddlrepl.streams.queue.ddl_lcrs import ddl_lcrs
 from airflow_ddlrepl.streams.queue.exact_texts import with_texts
@@ -25,7 +26,6 @@ from airflow_ddlrepl.streams.queue.stage import ClientStage
 from airflow_ddlrepl.streams.queue.transactions import TransactionFacts
 from airflow_ddlrepl.trail.manifest import RowFile, Segment
 from airflow_ddlrepl.trail.store import Trail
-from airflow_ddlrepl.trail.writer import Layout
 
 AT_ONCE = 4096
 """So many rows of a table are evaluated together."""

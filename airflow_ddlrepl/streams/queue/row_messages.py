@@ -15,13 +15,13 @@ from airflow_ddlrepl.errors import RuleError
 from airflow_ddlrepl.model.change import Op
 from airflow_ddlrepl.model.table import Column
 from airflow_ddlrepl.ports.change_values import ChangeValues
+from airflow_ddlrepl.ports.row_layout import ColumnLayout
 from airflow_ddlrepl.streams.condition.moments import FarMoment
 from airflow_ddlrepl.streams.evaluation.row_batch import WHOLE, RowBatch
 from airflow_ddlrepl.streams.messages import MessageClass, RowLcr
 from airflow_ddlrepl.streams.queue.exact_texts import exact_text, stays
 from airflow_ddlrepl.streams.queue.lcr_batch import LcrBatch, absent_bitmap, free_id, type_of_value
 from airflow_ddlrepl.streams.queue.transactions import TransactionFacts
-from airflow_ddlrepl.trail.manifest import ColumnLayout
 
 STAMPS = ("get_scn", "get_commit_scn", "get_transaction_id", "get_source_time")
 

@@ -12,6 +12,7 @@ from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import LogKey, Position
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.ports.change_values import ChangeValues
+from airflow_ddlrepl.ports.row_layout import Layout
 from airflow_ddlrepl.streams.messages import MessageClass
 from airflow_ddlrepl.streams.queue.custom_functions import CustomFunctions
 from airflow_ddlrepl.streams.queue.lcr_batch import LcrBatch
@@ -19,7 +20,7 @@ from airflow_ddlrepl.streams.queue.stage import ClientStage
 from airflow_ddlrepl.streams.queue.transactions import TransactionFacts
 from airflow_ddlrepl.streams.rules.client import Client
 from airflow_ddlrepl.trail.manifest import Part
-from airflow_ddlrepl.trail.writer import Layout, PartWriter
+from airflow_ddlrepl.trail.writer import PartWriter
 
 CARRIED = (EventKind.DDL, EventKind.TRUNCATE, EventKind.MESSAGE)
 """The control records that are messages of a queue; the others are about the log that was captured."""

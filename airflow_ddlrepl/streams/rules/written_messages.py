@@ -25,6 +25,12 @@ _KEYS = {
 }
 
 
+PREFIX = "ddlrepl.message"
+"""The prefix of the log's messages that are for queues."""
+CASE = NameCase.LOWER
+"""The case of names in such messages that stand without quotes."""
+
+
 def message_of(data: Any, case: NameCase = NameCase.UPPER) -> Message:
     """Return the message that a JSON value describes: a row change, DDL, or a user message.
 

@@ -27,6 +27,8 @@ from airflow_ddlrepl.streams.transformations.declared import (
     in_order,
 )
 
+ADDED_IDS = 1 << 20
+"""The first id of columns that transformations add: far above those of any table's own."""
 _SIDES = {ValueType.OLD: "b", ValueType.NEW: "a", ValueType.BOTH: "ab"}
 
 

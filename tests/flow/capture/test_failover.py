@@ -11,7 +11,7 @@ import pytest
 
 from airflow_ddlrepl import flow
 from airflow_ddlrepl.demo.servers import PrivateServer
-from airflow_ddlrepl.engines.postgres.log import capture_window, slot_log
+from airflow_ddlrepl.engines.postgres.log import read_window, slot_log
 from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.ports.work import InProcess
 from tests.conftest import Databases
@@ -68,7 +68,7 @@ def lead_to(replica: Replica, server: PrivateServer, user: str = "postgres") -> 
 def check_waits(replica: Replica, monkeypatch: pytest.MonkeyPatch) -> None:
     """In one range or in several: nothing is read that the standby has not got. Whoever waits for it is cancelled."""
     text = replica.file.read_text()
-    monkeypatch.setattr(capture_window, "RANGE_BYTES", 1)
+    monkeypatch.setattr(read_window, "RANGE_BYTES", 1)
     for most in (slot_log.NEWS_PEEK_BYTES, 0):
         monkeypatch.setattr(slot_log, "NEWS_PEEK_BYTES", most)
         for parallel in (1, 2):

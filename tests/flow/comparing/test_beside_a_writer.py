@@ -12,7 +12,7 @@ import psycopg
 import pytest
 
 from airflow_ddlrepl.compare.report import Kind
-from airflow_ddlrepl.flow.capture.window import window_of as read_window
+from airflow_ddlrepl.flow.capture.captured_log import window_of as read_window
 from airflow_ddlrepl.flow.comparing.in_flight import settled
 from tests.support.replica import BOTH, Make, Replica
 from tests.support.small_roles import small_replica

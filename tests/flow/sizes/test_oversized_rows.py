@@ -8,8 +8,8 @@ from typing import Any
 import psycopg
 import pytest
 
-from airflow_ddlrepl.engines.postgres.log.capture_range import Reader
 from airflow_ddlrepl.engines.postgres.log.oversized import CODE, OversizedChange
+from airflow_ddlrepl.engines.postgres.log.read_range import Reader
 from airflow_ddlrepl.errors import DdlReplError
 from tests.support.replica import Replica, channel_file
 
@@ -88,9 +88,9 @@ def test_over_the_replication_protocol_it_is_the_same(replica: Replica, monkeypa
 def test_where_it_can_not_be_found_the_run_fails_by_its_own_code(
     replica: Replica, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from airflow_ddlrepl.engines.postgres.log import capture_window
+    from airflow_ddlrepl.engines.postgres.log import read_window
 
-    monkeypatch.setattr(capture_window, "find", lambda log: None)
+    monkeypatch.setattr(read_window, "find", lambda log: None)
     replica.at_source(VALUE, LARGE)
     with pytest.raises(OversizedChange) as caught:
         replica.replicate()

@@ -55,7 +55,7 @@ def test_rows_behind_ddl_of_another_range_have_its_columns(
     databases: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A large window is read in ranges: a range does not see the statements of those before it."""
-    monkeypatch.setattr("airflow_ddlrepl.engines.postgres.log.capture_window.RANGE_BYTES", 64)
+    monkeypatch.setattr("airflow_ddlrepl.engines.postgres.log.read_window.RANGE_BYTES", 64)
     channel = streams_channel(tmp_path, databases.source, call("table"))
     channel.at_source(*BATTERY_TABLES)
     channel.activate()

@@ -17,6 +17,7 @@ from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Identity, Table
 from airflow_ddlrepl.model.types import DataType
 from airflow_ddlrepl.notation.column_types import column_type
+from airflow_ddlrepl.ports.row_layout import ColumnLayout, Layout
 from airflow_ddlrepl.streams.calls.section import StreamsParameters
 from airflow_ddlrepl.streams.condition.names import NameCase
 from airflow_ddlrepl.streams.procedures.run import environment_of
@@ -26,9 +27,7 @@ from airflow_ddlrepl.streams.queue.row_messages import queued_rows
 from airflow_ddlrepl.streams.queue.stage import ClientStage
 from airflow_ddlrepl.streams.queue.transactions import TransactionFacts
 from airflow_ddlrepl.streams.rules.client import ClientKind
-from airflow_ddlrepl.trail.manifest import ColumnLayout
 from airflow_ddlrepl.trail.segments import TRANSACTIONS
-from airflow_ddlrepl.trail.writer import Layout
 
 HERE = "tests.flow.streams.functions"
 TYPES = {"id": "integer", "k": "numeric", "note": "text", "at": "timestamp without time zone"}

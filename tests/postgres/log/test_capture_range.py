@@ -9,7 +9,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -18,14 +17,11 @@ import psycopg
 import pytest
 from psycopg.conninfo import make_conninfo
 
+from airflow_ddlrepl.capture.write_range import write_range
 from airflow_ddlrepl.engines.postgres.connection.first_row import over
 from airflow_ddlrepl.engines.postgres.log import preconditions
-from airflow_ddlrepl.engines.postgres.log.capture_range import (
-    NeedsText,
-    Reader,
-    capture_range,
-    choose_reader,
-)
+from airflow_ddlrepl.engines.postgres.log.read_range import PostgresRange, Reader, choose_reader
+from airflow_ddlrepl.engines.postgres.pgoutput.relation_layout import NeedsText
 from airflow_ddlrepl.errors import SourceError
 from airflow_ddlrepl.model.change import Op
 from airflow_ddlrepl.model.position import Position
@@ -97,7 +93,7 @@ def test_any_split_gives_what_one_read_gives(source: Source) -> None:
             source.task(low, up, index=index, count=len(cuts) - 1, window_low=source.low)
             for index, (low, up) in enumerate(pairwise(cuts))
         ]
-        parts = [capture_range(pickle.loads(pickle.dumps(task))) for task in tasks]
+        parts = [write_range(pickle.loads(pickle.dumps(task))) for task in tasks]
         assert Content(source, parts).everything() == whole.everything(), f"seed {seed}, cuts {cuts}"
     assert whole.rows["a"] and whole.rows["c"] and whole.events
 
@@ -261,13 +257,14 @@ def test_a_task_refuses_with_the_words_of_the_run(source: Source, what: str, wro
     source.sql.execute("create table t (id int primary key)")
     source.sql.execute("create publication incomplete for all tables with (publish = 'insert')")
     source.sql.execute("select pg_create_physical_replication_slot('of_another')")
-    task = replace(source.task(), **{what: wrong})
+    task, read = source.task(**{what: wrong}), source.task(**{what: wrong}).range
+    assert isinstance(read, PostgresRange)
     try:
         with pytest.raises(SourceError) as caught:
-            capture_range(task)
+            write_range(task)
         with pytest.raises(SourceError) as before:
-            preconditions.require_publication(over(source.sql), task.publication, at=task.low)
-            preconditions.require_slot(over(source.sql), task.slot, task.low)
+            preconditions.require_publication(over(source.sql), read.publication, at=read.low)
+            preconditions.require_slot(over(source.sql), read.slot, read.low)
     finally:
         source.sql.execute("select pg_drop_replication_slot('of_another')")
     assert caught.value.code == code and caught.value.hint
@@ -277,7 +274,7 @@ def test_a_task_refuses_with_the_words_of_the_run(source: Source, what: str, wro
 def test_a_task_reads_the_log_of_the_run_s_timeline_only(source: Source) -> None:
     source.sql.execute("create table t (id int primary key)")
     with pytest.raises(SourceError, match="SRC-117"):
-        capture_range(replace(source.task(), timeline=7))
+        write_range(source.task(timeline=7))
 
 
 def test_a_role_without_replication_is_told_so(source: Source, databases: Any) -> None:
@@ -286,7 +283,7 @@ def test_a_role_without_replication_is_told_so(source: Source, databases: Any) -
     try:
         dsn = make_conninfo(databases.source, user="reader_only", password="geheim")
         with pytest.raises(SourceError) as caught:
-            capture_range(replace(source.task(), dsn=dsn))
+            write_range(source.task(dsn=dsn))
         assert caught.value.code == "SRC-105" and "geheim" not in str(caught.value)
     finally:
         source.sql.execute("drop role reader_only")
@@ -339,11 +336,11 @@ def test_the_location_never_shows(source: Source) -> None:
 
 MEASURE = """
 import pickle, resource, sys
-from airflow_ddlrepl.engines.postgres.log.capture_range import capture_range
+from airflow_ddlrepl.capture.write_range import write_range
 tasks = pickle.loads(bytes.fromhex(sys.stdin.read()))
 used = []
 for task in tasks:
-    part = capture_range(task)
+    part = write_range(task)
     used.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
 print(part.change_count, part.bytes_read, *used)
 """

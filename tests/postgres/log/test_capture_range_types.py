@@ -10,8 +10,9 @@ import psycopg
 import pytest
 from psycopg import sql
 
+from airflow_ddlrepl.capture.write_range import LogWriting, RangeTask, write_range
 from airflow_ddlrepl.engines.postgres.connection.settings import LOG
-from airflow_ddlrepl.engines.postgres.log.capture_range import RangeTask, capture_range
+from airflow_ddlrepl.engines.postgres.log.read_range import PostgresRange
 from airflow_ddlrepl.engines.postgres.pgoutput.binary_types import BUILTIN, NATIVE, NOT_RECEIVED_EMPTY
 from airflow_ddlrepl.model.position import LogKey, Position
 from airflow_ddlrepl.trail.store import Trail
@@ -134,7 +135,7 @@ def test_every_builtin_type_in_every_value(databases: Any, wire_format: str, tmp
         source.execute('update public."all" set "id;" = "id;" + 100')
         source.execute('delete from public."all"')
         end = flushed(source)
-    part = capture_range(task(databases.source, low, high, wire_format, tmp_path))
+    part = write_range(task(databases.source, low, high, wire_format, tmp_path))
     assert [file.rows for file in part.files] == [len(wanted)]
     trail = Trail(tmp_path.as_uri(), "types")
     table = trail.rows(part.files[0], *EVERYTHING)
@@ -143,7 +144,7 @@ def test_every_builtin_type_in_every_value(databases: Any, wire_format: str, tmp
         got = table.column(f"a_{layout.name}").to_pylist()
         expected = [interpret(row[number], layout.type_oid, layout.encoding, wire_format) for row in wanted]
         assert list(map(comparable, got)) == list(map(comparable, expected)), (layout, got, expected)
-    again = capture_range(task(databases.source, high, end, wire_format, tmp_path))
+    again = write_range(task(databases.source, high, end, wire_format, tmp_path))
     (changed,) = again.files
     assert (changed.updates, changed.deletes) == (len(wanted), len(wanted))
     later = trail.rows(changed, *EVERYTHING)
@@ -251,4 +252,5 @@ def flushed(source: psycopg.Connection[Any]) -> Position:
 
 
 def task(dsn: str, low: Position, high: Position, wire_format: str, folder: Path) -> RangeTask:
-    return RangeTask(dsn, "types_slot", "pub", low, high, 0, 1, low, folder.as_uri(), "types", 0, 1, wire_format)
+    read = PostgresRange(dsn, "types_slot", "pub", low, high, wire_format=wire_format)
+    return RangeTask(read, 0, LogWriting(folder.as_uri(), "types", 0, 1, low))

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from airflow_ddlrepl.engines.postgres.log.capture_range import RangeTask, _source_error
 from airflow_ddlrepl.engines.postgres.log.preconditions import require_server
+from airflow_ddlrepl.engines.postgres.log.read_range import PostgresRange, _source_error
 from airflow_ddlrepl.errors import SourceError
 from airflow_ddlrepl.model.position import Position
 
@@ -49,7 +49,7 @@ class Failed(Exception):
     ],
 )
 def test_what_goes_wrong_while_the_log_is_read(error: Exception, code: str, is_retryable: bool) -> None:
-    task = RangeTask.__new__(RangeTask)
+    task = PostgresRange.__new__(PostgresRange)
     for name, value in {"slot": "s", "publication": "p", "low": Position(1)}.items():
         object.__setattr__(task, name, value)
     found = _source_error(error, task)

@@ -47,7 +47,7 @@ def confirmed(dsn: str) -> Position:
 def test_without_the_functions(
     revoked: tuple[str, ...], roles: Roles, databases: Databases, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("airflow_ddlrepl.engines.postgres.log.capture_window.RANGE_BYTES", 1000)
+    monkeypatch.setattr("airflow_ddlrepl.engines.postgres.log.read_window.RANGE_BYTES", 1000)
     prepared = Replica(databases.source, databases.target, channel_file(tmp_path, databases.source, databases.target))
     prepared.activate()
     reader = roles.make("the reading role")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from airflow_ddlrepl.engines.postgres.log.capture_range import ranges
+from airflow_ddlrepl.engines.postgres.log.read_range import ranges
 from airflow_ddlrepl.model.position import Position
 
 

@@ -11,7 +11,8 @@ from airflow_ddlrepl.errors import RuleError
 from airflow_ddlrepl.model.change import Event, EventKind
 from airflow_ddlrepl.model.position import LogKey
 from airflow_ddlrepl.streams.messages import Command, Message, MessageClass, RowLcr, UserMessage
-from airflow_ddlrepl.streams.queue.messages import PREFIX, is_message, message_in, payload_of, with_message
+from airflow_ddlrepl.streams.queue.messages import is_message, message_in, payload_of, with_message
+from airflow_ddlrepl.streams.rules.written_messages import PREFIX
 
 
 def event(payload: str, prefix: str = PREFIX) -> Event:

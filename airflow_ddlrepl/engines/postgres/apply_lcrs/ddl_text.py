@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from airflow_ddlrepl.errors import ApplyError
-from airflow_ddlrepl.goldengate.mapped_names import BARE_IN_POSTGRES
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.sql.dialect import Dialect
 from airflow_ddlrepl.sql.names import WITH_BASE, Reading, read
+from airflow_ddlrepl.sql.operation import BARE_IN_POSTGRES
 from airflow_ddlrepl.sql.scan import scan
 from airflow_ddlrepl.sql.spelling import Change, spell, with_names
 from airflow_ddlrepl.sql.tokens import Kind

@@ -30,8 +30,8 @@ from airflow_ddlrepl.engines.postgres.pgoutput.wire import Ints, Mask, Messages
 from airflow_ddlrepl.errors import SourceError
 from airflow_ddlrepl.model.change import Event, EventKind
 from airflow_ddlrepl.model.position import LogKey, Position
+from airflow_ddlrepl.ports.row_layout import Layout
 from airflow_ddlrepl.trail.segments import TRANSACTIONS
-from airflow_ddlrepl.trail.writer import Layout
 
 EPOCH_2000 = 946_684_800_000_000
 BEGIN, COMMIT, RELATION, TYPE, ORIGIN, MESSAGE, TRUNCATE = b"BCRYOMT"

@@ -22,7 +22,7 @@ from airflow_ddlrepl.engines.postgres.pgoutput.control_messages import (
 from airflow_ddlrepl.engines.postgres.pgoutput.ignored import ROLE, SESSION
 from airflow_ddlrepl.engines.postgres.pgoutput.wire import Ints, Mask, Messages
 from airflow_ddlrepl.model.change import Event, EventKind
-from airflow_ddlrepl.streams.queue.messages import PREFIX as QUEUE
+from airflow_ddlrepl.streams.rules.written_messages import PREFIX as QUEUE
 
 MOST_TEXT = 10_000
 """A gap's message of so many bytes is read; of a longer one only its length is said."""

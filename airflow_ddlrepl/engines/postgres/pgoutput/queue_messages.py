@@ -18,8 +18,7 @@ from airflow_ddlrepl.errors import RuleError
 from airflow_ddlrepl.model.change import Event, EventKind
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.streams.messages import DdlLcr, UserMessage
-from airflow_ddlrepl.streams.queue.messages import CASE, PREFIX
-from airflow_ddlrepl.streams.rules.written_messages import message_of
+from airflow_ddlrepl.streams.rules.written_messages import CASE, PREFIX, message_of
 
 UNSIGNED = "a message that ddlrepl.enqueue has not signed"
 PLACE = TableName("ddlrepl", "message")

@@ -15,8 +15,7 @@ from airflow_ddlrepl.engines.postgres.pgoutput.escaped import readable_name
 from airflow_ddlrepl.engines.postgres.pgoutput.tuple_offsets import BINARY, TEXT
 from airflow_ddlrepl.errors import SourceError
 from airflow_ddlrepl.model.table import Identity
-from airflow_ddlrepl.trail.manifest import ColumnLayout
-from airflow_ddlrepl.trail.writer import Layout
+from airflow_ddlrepl.ports.row_layout import ColumnLayout, Layout
 
 FIXED_FIELDS = [
     pa.field("lsn", pa.int64()),

@@ -16,7 +16,7 @@ from airflow_ddlrepl.engines.postgres.pgoutput.escaped import readable_name
 from airflow_ddlrepl.model.change import Event, EventKind
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import LogKey, Position
-from airflow_ddlrepl.trail.writer import Layout
+from airflow_ddlrepl.ports.row_layout import Layout
 
 RAW = "SQL_ASCII"
 """The encoding of a database whose server does not look at the bytes of texts."""

@@ -26,9 +26,9 @@ from airflow_ddlrepl.engines.postgres.load.held_tables import reading
 from airflow_ddlrepl.engines.postgres.load.table_rows import TableRows
 from airflow_ddlrepl.engines.postgres.log import preconditions, replication_protocol, retained_slot, slots
 from airflow_ddlrepl.engines.postgres.log import timeline as lineage
-from airflow_ddlrepl.engines.postgres.log.capture_range import choose_reader
-from airflow_ddlrepl.engines.postgres.log.capture_window import LogReader, capture_window
 from airflow_ddlrepl.engines.postgres.log.marks import PostgresMarks
+from airflow_ddlrepl.engines.postgres.log.read_range import choose_reader
+from airflow_ddlrepl.engines.postgres.log.read_window import LogReader, WindowReading, read_window
 from airflow_ddlrepl.engines.postgres.log.retained_slot import PostgresRetainedLog
 from airflow_ddlrepl.engines.postgres.log.slot_log import SlotLog
 from airflow_ddlrepl.engines.postgres.sequences.sequences import SourceSequences
@@ -52,9 +52,7 @@ from airflow_ddlrepl.model.installation import Problem
 from airflow_ddlrepl.model.lineage import Lineage
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.ports.oldest_commit import OldestCommit
-from airflow_ddlrepl.ports.work import Runner
 from airflow_ddlrepl.trail.loads import LoadedTable
-from airflow_ddlrepl.trail.manifest import Part
 
 if TYPE_CHECKING:
     from airflow_ddlrepl.engines.postgres.connection.connect import Connection
@@ -206,13 +204,13 @@ class PostgresSource(_OneConnection):
         """Return the sequences that the database has."""
         return SourceSequences(self.connection)
 
-    def capture(self, window: LogWindow, runner: Runner) -> list[Part]:
-        """Decode a window of the log in ranges side by side; again in text format when a type needs that."""
+    def read_log(self, window: LogWindow) -> WindowReading:
+        """Return how a window of the log is read: in ranges side by side; in text format when a type needs that."""
         if not window.is_beside:
             self.log.wait_for_standbys(window.high)
         slot = retained_slot.held_name(self.slot) if window.is_retained else self.slot
         reader = LogReader(self.dsn, slot, self.publication, choose_reader(self.connection))
-        return capture_window(reader, window, runner)
+        return read_window(reader, window)
 
     def snapshot(self, table_ids: Sequence[int], timeline: int = 0) -> AbstractContextManager[ExportedSnapshot]:
         """Open a snapshot of these tables, as `exported_snapshot.source_snapshot` does."""

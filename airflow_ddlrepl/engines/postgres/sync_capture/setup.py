@@ -26,10 +26,9 @@ from airflow_ddlrepl.engines.postgres.sync_capture.trigger_function import (
 )
 from airflow_ddlrepl.engines.postgres.sync_capture.triggers import Trigger, may_not, tend_triggers
 from airflow_ddlrepl.engines.postgres.sync_capture.value_sql import LETTERS
-from airflow_ddlrepl.engines.sync_capture import Prepared
+from airflow_ddlrepl.engines.sync_capture import CaptureRules, Prepared
 from airflow_ddlrepl.errors import RuleError, SourceError
 from airflow_ddlrepl.model.names import TableName
-from airflow_ddlrepl.streams.queue.ruled_writer import ClientRules
 
 if TYPE_CHECKING:
     from airflow_ddlrepl.engines.postgres.connection.connect import Connection
@@ -67,7 +66,7 @@ class Setup:
     """A setup has what a synchronous capture of a channel is prepared by."""
 
     channel: str
-    rules: ClientRules
+    rules: CaptureRules
 
     @property
     def names(self) -> CaptureNames:
@@ -202,9 +201,9 @@ def _mark() -> str:
     return f"airflow-ddlrepl synchronous capture {hashlib.sha256(_shared_sql().encode()).hexdigest()[:12]}"
 
 
-def _writer(connection: Connection[Any], rules: ClientRules) -> FunctionWriter:
+def _writer(connection: Connection[Any], rules: CaptureRules) -> FunctionWriter:
     row = connection.execute(_LETTERS, [[*LETTERS]]).fetchone()
-    return FunctionWriter(rules.database, rules.functions.listed, row[0] if row else "")
+    return FunctionWriter(rules.database, rules.functions, row[0] if row else "")
 
 
 def _require_functions(connection: Connection[Any], writer: FunctionWriter, tables: Sequence[RuledTable]) -> None:

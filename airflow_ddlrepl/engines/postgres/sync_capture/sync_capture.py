@@ -13,9 +13,8 @@ from airflow_ddlrepl.engines.postgres.sync_capture.ruled_tables import ruled_tab
 from airflow_ddlrepl.engines.postgres.sync_capture.setup import Setup
 from airflow_ddlrepl.engines.postgres.sync_capture.window import Windows
 from airflow_ddlrepl.engines.postgres.sync_capture.write_window import write_rows
-from airflow_ddlrepl.engines.sync_capture import CapturedWindow, FeedPlace, Prepared
+from airflow_ddlrepl.engines.sync_capture import CapturedWindow, CaptureRules, FeedPlace, Prepared
 from airflow_ddlrepl.model.names import TableName
-from airflow_ddlrepl.streams.queue.ruled_writer import ClientRules
 from airflow_ddlrepl.trail.manifest import Part
 from airflow_ddlrepl.trail.store import Trail
 from airflow_ddlrepl.trail.writer import PartWriter, undone_on_failure
@@ -69,7 +68,7 @@ class PostgresSyncCaptures:
     connection: Connection[Any]
     channel: str
 
-    def of(self, rules: ClientRules) -> PostgresSyncCapture:
+    def of(self, rules: CaptureRules) -> PostgresSyncCapture:
         """Return the synchronous capture of a client."""
         return PostgresSyncCapture(self.connection, Setup(self.channel, rules))
 

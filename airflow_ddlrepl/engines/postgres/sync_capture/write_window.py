@@ -24,12 +24,13 @@ from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import LogKey
 from airflow_ddlrepl.model.table import Column, Identity
 from airflow_ddlrepl.notation.column_types import column_type
+from airflow_ddlrepl.ports.row_layout import ColumnLayout, Layout
 from airflow_ddlrepl.streams.evaluation.row_batch import WHOLE
-from airflow_ddlrepl.streams.queue.lcr_batch import ADDED_IDS
-from airflow_ddlrepl.streams.queue.messages import PREFIX
-from airflow_ddlrepl.trail.manifest import ColumnLayout, Part
+from airflow_ddlrepl.streams.rules.written_messages import PREFIX
+from airflow_ddlrepl.streams.transformations.row_batches import ADDED_IDS
+from airflow_ddlrepl.trail.manifest import Part
 from airflow_ddlrepl.trail.segments import TRANSACTIONS
-from airflow_ddlrepl.trail.writer import Layout, PartWriter
+from airflow_ddlrepl.trail.writer import PartWriter
 
 _CHUNK = 5000
 _NONE: frozenset[str] = frozenset()

@@ -12,12 +12,11 @@ from airflow_ddlrepl.errors import ApplyError
 from airflow_ddlrepl.flow.streams.clients import StreamsClients
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Identity, Table
+from airflow_ddlrepl.ports.row_layout import ColumnLayout, Layout
 from airflow_ddlrepl.streams.messages import MessageClass
 from airflow_ddlrepl.streams.queue.insert_route import InsertRoute, Outcome, table_of
 from airflow_ddlrepl.streams.queue.lcr_batch import LcrBatch
 from airflow_ddlrepl.streams.rules.client import Client, ClientKind
-from airflow_ddlrepl.trail.manifest import ColumnLayout
-from airflow_ddlrepl.trail.writer import Layout
 
 _HEAD = {"lsn": pa.int64(), "seq": pa.int64(), "op": pa.int8(), "before": pa.int8(), "absent": pa.binary()}
 

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from airflow_ddlrepl.goldengate.mapped_names import BARE_IN_POSTGRES
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.sql.dialect import Dialect
 from airflow_ddlrepl.sql.mentions import mentioned
 from airflow_ddlrepl.sql.names import WITH_BASE, Reading, read
+from airflow_ddlrepl.sql.operation import BARE_IN_POSTGRES
 from airflow_ddlrepl.sql.scan import scan
 from airflow_ddlrepl.sql.spelling import spell
 from airflow_ddlrepl.sql.tokens import Kind, Token

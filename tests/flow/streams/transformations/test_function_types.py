@@ -13,9 +13,9 @@ from airflow_ddlrepl import flow
 from airflow_ddlrepl.flow.streams.clients import StreamsClients
 from airflow_ddlrepl.flow.streams.propagation import EVERYTHING, propagate
 from airflow_ddlrepl.model.change import Op
+from airflow_ddlrepl.ports.row_layout import Layout
 from airflow_ddlrepl.streams.queue.lcr_batch import LcrBatch
 from airflow_ddlrepl.streams.queue.row_messages import batch_of_texts
-from airflow_ddlrepl.trail.writer import Layout
 from tests.flow.refresh.test_random_types import fitting
 from tests.flow.streams.streams_channel import StreamsChannel, streams_channel
 from tests.postgres.log.test_capture_range_types import has_xml

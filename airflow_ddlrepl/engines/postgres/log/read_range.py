@@ -1,4 +1,4 @@
-"""This module reads one range of the log into the trail; ranges of a window are decoded side by side.
+"""This module reads one range of PostgreSQL's log; ranges of a window are read side by side.
 
 Every range is read with pg_logical_slot_peek_binary_changes over ADBC: bounded, repeatable, and nothing
 is confirmed to the source. With several ranges each task works on a temporary copy of the slot.
@@ -31,26 +31,15 @@ from airflow_ddlrepl.engines.postgres.log import preconditions, slots
 from airflow_ddlrepl.engines.postgres.log.oversized import TEXTS, Oversized, oversized
 from airflow_ddlrepl.engines.postgres.log.replication_protocol import batches, messages
 from airflow_ddlrepl.engines.postgres.log.timeline import TIMELINE, changed
-from airflow_ddlrepl.engines.postgres.pgoutput.binary_types import binary_safe, wire_types
-from airflow_ddlrepl.engines.postgres.pgoutput.decoder import Decoded, Decoder
+from airflow_ddlrepl.engines.postgres.pgoutput.decoder import Decoder
 from airflow_ddlrepl.engines.postgres.pgoutput.gaps import without_large
 from airflow_ddlrepl.engines.postgres.pgoutput.ignored import IgnoredTransactions
 from airflow_ddlrepl.engines.postgres.pgoutput.message_signature import signatures_of
-from airflow_ddlrepl.engines.postgres.pgoutput.relation_layout import NeedsText
 from airflow_ddlrepl.engines.postgres.pgoutput.undecodable import RAW, decodable
-from airflow_ddlrepl.engines.postgres.types.arrow_values import POSTGRES_VALUES
 from airflow_ddlrepl.errors import SourceError
-from airflow_ddlrepl.failpoint import reach
-from airflow_ddlrepl.goldengate.extract import extracted
-from airflow_ddlrepl.goldengate.parameters.extract import ExtractParameters
-from airflow_ddlrepl.model.change import Event, EventKind
 from airflow_ddlrepl.model.position import Position
-from airflow_ddlrepl.streams.queue.ruled_writer import ClientRules, RuledWriter
-from airflow_ddlrepl.streams.queue.transactions import TransactionFacts
-from airflow_ddlrepl.trail.manifest import Part
+from airflow_ddlrepl.ports.log import LogBatch
 from airflow_ddlrepl.trail.segments import TRANSACTIONS
-from airflow_ddlrepl.trail.store import Trail
-from airflow_ddlrepl.trail.writer import PartWriter, undone_on_failure
 
 IN_USE = "55006"
 _ENCODINGS = {"UTF8": "utf-8", "SQL_ASCII": "utf-8", "LATIN1": "iso8859-1", "LATIN9": "iso8859-15", "EUC_JP": "euc_jp"}
@@ -72,17 +61,16 @@ class Reader(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class RangeTask:
-    """A range task captures one range of a window; it is picklable, and its text never shows the location.
+class PostgresRange:
+    """A range of PostgreSQL's log is read over one connection; it is picklable, and its text never shows the location.
 
-    dsn: libpq URL. low, high: this range. index, count: which of how many. window_low: where the whole window starts
-    (the segment's name). epoch, token: of the run. wire_format: "binary" or "text".
+    dsn: libpq URL. count: how many ranges the window is read in. wire_format: "binary" or "text".
     reader: PROTOCOL where the SQL functions are not granted; then count must be 1 (see `choose_reader`).
     timeline: that the run began with; 0: any. is_behind: the slot is far before `low`, a copy is moved up.
     types: (oid, built-in oid) of enums and domains that may come in binary format: `wire_types`.
-    no_truncate: a TRUNCATE makes no change, only a note. ignored: sessions whose changes are left out.
-    extract: which DDL statements are captured; None: all. rules: of a capture process of Streams; None: there is none.
-    oversized: the range is a transaction that the server can't send; None: it is not. limits: of what is read.
+    ignored: sessions whose changes are left out. late: transactions of theirs, by commit position, with the setting
+    that ignores them: an earlier reading found them late. is_for_queue: clients of Streams read it. limits: of what is
+    read.
     """
 
     dsn: str = field(repr=False)
@@ -90,24 +78,52 @@ class RangeTask:
     publication: str
     low: Position
     high: Position
-    index: int
-    count: int
-    window_low: Position
-    trail_url: str = field(repr=False)
-    channel: str
-    epoch: int
-    token: int
+    count: int = 1
     wire_format: str = "binary"
     types: tuple[tuple[int, int], ...] = ()
     reader: Reader = Reader.FUNCTIONS
     timeline: int = 0
     is_behind: bool = False
-    no_truncate: bool = False
     ignored: IgnoredSessions = NO_SESSIONS
-    extract: ExtractParameters | None = None
-    rules: ClientRules | None = None
-    oversized: Oversized | None = None
+    late: tuple[tuple[int, str], ...] = ()
+    is_for_queue: bool = False
     limits: Limits = NO_LIMITS
+
+    def read(self) -> Iterator[LogBatch]:
+        """Yield what committed in the range.
+
+        Raises NeedsText SRC-150 when the window must be read in text format, OversizedChange SRC-195 where the server
+        can't send a change, what `preconditions` raises when slot, publication or rights are not as they should be,
+        SourceError SRC-160 when the stream is not understood.
+        """
+        ignored = IgnoredTransactions(self.ignored, dict(self.late))
+        yield from _read(self, ignored)
+        if ignored.late:
+            yield LogBatch(again=replace(self, late=tuple(ignored.late.items())))
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOutRange:
+    """A range that is left out is a transaction that the server can't send: its tables wait for a load."""
+
+    part: Oversized
+
+    @property
+    def low(self) -> Position:
+        """Return where it begins."""
+        return self.part.low
+
+    @property
+    def high(self) -> Position:
+        """Return the position behind it."""
+        return self.part.high
+
+    def read(self) -> Iterator[LogBatch]:
+        """Yield the transaction without its changes, and which tables wait for a load because of it."""
+        place = [[int(self.part.low)], [self.part.xid], [self.part.committed], [""], [0]]
+        arrays = [pa.array(one, of.type) for one, of in zip(place, TRANSACTIONS, strict=True)]
+        ended = pa.RecordBatch.from_arrays(arrays, schema=TRANSACTIONS)
+        yield LogBatch(events=list(self.part.events()), transactions=ended)
 
 
 def ranges(low: Position, high: Position, parallel: int, minimum_bytes: int) -> list[tuple[Position, Position]]:
@@ -134,94 +150,29 @@ def choose_reader(connection: Any) -> Reader:
     return Reader.FUNCTIONS if granted else Reader.PROTOCOL
 
 
-def capture_range(task: RangeTask) -> Part:
-    """Decode one range of the log into trail files; the part counts once a segment manifest names it.
-
-    Raises NeedsText SRC-150 when the window must be read in text format, what `preconditions` raises when slot,
-    publication or rights are not as they should be, SourceError SRC-160 when the stream is not understood.
-    """
-    if task.high <= task.low:
-        return Part(task.index, task.low, task.high)
-    if task.oversized is not None:
-        return _left_out(task, task.oversized)
-    ignored = IgnoredTransactions(task.ignored)
-    while True:
-        writer = _writer(task)
-        with undone_on_failure(writer):
-            part = _capture(task, writer, ignored)
-        if not ignored.late:
-            reach("capture.range")
-            return part
-        writer.discard()
-        ignored = IgnoredTransactions(task.ignored, ignored.late)
-
-
-def _left_out(task: RangeTask, part: Oversized) -> Part:
-    """Write of a transaction that can't be read which tables wait for a load because of it."""
-    writer = PartWriter(Trail(task.trail_url, task.channel), task.epoch, task.window_low, task.index, task.token)
-    with undone_on_failure(writer):
-        for event in part.events():
-            writer.event(event)
-        place = [[int(part.low)], [part.xid], [part.committed], [""], [0]]
-        arrays = [pa.array(one, of.type) for one, of in zip(place, TRANSACTIONS, strict=True)]
-        writer.transactions(pa.RecordBatch.from_arrays(arrays, schema=TRANSACTIONS))
-        return writer.finish(task.low, task.high, 0)
-
-
-Writer = PartWriter | RuledWriter
-
-
-def _writer(task: RangeTask) -> Writer:
-    writer = PartWriter(Trail(task.trail_url, task.channel), task.epoch, task.window_low, task.index, task.token)
-    return writer if task.rules is None else RuledWriter(writer, task.rules, POSTGRES_VALUES)
-
-
-def _capture(task: RangeTask, writer: Writer, ignored: IgnoredTransactions) -> Part:
+def _read(task: PostgresRange, ignored: IgnoredTransactions) -> Iterator[LogBatch]:
     with _session(task) as cursor:
         encoding = _prepare(cursor, task)
-        if isinstance(writer, RuledWriter):
-            writer.read_as(_user(cursor))
+        user = _user(cursor) if task.is_for_queue else ""
         signatures = signatures_of(over(cursor), task.publication, partial(session, task.dsn))
         types, codec = dict(task.types), _codec(encoding)
         decoder = Decoder(task.low, task.high, task.wire_format, types, codec, signatures, ignored)
-        decoder.shows_begun, decoder.gaps.most = task.rules is not None, task.limits.gaps
-        events = ByTransaction()
-        for batch in _messages(cursor, task, encoding):
-            decoded = decoder.feed(batch)
-            decoded = decodable(decoded, is_queue=task.rules is not None) if encoding == RAW else decoded
-            _write_rows(decoded, writer)
-            for event in events.take(decoded.events):
-                _write(event, task, writer)
-            if decoded.transactions is not None:
-                writer.transactions(decoded.transactions)
+        decoder.shows_begun, decoder.gaps.most = task.is_for_queue, task.limits.gaps
+        events, size = ByTransaction(), 0
+        for messages_read in _messages(cursor, task, encoding):
+            decoded = decoder.feed(messages_read)
+            decoded = decodable(decoded, is_queue=task.is_for_queue) if encoding == RAW else decoded
+            shapes = [table for event in decoded.events for table in event.tables]
+            found = list(events.take(decoded.events))
+            read, size = decoder.bytes_read - size, decoder.bytes_read
+            yield LogBatch(decoded.rows, found, shapes, decoded.transactions, decoded.begun, read, user)
         decoder.finish()
-        unsigned = decoder.unsigned.events() if task.rules is not None else []
-        for event in (*events.rest(), *decoder.gaps.events(), *ignored.events(), *unsigned):
-            _write(event, task, writer)
-    return writer.finish(task.low, task.high, decoder.bytes_read)
-
-
-def _write_rows(decoded: Decoded, writer: Writer) -> None:
-    if isinstance(writer, PartWriter):
-        for layout, batch in decoded.rows:
-            writer.rows(layout, batch)
-        return
-    for event in decoded.events:
-        writer.learn(event.tables)
-    if decoded.rows and decoded.begun is not None:
-        facts = TransactionFacts.of(decoded.begun)
-        for layout, batch in decoded.rows:
-            writer.rows(layout, batch, facts)
-
-
-def _write(event: Event, task: RangeTask, writer: Writer) -> None:
-    is_left = task.no_truncate and event.kind is EventKind.TRUNCATE
-    event = event if task.extract is None else extracted(event, task.extract)
-    writer.event(replace(event, kind=EventKind.NO_TRUNCATE) if is_left else event)
+        unsigned = decoder.unsigned.events() if task.is_for_queue else []
+        yield LogBatch(events=[*events.rest(), *decoder.gaps.events(), *ignored.events(), *unsigned], user=user)
 
 
 @contextmanager
-def _session(task: RangeTask) -> Iterator[Any]:
+def _session(task: PostgresRange) -> Iterator[Any]:
     connection = arrow_connection(task.dsn)
     try:
         cursor = connection.cursor()
@@ -235,7 +186,7 @@ def _session(task: RangeTask) -> Iterator[Any]:
         connection.close()
 
 
-def _prepare(cursor: Any, task: RangeTask) -> str:
+def _prepare(cursor: Any, task: PostgresRange) -> str:
     """Set up the session, check slot and publication; return the database's encoding."""
     first_row(cursor, set_all(settings.LOG))
     ask = over(cursor)
@@ -256,7 +207,7 @@ def _user(cursor: Any) -> str:
     return str(row[0]) if row else ""
 
 
-def _messages(cursor: Any, task: RangeTask, encoding: str) -> Iterator[pa.Array]:
+def _messages(cursor: Any, task: PostgresRange, encoding: str) -> Iterator[pa.Array]:
     """Yield the messages of the range, batch by batch; from the slot itself, or from a copy of it."""
     if task.reader is Reader.PROTOCOL:
         known = _RAW_LOG if encoding == RAW else settings.LOG
@@ -285,12 +236,12 @@ def _messages(cursor: Any, task: RangeTask, encoding: str) -> Iterator[pa.Array]
     first_row(cursor, f"select pg_drop_replication_slot({literal(copy)})::text")
 
 
-def _streamed(task: RangeTask, settings: Mapping[str, str]) -> Iterator[pa.Array]:
+def _streamed(task: PostgresRange, settings: Mapping[str, str]) -> Iterator[pa.Array]:
     place = (task.dsn, task.slot, task.low, task.high)
     return batches(messages(*place, options_of(task), settings, task.timeline), task.limits.message_bytes)
 
 
-def _peek(cursor: Any, slot: str, task: RangeTask) -> Iterator[pa.Array]:
+def _peek(cursor: Any, slot: str, task: PostgresRange) -> Iterator[pa.Array]:
     # The function stands first: pg_stat_activity shows the beginning of a statement.
     cursor.execute(
         "with log as (select data from pg_catalog.pg_logical_slot_peek_binary_changes("
@@ -303,7 +254,7 @@ def _peek(cursor: Any, slot: str, task: RangeTask) -> Iterator[pa.Array]:
             yield batch.column(0)
 
 
-def options_of(task: RangeTask) -> list[tuple[str, str]]:
+def options_of(task: PostgresRange) -> list[tuple[str, str]]:
     """Return pgoutput's options."""
     options = [("proto_version", "1"), ("publication_names", quote(task.publication)), ("messages", "true")]
     return [*options, ("binary", "true")] if task.wire_format == "binary" else options
@@ -327,7 +278,7 @@ def _state(error: BaseException) -> str:
     return known or next((state for text, state in _TEXTS.items() if re.search(text, str(error))), "")
 
 
-def _source_error(error: BaseException, task: RangeTask) -> SourceError:
+def _source_error(error: BaseException, task: PostgresRange) -> SourceError:
     """Return the SourceError for what failed while the log was read, after all checks.
 
     It has the codes that the preconditions have for it.
@@ -350,6 +301,3 @@ def _source_error(error: BaseException, task: RangeTask) -> SourceError:
         FULL: ("SRC-151", "free space on the source's disk: decoding large transactions needs temporary files", True),
     }.get(state, ("SRC-146", "see the source's log; the next run reads the window again", True))
     return SourceError(f"reading the log failed: {text}", code=code, at=task.low, hint=hint, retryable=retryable)
-
-
-__all__ = ["NeedsText", "RangeTask", "Reader", "binary_safe", "capture_range", "choose_reader", "ranges", "wire_types"]
