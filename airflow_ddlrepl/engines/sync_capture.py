@@ -85,6 +85,15 @@ class CapturedWindow:
         return Position((self.number + 1) << NUMBER_BITS)
 
 
+@dataclass(frozen=True, slots=True)
+class CapturedRows:
+    """Captured rows wait at the source. is_more: there are more than were counted. seconds: the oldest one's age."""
+
+    rows: int = 0
+    is_more: bool = False
+    seconds: float | None = None
+
+
 class SyncCapture(Protocol):
     """A synchronous capture is one client's triggers at a source, and what they have captured."""
 
@@ -107,6 +116,10 @@ class SyncCapture(Protocol):
 
         The same window comes again until `close_window`, with the same rows.
         """
+        ...
+
+    def waiting(self) -> CapturedRows:
+        """Return how many captured rows no run has read yet, and how old the oldest one is. Changes nothing."""
         ...
 
     def write(self, window: CapturedWindow, place: FeedPlace) -> Part:

@@ -10,7 +10,7 @@ from airflow_ddlrepl.flow.health.tables import trouble
 from airflow_ddlrepl.flow.stages import Cycle, names_of
 from airflow_ddlrepl.plugin.channel_graph import channel_graph
 from airflow_ddlrepl.plugin.drawing.charts import BYTES, NUMBER, SECONDS, Chart, Points, bar_chart, line_chart
-from airflow_ddlrepl.plugin.drawing.picture import picture
+from airflow_ddlrepl.plugin.drawing.picture import picture, ways
 from airflow_ddlrepl.plugin.drawing.words import moment
 from airflow_ddlrepl.plugin.table_list import LONGEST, PageQuery, TableList, table_list
 
@@ -22,11 +22,13 @@ WHOLE = names_of(Cycle.WHOLE, Cycle.BEFORE)
 def channel_page(health: Row, query: PageQuery) -> dict[str, Any]:
     """Return what the page's template needs."""
     tables = table_list(health, query)
+    graph = channel_graph(health) if health["source"] else None
     return {
         "health": health,
         "charts": charts(health["history"]),
         "spans": [(text, _address(query, hours=hours, place="charts"), hours == query.hours) for text, hours in SPANS],
-        "picture": picture(channel_graph(health)) if health["source"] else None,
+        "picture": picture(graph) if graph is not None else None,
+        "ways": ways(graph) if graph is not None else [],
         "tables": tables,
         "query": query,
         "trouble": trouble,

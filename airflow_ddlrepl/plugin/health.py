@@ -19,7 +19,6 @@ from airflow_ddlrepl.flow.health.history import table_history
 from airflow_ddlrepl.flow.health.newest_changes import newest_changes
 from airflow_ddlrepl.flow.health.on_its_way import on_its_way, table_errors
 from airflow_ddlrepl.plugin.channel_places import ChannelPlaces, Place
-from airflow_ddlrepl.plugin.streams_clients import streams_clients
 
 T = TypeVar("T")
 FRESH_SECONDS, FAILED_SECONDS = 2, 15
@@ -27,6 +26,7 @@ FRESH_SECONDS, FAILED_SECONDS = 2, 15
 
 MOST_KEPT = 500
 LOCKS = 64
+LISTS = ("targets", "tables", "waiting", "history", "changes", "apply", "clients", "queues")
 MOST_TABLES = 1_000_000  # of a channel at its targets: the pages search and cut the list
 
 
@@ -110,16 +110,16 @@ def _line(place: Place, channel: str) -> dict[str, Any]:
 def _whole(place: Place, channel: str) -> dict[str, Any]:
     repository, now = place.repository, datetime.now(UTC)
     found = channel_health(repository, channel, now, interval=place.interval, file=place.file, tables=MOST_TABLES)
-    clients, changes = streams_clients(place.channel, repository), newest_changes(repository, channel)
-    return {**found, "changes": changes, "clients": clients, "file": place.file}
+    return {**found, "changes": newest_changes(repository, channel), "file": place.file}
 
 
 def _table(place: Place, channel: str, table_id: int) -> dict[str, Any]:
     repository = place.repository
     found = table_history(repository, channel, table_id)
+    fingerprint = place.channel.fingerprint() if place.channel is not None else None
     return {
         **found,
-        "on_its_way": on_its_way(repository, channel, table_id, datetime.now(UTC)),
+        "on_its_way": on_its_way(repository, channel, table_id, datetime.now(UTC), fingerprint),
         "errors": table_errors(repository, channel, found["names"]),
     }
 
@@ -134,7 +134,7 @@ def unread(channel: str, error: DdlReplError) -> dict[str, Any]:
         "as_of": None,
         "age_seconds": None,
     }
-    lists: dict[str, Any] = {name: [] for name in ("targets", "tables", "waiting", "history", "changes", "apply")}
+    lists: dict[str, Any] = {name: [] for name in LISTS}
     return {"channel": channel, "verdict": verdict, "status": None, "running": None, "source": None, **lists}
 
 

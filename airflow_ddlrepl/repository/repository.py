@@ -8,7 +8,7 @@ from typing import Self
 from airflow_ddlrepl.repository.channels import Channels
 from airflow_ddlrepl.repository.database import Database, is_there
 from airflow_ddlrepl.repository.dequeued import Dequeued
-from airflow_ddlrepl.repository.health import Health
+from airflow_ddlrepl.repository.health import Health, Pending
 from airflow_ddlrepl.repository.marks import Marks
 from airflow_ddlrepl.repository.revisions import Revisions
 from airflow_ddlrepl.repository.runs import Runs
@@ -17,7 +17,7 @@ from airflow_ddlrepl.repository.upgrade import upgrade
 from airflow_ddlrepl.repository.work import Work
 
 
-class Repository(Channels, Revisions, Segments, FeedSegments, Marks, Work, Runs, Dequeued, Health):
+class Repository(Channels, Revisions, Segments, FeedSegments, Marks, Work, Runs, Dequeued, Health, Pending):
     """The repository remembers channels, revisions, segments, steps, refreshes, runs and errors between runs.
 
     Reads need nothing. Writes take the token of the channel's lock and raise Fenced LCK-102, with nothing

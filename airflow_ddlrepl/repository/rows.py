@@ -341,3 +341,37 @@ class LockRow:
     holder: str
     since: datetime
     is_live: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PlanRow:
+    """A plan row is what a target would do about one captured change of a table that it lacks.
+
+    low: where the target, or its table, was when this was planned; high: the end of the captured log then. revision:
+    that the change makes; None: none. fingerprint: of the channel file's settings. content: as JSON, for people.
+    planned: when it was stored, by the repository's clock; None: it is not yet.
+    """
+
+    target: str
+    table_id: int
+    key: LogKey
+    low: Position
+    high: Position
+    revision: int | None
+    fingerprint: str
+    run_id: str
+    content: dict[str, Any]
+    planned: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class QueuedRow:
+    """A queued row waits in the error queue of a target. table: its name there.
+
+    content: its key and its error as JSON, for people; no other values. found: when it was seen there; None: not yet.
+    """
+
+    target: str
+    table: str
+    content: dict[str, Any]
+    found: datetime | None = None

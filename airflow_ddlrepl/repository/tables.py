@@ -24,7 +24,7 @@ from sqlalchemy import (
 )
 
 SCHEMA = "ddlrepl_repository"  # on PostgreSQL; SQLite has a file of its own
-HEAD = "0010"  # the newest migration
+HEAD = "0011"  # the newest migration
 
 
 class Moment(TypeDecorator[datetime]):

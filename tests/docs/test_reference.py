@@ -6,12 +6,14 @@ import re
 from pathlib import Path
 
 import pytest
+from fastapi.testclient import TestClient
 from typer.main import get_command
 
 from airflow_ddlrepl.cli.app import app
 from airflow_ddlrepl.engines.postgres.types import casts
 from airflow_ddlrepl.get_provider_info import CONNECTION_FIELDS, OPTIONS
-from docs.tools.site import airflow_pages, commands_page, error_sites, errors_page, types_page
+from airflow_ddlrepl.plugin.app import web_app
+from docs.tools.site import airflow_pages, api_page, commands_page, error_sites, errors_page, types_page
 
 ROOT = Path(__file__).parents[2]
 
@@ -107,6 +109,25 @@ def test_the_page_of_options_has_the_fields_of_the_connection() -> None:
     page = airflow_pages.options()
     assert "## The connection type Replication database" in page
     assert all(f"| `{key}` |" in page for key in CONNECTION_FIELDS)
+
+
+def test_the_page_of_the_api_has_every_address_parameter_and_key_that_is_served() -> None:
+    """The app is Airflow's API server's own: what it serves is asked, not read from a file."""
+    page, described = api_page.page(), api_page.description()
+    app = web_app()
+    served = {f"/ddlrepl{getattr(one, 'path', '')}" for one in app.routes if getattr(one, "include_in_schema", False)}
+    assert set(described["paths"]) == served
+    assert all(path.startswith("/ddlrepl/api/") for path in served)
+    asked = TestClient(app).get("/api/openapi.json").json()
+    assert [f"/ddlrepl{path}" for path in asked["paths"]] == list(described["paths"])
+    assert (asked["components"], asked["info"]) == (described["components"], described["info"])
+    for path, item in described["paths"].items():
+        section = page.partition(f"\n## GET {path}\n")[2].partition("\n## ")[0]
+        assert all(f"| `{one['name']}` |" in section for one in item["get"].get("parameters", ())), path
+        assert all(f"| {status} |" in section for status in item["get"]["responses"]), path
+    for name, schema in described["components"]["schemas"].items():
+        section = page.partition(f"\n## {name}\n")[2].partition("\n## ")[0]
+        assert all(f"| `{key}` |" in section for key in schema["properties"]), name
 
 
 def test_the_page_of_types_has_every_type_whose_casts_are_known() -> None:

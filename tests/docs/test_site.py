@@ -16,7 +16,7 @@ from threading import Thread
 import pytest
 
 from airflow_ddlrepl.config.file.json_schema import json_schema
-from docs.tools.site import front_page
+from docs.tools.site import api_page, front_page
 from tests.airflow.support.browser import opened
 
 ROOT = Path(__file__).parents[2]
@@ -74,6 +74,11 @@ class Quiet(SimpleHTTPRequestHandler):
 
     def log_message(self, *_: object) -> None:
         pass
+
+
+def test_the_description_of_the_api_is_published(site: Path) -> None:
+    assert json.loads((site / "schema/openapi.json").read_text()) == json.loads(api_page.openapi())
+    assert "/ddlrepl/api/channels/{channel}" in (site / "reference/api.html").read_text()
 
 
 def test_the_schema_of_the_channel_file_is_published(site: Path) -> None:

@@ -22,7 +22,7 @@ OTHER_WORDS = {
     "airflow_ddlrepl/hvr/definitions/restrict.py": "the conditions of the channel file, by what they are for",
     "airflow_ddlrepl/hvr/profile.py": "what HVR does about a schema change",
     "airflow_ddlrepl/model/settings/stored.py": "the conditions of the channel file, by what they are for",
-    "airflow_ddlrepl/plugin/channel_graph.py": "kinds of clients in the picture",
+    "airflow_ddlrepl/plugin/streams_graph.py": "kinds of clients in the picture",
     "airflow_ddlrepl/streams/calls/procedure.py": "kinds of clients in calls of Oracle Streams",
     "airflow_ddlrepl/streams/rules/client.py": "kinds of clients of Oracle Streams",
     "dags/parts/dag.py": "the DAGs of a channel",

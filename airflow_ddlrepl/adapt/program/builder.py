@@ -100,7 +100,9 @@ class ProgramBuilder:
             if (marked := self.passed_over(event, stop)) is not None:
                 events = [marked if one is event else one for one in events]
             elif not self._is_to_suspend(stop, event):
-                return replace(self.build(table_states, _before(events, event), low, event.begin), stop=stop)
+                place = (self._stopped_at, event.key)
+                before = self.build(table_states, _before(events, event), low, event.begin)
+                return replace(before, stop=stop, stop_at=place)
         self._suspend_due(LogKey.last_before(high))
         return self._draft.program(table_states, low, high, self.catch_up)
 

@@ -102,8 +102,9 @@ class Program:
 
     stop: the plan that a person must deal with first, found at `high`. discarded: what the target does not take by its
     rules; a schema change among it is a step that only logs a warning. ends_as: by id, tables that the program suspends
-    or ends the suspension of, as they are at its end. stays_at: the target's position, when the program only
-    brings some suspended tables up to it. suspension: of these tables; None: it is a program for the other ones.
+    or ends the suspension of, as they are at its end. stop_at: the table's id and the change that `stop` is about.
+    stays_at: the target's position, when the program only brings some suspended tables up to it. suspension: of these
+    tables; None: it is a program for the other ones.
     """
 
     low: Position
@@ -114,6 +115,7 @@ class Program:
     stop: TablePlan | None = None
     discarded: tuple[Discarded, ...] = ()
     ends_as: Mapping[int, TableState] = field(default_factory=dict)
+    stop_at: tuple[int, LogKey] | None = None
     stays_at: Position | None = None
     suspension: Suspension | None = None
 

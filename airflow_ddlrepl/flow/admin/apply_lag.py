@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-import pyarrow.compute as pc
-
 from airflow_ddlrepl.errors import TrailError
+from airflow_ddlrepl.flow.client_states.queued import commits_behind
 from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.streams.apply_process.apply import ApplyProcess
 from airflow_ddlrepl.flow.streams.feed import CapturedManifests, Feed
@@ -44,7 +42,7 @@ class ApplyLag:
         return Lag(0.0) if not waiting else Lag(age(_moment(min(waiting)), self.clock))
 
     def _of_feed(self, feed: Feed, at: Position | None) -> Lag:
-        oldest = next(_waiting(feed, at), None)
+        oldest = next(commits_behind(feed, at), None)
         if oldest is not None:
             return Lag(age(oldest, self.clock))
         if isinstance(feed.manifests, CapturedManifests):
@@ -60,16 +58,6 @@ class ApplyLag:
         done = (one.started for one in runs if one.stage == "sync_capture" and one.status is RunStatus.DONE)
         seen = max(done, default=None)
         return Lag(None) if seen is None else Lag(age(seen, datetime.now(UTC)), is_at_most=True)
-
-
-def _waiting(feed: Feed, at: Position | None) -> Iterator[datetime]:
-    """Yield when transactions of a feed committed that a client has yet to read, of each segment the oldest."""
-    for segment in feed.segments(at):
-        transactions = feed.trail.transactions(segment)
-        if at is not None:
-            transactions = transactions.filter(pc.greater_equal(transactions["lsn"], int(at)))
-        if transactions.num_rows:
-            yield _moment(pc.min(transactions["committed"]).as_py())
 
 
 def _moment(microseconds: int) -> datetime:

@@ -22,6 +22,8 @@ from airflow_ddlrepl.flow.admin.source_status import source_lines, source_status
 from airflow_ddlrepl.flow.admin.table_status import left_out_status, not_there, tables_status
 from airflow_ddlrepl.flow.admin.trail_status import trail_status
 from airflow_ddlrepl.flow.capture.left_out import not_in_the_log
+from airflow_ddlrepl.flow.client_states.lines import client_lines
+from airflow_ddlrepl.flow.client_states.states import Applied, AtSource, client_states
 from airflow_ddlrepl.flow.comparing.may_differ import may_differ
 from airflow_ddlrepl.flow.health.failures import failure_lines, failures_json
 from airflow_ddlrepl.flow.mapping.misplaced import with_misplaced
@@ -59,6 +61,7 @@ class Status:
     is known. source_unreachable: why the source does not answer. cut_over: where in the log and since when applications
     use the targets; None: they do not. disabled: clients of Streams that an error has stopped. apply: `apply_states`.
     functions: custom functions of Streams' clients, with calls. setup: `source_status`. failures: `failures_json`.
+    clients, queues: of Streams, as `client_states` returns them.
     """
 
     channel: str
@@ -78,6 +81,8 @@ class Status:
     functions: tuple[FunctionUse, ...] = ()
     setup: dict[str, Any] = field(default_factory=dict)
     failures: list[dict[str, Any]] = field(default_factory=list)
+    clients: list[dict[str, Any]] = field(default_factory=list)
+    queues: list[dict[str, Any]] = field(default_factory=list)
 
     def to_json(self) -> dict[str, Any]:
         """Return the status for XCom and --json."""
@@ -99,6 +104,8 @@ class Status:
             "functions": [asdict(use) for use in self.functions],
             "setup": self.setup,
             "failures": self.failures,
+            "clients": self.clients,
+            "queues": self.queues,
         }
 
     def text(self) -> str:
@@ -141,6 +148,7 @@ class Status:
             took = "" if run["seconds"] is None else f" in {run['seconds']} s"
             lines.append(f"last {run['stage']}: {run['status']}{took}, began {run['started']}, run {run['run']}")
         lines += [
+            *client_lines(self.clients),
             *apply_lines(self.apply),
             *map(str, self.functions),
             *self.disabled,
@@ -185,12 +193,16 @@ def status(context: RunContext) -> Status:
         lag = partial(_unless_damaged, damaged, lag_at, context, segments, uncaptured, source.clock)
         targets[target.name] = _target(context, target, end, lag, source.not_in_the_log)
     back = _unless_damaged(damaged, horizon, context) if context.channel.rewind_horizon else None
+    applied = apply_states(context, ApplyLag(context, uncaptured, source.clock))
+    ahead = None if source.unreachable else context.positions.distance(captured, end)
+    at_source = AtSource(uncaptured, ahead, source.clock, not source.unreachable)
+    clients, queues = client_states(context, at_source, _applied(applied))
     return Status(
         name,
         captured,
         None if source.unreachable else end,
         source.unreachable,
-        None if source.unreachable else context.positions.distance(captured, end),
+        ahead,
         {
             **trail_status(context, segments, targets.values(), back),
             "held_from": source.held_from,
@@ -207,11 +219,23 @@ def status(context: RunContext) -> Status:
         ],
         _cut_over(context),
         disabled_clients(context),
-        apply_states(context, ApplyLag(context, uncaptured, source.clock)),
+        applied,
         tuple(function_uses(context.repository, name)) if context.channel.streams is not None else (),
         source.setup,
         failures_json(context.repository.stage_ends(name)),
+        clients,
+        queues,
     )
+
+
+def _applied(states: Sequence[dict[str, Any]]) -> Applied:
+    """Return up to where the targets of apply processes are, by feed, from their states."""
+    return {
+        one["target"]: None
+        if one["unreachable"]
+        else {feed: Position.parse(at) if at else None for feed, at in one["positions"].items()}
+        for one in states
+    }
 
 
 def _cut_over(context: RunContext) -> dict[str, str] | None:

@@ -16,6 +16,7 @@ from airflow_ddlrepl.flow.streams.function_uses import needless_hints
 from airflow_ddlrepl.flow.streams.instantiation.joined_tables import bring_joined_tables, lacks_changes
 from airflow_ddlrepl.flow.streams.propagation import Propagated, propagate
 from airflow_ddlrepl.flow.streams.sync_capture import SyncCaptured, sync_capture
+from airflow_ddlrepl.streams.rules.client import ClientKind
 from airflow_ddlrepl.streams.rules.function_use import FunctionUse
 from airflow_ddlrepl.visible import as_lines
 
@@ -71,7 +72,8 @@ def run_clients(run: RunContext) -> StreamsCycle:
     """
     isolation = FailureIsolation()
     captured, written, passed, applied = None, SyncCaptured(), Propagated(), AppliedLcrs()
-    with isolation.one():
+    name = run.channel.streams.capture_name if run.channel.streams is not None else ""
+    with isolation.one(client=f"{ClientKind.CAPTURE.words} {name}".strip()):
         captured = capture(run) if run.channel.streams and run.channel.streams.captures else None
     with isolation.one():
         written = sync_capture(run)

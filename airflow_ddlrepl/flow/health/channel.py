@@ -6,6 +6,7 @@ from collections import Counter
 from datetime import datetime, timedelta
 from typing import Any
 
+from airflow_ddlrepl.flow.health.client_rows import client_rows
 from airflow_ddlrepl.flow.health.facts import HISTORY, Facts, read_facts
 from airflow_ddlrepl.flow.health.failures import failures_json
 from airflow_ddlrepl.flow.health.tables import table_rows
@@ -56,6 +57,8 @@ def channel_health(
         "history": [lag_json(one) for one in facts.history],
         "trail": content.get("trail", {}),
         "apply": content.get("apply", []),
+        "clients": client_rows(facts),
+        "queues": content.get("queues", []),
         "cut_over": content.get("cut_over"),
     }
 

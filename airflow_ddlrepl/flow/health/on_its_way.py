@@ -12,34 +12,43 @@ from airflow_ddlrepl.flow.health.facts import read_facts
 from airflow_ddlrepl.flow.health.history import STATEMENT_LENGTH
 from airflow_ddlrepl.flow.health.shape_changes import changes_between
 from airflow_ddlrepl.flow.health.verdict import moment_text
-from airflow_ddlrepl.model.position import Position
+from airflow_ddlrepl.model.position import LogKey, Position
 from airflow_ddlrepl.model.revision import Revision
 from airflow_ddlrepl.repository.repository import Repository
-from airflow_ddlrepl.repository.rows import ControlRow, RefreshRow
+from airflow_ddlrepl.repository.rows import ControlRow, PlanRow, RefreshRow
 
 MOST_ERRORS, OF_THE_NEWEST = 20, 1000
 LATER = "the next cycle brings it"
 RETRIED = "the next cycle tries it again"
 
 
-def on_its_way(repository: Repository, channel: str, table_id: int, now: datetime) -> list[dict[str, Any]]:
+def on_its_way(
+    repository: Repository, channel: str, table_id: int, now: datetime, fingerprint: str | None = None
+) -> list[dict[str, Any]]:
     """Return what each target does not have yet of a table's changes, in the order in which it comes.
 
     how: load (all of its rows are read again, and `what` says why), change (`statement` of the source). then: what has
-    to happen first, or that the next cycle brings it.
+    to happen first, or that the next cycle brings it. plan: what the target would do about it, as a run has planned it,
+    and `outdated`, why that may be another plan now; None: no run has planned it. fingerprint: of the channel file now.
     """
     facts = read_facts(repository, channel, now)
     revisions = repository.revisions(channel, table_id)
     loads = [one for one in repository.refreshes(channel, state="pending") if one.table_id == table_id]
+    plans, controls = repository.plans(channel, table_id), repository.controls(channel, removed=True)
     found: list[dict[str, Any]] = []
     for target, known in facts.content.get("targets", {}).items():
         at = facts.position(target)
         table = next((one for one in known["tables"] if one["table_id"] == table_id), None)
-        found += [_load(one) for one in loads if one.target == target]
-        if at is not None and table is not None:
-            since = Position.parse(table.get("lacks_from") or at)
-            controls = [one for one in facts.controls if one.target == target]
-            found += _changes(target, table, revisions, since, controls)
+        own = [one for one in loads if one.target == target]
+        found += [_load(one) for one in own]
+        if at is None:
+            continue
+        since = Position.parse((table or {}).get("lacks_from") or at)
+        here = [one for one in controls if one.target == target]
+        planned = {one.key: one for one in plans if one.target == target and one.key.lsn >= since}
+        places = (since, Position.parse(at))
+        shown = {key: _plan(one, _outdated(one, places, here, own, fingerprint)) for key, one in planned.items()}
+        found += _changes(target, table, revisions, since, [one for one in here if one.removed is None], shown)
     return found
 
 
@@ -61,22 +70,60 @@ def table_errors(repository: Repository, channel: str, names: Sequence[str]) -> 
 
 
 def _changes(
-    target: str, table: Mapping[str, Any], revisions: Sequence[Revision], since: Position, controls: list[ControlRow]
+    target: str,
+    table: Mapping[str, Any] | None,
+    revisions: Sequence[Revision],
+    since: Position,
+    controls: Sequence[ControlRow],
+    plans: Mapping[LogKey, dict[str, Any]],
 ) -> Iterator[dict[str, Any]]:
-    """Yield the changes at a position or later; one before which the target waits says for what."""
-    then = RETRIED if table["state"] == "suspended" else LATER
-    for before, one in pairwise(revisions):
-        at = Position(one.key.lsn)
-        if at < since:
-            continue
-        held = next((c for c in controls if c.key.lsn == one.key.lsn), None)
+    """Yield the changes at a position or later; one before which the target waits says for what.
+
+    A table that the target does not have has those that a run has planned. plans: by place in the log.
+    """
+    then = RETRIED if table is not None and table["state"] == "suspended" else LATER
+    made = {one.key: (before, one) for before, one in pairwise((None, *revisions)) if one is not None}
+    late = {key for key, (before, _) in made.items() if table is not None and before is not None and key.lsn >= since}
+    for key in sorted(late | plans.keys()):
+        held = next((c for c in controls if c.key.lsn == key.lsn), None)
         if held is not None:
             then = f"control {held.id} is removed: {held.reason} ({held.policy})"
-        statement = redact(one.statement)[:STATEMENT_LENGTH] if one.statement else None
-        what = "; ".join(changes_between(before.table, one.table))
-        yield {"how": "change", "target": target, "at": str(at), "what": what, "statement": statement, "then": then}
+        before, one = made.get(key, (None, None))
+        plan = plans.get(key)
+        changes = changes_between(before.table if before else None, one.table) if one is not None else []
+        what = "; ".join(changes) or (plan or {}).get("what", "")
+        statement = redact(one.statement)[:STATEMENT_LENGTH] if one is not None and one.statement else None
+        place = {"how": "change", "target": target, "at": str(Position(key.lsn))}
+        yield {**place, "what": what, "statement": statement, "then": then, "plan": plan}
+
+
+def _plan(row: PlanRow, outdated: str) -> dict[str, Any]:
+    """Return a plan as JSON, with the part of the log that it holds for, and why it may be another one now."""
+    held = {"from": str(row.low), "to": str(row.high), "revision": row.revision, "run": row.run_id}
+    return {**row.content, "planned": moment_text(row.planned), **held, "outdated": outdated}
+
+
+def _outdated(
+    row: PlanRow,
+    places: Sequence[Position],
+    controls: Sequence[ControlRow],
+    loads: Sequence[RefreshRow],
+    fingerprint: str | None,
+) -> str:
+    """Return why the plan may be another one now; empty: nothing that it depends on is known to have changed.
+
+    places: where the table and its target are now. controls, loads: of the target, and of its table.
+    """
+    planned = row.planned
+    if row.low not in places:
+        return f"it was planned when the target was at {row.low}; it is at {places[0]} now"
+    if planned is not None and (gone := next((c for c in controls if c.removed and c.removed >= planned), None)):
+        return f"control {gone.id} has been removed since"
+    if planned is not None and any(one.created >= planned for one in loads):
+        return "a load of the table has been asked for since"
+    return "the channel file has changed since" if fingerprint not in (None, row.fingerprint) else ""
 
 
 def _load(one: RefreshRow) -> dict[str, Any]:
     what = {"how": "load", "target": one.target, "at": str(one.requested_at), "what": one.reason}
-    return {**what, "statement": None, "then": LATER}
+    return {**what, "statement": None, "then": LATER, "plan": None}

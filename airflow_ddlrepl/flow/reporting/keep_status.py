@@ -12,6 +12,7 @@ from airflow_ddlrepl.config.sections.location import redact
 from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.flow.admin.status import Status, status
 from airflow_ddlrepl.flow.health.what_waits import forget_what_all_have
+from airflow_ddlrepl.flow.reporting.pending_plans import keep_plans
 from airflow_ddlrepl.flow.reporting.progress import brings_more_than_rows, lag_after, progress_of
 from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.stages import INTEGRATE, Cycle, names_of
@@ -82,6 +83,7 @@ def _stored(run: RunContext, stage: str) -> Status | None:
         _store(run, stage, started, None, redact(f"{error.code}: {error.message_with_names}"))
         return None
     _store(run, stage, started, found)
+    keep_plans(run, found.targets)
     return found
 
 

@@ -157,6 +157,7 @@ def failure_json(error: DdlReplError) -> dict[str, Any]:
         "hint": redact(error.hint),
         "target": error.target,
         "table": error.table,
+        "client": error.client,
         "at": error.at,
         "others": [failure_json(one) for one in error.others],
     }

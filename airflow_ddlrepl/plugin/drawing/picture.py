@@ -2,125 +2,91 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 
 from markupsafe import Markup
 
-BOX, GAP, LINE, PADDING = 168, 116, 17, 10
-"""Width of a box, width between columns, height of a line of text, and space around the text in a box."""
+from airflow_ddlrepl.plugin.drawing.layout import (
+    BOX,
+    CURVE,
+    GAP,
+    LABEL,
+    LINE,
+    PADDING,
+    Graph,
+    PlacedArrow,
+    PlacedBox,
+    layout,
+)
 
-LETTERS, ARROW_LETTERS = 22, 17
+LETTERS, ARROW_LETTERS = 22, 19
 """So many characters a line of a box, and of an arrow, has at most; its tooltip has all of them."""
-
-
-@dataclass(frozen=True)
-class Box:
-    """A box is a place that data is at. level: that of a verdict; it is the colour of the box's edge."""
-
-    id: str
-    title: str
-    lines: tuple[str, ...] = ()
-    level: str = ""
-
-
-@dataclass(frozen=True)
-class Arrow:
-    """An arrow is a way that data goes, from one box to another."""
-
-    start: str
-    end: str
-    lines: tuple[str, ...] = ()
-    level: str = ""
-
-
-@dataclass(frozen=True)
-class Graph:
-    """A graph has boxes and the arrows between them; an arrow that goes back to an earlier box is not drawn."""
-
-    boxes: tuple[Box, ...] = ()
-    arrows: tuple[Arrow, ...] = ()
-
-
-@dataclass(frozen=True)
-class _Placed:
-    box: Box
-    left: float
-    top: float
-    height: float = field(default=0.0)
-
-    @property
-    def middle(self) -> float:
-        return self.top + self.height / 2
 
 
 def picture(graph: Graph) -> Markup:
     """Return the graph as SVG; its text for a screen reader has every box and every arrow."""
-    columns = _columns(graph)
-    heights = {box.id: PADDING * 2 + LINE * (1 + len(box.lines)) for box in graph.boxes}
-    full = max((sum(heights[box.id] + 24 for box in column) for column in columns), default=0) + 8
-    placed: dict[str, _Placed] = {}
-    for number, column in enumerate(columns):
-        free = full - sum(heights[box.id] for box in column)
-        top = space = free / (len(column) + 1)
-        for box in column:
-            placed[box.id] = _Placed(box, number * (BOX + GAP) + 2, round(top, 1), heights[box.id])
-            top += heights[box.id] + space
-    width = max(len(columns) * (BOX + GAP) - GAP, 0) + 4
-    parts = [*(_arrow(one, placed) for one in graph.arrows), *map(_box, placed.values())]
+    found = layout(graph)
+    parts = [*map(_arrow, found.arrows), *map(_box, found.boxes)]
     return Markup(
         '<svg class="picture" viewBox="0 0 {0} {1}" width="{0}" height="{1}" role="img" aria-label="{2}"><defs>'
-        '<marker id="head" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto">'
+        '<marker id="head" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="10" markerHeight="10"'
+        ' markerUnits="userSpaceOnUse" orient="auto">'
         '<path class="head" d="M0 0 8 4 0 8z"/></marker></defs>{3}</svg>'
-    ).format(width, round(full), _said(graph), Markup("").join(parts))
+    ).format(found.width, found.height, _said(graph), _join(parts))
 
 
-def _columns(graph: Graph) -> list[list[Box]]:
-    """Return the boxes by column: each stands behind all boxes that have an arrow to it."""
-    depth = {box.id: 0 for box in graph.boxes}
-    for _ in graph.boxes:
-        for arrow in graph.arrows:
-            if arrow.start in depth and depth.get(arrow.end, len(depth)) <= depth[arrow.start] < len(depth) - 1:
-                depth[arrow.end] = depth[arrow.start] + 1
-    numbers = sorted(set(depth.values()))
-    return [[box for box in graph.boxes if depth[box.id] == number] for number in numbers]
+def ways(graph: Graph) -> list[tuple[str, str]]:
+    """Return the graph as a list for narrow screens: of each arrow from where to where, and what stands on it."""
+    titles = {box.id: box.title for box in graph.boxes}
+    return [
+        (f"{titles[one.start]} → {titles[one.end]}", ", ".join(one.lines))
+        for one in graph.arrows
+        if one.start in titles and one.end in titles
+    ]
 
 
-def _box(placed: _Placed) -> Markup:
+def _box(placed: PlacedBox) -> Markup:
     box, middle = placed.box, placed.left + BOX / 2
+    lines = (box.title, *box.lines)
+    top = placed.middle - LINE * len(lines) / 2
     texts = [
         Markup('<text class="{}" x="{}" y="{}" text-anchor="middle">{}</text>').format(
-            "name" if number == 0 else "note", middle, placed.top + PADDING + LINE * (number + 0.75), _cut(line)
+            "name" if number == 0 else "note", middle, round(top + LINE * (number + 0.75), 1), _cut(line)
         )
-        for number, line in enumerate((box.title, *box.lines))
+        for number, line in enumerate(lines)
     ]
     return Markup(
         '<g class="box {}"><title>{}</title><rect x="{}" y="{}" width="{}" height="{}" rx="6"/>{}</g>'
-    ).format(box.level, "\n".join((box.title, *box.lines)), placed.left, placed.top, BOX, placed.height, _join(texts))
+    ).format(box.level, "\n".join(lines), placed.left, placed.top, BOX, placed.height, _join(texts))
 
 
-def _arrow(arrow: Arrow, placed: Mapping[str, _Placed]) -> Markup:
-    if arrow.start not in placed or arrow.end not in placed:
-        return Markup("")
-    start, end = placed[arrow.start], placed[arrow.end]
-    if end.left <= start.left:
-        return Markup("")
-    left, right = start.left + BOX, end.left - 3
-    near = end.left - GAP
-    path = (
-        f"M{left} {start.middle} H{near + 4} C{near + 40} {start.middle} {near + 30} {end.middle} {right} {end.middle}"
-    )
+def _arrow(placed: PlacedArrow) -> Markup:
+    lines, at = placed.arrow.lines, placed.heights[-1]
+    above = (len(lines) + 1) // 2
     texts = [
         Markup('<text class="note" x="{}" y="{}" text-anchor="middle">{}</text>').format(
-            end.left - GAP / 2,
-            end.middle - 7 - LINE * (len(arrow.lines) - 1) + LINE * number,
-            _cut(line, ARROW_LETTERS),
+            placed.right - LABEL / 2 - 4, round(at + _below(number - above), 1), _cut(line, ARROW_LETTERS)
         )
-        for number, line in enumerate(arrow.lines)
+        for number, line in enumerate(lines)
     ]
     return Markup('<g class="arrow {}"><title>{}</title><path d="{}" marker-end="url(#head)"/>{}</g>').format(
-        arrow.level, "\n".join(arrow.lines), path, _join(texts)
+        placed.arrow.level, "\n".join(lines), _path(placed), _join(texts)
     )
+
+
+def _below(number: int) -> float:
+    """Return how far below its arrow a line of text stands. number: 0 is the first below it, -1 the last above it."""
+    return LINE * (number + 1) - 3 if number >= 0 else LINE * (number + 1) - PADDING / 2
+
+
+def _path(placed: PlacedArrow) -> str:
+    """Return the way of an arrow: curves behind boxes, straight lines to its end and through its lanes."""
+    left, found = placed.left, f"M{placed.left} {placed.heights[0]}"
+    for before, at in zip(placed.heights, placed.heights[1:], strict=False):
+        found += f" C{left + CURVE * 0.6} {before} {left + CURVE * 0.4} {at} {left + CURVE} {at}"
+        left += GAP + BOX
+        found += f" H{left}" if left < placed.right else f" H{placed.right - 3}"
+    return found
 
 
 def _join(parts: Sequence[Markup]) -> Markup:
@@ -135,8 +101,8 @@ def _said(graph: Graph) -> str:
     """Return the whole graph as a text."""
     titles = {box.id: box.title for box in graph.boxes}
     boxes = [f"{box.title} ({', '.join(box.lines)})" if box.lines else box.title for box in graph.boxes]
-    ways = [
+    arrows = [
         f"{titles.get(one.start, '')} to {titles.get(one.end, '')}{': ' if one.lines else ''}{', '.join(one.lines)}"
         for one in graph.arrows
     ]
-    return f"Where data goes. {'; '.join(boxes)}. {'; '.join(ways)}"
+    return f"Where data goes. {'; '.join(boxes)}. {'; '.join(arrows)}"

@@ -77,7 +77,7 @@ class Outcome:
 
 def error_to_json(error: DdlReplError) -> dict[str, Any]:
     """Return an error as JSON values."""
-    return {"kind": type(error).__name__, **{name: getattr(error, name) for name in FIELDS}}
+    return {"kind": type(error).__name__, **{name: getattr(error, name) for name in FIELDS}, "client": error.client}
 
 
 def error_from_json(data: Mapping[str, Any]) -> DdlReplError:
@@ -85,4 +85,6 @@ def error_from_json(data: Mapping[str, Any]) -> DdlReplError:
     kind = getattr(errors, data["kind"], DdlReplError)
     kind = kind if isinstance(kind, type) and issubclass(kind, DdlReplError) else DdlReplError
     values = {name: data[name] for name in FIELDS if name in data and name != "message"}
-    return kind(data["message"], **values)
+    found = kind(data["message"], **values)
+    found.client = data.get("client", "")
+    return found

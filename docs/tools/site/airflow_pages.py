@@ -38,7 +38,7 @@ OPERATORS = """\
 
 The DAGs of a channel consist of these operators; a DAG of yours may use them, too. The XCom `return_value` is what a
 task returns. A task that fails leaves its reason under the key `ddlrepl_error`: `code`, `message`, `hint`, `target`,
-`table`, `at`, `retryable`.
+`table`, `at`, `retryable`, `client` (of Streams).
 """
 OPTIONS = """\
 # Options and connections in Airflow

@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[3]
 sys.path.insert(0, str(ROOT))
 
 from airflow_ddlrepl.config.file.json_schema import json_schema  # noqa: E402
-from docs.tools.site import airflow_pages, commands_page, errors_page, front_page, types_page  # noqa: E402
+from docs.tools.site import airflow_pages, api_page, commands_page, errors_page, front_page, types_page  # noqa: E402
 
 
 def generated() -> dict[str, str]:
@@ -23,6 +23,8 @@ def generated() -> dict[str, str]:
     }
     return tops | {
         "schema/channel.json": json.dumps(json_schema(), indent=2),
+        "schema/openapi.json": api_page.openapi(),
+        "reference/api.md": api_page.page(),
         "reference/commands.md": commands_page.page(),
         "reference/errors.md": errors_page.page(),
         "reference/dags.md": airflow_pages.dags(),

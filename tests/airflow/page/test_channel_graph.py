@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
-from airflow_ddlrepl.config.file.load import load_channel
 from airflow_ddlrepl.plugin.channel_graph import channel_graph
-from airflow_ddlrepl.plugin.drawing.picture import Arrow, Graph, picture
-from airflow_ddlrepl.plugin.streams_clients import streams_clients
-from airflow_ddlrepl.repository.repository import Repository
+from airflow_ddlrepl.plugin.drawing.layout import Arrow, Graph
+from airflow_ddlrepl.plugin.drawing.picture import picture
 
-EXAMPLE = Path(__file__).parents[3] / "docs" / "examples" / "streams" / "five_clients" / "hr.yml"
 SOURCE = {"position": "0/B", "captured": "0/A", "unreachable": None, "lag_bytes": 1}
 
 
@@ -46,30 +42,62 @@ def test_a_source_that_does_not_answer_is_marked() -> None:
     assert between(graph, "source", "trail").level == "bad"
 
 
-def test_clients_of_streams_lead_from_queue_to_queue_and_to_targets(tmp_path: Path, monkeypatch: Any) -> None:
-    monkeypatch.setenv("HR_BRANCH_QUEUE", f"file://{tmp_path}/branch")
-    with Repository.open(f"sqlite:///{tmp_path}/hr.db") as repository:
-        clients = streams_clients(load_channel(EXAMPLE), repository)
-    assert {one["kind"] for one in clients} == {"capture", "sync_capture", "propagation", "apply", "dequeue"}
-    applies = [one for one in clients if one["kind"] == "apply"]
-    states = [
-        {"target": f"at {one['name']}", "client": one["name"], "positions": {"capture": "0/9"}, "unreachable": None,
-         "waiting": 3}
-        for one in applies
-    ]  # fmt: skip
-    targets = [target(one["target"]) for one in states]
-    health = {"source": SOURCE, "clients": clients, "apply": states, "targets": targets}
-    graph = channel_graph(health)
-    capture = next(one for one in clients if one["kind"] == "capture")
-    assert between(graph, "source", capture["queue"]).lines == (capture["name"], "0/A")
-    for one in clients:
-        if one["kind"] == "propagation":
-            assert between(graph, one["queue"], one["destination"]).lines == (one["name"],)
-    for one in applies:
-        assert between(graph, one["queue"], f"at {one['name']}").lines == (one["name"], "at 0/9")
+def client(kind: str, name: str, queue: str, destination: str = "", **more: Any) -> dict[str, Any]:
+    """A client that is in trouble with nothing, at 0/9, for which nothing waits."""
+    state = {"positions": {"capture": "0/9"}, "messages": 0, "is_more": False, "lag_seconds": 0.0, "trouble": None}
+    known = {"kind": kind, "name": name, "queue": queue, "destination": destination, "target": "", "problem": ""}
+    return {**known, **state, **more}
+
+
+def queue(name: str, messages: int | None, **more: Any) -> dict[str, Any]:
+    return {"queue": name, "messages": messages, "positions": {"capture": "0/A"}, "is_more": False,
+            "lag_seconds": 0.0, **more}  # fmt: skip
+
+
+CLIENTS = [
+    client("capture", "cap", "q1", messages=None, lag_seconds=12.0, lag_bytes=2000),
+    client("sync_capture", "sync", "q3", positions={"sync": "window 4"}, messages=7, lag_seconds=3.0),
+    client("propagation", "to_q2", "q1", "q2", messages=10_000, is_more=True, lag_seconds=90.0),
+    client("apply", "app", "q2", target="site", trouble={"code": "APL-110", "is_disabled": True}),
+    client("apply", "app", "q2", target="away", problem="its target does not answer", positions={}, messages=None),
+    client("dequeue", "reader", "q3", positions={"sync": None}, messages=1, lag_seconds=5.0),
+]
+QUEUES = [queue("q1", 10_000, is_more=True, lag_seconds=90.0), queue("q2", 0), queue("q3", None)]
+
+
+def test_clients_of_streams_have_their_places_and_what_waits_on_their_arrows() -> None:
+    graph = streams(CLIENTS)
+    assert between(graph, "source", "q1").lines == ("cap", "at 0/9", "12 s behind", "2.0 kB")
+    assert between(graph, "source", "q3").lines == ("sync", "at window 4", "7 wait", "3 s behind")
+    assert between(graph, "q1", "q2").lines == ("to_q2", "at 0/9", "over 10,000 wait", "90 s behind")
+    assert between(graph, "q3", "reader").lines == ("1 waits", "5 s behind")
+    assert {one.level for one in graph.arrows if one.end.startswith("queue")} == {""}
+    lines = {box.title: box.lines for box in graph.boxes}
+    assert lines["q1"] == ("queue", "up to 0/A", "over 10,000 wait", "90 s behind")
+    assert lines["q2"] == ("queue", "up to 0/A", "nothing waits")
+    assert lines["q3"] == ("queue", "up to 0/A", "nobody reads it")
+
+
+def test_a_client_in_trouble_and_its_target_are_marked() -> None:
+    graph = streams(CLIENTS)
+    stopped = between(graph, "q2", "site")
+    assert (stopped.lines, stopped.level) == (("app", "disabled: APL-110", "at 0/9"), "bad")
+    assert between(graph, "q2", "away").level == "bad"
+    boxes = {box.title: (box.lines, box.level) for box in graph.boxes}
+    assert boxes["site"] == (("90 s behind", "3 in the error queue", "disabled"), "waiting")
+    assert boxes["away"] == (("does not answer",), "bad")
+    failing = streams([client("propagation", "p", "q1", "q2", trouble={"code": "TRL-128", "is_disabled": False})])
+    assert between(failing, "q1", "q2").lines == ("p", "fails: TRL-128", "at 0/9")
     assert "3 in the error queue" in str(picture(graph))
 
 
-def test_a_channel_without_streams_or_without_its_file_has_no_clients(tmp_path: Path) -> None:
-    with Repository.open(f"sqlite:///{tmp_path}/hr.db") as repository:
-        assert streams_clients(None, repository) == []
+def test_of_many_feeds_of_a_queue_two_have_their_names_and_places() -> None:
+    feeds = {"a": "0/1", "b": None, "c": "0/3", "d": "window 4"}
+    graph = streams([client("propagation", "p", "q1", "q2", positions=feeds)])
+    assert between(graph, "q1", "q2").lines == ("p", "a 0/1", "c 0/3", "and 1 more")
+
+
+def streams(clients: list[dict[str, Any]]) -> Graph:
+    site = target("site", "waiting", lag_seconds=90.0, waiting=3, is_disabled=True)
+    away = target("away", "bad", unreachable="no route")
+    return channel_graph({"source": SOURCE, "clients": clients, "queues": QUEUES, "targets": [site, away]})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -11,7 +12,8 @@ import pytest
 from airflow_ddlrepl.plugin import channel_page
 from airflow_ddlrepl.plugin.drawing.axes import duration_marks, marks, time_marks
 from airflow_ddlrepl.plugin.drawing.charts import BYTES, NUMBER, SECONDS, bar_chart, line_chart
-from airflow_ddlrepl.plugin.drawing.picture import Arrow, Box, Graph, picture
+from airflow_ddlrepl.plugin.drawing.layout import LINE, Arrow, Box, Graph, layout
+from airflow_ddlrepl.plugin.drawing.picture import picture, ways
 from airflow_ddlrepl.plugin.drawing.words import ago, duration, moment, size
 
 NASTY = "<script>pwned=1</script>\"'&"
@@ -77,6 +79,35 @@ def test_the_picture_puts_each_box_behind_those_that_lead_to_it() -> None:
     assert left["source"] < left["queue"] < left["far queue"] < left["target"]
     assert len([one for one in elements(drawn, "g") if "arrow" in one.get("class", "")]) == 4
     assert "queue to far queue: 0/A" in str(drawn)
+
+
+def test_an_arrow_that_passes_a_column_has_a_lane_between_its_boxes() -> None:
+    boxes = tuple(Box(name, name, ("a", "b", "c")) for name in ("source", "first", "second", "far"))
+    ways = (("source", "first"), ("source", "second"), ("first", "far"), ("source", "far"))
+    found = layout(Graph(boxes, tuple(Arrow(*way, ("0/A",)) for way in ways)))
+    passing = found.arrows[-1]
+    (_, lane, end) = passing.heights
+    passed = [one for one in found.boxes if passing.left < one.left < passing.right]
+    assert [one.box.id for one in passed] == ["first", "second"]
+    assert all(not one.top <= lane <= one.top + one.height for one in passed)
+    far = next(one for one in found.boxes if one.box.id == "far")
+    assert far.top < end < far.top + far.height and far.middle != end
+
+
+def test_texts_of_arrows_to_one_box_stand_one_below_the_other_and_each_meets_it() -> None:
+    words = ("name", "at 0/A", "3 wait", "2 s behind")
+    boxes = (*(Box(name, name) for name in "abc"), Box("queue", "queue"))
+    found = layout(Graph(boxes, tuple(Arrow(name, "queue", words) for name in "abc")))
+    ends = [one.heights[-1] for one in found.arrows]
+    assert all(later - earlier >= 4 * LINE for earlier, later in pairwise(ends))
+    (queue,) = (one for one in found.boxes if one.box.id == "queue")
+    assert queue.top < ends[0] and ends[-1] < queue.top + queue.height
+    assert ends[0] > 2 * LINE and ends[-1] + 2 * LINE < found.height
+
+
+def test_the_picture_is_a_list_too() -> None:
+    graph = Graph((Box("1", "a"), Box("2", "b")), (Arrow("1", "2", ("x", "at 0/A")), Arrow("1", "gone")))
+    assert ways(graph) == [("a → b", "x, at 0/A")]
 
 
 def test_boxes_that_lead_to_each_other_are_drawn_all_the_same() -> None:

@@ -71,6 +71,12 @@ def trigger(
     return []
 
 
+def picture_of(page: Page, part: str, name: str) -> None:
+    """Takes a picture of a part of the page, a CSS selector, when DDLREPL_PICTURES names a folder."""
+    if folder := os.environ.get("DDLREPL_PICTURES"):
+        page.locator(part).screenshot(path=Path(folder) / f"{name}.png")
+
+
 def picture(page: Page, name: str, height: int = 900, width: int = WIDTH) -> None:
     """Takes a picture of what the page shows, for the documentation, when DDLREPL_PICTURES names a folder."""
     if folder := os.environ.get("DDLREPL_PICTURES"):

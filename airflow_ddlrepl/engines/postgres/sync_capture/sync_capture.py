@@ -13,7 +13,7 @@ from airflow_ddlrepl.engines.postgres.sync_capture.ruled_tables import ruled_tab
 from airflow_ddlrepl.engines.postgres.sync_capture.setup import Setup
 from airflow_ddlrepl.engines.postgres.sync_capture.window import Windows
 from airflow_ddlrepl.engines.postgres.sync_capture.write_window import write_rows
-from airflow_ddlrepl.engines.sync_capture import CapturedWindow, CaptureRules, FeedPlace, Prepared
+from airflow_ddlrepl.engines.sync_capture import CapturedRows, CapturedWindow, CaptureRules, FeedPlace, Prepared
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.trail.manifest import Part
 from airflow_ddlrepl.trail.store import Trail
@@ -44,6 +44,10 @@ class PostgresSyncCapture:
     def open_window(self) -> CapturedWindow | None:
         """Return the window that is open, or open one; None when nothing is captured."""
         return self._windows.open()
+
+    def waiting(self) -> CapturedRows:
+        """Return how many captured rows no run has read yet; none where the capture is not prepared."""
+        return self._windows.waiting() if setup.clients(self.connection, self.of.channel) else CapturedRows()
 
     def write(self, window: CapturedWindow, place: FeedPlace) -> Part:
         """Write the rows of the open window into files of a feed."""

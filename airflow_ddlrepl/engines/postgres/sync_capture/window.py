@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.engines.postgres.connection.errors import errors
-from airflow_ddlrepl.engines.sync_capture import CapturedWindow
+from airflow_ddlrepl.engines.sync_capture import CapturedRows, CapturedWindow
 from airflow_ddlrepl.model.table import Table
 
 if TYPE_CHECKING:
@@ -61,6 +61,11 @@ _DELETE = f"""
 DELETE FROM ddlrepl.captured_lcrs l USING ddlrepl.captured_windows w
 WHERE {_OF_CLIENT} AND w.channel = l.channel AND w.client = l.client AND w.number = %(number)s AND w.is_open
   AND pg_visible_in_snapshot(l.xid, w.ended)
+"""
+_MOST_COUNTED = 10_000
+_WAITING = f"""
+SELECT count(*), extract(epoch FROM clock_timestamp() - min(captured))::float
+FROM (SELECT l.captured FROM ddlrepl.captured_lcrs l WHERE {_OF_CLIENT} ORDER BY l.id LIMIT {_MOST_COUNTED + 1}) oldest
 """
 _CLOSE = """
 UPDATE ddlrepl.captured_windows SET is_open = false
@@ -133,6 +138,12 @@ class Windows:
                 return None
         number, transactions, changes, first, last, truncated = row
         return CapturedWindow(number, transactions, changes, first, last, is_new, tuple(truncated))
+
+    def waiting(self) -> CapturedRows:
+        """Return how many rows no run has read yet, and the age of the oldest; of many, only the oldest are counted."""
+        row = self.connection.execute(_WAITING.encode(), self._known).fetchone()
+        number, seconds = row if row is not None else (0, None)
+        return CapturedRows(min(number, _MOST_COUNTED), number > _MOST_COUNTED, seconds)
 
     def rows(self) -> Iterator[CapturedRow]:
         """Yield the rows of the open window, transaction by transaction."""

@@ -12,6 +12,7 @@ import pytest
 
 from airflow_ddlrepl.demo.servers import PrivateServer
 from airflow_ddlrepl.errors import ControlStop, DdlReplError
+from tests.airflow.page.live.staff import run_staff, write_staff
 from tests.airflow.support import shop
 from tests.airflow.support.api_server import ApiServer, api_server
 
@@ -24,7 +25,7 @@ NASTY = '<img src=x onerror=pwned=1>"`|{{ 7 * 191 }}'
 class World:
     """The channels `shop` (healthy), `shop-hr` (waits at a control), `crm` (its source is down), `new` (never ran).
 
-    `turn` is healthy until a test stops it.
+    `turn` is healthy until a test stops it. `hr` has clients of Streams (staff.py).
     """
 
     server: ApiServer
@@ -56,6 +57,7 @@ def world(private_server: type[PrivateServer]) -> Iterator[World]:
             "crm": _channel(channels, home, "crm", databases, second),
             "new": _channel(channels, home, "new", databases),
             "turn": _channel(channels, home, "turn", databases),
+            "hr": write_staff(channels, home, databases),
         }
         for name in ("shop-hr", "turn"):
             files[name].write_text(files[name].read_text().replace('adapt_ddl:\n  - add_table_pattern: "*"\n', ASKS))
@@ -65,6 +67,7 @@ def world(private_server: type[PrivateServer]) -> Iterator[World]:
             _stopped(found)
             _turning(found)
             _without_source(found, second)
+            run_staff(files["hr"], databases)
             yield found
 
 

@@ -80,3 +80,7 @@ def test_a_table_says_what_is_on_its_way(world: World) -> None:
     page = world.server.ask(f"/ddlrepl/{path}", "vic").body
     assert "warehouse: column note is dropped" in page and "It waits until control 1 is removed" in page
     assert "Waits for it: 1 row, " in page
+    plan = change["plan"]
+    assert (plan["how"], plan["outdated"], plan["run"] != "") == ("control", "", True)
+    assert "DROP COLUMN &#34;note&#34;" in page and "As planned " in page
+    assert f"from {plan['from']} to {plan['to']}" in page

@@ -1,0 +1,161 @@
+"""The status of a channel says of each client of Streams where it is, and how much waits for it since when."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from airflow_ddlrepl.errors import DdlReplError
+from airflow_ddlrepl.flow.client_states.places import UNREAD, place_text, read_before
+from airflow_ddlrepl.flow.client_states.queued import Queued, queued
+from airflow_ddlrepl.flow.run.context import RunContext, log
+from airflow_ddlrepl.flow.streams.clients import CAPTURE, StreamsClients
+from airflow_ddlrepl.flow.streams.sync_capture import feed_of
+from airflow_ddlrepl.flow.targets.lag import Lag, age
+from airflow_ddlrepl.model.position import LogKey, Position
+from airflow_ddlrepl.streams.rules.client import Client, ClientKind
+
+Applied = Mapping[str, Mapping[str, Position | None] | None]
+"""Up to where each target has the feeds of its queue, by target and feed; None: the target does not answer."""
+
+UNKNOWN: dict[str, Any] = {"positions": {}, "messages": None, "is_more": False, "lag_seconds": None}
+
+
+@dataclass(frozen=True)
+class AtSource:
+    """What is known of the source: how much of its log nobody has captured yet.
+
+    lag: how old the oldest commit in it is. bytes: None: not known. clock: the source's. answers: does the source?
+    """
+
+    lag: Lag
+    bytes: int | None
+    clock: datetime
+    answers: bool = True
+
+
+@dataclass
+class ClientStates:
+    """This finds the states of a channel's clients, and with them what waits in each queue.
+
+    applied: where the targets of apply processes are.
+    """
+
+    clients: StreamsClients
+    source: AtSource
+    applied: Applied
+    _waiting: dict[tuple[str, str], Queued] = field(default_factory=dict)
+
+    def all(self) -> list[dict[str, Any]]:
+        """Return for each client kind, name, queue and destination, and its state, as JSON.
+
+        positions: by feed, where it is. messages: that wait for it, is_more: at least so many. lag_seconds: the age of
+        the oldest of them. target: of an apply process, which has a state for each of its targets. problem: why nothing
+        is known of it.
+        """
+        found = []
+        for client in self.clients.environment.clients.values():
+            known = {"kind": str(client.kind), "name": client.name, "queue": client.queue}
+            known |= {"destination": client.destination, "target": "", "problem": ""}
+            try:
+                found += [{**known, **state} for state in self._of(client)]
+            except DdlReplError as error:
+                log.error("%s: %s", client.words, error)
+                found.append({**known, **UNKNOWN, "problem": f"{error.code}: {error.message}"})
+        return found
+
+    def queues(self) -> list[dict[str, Any]]:
+        """Return for each queue how far its feeds are, and how many messages one of its readers has yet to read.
+
+        messages: None: nobody reads the queue. To be called behind `all`.
+        """
+        clients = self.clients.environment.clients.values()
+        names = dict.fromkeys(name for one in clients for name in (one.queue, one.destination) if name)
+        return [{"queue": name, **self._queue(name)} for name in names]
+
+    def _queue(self, name: str) -> dict[str, Any]:
+        waiting = [one for (queue, _), one in self._waiting.items() if queue == name]
+        whole = sum_of(waiting)
+        try:
+            positions = {one.name: place_text(one, read_before(one.end())) for one in self.clients.feeds(name)}
+        except DdlReplError as error:
+            return {**UNKNOWN, "problem": f"{error.code}: {error.message}"}
+        messages = whole.messages if waiting else None
+        lag = self._age(whole) if waiting else None
+        return {"positions": positions, "messages": messages, "is_more": whole.is_more, "lag_seconds": lag}
+
+    def _of(self, client: Client) -> Iterator[dict[str, Any]]:
+        run = self.clients.run
+        match client.kind:
+            case ClientKind.CAPTURE:
+                positions = {CAPTURE: str(run.captured())}
+                behind = {**self.source.lag.to_json(), "lag_bytes": self.source.bytes}
+                yield {**UNKNOWN, "positions": positions, **behind}
+            case ClientKind.SYNC_CAPTURE:
+                yield self._of_triggers(client)
+            case ClientKind.PROPAGATION:
+                feeds = self.clients.feeds(client.queue)
+                yield self._of_reader(
+                    client, {one.name: read_before(self.clients.passed_on(client, one).end()) for one in feeds}
+                )
+            case ClientKind.DEQUEUE:
+                taken = run.repository.dequeued(run.channel.name, client.name)
+                epochs = {one.name: one.epoch for one in self.clients.feeds(client.queue)}
+                yield self._of_reader(client, {n: at.key for n, at in taken.items() if at.epoch == epochs.get(n)})
+            case ClientKind.APPLY:
+                for target in self.clients.section.targets:
+                    if self.clients.environment.name(target.apply) == client.name:
+                        yield {"target": target.name, **self._of_apply(client, self.applied.get(target.name))}
+
+    def _of_apply(self, client: Client, at: Mapping[str, Position | None] | None) -> dict[str, Any]:
+        if at is None:
+            return {**UNKNOWN, "problem": "its target does not answer"}
+        return self._of_reader(client, {name: read_before(one) for name, one in at.items()})
+
+    def _of_triggers(self, client: Client) -> dict[str, Any]:
+        feed = feed_of(self.clients, client)
+        state = {**UNKNOWN, "positions": {feed.name: place_text(feed, read_before(feed.end()))}}
+        if not self.source.answers:
+            return state
+        found = self.clients.run.source.sync_captures.of(self.clients.capture_rules_of(client)).waiting()
+        lag = round(found.seconds or 0.0, 1)
+        return {**state, "messages": found.rows, "is_more": found.is_more, "lag_seconds": lag}
+
+    def _of_reader(self, client: Client, read: Mapping[str, LogKey]) -> dict[str, Any]:
+        """Return the state of a client that reads a queue. read: up to where, by feed."""
+        positions, waiting = {}, []
+        for feed in self.clients.feeds(client.queue):
+            at = read.get(feed.name, UNREAD)
+            positions[feed.name] = place_text(feed, at)
+            waiting.append(queued(feed, at, is_messaging=client.kind is ClientKind.DEQUEUE))
+            place = (client.queue, feed.name)
+            self._waiting[place] = max(self._waiting.get(place, Queued()), waiting[-1], key=lambda one: one.messages)
+        whole = sum_of(waiting)
+        lag = self._age(whole)
+        return {"positions": positions, "messages": whole.messages, "is_more": whole.is_more, "lag_seconds": lag}
+
+    def _age(self, waiting: Queued) -> float:
+        return 0.0 if waiting.oldest is None else age(waiting.oldest, self.source.clock)
+
+
+def sum_of(waiting: Sequence[Queued]) -> Queued:
+    """Return what waits in several feeds together."""
+    oldest = min((one.oldest for one in waiting if one.oldest is not None), default=None)
+    return Queued(sum(one.messages for one in waiting), any(one.is_more for one in waiting), oldest)
+
+
+def client_states(run: RunContext, source: AtSource, applied: Applied) -> tuple[list[dict[str, Any]], list[Any]]:
+    """Return the states of a channel's clients of Streams and of its queues, as JSON; none without a section `streams`.
+
+    None either where the rules can't be read: the runs say so.
+    """
+    if run.channel.streams is None:
+        return [], []
+    states = ClientStates(StreamsClients(run), source, applied)
+    try:
+        return states.all(), states.queues()
+    except DdlReplError as error:
+        log.error("the clients of channel %s: %s", run.channel.name, error)
+        return [], []
