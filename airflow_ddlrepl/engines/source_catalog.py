@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
@@ -105,6 +106,14 @@ class SourceCatalog(Protocol):
 
         known: a version of the catalog; where it is still that, no shapes are read.
         """
+        ...
+
+    def now(self) -> Catalog:
+        """Return the catalog's version at this moment, and what the moment has seen; `tables` is None."""
+        ...
+
+    def beside(self) -> AbstractContextManager[SourceCatalog]:
+        """Return the catalog over a session of its own, for use in another thread. Raises Unreachable."""
         ...
 
     def list_tables(self) -> dict[int, TableName]:

@@ -13,6 +13,7 @@ from dataclasses import replace
 from airflow_ddlrepl.capture.drift import unexplained
 from airflow_ddlrepl.errors import SourceError
 from airflow_ddlrepl.failpoint import reach
+from airflow_ddlrepl.flow.capture.catalog_look import CatalogLook
 from airflow_ddlrepl.flow.capture.drift_check import INSPECTED, explain, inspect_source
 from airflow_ddlrepl.flow.capture.dropped_tables import has_lost_all, require_a_table
 from airflow_ddlrepl.flow.capture.file_changes import FileChange, take_over_file
@@ -21,7 +22,7 @@ from airflow_ddlrepl.flow.capture.log_continuity import follow, is_followed, req
 from airflow_ddlrepl.flow.capture.log_retention import hold
 from airflow_ddlrepl.flow.capture.new_tables import warn_of_waiting
 from airflow_ddlrepl.flow.capture.session_names import name_sessions, named_sessions
-from airflow_ddlrepl.flow.capture.source_changes import has_news, look, record_inspection, require_triggers, with_due
+from airflow_ddlrepl.flow.capture.source_changes import due_in, has_news, look, record_inspection, require_triggers
 from airflow_ddlrepl.flow.capture.source_marks import leave_mark, require_own
 from airflow_ddlrepl.flow.capture.window import Window, capture_window, register
 from airflow_ddlrepl.flow.run.context import RunContext, log
@@ -67,20 +68,21 @@ def _capture(run: RunContext) -> Captured:
     unnamed = name_sessions(run)
     since = run.source.membership.session_names()
     reach("capture.published")
-    inspection = replace(inspect_source(run, change), late=frozenset(late))
-    found = look(run, late)
-    inspection = with_due(inspection, found)
-    end = leave_mark(run)
-    sessions, still_unnamed = named_sessions(run, since)
-    found, inspection = replace(found, sessions=sessions), replace(inspection, unnamed=unnamed | still_unnamed)
-    while low < end:
-        high = min(end, run.positions.limit(low, run.channel.capture.window_bytes))
-        low = tally.add(capture_window(run, low, high, inspection, is_last=high == end))
-        inspection = replace(inspection, due={}, gap="")
-        _advance(run, low)
-        reach("capture.advanced")
-        if low == end and not tally.drift:
-            explain(run, inspection)
+    with CatalogLook(run, change, run.positions.distance(low, run.source.log_end())) as catalog:
+        found = look(run, late)
+        end = leave_mark(run)
+        sessions, still_unnamed = named_sessions(run, since)
+        found = replace(found, sessions=sessions)
+        catalog.begin(end, late=frozenset(late), unnamed=unnamed | still_unnamed, **due_in(found))
+        while low < catalog.end:
+            high = min(catalog.end, run.positions.limit(low, run.channel.capture.window_bytes))
+            low = tally.add(capture_window(run, low, high, catalog))
+            catalog.forget_due()
+            _advance(run, low)
+            reach("capture.advanced")
+            if low == catalog.end and not tally.drift:
+                explain(run, catalog.inspection())
+        inspection = catalog.inspection()
     if not (inspection.due or inspection.gap):  # else no window has them
         record_inspection(run, inspection, tally.events, found)
     run.repository.set_position(run.channel.name, run.token, INSPECTED, low)

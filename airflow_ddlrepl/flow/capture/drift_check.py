@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 
 from airflow_ddlrepl.capture.drift import Inspection, ambiguous_shapes, unexplained
 from airflow_ddlrepl.capture.enroll import Past, belongs, enroll, enroll_with_silent, valid_at
 from airflow_ddlrepl.capture.row_layouts import unexplained_layouts
+from airflow_ddlrepl.engines.source_catalog import Catalog
 from airflow_ddlrepl.flow.capture.file_changes import FileChange
 from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.model.change import Event
@@ -26,14 +27,24 @@ def inspect_source(run: RunContext, change: FileChange) -> Inspection:
     change: of the channel file since the source was brought up to it.
     A catalog that is as it was when all of it was explained is not read: it shows what is known.
     """
-    known = run.repository.latest_revisions(run.channel.name)
     bystanders = run.source.membership.bystanders()
+    catalog = run.source.catalog.inspect_catalog(explained_version(run, bystanders))
+    return inspection_of(run, change, catalog, bystanders)
+
+
+def explained_version(run: RunContext, bystanders: Iterable[int]) -> str:
+    """Return the version of the catalog all of which is explained; empty where something is another one since."""
     row = run.repository.channel(run.channel.name)
     basis, _, version = (row.explained if row else "").partition(" ")
-    catalog = run.source.catalog.inspect_catalog(version if basis == _basis(run, bystanders) else "")
+    return version if basis == _basis(run, bystanders) else ""
+
+
+def inspection_of(run: RunContext, change: FileChange, catalog: Catalog, bystanders: Collection[int]) -> Inspection:
+    """Return what a catalog shows of the channel. bystanders: ids of tables that are none of the channel's."""
+    known = run.repository.latest_revisions(run.channel.name)
     if catalog.tables is None:
         return Inspection(tuple(r.table for r in known.values() if r.table), catalog.seen)
-    others = bystanders - known.keys()
+    others = set(bystanders) - known.keys()
     members = run.source.membership.members() if change.keys else set()
     tables = [t for t in catalog.tables if t.id not in others and (t.id in known or change.admits(t, members))]
     ours = [t for t in tables if belongs(t, known, run.joins)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import Any
 
 from airflow_ddlrepl.capture.drift import Inspection
 from airflow_ddlrepl.capture.feed_changes import (
@@ -96,9 +97,9 @@ def reloads(
     return gap + unnamed + [due_event(i, key, until, found[i]) for i in names]
 
 
-def with_due(inspection: Inspection, found: SourceRecord) -> Inspection:
-    """Return the inspection with what `look` has found, for the next window."""
-    return replace(inspection, due=found.due, gap=found.gaps[-1] if found.is_gap_due else "")
+def due_in(found: SourceRecord) -> dict[str, Any]:
+    """Return what `look` has found for the next window, as fields of its inspection."""
+    return {"due": found.due, "gap": found.gaps[-1] if found.is_gap_due else ""}
 
 
 def has_news(run: RunContext, inspection: Inspection) -> bool:

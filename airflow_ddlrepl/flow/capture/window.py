@@ -7,11 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
-from airflow_ddlrepl.capture.drift import Inspection, sees_all, with_snapshot
+from airflow_ddlrepl.capture.drift import sees_all, with_snapshot
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.errors import RuleError
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.capture.captured_log import window_of, write_log, writing_of
+from airflow_ddlrepl.flow.capture.catalog_look import CatalogLook
 from airflow_ddlrepl.flow.capture.drift_check import enrolled, find_drift
 from airflow_ddlrepl.flow.capture.log_continuity import require_retained
 from airflow_ddlrepl.flow.capture.new_tables import join, settle_joined
@@ -54,11 +55,14 @@ class Window:
     discarded: Mapping[str, int] = field(default_factory=dict)
 
 
-def capture_window(run: RunContext, low: Position, high: Position, inspection: Inspection, *, is_last: bool) -> Window:
-    """Read the log of [low, high) into the trail and make it part of the channel; an empty window moves it on only."""
+def capture_window(run: RunContext, low: Position, high: Position, look: CatalogLook) -> Window:
+    """Read the log of [low, high) into the trail and make it part of the channel; an empty window moves it on only.
+
+    look: at the catalog. Where the window ends where the look was, the log has to explain all that it found.
+    """
     with run.trail.discarded_on_failure(run.epoch, low, run.token):
         with needing(run.positions.distance(low, high), "of log in this window"):
-            segment = _read(run, low, high, inspection, is_last=is_last)
+            segment = _read(run, low, high, look)
             if not segment.is_empty:
                 reach("capture.files")
             run.check_lock()
@@ -71,13 +75,15 @@ def capture_window(run: RunContext, low: Position, high: Position, inspection: I
     return register(run, published)
 
 
-def _read(run: RunContext, low: Position, high: Position, inspection: Inspection, *, is_last: bool) -> Segment:
+def _read(run: RunContext, low: Position, high: Position, look: CatalogLook) -> Segment:
     """Write the window's files into the trail; no manifest names them yet."""
     parts: Sequence[Part] = ()
     if run.source.has_changes(low, high):
         parts = _captured(run, low, high)
         run.check_lock()  # the files of a run that was taken over are gone: that is no lost file
         check_arrived(run.trail, parts)
+    inspection = look.inspection()
+    is_last = high == look.end
     place = (run.channel.name, run.epoch, run.token, low, high)
     segment = Segment(*place, tuple(parts), lineage=run.lineage, mark=newest_token(run))
     events = of_source(run.trail.events(segment))

@@ -158,6 +158,14 @@ def inspect_unlocked(connection: Connection[Any], expected: str = "") -> Catalog
             continue
 
 
+def catalog_now(connection: Connection[Any]) -> Catalog:
+    """Return the catalog's version at this moment, and what the moment has seen; no shapes are read."""
+    with connection.transaction():
+        connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+        seen = snapshot(connection)
+        return Catalog(_version(connection), None, frozenset(), seen)
+
+
 def _version(connection: Connection[Any]) -> str:
     row = connection.execute(VERSION_SQL.encode()).fetchone()
     assert row is not None

@@ -99,6 +99,11 @@ def session(
     return cast("Connection[tuple[Any, ...]]", opened)
 
 
+def location_of(opened: Connection[Any]) -> str:
+    """Return the location that a session was opened for, with its password."""
+    return str(getattr(opened, "location"))  # noqa: B009 - only sessions have it
+
+
 def _settle(opened: Connection[Any], application_name: str) -> None:
     timeouts = TIMEOUTS if opened.info.server_version >= 170000 else TIMEOUTS[:-1]
     named = f"SET application_name = {literal(application_name)}"

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.config.sections.scope import Scope
 from airflow_ddlrepl.engines.postgres.catalog.creation import creation_text
-from airflow_ddlrepl.engines.postgres.catalog.inspect import inspect, inspect_unlocked, listed, with_partitions
+from airflow_ddlrepl.engines.postgres.catalog.inspect import (
+    catalog_now,
+    inspect,
+    inspect_unlocked,
+    listed,
+    with_partitions,
+)
 from airflow_ddlrepl.engines.postgres.catalog.other_relations import other_relations
+from airflow_ddlrepl.engines.postgres.catalog.raw_texts import read_any_bytes
 from airflow_ddlrepl.engines.postgres.catalog.server_facts import publishes_generated
 from airflow_ddlrepl.engines.postgres.catalog.server_traits import server_traits
 from airflow_ddlrepl.engines.postgres.catalog.sizes import estimated_rows, sizes
 from airflow_ddlrepl.engines.postgres.catalog.table_objects import table_objects
 from airflow_ddlrepl.engines.postgres.connection.conditions import require_readable
+from airflow_ddlrepl.engines.postgres.connection.connect import location_of, session
 from airflow_ddlrepl.engines.postgres.sessions.replication_origin import writing_origins
 from airflow_ddlrepl.engines.postgres.source.left_out import would_leave_out
 from airflow_ddlrepl.engines.postgres.source.privileges import profile
@@ -56,6 +65,17 @@ class PostgresCatalog:
     def inspect_catalog(self, known: str) -> Catalog:
         """Return every table's shape but of those being altered now, as `inspect.inspect_unlocked` does."""
         return inspect_unlocked(self.connection, known)
+
+    def now(self) -> Catalog:
+        """Return the catalog's version, and what this moment has seen, as `inspect.catalog_now` does."""
+        return catalog_now(self.connection)
+
+    @contextmanager
+    def beside(self) -> Iterator[PostgresCatalog]:
+        """Return the catalog over a session of its own, to the same place as this one's."""
+        with closing(session(location_of(self.connection))) as connection:
+            read_any_bytes(connection)
+            yield replace(self, connection=connection)
 
     def list_tables(self) -> dict[int, TableName]:
         """Return ids and names of all tables but those of the system and of extensions, by name."""
