@@ -93,6 +93,8 @@ class StageReader:
 
 
 def _in_order(changes: pa.Table) -> pa.Table:
+    if changes.num_rows < 2:
+        return changes
     lsn, seq = changes["lsn"].to_numpy(), changes["seq"].to_numpy()
     later = (lsn[1:] > lsn[:-1]) | ((lsn[1:] == lsn[:-1]) & (seq[1:] > seq[:-1]))
     return changes if bool(later.all()) else changes.take(pa.array(np.lexsort((seq, lsn))))

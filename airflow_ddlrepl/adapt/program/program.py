@@ -13,9 +13,9 @@ from itertools import groupby
 from airflow_ddlrepl.adapt.plan_model import TablePlan
 from airflow_ddlrepl.model.change import Event, EventKind
 from airflow_ddlrepl.model.names import TableName
-from airflow_ddlrepl.model.position import LogKey, Position
+from airflow_ddlrepl.model.position import START_OF_TRANSACTION, LogKey, Position
 from airflow_ddlrepl.model.settings.table_settings import NO_SETTINGS, TableSettings
-from airflow_ddlrepl.model.table import Table
+from airflow_ddlrepl.model.table import Table, replaced
 from airflow_ddlrepl.model.table_state import Suspension, TableState, TableStatus
 from airflow_ddlrepl.notation.condition.row_limit import RowLimit
 from airflow_ddlrepl.scope.decide import ChangeKind
@@ -146,6 +146,17 @@ class Program:
     def last_step(self) -> Position:
         """Return the position just after the last transaction that changes a shape; `low` when there is none."""
         return max((step.event.end for step in self.steps), default=self.low)
+
+    @property
+    def is_cut_by_rows(self) -> bool:
+        """Does an earlier end, after which no event comes, leave out rows alone?"""
+        return self.stop is None and self.stays_at is None and not self.discarded and not self.ends_as
+
+    def cut(self, high: Position) -> Program:
+        """Return the program with an earlier end, after which only rows come."""
+        end = LogKey(high, START_OF_TRANSACTION)
+        slices = (one if one.high <= end else replaced(one, high=end) for one in self.slices if one.low < end)
+        return replace(self, high=high, slices=tuple(slices))
 
     @property
     def statements(self) -> Iterator[list[ProgramStep]]:

@@ -32,6 +32,11 @@ class Suspensions:
         """Is the table suspended, or known not to be created?"""
         return table_id in self.found or table_id in self.not_created
 
+    @property
+    def is_empty(self) -> bool:
+        """Does the program suspend no table, and know of none that can't be created?"""
+        return not self.found and not self.not_created
+
     def help(self, table_id: int, remedy: str) -> None:
         """Note what helps a table besides the hint of its error; empty: nothing."""
         if remedy:

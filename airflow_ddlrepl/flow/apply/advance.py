@@ -207,7 +207,7 @@ def _to_last_change(ahead: PendingLog) -> Program:
     whole = ahead.program(ahead.high)
     if whole.stop is not None:
         return whole
-    return replace(ahead.program(whole.last_step), stop=None)
+    return replace(ahead.shortened(whole, whole.last_step), stop=None)
 
 
 def has_changes(run: RunContext) -> bool:

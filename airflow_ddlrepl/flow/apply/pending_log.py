@@ -75,6 +75,16 @@ class PendingLog:
         """Return the program that brings the target up to a position."""
         return self.timeline.build(self.table_states, self.events, self.low, until)
 
+    def shortened(self, whole: Program, until: Position) -> Program:
+        """Return the program up to an earlier position than another one's end, of which it is the beginning.
+
+        Where rows alone come after the position, nothing is planned again.
+        """
+        beyond = (event for event in self.events if until < event.end <= whole.high)
+        if self.timeline.suspensions.is_empty and whole.is_cut_by_rows and next(beyond, None) is None:
+            return whole.cut(until)
+        return self.program(until)
+
 
 @dataclass(frozen=True)
 class UncapturedLog:

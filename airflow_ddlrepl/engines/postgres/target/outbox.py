@@ -19,13 +19,18 @@ CREATE TABLE IF NOT EXISTS ddlrepl.unrecorded (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, channel text NOT NULL, record jsonb NOT NULL);
 """
 
+AT_ONCE = 1000
+"""So many rows go to the target with one statement."""
+
 
 def leave(cursor: Any, channel: str, records: Sequence[Record]) -> None:
     """Write records into the outbox, in this order, in the open transaction."""
-    if records:
-        cursor.executemany(
-            "INSERT INTO ddlrepl.unrecorded (channel, record) VALUES (%s, %s::jsonb)",
-            [(channel, dumped(cursor.connection, to_json(record))) for record in records],
+    for low in range(0, len(records), AT_ONCE):
+        texts = [dumped(cursor.connection, to_json(record)) for record in records[low : low + AT_ONCE]]
+        cursor.execute(
+            "INSERT INTO ddlrepl.unrecorded (channel, record) SELECT %s::text, given.record::jsonb"
+            " FROM unnest(%s::text[]) WITH ORDINALITY AS given(record, place) ORDER BY given.place",
+            [channel, texts],
         )
 
 

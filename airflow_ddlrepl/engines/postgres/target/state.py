@@ -73,7 +73,8 @@ WHERE channel = %s
 """
 _PUT = """
 INSERT INTO ddlrepl.tables (channel, table_id, schema_name, table_name, shape, state, snapshot)
-VALUES (%s, %s, %s, %s, %s::jsonb, %s, %s::jsonb)
+SELECT %s::text, id, schema, name, shape::jsonb, state, snapshot::jsonb FROM unnest(%s::bigint[], %s::text[], %s::text[],
+    %s::text[], %s::text[], %s::text[]) AS given(id, schema, name, shape, state, snapshot)
 ON CONFLICT (channel, table_id) DO UPDATE SET schema_name = excluded.schema_name, table_name = excluded.table_name,
     shape = excluded.shape, state = excluded.state, snapshot = excluded.snapshot
 """
@@ -331,11 +332,10 @@ def write_table_states(
     gone: those that the target has dropped.
     An orphaned table whose name a live one has now is forgotten: it was used again, or renamed.
     """
-    rows = [_row(cursor.connection, channel, table_state) for table_state in table_states.values()]
-    if rows:
-        cursor.executemany(_PUT, rows)
-    removed = list(gone)
-    if removed:
+    rows = [_row(cursor.connection, table_state) for table_state in table_states.values()]
+    for low in range(0, len(rows), outbox.AT_ONCE):
+        cursor.execute(_PUT, [channel, *map(list, zip(*rows[low : low + outbox.AT_ONCE], strict=True))])
+    if removed := list(gone):
         cursor.execute("DELETE FROM ddlrepl.tables WHERE channel = %s AND table_id = ANY(%s)", [channel, removed])
     cursor.execute(_FORGET_KEPT, [channel, [*table_states]])
     if removed or cursor.rowcount or any(s.state is TableStatus.ORPHANED for s in table_states.values()):
@@ -376,14 +376,14 @@ def _fenced(channel: str, low: Position | None) -> Fenced:
     )
 
 
-def _row(connection: Connection[Any], channel: str, table_state: TableState) -> tuple[Any, ...]:
+def _row(connection: Connection[Any], table_state: TableState) -> tuple[Any, ...]:
     known = {"suspension": table_state.suspension, "partial": table_state.partial}
     properties = settings_to_text(table_state.settings)
     more = {"properties": properties, **{name: one.to_json() for name, one in known.items() if one}}
     shape = as_held(connection, table_text(table_state.shape, more))
     snapshot = json.dumps(table_state.snapshot.to_json()) if table_state.snapshot else None
     name = (held(connection, part) for part in table_state.name)
-    return (channel, table_state.table_id, *name, shape, table_state.state.value, snapshot)
+    return (table_state.table_id, *name, shape, table_state.state.value, snapshot)
 
 
 def _table_state(connection: Connection[Any], row: Sequence[Any]) -> TableState:
