@@ -13,8 +13,7 @@ from dataclasses import replace
 from airflow_ddlrepl.capture.drift import unexplained
 from airflow_ddlrepl.errors import SourceError
 from airflow_ddlrepl.failpoint import reach
-from airflow_ddlrepl.flow.capture.catalog_look import CatalogLook
-from airflow_ddlrepl.flow.capture.drift_check import INSPECTED, explain, inspect_source
+from airflow_ddlrepl.flow.capture.drift_check import INSPECTED, CatalogLook, explain, inspect_source
 from airflow_ddlrepl.flow.capture.dropped_tables import has_lost_all, require_a_table
 from airflow_ddlrepl.flow.capture.file_changes import FileChange, take_over_file
 from airflow_ddlrepl.flow.capture.left_out import left_out, require_captured_rows, warn_of_left_out

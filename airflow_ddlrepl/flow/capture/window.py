@@ -12,8 +12,7 @@ from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.errors import RuleError
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.capture.captured_log import window_of, write_log, writing_of
-from airflow_ddlrepl.flow.capture.catalog_look import CatalogLook
-from airflow_ddlrepl.flow.capture.drift_check import enrolled, find_drift
+from airflow_ddlrepl.flow.capture.drift_check import CatalogLook, enrolled, find_drift
 from airflow_ddlrepl.flow.capture.log_continuity import require_retained
 from airflow_ddlrepl.flow.capture.new_tables import join, settle_joined
 from airflow_ddlrepl.flow.capture.source_changes import record_events, reloads

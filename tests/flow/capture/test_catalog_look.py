@@ -24,7 +24,7 @@ Reading = Callable[[PostgresCatalog, str], Catalog]
 @pytest.fixture
 def replica(databases: Databases, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Replica:
     """No record of the log tells of schema changes: the look at the catalog alone finds them."""
-    look = importlib.import_module("airflow_ddlrepl.flow.capture.catalog_look")
+    look = importlib.import_module("airflow_ddlrepl.flow.capture.drift_check")
     monkeypatch.setattr(look, "BESIDE_BYTES", 0)
     places = (databases.source, databases.target)
     made = Replica(*places, channel_file(tmp_path, *places, source={"ddl": "relations"}))
