@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from airflow_ddlrepl.compare.report import TableReport
 from airflow_ddlrepl.engines import engine
+from airflow_ddlrepl.mapping.misfits import may_not_fit
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import LogKey
 from airflow_ddlrepl.model.settings.table_settings import CoerceErrorPolicy
@@ -14,7 +15,6 @@ from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.model.table_state import TableState
 from airflow_ddlrepl.ports.rows import RowSource
 from airflow_ddlrepl.trail.manifest import RowFile
-from airflow_ddlrepl.transform.unfit_values import may_not_fit
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Protocol
 
 from airflow_ddlrepl.errors import UnreadableTable
+from airflow_ddlrepl.mapping.values import Transform
 from airflow_ddlrepl.model.installation import ServerProfile
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Position
@@ -20,7 +21,6 @@ from airflow_ddlrepl.ports.rows import RowSource
 from airflow_ddlrepl.ports.server_traits import ServerTraits
 from airflow_ddlrepl.ports.work import Runner
 from airflow_ddlrepl.trail.loads import LoadedTable
-from airflow_ddlrepl.transform.values import Transform
 
 
 @dataclass(frozen=True, slots=True)

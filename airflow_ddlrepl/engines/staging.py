@@ -8,6 +8,7 @@ from itertools import groupby
 from typing import Any
 
 from airflow_ddlrepl.engines import engine
+from airflow_ddlrepl.mapping.values import Transform
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import LogKey
 from airflow_ddlrepl.model.settings.conflicts import ConflictAnswers
@@ -16,7 +17,6 @@ from airflow_ddlrepl.model.settings.table_settings import NO_SETTINGS, OwnColumn
 from airflow_ddlrepl.model.table import Identity, Table
 from airflow_ddlrepl.ports.types import Equality, TypeSystem
 from airflow_ddlrepl.trail.manifest import Blob, RowFile
-from airflow_ddlrepl.transform.values import Transform
 
 ROWS_ALONE = 100_000
 ROWS_PER_BUCKET = 1_000_000

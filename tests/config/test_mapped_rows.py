@@ -11,10 +11,10 @@ import pytest
 from airflow_ddlrepl.config.file.load import read_channel
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.errors import ConfigError
+from airflow_ddlrepl.mapping.names import target_names
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.model.types import DataType
-from airflow_ddlrepl.transform.columns import target_names
 
 NAME = TableName("a", "t")
 HEAD = "channel: shop\nrepository: sqlite:///r.db\ntrail: t\n"

@@ -20,13 +20,13 @@ from airflow_ddlrepl.integrate.images import net_images
 from airflow_ddlrepl.integrate.keys import key_rows
 from airflow_ddlrepl.integrate.migration import migrated
 from airflow_ddlrepl.integrate.net_changes import net
+from airflow_ddlrepl.mapping.rows import condition_columns
 from airflow_ddlrepl.model.change import Op
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.model.types import DataType, TypeKind
 from airflow_ddlrepl.notation.condition import expression as parts
 from airflow_ddlrepl.notation.condition.parser import TYPES, condition, spelled
-from airflow_ddlrepl.transform.rows import condition_columns
 from tests.integrate.test_net import COLUMNS, INT_FIELDS, Source, changes_of
 
 names = st.builds(parts.Named, st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), min_size=1))

@@ -42,6 +42,9 @@ from airflow_ddlrepl.flow.mapping.tables import (
 from airflow_ddlrepl.flow.mapping.target_tables import with_new_types
 from airflow_ddlrepl.flow.mapping.value_functions import function_reads, require_still_given, transform_at
 from airflow_ddlrepl.flow.run.context import RunContext
+from airflow_ddlrepl.mapping.misfits import may_not_fit
+from airflow_ddlrepl.mapping.names import with_revealed_columns
+from airflow_ddlrepl.mapping.own_types import rewritten
 from airflow_ddlrepl.model.change import Event, EventKind, why_ignored
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import LogKey, Position
@@ -50,9 +53,6 @@ from airflow_ddlrepl.model.table import Table, replaced
 from airflow_ddlrepl.model.table_state import TableState, TableStatus
 from airflow_ddlrepl.ports.types import TypeSystem
 from airflow_ddlrepl.sql.expressions.allowed import user_functions
-from airflow_ddlrepl.transform.columns import with_revealed_columns
-from airflow_ddlrepl.transform.own_types import rewritten
-from airflow_ddlrepl.transform.unfit_values import may_not_fit
 
 _NEWEST = LogKey(Position(2**63 - 1), 0)
 Refusals = Mapping[tuple[int, LogKey], Refusal]

@@ -35,6 +35,7 @@ from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.run.disk_space import needing
 from airflow_ddlrepl.flow.run.outbox import record
 from airflow_ddlrepl.flow.run.shared_storage import seen_by_tasks
+from airflow_ddlrepl.mapping.values import transform_of
 from airflow_ddlrepl.model.change import EventKind
 from airflow_ddlrepl.model.position import START_OF_TRANSACTION, LogKey, Position
 from airflow_ddlrepl.model.record import (
@@ -47,7 +48,6 @@ from airflow_ddlrepl.model.record import (
 )
 from airflow_ddlrepl.model.table_state import TableStatus
 from airflow_ddlrepl.trail.manifest import Blob, RowFile
-from airflow_ddlrepl.transform.values import transform_of
 
 STATEMENT_LENGTH = 4000
 

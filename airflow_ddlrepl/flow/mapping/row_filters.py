@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.engines import source_engine
 from airflow_ddlrepl.errors import Unsupported
+from airflow_ddlrepl.mapping.rows import condition_columns
 from airflow_ddlrepl.model.settings.table_settings import ColumnName, OwnColumns, Rows, TableSettings
 from airflow_ddlrepl.model.table import Column, Identity, Table
 from airflow_ddlrepl.model.table_state import TableState, TableStatus
@@ -15,7 +16,6 @@ from airflow_ddlrepl.notation.condition.parser import condition
 from airflow_ddlrepl.notation.name_pattern import matches_one
 from airflow_ddlrepl.scope.client import client_at
 from airflow_ddlrepl.scope.decide import ChangeKind, decide
-from airflow_ddlrepl.transform.rows import condition_columns
 
 Check = Callable[[Part, Table, Sequence[Column]], None]
 """A check asks a server whether it takes a table's condition, which looks at these columns; raises Unsupported."""

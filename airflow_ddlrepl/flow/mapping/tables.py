@@ -15,6 +15,9 @@ from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.flow.mapping.row_filters import conditions_at, require_one_condition
 from airflow_ddlrepl.flow.mapping.value_functions import require_one_function, transform_at
 from airflow_ddlrepl.goldengate.parameters.mapping import all_targets_of
+from airflow_ddlrepl.mapping.conflicts import require_resolvable
+from airflow_ddlrepl.mapping.extra_columns import with_extra_columns, with_own_key
+from airflow_ddlrepl.mapping.names import target_names, target_shape, without_absent
 from airflow_ddlrepl.model.change import Event, EventKind
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import START_OF_TRANSACTION, LogKey, Position
@@ -24,9 +27,6 @@ from airflow_ddlrepl.model.table_state import TableState, TableStatus
 from airflow_ddlrepl.scope.client import client_at
 from airflow_ddlrepl.scope.decide import ChangeKind, decide
 from airflow_ddlrepl.sql.dialect import Dialect
-from airflow_ddlrepl.transform.columns import target_names, target_shape, without_absent
-from airflow_ddlrepl.transform.contested_tables import require_resolvable
-from airflow_ddlrepl.transform.extra_columns import with_extra_columns, with_own_key
 
 
 class ShapeAt(Protocol):

@@ -7,13 +7,13 @@ from collections.abc import Iterable
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.flow.mapping.row_filters import require_whole_rows
+from airflow_ddlrepl.mapping.values import Transform, computed_columns, function_of, transform_of
 from airflow_ddlrepl.model.settings.table_settings import TableSettings, Values
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.table_state import TableState
 from airflow_ddlrepl.model.types import TypeKind
 from airflow_ddlrepl.scope.client import client_at
 from airflow_ddlrepl.scope.decide import ChangeKind, decide
-from airflow_ddlrepl.transform.values import Transform, computed_columns, function_of, transform_of
 
 
 def transform_at(channel: Channel, target: str, table: Table) -> Transform | None:

@@ -11,13 +11,13 @@ from airflow_ddlrepl.ddl.columns.change_default import ChangeDefault
 from airflow_ddlrepl.ddl.columns.change_type import ChangeType, Using
 from airflow_ddlrepl.engines.target import Loader
 from airflow_ddlrepl.flow.refresh.row_origin import Pairs, TableLoad
+from airflow_ddlrepl.mapping.extra_columns import value_of
+from airflow_ddlrepl.mapping.misfits import as_text
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.settings.table_settings import CoerceErrorPolicy
 from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.ports.types import TypeSystem
-from airflow_ddlrepl.transform.extra_columns import value_of
-from airflow_ddlrepl.transform.unfit_values import as_text
 
 
 def with_load_values(shape: Table, at: Position) -> Table:

@@ -22,6 +22,8 @@ from airflow_ddlrepl.flow.mapping.server_traits import target_facts
 from airflow_ddlrepl.flow.mapping.tables import read_for, seen_at
 from airflow_ddlrepl.flow.mapping.value_functions import transform_at
 from airflow_ddlrepl.flow.run.context import RunContext, log
+from airflow_ddlrepl.mapping.misfits import is_cut, may_not_fit
+from airflow_ddlrepl.mapping.values import Transform, for_columns
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.settings.table_settings import CoerceErrorPolicy
 from airflow_ddlrepl.model.table import Column, Table
@@ -33,9 +35,6 @@ from airflow_ddlrepl.notation.condition.parser import spelled
 from airflow_ddlrepl.notation.condition.row_limit import RowLimit, row_limit
 from airflow_ddlrepl.ports.rows import RowSource
 from airflow_ddlrepl.sql.expressions.allowed import user_functions
-from airflow_ddlrepl.transform.cut_texts import is_cut
-from airflow_ddlrepl.transform.unfit_values import may_not_fit
-from airflow_ddlrepl.transform.values import Transform, for_columns
 
 Pairs = Sequence[tuple[Column, Column]]
 """Pairs have a column of the source's table, and the column that takes its values."""

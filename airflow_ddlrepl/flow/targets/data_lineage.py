@@ -12,6 +12,7 @@ from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.config.sections.location import resolve
 from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.flow.targets.readiness import ready_targets
+from airflow_ddlrepl.mapping.values import transform_of
 from airflow_ddlrepl.model.position import START_OF_TRANSACTION, LogKey, Position
 from airflow_ddlrepl.model.revision import Revision
 from airflow_ddlrepl.model.table import Column, Table
@@ -19,7 +20,6 @@ from airflow_ddlrepl.model.table_state import TableState, TableStatus
 from airflow_ddlrepl.model.target_columns import is_of_channel_file
 from airflow_ddlrepl.notation.condition.parser import expression
 from airflow_ddlrepl.ports.work import InProcess
-from airflow_ddlrepl.transform.values import transform_of
 
 PORT = 5432
 

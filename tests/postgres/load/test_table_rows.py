@@ -21,10 +21,10 @@ from airflow_ddlrepl.engines.postgres.source.exported_snapshot import source_sna
 from airflow_ddlrepl.engines.postgres.source.source import PostgresSource
 from airflow_ddlrepl.engines.source_catalog import RowSelection, SourceSnapshot
 from airflow_ddlrepl.errors import SourceError
+from airflow_ddlrepl.mapping.values import Transform
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.notation.condition.parser import condition
 from airflow_ddlrepl.ports.rows import RowSource
-from airflow_ddlrepl.transform.values import Transform
 from tests.support.replica import run
 
 VALUES = """

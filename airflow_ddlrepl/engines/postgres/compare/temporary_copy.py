@@ -24,10 +24,10 @@ from airflow_ddlrepl.engines.postgres.load.table_rows import TableRows, plain, t
 from airflow_ddlrepl.engines.postgres.types.as_written import read_as, written
 from airflow_ddlrepl.engines.postgres.types.misfits import functions, nulling, removing
 from airflow_ddlrepl.errors import TargetError, UndecodableText, UnreadableTable
+from airflow_ddlrepl.mapping.misfits import as_text
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.ports.rows import RowSource
-from airflow_ddlrepl.transform.unfit_values import as_text
 
 if TYPE_CHECKING:
     from airflow_ddlrepl.engines.postgres.connection.connect import Connection

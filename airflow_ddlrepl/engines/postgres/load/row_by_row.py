@@ -22,12 +22,12 @@ from airflow_ddlrepl.engines.postgres.ddl.render import PostgresDdl
 from airflow_ddlrepl.engines.postgres.merge.constraints import Session, deferred, resting
 from airflow_ddlrepl.engines.postgres.types.type_system import POSTGRES_TYPES
 from airflow_ddlrepl.errors import CannotAdapt, Unsupported
+from airflow_ddlrepl.mapping.extra_columns import value_of
 from airflow_ddlrepl.model.key_ranges import KeyRanges
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.notation.condition.row_limit import RowLimit
 from airflow_ddlrepl.notation.refresh_options import BY_ROW, Difference, RefreshOptions
-from airflow_ddlrepl.transform.extra_columns import value_of
 
 log = logging.getLogger("ddlrepl")
 FOUND = '"ddlrepl differences"'

@@ -39,11 +39,11 @@ from airflow_ddlrepl.engines.postgres.types.as_written import written
 from airflow_ddlrepl.engines.postgres.types.underlying import types_below
 from airflow_ddlrepl.engines.source_catalog import RowSelection
 from airflow_ddlrepl.errors import UndecodableText, UnreadableTable
+from airflow_ddlrepl.mapping.values import Transform, batches, values
 from airflow_ddlrepl.model.key_ranges import KeyRanges
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.notation.condition.expression import Part
-from airflow_ddlrepl.transform.values import Transform, batches, values
 
 if TYPE_CHECKING:
     from airflow_ddlrepl.engines.postgres.connection.connect import Connection

@@ -16,10 +16,10 @@ from airflow_ddlrepl.engines.postgres.connection.conditions import full
 from airflow_ddlrepl.engines.postgres.merge.staging_tables import StagedColumn
 from airflow_ddlrepl.errors import TargetError, TrailError
 from airflow_ddlrepl.integrate.presence import absent_columns
+from airflow_ddlrepl.mapping.extra_columns import OF_CHANGE, value_of
 from airflow_ddlrepl.model.change import Op
 from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.model.target_columns import DELETED, DELETED_AT
-from airflow_ddlrepl.transform.extra_columns import OF_CHANGE, value_of
 
 if TYPE_CHECKING:
     from airflow_ddlrepl.integrate.equality import Ints

@@ -56,13 +56,13 @@ from airflow_ddlrepl.integrate.equality import KeyColumn
 from airflow_ddlrepl.integrate.ignored_kinds import without_ignored
 from airflow_ddlrepl.integrate.images import SameKey, net_images
 from airflow_ddlrepl.integrate.net_changes import NetRows, net
+from airflow_ddlrepl.mapping.values import for_columns
 from airflow_ddlrepl.model.settings.row_kind import RowKind
 from airflow_ddlrepl.model.settings.table_settings import CoerceErrorPolicy
 from airflow_ddlrepl.model.target_columns import deletion_column, history_columns
 from airflow_ddlrepl.notation.condition.parser import condition
 from airflow_ddlrepl.ports.types import Equality
 from airflow_ddlrepl.trail.store import Trail
-from airflow_ddlrepl.transform.values import for_columns
 
 
 def stage(task: StageTask) -> Staged:

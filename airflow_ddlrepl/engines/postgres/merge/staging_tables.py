@@ -17,14 +17,13 @@ from airflow_ddlrepl.engines.postgres.connection.settings import SCHEMA
 from airflow_ddlrepl.engines.postgres.merge.inline_rows import InlineRows
 from airflow_ddlrepl.engines.postgres.types.as_written import is_characters, written
 from airflow_ddlrepl.engines.postgres.types.underlying import ENUM, schema_of, underlying
+from airflow_ddlrepl.mapping.misfits import is_cut, may_not_fit
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.settings.conflicts import ConflictAnswers
 from airflow_ddlrepl.model.settings.row_kind import RowKind
 from airflow_ddlrepl.model.settings.table_settings import CoerceErrorPolicy
 from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.model.types import DataType, TypeDefinition, TypeKind
-from airflow_ddlrepl.transform.cut_texts import is_cut
-from airflow_ddlrepl.transform.unfit_values import may_not_fit
 
 _CHARACTERS = {"text": "text", "varchar": "text", "bpchar": "bpchar", "name": "name", "char": '"char"'}
 _DOCUMENTS = frozenset({"json", "jsonb", "xml"})

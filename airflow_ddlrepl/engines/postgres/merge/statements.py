@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from airflow_ddlrepl.engines.postgres.connection.quoting import qualified, quote
 from airflow_ddlrepl.engines.postgres.connection.settings import SCHEMA
 from airflow_ddlrepl.engines.postgres.merge.staging_tables import Stage, Staged, StagedColumn
+from airflow_ddlrepl.mapping.extra_columns import value_of
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import LogKey
 from airflow_ddlrepl.model.table import Table
-from airflow_ddlrepl.transform.extra_columns import value_of
 
 _HASHABLE = frozenset(
     [

@@ -21,8 +21,8 @@ from airflow_ddlrepl.engines.postgres.types.underlying import underlying
 from airflow_ddlrepl.errors import TargetError
 from airflow_ddlrepl.integrate.keys import key_rows, key_values
 from airflow_ddlrepl.integrate.presence import absent_columns
+from airflow_ddlrepl.mapping.values import Transform, values
 from airflow_ddlrepl.model.table import Table
-from airflow_ddlrepl.transform.values import Transform, values
 
 if TYPE_CHECKING:
     from airflow_ddlrepl.integrate.equality import Ints

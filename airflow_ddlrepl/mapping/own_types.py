@@ -10,12 +10,12 @@ from dataclasses import replace
 
 from airflow_ddlrepl.ddl.columns.column_names import mentions
 from airflow_ddlrepl.errors import Unsupported
+from airflow_ddlrepl.mapping.names import used_types
 from airflow_ddlrepl.model.settings.table_settings import OwnColumns
 from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.model.types import DataType
 from airflow_ddlrepl.notation.column_types import column_type
 from airflow_ddlrepl.ports.types import TypeSystem
-from airflow_ddlrepl.transform.columns import used_types
 
 TEXTS = ("text", "varchar", "bpchar")
 _WHOLE = ("int2", "int4", "int8")

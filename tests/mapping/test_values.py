@@ -13,11 +13,7 @@ import pyarrow as pa
 import pytest
 
 from airflow_ddlrepl.errors import TargetError, Unsupported
-from airflow_ddlrepl.model.names import TableName
-from airflow_ddlrepl.model.settings.table_settings import Values
-from airflow_ddlrepl.model.table import Column, Key, Table
-from airflow_ddlrepl.model.types import DataType
-from airflow_ddlrepl.transform.values import (
+from airflow_ddlrepl.mapping.values import (
     BATCH_ROWS,
     Transform,
     computed_columns,
@@ -26,6 +22,10 @@ from airflow_ddlrepl.transform.values import (
     transform_of,
     values,
 )
+from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.settings.table_settings import Values
+from airflow_ddlrepl.model.table import Column, Key, Table
+from airflow_ddlrepl.model.types import DataType
 
 NAME = TableName("public", "t")
 TEXT = DataType("text", "pg_catalog", "text")

@@ -1,4 +1,4 @@
-"""A column of a target may not be able to hold each value of the source's column. Pure."""
+"""A column of a target may not be able to hold each value of the source's column; a text may be cut. Pure."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ _WIDER = {
 }  # fmt: skip
 """Types of the source, and types that hold all their values where they have no size."""
 _TEXT = DataType("text", "pg_catalog", "text", oid=25)
+_LIMITED = ("varchar", "bpchar")
+_ANY_TEXTS = (*_LIMITED, "text")
 
 
 def may_not_fit(source: Column, target: Column) -> bool:
@@ -33,3 +35,15 @@ def may_not_fit(source: Column, target: Column) -> bool:
 def as_text(column: Column) -> Column:
     """Return a column of the target that takes the text of any value, whether the target's type holds it or not."""
     return replace(column, type=_TEXT, default=None, missing=None, collation=None, identity="")
+
+
+def is_cut(source: Column, target: Column) -> bool:
+    """May the target's column be too short for a text of the source's?"""
+    theirs, ours = source.type, target.type
+    if not (_is_one(theirs, _ANY_TEXTS) and _is_one(ours, _LIMITED)) or target.generated or ours.typmod < 0:
+        return False
+    return theirs.typmod < 0 or theirs.typmod > ours.typmod
+
+
+def _is_one(of: DataType, names: tuple[str, ...]) -> bool:
+    return of.is_builtin and of.name in names

@@ -14,11 +14,11 @@ from airflow_ddlrepl.ddl.columns.column_names import is_unambiguous, mentions, r
 from airflow_ddlrepl.ddl.diff import diff as diff_of
 from airflow_ddlrepl.engines.postgres.types.type_system import POSTGRES_TYPES
 from airflow_ddlrepl.errors import Unsupported
+from airflow_ddlrepl.mapping.names import target_names, target_shape, with_revealed_columns, without_absent
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.settings.table_settings import ColumnName
 from airflow_ddlrepl.model.table import Column, Key, Table
 from airflow_ddlrepl.model.types import DataType, TypeDefinition, TypeKind
-from airflow_ddlrepl.transform.columns import target_names, target_shape, with_revealed_columns, without_absent
 from tests.support.shapes import NAMES, apply_all, tables
 
 diff = partial(diff_of, types=POSTGRES_TYPES)

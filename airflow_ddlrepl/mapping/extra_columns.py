@@ -11,6 +11,7 @@ from dataclasses import replace
 from zlib import crc32
 
 from airflow_ddlrepl.errors import Unsupported
+from airflow_ddlrepl.mapping.own_types import with_own_types
 from airflow_ddlrepl.model.settings.table_settings import OwnColumns
 from airflow_ddlrepl.model.table import Column, Key, Table
 from airflow_ddlrepl.model.target_columns import DELETED, DELETED_AT, FIRST_ID, HISTORY_OPERATION
@@ -28,7 +29,6 @@ from airflow_ddlrepl.notation.condition.expression import (
     Text,
 )
 from airflow_ddlrepl.notation.condition.parser import change_value, expression, spelled
-from airflow_ddlrepl.transform.own_types import with_own_types
 
 OF_CHANGE = {
     "commit_time": "timestamp with time zone",

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from airflow_ddlrepl.mapping.misfits import is_cut
 from airflow_ddlrepl.model.table import Column
 from airflow_ddlrepl.model.types import DataType
-from airflow_ddlrepl.transform.cut_texts import is_cut
 
 
 def column(name: str, typmod: int = -1, generated: str = "") -> Column:

@@ -10,12 +10,12 @@ import pytest
 from airflow_ddlrepl.engines.target_state import Capabilities
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.flow.mapping.capabilities import require_capable
+from airflow_ddlrepl.mapping.extra_columns import builtin_type, value_of, with_extra_columns, with_own_key
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.settings.table_settings import CoerceErrorPolicy, OwnColumns
 from airflow_ddlrepl.model.table import Column, Key, Partition, Table
 from airflow_ddlrepl.model.target_columns import deletion_columns
 from airflow_ddlrepl.notation.condition.parser import expression, spelled
-from airflow_ddlrepl.transform.extra_columns import builtin_type, value_of, with_extra_columns, with_own_key
 from tests.config.test_restrict import channel
 
 INT, TEXT = builtin_type("integer"), builtin_type("text")
