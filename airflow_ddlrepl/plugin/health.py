@@ -17,7 +17,7 @@ from airflow_ddlrepl.flow.health.channel import channel_health, channel_line, la
 from airflow_ddlrepl.flow.health.executed import executed_sql
 from airflow_ddlrepl.flow.health.history import table_history
 from airflow_ddlrepl.flow.health.newest_changes import newest_changes
-from airflow_ddlrepl.flow.health.on_its_way import on_its_way, table_errors
+from airflow_ddlrepl.flow.health.on_its_way import on_its_way, rows_in_error_queues, table_errors
 from airflow_ddlrepl.plugin.channel_places import ChannelPlaces, Place
 
 T = TypeVar("T")
@@ -120,6 +120,7 @@ def _table(place: Place, channel: str, table_id: int) -> dict[str, Any]:
     return {
         **found,
         "on_its_way": on_its_way(repository, channel, table_id, datetime.now(UTC), fingerprint),
+        "queued": rows_in_error_queues(repository, channel, table_id, found["names"]),
         "errors": table_errors(repository, channel, found["names"]),
     }
 

@@ -13,7 +13,9 @@ def table_page(health: Mapping[str, Any], history: Mapping[str, Any]) -> dict[st
     number = history["table_id"]
     here = [one for one in health["tables"] if one["table_id"] == number]
     name = history["table"] or (here[0]["table"] if here else f"table {number}")
-    waiting = [one for one in health["waiting"] if one["table"] and one["table"] in {row["table"] for row in here}]
+    names = {row["table"] for row in here}
+    of_it = [one for one in health["waiting"] if one["table"] and one["table"] in names]
+    waiting = [{**one, "rows": ()} for one in of_it]  # the page has all rows of the table in a part of its own
     return {
         "name": name,
         "channel": health["channel"],

@@ -12,7 +12,7 @@ from airflow_ddlrepl.flow.health.failures import failures_json
 from airflow_ddlrepl.flow.health.tables import table_rows
 from airflow_ddlrepl.flow.health.verdict import moment_text
 from airflow_ddlrepl.flow.health.verdicts import channel_verdict, target_verdict
-from airflow_ddlrepl.flow.health.waits_for_a_person import Waiting, waiting_list
+from airflow_ddlrepl.flow.health.waits_for_a_person import Waiting, stops_a_target, waiting_list
 from airflow_ddlrepl.repository.health import by_hour
 from airflow_ddlrepl.repository.repository import Repository
 from airflow_ddlrepl.repository.rows import LagRow, StageEnd
@@ -94,11 +94,12 @@ def lag_json(row: LagRow) -> dict[str, Any]:
 
 def _head(facts: Facts, waiting: list[Waiting]) -> dict[str, Any]:
     """Return how the channel and its targets are, and of when that is."""
-    verdicts = {name: target_verdict(facts, name, waiting) for name in facts.targets}
+    stopping = [one for one in waiting if stops_a_target(one)]
+    verdicts = {name: target_verdict(facts, name, stopping) for name in facts.targets}
     return {
         "channel": facts.channel,
         "state": str(facts.state) if facts.state is not None else None,
-        "verdict": channel_verdict(facts, verdicts, waiting).to_json(facts.now),
+        "verdict": channel_verdict(facts, verdicts, stopping).to_json(facts.now),
         "status": _status(facts),
         "running": _running(facts),
         "targets": [{**_target(facts, name), "verdict": one.to_json(facts.now)} for name, one in verdicts.items()],

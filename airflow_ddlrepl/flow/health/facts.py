@@ -10,9 +10,10 @@ from typing import Any
 
 from airflow_ddlrepl.flow.health.failures import OF_THE_CHANNEL, open_failures
 from airflow_ddlrepl.repository.repository import Repository
-from airflow_ddlrepl.repository.rows import ChannelState, ControlRow, LagRow, LockRow, StageEnd, StatusRow
+from airflow_ddlrepl.repository.rows import ChannelState, ControlRow, LagRow, LockRow, QueuedRow, StageEnd, StatusRow
 
 HISTORY = timedelta(hours=48)
+MOST_QUEUED = 500
 
 
 @dataclass(frozen=True)
@@ -21,7 +22,7 @@ class Facts:
 
     state: None: the repository does not know the channel. interval: how many seconds lie between two of its cycles, by
     its schedule or as usual; None: not known. failures: ends of stages that no later one has cured, newest first.
-    file: the channel file, as commands name it.
+    file: the channel file, as commands name it. queued: the first rows in error queues.
     """
 
     channel: str
@@ -35,6 +36,7 @@ class Facts:
     interval: float | None = None
     history: list[LagRow] = field(default_factory=list)
     file: str = "CHANNEL.yaml"
+    queued: list[QueuedRow] = field(default_factory=list)
 
     @property
     def content(self) -> dict[str, Any]:
@@ -94,6 +96,7 @@ def read_facts(
         interval or usual_interval(history),
         history,
         file,
+        repository.queued_rows(channel, most=MOST_QUEUED),
     )
 
 

@@ -12,12 +12,13 @@ from airflow_ddlrepl.flow.health.facts import read_facts
 from airflow_ddlrepl.flow.health.history import STATEMENT_LENGTH
 from airflow_ddlrepl.flow.health.shape_changes import changes_between
 from airflow_ddlrepl.flow.health.verdict import moment_text
+from airflow_ddlrepl.flow.health.waits_for_a_person import queued_json
 from airflow_ddlrepl.model.position import LogKey, Position
 from airflow_ddlrepl.model.revision import Revision
 from airflow_ddlrepl.repository.repository import Repository
 from airflow_ddlrepl.repository.rows import ControlRow, PlanRow, RefreshRow
 
-MOST_ERRORS, OF_THE_NEWEST = 20, 1000
+MOST_ERRORS, OF_THE_NEWEST, MOST_ROWS = 20, 1000, 200
 LATER = "the next cycle brings it"
 RETRIED = "the next cycle tries it again"
 
@@ -67,6 +68,20 @@ def table_errors(repository: Repository, channel: str, names: Sequence[str]) -> 
         }
         for one in of_it[:MOST_ERRORS]
     ]
+
+
+def rows_in_error_queues(
+    repository: Repository, channel: str, table_id: int, names: Sequence[str]
+) -> list[dict[str, Any]]:
+    """Return rows of a table that wait in the error queues of targets, as `queued_json` has them.
+
+    names: those that the table has, or had, at the source.
+    """
+    row = repository.stored_status(channel)
+    targets = ((row.content if row is not None else None) or {}).get("targets", {})
+    there = {one["table"] for known in targets.values() for one in known["tables"] if one["table_id"] == table_id}
+    rows = repository.queued_rows(channel, {*names, *there})
+    return [queued_json(one) for one in rows if one.content["table_id"] in (None, table_id)][:MOST_ROWS]
 
 
 def _changes(

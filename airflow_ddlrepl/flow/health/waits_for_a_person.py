@@ -13,7 +13,12 @@ from airflow_ddlrepl.flow.health.remedies import Remedies
 from airflow_ddlrepl.flow.health.verdict import NOTHING_TO_DO, Remedy, moment_text
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.table_state import TableStatus
+from airflow_ddlrepl.repository.rows import QueuedRow
 
+MOST_ROWS = 5
+"""So many rows of an error queue are in the list; the page of a table has more of them."""
+
+DISCARDED = "discarded rows"
 REFUSALS = frozenset(kind.__name__ for kind in (CannotAdapt, AlterRefused, Unsupported, StrangeOwner))
 """Kinds of failures, as stored, that a person has to answer."""
 
@@ -22,8 +27,9 @@ REFUSALS = frozenset(kind.__name__ for kind in (CannotAdapt, AlterRefused, Unsup
 class Waiting:
     """Something waits for a person.
 
-    kind: control, refused change, suspended table, error queue, disabled client, left out table, source. target: ""
-    where it is about the source or the channel. since: when it began to wait; None: not known.
+    kind: control, refused change, suspended table, error queue, discarded rows, disabled client, left out table,
+    source. target: "" where it is about the source or the channel. since: when it began to wait; None: not known.
+    rows: the first ones in the error queue, as `queued_json` returns them.
     """
 
     kind: str
@@ -34,6 +40,7 @@ class Waiting:
     since: datetime | None = None
     remedy: Remedy = NOTHING_TO_DO
     number: int | None = None
+    rows: tuple[dict[str, Any], ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Return it as JSON."""
@@ -42,7 +49,18 @@ class Waiting:
 
 def waiting_list(facts: Facts) -> list[Waiting]:
     """Return what waits for a person, what stops a whole target first."""
-    return [*_controls(facts), *_refused(facts), *_suspended(facts), *_error_queues(facts), *_at_the_source(facts)]
+    of_targets = (*_controls(facts), *_refused(facts), *_suspended(facts), *_error_queues(facts))
+    return [*of_targets, *_at_the_source(facts), *_discarded(facts)]
+
+
+def stops_a_target(waiting: Waiting) -> bool:
+    """Does it keep a target from following its source? Rows that are discarded do not: others go on."""
+    return waiting.kind != DISCARDED
+
+
+def queued_json(row: QueuedRow) -> dict[str, Any]:
+    """Return a row in an error queue as JSON: its key and its error, position, since when, and when it was seen."""
+    return {"target": row.target, "table": row.table, **row.content, "found": moment_text(row.found)}
 
 
 def _controls(facts: Facts) -> Iterator[Waiting]:
@@ -86,11 +104,28 @@ def _error_queues(facts: Facts) -> Iterator[Waiting]:
         if one["waiting"]:
             what = f"{one['waiting']} transactions wait in the error queue of {one['client']}"
             why = "it is disabled until they are gone" if one["is_disabled"] else "later transactions go on"
-            yield Waiting("error queue", what, why, one["target"], remedy=remedies.retry_errors())
+            rows = tuple(queued_json(row) for row in facts.queued if row.target == one["target"])[:MOST_ROWS]
+            yield Waiting("error queue", what, why, one["target"], remedy=remedies.retry_errors(), rows=rows)
         for text in one["suspended"]:
             yield Waiting("suspended table", text, "it gets no changes any more", one["target"], remedy=remedies.look())
     for text in facts.content.get("disabled", ()):
         yield Waiting("disabled client", text, "it goes on when what it names is changed", remedy=remedies.errors())
+
+
+def _discarded(facts: Facts) -> Iterator[Waiting]:
+    """Yield the tables of which a target does not take rows: they wait in a queue there."""
+    remedy = Remedies(facts.channel, facts.file).errors("correct each row at the source: the next cycle brings it")
+    first: dict[tuple[str, str], list[QueuedRow]] = {}
+    for row in facts.queued:
+        first.setdefault((row.target, row.table), []).append(row)
+    for target, found in facts.content.get("targets", {}).items():
+        for table in found["tables"]:
+            if number := table["discarded"]:
+                name = table["table"]
+                rows = tuple(queued_json(row) for row in first.get((target, name), ())[:MOST_ROWS])
+                are = f"{number} rows of {name} are" if number > 1 else f"1 row of {name} is"
+                what = f"{are} discarded at target {target}"
+                yield Waiting(DISCARDED, what, "other rows go on", target, name, None, remedy, rows=rows)
 
 
 def _at_the_source(facts: Facts) -> Iterator[Waiting]:

@@ -14,6 +14,7 @@ from airflow_ddlrepl.flow.admin.status import Status, status
 from airflow_ddlrepl.flow.health.what_waits import forget_what_all_have
 from airflow_ddlrepl.flow.reporting.pending_plans import keep_plans
 from airflow_ddlrepl.flow.reporting.progress import brings_more_than_rows, lag_after, progress_of
+from airflow_ddlrepl.flow.reporting.queued_rows import keep_queued_rows
 from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.stages import INTEGRATE, Cycle, names_of
 from airflow_ddlrepl.repository.rows import Outcome, StageEnd, StatusRow
@@ -84,6 +85,7 @@ def _stored(run: RunContext, stage: str) -> Status | None:
         return None
     _store(run, stage, started, found)
     keep_plans(run, found.targets)
+    keep_queued_rows(run, found.targets, found.apply)
     return found
 
 

@@ -26,7 +26,7 @@ def pages(replica: Replica) -> tuple[str, str]:
     with Repository.open(load_channel(replica.file).repository) as repository:
         health = channel_health(repository, "shop", datetime.now(UTC)) | {"changes": [], "clients": {}}
         table_id = health["tables"][0]["table_id"]
-        history = table_history(repository, "shop", table_id) | {"on_its_way": [], "errors": []}
+        history = table_history(repository, "shop", table_id) | {"on_its_way": [], "queued": [], "errors": []}
     channel = channel_page(health, PageQuery()) | {"dag": "", "is_paused": False}
     shown = page("channel.html", "../", title="shop", trail=[], **channel)
     table = page("table.html", "../../../", title="t", trail=[], **table_page(health, history))

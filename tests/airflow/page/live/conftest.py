@@ -17,6 +17,7 @@ from tests.airflow.support import shop
 from tests.airflow.support.api_server import ApiServer, api_server
 
 ASKS = 'adapt_ddl:\n  - add_table_pattern: "*"\nask_before: [drop_column]\n'
+DISCARDS = "target_tables:\n  - {tables: codes, types: {code: int}, coerce_error_policy: discard}\n"
 NASTY = '<img src=x onerror=pwned=1>"`|{{ 7 * 191 }}'
 """The name of a table, of a column, and a part of a statement."""
 
@@ -25,7 +26,7 @@ NASTY = '<img src=x onerror=pwned=1>"`|{{ 7 * 191 }}'
 class World:
     """The channels `shop` (healthy), `shop-hr` (waits at a control), `crm` (its source is down), `new` (never ran).
 
-    `turn` is healthy until a test stops it. `hr` has clients of Streams (staff.py).
+    `shop-hr` discards two rows, too. `turn` is healthy until a test stops it. `hr` has clients of Streams (staff.py).
     """
 
     server: ApiServer
@@ -59,6 +60,7 @@ def world(private_server: type[PrivateServer]) -> Iterator[World]:
             "turn": _channel(channels, home, "turn", databases),
             "hr": write_staff(channels, home, databases),
         }
+        files["shop-hr"].write_text(files["shop-hr"].read_text() + DISCARDS)
         for name in ("shop-hr", "turn"):
             files[name].write_text(files[name].read_text().replace('adapt_ddl:\n  - add_table_pattern: "*"\n', ASKS))
         with api_server(home) as server:
@@ -94,7 +96,8 @@ def _healthy(world: World) -> None:
 def _stopped(world: World) -> None:
     """It waits before a column is dropped, and a row after that waits with it."""
     file, source = world.files["shop-hr"], world.url("shop-hr", "source")
-    shop.run_sql(source, shop.BEFORE)
+    unfit = f"INSERT INTO codes VALUES ('<script>pwned=1</script>', 'private'), ({literal(NASTY)}, 'private')"
+    shop.run_sql(source, [*shop.BEFORE, "CREATE TABLE codes (name text PRIMARY KEY, code text)", unfit])
     shop.activate(file)
     later = ["INSERT INTO orders VALUES (60, 'later')", "ALTER TABLE orders DROP COLUMN note"]
     shop.run_sql(source, [*later, "INSERT INTO orders VALUES (61)"])
@@ -117,6 +120,10 @@ def _without_source(world: World, second: PrivateServer) -> None:
     second.stop()
     with pytest.raises(DdlReplError):
         shop.replicate(file)
+
+
+def literal(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
 
 
 def quoted(name: str) -> str:

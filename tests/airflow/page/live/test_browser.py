@@ -32,7 +32,9 @@ def paths(world: World) -> list[str]:
     nasty = next(one["table_id"] for one in tables if NASTY in one["table"])
     channels = [f"/ddlrepl/channels/{name}" for name in world.files]
     of_shop = [f"/ddlrepl/channels/shop/tables/{nasty}", "/ddlrepl/channels/shop/runs/first"]
-    return ["/ddlrepl/", *channels, *of_shop, "/ddlrepl/channels/absent"]
+    stopped = world.server.ask("/ddlrepl/api/channels/shop-hr/tables", "vic").json["tables"]
+    waiting = [f"/ddlrepl/channels/shop-hr/tables/{one['table_id']}" for one in stopped]
+    return ["/ddlrepl/", *channels, *of_shop, *waiting, "/ddlrepl/channels/absent"]
 
 
 @pytest.mark.parametrize("width", [WIDE, NARROW])
@@ -167,6 +169,20 @@ def test_a_table_has_a_timeline(world: World, page: Page) -> None:
     expect(steps.nth(1)).to_contain_text("ADD COLUMN price")
     expect(steps.nth(2)).to_contain_text("load, done")
     browser.picture(page, "replication-table", 900, WIDE)
+
+
+def test_a_table_has_its_plan_and_the_rows_in_error_queues(world: World, page: Page) -> None:
+    page.goto("/ddlrepl/channels/shop-hr")
+    expect(page.locator("#waiting")).to_contain_text("2 rows of public.codes are discarded")
+    expect(page.locator("#waiting").get_by_text(NASTY)).to_be_visible()
+    page.locator("#tables").get_by_role("link", name="public.codes").click()
+    expect(page.locator("#queued tbody tr")).to_have_count(2)
+    expect(page.locator("#queued")).to_contain_text('INT-134: code: invalid input syntax for type integer: "…"')
+    page.goto("/ddlrepl/channels/shop-hr")
+    page.locator("#tables").get_by_role("link", name="public.orders").click()
+    expect(page.locator("#way")).to_contain_text("Plan: a person has to decide")
+    expect(page.locator("#way").get_by_text('DROP COLUMN "note"')).to_be_visible()
+    expect(page.locator("#way")).to_contain_text("As planned")
 
 
 def test_the_sql_of_a_run_leads_to_its_tables(world: World, page: Page) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.airflow.page.live.conftest import World
+from tests.airflow.page.live.conftest import NASTY, World
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600), pytest.mark.xdist_group("page")]
 
@@ -30,8 +30,8 @@ def test_a_healthy_channel_is_good(world: World) -> None:
 def test_a_control_waits_for_a_person_with_what_removes_it(world: World) -> None:
     found = told(world, "shop-hr")
     assert found["verdict"]["level"] == "waiting"
-    (one,) = (one for one in found["waiting"] if one["kind"] != "approval")
-    assert one["kind"] == "control"
+    one, discarded = (one for one in found["waiting"] if one["kind"] != "approval")
+    assert (one["kind"], discarded["kind"]) == ("control", "discarded rows")
     assert one["remedy"]["dag"] == "ddlrepl__shop-hr__controls"
     assert "controls remove" in one["remedy"]["command"]
 
@@ -70,6 +70,18 @@ def test_a_list_of_tables_says_what_changed_when_and_what_waits(world: World) ->
     assert 'data-label="Waits" class="number">1 row, ' in page
     row = world.server.ask("/ddlrepl/channels/shop?q=orders", "vic").body
     assert f'data-label="Rows changed" class="number">{tables[0]["changes"]}<' in row and "ago</td>" in row
+
+
+def test_rows_in_the_error_queue_are_listed_by_their_keys(world: World) -> None:
+    (table,) = world.server.ask("/ddlrepl/api/channels/shop-hr/tables?q=codes", "vic").json["tables"]
+    path = f"channels/shop-hr/tables/{table['table_id']}"
+    found = world.server.ask(f"/ddlrepl/api/{path}", "vic").json["queued"]
+    assert {one["key"][0]["value"] for one in found} == {"<script>pwned=1</script>", NASTY}
+    assert {one["code"] for one in found} == {"INT-134"} and all(one["hint"] and one["at"] for one in found)
+    for page in (f"/ddlrepl/{path}", "/ddlrepl/channels/shop-hr", f"/ddlrepl/api/{path}"):
+        assert "private" not in world.server.ask(page, "vic").body
+    page = world.server.ask(f"/ddlrepl/{path}", "vic").body
+    assert "name = &lt;script&gt;pwned=1&lt;/script&gt; (row)" in page and "<script>pwned" not in page
 
 
 def test_a_table_says_what_is_on_its_way(world: World) -> None:
