@@ -2,6 +2,9 @@
 
 A token has its place in the text, and nothing but blanks stands between two of them: what a reader takes out of a text
 or puts into it leaves the rest as it was. `languages.py` has the languages.
+
+sqlglot's tokenizer is not that: it drops comments and what looks like Jinja's, gives texts without their quotes, takes
+`1e` for a number and no word of what it can't read, and knows neither parameter files nor scripts.
 """
 
 from __future__ import annotations
