@@ -26,7 +26,7 @@ def no_spark(monkeypatch: pytest.MonkeyPatch) -> None:
     """What spark-submit would start runs in this process."""
 
     def submit(hook: SparkSubmitHook, application: str = "", **_: Any) -> None:
-        told = dict(str(word).split("=", 1) for word in hook._application_args)
+        told = dict(str(word).partition("=")[::2] for word in hook._application_args)
         stage = {"adapt_ddl": "adapt"}.get(Path(application).stem, Path(application).stem)
         channel, run = load_channel(Path(told["--channel"])), told["--run"]
         try:

@@ -108,6 +108,27 @@ def test_a_function_becomes_a_stage_by_its_row() -> None:
     assert named == []
 
 
+def called(function: ast.FunctionDef) -> set[str]:
+    calls = (one.func for one in ast.walk(function) if isinstance(one, ast.Call))
+    return {one.id for one in calls if isinstance(one, ast.Name)}
+
+
+def test_what_asks_runs_no_stage() -> None:
+    """A predicate looks, and changes nothing."""
+    stages = {one.run.partition(":")[2] for one in STAGES.values()} | {"function"}
+    acting = [
+        f"{file.relative_to(ROOT)}: {asks.name} calls {call}"
+        for file in sources()
+        for asks in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        if isinstance(asks, ast.FunctionDef) and asks.name.lstrip("_").startswith(("has_", "is_"))
+        for call in {
+            one.func.id for one in ast.walk(asks) if isinstance(one, ast.Call) and isinstance(one.func, ast.Name)
+        }
+        if call in stages
+    ]
+    assert acting == []
+
+
 @pytest.mark.parametrize("stage", STAGES.values(), ids=lambda one: one.name)
 def test_what_a_row_names_is_there(stage: Stage) -> None:
     parameters = signature(stage.function).parameters

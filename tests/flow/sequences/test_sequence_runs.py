@@ -30,12 +30,14 @@ def test_a_cycle_that_stops_early_has_the_sequences_of_now(make: Make) -> None:
 
 
 def test_an_idle_cycle_sees_sequences(make: Make) -> None:
-    """What asks whether integrate has work sets them itself, without Spark."""
+    """To ask whether integrate has work changes nothing; the task sets them itself, without Spark."""
     replica = make(TABLE, "CREATE SEQUENCE q", db_sequence=True)
     replica.replicate()
     replica.at_source("SELECT nextval('q') FROM generate_series(1, 5)")
-    assert not flow.do_here(load_channel(replica.file), "integrate")
-    assert value(replica, "q") == 5
+    channel, before = load_channel(replica.file), value(replica, "q")
+    assert flow.has_work(channel, "integrate") and value(replica, "q") == before != 5
+    assert not flow.do_here(channel, "integrate")
+    assert value(replica, "q") == 5 and not flow.has_work(channel, "integrate")
 
 
 def test_a_live_target_that_goes_back_keeps_its_sequences(databases: Any, past: str, tmp_path: Path) -> None:
