@@ -25,7 +25,18 @@ def test_the_text_of_each_mutation_is_in_its_file_once() -> None:
 
 def test_mutations_name_requirements_that_exist() -> None:
     assert {name for one in mutations() for name in one.ids} <= catalogue().keys()
-    assert [one.name for one in mutations() if not one.ids] == []
+    assert [one.name for one in mutations() if not one.proofs] == []
+
+
+def test_mutations_name_tests_that_exist() -> None:
+    gone = []
+    for one in mutations():
+        for test in one.tests:
+            file, _, name = test.partition("::")
+            text = (ROOT / file).read_text(encoding="utf-8") if (ROOT / file).is_file() else ""
+            if not text or f"def {name.partition('[')[0]}" not in text:
+                gone.append(test)
+    assert gone == []
 
 
 def test_no_two_mutations_have_one_name() -> None:

@@ -15,7 +15,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from queue import SimpleQueue
@@ -39,6 +39,12 @@ def tests_of(requirement: str, marked: Tests) -> list[str]:
     return quick or live or own
 
 
+def named_by(mutation: Mutation, tests: Iterable[str]) -> list[str]:
+    """Those of the tests that the mutation names, with all their parameters."""
+    places = tuple(mark + sign for mark in mutation.tests for sign in ("[", "::"))
+    return [test for test in tests if test in mutation.tests or test.startswith(places)] if places else []
+
+
 def verdict(mutation: Mutation, copy: MutatedCopy, marked: Tests, unmutated: Tests) -> tuple[str, str]:
     """Run the tests of a mutation; return what became of it, and why."""
     wanted: dict[str, list[str]] = {}
@@ -46,7 +52,10 @@ def verdict(mutation: Mutation, copy: MutatedCopy, marked: Tests, unmutated: Tes
         for test in tests_of(requirement, marked):
             if unmutated.get(test, {}).get("outcome") == "passed":
                 wanted.setdefault(test, []).append(requirement)
-    without = set(mutation.ids) - {name for names in wanted.values() for name in names}
+    for test in named_by(mutation, unmutated):
+        if unmutated[test]["outcome"] == "passed":
+            wanted.setdefault(test, []).append(mutation.name)
+    without = set(mutation.proofs) - {name for names in wanted.values() for name in names}
     if without:
         return "survived", f"no test that passes shows {', '.join(sorted(without))}"
     wanted = dict(sorted(wanted.items(), key=lambda item: unmutated[item[0]]["seconds"]))
@@ -58,7 +67,7 @@ def verdict(mutation: Mutation, copy: MutatedCopy, marked: Tests, unmutated: Tes
     except subprocess.TimeoutExpired:
         return "survived", "its tests came to no end"
     failed = [test for test in found if found[test]["outcome"] == "failed"]
-    missed = set(mutation.ids) - {name for test in failed for name in wanted[test]}
+    missed = set(mutation.proofs) - {name for test in failed for name in wanted[test]}
     if missed:
         return "survived", f"no test of {', '.join(sorted(missed))} fails: {', '.join(found)}"
     return "killed", "; ".join(failed)
@@ -89,10 +98,10 @@ class Round:
     def _tell(self, mutation: Mutation, what: str, why: str, seconds: float) -> None:
         self.counts[what] += 1
         name = f"{mutation.chapter}: {mutation.name}"
-        print(f"{what:9}{seconds:5.0f} s  {name} ({', '.join(mutation.ids)})", flush=True)
+        print(f"{what:9}{seconds:5.0f} s  {name} ({', '.join(mutation.ids or mutation.tests)})", flush=True)
         if what != "killed":
             print(f"         {why}", flush=True)
-        self.record[name] = {"verdict": what, "ids": mutation.ids, "why": why}
+        self.record[name] = {"verdict": what, "ids": mutation.ids, "tests": mutation.tests, "why": why}
         RECORD.parent.mkdir(exist_ok=True)
         RECORD.write_text(json.dumps(self.record, indent=1, sort_keys=True))
 
@@ -103,6 +112,7 @@ def main(words: Sequence[str]) -> int:
         copies = [stack.enter_context(MutatedCopy()) for _ in range(int(os.environ.get("JOBS") or 1))]
         marked = copies[0].marked()
         tests = {test for one in wanted for name in one.ids for test in tests_of(name, marked)}
+        tests |= {test for one in wanted for test in one.tests}
         unmutated = copies[0].run({test: [] for test in sorted(tests)}, is_mutated=False) if tests else {}
         for test in sorted(test for test in unmutated if unmutated[test]["outcome"] == "failed"):
             print(f"fails without a mutation: {test}", flush=True)

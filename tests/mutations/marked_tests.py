@@ -42,15 +42,30 @@ class Running:
     """Runs the wanted tests; none, if is_mutated, of requirements that all have a failing test by now."""
 
     def __init__(self, wanted: dict[str, list[str]], *, is_mutated: bool) -> None:
-        self.wanted, self.is_mutated = wanted, is_mutated
+        self.asked, self.wanted, self.is_mutated = wanted, dict(wanted), is_mutated
         self.noticed: set[str] = set()
         self.found: dict[str, dict[str, Any]] = {}
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
+        wanted = {item.nodeid: self.shown_by(item.nodeid) for item in items}
+        names = sorted((name for name in wanted if wanted[name] is not None), key=lambda name: self.place(name))
+        self.wanted = {name: wanted[name] or [] for name in names}
         order = {name: number for number, name in enumerate(self.wanted)}
         config.hook.pytest_deselected(items=[item for item in items if item.nodeid not in order])
         items[:] = sorted((item for item in items if item.nodeid in order), key=lambda item: order[item.nodeid])
+
+    def named(self, nodeid: str) -> str:
+        """The wanted name of a test: its own, that without parameters, or its file's; empty: it is not wanted."""
+        return next(
+            (name for name in (nodeid, nodeid.partition("[")[0], nodeid.partition("::")[0]) if name in self.asked), ""
+        )
+
+    def shown_by(self, nodeid: str) -> list[str] | None:
+        return self.asked.get(self.named(nodeid))
+
+    def place(self, nodeid: str) -> int:
+        return list(self.asked).index(self.named(nodeid))
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         noted = self.found.setdefault(report.nodeid, {"outcome": "passed", "seconds": 0.0, "why": ""})

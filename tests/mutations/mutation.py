@@ -7,6 +7,9 @@ The YAML files of this folder list them, by chapter. One entry:
       find: text as written
       replace: text without comments
       ids: [GG-E-19]
+
+A behaviour that no requirement is about names tests, or their files, one of which must fail:
+`tests: [tests/flow/admin/test_lag.py]`.
 """
 
 from __future__ import annotations
@@ -26,14 +29,20 @@ class Stale(Exception):
 
 @dataclass(frozen=True)
 class Mutation:
-    """name: the behaviour without which the product runs; ids: requirements whose tests must fail."""
+    """name: the behaviour without which the product runs; ids: requirements whose tests must fail; tests: one must."""
 
     name: str
     file: str
     find: str
     replace: str
-    ids: tuple[str, ...]
+    ids: tuple[str, ...] = ()
     chapter: str = ""
+    tests: tuple[str, ...] = ()
+
+    @property
+    def proofs(self) -> tuple[str, ...]:
+        """What a failing test must show: each requirement, and the mutation itself where it names tests."""
+        return (*self.ids, *([self.name] if self.tests else ()))
 
     def applied(self, text: str) -> str:
         """Return the text of the file with the behaviour switched off. Raises Stale."""
@@ -48,8 +57,8 @@ def mutations() -> list[Mutation]:
     found = []
     for file in sorted(Path(__file__).parent.glob("*.yaml")):
         for entry in yaml.safe_load(file.read_text(encoding="utf-8")):
-            ids = tuple(entry.pop("ids"))
-            found.append(Mutation(ids=ids, chapter=file.stem, **entry))
+            ids, tests = tuple(entry.pop("ids", ())), tuple(entry.pop("tests", ()))
+            found.append(Mutation(ids=ids, tests=tests, chapter=file.stem, **entry))
     return found
 
 

@@ -131,9 +131,7 @@ def _target(facts: Facts, name: str) -> dict[str, Any]:
     """Return what is known of a target, without its tables; its lag is that of the newest cycle."""
     found = dict(facts.content.get("targets", {}).get(name, {}))
     tables = found.pop("tables", [])
-    lag = next((one for one in reversed(facts.history) if one.target == name), None)
-    taken = facts.status.taken if facts.status else None
-    if lag is not None and (taken is None or lag.at > taken):
+    if (lag := facts.newest_lag(name)) is not None:
         found |= {"lag_seconds": lag.lag_seconds, "lag_bytes": lag.lag_bytes, "lag_is_at_most": True}
         found["position"] = facts.position(name)
     apply: dict[str, Any] = next((one for one in facts.content.get("apply", ()) if one["target"] == name), {})

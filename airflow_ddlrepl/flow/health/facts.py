@@ -71,6 +71,12 @@ class Facts:
         found: str | None = (self.since_status("positions") or {}).get(target, known)
         return found
 
+    def newest_lag(self, target: str) -> LagRow | None:
+        """Return how far a target was behind after its newest cycle; None: the status is newer, or there was none."""
+        row = next((one for one in reversed(self.history) if one.target == target), None)
+        taken = self.status.taken if self.status else None
+        return row if row is not None and (taken is None or row.at > taken) else None
+
     def age(self, at: datetime) -> float:
         """Return how many seconds ago a moment was."""
         return max(0.0, (self.now - at).total_seconds())

@@ -36,9 +36,15 @@ def target_verdict(facts: Facts, target: str, waiting: list[Waiting]) -> Verdict
     apply = next((one for one in facts.content.get("apply", ()) if one["target"] == target), None)
     if found is None and apply is None:
         return Verdict(Level.UNKNOWN, "nothing is known of it yet", remedy=_remedies(facts).replicate())
-    known = {"missing": None, "tables": [], **(found or apply or {})}
+    known = {"missing": None, "tables": [], **(found or apply or {}), **_newest_lag(facts, target)}
     verdicts = [*_of_a_target(facts, target, known, waiting)]
     return worst(verdicts) or _good(facts, known)
+
+
+def _newest_lag(facts: Facts, target: str) -> dict[str, Any]:
+    """Return the lag of the newest cycle, where the status is older; empty: the status tells it."""
+    row = facts.newest_lag(target)
+    return {} if row is None or row.lag_seconds is None else {"lag_seconds": row.lag_seconds}
 
 
 def channel_verdict(facts: Facts, targets: dict[str, Verdict], waiting: list[Waiting]) -> Verdict:
