@@ -13,6 +13,7 @@ from tempfile import TemporaryDirectory
 
 from airflow_ddlrepl.errors import SourceError, TrailError
 from airflow_ddlrepl.flow.capture.captured_log import window_of, write_log, writing_of
+from airflow_ddlrepl.flow.capture.log_continuity import require_source
 from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.model.change import Event, why_ignored
 from airflow_ddlrepl.model.position import Position
@@ -106,6 +107,7 @@ def _require_retained(rows: Sequence[SegmentRow], low: Position) -> None:
 
 def _uncaptured(run: RunContext, low: Position, high: Position, folder: str) -> list[Piece]:
     """Read log that is not captured, window by window, as a capture reads it."""
+    require_source(run, low)
     url = f"file://{folder}"
     parts: list[Part] = []
     while low < high:
