@@ -8,6 +8,7 @@ from typing import Any
 
 from airflow_ddlrepl.config.sections.adapt_actions import AdaptAction
 from airflow_ddlrepl.config.sections.channel import Channel
+from airflow_ddlrepl.config.sections.channel_at import ChannelAt
 from airflow_ddlrepl.config.sections.policies import (
     AskBefore,
     Defaults,
@@ -82,24 +83,22 @@ REPLAYED = Policy(on_drop_table=OnDropTable.DROP_FROM_CHANNEL_AND_TARGET, replay
 """The policy of the tables in `replay_ddl`, and at a target with `replicat` of those that are as at the source."""
 
 
-def policy_at(
-    channel: Channel, target: str, name: TableName, before: TableName | None = None, ignored: str = ""
-) -> Policy:
+def policy_at(at: ChannelAt, name: TableName, before: TableName | None = None, ignored: str = "") -> Policy:
     """Return the policy of a table (named as at the source) at one target or replay; the channel's rules come first.
 
     before: the table's name before the statement that changes it; rules and `replay_ddl` go by that. ignored: why no
     target gets what this statement did.
     """
-    policy = policy_for(name, channel.target_actions(target), channel.source_actions(), channel.defaults)
-    if channel.at(target).settings(before or name).columns.time_key:
+    policy = policy_for(name, at.actions, at.channel.source_actions(), at.channel.defaults)
+    if at.settings(before or name).columns.time_key:
         policy = replace(policy, keep_existing_structure=True)
-    if channel.replays_at(target, before or name):
+    if at.replays(before or name):
         policy = REPLAYED
-    elif channel.target(target).replicat is not None:
+    elif at.place.replicat is not None:
         policy = replace(policy, on_drop_table=REPLAYED.on_drop_table)
-    if channel.ask_before and not channel.is_replay(target):
-        policy = replace(policy, asks=frozenset(channel.ask_before))
-    client = client_at(channel, target)
+    if at.channel.ask_before and not at.is_replay:
+        policy = replace(policy, asks=frozenset(at.channel.ask_before))
+    client = client_at(at)
     decided = decide(client, before or name, ChangeKind.DDL)
     if before != name and (decided.is_elsewhere or decided.reason is Reason.NOT_MAPPED):  # it joins by its new name
         decided = decide(client, name, ChangeKind.DDL)
@@ -131,7 +130,7 @@ def policy_for(
 ) -> Policy:
     """Return the policy of a table (named as at the source) at one target; the first action with a setting decides it.
 
-    target_actions, source_actions: `Channel.target_actions(name)`, `Channel.source_actions()`; on_drop_table
+    target_actions, source_actions: `Channel.at(name).actions`, `Channel.source_actions()`; on_drop_table
     is read at the source first, then at the target, the others at the target.
     """
     hvr = defaults is Defaults.HVR
@@ -173,7 +172,7 @@ def can_stop(channel: Channel) -> bool:
     """Does any policy of the channel let a target wait for a person (a control)?"""
     if channel.ask_before:
         return True
-    actions = (action for place in channel.targets_and_replays for action in channel.target_actions(place.name))
+    actions = (action for place in channel.targets_and_replays for action in channel.at(place.name).actions)
     chosen = ((a.on_enroll_break, a.on_add_column_with_default, a.on_preserve_alter_table_fail) for a in actions)
     return any(policy in _STOPS for policies in chosen for policy in policies)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from airflow_ddlrepl.config.sections.channel import Channel
+from airflow_ddlrepl.config.sections.channel_at import ChannelAt
 from airflow_ddlrepl.config.sections.places import RuleSets
 from airflow_ddlrepl.config.sections.scope import Scope
 from airflow_ddlrepl.goldengate.parameters.replicat import ReplicatParameters
@@ -28,7 +28,6 @@ class Client:
         return self.scope is None and self.replicat is None and not self.rules.negative and self.rules.positive is None
 
 
-def client_at(channel: Channel, place: str) -> Client:
-    """Return the client that applies the channel's changes at a target, or in a rewind's area. place: its name."""
-    at = channel.target(place)
-    return Client(rules=at.rules, replicat=at.replicat)
+def client_at(at: ChannelAt) -> Client:
+    """Return the client that applies the channel's changes at a target, or in a rewind's area."""
+    return Client(rules=at.place.rules, replicat=at.place.replicat)

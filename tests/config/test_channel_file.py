@@ -78,16 +78,16 @@ def test_every_key_is_read() -> None:
     assert action.on_enroll_break is OnEnrollBreak.REFRESH
     assert action.on_add_column_with_default is OnAddColumnWithDefault.ADD_COLUMN_WITH_EMPTY_DEFAULT
     assert action.on_drop_table is OnDropTable.DROP_FROM_CHANNEL_AND_TARGET
-    assert channel.target_actions("warehouse")[0].on_enroll_break is OnEnrollBreak.FAIL_INTEG_JOB
-    assert channel.target_actions("warehouse")[1:] == channel.source_actions()
+    assert channel.at("warehouse").actions[0].on_enroll_break is OnEnrollBreak.FAIL_INTEG_JOB
+    assert channel.at("warehouse").actions[1:] == channel.source_actions()
     assert (channel.retention.age, channel.retention.size, channel.capture.window_bytes) == (
         604800,
         10 << 30,
         256 << 20,
     )
     assert channel.spark.conf == {"spark.ui.enabled": "false", "spark.driver.cores": "2"}
-    assert channel.target_name("warehouse", TableName("public", "t")) == TableName("shop", "t")
-    assert channel.target_name("warehouse", TableName("other", "t")) == TableName("other", "t")
+    assert channel.at("warehouse").target_name(TableName("public", "t")) == TableName("shop", "t")
+    assert channel.at("warehouse").target_name(TableName("other", "t")) == TableName("other", "t")
 
 
 def test_all_problems_are_told_at_once_with_file_and_line() -> None:
@@ -292,7 +292,7 @@ def test_policies_may_differ_per_target() -> None:
         + "  - {name: b, location: x, adapt_ddl: [{on_enroll_break: warning}]}"
     )
     channel = read_channel(text)
-    assert [channel.target_actions(n)[0].on_enroll_break for n in ("warehouse", "b")] == ["REFRESH", "WARNING"]
+    assert [channel.at(n).actions[0].on_enroll_break for n in ("warehouse", "b")] == ["REFRESH", "WARNING"]
 
 
 def test_parameters_on_the_wrong_side_are_warned_about() -> None:

@@ -55,7 +55,7 @@ def test_the_files_are_read_with_the_channel(tmp_path: Path) -> None:
     target = found.target("w")
     assert target.replicat is not None and target.replicat.errors[0].error == "42P07"
     assert target.on_error is OnError.STOP
-    assert str(found.target_name("w", TableName("hr", "pay"))) == "bk.pay"
+    assert str(found.at("w").target_name(TableName("hr", "pay"))) == "bk.pay"
     before = found.fingerprint()
     (tmp_path / "dirprm" / "r.prm").write_text(REPLICAT.replace("IGNORE", "DISCARD"))
     assert load_channel(file).fingerprint() != before

@@ -126,7 +126,7 @@ def channel(folder: Path, **more: object) -> Channel:
 def test_the_first_action_that_says_it_decides(tmp_path: Path) -> None:
     actions = ["Table=t, RefreshOptions=-gr -v", "KeepExistingStructure", "RefreshOptions=-gb -p2"]
     found = channel(tmp_path, adapt_ddl=actions)
-    of = {name: str(policy_at(found, "warehouse", TableName("public", name)).refresh) for name in ("t", "u")}
+    of = {name: str(policy_at(found.at("warehouse"), TableName("public", name)).refresh) for name in ("t", "u")}
     assert of == {"t": "-gr -v", "u": "-gb -p2"}
     assert read_action("RefreshOptions=-gr -mdi") == {"refresh_options": "-gr -mdi"}
     assert AdaptAction(refresh_options="-gr -f").text() == "RefreshOptions=-gr -f"

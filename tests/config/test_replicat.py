@@ -42,14 +42,14 @@ def read(replicat: dict[str, Any], target: dict[str, Any] | None = None, **more:
 def test_maps_say_which_tables_are_at_the_target_and_how_they_are_called(name: str, there: str, is_there: bool) -> None:
     channel = read({"maps": MAPS, "exclude": ["hr.tmp"]})
     table = TableName(*name.split("."))
-    assert str(channel.target_name("w", table)) == there
-    assert channel.target_name("plain", table) == table
+    assert str(channel.at("w").target_name(table)) == there
+    assert channel.at("plain").target_name(table) == table
     for kind in ChangeKind:
-        decided = decide(client_at(channel, "w"), table, kind)
+        decided = decide(client_at(channel.at("w")), table, kind)
         assert (decided.is_taken, decided.why) == (
             (True, "") if is_there else (False, "no MAP of the target's replicat lists the table")
         )
-        assert decide(client_at(channel, "plain"), table, kind).is_taken
+        assert decide(client_at(channel.at("plain")), table, kind).is_taken
 
 
 def test_another_name_is_another_setting_of_the_table() -> None:
@@ -102,4 +102,4 @@ def test_what_is_warned_of(parameters: dict[str, Any], more: dict[str, Any], exp
 
 def test_names_of_other_targets_are_given_by_table_properties() -> None:
     channel = read({"maps": MAPS}, table_properties=[{"targets": ["plain"], "name": "x"}])
-    assert str(channel.target_name("plain", TableName("hr", "pay"))) == "hr.x"
+    assert str(channel.at("plain").target_name(TableName("hr", "pay"))) == "hr.x"

@@ -113,10 +113,10 @@ def test_conditions_apart_need_a_target_that_can_replace_some_rows() -> None:
     found = channel({"tables": "t", "refresh": "a = 1"}, {"condition": "b = 1"})
     plain, able = (Capabilities(True, "target", partial_refresh=can) for can in (False, True))
     t, u = (Table(i, TableName("public", name), ()) for i, name in enumerate("tu"))
-    require_capable(found, "berlin", [t, u], able)
-    require_capable(found, "berlin", [u], plain)
+    require_capable(found.at("berlin"), [t, u], able)
+    require_capable(found.at("berlin"), [u], plain)
     with pytest.raises(Unsupported, match="ADP-178"):
-        require_capable(found, "berlin", [t], plain)
+        require_capable(found.at("berlin"), [t], plain)
 
 
 @pytest.mark.parametrize(

@@ -59,7 +59,7 @@ def channel(
 
 def at(name: str, of: Channel) -> list[str]:
     """Where a table of that name goes, at both targets."""
-    return [str(of.target_name(target, TableName(*name.split(".")))) for target in ("warehouse", "own")]
+    return [str(of.at(target).target_name(TableName(*name.split(".")))) for target in ("warehouse", "own")]
 
 
 def shown(key: str, **requirements: str) -> Any:
@@ -107,10 +107,10 @@ def test_a_version_of_hvr_has_four_numbers() -> None:
 def test_what_acts_at_a_target_does_nothing_at_the_source(key: str) -> None:
     made = channel(source=[{key: AT_TARGET[key]}])
     assert any(f"source.adapt_ddl[0].{key} does nothing at the source" in told for told in warnings(made))
-    assert policy_at(made, "warehouse", T) == Policy()
+    assert policy_at(made.at("warehouse"), T) == Policy()
     there = channel(target=[{key: AT_TARGET[key]}])
     assert not any("does nothing" in told for told in warnings(there))
-    assert policy_at(there, "warehouse", T) != Policy() == policy_at(there, "own", T)
+    assert policy_at(there.at("warehouse"), T) != Policy() == policy_at(there.at("own"), T)
 
 
 @pytest.mark.req("XR-06")

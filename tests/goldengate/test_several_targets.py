@@ -102,7 +102,7 @@ def test_a_channel_has_a_target_beside_the_one_of_the_file() -> None:
     )
     assert [one.name for one in channel.targets] == ["site", "site.2"]
     pay, line = TableName("hr", "pay"), TableName("hr", "line")
-    assert [str(channel.target_name("site.2", name)) for name in (pay, line)] == ["audit.pay", "hr.line"]
+    assert [str(channel.at("site.2").target_name(name)) for name in (pay, line)] == ["audit.pay", "hr.line"]
     assert [channel.holder(name) for name in ("site", "site.2")] == ["c", "c@site.2"]
     assert channel.at("site.2").settings(pay).names.columns == channel.at("site").settings(pay).names.columns != ()
 

@@ -95,10 +95,10 @@ def test_an_expression_may_wait_for_its_column_where_the_log_brings_it() -> None
 def test_a_target_of_a_kind_that_has_no_such_tables_refuses() -> None:
     found = channel(target_tables=[{"tables": "t", "targets": "berlin", "soft_delete": "gone"}])
     plain, able = (Capabilities(True, "target", target_tables=can) for can in (False, True))
-    require_capable(found, "berlin", [T], able)
-    require_capable(found, "paris", [T], plain)
+    require_capable(found.at("berlin"), [T], able)
+    require_capable(found.at("paris"), [T], plain)
     with pytest.raises(Unsupported, match="ADP-164: target berlin"):
-        require_capable(found, "berlin", [T], plain)
+        require_capable(found.at("berlin"), [T], plain)
 
 
 def test_another_key_has_columns_that_are_never_null() -> None:

@@ -46,9 +46,9 @@ class AtTarget:
 def ask_target(run: RunContext, tables: Sequence[Table]) -> AtTarget:
     """Ask the channel's first target about these tables; one that is away leaves the questions open."""
     name, found = run.channel.targets[0].name, AtTarget()
-    client = client_at(run.channel, name)
+    client = client_at(run.channel.at(name))
     mine = [table for table in tables if decide(client, table.name, ChangeKind.TABLE).is_taken]
-    schemas = {run.channel.target_name(name, table.name).schema for table in mine}
+    schemas = {run.channel.at(name).target_name(table.name).schema for table in mine}
     try:
         location = resolve(run.channel.targets[0].location)
         found.detail, fix = engine(location).target_rights(location, sorted(schemas))
@@ -72,7 +72,7 @@ def _states(run: RunContext, name: str, tables: Sequence[Table], found: AtTarget
         error = error or _error(partial(_require_texts, run, name, table))
         try:
             if error is None:
-                states[table.id] = waiting(run.channel, name, table, facts)
+                states[table.id] = waiting(run.channel.at(name), table, facts)
         except Unsupported as refused:
             error = refused
         if isinstance(error, TargetError):  # it is the source's own database, or the like: not a matter of this table
@@ -85,7 +85,7 @@ def _states(run: RunContext, name: str, tables: Sequence[Table], found: AtTarget
 
 def _require_texts(run: RunContext, name: str, table: Table) -> None:
     """Raise Unsupported where the target can't have the table's expressions, as its first load would."""
-    facts, seen = run.target(name).facts(), seen_at(run.channel, name, table)
+    facts, seen = run.target(name).facts(), seen_at(run.channel.at(name), table)
     functions = user_functions(seen.partition_key)
     require_texts(seen, facts.version, facts.strange(functions))
     if lacking := sorted(facts.lacking(functions)):
@@ -102,7 +102,7 @@ def _notes(
     """Note what of each table is not at the target as at the source, as its first load would tell it."""
     facts = target_facts(run, run.target(name).facts())
     for i, state in states.items():
-        seen, notes = seen_at(run.channel, name, tables[i]), list[Note]()
+        seen, notes = seen_at(run.channel.at(name), tables[i]), list[Note]()
         held = target_shape(seen, facts=replace(facts, name_after=state.name), note=notes.append)
         told = [f"unlike the source: {note.text}" for note in notes if note.is_told]
         found.notes[i] = (*become_text(seen, held, facts), *told)

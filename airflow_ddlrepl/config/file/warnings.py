@@ -54,7 +54,7 @@ def _actions(channel: Channel) -> Iterator[str]:
         yield from (f"{where}: {text}" for text in _action(action))
     if any(target.adapt_ddl for target in channel.targets) and not channel.source_actions():
         yield "only targets have adapt_ddl: no new table joins, and `defaults` decide about tables that are dropped"
-    if channel.source.adapt_ddl and not any(channel.target_actions(target.name) for target in channel.targets):
+    if channel.source.adapt_ddl and not any(channel.at(target.name).actions for target in channel.targets):
         yield "only the source has adapt_ddl: `defaults` decide what becomes of the targets' tables"
 
 

@@ -43,11 +43,9 @@ from airflow_ddlrepl.config.sections.table_mapping import (
     for_replay,
 )
 from airflow_ddlrepl.config.sections.target_tables import TargetTable
-from airflow_ddlrepl.goldengate.parameters.mapping import target_of
 from airflow_ddlrepl.hvr.transforms import refuse_hvr_transforms, split_transforms
 from airflow_ddlrepl.hvr.version import HvrVersion
 from airflow_ddlrepl.model.names import TableName
-from airflow_ddlrepl.model.settings.table_settings import NO_SETTINGS
 from airflow_ddlrepl.notation.section import Section
 
 
@@ -162,21 +160,6 @@ class Channel(Section):
         """Return the target, replay or target of an apply process of that name. Raises KeyError when there is none."""
         return {place.name: place for place in _databases(self)}[name]
 
-    def target_name(self, target: str, name: TableName) -> TableName:
-        """Return the name that a source's table has at a target or replay.
-
-        Its schema: the target's `schemas` come before integrate_schema. Its name: as table_properties say. At a target
-        with a Replicat MAP says both; a table that no MAP lists is not there, and has its own name here.
-        """
-        if (replicat := self.target(target).replicat) is not None:
-            return target_of(name, replicat) or name
-        schema = self.target(target).schemas.get(name.schema)
-        if schema is None:
-            actions = (a for a in self.source_actions() if a.integrate_schema is not None and a.adds(name))
-            schema = next((a.integrate_schema for a in actions), None)
-        called = next((p.name for p in self.table_properties if p.applies_to(target, name)), name.name)
-        return TableName(schema or name.schema, called)
-
     @property
     def has_properties(self) -> bool:
         """Return whether the file renames, filters or transforms anything at a target."""
@@ -207,19 +190,9 @@ class Channel(Section):
         """Return whether `replay_ddl` is for this table: the targets run the text of the source's DDL statements."""
         return any(entry.covers(name) for entry in self.replay_ddl)
 
-    def replays_at(self, target: str, name: TableName) -> bool:
-        """Return whether a target runs the text of the statements on a table, named as at the source."""
-        return bool(self.target(target).replicat or self.replays_text(name)) and not _is_unlike_source(
-            self, target, name
-        )
-
     def source_actions(self) -> tuple[AdaptAction, ...]:
         """Return the actions at the source, those of the source before those of the channel."""
         return self.source.adapt_ddl + self.adapt_ddl
-
-    def target_actions(self, name: str) -> tuple[AdaptAction, ...]:
-        """Return the actions at a target, those of the target before those of the channel."""
-        return self.target(name).adapt_ddl + self.adapt_ddl
 
     def fingerprint(self) -> str:
         """Return 32 hex digits that change when the file's settings change; its layout and passwords don't count."""
@@ -232,13 +205,6 @@ def _named(targets: tuple[Target, ...], name: str) -> Target:
         if target.name == name:
             return target
     raise KeyError(name)
-
-
-def _is_unlike_source(channel: Channel, target: str, name: TableName) -> bool:
-    """Has a table, named as at the source, other columns, rows or values at a target than at the source?"""
-    settings = channel.at(target).settings(name)
-    differs = settings.names.columns or settings.columns != NO_SETTINGS.columns or settings.rows.of_changes
-    return bool(differs or settings.values)
 
 
 def _server_name(channel: str) -> str:

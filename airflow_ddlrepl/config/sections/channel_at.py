@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 from weakref import finalize
 
 from airflow_ddlrepl.config.sections import mapped_rows
+from airflow_ddlrepl.config.sections.adapt_actions import AdaptAction
+from airflow_ddlrepl.config.sections.places import Target
 from airflow_ddlrepl.config.sections.table_mapping import ADAPTDDL
-from airflow_ddlrepl.goldengate.parameters.mapping import mapped_name
+from airflow_ddlrepl.goldengate.parameters.mapping import mapped_name, target_of
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.settings.conflicts import ConflictAnswers
 from airflow_ddlrepl.model.settings.table_settings import (
@@ -34,6 +36,45 @@ class ChannelAt:
     channel: Channel
     target: str
 
+    @property
+    def place(self) -> Target:
+        """Return the target or replay. Raises KeyError when there is none of that name."""
+        return self.channel.target(self.target)
+
+    @property
+    def is_replay(self) -> bool:
+        """Return whether it is one of the `replays`."""
+        return self.channel.is_replay(self.target)
+
+    @property
+    def actions(self) -> tuple[AdaptAction, ...]:
+        """Return the actions at the target, those of the target before those of the channel."""
+        return self.place.adapt_ddl + self.channel.adapt_ddl
+
+    def target_name(self, name: TableName) -> TableName:
+        """Return the name that a source's table has at the target.
+
+        Its schema: the target's `schemas` come before integrate_schema. Its name: as table_properties say. At a target
+        with a Replicat MAP says both; a table that no MAP lists is not there, and has its own name here.
+        """
+        place = self.place
+        if place.replicat is not None:
+            return target_of(name, place.replicat) or name
+        schema = place.schemas.get(name.schema)
+        if schema is None:
+            actions = (a for a in self.channel.source_actions() if a.integrate_schema is not None and a.adds(name))
+            schema = next((a.integrate_schema for a in actions), None)
+        called = next((p.name for p in self.channel.table_properties if p.applies_to(self.target, name)), name.name)
+        return TableName(schema or name.schema, called)
+
+    def replays(self, name: TableName) -> bool:
+        """Return whether the target runs the text of the statements on a table."""
+        if self.place.replicat is None and not self.channel.replays_text(name):
+            return False
+        settings = self.settings(name)
+        is_unlike = settings.names.columns or settings.columns != NO_SETTINGS.columns or settings.rows.of_changes
+        return not (is_unlike or settings.values)
+
     def settings(self, table: TableName) -> TableSettings:
         """Return what the file says of a table's names, rows, values and own columns at the target."""
         known = _settings_of(self.channel)
@@ -49,7 +90,7 @@ class ChannelAt:
         """
         limits = (p for p in self.channel.restrict if p.refresh and p.context in ("", context))
         found = next((p for p in limits if p.applies_to(self.target, table)), None)
-        return found.refresh if found is not None and not self.channel.is_replay(self.target) else ""
+        return found.refresh if found is not None and not self.is_replay else ""
 
     def refresh_limits(self, table: TableName) -> tuple[str, ...]:
         """Return the conditions of refreshes in any context."""
@@ -69,13 +110,13 @@ class ChannelAt:
 
     def _parameters(self, table: TableName) -> mapped_rows.Parameters:
         of_channel = self.channel
-        return mapped_rows.parameters_of(table, of_channel.source.extract, of_channel.target(self.target).replicat)
+        return mapped_rows.parameters_of(table, of_channel.source.extract, self.place.replicat)
 
     def _names(self, table: TableName, by: mapped_rows.Parameters) -> Names:
         listed = (p.called for p in self.channel.column_properties if p.applies_to(self.target, table))
         columns: tuple[ColumnName, ...] = (*mapped_rows.columns(by), *listed)
         called = next((p.name for p in self.channel.table_properties if p.applies_to(self.target, table)), None)
-        replicat = self.channel.target(self.target).replicat
+        replicat = self.place.replicat
         return Names(columns, called, mapped_name(table, replicat) if replicat is not None else None)
 
     def _rows(self, table: TableName, by: mapped_rows.Parameters) -> Rows:
@@ -85,7 +126,7 @@ class ChannelAt:
         mapped = mapped_rows.restriction(by) if one is None else None
         taken = (one or mapped) or Rows()
         limits = (p for p in entries if p.refresh and p.context in ("", ADAPTDDL))
-        limit = next(limits, None) if not self.channel.is_replay(self.target) else None
+        limit = next(limits, None) if not self.is_replay else None
         return Rows(
             taken.condition,
             taken.capture,

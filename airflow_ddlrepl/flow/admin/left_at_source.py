@@ -31,7 +31,7 @@ def left_at_source(
             continue
         notes: list[Note] = []
         try:
-            seen = seen_at(context.channel, target, table)
+            seen = seen_at(context.channel.at(target), table)
             target_shape(seen, facts=replace(facts, name_after=state.name), note=notes.append)
         except DdlReplError:  # such a table is suspended, with this error as its reason
             continue

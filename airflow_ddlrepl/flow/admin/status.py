@@ -296,13 +296,12 @@ def _target(
         **(lag(found.lsn) or Lag(None)).to_json(),
         "statements": list(lacks[0].get(NO_TABLE, ())),
         "tables": with_misplaced(
-            context.channel,
-            target.name,
+            context.channel.at(target.name),
             found.table_states,
             latest,
             [
                 *tables_status(found, latest, lacks, without, aside),
-                *not_there(context.channel, target, found, aside),
+                *not_there(context.channel.at(target.name), found, aside),
             ],
         ),
     }

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from airflow_ddlrepl.config.sections.channel import Channel
-from airflow_ddlrepl.config.sections.places import Target
+from airflow_ddlrepl.config.sections.channel_at import ChannelAt
 from airflow_ddlrepl.engines.source import LeftOut
 from airflow_ddlrepl.engines.target_state import TargetState
 from airflow_ddlrepl.model.position import Position
@@ -70,11 +69,11 @@ def _reason(table_state: TableState, latest: Revision | None) -> dict[str, Any]:
     return {"since": str(Position(known.at.lsn)), "why": str(known), "hint": known.hint}
 
 
-def not_there(channel: Channel, target: Target, found: TargetState, missing: Sequence[LeftOut]) -> list[dict[str, Any]]:
+def not_there(at: ChannelAt, found: TargetState, missing: Sequence[LeftOut]) -> list[dict[str, Any]]:
     """Return the status of tables that are not in the stream, and that the target would take and does not have."""
     return [
         {
-            "table": str(channel.target_name(target.name, one.name)),
+            "table": str(at.target_name(one.name)),
             "table_id": one.table_id,
             "revision": None,
             "may_differ": [],
@@ -85,8 +84,7 @@ def not_there(channel: Channel, target: Target, found: TargetState, missing: Seq
             **left_out_status(one),
         }
         for one in missing
-        if one.table_id not in found.table_states
-        and decide(client_at(channel, target.name), one.name, ChangeKind.TABLE).is_taken
+        if one.table_id not in found.table_states and decide(client_at(at), one.name, ChangeKind.TABLE).is_taken
     ]
 
 

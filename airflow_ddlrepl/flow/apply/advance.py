@@ -62,7 +62,7 @@ def adapt(run: RunContext, until: Position | None = None) -> Adapted:
             program = bring(run, target.name, _to_last_change, total, until)
             latest = run.repository.latest_revisions(run.channel.name)
             for table_id, table_state in program.table_states.items():
-                if why := misplaced(run.channel, target.name, table_state, latest.get(table_id)):
+                if why := misplaced(run.channel.at(target.name), table_state, latest.get(table_id)):
                     total.warnings.append(f"target {target.name}: {table_state.name}: {why}")
                 if table_state.state is TableStatus.PENDING:
                     refreshes[str(table_state.name)] = reason(program, table_id)
@@ -106,7 +106,7 @@ def bring(
     """
     claim(run, target)
     record(run, target)
-    is_on = only is None and suspends(run.channel, target)
+    is_on = only is None and suspends(run.channel.at(target))
     return bring_on(run, target, wanted, total, lambda: Attempt(until, only, suspensions=Suspensions(is_on)))
 
 

@@ -12,6 +12,7 @@ from airflow_ddlrepl.adapt.plan_model import TablePlan
 from airflow_ddlrepl.adapt.policy import policy_at
 from airflow_ddlrepl.adapt.target_facts import Refusal, Renderer, TargetFacts
 from airflow_ddlrepl.config.sections.channel import Channel
+from airflow_ddlrepl.config.sections.channel_at import ChannelAt
 from airflow_ddlrepl.config.sections.ddl_replay import runs_expressions
 from airflow_ddlrepl.ddl.sql.statement_code import Code
 from airflow_ddlrepl.errors import Unsupported
@@ -35,8 +36,7 @@ class Texts:
     None: they run as they are.
     """
 
-    channel: Channel
-    target: str
+    at: ChannelAt
     shape_at: ShapeAt
     table_states: Mapping[int, TableState]
     replicat: TargetReplicat | None = None
@@ -54,9 +54,7 @@ class Texts:
             source_before,
             new,
             before.shape if before else None,
-            target_shape(seen_at(self.channel, self.target, source_before, lenient=True), facts=was)
-            if source_before
-            else None,
+            target_shape(seen_at(self.at, source_before, lenient=True), facts=was) if source_before else None,
             names,
             tuple(name for i, name in names.items() if not self._is_replayed(i, event)),
             tuple(name for i, name in names.items() if self._is_loaded(i, event)),
@@ -76,7 +74,7 @@ class Texts:
         """May the expressions of a statement on these tables call whatever they call?"""
         if self.replicat is not None:
             return Code.EXPRESSION in self.replicat.parameters.code
-        return all(runs_expressions(self.channel.replay_ddl, name) for name in names.values())
+        return all(runs_expressions(self.at.channel.replay_ddl, name) for name in names.values())
 
     def _mapped(self, event: Event, names: Mapping[int, TableName]) -> Mapped | None:
         """Return the statement as Replicat has made it. names: at the source, before it."""
@@ -85,8 +83,8 @@ class Texts:
             return None
         there = [self.table_states[i].name for i in names if i in self.table_states]
         fresh = (name for i, name in names.items() if i not in self.table_states)
-        joining = [self.channel.target_name(self.target, name) for name in fresh]
-        after = {self.channel.target_name(self.target, table.name).schema for table in event.tables}
+        joining = [self.at.target_name(name) for name in fresh]
+        after = {self.at.target_name(table.name).schema for table in event.tables}
         after |= _made_in(found.record)
         own, path = found.record.session_schema, str(event.settings.get("search_path") or "")
         first = spell(own, Dialect.POSTGRES) if own else ""
@@ -104,7 +102,7 @@ class Texts:
         known = self.shape_at(table_id, event.key) or before
         if known is None:
             return False
-        policy = policy_at(self.channel, self.target, known.name, (before or known).name, why_ignored(event))
+        policy = policy_at(self.at, known.name, (before or known).name, why_ignored(event))
         return policy.replays and policy.adapts
 
     def _is_loaded(self, table_id: int, event: Event) -> bool:

@@ -113,7 +113,7 @@ def _nowhere(
     run: RunContext, ahead: PendingLog, program: Program, files: Mapping[int, Sequence[RowFile]]
 ) -> Iterator[Discarded]:
     """Yield the tables with rows that the target does not have: it takes nothing of them, or did not create them."""
-    client = client_at(run.channel, ahead.target)
+    client = client_at(run.channel.at(ahead.target))
     low, high = LogKey(ahead.low, START_OF_TRANSACTION), LogKey(program.high, START_OF_TRANSACTION)
     table_state = {*ahead.table_states, *program.table_states, *(step.table_id for step in program.steps if step.after)}
     late = {i for i, s in program.table_states.items() if s.state is TableStatus.SUSPENDED}

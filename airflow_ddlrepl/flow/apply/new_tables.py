@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from airflow_ddlrepl.adapt.policy import Policy, makes_two_of_rename, policy_at
 from airflow_ddlrepl.adapt.program.suspend import OUTSIDE
+from airflow_ddlrepl.config.sections.channel_at import ChannelAt
 from airflow_ddlrepl.config.sections.places import beside
 from airflow_ddlrepl.config.sections.policies import OnDropTable
 from airflow_ddlrepl.engines.target import ServerFacts
@@ -20,19 +21,17 @@ from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.table_state import TableState, TableStatus
 
 
-def former_policy(
-    run: RunContext, target: str, source_before: Table | None, new: Table | None, event: Event
-) -> Policy | None:
+def former_policy(at: ChannelAt, source_before: Table | None, new: Table | None, event: Event) -> Policy | None:
     """Return the policy of the old name of a table whose new name makes another table of it; None: it does not.
 
     source_before, new: the source's table before and after the statement.
     """
     if source_before is None or new is None:
         return None
-    is_others = becomes_another(run.channel, target, source_before, new)
-    if not is_others and not makes_two_of_rename(run.channel, source_before, new):
+    is_others = becomes_another(at, source_before, new)
+    if not is_others and not makes_two_of_rename(at.channel, source_before, new):
         return None
-    found = policy_at(run.channel, target, source_before.name, source_before.name, why_ignored(event))
+    found = policy_at(at, source_before.name, source_before.name, why_ignored(event))
     if is_others:
         found = replace(found, on_drop_table=OnDropTable.DROP_FROM_CHANNEL_ONLY)
     return found if found.adapts else None
@@ -54,8 +53,8 @@ def is_renamed(run: RunContext, target: str, other: TableState, new: Table, know
     the source, at the place of the new one.
     """
     if other.state is TableStatus.SUSPENDED:  # that it was renamed, or dropped, is not done here yet
-        name_of = run.channel.target_name
-        return known is None or name_of(target, known.name) != name_of(target, new.name)
+        name_of = run.channel.at(target).target_name
+        return known is None or name_of(known.name) != name_of(new.name)
     return other.state in (TableStatus.LIVE, TableStatus.PENDING) and known is not None and known.name == new.name
 
 
@@ -65,10 +64,11 @@ def name_in_use(run: RunContext, target: str, other_id: int, other: TableName, n
     ADP-146 where the file gives both one name. ADP-158 where the other one has got its name by a later change, which
     the target has applied: the new table was suspended, and comes too late for its place in the log.
     """
-    name_of, name = run.channel.target_name, run.channel.target_name(target, new)
+    name_of = run.channel.at(target).target_name
+    name = name_of(new)
     latest = run.repository.latest_revisions(run.channel.name).get(other_id)
-    is_late = latest is not None and latest.table is not None and name_of(target, latest.table.name) == name
-    if not is_late or name_of(target, other) == name:
+    is_late = latest is not None and latest.table is not None and name_of(latest.table.name) == name
+    if not is_late or name_of(other) == name:
         return same_name(name, other, new)
     return CannotAdapt(
         f"{new} can't be brought up from the log: {other} has got its name at the target by a later change",
@@ -85,7 +85,7 @@ def refuse_occupied(run: RunContext, target: str, present: ServerFacts, new: Tab
     present: what the server there has. None of the channel's tables there has that name.
     """
     place = run.channel.target(target)
-    name = run.channel.target_name(target, new.name)
+    name = run.channel.at(target).target_name(new.name)
     for other in beside(target, run.channel.targets):
         state = run.target(other).find_state()
         for one in state.table_states.values() if state is not None else ():

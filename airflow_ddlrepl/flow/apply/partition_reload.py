@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from airflow_ddlrepl.adapt.policy import policy_at
 from airflow_ddlrepl.adapt.program.suspend import family
-from airflow_ddlrepl.config.sections.channel import Channel
+from airflow_ddlrepl.config.sections.channel_at import ChannelAt
 from airflow_ddlrepl.hvr.ddl_table import ROWS, Ddl
 from airflow_ddlrepl.model.change import Event, EventKind, why_ignored
 from airflow_ddlrepl.model.revision import Revision
@@ -22,8 +22,7 @@ class PartitionReloads:
     Our own defaults apply what the log has of them. histories: the revisions of each table, in order.
     """
 
-    channel: Channel
-    target: str
+    at: ChannelAt
     histories: Mapping[int, Sequence[Revision]]
 
     def __call__(self, event: Event, table_id: int, table_states: Mapping[int, TableState]) -> str:
@@ -32,7 +31,7 @@ class PartitionReloads:
         now = known[-1].table if known else None
         if now is None or now.partition is None or now.is_partitioned:
             return ""
-        policy = policy_at(self.channel, self.target, now.name, ignored=why_ignored(event))
+        policy = policy_at(self.at, now.name, ignored=why_ignored(event))
         if not (policy.is_hvr and policy.adapts):
             return ""
         if event.kind is EventKind.TRUNCATE:

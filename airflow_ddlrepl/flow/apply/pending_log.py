@@ -142,16 +142,16 @@ def pending_log_at(
         history.setdefault(revision.table_id, []).append(revision)
     shape_at = _shape_at(history)
     about = table_states if catch_up is None else catch_up.own(table_states)
-    settings = changed(context.channel, target, low, about, shape_at)
+    settings = changed(context.channel.at(target), low, about, shape_at)
     events = sorted((e for e in [*events, *([settings] if settings else [])] if e.key.lsn >= low), key=_by_key)
-    replicat = TargetReplicat.of(context.channel, target)
+    replicat = TargetReplicat.of(context.channel.at(target))
     if replicat is not None:
         events = replicat.evaluated(events)
     plan = planner(context, target, at.facts, shape_at, table_states, attempt.refused, replicat)
     only = attempt.only if catch_up is None else catch_up.only
     enrolled = frozenset(table_id for table_id in history if only is None or table_id in only)
-    client = client_at(context.channel, target)
-    read = partial(read_for, context.channel, target) if context.channel.has_properties else whole
+    client = client_at(context.channel.at(target))
+    read = partial(read_for, context.channel.at(target)) if context.channel.has_properties else whole
     is_refreshed = not context.channel.is_replay(target)
     timeline = ProgramBuilder(
         plan,
@@ -163,7 +163,7 @@ def pending_log_at(
         at.table_positions,
         suspensions=attempt.suspensions,
         catch_up=catch_up,
-        reloads=PartitionReloads(context.channel, target, history),
+        reloads=PartitionReloads(context.channel.at(target), history),
     )
     if replicat is not None:
         timeline.passed_over = partial(replicat.passed_over, refused=attempt.refused)

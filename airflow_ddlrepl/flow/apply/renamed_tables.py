@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from airflow_ddlrepl.config.sections.channel import Channel
+from airflow_ddlrepl.config.sections.channel_at import ChannelAt
 from airflow_ddlrepl.goldengate.parameters.mapping import is_of_another_target, target_of
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.table_state import TableState
@@ -10,24 +10,24 @@ from airflow_ddlrepl.model.table_state import TableState
 RETURNED = "no MAP listed the table's former name, so the target lacks what was done to its rows meanwhile"
 
 
-def why_returned(channel: Channel, target: str, before: TableState | None, old: Table | None, new: Table | None) -> str:
+def why_returned(at: ChannelAt, before: TableState | None, old: Table | None, new: Table | None) -> str:
     """Return why a table has to be loaded that is still at the target, and gets a mapped name again; empty: it isn't.
 
     old, new: the source's table before and after the statement.
     """
-    replicat = channel.target(target).replicat
+    replicat = at.place.replicat
     if replicat is None or before is None or old is None or new is None or old.name == new.name:
         return ""
     is_back = target_of(old.name, replicat) is None and target_of(new.name, replicat) is not None
     return RETURNED if is_back else ""
 
 
-def moves(channel: Channel, target: str, before: TableState | None, old: Table | None, new: Table | None) -> bool:
+def moves(at: ChannelAt, before: TableState | None, old: Table | None, new: Table | None) -> bool:
     """Does MAP give a table's new name another schema than the table has at the target?
 
     The source's text would leave it where it is, unless it names the schema itself.
     """
-    replicat = channel.target(target).replicat
+    replicat = at.place.replicat
     if replicat is None or before is None or old is None or new is None or old.name == new.name:
         return False
     wanted = target_of(new.name, replicat)
@@ -36,7 +36,7 @@ def moves(channel: Channel, target: str, before: TableState | None, old: Table |
     return old.name.schema == new.name.schema or wanted.schema != new.name.schema
 
 
-def becomes_another(channel: Channel, target: str, old: Table, new: Table) -> bool:
+def becomes_another(at: ChannelAt, old: Table, new: Table) -> bool:
     """Is a table's new name another TARGET's than the one of this target? Then its table there is a new one."""
-    replicat = channel.target(target).replicat
+    replicat = at.place.replicat
     return replicat is not None and old.name != new.name and is_of_another_target(old.name, new.name, replicat)

@@ -10,6 +10,7 @@ from airflow_ddlrepl.adapt.plan.ddl_replay import BY_REPLICAT
 from airflow_ddlrepl.adapt.plan_model import Omission, Step, StepKind, TablePlan
 from airflow_ddlrepl.adapt.target_facts import Refusal
 from airflow_ddlrepl.config.sections.channel import Channel
+from airflow_ddlrepl.config.sections.channel_at import ChannelAt
 from airflow_ddlrepl.errors import AlterRefused
 from airflow_ddlrepl.flow.mapping.tableless import is_for_replicats, is_tableless
 from airflow_ddlrepl.flow.run.context import RunContext, log
@@ -40,10 +41,10 @@ class TargetReplicat:
     _known: dict[LogKey, Replicated] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, channel: Channel, target: str) -> TargetReplicat | None:
+    def of(cls, at: ChannelAt) -> TargetReplicat | None:
         """Return the Replicat of a target or replay; None: it has none."""
-        parameters = channel.target(target).replicat
-        return cls(parameters, channel) if parameters is not None else None
+        parameters = at.place.replicat
+        return cls(parameters, at.channel) if parameters is not None else None
 
     def evaluated(self, events: Iterable[Event]) -> list[Event]:
         """Evaluate the statements of the log; return the events, those marked that are discarded."""

@@ -13,7 +13,7 @@ from airflow_ddlrepl.adapt.plan_model import TablePlan
 from airflow_ddlrepl.adapt.policy import policy_at
 from airflow_ddlrepl.adapt.shape.match_existing import differences
 from airflow_ddlrepl.adapt.target_facts import TargetFacts
-from airflow_ddlrepl.config.sections.channel import Channel
+from airflow_ddlrepl.config.sections.channel_at import ChannelAt
 from airflow_ddlrepl.config.sections.ignored_sessions import OURS
 from airflow_ddlrepl.ddl.columns.change_default import ChangeDefault
 from airflow_ddlrepl.ddl.columns.change_identity import ChangeIdentity
@@ -50,8 +50,7 @@ class ReturnedChange:
     old: the source's shape before. present: what the target's server has.
     """
 
-    channel: Channel
-    target: str
+    at: ChannelAt
     present: ServerFacts
     before: TableState | None
     old: Table | None
@@ -64,15 +63,15 @@ class ReturnedChange:
         if self.new is None:
             return self._dropped()
         name = self.new.name
-        if not policy_at(self.channel, self.target, name, self.old.name if self.old else name).adapts:
+        if not policy_at(self.at, name, self.old.name if self.old else name).adapts:
             return None
-        wanted = target_shape(seen_at(self.channel, self.target, self.new), facts=facts)
+        wanted = target_shape(seen_at(self.at, self.new), facts=facts)
         if not self._has(wanted, facts):
             return None
         known = self.before.shape if self.before is not None else None
         changes = diff(known, wanted, facts.type_system) if known is not None else (CreateTable(self.new),)
         told = tuple(f"{TAKEN_OVER} {change}" for change in changes)
-        settings = self.channel.at(self.target).settings(name)
+        settings = self.at.settings(name)
         notes = (WHY,) if changes else ()
         return TablePlan(name, wanted.name, told, (), (), notes, wanted, settings=settings)
 

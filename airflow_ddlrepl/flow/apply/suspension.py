@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from airflow_ddlrepl.adapt.program.program import Program
 from airflow_ddlrepl.adapt.program.suspend import Suspensions, suspended
-from airflow_ddlrepl.config.sections.channel import Channel
+from airflow_ddlrepl.config.sections.channel_at import ChannelAt
 from airflow_ddlrepl.config.sections.policies import OnError
 from airflow_ddlrepl.errors import AlterRefused, DdlReplError, TargetError
 from airflow_ddlrepl.flow.apply.pending_log import PendingLog
@@ -17,9 +17,9 @@ SUSPENDED = "INT-123"
 _ABOUT_A_TABLE = ("INT-", "ADP-", "SQL-")
 
 
-def suspends(channel: Channel, target: str) -> bool:
+def suspends(at: ChannelAt) -> bool:
     """Does a table that this target refuses stop alone? A replay stops as a whole: nobody works with it yet."""
-    return not channel.is_replay(target) and channel.target(target).on_error is OnError.SUSPEND_TABLE
+    return not at.is_replay and at.place.on_error is OnError.SUSPEND_TABLE
 
 
 def suspend_for(

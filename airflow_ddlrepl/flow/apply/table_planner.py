@@ -19,6 +19,7 @@ from airflow_ddlrepl.adapt.program.draft import ShapeAt
 from airflow_ddlrepl.adapt.program.program import NO_TABLE
 from airflow_ddlrepl.adapt.program.table_states import TableStates, types_elsewhere
 from airflow_ddlrepl.adapt.target_facts import Refusal, Renderer, TargetFacts
+from airflow_ddlrepl.config.sections.channel_at import ChannelAt
 from airflow_ddlrepl.ddl.sql.statement import NOTHING_KNOWN, Evidence, evidence, with_plain_arithmetic
 from airflow_ddlrepl.engines.target import ServerFacts
 from airflow_ddlrepl.errors import Unsupported
@@ -73,13 +74,13 @@ def planner(
     present: what the server there has. table_states: the channel's tables there. replicat: what has evaluated the
     statements; None: the target has none.
     """
-    return _Planner(run, target, present, shape_at, TableStates.of(table_states), refused, replicat)
+    return _Planner(run, run.channel.at(target), present, shape_at, TableStates.of(table_states), refused, replicat)
 
 
 @dataclass
 class _Planner:
     run: RunContext
-    target: str
+    at: ChannelAt
     present: ServerFacts
     shape_at: Callable[[int, LogKey], Table | None]
     now: Mapping[int, TableState]
@@ -110,7 +111,7 @@ class _Planner:
             return left_behind(found) if is_there else found
         except Unsupported as error:
             assert new is not None
-            name = before.name if before else self.run.channel.target_name(self.target, new.name)
+            name = before.name if before else self.at.target_name(new.name)
             return refused(new, name, before, error)
 
     def _plan(
@@ -124,26 +125,26 @@ class _Planner:
         table_id = new.id if new else before.table_id if before else 0
         name = new.name if new else _source_name(self.shape_at, table_id, event)
         was = shape_before(self.shape_at, table_id, event)
-        reload = reload or why_returned(self.run.channel, self.target, before, was, new)
+        reload = reload or why_returned(self.at, before, was, new)
         source_before = new if reload else was
         known = NOTHING_KNOWN if reload else _known(event, table_id, before)
         if before is None and new is not None and was_there(self.run, source_before, table_id, event):
             known = replace(known, filled=True)
         policy = self._policy(name, source_before.name if source_before else name, event)
-        former = former_policy(self.run, self.target, source_before, new, event) if before and policy.adapts else None
-        settings = self.run.channel.at(self.target).settings(name)
+        former = former_policy(self.at, source_before, new, event) if before and policy.adapts else None
+        settings = self.at.settings(name)
         if new is not None:
             if before is not None or policy.adapts or new.partition:
                 require_lasting(before, new, settings)
                 require_still_given(before, source_before, new, settings)
-                transform_at(self.run.channel, self.target, new)
-            require_capable(self.run.channel, self.target, [new], self.run.target(self.target).capabilities)
+                transform_at(self.at, new)
+            require_capable(self.at, [new], self.run.target(self.at.target).capabilities)
             if policy.adapts:
                 self._refuse_impossible(before, new, event, table_states)
             is_new = (before is None or former) and not self._runs_creation(new, event)
             if is_new and (policy.adapts or new.partition):
                 _refuse_occupied(self, new, table_states)
-            known = called(with_new_types(known, before, settings), new, self.run.channel, self.target)
+            known = called(with_new_types(known, before, settings), new, self.at)
         known = with_plain_arithmetic(known, source_before, self.run.types) if policy.replays else known
         parent = shape_before(self.shape_at, new.partition.of, event) if new and new.partition else None
         facts = replaced(
@@ -153,9 +154,9 @@ class _Planner:
         )
         facts = replaced(facts, existing=None) if new and self._runs_creation(new, event) else facts
         refusal = self._refusal(table_id, event)
-        later = names_later_columns(self.run.channel, self.target, event, self.shape_at(table_id, _NEWEST))
+        later = names_later_columns(self.at, event, self.shape_at(table_id, _NEWEST))
         seen = self._seen(new, policy, later) if new else None
-        by_shape = reload == RETURNED or former is not None or moves(self.run.channel, self.target, before, was, new)
+        by_shape = reload == RETURNED or former is not None or moves(self.at, before, was, new)
         runs_text = _runs_text(policy, before, event) and not by_shape
         return plan(
             _under(before.shape, table_states) if before else None,
@@ -176,12 +177,12 @@ class _Planner:
 
     @cached_property
     def renderer(self) -> Renderer:
-        return self.run.target(self.target).renderer()
+        return self.run.target(self.at.target).renderer()
 
     def _seen(self, table: Table, policy: Policy, lenient: bool = False) -> Table:
         """Return the source's table as the target is to have it; what can't be is an error only where that follows."""
         try:
-            return seen_at(self.run.channel, self.target, table, lenient=lenient)
+            return seen_at(self.at, table, lenient=lenient)
         except Unsupported:
             if policy.adapts:
                 raise
@@ -201,26 +202,25 @@ class _Planner:
             table = self.shape_at(table_state.table_id, key) if part and part.of == new.id else None
             family += [(table, new)] if table else []
         for table, parent in family:
-            require_like_parent(channel, self.target, table, parent)
+            require_like_parent(self.at, table, parent)
             require_one_way(channel, (table, *((parent,) if parent else ())))
-        require_one_target(channel, self.target, new)
-        name = channel.target_name(self.target, new.name)
+        require_one_target(self.at, new)
+        name = self.at.target_name(new.name)
         for other in TableStates.of(table_states).called(name) if before is None else ():
             is_ours = other.table_id != new.id and other.state is not TableStatus.ORPHANED
-            if is_ours and not is_renamed(self.run, self.target, other, new, self.shape_at(other.table_id, key)):
+            if is_ours and not is_renamed(self.run, self.at.target, other, new, self.shape_at(other.table_id, key)):
                 known = _source_name(self.shape_at, other.table_id, event)
-                raise name_in_use(self.run, self.target, other.table_id, known, new.name)
+                raise name_in_use(self.run, self.at.target, other.table_id, known, new.name)
 
     def _policy(self, name: TableName, before: TableName, event: Event) -> Policy:
-        policy = policy_at(self.run.channel, self.target, name, before, why_ignored(event))
+        policy = policy_at(self.at, name, before, why_ignored(event))
         return policy.after_approval() if event.key.lsn in self._approved else policy
 
     @cached_property
     def _approved(self) -> frozenset[int]:
         """Return the positions whose breakpoint a person has removed; for a replay, at any target."""
-        channel = self.run.channel
-        at = None if channel.is_replay(self.target) else self.target
-        rows = self.run.repository.controls(channel.name, at, removed=True)
+        target = None if self.at.is_replay else self.at.target
+        rows = self.run.repository.controls(self.run.channel.name, target, removed=True)
         return frozenset(row.key.lsn for row in rows if row.removed)
 
     def _refusal(self, table_id: int, event: Event) -> Refusal | None:
@@ -230,7 +230,7 @@ class _Planner:
 
     @cached_property
     def _stopped(self) -> dict[int, Refusal]:
-        rows = self.run.repository.controls(self.run.channel.name, self.target)
+        rows = self.run.repository.controls(self.run.channel.name, self.at.target)
         return {row.key.lsn: Refusal(row.reason, False) for row in rows if row.policy_name == POLICY}
 
     @cached_property
@@ -241,16 +241,16 @@ class _Planner:
     def _facts(
         self, before: TableState | None, new: Table | None, event: Event, table_states: Mapping[int, TableState]
     ) -> TargetFacts:
-        name, key = self.run.channel.target_name(self.target, new.name) if new else None, event.key
+        name, key = self.at.target_name(new.name) if new else None, event.key
         other = _occupant(self.now, self.present, new.id, name, before, table_states) if new and name else None
         parent = table_states.get(new.partition.of) if new and new.partition else None
         has_gone = (
             new is not None
             and other is not None
-            and is_renamed(self.run, self.target, other, new, self.shape_at(other.table_id, key))
+            and is_renamed(self.run, self.at.target, other, new, self.shape_at(other.table_id, key))
         )
         fresh = other if before is None and not has_gone else None
-        able = self.run.target(self.target).capabilities
+        able = self.run.target(self.at.target).capabilities
         return replaced(
             self._known,
             name_before=before.name if before else None,
@@ -272,18 +272,18 @@ class _Planner:
     def _runs_creation(self, new: Table, event: Event) -> bool:
         """Does the source's CREATE TABLE run? Then the target itself says what is in its way."""
         is_text = event.tag == NEW and self.replicat is not None and self.replicat.statement(event) is not None
-        return is_text and self.run.channel.replays_at(self.target, new.name)
+        return is_text and self.at.replays(new.name)
 
 
 def _texts(by: _Planner, table_states: Mapping[int, TableState]) -> Texts:
-    return Texts(by.run.channel, by.target, by.shape_at, table_states, by.replicat)
+    return Texts(by.at, by.shape_at, table_states, by.replicat)
 
 
 def _refuse_occupied(by: _Planner, new: Table, table_states: Mapping[int, TableState]) -> None:
     """Raise Unsupported where a table that is not the channel's has the name of a new one."""
-    name = by.run.channel.target_name(by.target, new.name)
+    name = by.at.target_name(new.name)
     if not any(TableStates.of(states).called(name) for states in (by.now, table_states)):
-        refuse_occupied(by.run, by.target, by.present, new)
+        refuse_occupied(by.run, by.at.target, by.present, new)
 
 
 def _occupant(
@@ -312,7 +312,7 @@ def _returned(
 ) -> TablePlan | None:
     """Return the plan that takes over what the target has already; None: it does not have it."""
     old = shape_before(by.shape_at, new.id if new else before.table_id if before else 0, event)
-    change = ReturnedChange(by.run.channel, by.target, by.present, before, old, new)
+    change = ReturnedChange(by.at, by.present, before, old, new)
     return change.plan(by._facts(before, new, event, table_states))
 
 

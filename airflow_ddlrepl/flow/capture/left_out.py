@@ -28,7 +28,7 @@ def not_in_the_log(run: RunContext) -> list[LeftOut]:
     """
     if run.channel.streams is not None:
         return list(run.source.membership.left_out()) if run.channel.streams.captures else []
-    clients = [client_at(run.channel, target.name) for target in run.channel.targets]
+    clients = [client_at(run.channel.at(target.name)) for target in run.channel.targets]
     tables = run.source.membership.left_out()
     return [one for one in tables if any(decide(client, one.name, ChangeKind.TABLE).is_taken for client in clients)]
 

@@ -91,7 +91,7 @@ def tasks_of(run: RunContext, target: str, compared: Sequence[Compared], rows: R
 
 def _is_plain(run: RunContext, target: str, table: Table, task: CompareTask) -> bool:
     """Has the target all rows of the table, each as it is at the source or with other values?"""
-    if task.source.key is None or task.policy.replaces or condition_at(run.channel, target, table) is not None:
+    if task.source.key is None or task.policy.replaces or condition_at(run.channel.at(target), table) is not None:
         return False
     return run.channel.at(target).settings(table.name).conflicts is None and history_columns(task.shape) is None
 
@@ -142,7 +142,7 @@ def _compared(
     for target, state in states.items():
         table_states = state.table_states if state else {}
         low = state.lsn if state else Position(0)
-        client, differs = client_at(run.channel, target), may_differ(run, target)
+        client, differs = client_at(run.channel.at(target)), may_differ(run, target)
         strange = _strange(run, target, table_states) if tables else {}
         beside = _beside(run, target, table_states, strange)
         for table in tables:
@@ -150,7 +150,7 @@ def _compared(
             if table_state is None and not decide(client, table.name, ChangeKind.TABLE).is_taken:
                 continue
             missing = _missing(table_state, target) or strange.get(table.id, "")
-            name = run.channel.target_name(target, table.name)
+            name = run.channel.at(target).target_name(table.name)
             report = TableReport(table.name, name, at=target)
             if missing or table_state is None:
                 report = replace(report, structure=(missing,), waits=not _is_suspended(table_state))
@@ -234,13 +234,13 @@ def _run(run: RunContext, tasks: Sequence[CompareTask]) -> list[TableReport]:
 
 
 def _task(run: RunContext, target: str, table: Table, state: TableState, rows: Rows) -> CompareTask:
-    channel = run.channel
-    read = read_for(channel, target, table)
+    at = run.channel.at(target)
+    read = read_for(at, table)
     names = columns_compared(read, state.shape)
-    selection = RowSelection(read, names, condition_at(channel, target, table), transform_at(channel, target, table))
+    selection = RowSelection(read, names, condition_at(at, table), transform_at(at, table))
     contents, location = rows(selection), run.target(target).location
-    policy = channel.at(target).settings(table.name).misfits
-    wanted = seen_at(channel, target, table)
+    policy = at.settings(table.name).misfits
+    wanted = seen_at(at, table)
     return CompareTask(contents, location, read, state.name, state.shape, wanted=wanted, policy=policy)
 
 

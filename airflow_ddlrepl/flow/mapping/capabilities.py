@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from airflow_ddlrepl.config.sections.channel import Channel
+from airflow_ddlrepl.config.sections.channel_at import ChannelAt
 from airflow_ddlrepl.engines.target_state import Capabilities
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.model.names import TableName
@@ -14,31 +14,31 @@ from airflow_ddlrepl.scope.client import client_at
 from airflow_ddlrepl.scope.decide import ChangeKind, decide
 
 
-def require_capable(channel: Channel, target: str, tables: Iterable[Table], able: Capabilities) -> None:
+def require_capable(at: ChannelAt, tables: Iterable[Table], able: Capabilities) -> None:
     """Raise Unsupported where a target can't have one of these tables as the file says: ADP-164 for `target_tables`.
 
     ADP-178: for conditions of `restrict` that are for refreshes or changes alone.
     """
-    client = client_at(channel, target)
+    client = client_at(at)
     for table in tables:
         if not decide(client, table.name, ChangeKind.TABLE).is_taken:
             continue
-        if not able.target_tables and channel.at(target).settings(table.name).columns != OwnColumns():
+        if not able.target_tables and at.settings(table.name).columns != OwnColumns():
             raise Unsupported(
-                f"target {target} is of a kind that has no tables with deleted rows or columns of its own",
+                f"target {at.target} is of a kind that has no tables with deleted rows or columns of its own",
                 code="ADP-164",
                 table=table.name,
                 hint="take the table, or the target, out of `target_tables`",
             )
-        if not able.partial_refresh and _has_conditions_apart(channel, target, table.name):
+        if not able.partial_refresh and _has_conditions_apart(at, table.name):
             raise Unsupported(
-                f"target {target} is of a kind that can't replace some rows of a table, or leave out some changes",
+                f"target {at.target} is of a kind that can't replace some rows of a table, or leave out some changes",
                 code="ADP-178",
                 table=table.name,
                 hint="write `condition` in `restrict`, which is for all that is taken, without `ignore`",
             )
 
 
-def _has_conditions_apart(channel: Channel, target: str, table: TableName) -> bool:
-    rows = channel.at(target).settings(table).rows
-    return bool(rows.ignore or rows.of_changes_alone or channel.at(target).refresh_limits(table))
+def _has_conditions_apart(at: ChannelAt, table: TableName) -> bool:
+    rows = at.settings(table).rows
+    return bool(rows.ignore or rows.of_changes_alone or at.refresh_limits(table))

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from airflow_ddlrepl.adapt.plan.plan import target_shape
 from airflow_ddlrepl.adapt.target_facts import TargetFacts
 from airflow_ddlrepl.config.sections.channel import Channel
+from airflow_ddlrepl.config.sections.channel_at import ChannelAt
 from airflow_ddlrepl.config.sections.policies import Defaults
 from airflow_ddlrepl.engines.target import ServerFacts
 from airflow_ddlrepl.flow.mapping.tables import seen_at
@@ -31,12 +32,12 @@ def as_enrolled(channel: Channel, table: Table, history: Sequence[Revision]) -> 
     return table.with_(columns=columns).with_keys_of({column.id for column in columns})
 
 
-def waiting(channel: Channel, target: str, table: Table, present: ServerFacts) -> TableState:
+def waiting(at: ChannelAt, table: Table, present: ServerFacts) -> TableState:
     """Return the state of a table that waits for its first load, with the name and shape it will have at the target.
 
     table: as the source has it. Raises Unsupported where its properties ask what can't be.
     """
-    name = channel.target_name(target, table.name)
+    name = at.target_name(table.name)
     facts = TargetFacts(
         present.type_system,
         None,
@@ -46,6 +47,6 @@ def waiting(channel: Channel, target: str, table: Table, present: ServerFacts) -
         has_collation=present.has_collation,
         has_builtin=present.has_builtin,
     )
-    shape = target_shape(seen_at(channel, target, table), facts=facts)
-    settings = channel.at(target).settings(table.name)
+    shape = target_shape(seen_at(at, table), facts=facts)
+    settings = at.settings(table.name)
     return TableState(table.id, name, shape, TableStatus.NEW, settings=settings)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from airflow_ddlrepl.config.sections.channel import Channel
+from airflow_ddlrepl.config.sections.channel_at import ChannelAt
 from airflow_ddlrepl.config.sections.policies import Defaults
 from airflow_ddlrepl.config.sections.scope import Scope
 from airflow_ddlrepl.goldengate.parameters.mapping import target_of
@@ -18,20 +18,20 @@ from airflow_ddlrepl.scope.decide import ChangeKind, decide
 EXCLUDED = "the channel file excludes it: it stays as it was when it left"
 
 
-def misplaced(channel: Channel, target: str, now: TableState, known: Revision | None) -> str:
+def misplaced(at: ChannelAt, now: TableState, known: Revision | None) -> str:
     """Return in words that the file gives the target's table another schema than it has, or none; empty: it does not.
 
     known: the table's newest revision.
     """
-    if known is None or known.table is None or now.state is not TableStatus.LIVE or channel.defaults is Defaults.HVR:
+    if known is None or known.table is None or now.state is not TableStatus.LIVE or at.channel.defaults is Defaults.HVR:
         return ""
-    replicat = channel.target(target).replicat
+    replicat = at.place.replicat
     if replicat is not None and target_of(known.table.name, replicat) is None:
         return (
             f"no MAP lists {known.table.name} for it: {now.name} stays as it is and gets no more rows; drop it, or let"
             " MAP list the name"
         )
-    wanted = channel.target_name(target, known.table.name)
+    wanted = at.target_name(known.table.name)
     if wanted.schema == now.name.schema:
         return ""
     return (
@@ -41,8 +41,7 @@ def misplaced(channel: Channel, target: str, now: TableState, known: Revision | 
 
 
 def with_misplaced(
-    channel: Channel,
-    target: str,
+    at: ChannelAt,
     states: Mapping[int, TableState],
     latest: Mapping[int, Revision],
     rows: list[dict[str, Any]],
@@ -51,14 +50,14 @@ def with_misplaced(
 
     A table that the file excludes is no longer live: it stays as it was when it left.
     """
-    client = Client(Scope.of(channel))
+    client = Client(Scope.of(at.channel))
     for row in rows:
         number = row["table_id"]
         known = latest.get(number)
         if known is not None and known.table is not None and _is_excluded(client, known.table.name):
             row |= {"state": "left out", "why": row["why"] or EXCLUDED}
         elif not row["why"] and (now := states.get(number)) is not None:
-            row["why"] = misplaced(channel, target, now, known)
+            row["why"] = misplaced(at, now, known)
     return rows
 
 

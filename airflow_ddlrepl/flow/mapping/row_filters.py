@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from airflow_ddlrepl.config.sections.channel import Channel
+from airflow_ddlrepl.config.sections.channel_at import ChannelAt
 from airflow_ddlrepl.engines import source_engine
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.mapping.rows import condition_columns
@@ -21,9 +22,9 @@ Check = Callable[[Part, Table, Sequence[Column]], None]
 """A check asks a server whether it takes a table's condition, which looks at these columns; raises Unsupported."""
 
 
-def condition_at(channel: Channel, target: str, table: Table) -> Part | None:
+def condition_at(at: ChannelAt, table: Table) -> Part | None:
     """Return the condition for the table's rows at that target, or None. Raises what `condition_columns` raises."""
-    text = channel.at(target).settings(table.name).rows.condition
+    text = at.settings(table.name).rows.condition
     if not text:
         return None
     found = condition(text)
@@ -31,13 +32,13 @@ def condition_at(channel: Channel, target: str, table: Table) -> Part | None:
     return found
 
 
-def conditions_at(channel: Channel, target: str, table: Table) -> list[Part]:
+def conditions_at(at: ChannelAt, table: Table) -> list[Part]:
     """Return all conditions for the table at that target, those of refreshes and of changes alone, too.
 
     Raises what `condition_columns` raises, ADP-178 where one that is not for all rows is for a table that has no key,
     or that has it otherwise at the target, and ADP-179 where the target lacks the columns of a refresh's.
     """
-    settings, limits = channel.at(target).settings(table.name), channel.at(target).refresh_limits(table.name)
+    settings, limits = at.settings(table.name), at.refresh_limits(table.name)
     rows = settings.rows
     found = [condition(text) for text in dict.fromkeys((*rows.of_changes, *limits))]
     for one in found:
@@ -104,27 +105,27 @@ def require_whole_rows(channel: Channel, table: Table, section: str, why: str) -
 _IN_OR_OUT = "a condition for its rows, and which rows begin or cease to match it would not be known"
 
 
-def require_restrictable(channel: Channel, target: str, tables: Iterable[Table], check: Check) -> None:
+def require_restrictable(at: ChannelAt, tables: Iterable[Table], check: Check) -> None:
     """Raise unless the target can have the rows of these tables that the file chooses.
      check: of a server that reads the conditions. Raises what `condition_at` and `require_whole_rows` raise, ADP-148
     where the server can't read a condition.
     """
-    client = client_at(channel, target)
+    client = client_at(at)
     for table in tables:
         if not decide(client, table.name, ChangeKind.TABLE).is_taken:
             continue
-        conditions = conditions_at(channel, target, table)
-        if conditions or channel.at(target).settings(table.name).rows.ignore:
-            require_whole_rows(channel, table, "restrict", _IN_OR_OUT)
+        conditions = conditions_at(at, table)
+        if conditions or at.settings(table.name).rows.ignore:
+            require_whole_rows(at.channel, table, "restrict", _IN_OR_OUT)
         for found in conditions:
             check(found, table, condition_columns(found, table))
 
 
-def require_one_condition(channel: Channel, target: str, table: Table, parent: Table | None) -> None:
+def require_one_condition(at: ChannelAt, table: Table, parent: Table | None) -> None:
     """Raise Unsupported ADP-149 where a partition would have other rows than its partitioned table."""
     if parent is None:
         return
-    ours, theirs = (channel.at(target).settings(one.name).rows for one in (table, parent))
+    ours, theirs = (at.settings(one.name).rows for one in (table, parent))
     if (ours.of_changes, ours.ignore) != (theirs.of_changes, theirs.ignore):
         raise Unsupported(
             f"by `restrict` the partition {table.name} would have rows by another condition than {parent.name}",

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from airflow_ddlrepl.adapt.plan_model import Step, StepKind, TablePlan
 from airflow_ddlrepl.adapt.policy import policy_at
-from airflow_ddlrepl.config.sections.channel import Channel
+from airflow_ddlrepl.config.sections.channel_at import ChannelAt
 from airflow_ddlrepl.config.sections.places import beside, named_in_file
 from airflow_ddlrepl.ddl.sql.statement import Evidence
 from airflow_ddlrepl.errors import Unsupported
@@ -40,13 +40,13 @@ def shape_before(shape_at: ShapeAt, table_id: int, event: Event) -> Table | None
     return shape_at(table_id, LogKey(event.key.lsn, event.key.seq - 1))
 
 
-def seen_at(channel: Channel, target: str, table: Table, *, lenient: bool = False) -> Table:
+def seen_at(at: ChannelAt, table: Table, *, lenient: bool = False) -> Table:
     """Return the source's table as the target is to have it.
 
     lenient: see `with_extra_columns`. Raises what that, `transform.columns.target_shape` and
     `require_resolvable` raise.
     """
-    settings = channel.at(target).settings(table.name)
+    settings = at.settings(table.name)
     if settings is NO_SETTINGS:
         return table
     names, own = settings.names.columns, settings.columns
@@ -58,41 +58,39 @@ def seen_at(channel: Channel, target: str, table: Table, *, lenient: bool = Fals
     return shape
 
 
-def names_later_columns(channel: Channel, target: str, event: Event, latest: Table | None) -> bool:
+def names_later_columns(at: ChannelAt, event: Event, latest: Table | None) -> bool:
     """May an expression of `target_tables` name columns that the table gets later in the log?
 
     It may where the file has changed, and all of them are in the table's latest shape. Raises what `seen_at` raises.
     """
     is_later = event.kind is EventKind.PROPERTIES and latest is not None
     if is_later and latest is not None:
-        seen_at(channel, target, latest)
+        seen_at(at, latest)
     return is_later
 
 
-def read_for(channel: Channel, target: str, table: Table, table_state: TableState | None = None) -> Table:
+def read_for(at: ChannelAt, table: Table, table_state: TableState | None = None) -> Table:
     """Return the part of a source's table that is read for the target. table_state: the table there, where that counts.
 
     A table that does not follow, or that does not have the file's present settings yet, takes what it has columns for.
     """
-    now = channel.at(target).settings(table.name)
+    now = at.settings(table.name)
     own = table_state.settings.columns if table_state is not None else now.columns
     table = with_own_key(table, own, lenient=table_state is not None)
     names = now.names.columns
-    if not names or not policy_at(channel, target, table.name).adapts:
+    if not names or not policy_at(at, table.name).adapts:
         return table
     if table_state is not None and table_state.settings != now:
         return table
     return without_absent(table, names)
 
 
-def changed(
-    channel: Channel, target: str, low: Position, table_states: Mapping[int, TableState], shape_at: ShapeAt
-) -> Event | None:
+def changed(at: ChannelAt, low: Position, table_states: Mapping[int, TableState], shape_at: ShapeAt) -> Event | None:
     """Return an event that gives the target's tables the file's present settings; None: they have them.
 
     It comes when the log has passed what their refreshes have seen already: they may show later columns.
     """
-    if not channel.has_properties and all(one.settings == NO_SETTINGS for one in table_states.values()):
+    if not at.channel.has_properties and all(one.settings == NO_SETTINGS for one in table_states.values()):
         return None
     start = LogKey(low, START_OF_TRANSACTION)
     stale = []
@@ -100,12 +98,12 @@ def changed(
         table = shape_at(table_state.table_id, start)
         if table is None or table_state.state not in (TableStatus.LIVE, TableStatus.PENDING):
             continue
-        if table_state.settings != channel.at(target).settings(table.name):
+        if table_state.settings != at.settings(table.name):
             stale.append(table_state)
     if not stale:
         return None
-    at = max([low, *(table_state.snapshot.high for table_state in stale if table_state.snapshot)])
-    key = LogKey(at, START_OF_TRANSACTION)
+    end = max([low, *(table_state.snapshot.high for table_state in stale if table_state.snapshot)])
+    key = LogKey(end, START_OF_TRANSACTION)
     found = [table for table_state in stale if (table := shape_at(table_state.table_id, key)) is not None]
     found.sort(key=_depth)
     return Event(EventKind.PROPERTIES, key, 0, 0, tag="PROPERTIES", tables=tuple(found))
@@ -116,9 +114,9 @@ def _depth(table: Table) -> int:
     return 2 * (table.partition is not None) + (not table.is_partitioned)
 
 
-def called(known: Evidence, table: Table, channel: Channel, target: str) -> Evidence:
+def called(known: Evidence, table: Table, at: ChannelAt) -> Evidence:
     """Return the evidence under the target's column names, where the statement has the source's."""
-    there = target_names(table, channel.at(target).settings(table.name).names.columns)
+    there = target_names(table, at.settings(table.name).names.columns)
     conversions = {there.get(column) or column: how for column, how in known.conversions.items()}
     return replace(known, conversions=conversions)
 
@@ -129,16 +127,16 @@ def refused(table: Table, name: TableName, table_state: TableState | None, error
     return TablePlan(table.name, name, (), (), (step,), (), table_state.shape if table_state else None)
 
 
-def require_like_parent(channel: Channel, target: str, table: Table, parent: Table | None) -> None:
+def require_like_parent(at: ChannelAt, table: Table, parent: Table | None) -> None:
     """Raise Unsupported where a partition would be unlike its partitioned table at the target.
      ADP-145: it would have other columns. ADP-149: it would have rows by another condition, or values of another
     function.
     """
     if parent is None:
         return
-    require_one_condition(channel, target, table, parent)
-    require_one_function(channel, target, table, parent)
-    settings, of_parent = (channel.at(target).settings(one.name) for one in (table, parent))
+    require_one_condition(at, table, parent)
+    require_one_function(at, table, parent)
+    settings, of_parent = (at.settings(one.name) for one in (table, parent))
     ours, theirs = target_names(table, settings.names.columns), target_names(parent, of_parent.names.columns)
     has_others = not settings.columns.like(of_parent.columns)
     where = "target_tables" if has_others else "column_properties"
@@ -151,44 +149,44 @@ def require_like_parent(channel: Channel, target: str, table: Table, parent: Tab
         )
 
 
-def require_possible(channel: Channel, target: str, tables: Collection[Table]) -> None:
+def require_possible(at: ChannelAt, tables: Collection[Table]) -> None:
     """Raise unless the target can have these tables as the file says.
      Raises what `transform.columns.target_shape`, `conditions_at` and `transform_at` raise, Unsupported ADP-145 and
     ADP-149 for a partition that would be unlike its partitioned table, ADP-146 for two tables of one name, and what
     `require_one_target` raises. Tables of which the target takes nothing may be anything.
     """
-    client = client_at(channel, target)
+    client = client_at(at)
     by_id = {table.id: table for table in tables if decide(client, table.name, ChangeKind.TABLE).is_taken}
     known: dict[TableName, TableName] = {}
     for table in by_id.values():
-        require_one_target(channel, target, table)
-        seen_at(channel, target, table)
-        conditions_at(channel, target, table)
-        transform_at(channel, target, table)
-        require_like_parent(channel, target, table, by_id.get(table.partition.of) if table.partition else None)
-        name = channel.target_name(target, table.name)
+        require_one_target(at, table)
+        seen_at(at, table)
+        conditions_at(at, table)
+        transform_at(at, table)
+        require_like_parent(at, table, by_id.get(table.partition.of) if table.partition else None)
+        name = at.target_name(table.name)
         if name in known:
             raise same_name(name, known[name], table.name)
         known[name] = table.name
-    for other in beside(target, channel.targets):
+    for other in beside(at.target, at.channel.targets):
         for table in tables:
-            name, client = channel.target_name(other, table.name), client_at(channel, other)
+            name, client = at.channel.at(other).target_name(table.name), client_at(at.channel.at(other))
             if name in known and decide(client, table.name, ChangeKind.TABLE).is_taken:
                 raise same_name(name, known[name], table.name)
 
 
-def require_one_target(channel: Channel, target: str, table: Table) -> None:
+def require_one_target(at: ChannelAt, table: Table) -> None:
     """Raise Unsupported ADP-180 for a table that a target's MAP parameters give more names than it can have there.
 
     A replay has one table of each; a channel's target has others beside it for further TARGETs, but types of the
     source's, which a table there would share with the first one, can't be altered twice.
     """
-    replicat = channel.target(target).replicat
+    replicat = at.place.replicat
     names = all_targets_of(table.name, replicat, Dialect.POSTGRES) if replicat is not None else ()
     if len(names) < 2 or replicat is None:
         return
     why, hint = "", "write one MAP for it, or name it in `exclude` (MAPEXCLUDE) of replicat"
-    most = len(names) if channel.is_replay(target) else 1 + len(beside(target, channel.targets))
+    most = len(names) if at.is_replay else 1 + len(beside(at.target, at.channel.targets))
     if not replicat.nth_target or len(names) > most:
         hint += "; a replay has one table of each, and a name in upper case stands in double quotes in MAP"
     elif table.types:
@@ -197,7 +195,7 @@ def require_one_target(channel: Channel, target: str, table: Table) -> None:
     else:
         return
     raise Unsupported(
-        f"at {named_in_file(target)} MAP makes several tables of {table.name}: {', '.join(map(str, names))}{why}",
+        f"at {named_in_file(at.target)} MAP makes several tables of {table.name}: {', '.join(map(str, names))}{why}",
         code="ADP-180",
         table=table.name,
         hint=hint,

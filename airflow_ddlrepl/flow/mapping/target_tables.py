@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from airflow_ddlrepl.config.sections.channel import Channel
+from airflow_ddlrepl.config.sections.channel_at import ChannelAt
 from airflow_ddlrepl.ddl.sql.conversion import Conversion
 from airflow_ddlrepl.ddl.sql.statement import Evidence
 from airflow_ddlrepl.flow.mapping.row_filters import require_whole_rows
@@ -19,20 +19,20 @@ _MADE_TO = "answers to conflicts, and the row that a change was made to would no
 _A_ROW_EACH = "a row per change, a key of its own or rows to discard, and values of changed rows would be missing"
 
 
-def require_old_rows(channel: Channel, target: str, tables: Iterable[Table]) -> None:
+def require_old_rows(at: ChannelAt, tables: Iterable[Table]) -> None:
     """Raise Unsupported ADP-154 where the log lacks whole old rows.
 
     `time_key`, `key` and `discard` need them, and `conflicts`.
     """
-    client = client_at(channel, target)
-    for table in tables if channel.has_properties else ():
-        settings = channel.at(target).settings(table.name)
+    client = client_at(at)
+    for table in tables if at.channel.has_properties else ():
+        settings = at.settings(table.name)
         if not decide(client, table.name, ChangeKind.TABLE).is_taken:
             continue
         if settings.conflicts is not None:
-            require_whole_rows(channel, table, "conflicts", _MADE_TO)
+            require_whole_rows(at.channel, table, "conflicts", _MADE_TO)
         if settings.columns.needs_old_rows:
-            require_whole_rows(channel, table, "target_tables", _A_ROW_EACH)
+            require_whole_rows(at.channel, table, "target_tables", _A_ROW_EACH)
 
 
 def with_new_types(known: Evidence, table_state: TableState | None, now: TableSettings) -> Evidence:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from airflow_ddlrepl.config.sections.channel import Channel
+from airflow_ddlrepl.config.sections.channel_at import ChannelAt
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.flow.mapping.row_filters import require_whole_rows
 from airflow_ddlrepl.mapping.values import Transform, computed_columns, function_of, transform_of
@@ -16,9 +17,9 @@ from airflow_ddlrepl.scope.client import client_at
 from airflow_ddlrepl.scope.decide import ChangeKind, decide
 
 
-def transform_at(channel: Channel, target: str, table: Table) -> Transform | None:
+def transform_at(at: ChannelAt, table: Table) -> Transform | None:
     """Return the transformation of the table's rows at that target, if it has one. Raises what `transform_of` does."""
-    return transform_of(channel.at(target).settings(table.name).values, table)
+    return transform_of(at.settings(table.name).values, table)
 
 
 def require_functions(channel: Channel) -> None:
@@ -27,28 +28,28 @@ def require_functions(channel: Channel) -> None:
         function_of(name)
 
 
-def require_transformable(channel: Channel, target: str, tables: Iterable[Table]) -> None:
+def require_transformable(at: ChannelAt, tables: Iterable[Table]) -> None:
     """Raise unless the target can have the values that the file says.
 
     Raises what `transform_at` and `function_of` raise, ADP-154 where the log lacks whole old rows.
     """
-    client = client_at(channel, target)
+    client = client_at(at)
     for table in tables:
-        found = transform_at(channel, target, table) if decide(client, table.name, ChangeKind.TABLE).is_taken else None
+        found = transform_at(at, table) if decide(client, table.name, ChangeKind.TABLE).is_taken else None
         if found is None:
             continue
         function_of(found.function, table.name)
-        require_whole_rows(channel, table, "transform", _LOOKED_AT)
+        require_whole_rows(at.channel, table, "transform", _LOOKED_AT)
 
 
 _LOOKED_AT = "a function that reads its values, and those that an update does not change might be missing"
 
 
-def require_one_function(channel: Channel, target: str, table: Table, parent: Table | None) -> None:
+def require_one_function(at: ChannelAt, table: Table, parent: Table | None) -> None:
     """Raise Unsupported ADP-149 where a partition would have other values than its partitioned table."""
     if parent is None:
         return
-    ours, theirs = (channel.at(target).settings(one.name).values for one in (table, parent))
+    ours, theirs = (at.settings(one.name).values for one in (table, parent))
     if ours != theirs:
         raise Unsupported(
             f"by `transform` the partition {table.name} would have values of another function than {parent.name}",

@@ -26,11 +26,11 @@ def let_missed_partitions_wait(run: RunContext, target: str, now: TargetState) -
     """
     trees = {i for i, s in now.table_states.items() if s.state is TableStatus.PENDING and s.shape.is_partitioned}
     missed = _missed(run.repository.histories(run.channel.name), trees, now) if trees else {}
-    client, present = client_at(run.channel, target), run.target(target).facts() if missed else None
+    client, present = client_at(run.channel.at(target)), run.target(target).facts() if missed else None
     found: dict[int, TableState] = {}
     for table_id, (table, history) in missed.items():
         if present is not None and decide(client, table.name, ChangeKind.TABLE).is_taken:
-            found[table_id] = waiting(run.channel, target, as_enrolled(run.channel, table, history), present)
+            found[table_id] = waiting(run.channel.at(target), as_enrolled(run.channel, table, history), present)
             log.info("%s came to the source while the table that it was a partition of was not applied", table.name)
     if not found:
         return now

@@ -35,7 +35,7 @@ def in_step(
         revision = valid_at(history.get(table.id, ()), place)
         before = revision.table if revision else None
         shares = table.partition is not None and table.partition.of not in loaded
-        other = taken.get(run.channel.target_name(target, table.name))
+        other = taken.get(run.channel.at(target).target_name(table.name))
         is_taken = other is not None and other.table_id != table.id and not namesake(run, target, table, other)
         state = table_states.get(table.id)
         is_later = state is not None and state.awaits_rows and before != table
@@ -55,12 +55,12 @@ def names_given_up(
     A suspended table, or one that was, has its own renames still to come: its rows bring them.
     """
     latest, render = run.repository.latest_revisions(run.channel.name), run.target(target).renderer()
-    owners = {run.channel.target_name(target, table.name): table.id for table in tables}
+    owners = {run.channel.at(target).target_name(table.name): table.id for table in tables}
     statements: list[str] = []
     states: dict[int, TableState] = {}
     for one in table_states.values():
         known = latest[one.table_id].table if one.table_id in latest else None
-        name = run.channel.target_name(target, known.name) if known else None
+        name = run.channel.at(target).target_name(known.name) if known else None
         is_late = one.state in (TableStatus.PENDING, TableStatus.SUSPENDED) and one.suspension is not None
         if is_late and name != one.name and owners.get(one.name, one.table_id) != one.table_id:
             shape = one.shape.with_(name=one.name)
@@ -79,4 +79,4 @@ def namesake(run: RunContext, target: str, table: Table, other: TableState) -> T
     if known is None or known.table is None or known.table.name == table.name:
         return None
     name_of, channel = known.table.name, run.channel
-    return name_of if channel.target_name(target, name_of) == channel.target_name(target, table.name) else None
+    return name_of if channel.at(target).target_name(name_of) == channel.at(target).target_name(table.name) else None

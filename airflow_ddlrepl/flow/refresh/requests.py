@@ -117,7 +117,7 @@ def release_isolated(run: RunContext, target: str, now: TargetState) -> None:
     waits: dict[int, TableState] = {}
     for one in isolated(now.table_states):
         table = latest[one.table_id].table if one.table_id in latest else None
-        by_actions = table is not None and policy_at(run.channel, target, table.name).refresh.isolates
+        by_actions = table is not None and policy_at(run.channel.at(target), table.name).refresh.isolates
         if one.suspension is not None and not by_actions:
             waits[one.table_id] = replace(one, state=one.suspension.status, suspension=None)
     if waits:
@@ -142,7 +142,7 @@ def options_of(run: RunContext, target: str, table: TableName, asked: RefreshRow
     how = asked.how if asked else ""
     if how not in ("", FIRST_LOAD, RELOAD):
         return read_options(how)
-    options = policy_at(run.channel, target, table).refresh
+    options = policy_at(run.channel.at(target), table).refresh
     return replace(options, mask=options.mask - {Difference.INSERT}) if how == FIRST_LOAD else options
 
 

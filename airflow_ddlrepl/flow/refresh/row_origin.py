@@ -169,8 +169,8 @@ class ShapesAtTarget:
 
     def after(self, table: Table) -> TableState:
         """Return the state of a table at the target after it was loaded."""
-        channel = self.context.channel
-        name = channel.target_name(self.into, table.name)
+        at = self.context.channel.at(self.into)
+        name = at.target_name(table.name)
         parent = self.table_states.get(table.partition.of) if table.partition else None
         facts = replace(
             self.target_facts,
@@ -178,7 +178,7 @@ class ShapesAtTarget:
             parent=parent.name if parent else None,
             has_parent=parent is not None or table.partition is None,
         )
-        seen = seen_at(channel, self.into, table)
+        seen = seen_at(at, table)
         require_texts(seen, facts.server_version, self.facts.strange(user_functions(seen.partition_key)))
         notes: list[Note] = []
         held = target_shape(seen, facts=facts, note=notes.append)
@@ -186,25 +186,25 @@ class ShapesAtTarget:
             if why not in self.told:
                 log.warning("%s", why)
             self.told[why] = None
-        policy = policy_at(channel, self.into, table.name)
+        policy = policy_at(at, table.name)
         shape = want(self.table_states[table.id].shape, held, policy, facts.type_system)
         if parent is not None and all(parent.table_id != one.id for one in self.tables):
             shape = joined(shape, parent.shape)
         name = name if policy.adapts else shape.name
-        settings = channel.at(self.into).settings(table.name)
+        settings = at.settings(table.name)
         return TableState(table.id, name, shape, TableStatus.LIVE, self.snapshot, settings)
 
     def load_of(self, table: Table) -> TableLoad:
         """Return what is loaded of a table by the channel file's present settings."""
-        channel = self.context.channel
-        present, read = self.table_states[table.id], read_for(channel, self.into, table)
+        at = self.context.channel.at(self.into)
+        present, read = self.table_states[table.id], read_for(at, table)
         partial = present.partial if present.awaits_rows else None
         after = self.after(table)
         if partial is not None:
             after = replace(present, suspension=None, partial=replace(partial, until=self.snapshot.high))
         names = [theirs.name for theirs, _ in columns_loaded(read, after.shape)]
-        transform = for_columns(transform_at(channel, self.into, table), names)
-        condition, limit = condition_at(channel, self.into, table), None
+        transform = for_columns(transform_at(at, table), names)
+        condition, limit = condition_at(at, table), None
         if partial is not None:
             condition = _both(partial.condition, condition)
             limit = row_limit(parse(partial.condition), table, after.shape)

@@ -44,10 +44,11 @@ class SourceRows(RowOrigin):
 
     def load_of(self, table: Table) -> TableLoad:
         context, into = self.shapes.context, self.shapes.into
-        require_capable(context.channel, into, [table], context.target(into).capabilities)
-        require_restrictable(context.channel, into, [table], context.target(into).check_condition)
-        require_transformable(context.channel, into, [table])
-        require_old_rows(context.channel, into, [table])
+        at = context.channel.at(into)
+        require_capable(at, [table], context.target(into).capabilities)
+        require_restrictable(at, [table], context.target(into).check_condition)
+        require_transformable(at, [table])
+        require_old_rows(at, [table])
         load = self.shapes.load_of(table)
         columns = tuple(theirs.name for theirs, _ in load.columns)
         self.source.require_readable(RowSelection(table, columns, load.condition))

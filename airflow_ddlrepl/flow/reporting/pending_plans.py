@@ -52,7 +52,7 @@ def keep_plans(run: RunContext, targets: Mapping[str, Mapping[str, Any]]) -> Non
 
 def _pending(run: RunContext, target: str) -> list[PlanRow]:
     """Return the plan for what a target lacks, up to the change that a person has to deal with first."""
-    attempt = Attempt(suspensions=Suspensions(suspends(run.channel, target)))
+    attempt = Attempt(suspensions=Suspensions(suspends(run.channel.at(target))))
     ahead = pending_log(run, target, attempt=attempt)
     found = _contents(ahead.program(ahead.high))
     for table_id, why in (*attempt.suspensions.found.items(), *attempt.suspensions.not_created.items()):

@@ -20,7 +20,7 @@ def not_built(run: RunContext, place: str, high: Position) -> Mapping[int, str]:
     for table_id, table in tables.items():
         try:
             strange = facts.strange(user_functions(table.partition_key))
-            require_texts(seen_at(run.channel, place, table), facts.version, strange)
+            require_texts(seen_at(run.channel.at(place), table), facts.version, strange)
         except Unsupported as error:
             found[table_id] = error.message
     while more := {i: t for i, t in tables.items() if i not in found and t.partition and t.partition.of in found}:

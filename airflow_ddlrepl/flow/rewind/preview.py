@@ -136,17 +136,17 @@ def preview_rewind(run: RunContext, into: str, way: RewindRoute) -> RewindPrevie
         for archived in stop.tables if stop else ():
             before = table_states.get(archived.table.id)
             if before is not None and stop is not None and way.takes(stop.load, before):
-                condition_at(run.channel, into, archived.table)
-                transform_at(run.channel, into, archived.table)
-                held = waiting(run.channel, into, archived.table, present)
+                condition_at(run.channel.at(into), archived.table)
+                transform_at(run.channel.at(into), archived.table)
+                held = waiting(run.channel.at(into), archived.table, present)
                 table_states[before.table_id] = replace(held, state=TableStatus.LIVE, snapshot=stop.load.snapshot)
     return RewindPreview(tuple(steps), _unsafe(way, table_states, why))
 
 
 def waiting_tables(run: RunContext, into: str, way: RewindRoute, present: ServerFacts) -> dict[int, TableState]:
     """Return the tables where the route begins: each waits for its load. Raises what `require_possible` raises."""
-    require_possible(run.channel, into, way.before.values())
-    return {i: waiting(run.channel, into, table, present) for i, table in way.before.items()}
+    require_possible(run.channel.at(into), way.before.values())
+    return {i: waiting(run.channel.at(into), table, present) for i, table in way.before.items()}
 
 
 def rewind_plan(run: RunContext, into: str, way: RewindRoute, found: RewindPreview) -> RewindPlan:
@@ -237,8 +237,8 @@ def names_on_the_way(run: RunContext, into: str, way: RewindRoute, present: Sequ
 
     present: what is there already, and may have to be renamed.
     """
-    target_name = run.channel.target_name
-    shapes = [*present, *(shape.with_(name=target_name(into, shape.name)) for shape in way.shapes)]
+    target_name = run.channel.at(into).target_name
+    shapes = [*present, *(shape.with_(name=target_name(shape.name)) for shape in way.shapes)]
     tables = {name for shape in shapes for name in (shape.name, aside_name(shape))}
     return tables, {TableName(of.schema, of.name) for shape in way.shapes for of in shape.types}
 

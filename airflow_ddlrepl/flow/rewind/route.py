@@ -257,7 +257,7 @@ def _reasons(unsafe: Mapping[int, str], tables: Mapping[int, Table]) -> str:
 
 def strangers(run: RunContext, place: str, at: Position) -> frozenset[int]:
     """Return the ids of the tables of which that target or replay takes nothing by its rules."""
-    client = client_at(run.channel, place)
+    client = client_at(run.channel.at(place))
     tables = tables_at(run, at).items()
     return frozenset(i for i, table in tables if not decide(client, table.name, ChangeKind.TABLE).is_taken)
 

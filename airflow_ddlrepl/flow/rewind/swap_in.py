@@ -119,12 +119,12 @@ def _at_target(
     run: RunContext, target: str, replay: str, wanted: Mapping[int, TableState], way: RewindRoute
 ) -> dict[int, TableState]:
     """Return the replay's tables under their names at the target."""
-    target_name = as_target(run, target).channel.target_name
+    channel = as_target(run, target).channel
     last = _last_names(way)
     names: dict[int, TableName] = {}
     for table_id, table_state in wanted.items():
-        names[table_id] = target_name(target, last[table_id])
-        if target_name(replay, last[table_id]) != table_state.name:  # kept, and gone aside
+        names[table_id] = channel.at(target).target_name(last[table_id])
+        if channel.at(replay).target_name(last[table_id]) != table_state.name:  # kept, and gone aside
             names[table_id] = names[table_id]._replace(name=table_state.name.name)
     found = {}
     for table_id, table_state in wanted.items():
@@ -151,7 +151,7 @@ def _beside(
         return replace(column, type=of.type, collation=of.collation)
 
     shape = comes.shape.with_(columns=tuple(map(own, comes.shape.columns)))
-    policy = policy_at(run.channel, target, _last_names(way)[comes.table_id])
+    policy = policy_at(run.channel.at(target), _last_names(way)[comes.table_id])
     return replace(comes, shape=want(now.shape, shape, policy, present.type_system) if now and policy.adapts else shape)
 
 
@@ -181,7 +181,7 @@ def _refuse_left_alone(
     for table_id, name in way.names.items():
         now, then = before.get(table_id), after.get(table_id)
         if now and then and now.shape.columns != then.shape.columns:
-            if policy_at(run.channel, target, name).adapts:
+            if policy_at(run.channel.at(target), name).adapts:
                 continue
             raise CannotAdapt(
                 f"{name} at target {target} does not follow the source's schema changes, and would get other columns",

@@ -151,7 +151,7 @@ class _Planner:
         """Return the name at the target: in the schema of its table, else in the one that its own schema has there."""
         if owner is not None:
             return TableName(owner.table.schema, one.name.name)
-        return TableName(self.at.channel.target_name(self.at.target, one.name).schema, one.name.name)
+        return TableName(self.at.channel.at(self.at.target).target_name(one.name).schema, one.name.name)
 
     def _is_taken(self, name: TableName) -> bool:
         """Has another sequence the name, which is not one that the source has no more?"""

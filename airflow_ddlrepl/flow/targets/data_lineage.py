@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 from airflow_ddlrepl.capture.enroll import valid_at
 from airflow_ddlrepl.config.sections.channel import Channel
+from airflow_ddlrepl.config.sections.channel_at import ChannelAt
 from airflow_ddlrepl.config.sections.location import resolve
 from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.flow.targets.readiness import ready_targets
@@ -98,7 +99,7 @@ def _each(run: RunContext) -> Iterator[TableLineage]:
             table = _source_table(table_state, now.lsn, history.get(table_id, ()))
             if table is not None:
                 shape = table_state.shape.with_(name=table_state.name)
-                columns = tuple(_columns(run.channel, target.name, table, shape))
+                columns = tuple(_columns(run.channel.at(target.name), table, shape))
                 yield TableLineage(source, table, place, shape, columns)
 
 
@@ -111,9 +112,9 @@ def _source_table(table_state: TableState, position: Position, history: Sequence
     return revision.table if revision else None
 
 
-def _columns(channel: Channel, target: str, table: Table, shape: Table) -> Iterator[ColumnLineage]:
+def _columns(at: ChannelAt, table: Table, shape: Table) -> Iterator[ColumnLineage]:
     named = {column.id: column.name for column in table.columns}
-    settings = channel.at(target).settings(table.name)
+    settings = at.settings(table.name)
     transform = transform_of(settings.values, table)
     gives = transform.gives if transform else ()
     for column in shape.columns:

@@ -54,11 +54,12 @@ class Beginning:
 
 def require_preparable(run: RunContext, target: str, tables: Sequence[Table]) -> None:
     """Raise unless the target can have these tables as the channel file says: Unsupported, or TargetError TGT-106."""
-    require_capable(run.channel, target, tables, run.target(target).capabilities)
-    require_old_rows(run.channel, target, tables)
-    require_possible(run.channel, target, tables)
-    require_restrictable(run.channel, target, tables, run.source.catalog.check_condition)
-    require_transformable(run.channel, target, tables)
+    at = run.channel.at(target)
+    require_capable(at, tables, run.target(target).capabilities)
+    require_old_rows(at, tables)
+    require_possible(at, tables)
+    require_restrictable(at, tables, run.source.catalog.check_condition)
+    require_transformable(at, tables)
     _require_elsewhere(run, target, tables)
 
 
@@ -66,10 +67,10 @@ def _require_elsewhere(run: RunContext, target: str, tables: Sequence[Table]) ->
     """Raise TargetError TGT-106 where the target's table would be one of the source's."""
     if run.target(target).database() != run.source.database():
         return
-    names, client = {table.name for table in tables}, client_at(run.channel, target)
+    names, client = {table.name for table in tables}, client_at(run.channel.at(target))
     for table in tables:
         if decide(client, table.name, ChangeKind.TABLE).is_taken:
-            at_target = run.channel.target_name(target, table.name)
+            at_target = run.channel.at(target).target_name(table.name)
             if at_target in names:
                 raise TargetError(
                     f"target {target} is the source's database, and {at_target} is a table of the source there",
@@ -113,7 +114,7 @@ def prepare_target(run: RunContext, target: str, begins: Beginning) -> int:
 
 def _waiting(run: RunContext, target: str, begins: Beginning, known: Mapping[int, TableState]) -> dict[int, TableState]:
     """Return the tables that wait for a refresh, by id. known: those that the target has already."""
-    present, client = run.target(target).facts(), client_at(run.channel, target)
+    present, client = run.target(target).facts(), client_at(run.channel.at(target))
     history = run.repository.histories(run.channel.name)
     pending: dict[int, TableState] = {}
     for table in begins.tables:
@@ -123,7 +124,7 @@ def _waiting(run: RunContext, target: str, begins: Beginning, known: Mapping[int
                 pending[table.id] = replace(table_state, state=TableStatus.PENDING, snapshot=None)
         elif decide(client, table.name, ChangeKind.TABLE).is_taken:
             as_known = as_enrolled(run.channel, table, history.get(table.id, ()))
-            pending[table.id] = waiting(run.channel, target, as_known, present)
+            pending[table.id] = waiting(run.channel.at(target), as_known, present)
     if begins.starts_over:
         pending |= _dropped_later(run, known, {table.id for table in begins.tables})
     return pending
@@ -148,7 +149,7 @@ def _out_of_the_way(run: RunContext, target: str, begins: Beginning, pending: Ma
     They wait under a name of their own until a refresh gives them theirs.
     """
     found, render = _Moved(), run.target(target).renderer()
-    owners = {run.channel.target_name(target, table.name): table.id for table in begins.tables}
+    owners = {run.channel.at(target).target_name(table.name): table.id for table in begins.tables}
     for table_id, table_state in pending.items():
         if table_state.state is TableStatus.PENDING and owners.get(table_state.name, table_id) != table_id:
             shape = table_state.shape.with_(name=table_state.name)
@@ -200,5 +201,5 @@ def _dropped(run: RunContext, target: str, table_state: TableState) -> TablePlan
     histories = run.repository.histories(run.channel.name)
     name = next(one.table.name for one in reversed(histories[table_state.table_id]) if one.table is not None)
     facts = TargetFacts(present.type_system, table_state.name, None, present.version, present.extensions)
-    policy = policy_at(run.channel, target, name)
+    policy = policy_at(run.channel.at(target), name)
     return dropped(table_state.shape, NOTHING_KNOWN, policy, facts, place.renderer())
