@@ -35,26 +35,27 @@ def has_work(channel: Channel, stage: str, run_id: str = "") -> bool:
         return work_for(run, STAGES[stage]) is not Work.NONE
 
 
-def do_here(channel: Channel, stage: str, run_id: str = "") -> bool:
+def do_here(channel: Channel, stage: str, run_id: str = "", of: str = "") -> bool:
     """Do what a stage has to do that needs no tasks; return whether there is work for tasks, which is left to do.
 
     So a target that does not answer is reported, and a stage which had failed shows that it is well now. A stage with
-    nothing to do records that it was looked. Raises CannotCutOver CUT-101 when the channel is cut over.
+    nothing to do records that it was looked. of: the client of Streams, or its target, that the run is about alone.
+    Raises CannotCutOver CUT-101 when the channel is cut over.
     """
     with _looking(channel, stage, run_id) as run:
         began = datetime.now(UTC)
-        found = work_for(run, STAGES[stage])
+        found = work_for(run, STAGES[stage], of)
         if found is Work.SMALL:
-            STAGES[stage].function(run)
+            STAGES[stage].function(run, **({STAGES[stage].part: of} if of else {}))
         elif found is Work.NONE:
             run.stage_ended(StageEnd(stage, run.run_id, began, datetime.now(UTC), Outcome.IDLE), {})
         return found is Work.TASKS
 
 
-def work_for(run: RunContext, stage: Stage) -> Work:
-    """Return how much there is to do for a stage, as far as this run sees it; nothing is done."""
+def work_for(run: RunContext, stage: Stage, of: str = "") -> Work:
+    """Return how much there is to do for a stage, as far as this run sees it. of: as `do_here` has it."""
     try:
-        if stage.looks(run):
+        if stage.looks(run, of):
             return Work.TASKS
     except TrailError:
         return Work.TASKS  # the stage mends the trail, or says why it can't

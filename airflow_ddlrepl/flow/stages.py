@@ -52,6 +52,8 @@ class Stage:
     app_option: str = ""
     """The option by which the app does this, and not what it is named after."""
     arguments: tuple[Argument, ...] = ()
+    part: str = ""
+    """Which argument names the one client of Streams, or its target, that a run may be about alone."""
     of_targets: bool = False
     """It is about the section `targets`, which a channel with `streams` does not have."""
     instead: str = "docs/streams.md says what there is for apply processes, their tables and their errors"
@@ -72,9 +74,9 @@ class Stage:
         """Return what does it; its arguments are a run context, and those of `arguments` by name."""
         return _found(self.run)
 
-    def looks(self, run: Any) -> bool:
-        """Has it work for tasks? It is looked, and nothing is done."""
-        return not self.has_work or bool(_found(self.has_work)(run))
+    def looks(self, run: Any, of: str = "") -> bool:
+        """Has it work for tasks? It is looked, and nothing is done. of: the part that the run is about; empty: all."""
+        return not self.has_work or bool(_found(self.has_work)(run, *([of] if of else [])))
 
     def looks_for_small_work(self, run: Any) -> bool:
         """Is there something to do that needs no tasks? It is looked, and nothing is done."""
@@ -152,6 +154,7 @@ PROPAGATE = Stage(
     cycle=Cycle.WITHIN,
     app="propagate",
     arguments=(Argument("propagation", "--propagation", default=""),),
+    part="propagation",
     clients="propagations",
 )
 APPLY = Stage(
@@ -161,6 +164,7 @@ APPLY = Stage(
     cycle=Cycle.ENDS,
     app="apply",
     arguments=(Argument("target", "--target", default=""),),
+    part="target",
     clients="apply processes",
 )
 REPLICATE = Stage("replicate", run="cycle.replicate:replicate", cycle=Cycle.WHOLE)

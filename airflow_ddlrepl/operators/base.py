@@ -123,7 +123,7 @@ class DdlReplSparkOperator(SparkSubmitOperator):
         except LockHeld as held:
             raise later(held, context) from None
         except DdlReplError as error:
-            push_last_status(self.channel, context)
+            push_last_status(self.channel, context, error)
             raise failed(self.stage, error, context) from None
 
     def _run(self, channel: Channel, context: Context) -> dict[str, Any]:
@@ -150,7 +150,7 @@ class DdlReplSparkOperator(SparkSubmitOperator):
         from airflow_ddlrepl import flow
 
         try:
-            return bool(flow.do_here(channel, self.stage, run_id))
+            return bool(flow.do_here(channel, self.stage, run_id, _part(self)))
         except ModuleNotFoundError as missing:
             if is_driver(missing):
                 return True
@@ -280,6 +280,12 @@ def _skip_backfill(channel: Channel) -> None:
         "a backfill is about the past, and this task brings the targets up to now. Create the backfill for the DAG"
         f" {dag_id(channel.name, 'replay')}, or use ReplayOperator: it replays the intervals in another place"
     )
+
+
+def _part(operator: DdlReplSparkOperator) -> str:
+    """Return the client of Streams, or its target, that a task is about alone; empty: it is about all."""
+    part = operator.runs.part if operator.runs is not None else ""
+    return str(getattr(operator, part)) if part else ""
 
 
 def is_driver(missing: ModuleNotFoundError) -> bool:

@@ -107,7 +107,7 @@ def channel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     for name in ("shop_db", "warehouse_db"):
         told = {"conn_type": "postgres", "host": "db", "login": "app", "password": SECRET, "schema": name}
         monkeypatch.setenv(f"AIRFLOW_CONN_{name.upper()}", json.dumps(told))
-    work_is(monkeypatch, lambda channel, stage, run_id: True)
+    work_is(monkeypatch, lambda channel, stage, *_: True)
     path = tmp_path / "shop.yaml"
     path.write_text(CHANNEL)
     return str(path)
@@ -261,7 +261,7 @@ def test_nothing_to_do_starts_no_spark(
     monkeypatch.setattr(SparkSubmitHook, "submit", refuse)
     monkeypatch.setattr(local_app.LocalAppHook, "submit", refuse)
     asked = []
-    work_is(monkeypatch, lambda channel, stage, run_id: asked.append(stage))
+    work_is(monkeypatch, lambda channel, stage, *_: asked.append(stage))
     told, _ = run(kind, channel)
     assert told == {"stage": kind.stage, "channel": "shop", "worked": False}
     assert asked == [kind.stage]
@@ -363,7 +363,7 @@ def test_a_control_found_before_spark_fails_the_task(channel: str, monkeypatch: 
 def test_a_run_with_nothing_to_do_names_what_is_left_out(
     channel: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    work_is(monkeypatch, lambda channel, stage, run_id: False)
+    work_is(monkeypatch, lambda channel, stage, *_: False)
     left_out = [{"table": "public.t", "since": "0/17A", "why": "it is unlogged"}]
     news = AssetEvents({"channel": "shop", "left_out": left_out, "setup": {}}, None, None)
     monkeypatch.setattr(sys.modules["airflow_ddlrepl.flow"], "news", lambda channel, run_id: news)

@@ -136,10 +136,9 @@ def test_what_a_row_names_is_there(stage: Stage) -> None:
     assert takes_any or {one.name for one in stage.arguments} <= parameters.keys()
     for place in filter(None, (stage.has_work, stage.has_small_work)):
         module, _, name = place.partition(":")
-        assert list(signature(getattr(import_module(f"airflow_ddlrepl.flow.{module}"), name)).parameters) in (
-            ["run"],
-            ["context"],
-        )
+        run, *of = signature(getattr(import_module(f"airflow_ddlrepl.flow.{module}"), name)).parameters
+        assert run in ("run", "context") and of == (["of"] if stage.part and place == stage.has_work else [])
+    assert not stage.part or stage.part in {one.name for one in stage.arguments}
 
 
 def test_the_cycle_is_in_order() -> None:

@@ -28,6 +28,11 @@ class ApplyTarget(Place):
         {}, description="schema: role that makes such objects there; default: the schema's owner, unless a superuser"
     )
 
+    @property
+    def part(self) -> str:
+        """Return the part of the stage `apply` that is about this target, in words."""
+        return f"target {self.name}"
+
 
 class Streams(StreamsParameters):
     """Clients of Oracle Streams: the calls that make them, their queues, and what their rules may call."""

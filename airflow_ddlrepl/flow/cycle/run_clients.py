@@ -89,12 +89,15 @@ def run_clients(run: RunContext) -> StreamsCycle:
     return replace(done, hints=needless_hints(StreamsClients(run), done.functions))
 
 
-def has_queued(run: RunContext) -> bool:
-    """Is there something that an apply process has yet to apply, or that each run has to tell of a target?"""
-    if has_lcrs(run):
+def has_queued(run: RunContext, of: str = "") -> bool:
+    """Is there something that an apply process has yet to apply, or that each run has to tell of a target?
+
+    of: a target; empty: any. Raises what `has_lcrs` raises.
+    """
+    if has_lcrs(run, of):
         return True
     clients = StreamsClients(run)
-    for target in clients.section.targets:
+    for target in [clients.target(of)] if of else clients.section.targets:
         with apply_process(clients, target) as process:
             if lacks_changes(process):
                 return True

@@ -12,6 +12,7 @@ from airflow_ddlrepl.config.sections.location import redact
 from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.flow.admin.status import Status, status
 from airflow_ddlrepl.flow.health.what_waits import forget_what_all_have
+from airflow_ddlrepl.flow.reporting.other_parts import with_other_parts
 from airflow_ddlrepl.flow.reporting.pending_plans import keep_plans
 from airflow_ddlrepl.flow.reporting.progress import brings_more_than_rows, lag_after, progress_of
 from airflow_ddlrepl.flow.reporting.queued_rows import keep_queued_rows
@@ -30,7 +31,7 @@ def keep_status(run: RunContext, end: StageEnd, result: Mapping[str, Any]) -> No
     Nothing of it fails the run. result: what the stage did, as JSON.
     """
     try:
-        end = replace(end, progress=progress_of(end.stage, result))
+        end = with_other_parts(run, replace(end, progress=progress_of(end.stage, result)))
         if not _is_due(run, end, result):
             run.repository.set_stage_end(run.channel.name, end, lag_after(run, end, None))
             return

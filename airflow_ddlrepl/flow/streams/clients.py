@@ -11,7 +11,7 @@ from urllib.parse import unquote, urlsplit
 import pyarrow as pa
 
 from airflow_ddlrepl.config.sections.location import resolve, user_of
-from airflow_ddlrepl.config.sections.streams import Streams
+from airflow_ddlrepl.config.sections.streams import ApplyTarget, Streams
 from airflow_ddlrepl.engines import source_engine
 from airflow_ddlrepl.engines.sync_capture import CaptureRules
 from airflow_ddlrepl.errors import ConfigError, RuleError
@@ -69,6 +69,17 @@ class StreamsClients:
         for one in self.environment.outgrown:
             if client in (None, one.client):
                 raise one.error
+
+    def target(self, name: str) -> ApplyTarget:
+        """Return the target of an apply process. Raises ConfigError CFG-193 for a name that none has."""
+        for one in self.section.targets:
+            if one.name == name:
+                return one
+        raise ConfigError(
+            f"channel {self.run.channel.name} has no target {name} in its section streams",
+            code="CFG-193",
+            hint=f"it has {', '.join(other.name for other in self.section.targets) or 'none'}",
+        )
 
     @property
     def values(self) -> ChangeValues:

@@ -96,6 +96,7 @@ def propagate(run: RunContext, names: Sequence[str] = ()) -> Propagated:
     started = time.monotonic()
     clients = StreamsClients(run)
     total, isolation = _Total(), FailureIsolation()
+    run.part = part_named(clients, *names) if len(names) == 1 else ""
     wanted = {clients.environment.existing_client(ClientKind.PROPAGATION, name).name for name in names}
     for client, feed in in_order(clients):
         if not wanted or client.name in wanted:
@@ -115,12 +116,23 @@ def propagate(run: RunContext, names: Sequence[str] = ()) -> Propagated:
     )
 
 
-def has_messages(run: RunContext) -> bool:
-    """Is there a segment that a propagation has yet to pass on?"""
+def part_named(clients: StreamsClients, name: str) -> str:
+    """Return the propagation that a run is about, in words. Raises RuleError RUL-113 for a name that none has."""
+    return clients.environment.existing_client(ClientKind.PROPAGATION, name).words
+
+
+def has_messages(run: RunContext, of: str = "") -> bool:
+    """Is there a segment that a propagation has yet to pass on? of: its name; empty: any.
+
+    Raises ConfigError CFG-130 when the channel is not active, RuleError RUL-113 for a name that none has.
+    """
     clients = StreamsClients(run)
+    run.captured()
+    run.part = part_named(clients, of) if of else ""
     return any(
         next(feed.segments(clients.passed_on(client, feed).end()), None) is not None
         for client, feed in in_order(clients)
+        if run.part in ("", client.words)
     )
 
 

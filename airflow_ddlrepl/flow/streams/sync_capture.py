@@ -120,7 +120,11 @@ def prepare_client(clients: StreamsClients, client: Client) -> Prepared:
 
 
 def has_sync_captures(run: RunContext) -> bool:
-    """Return whether a run has to look for what triggers have captured, or for triggers that are to be removed."""
+    """Return whether a run has to look for what triggers have captured, or for triggers that are to be removed.
+
+    Raises ConfigError CFG-130 when the channel is not active: what triggers capture would wait at the source for ever.
+    """
+    run.captured()
     return bool(StreamsClients(run).of_kind(ClientKind.SYNC_CAPTURE) or run.source.sync_captures.clients())
 
 

@@ -37,8 +37,11 @@ def failed(what: str, error: DdlReplError, context: Context) -> AirflowException
     return kind(str(error))
 
 
-def push_last_status(file: str, context: Context) -> None:
-    """Leave the channel's newest status as the XCom `status` of a task that fails; nothing where none is known."""
+def push_last_status(file: str, context: Context, failure: DdlReplError) -> None:
+    """Leave the channel's newest status as the XCom `status` of a task that fails; nothing where none is known.
+
+    failure: why the task fails; that the status can't be read for the same reason is not told again.
+    """
     from airflow_ddlrepl import flow
 
     task = context.get("ti")
@@ -48,7 +51,11 @@ def push_last_status(file: str, context: Context) -> None:
         channel = load_channel(file)
         with connections_file(channel):
             found = flow.last_status(channel)
-    except (DdlReplError, ModuleNotFoundError) as error:  # without a driver this worker reads no repository
+    except DdlReplError as error:
+        if (error.code, error.message) != (failure.code, failure.message):
+            log.warning("no status: %s: %s", error.code, continued(error.message_with_names))
+        return
+    except ModuleNotFoundError as error:  # without a driver this worker reads no repository
         log.warning("no status: %s", continued(str(error)))
         return
     if found is not None:

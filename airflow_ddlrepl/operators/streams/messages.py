@@ -121,6 +121,7 @@ class MessageSensor(BaseSensorOperator):
 
     template_fields: Sequence[str] = ("channel", "client")
     ui_color = "#d6eaf2"
+    operator_extra_links = (ChannelStatusLink(),)
 
     def __init__(self, *, channel: str, client: str = "", **kwargs: Any) -> None:
         super().__init__(**kwargs)

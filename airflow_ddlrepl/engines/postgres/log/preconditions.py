@@ -13,7 +13,10 @@ from airflow_ddlrepl.errors import SourceError
 from airflow_ddlrepl.model.position import Position
 
 OLDEST_VERSION = 150000
-AGAIN = "`ddlrepl activate` creates it again; what was missed is loaded by a refresh"
+AGAIN = (
+    "`ddlrepl activate` creates it again; what was missed is loaded by a refresh. With clients of Streams it says what"
+    " to do instead: apply processes load no table that is there"
+)
 
 
 def require_server(ask: Ask) -> None:

@@ -177,20 +177,20 @@ def apply(run: RunContext, target: str = "", before: Callable[[ApplyProcess], Pr
     started = time.monotonic()
     clients = StreamsClients(run)
     total, isolation = _Total(), FailureIsolation()
-    for one in clients.section.targets:
-        if target in ("", one.name):
-            with isolation.one(one.name), apply_process(clients, one) as process:
-                prepared = before(process) if before is not None else None
-                if prepared is not None:
-                    total.add_prepared(process, prepared)
-                _apply(process, total)
-                for why in dict.fromkeys(process.not_loaded.values()):
-                    with isolation.one(one.name):
-                        raise why
+    run.part = clients.target(target).part if target else ""
+    for one in [clients.target(target)] if target else clients.section.targets:
+        with isolation.one(one.name), apply_process(clients, one) as process:
+            prepared = before(process) if before is not None else None
+            if prepared is not None:
+                total.add_prepared(process, prepared)
+            _apply(process, total)
+            for why in dict.fromkeys(process.not_loaded.values()):
                 with isolation.one(one.name):
-                    require_none(process.suspended())
-                if prepared is not None:
-                    _require_captured(prepared.uncaptured)
+                    raise why
+            with isolation.one(one.name):
+                require_none(process.suspended())
+            if prepared is not None:
+                _require_captured(prepared.uncaptured)
     isolation.end()
     found = total.result(round(time.monotonic() - started, 2))
     warn_of_needless(clients, found.functions)
@@ -207,20 +207,28 @@ def _require_captured(uncaptured: Sequence[str]) -> None:
         )
 
 
-def has_lcrs(run: RunContext) -> bool:
-    """Is there a segment that an apply process has yet to apply, or something that each run has to tell?"""
+def has_lcrs(run: RunContext, of: str = "") -> bool:
+    """Is there a segment that an apply process has yet to apply, or something that each run has to tell?
+
+    of: a target; empty: any. Raises ConfigError CFG-130 when the channel is not active, CFG-193 for an unknown target.
+    """
     clients = StreamsClients(run)
-    for target in clients.section.targets:
-        with apply_process(clients, target) as process:
-            clients.require_fed(process.client)
-            if any(next(feed.segments(at), None) is not None for feed, at in process.positions()):
-                return True
-            settings = clients.environment.apply_settings(process.client.name)
-            if settings.disables_on_error and process.there.errors(process.client.name):
-                return True
-            if process.suspended():
-                return True
-    return False
+    run.captured()
+    run.part = clients.target(of).part if of else ""
+    try:
+        return any(_has_lcrs(clients, one) for one in ([clients.target(of)] if of else clients.section.targets))
+    except Unreachable:
+        return True  # the stage says so, and applies what is for the other targets
+
+
+def _has_lcrs(clients: StreamsClients, target: ApplyTarget) -> bool:
+    with apply_process(clients, target) as process:
+        clients.require_fed(process.client)
+        if any(next(feed.segments(at), None) is not None for feed, at in process.positions()):
+            return True
+        settings = clients.environment.apply_settings(process.client.name)
+        is_stopped = settings.disables_on_error and process.there.errors(process.client.name)
+        return bool(is_stopped or process.suspended())
 
 
 class _Total:

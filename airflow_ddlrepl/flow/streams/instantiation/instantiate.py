@@ -14,7 +14,7 @@ from functools import partial
 
 from airflow_ddlrepl.engines.lcr_target import LcrSession, LcrTransaction
 from airflow_ddlrepl.engines.source_catalog import SourceSnapshot
-from airflow_ddlrepl.errors import ApplyError, ConfigError, DdlReplError, RuleError, UnreadableTable
+from airflow_ddlrepl.errors import ApplyError, DdlReplError, RuleError, UnreadableTable
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.run.results import Printable
@@ -76,14 +76,7 @@ def instantiate(run: RunContext, target: str, tables: Collection[TableName] | No
     """
     started = time.monotonic()
     clients = StreamsClients(run)
-    one = next((one for one in clients.section.targets if one.name == target), None)
-    if one is None:
-        raise ConfigError(
-            f"channel {run.channel.name} has no target {target} in its section streams",
-            code="CFG-193",
-            hint=f"it has {', '.join(other.name for other in clients.section.targets) or 'none'}",
-        )
-    with apply_process(clients, one) as process:
+    with apply_process(clients, clients.target(target)) as process:
         work = Instantiation(process)
         wanted = [table for table in work.tables if tables is None or table.name in tables]
         routes = list(insert_routes(clients, process.client)) if wanted else []
