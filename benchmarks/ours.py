@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from airflow_ddlrepl.config.file.load import load_channel
-from airflow_ddlrepl.errors import TargetError
+from airflow_ddlrepl.errors import TablesSuspended, TargetError
 from airflow_ddlrepl.flow import replicate
 from airflow_ddlrepl.flow.admin.activate import activate
 from airflow_ddlrepl.flow.apply.integrate import integrate
-from airflow_ddlrepl.flow.apply.suspension import SUSPENDED
 from airflow_ddlrepl.flow.capture.capture import capture
 from airflow_ddlrepl.flow.comparing.compare import compare
 from airflow_ddlrepl.flow.refresh.refresh import refresh
@@ -91,7 +90,7 @@ class Ours:
         try:
             replicate(self.run)
         except TargetError as error:
-            assert (error.code, error.table) == (SUSPENDED, table), error
+            assert isinstance(error, TablesSuspended) and error.table == table, error
             return time.monotonic() - started
         raise AssertionError(f"{table} is not suspended")
 

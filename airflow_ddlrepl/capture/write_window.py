@@ -7,12 +7,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from airflow_ddlrepl.capture.write_range import LogWriting, RangeTask, write_range
-from airflow_ddlrepl.errors import RuleError, SourceError
+from airflow_ddlrepl.errors import ShapeUnknown, SourceError
 from airflow_ddlrepl.model.change import of_source
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.ports.log import LogReading
 from airflow_ddlrepl.ports.work import Runner
-from airflow_ddlrepl.streams.queue.lcr_batch import UNKNOWN_SHAPE
 from airflow_ddlrepl.trail.manifest import Part
 from airflow_ddlrepl.trail.store import Trail
 
@@ -30,8 +29,8 @@ def write_window(read: Read, writing: LogWriting, runner: Runner) -> list[Part]:
     """
     try:
         return _written(read(False), writing, runner)
-    except RuleError as error:
-        if error.code != UNKNOWN_SHAPE or writing.rules is None:
+    except ShapeUnknown as error:
+        if writing.rules is None:
             raise
         log.info("reading the window again as one range: %s", error.message)
         return _written(read(True), writing, runner)

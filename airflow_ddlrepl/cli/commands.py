@@ -22,7 +22,7 @@ from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.config.sections.location import process_user, resolve
 from airflow_ddlrepl.config.sections.scope import discards
 from airflow_ddlrepl.engines import source_types
-from airflow_ddlrepl.errors import ConfigError, Exit
+from airflow_ddlrepl.errors import ConfigError, Exit, LocationUnusable
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.revision import Revision
 from airflow_ddlrepl.notation.moment import parse_until
@@ -258,9 +258,9 @@ def _missing_locations(channel: Channel) -> Iterator[str]:
     for place, location in places.items():
         try:
             resolve(location)
+        except LocationUnusable as error:  # what can't be used here can be used nowhere
+            raise error.replaced(message=f"{place}: {error.message}") from None
         except ConfigError as error:
-            if error.code == "CFG-104":  # what can't be used here can be used nowhere
-                raise ConfigError(f"{place}: {error.message}", code=error.code, hint=error.hint) from None
             yield f"{place}: {error.message} ({error.code}); it has to be there where the channel runs"
 
 

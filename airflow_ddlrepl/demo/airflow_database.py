@@ -48,11 +48,11 @@ registry.register("postgresql.untyped", __name__, "UntypedParameters")
 def isolate(folder: Path) -> None:
     """Give this process an Airflow of its own in `folder`; nothing of the user's Airflow is read or written.
 
-    Raises ConfigError CFG-190 when airflow is already imported with another home.
+    Raises ConfigError DEM-105 when airflow is already imported with another home.
     """
     home = folder / "airflow"
     if "airflow" in sys.modules and os.environ.get("AIRFLOW_HOME") != str(home):
-        raise ConfigError("airflow is already imported", code="CFG-190", hint="call isolate() first in a fresh process")
+        raise ConfigError("airflow is already imported", code="DEM-105", hint="call isolate() first in a fresh process")
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
     for name in [name for name in os.environ if name.startswith("AIRFLOW_")]:
         del os.environ[name]

@@ -126,7 +126,7 @@ def _change(
         why = run_entry(target.ledger, entry, fence)
     except AlterRefused as error:
         first = sql[0][0]
-        error.on = (first.table_id, first.key)
+        error.about_change(first.table_id, first.key)
         raise
     if why:
         applied.warnings.append(f"{', '.join(map(str, entry.tables))}: done in part, and loaded again: {why}")

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
+from airflow_ddlrepl.errors import DdlReplError, ForeignKeyBroken, NeighbourSuspended
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import LogKey, Position
 from airflow_ddlrepl.model.settings.stored import settings_from_text, settings_to_text
@@ -32,12 +33,36 @@ class TableStatus(StrEnum):
 ISOLATED = "isolated"
 
 
+class Cause(StrEnum):
+    """A cause says what kind of trouble has suspended a table: what is tried to bring it up depends on it.
+
+    REFUSED: the target refuses a change. FOREIGN_KEY: a foreign key of the target does not allow one. NEIGHBOUR: it
+    needs the name or a type of another suspended table. REFRESH: nothing is wrong, a refresh loads it by itself.
+    """
+
+    REFUSED = "refused"
+    FOREIGN_KEY = "foreign key"
+    NEIGHBOUR = "neighbour"
+    REFRESH = "refresh"
+
+    @classmethod
+    def of(cls, error: DdlReplError) -> Cause:
+        """Return the cause that an error is."""
+        found = {ForeignKeyBroken: cls.FOREIGN_KEY, NeighbourSuspended: cls.NEIGHBOUR}
+        return next((cause for kind, cause in found.items() if isinstance(error, kind)), cls.REFUSED)
+
+
+_BEFORE_CAUSES = {ISOLATED: Cause.REFRESH, "INT-104": Cause.FOREIGN_KEY, "ADP-170": Cause.NEIGHBOUR}
+"""The causes of suspensions that an earlier version has stored, which had a code alone."""
+
+
 @dataclass(frozen=True, slots=True)
 class Suspension:
     """A suspension says why, and at which place in the log, one table stopped while the others of its target went on.
 
     at: everything before it is applied to the table. until: the end of the part of the log that could not be applied.
-    code, why, hint: of the error. status: the table's status before; it has it again when the log is caught up.
+    code, why, hint: of the error. status: the table's status before; it has it again when the log is caught up. cause:
+    what kind of trouble it is.
     """
 
     at: LogKey
@@ -46,6 +71,7 @@ class Suspension:
     why: str
     hint: str = ""
     status: TableStatus = TableStatus.LIVE
+    cause: Cause = Cause.REFUSED
 
     def __str__(self) -> str:
         return self.why if self.is_isolation else f"{self.code}: {self.why}"
@@ -53,18 +79,24 @@ class Suspension:
     @property
     def is_isolation(self) -> bool:
         """Is the table only isolated, while a refresh loads it? Its changes come after that."""
-        return self.code == ISOLATED
+        return self.cause is Cause.REFRESH
+
+    def is_same_reason(self, other: Suspension) -> bool:
+        """Is it for the reason of another one, maybe at another place of the log?"""
+        return (self.cause, self.code, self.why) == (other.cause, other.code, other.why)
 
     def to_json(self) -> dict[str, Any]:
         """Return the suspension as a JSON object."""
         values = {name: getattr(self, name) for name in ("code", "why", "hint")}
-        return {**values, "at": list(self.at), "until": int(self.until), "status": self.status.value}
+        kinds = {"status": self.status.value, "cause": self.cause.value}
+        return {**values, "at": list(self.at), "until": int(self.until), **kinds}
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Suspension:
         """Return the suspension that `to_json` wrote."""
         known = {**data, "at": LogKey(*data["at"]), "until": Position(data["until"])}
-        return cls(**{**known, "status": TableStatus(data["status"])})
+        cause = Cause(data["cause"]) if "cause" in data else _BEFORE_CAUSES.get(data["code"], Cause.REFUSED)
+        return cls(**{**known, "status": TableStatus(data["status"]), "cause": cause})
 
 
 @dataclass(frozen=True, slots=True)

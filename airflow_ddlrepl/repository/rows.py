@@ -8,6 +8,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
+from airflow_ddlrepl.errors import DdlReplError
+from airflow_ddlrepl.errors.carried import is_kind
 from airflow_ddlrepl.model.lineage import Lineage
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import LogKey, Position
@@ -260,16 +262,16 @@ class ErrorRow:
     at: str | None
     created: datetime
     target: str | None = None
+    kind: str = ""
 
-    @property
-    def family(self) -> str:
-        """Return the kind of error: its code up to the dash, such as CON for a server that does not answer."""
-        return self.code.partition("-")[0]
+    def is_a(self, *kinds: type[DdlReplError]) -> bool:
+        """Is it an error of one of these classes?"""
+        return is_kind(self.kind, *kinds)
 
     def to_json(self) -> dict[str, Any]:
         """Return the error as a JSON object, as the command line prints it."""
         return {
-            **{name: getattr(self, name) for name in self.__dataclass_fields__ if name != "target"},
+            **{name: getattr(self, name) for name in self.__dataclass_fields__ if name not in ("target", "kind")},
             "created": self.created.isoformat(),
         }
 

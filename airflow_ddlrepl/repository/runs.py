@@ -9,6 +9,7 @@ from sqlalchemy import func, insert, select
 
 from airflow_ddlrepl.config.sections.location import redact
 from airflow_ddlrepl.errors import DdlReplError
+from airflow_ddlrepl.errors.carried import kind_name
 from airflow_ddlrepl.repository.base import Base, update_row, upsert
 from airflow_ddlrepl.repository.rows import ErrorRow, RunRow, RunStatus
 from airflow_ddlrepl.repository.tables import errors, locks, runs
@@ -128,7 +129,7 @@ def _run(row: Any) -> RunRow:
 
 
 def _error(row: Any) -> ErrorRow:
-    what = (row.code, row.message, row.hint, row.table_name, row.at, row.created, row.target)
+    what = (row.code, row.message, row.hint, row.table_name, row.at, row.created, row.target, row.kind or "")
     return ErrorRow(row.id, row.run_id, row.stage, *what)
 
 
@@ -136,6 +137,7 @@ def _values(channel: str, stage: str, error: DdlReplError) -> dict[str, str | No
     return {
         "channel": channel,
         "stage": stage,
+        "kind": kind_name(error),
         "code": error.code,
         "message": redact(error.message_with_names),
         "hint": redact(error.hint),

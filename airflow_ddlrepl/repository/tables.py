@@ -24,7 +24,7 @@ from sqlalchemy import (
 )
 
 SCHEMA = "ddlrepl_repository"  # on PostgreSQL; SQLite has a file of its own
-HEAD = "0011"  # the newest migration
+HEAD = "0012"  # the newest migration
 
 
 class Moment(TypeDecorator[datetime]):
@@ -285,6 +285,7 @@ errors = Table(
     Column("table_name", Text),
     Column("at", Text),
     Column("created", Moment, nullable=False),
+    Column("kind", Text),  # the name of its class, by which code tells errors apart
 )
 
 # One row per channel: its newest status, as `ddlrepl status --json` prints it, and how long it took to find.

@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy import delete, func, insert, select, update
 
-from airflow_ddlrepl.errors import ConfigError, RepositoryError
+from airflow_ddlrepl.errors import ConfigError, StepContradicted
 from airflow_ddlrepl.model.position import LogKey, Position
 from airflow_ddlrepl.model.record import RELOAD, RefreshRequested, StepApplied
 from airflow_ddlrepl.repository.base import Base, insert_new, upsert
@@ -21,7 +21,7 @@ class Work(Base):
     def record_step(self, channel: str, token: int, target: str, step: StepApplied, state: StepState) -> None:
         """Record the state of a step; recording a state that is stored already changes nothing.
 
-        Raises RepositoryError REP-106 when the step is done with other SQL, or done and would be undone.
+        Raises StepContradicted REP-106 when the step is done with other SQL, or done and would be undone.
         """
         key = {"channel": channel, "target": target, **_place(step)}
         where = [ledger.c[name] == value for name, value in key.items()]
@@ -194,8 +194,8 @@ def _facts(step: StepApplied) -> dict[str, str]:
     return {"sql_hash": step.sql_hash, "summary": step.summary}
 
 
-def _done_already(target: str, step: StepApplied) -> RepositoryError:
-    return RepositoryError(
+def _done_already(target: str, step: StepApplied) -> StepContradicted:
+    return StepContradicted(
         f"step {step.step} towards revision {step.revision} of table {step.table_id}"
         f" is done at {target} with other SQL",
         code="REP-106",

@@ -20,7 +20,7 @@ from weakref import WeakKeyDictionary
 
 import pyarrow as pa
 
-from airflow_ddlrepl.errors import TrailError
+from airflow_ddlrepl.errors import FileDamaged, TrailError
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.visibility import Visibility, visibility_from_json
@@ -176,7 +176,7 @@ def _require_own(trail: Trail, path: str, data: bytes) -> None:
     """Raise TrailError TRL-113 unless the repository knows this manifest, or knows none: an earlier version's."""
     known = trail.known_loads()
     if known and known.get(_key(path)) != digest(data):
-        raise TrailError(
+        raise FileDamaged(
             f"the manifest {path} of a load is not the one that was archived: the file was changed or added",
             code="TRL-113",
             hint="restore the file, or remove it: `ddlrepl refresh` archives the tables again",
@@ -193,7 +193,7 @@ def _parse(path: str, data: bytes) -> Load:
     try:
         return Load.from_json(json.loads(data))
     except (ValueError, KeyError, TypeError) as error:
-        raise TrailError(
+        raise FileDamaged(
             f"the manifest {path} of a load can't be read: {error!r}",
             code="TRL-106",
             hint="restore the file, or remove it",

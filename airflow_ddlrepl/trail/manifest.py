@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
 
-from airflow_ddlrepl.errors import TrailError
+from airflow_ddlrepl.errors import FileDamaged
 from airflow_ddlrepl.model.lineage import Lineage
 from airflow_ddlrepl.model.position import LogKey, Position
 from airflow_ddlrepl.model.table import Identity, Table
@@ -248,7 +248,7 @@ class Segment:
                 mark=data.get("mark", ""),
             )
         except (KeyError, TypeError, ValueError) as error:
-            raise TrailError(
+            raise FileDamaged(
                 f"a segment manifest can't be read ({error!r})",
                 code="TRL-106",
                 hint="it was changed by hand or written by a newer version",

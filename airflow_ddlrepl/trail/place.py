@@ -260,7 +260,7 @@ def store_errors() -> Iterator[None]:
         if error.errno in FULL:
             raise _full(error) from error
         raise Unreachable(
-            f"the trail does not answer: {error}", code="CON-120", hint="check disk space and network", retryable=True
+            f"the trail does not answer: {error}", code="CON-122", hint="check disk space and network", retryable=True
         ) from error
     except Exception as error:
         if type(error).__module__.split(".")[0] in ("botocore", "aiobotocore", "aiohttp", "s3fs"):

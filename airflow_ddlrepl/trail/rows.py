@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from airflow_ddlrepl.errors import TrailError
+from airflow_ddlrepl.errors import FileDamaged, FileMissing
 from airflow_ddlrepl.model.position import LogKey, Position
 from airflow_ddlrepl.trail.checksum import checksum
 from airflow_ddlrepl.trail.manifest import Blob, RowFile
@@ -101,7 +101,7 @@ class RowReader:
             raise _wrong_size(blob, len(data))
         found = checksum(data, like=blob.checksum)
         if found != blob.checksum:
-            raise TrailError(
+            raise FileDamaged(
                 f"trail file {blob.path} is damaged: its checksum is {found}, not {blob.checksum}",
                 code="TRL-103",
                 at=segment_start(blob.path),
@@ -139,8 +139,8 @@ def segment_start(path: str) -> Position | None:
     return Position(int(found[2], 16)) if found else None
 
 
-def _missing(blob: Blob) -> TrailError:
-    return TrailError(
+def _missing(blob: Blob) -> FileMissing:
+    return FileMissing(
         f"trail file {blob.path} is missing",
         code="TRL-101",
         at=segment_start(blob.path),
@@ -148,8 +148,8 @@ def _missing(blob: Blob) -> TrailError:
     )
 
 
-def _wrong_size(blob: Blob, size: int) -> TrailError:
-    return TrailError(
+def _wrong_size(blob: Blob, size: int) -> FileDamaged:
+    return FileDamaged(
         f"trail file {blob.path} has {size} bytes, its manifest says {blob.size}",
         code="TRL-102",
         at=segment_start(blob.path),

@@ -12,7 +12,7 @@ from typing import TypeVar
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from airflow_ddlrepl.errors import TrailError
+from airflow_ddlrepl.errors import FileDamaged, FileMissing, TrailError
 from airflow_ddlrepl.model.change import Event
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.trail.manifest import Blob, Part, Segment
@@ -56,7 +56,7 @@ class SegmentReader(RowReader):
             segment = Segment.from_json(json.loads(data))
         except (ValueError, TrailError) as error:
             message = f"the manifest {path} can't be read: {error}"
-            raise TrailError(message, code="TRL-106", at=low, hint=f"restore the file. {NEW_TRAIL_HINT}") from error
+            raise FileDamaged(message, code="TRL-106", at=low, hint=f"restore the file. {NEW_TRAIL_HINT}") from error
         if segment.channel != self.channel:
             raise TrailError(
                 f"{path} belongs to channel {segment.channel!r}",
@@ -82,14 +82,14 @@ class SegmentReader(RowReader):
         """
         found = self.find(epoch, low)
         if found is None:
-            raise TrailError(
+            raise FileMissing(
                 f"the manifest {manifest_path(epoch, low)} of a captured segment is missing in the trail",
                 code="TRL-101",
                 at=low,
                 hint=f"restore the file. {NEW_TRAIL_HINT}",
             )
         if not self.is_own(epoch, low, found.digest):
-            raise TrailError(
+            raise FileDamaged(
                 f"the manifest {manifest_path(epoch, low)} is not the one that was captured: the file was changed,"
                 " or comes from another copy of the trail",
                 code="TRL-113",

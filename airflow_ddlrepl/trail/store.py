@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import datetime
 
-from airflow_ddlrepl.errors import DdlReplError, TrailError
+from airflow_ddlrepl.errors import DdlReplError, FileMissing, TrailError
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.trail.checksum import checksum
@@ -89,7 +89,7 @@ class Trail(SegmentReader):
             return self.remember(replace(segment, created=content["created"], digest=digest(text)))
         winner = self.find(segment.epoch, segment.low)
         if winner is None:
-            raise TrailError(
+            raise FileMissing(
                 "a manifest disappeared while it was published",
                 code="TRL-101",
                 at=segment.low,

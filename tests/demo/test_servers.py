@@ -44,7 +44,7 @@ def test_a_server_that_is_closed() -> None:
 def test_an_airflow_that_is_there_already(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setitem(sys.modules, "airflow", sys)
     monkeypatch.setenv("AIRFLOW_HOME", "elsewhere")
-    with pytest.raises(ConfigError, match="CFG-190"):
+    with pytest.raises(ConfigError, match="DEM-105"):
         isolate(tmp_path)
 
 

@@ -112,5 +112,5 @@ def hang_up(server: socket.socket) -> None:
 
 @pytest.mark.parametrize("url", ["sc://", "sc://host:port"])
 def test_no_such_url(url: str) -> None:
-    with pytest.raises(ConfigError, match="CFG-403"):
+    with pytest.raises(ConfigError, match="CFG-408"):
         connect(url)

@@ -13,8 +13,7 @@ import pytest
 
 from airflow_ddlrepl import flow
 from airflow_ddlrepl.cli.app import main
-from airflow_ddlrepl.errors import DdlReplError, Exit
-from airflow_ddlrepl.flow.apply.suspension import SUSPENDED
+from airflow_ddlrepl.errors import DdlReplError, Exit, TablesSuspended
 from airflow_ddlrepl.ports.work import InProcess
 from airflow_ddlrepl.repository.repository import Repository
 from tests.support.replica import Replica, channel_file
@@ -33,7 +32,7 @@ def new_replica(databases: Any, folder: Path, **more: Any) -> Replica:
 def reason(error: DdlReplError) -> str:
     """Return the code of an error; of one that names suspended tables, the code of the first one's reason."""
     found = re.search(r" at [0-9A-F]+/[0-9A-F]+: ([A-Z]{3}-[0-9]+): ", error.message)
-    return found[1] if found and error.code == SUSPENDED else error.code
+    return found[1] if found and isinstance(error, TablesSuspended) else error.code
 
 
 def refused(replica: Replica, stage: str, code: str, exit_code: Exit = Exit.FAILED) -> DdlReplError:

@@ -37,7 +37,7 @@ class OfStore(Exception):
     [
         (FileNotFoundError("bucket"), "TRL-108", False),
         (PermissionError("bucket"), "TRL-109", False),
-        (OSError(errno.EIO, "input/output error"), "CON-120", True),
+        (OSError(errno.EIO, "input/output error"), "CON-122", True),
         (OfStore("no such access key"), "CON-121", True),
     ],
 )

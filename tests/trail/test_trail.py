@@ -290,7 +290,7 @@ def test_a_folder_that_can_not_be_read_is_no_empty_one(tmp_path: Path, monkeypat
     with monkeypatch.context() as patch:
         patch.setattr(os, "scandir", broken)
         for act in (lambda: trail.sweep(older_than=-3600), lambda: trail.expire(HIGH), lambda: trail.segments(0)):
-            with pytest.raises(Unreachable, match="CON-120"):
+            with pytest.raises(Unreachable, match="CON-122"):
                 act()
     assert trail.segments(0) == [kept]
     for blob in kept.blobs():

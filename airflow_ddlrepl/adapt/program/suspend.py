@@ -6,13 +6,11 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from airflow_ddlrepl.adapt.plan_model import TablePlan
-from airflow_ddlrepl.errors import CannotAdapt, DdlReplError
+from airflow_ddlrepl.errors import DdlReplError, NameOutside, NeighbourSuspended
 from airflow_ddlrepl.model.change import Event
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import START_OF_TRANSACTION, LogKey, Position
-from airflow_ddlrepl.model.table_state import Suspension, TableState, TableStatus
-
-OUTSIDE, NEIGHBOUR = "ADP-158", "ADP-170"
+from airflow_ddlrepl.model.table_state import Cause, Suspension, TableState, TableStatus
 
 
 @dataclass
@@ -52,7 +50,7 @@ class Suspensions:
 
     def _why(self, table_id: int, error: DdlReplError, at: LogKey, until: Position) -> Suspension:
         hint = "; ".join(filter(None, (error.hint, self.remedies.get(table_id))))
-        return Suspension(at, until, error.code, error.message, hint)
+        return Suspension(at, until, error.code, error.message, hint, cause=Cause.of(error))
 
     def refusal(self, table_id: int, plan: TablePlan, event: Event) -> Suspension | None:
         """Return why a new table can't be created at the target: it waits for a refresh then; None: it can be."""
@@ -104,27 +102,27 @@ class CatchUp:
         return min(found, key=lambda one: one.at, default=None)
 
     def require_free(self, name: TableName, by: TableState, table_states: Mapping[int, TableState]) -> None:
-        """Raise CannotAdapt ADP-158 or ADP-170 when another table has the name that a table is to get."""
+        """Raise NameOutside ADP-158 or NeighbourSuspended ADP-170 when another table has the name for a table."""
         for other in table_states.values():
             if other.name == name and other.state in (TableStatus.LIVE, TableStatus.SUSPENDED):
                 self.require_own(other, by)
 
     def require_own(self, other: TableState, by: TableState) -> None:
-        """Raise CannotAdapt ADP-158 when a change of a table that comes after would change one that is further.
+        """Raise NameOutside ADP-158 when a change of a table that comes after would change one that is further.
 
-        ADP-170: the other one is suspended, too.
+        NeighbourSuspended ADP-170: the other one is suspended, too.
         """
         if other.table_id not in self.only and other.state is TableStatus.SUSPENDED:
-            raise CannotAdapt(
+            raise NeighbourSuspended(
                 f"{by.name} needs the name, or a type, of {other.name}, which is suspended, too",
-                code=NEIGHBOUR,
+                code="ADP-170",
                 table=by.name,
                 hint=f"it comes together with {other.name}",
             )
         if other.table_id not in self.only and other.state is not TableStatus.PENDING:
-            raise CannotAdapt(
+            raise NameOutside(
                 f"{by.name} can't be brought up from the log: it had a name, or a type, that {other.name} has now",
-                code=OUTSIDE,
+                code="ADP-158",
                 table=by.name,
                 hint="`ddlrepl refresh CHANNEL.yaml --table …` loads it as it is now",
             )

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
-from airflow_ddlrepl.errors import ConfigError
+from airflow_ddlrepl.errors import ConfigError, LocationUnusable
 from airflow_ddlrepl.hvr.profile import of_scheme
 from airflow_ddlrepl.notation.environment import expand, home
 
@@ -95,13 +95,13 @@ def resolve(location: str) -> str:
 
     `${VAR}` is replaced first. A connection is looked up in AIRFLOW_CONN_<ID> (URI or JSON), then in the file that
     DDLREPL_CONNECTIONS_FILE names (JSON, or lines `id=URL`; only its owner may read it).
-    Raises ConfigError CFG-102 (variable unset), CFG-103 (no such connection), CFG-104 (unusable).
+    Raises ConfigError CFG-102 (variable unset), CFG-103 (no such connection), LocationUnusable CFG-104.
     """
     text = expand(location).strip()
     if _URL.match(text):
         return _checked(text, "the location")
     if not _ID.match(text):
-        raise ConfigError(
+        raise LocationUnusable(
             "the location is neither a URL nor a connection id",
             code="CFG-104",
             hint="write postgresql://user@host:5432/database, or the id of an Airflow connection",
@@ -113,7 +113,7 @@ def resolve(location: str) -> str:
 
 
 def from_connection(value: str, name: str) -> str:
-    """Return the libpq URL of an Airflow connection. value: its URI or JSON. Raises ConfigError CFG-104."""
+    """Return the libpq URL of an Airflow connection. value: its URI or JSON. Raises LocationUnusable CFG-104."""
     what = f"connection {name!r}"
     return _checked(_libpq(value, what), what)
 
@@ -132,14 +132,14 @@ def _checked(url: str, what: str) -> str:
     scheme, _, rest = url.partition("://")
     known = SCHEMES.get(scheme.lower())
     if known is None:
-        raise ConfigError(f"{what} is of type {scheme!r}", code="CFG-104", hint=_only(scheme))
+        raise LocationUnusable(f"{what} is of type {scheme!r}", code="CFG-104", hint=_only(scheme))
     if known == "postgresql":
         _require_libpq(rest, what)
     return f"{known}://{rest}"
 
 
 def _require_libpq(rest: str, what: str) -> None:
-    """Raise ConfigError CFG-104 where libpq would read another place out of a URL. rest: what follows `://`."""
+    """Raise LocationUnusable CFG-104 where libpq would read another place out of a URL. rest: what follows `://`."""
     place = rest.partition("?")[0]
     authority = re.split(r"[/#]", place, maxsplit=1)[0]
     ports = [
@@ -147,7 +147,7 @@ def _require_libpq(rest: str, what: str) -> None:
     ]
     is_odd = place.count("@") > authority.count("@") or authority.count("@") > 1 or re.search(r"[#\s]", rest)
     if is_odd or not all(port == "" or port.isdigit() for port in ports):
-        raise ConfigError(
+        raise LocationUnusable(
             f"{what} is not a valid URL",
             code="CFG-104",
             hint="percent-encode special characters in user, password and database: @ is %40, / is %2F, : is %3A,"
@@ -240,7 +240,7 @@ def _libpq(value: str, what: str) -> str:
         user, password, host, port, database = ("" if v is None else str(v) for v in fields)
         return _compose(kind, user, password, host, port, database or str(extra.get("database", "")), extra)
     except (ValueError, AttributeError):
-        raise ConfigError(
+        raise LocationUnusable(
             f"{what} is not valid JSON", code="CFG-104", hint='Airflow\'s JSON form: {…, "conn_type": …}'
         ) from None
 

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from airflow_ddlrepl.config.sections.channel import Channel
+from airflow_ddlrepl.errors.carried import kind_named
 from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.flow.stages import CAPTURE, STAGES, Stage
 from airflow_ddlrepl.repository.rows import RunStatus
-
-FAMILIES = ("RUL", "APL")
-"""The families of errors that a rule, a transformation or a custom function makes, or a target of an apply process."""
 
 
 def disabled_clients(context: RunContext) -> list[str]:
@@ -27,7 +25,7 @@ def disabled_clients(context: RunContext) -> list[str]:
         errors = [
             one for one in context.repository.errors_of_run(context.channel.name, row.run_id) if one.stage == stage.name
         ]
-        if errors and errors[-1].family in FAMILIES:
+        if errors and kind_named(errors[-1].kind).disables_client:
             found.append(f"{_who(context.channel, stage)} disabled: {errors[-1].code}: {errors[-1].message}")
     return sorted(found)
 

@@ -16,6 +16,7 @@ from airflow_ddlrepl.errors import (
     AlterRefused,
     CannotAdapt,
     DdlReplError,
+    ForeignKeyBroken,
     ServerRefusal,
     TargetError,
     UnreadableRows,
@@ -41,7 +42,6 @@ from airflow_ddlrepl.goldengate.ddl_errors import Handling
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.table_state import TableStatus
 
-FOREIGN_KEY_BROKEN = "INT-104"
 MOST_STATEMENTS = 200
 """A result lists this many of the executed statements, and this many characters of each; the log has all of it."""
 
@@ -185,7 +185,7 @@ def _is_worth_another_try(
     if isinstance(error, UnreadableRows) and reload_unreadable(run, ahead.target, error):
         log.warning("%s waits to be loaded again: %s: %s", error.table, error.code, error.message)
         return True
-    if isinstance(error, UnreadableRows) or error.code == FOREIGN_KEY_BROKEN:
+    if isinstance(error, UnreadableRows | ForeignKeyBroken):
         attempt.nearest = _nearest_change(program)
         return attempt.nearest is not None
     return False

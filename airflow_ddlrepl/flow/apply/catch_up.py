@@ -6,12 +6,12 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-from airflow_ddlrepl.adapt.program.suspend import NEIGHBOUR, OUTSIDE, CatchUp, behind, families, family, suspended
+from airflow_ddlrepl.adapt.program.suspend import CatchUp, behind, families, family, suspended
 from airflow_ddlrepl.adapt.target_facts import Renderer
 from airflow_ddlrepl.ddl.tables.detach_partition import DetachPartition
 from airflow_ddlrepl.engines.target_state import Applied, StateChange, TargetState
-from airflow_ddlrepl.errors import CannotAdapt, ControlStop, DdlReplError, ServerRefusal, TargetError
-from airflow_ddlrepl.flow.apply.advance import FOREIGN_KEY_BROKEN, bring_on, to_the_end
+from airflow_ddlrepl.errors import CannotAdapt, ControlStop, DdlReplError, NameOutside, ServerRefusal, TargetError
+from airflow_ddlrepl.flow.apply.advance import bring_on, to_the_end
 from airflow_ddlrepl.flow.apply.pending_log import Attempt, starting_points
 from airflow_ddlrepl.flow.apply.transaction import raise_stop
 from airflow_ddlrepl.flow.run.context import RunContext, log
@@ -19,7 +19,7 @@ from airflow_ddlrepl.flow.run.fencing import claim
 from airflow_ddlrepl.flow.run.outbox import record
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.record import Record, RefreshDeclined, RefreshRequested
-from airflow_ddlrepl.model.table_state import Suspension, TableState, TableStatus
+from airflow_ddlrepl.model.table_state import Cause, Suspension, TableState, TableStatus
 
 
 def catch_up(run: RunContext, target: str, total: Applied, ids: Collection[int] | None = None) -> None:
@@ -47,7 +47,7 @@ def _bring_up_together(run: RunContext, target: str, stopped: Sequence[set[int]]
     if len(stopped) > 1 and _bring_up(run, target, set().union(*stopped), total) is None:
         return
     for one in suspended(run.target(target).state().table_states):
-        if one.suspension is not None and one.suspension.code == NEIGHBOUR:
+        if one.suspension is not None and one.suspension.cause is Cause.NEIGHBOUR:
             wait_for_refresh(run, target, [one], one.suspension.why)
 
 
@@ -61,7 +61,7 @@ def _suspended_families(run: RunContext, target: str, ids: Collection[int] | Non
 def _needs_others(run: RunContext, target: str, ids: Collection[int]) -> bool:
     states = run.target(target).state().table_states
     known = [states[i].suspension for i in ids if i in states]
-    return any(one is not None and one.code in (FOREIGN_KEY_BROKEN, NEIGHBOUR) for one in known)
+    return any(one is not None and one.cause in (Cause.FOREIGN_KEY, Cause.NEIGHBOUR) for one in known)
 
 
 def _is_brought_up(run: RunContext, target: str, ids: set[int], total: Applied) -> bool:
@@ -110,14 +110,14 @@ def _stay(run: RunContext, target: str, ids: Collection[int], limit: Position, e
     now = run.target(target).state()
     late = [s for s in behind(now.table_states) if s.table_id in ids]
     log.warning("target %s: %s stay suspended: %s", target, ", ".join(str(s.name) for s in late), error)
-    if error.code == OUTSIDE:
+    if isinstance(error, NameOutside):
         wait_for_refresh(run, target, late, error.message)
         return
     changed: dict[int, TableState] = {}
     for one in late:
         assert one.suspension is not None
         known = one.suspension
-        why = Suspension(known.at, limit, error.code, error.message, error.hint, known.status)
+        why = Suspension(known.at, limit, error.code, error.message, error.hint, known.status, Cause.of(error))
         if why != known:
             changed[one.table_id] = replace(one, suspension=why)
     if changed:

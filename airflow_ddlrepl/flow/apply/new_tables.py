@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from airflow_ddlrepl.adapt.policy import Policy, makes_two_of_rename, policy_at
-from airflow_ddlrepl.adapt.program.suspend import OUTSIDE
 from airflow_ddlrepl.config.sections.channel_at import ChannelAt
 from airflow_ddlrepl.config.sections.places import beside
 from airflow_ddlrepl.config.sections.policies import OnDropTable
 from airflow_ddlrepl.engines.target import ServerFacts
-from airflow_ddlrepl.errors import CannotAdapt
+from airflow_ddlrepl.errors import CannotAdapt, NameOutside
 from airflow_ddlrepl.flow.apply.renamed_tables import becomes_another
 from airflow_ddlrepl.flow.mapping.existing_tables import refuse_foreign, refuse_strangers
 from airflow_ddlrepl.flow.mapping.tables import same_name
@@ -70,9 +69,9 @@ def name_in_use(run: RunContext, target: str, other_id: int, other: TableName, n
     is_late = latest is not None and latest.table is not None and name_of(latest.table.name) == name
     if not is_late or name_of(other) == name:
         return same_name(name, other, new)
-    return CannotAdapt(
+    return NameOutside(
         f"{new} can't be brought up from the log: {other} has got its name at the target by a later change",
-        code=OUTSIDE,
+        code="ADP-158",
         table=new,
         hint="`ddlrepl refresh CHANNEL.yaml --table …` loads it as it is now",
     )

@@ -6,15 +6,12 @@ from airflow_ddlrepl.adapt.program.program import Program
 from airflow_ddlrepl.adapt.program.suspend import Suspensions, suspended
 from airflow_ddlrepl.config.sections.channel_at import ChannelAt
 from airflow_ddlrepl.config.sections.policies import OnError
-from airflow_ddlrepl.errors import AlterRefused, DdlReplError, TargetError
+from airflow_ddlrepl.errors import AlterRefused, DdlReplError, TablesSuspended
 from airflow_ddlrepl.flow.apply.pending_log import PendingLog
 from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.run.remedies import remedy_for
 from airflow_ddlrepl.model.position import START_OF_TRANSACTION, LogKey, Position
 from airflow_ddlrepl.model.table_state import TableStatus
-
-SUSPENDED = "INT-123"
-_ABOUT_A_TABLE = ("INT-", "ADP-", "SQL-")
 
 
 def suspends(at: ChannelAt) -> bool:
@@ -45,7 +42,7 @@ def _table_of(ahead: PendingLog, program: Program, error: DdlReplError) -> int |
     """Return the id of the table that an error is about; None: it is not about one, or passes by itself."""
     if isinstance(error, AlterRefused):
         return error.on[0]
-    if error.retryable or error.table is None or not error.code.startswith(_ABOUT_A_TABLE):
+    if error.retryable or error.table is None or not error.suspends_table:
         return None
     if error.table_id is not None:
         return error.table_id
@@ -57,7 +54,7 @@ def _table_of(ahead: PendingLog, program: Program, error: DdlReplError) -> int |
     return None
 
 
-def suspended_error(run: RunContext, target: str) -> TargetError | None:
+def suspended_error(run: RunContext, target: str) -> TablesSuspended | None:
     """Return the error of a target with suspended tables, which names them all and gives the first one's reason."""
     now = run.target(target).state()
     late = suspended(now.table_states)
@@ -67,9 +64,9 @@ def suspended_error(run: RunContext, target: str) -> TargetError | None:
     assert first is not None
     names = ", ".join(str(one.name) for one in late)
     many = f"tables {names} are" if len(late) > 1 else f"table {names} is"
-    return TargetError(
+    return TablesSuspended(
         f"{many} suspended, the others go on: {late[0].name} at {Position(first.at.lsn)}: {first}",
-        code=SUSPENDED,
+        code="INT-123",
         target=target,
         table=late[0].name,
         at=Position(first.at.lsn),

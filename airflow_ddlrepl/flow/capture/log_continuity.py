@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from airflow_ddlrepl.errors import SourceError, SourcePutBack
+from airflow_ddlrepl.errors import LogLost, SourcePutBack
 from airflow_ddlrepl.flow.capture.source_marks import require_mark
 from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.model.lineage import Lineage
@@ -12,14 +12,13 @@ from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.revision import Revision
 from airflow_ddlrepl.trail.manifest import Segment
 
-LOST = "SRC-116"
 ENDED_EARLIER = "the log ended before"
 
 
 def follow(run: RunContext) -> None:
     """Check that the run can go on with this server's log: nothing of what was captured is missing from it.
 
-    Costs two queries while the server runs on. Raises RepositoryError REP-107 for another database, SourceError SRC-116
+    Costs two queries while the server runs on. Raises RepositoryError REP-107 for another database, LogLost SRC-116
     when log that was captured was lost in a fail-over or a point-in-time recovery, SRC-113 for a standby; and what
     `require_mark` raises when source or repository was put back to an older copy.
     """
@@ -84,7 +83,7 @@ def is_followed(run: RunContext) -> bool:
 
 
 def require_retained(run: RunContext, segment: Segment) -> None:
-    """Raise SourceError SRC-116 when the segment holds log that the source does not have any more."""
+    """Raise LogLost SRC-116 when the segment holds log that the source does not have any more."""
     now, before = run.lineage, segment.lineage
     if now and before and not now.contains_log(before, segment.high):
         raise _lost(before, now, segment.high)
@@ -110,16 +109,14 @@ def is_log_lost(run: RunContext) -> bool:
 def _is_lost(run: RunContext, look: Callable[[], None]) -> bool:
     try:
         look()
-    except SourceError as error:
-        if error.code != LOST:
-            raise
+    except LogLost as error:
         log.warning("%s: every table starts over", error.message)
         return True
     return False
 
 
 def _require_leftovers(run: RunContext) -> None:
-    """Raise SourceError SRC-116 where a run that was killed has left log in the trail that the source lost since."""
+    """Raise LogLost SRC-116 where a run that was killed has left log in the trail that the source lost since."""
     low = run.repository.captured(run.channel.name)
     while low is not None and (segment := run.trail.find(run.epoch, low)):
         require_retained(run, segment)
@@ -133,12 +130,12 @@ def start_over(run: RunContext, found: Sequence[Revision], position: Position) -
     run.repository.start_over(run.channel.name, run.token, found, position, server, run.lineage)
 
 
-def _lost(before: Lineage, now: Lineage, at: Position) -> SourcePutBack:
-    return SourcePutBack(
+def _lost(before: Lineage, now: Lineage, at: Position) -> LogLost:
+    return LogLost(
         f"log that was captured up to {at} was lost in a fail-over or a recovery: it was on timeline"
         f" {before.timeline}, and the source's log went over to timeline {now.timeline} before it"
         f" (timelines and their ends: {now})",
-        code=LOST,
+        code="SRC-116",
         at=at,
         hint="run `ddlrepl activate`, which loads every table again. If the location still leads to a wrong"
         " server, correct it first",

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Literal, TypeVar
 
 from airflow_ddlrepl.config.sections.ignored_sessions import of_labels
-from airflow_ddlrepl.errors import ConfigError, SourceError, TrailError
+from airflow_ddlrepl.errors import ConfigError, FileDamaged, SourceError, TrailError
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.capture.captured_log import window_of, write_log, writing_of
 from airflow_ddlrepl.flow.capture.log_continuity import follow
@@ -24,7 +24,6 @@ from airflow_ddlrepl.trail.manifest import Part, Segment
 from airflow_ddlrepl.trail.store import inspection_file
 
 _INSPECTED = (EventKind.DDL, EventKind.RELATION)
-LOST = ("TRL-101", "TRL-102", "TRL-103", "TRL-106", "TRL-113")
 Result = TypeVar("Result")
 
 
@@ -37,8 +36,8 @@ def reread_where_lost(run: RunContext, work: Callable[[], Result]) -> Result:
     while True:
         try:
             return work()
-        except TrailError as error:
-            if error.code not in LOST or error.at is None or error.at in tried:
+        except FileDamaged as error:
+            if error.at is None or error.at in tried:
                 raise
             tried.add(error.at)
             row = _held(run, Position.parse(error.at))

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 
 from airflow_ddlrepl.capture.drift import sees_all, with_snapshot
 from airflow_ddlrepl.config.sections.channel import Channel
-from airflow_ddlrepl.errors import RuleError
+from airflow_ddlrepl.errors import ShapeUnknown
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.capture.captured_log import window_of, write_log, writing_of
 from airflow_ddlrepl.flow.capture.drift_check import CatalogLook, enrolled, find_drift
@@ -26,7 +26,6 @@ from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.revision import Revision
 from airflow_ddlrepl.repository.channels import CAPTURED
 from airflow_ddlrepl.repository.rows import SegmentFacts, TableRows
-from airflow_ddlrepl.streams.queue.lcr_batch import UNKNOWN_SHAPE
 from airflow_ddlrepl.trail.manifest import Part, Segment
 from airflow_ddlrepl.trail.store import INSPECTED_FILE, data_folder
 
@@ -102,13 +101,13 @@ def _read(run: RunContext, low: Position, high: Position, look: CatalogLook) -> 
 def _captured(run: RunContext, low: Position, high: Position) -> Sequence[Part]:
     """Write the window's files; where rules need a shape that no statement in the log has shown, with those of today.
 
-    Raises RuleError RUL-130 where rows have neither.
+    Raises ShapeUnknown RUL-130 where rows have neither.
     """
     window, writing = window_of(run, low, high), writing_of(run, low, run.channel.trail)
     try:
         return write_log(run, window, writing)
-    except RuleError as error:
-        if error.code != UNKNOWN_SHAPE or writing.rules is None:
+    except ShapeUnknown as error:
+        if writing.rules is None:
             raise
         log.warning("%s; the shapes of today's catalog are looked at, too", error.message)
         shapes = run.source.catalog.inspect(sorted(run.source.membership.published()))

@@ -11,9 +11,8 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from airflow_ddlrepl.engines.target_state import CutOver
-from airflow_ddlrepl.errors import CannotCutOver, ConfigError, DdlReplError
+from airflow_ddlrepl.errors import CannotCutOver, ConfigError, TablesSuspended
 from airflow_ddlrepl.failpoint import reach
-from airflow_ddlrepl.flow.apply.suspension import SUSPENDED
 from airflow_ddlrepl.flow.capture.capture import capture, has_new_log
 from airflow_ddlrepl.flow.capture.left_out import not_in_the_log
 from airflow_ddlrepl.flow.cutover.check import RECENT_SECONDS, check, has_more, how_to_stop
@@ -172,8 +171,8 @@ def _cycle(run: RunContext, until: Position | None, accepted: Collection[str]) -
     """Run a cycle. Tables that stay suspended are no error when that is accepted."""
     try:
         replicate(run, until)
-    except DdlReplError as error:
-        if error.code != SUSPENDED or Code.SUSPENDED not in accepted:
+    except TablesSuspended as error:
+        if Code.SUSPENDED not in accepted or not all(isinstance(one, TablesSuspended) for one in error.others):
             raise
         log.warning("%s", error.message)
 

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from airflow_ddlrepl.errors.carried import kind_named
 from airflow_ddlrepl.flow.health.facts import Facts
 from airflow_ddlrepl.flow.health.failures import failure_text
 from airflow_ddlrepl.flow.health.verdict import moment_text
 from airflow_ddlrepl.flow.stages import APPLY, CAPTURE, REPLICATE
 from airflow_ddlrepl.repository.rows import StageEnd
 from airflow_ddlrepl.streams.rules.client import ClientKind
-
-DISABLING = ("RUL", "APL")
-"""The families of errors that a rule, a transformation or a target's data make: only a change of them helps."""
 
 
 def client_rows(facts: Facts) -> list[dict[str, Any]]:
@@ -28,7 +26,7 @@ def _trouble(facts: Facts, client: dict[str, Any]) -> dict[str, Any] | None:
     for end in facts.failures:
         for failure in [end.failure or {}, *(end.failure or {}).get("others", ())]:
             if failure and _is_of(client, end, failure):
-                is_disabled = failure["code"].partition("-")[0] in DISABLING
+                is_disabled = kind_named(failure["kind"]).disables_client
                 since = moment_text(end.failing_since)
                 text = failure_text(failure)
                 return {"code": failure["code"], "text": text, "is_disabled": is_disabled, "since": since}

@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from airflow_ddlrepl.errors import DdlReplError
+from airflow_ddlrepl.errors.carried import is_kind
 from airflow_ddlrepl.flow.health.verdict import moment_text
 from airflow_ddlrepl.flow.stages import REPLICATE, Cycle, names_of
 from airflow_ddlrepl.repository.rows import Outcome, StageEnd
@@ -42,6 +44,11 @@ def failure_lines(failures: Iterable[Mapping[str, Any]], known: Iterable[str] = 
             yield f"  hint: {one['hint']}"
         for other in one["others"]:
             yield f"  and {failure_text(other)}"
+
+
+def is_a(failure: Mapping[str, Any] | None, *kinds: type[DdlReplError]) -> bool:
+    """Is a stored failure an error of one of these classes?"""
+    return failure is not None and is_kind(failure.get("kind", ""), *kinds)
 
 
 def failure_text(failure: Mapping[str, Any]) -> str:

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from airflow_ddlrepl.errors import ControlStop, Unreachable
+from airflow_ddlrepl.errors import CannotAdapt, ControlStop, TablesSuspended, Unreachable
 from airflow_ddlrepl.flow.health.facts import Facts
-from airflow_ddlrepl.flow.health.failures import failure_text
+from airflow_ddlrepl.flow.health.failures import failure_text, is_a
 from airflow_ddlrepl.flow.health.remedies import Remedies
 from airflow_ddlrepl.flow.health.verdict import Level, Remedy, Verdict, since_text, span_text, worst
-from airflow_ddlrepl.flow.health.waits_for_a_person import REFUSALS, Waiting
+from airflow_ddlrepl.flow.health.waits_for_a_person import Waiting
 from airflow_ddlrepl.flow.stages import Cycle, names_of
 from airflow_ddlrepl.repository.rows import ChannelState, StageEnd
 
@@ -22,9 +22,9 @@ LONG_SECONDS = 3600.0
 """A run that takes longer is told, or three times the usual interval, whichever is more."""
 IDLE_SECONDS = 86_400.0
 """A channel without a schedule or a usual interval is late when nothing has run for so long."""
-_UNREACHABLE, _SUSPENDED = Unreachable.__name__, "INT-123"
+_TOLD_ELSEWHERE = (ControlStop, CannotAdapt, TablesSuspended)
+"""Failures that are told as something that waits for a person."""
 _READS = names_of(Cycle.BEGINS, Cycle.WHOLE)
-_WAITS = frozenset((ControlStop.__name__, *REFUSALS))
 
 
 def target_verdict(facts: Facts, target: str, waiting: list[Waiting]) -> Verdict:
@@ -129,13 +129,13 @@ def _of_the_channel(facts: Facts, waiting: list[Waiting]) -> Iterator[Verdict]:
     as_of = facts.status.taken if facts.status else None
     source = facts.content.get("source_unreachable")
     if source and not _is_newer_success(facts):
-        since = next((e.failing_since for e in facts.failures if (e.failure or {}).get("kind") == _UNREACHABLE), None)
+        since = next((e.failing_since for e in facts.failures if is_a(e.failure, Unreachable)), None)
         when = f" since {since_text(since, facts.now)}" if since else ""
         help_ = Remedy("start the server, or correct its location: the next run reads all that is in its log")
         yield Verdict(Level.BAD, f"the source does not answer{when}", source, help_, as_of)
     for end in facts.failures:
         failure = end.failure or {}
-        if failure.get("kind") not in _WAITS and failure.get("code") != _SUSPENDED and not _is_told(facts, failure):
+        if not is_a(failure, *_TOLD_ELSEWHERE) and not _is_told(facts, failure):
             yield _failed(facts, end)
     for why in facts.content.get("trail", {}).get("damaged", ()):
         yield Verdict(Level.BAD, "a file of the trail is missing or damaged", why, _remedies(facts).look(), as_of)
@@ -147,7 +147,7 @@ def _of_the_channel(facts: Facts, waiting: list[Waiting]) -> Iterator[Verdict]:
 
 def _is_told(facts: Facts, failure: dict[str, Any]) -> bool:
     """Is the failure one of a source or target that does not answer, which is told of that?"""
-    if failure.get("kind") != _UNREACHABLE:
+    if not is_a(failure, Unreachable):
         return False
     return bool(failure.get("target") or facts.content.get("source_unreachable"))
 

@@ -7,8 +7,9 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
-from airflow_ddlrepl.errors import AlterRefused, CannotAdapt, StrangeOwner, Unsupported
+from airflow_ddlrepl.errors import CannotAdapt
 from airflow_ddlrepl.flow.health.facts import Facts
+from airflow_ddlrepl.flow.health.failures import is_a
 from airflow_ddlrepl.flow.health.remedies import Remedies
 from airflow_ddlrepl.flow.health.verdict import NOTHING_TO_DO, Remedy, moment_text
 from airflow_ddlrepl.model.position import Position
@@ -19,8 +20,6 @@ MOST_ROWS = 5
 """So many rows of an error queue are in the list; the page of a table has more of them."""
 
 DISCARDED = "discarded rows"
-REFUSALS = frozenset(kind.__name__ for kind in (CannotAdapt, AlterRefused, Unsupported, StrangeOwner))
-"""Kinds of failures, as stored, that a person has to answer."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +74,7 @@ def _refused(facts: Facts) -> Iterator[Waiting]:
     """Yield changes that a target refuses as a whole. A control is listed by itself."""
     for end in facts.failures:
         for failure in [end.failure or {}, *(end.failure or {}).get("others", ())]:
-            if failure.get("kind") in REFUSALS:
+            if is_a(failure, CannotAdapt):
                 what = f"a change of {failure['table']} is refused" if failure["table"] else "a change is refused"
                 why, remedy = f"{failure['code']}: {failure['message']}", Remedy(failure["hint"])
                 since, target = end.failing_since, failure["target"] or ""

@@ -40,7 +40,7 @@ from airflow_ddlrepl.flow.snapshots.archive import save
 from airflow_ddlrepl.flow.stages import REFRESH
 from airflow_ddlrepl.flow.targets.readiness import has_new_target, prepared_targets, ready_targets
 from airflow_ddlrepl.model.position import START_OF_TRANSACTION, LogKey, Position
-from airflow_ddlrepl.model.table_state import Suspension, TableState
+from airflow_ddlrepl.model.table_state import Cause, Suspension, TableState
 from airflow_ddlrepl.notation.refresh_options import BULK, RefreshOptions
 from airflow_ddlrepl.repository.rows import RefreshRow
 
@@ -165,8 +165,13 @@ def _refresh_target(context: RunContext, target: str, saved: _Saved, asked: Mapp
             rows = SourceRows(source, shapes)
             tables = TableLoader(context, target, loader, rows, states, options=options, refused=refused)
             done = tables.run()
+            refused = {i: _with_remedy(context, error) for i, error in refused.items()}
             _store_reasons(context, target, now, refused)
             return done, list(refused.values()), [*shapes.told, *tables.warnings]
+
+
+def _with_remedy(context: RunContext, error: DdlReplError) -> DdlReplError:
+    return error.replaced(hint="; ".join(filter(None, (error.hint, remedy_for(context, error)))))
 
 
 def _store_reasons(context: RunContext, target: str, now: TargetState, refused: Mapping[int, DdlReplError]) -> None:
@@ -175,10 +180,9 @@ def _store_reasons(context: RunContext, target: str, now: TargetState, refused: 
     for table_id, error in refused.items():
         before = now.table_states[table_id]
         at = LogKey(now.lsn, START_OF_TRANSACTION)
-        error.hint = "; ".join(filter(None, (error.hint, remedy_for(context, error))))
-        why = Suspension(at, now.lsn, error.code, error.message, error.hint, before.state)
+        why = Suspension(at, now.lsn, error.code, error.message, error.hint, before.state, Cause.of(error))
         known = before.suspension
-        if known is None or (known.code, known.why) != (why.code, why.why):
+        if known is None or not known.is_same_reason(why):
             changed[table_id] = replace(before, suspension=why)
     if changed:
         context.target(target).change_state(StateChange(states=changed), context.fence)

@@ -16,7 +16,7 @@ from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import START_OF_TRANSACTION, LogKey
 from airflow_ddlrepl.model.record import BY_HAND, FIRST_LOAD, RELOAD, UNREADABLE, RefreshRequested
 from airflow_ddlrepl.model.table import Table
-from airflow_ddlrepl.model.table_state import ISOLATED, PartialRefresh, Suspension, TableState, TableStatus
+from airflow_ddlrepl.model.table_state import ISOLATED, Cause, PartialRefresh, Suspension, TableState, TableStatus
 from airflow_ddlrepl.notation.name_pattern import any_matches
 from airflow_ddlrepl.notation.refresh_options import BULK, Difference, RefreshOptions, read_options
 from airflow_ddlrepl.repository.rows import RefreshRow
@@ -104,7 +104,7 @@ def isolate(
         if one.state is not TableStatus.PENDING or table is None or table.partition or table.is_partitioned:
             continue
         if options_of(run, target, table.name, asked.get(table_id)).isolates:
-            why = Suspension(at, now.lsn, ISOLATED, LOADED_ALONE, status=one.state)
+            why = Suspension(at, now.lsn, ISOLATED, LOADED_ALONE, status=one.state, cause=Cause.REFRESH)
             found[table_id] = replace(one, state=TableStatus.SUSPENDED, suspension=why)
     if found:
         run.target(target).change_state(StateChange(states=found), run.fence)

@@ -161,9 +161,8 @@ class TableLoader:
             is_of_table = is_of_table or isinstance(known, UnreadableTable)
             if self.refused is None or known is None or not is_of_table:
                 raise
-            known.table = known.table or str(table.name)
             log.warning("%s is not loaded: %s: %s", table.name, known.code, known.message)
-            self.refused[table.id] = known
+            self.refused[table.id] = known.about(table=table.name)
 
     def _shadow_shape(self, load: TableLoad) -> Table:
         return with_texts(with_whole_texts(self.origin.shadow_shape(load), load.cut), load)

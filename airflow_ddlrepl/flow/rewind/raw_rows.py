@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from airflow_ddlrepl.engines.target import Loader
-from airflow_ddlrepl.errors import CannotAdapt
+from airflow_ddlrepl.errors import CannotRewind
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Table
 
@@ -31,9 +31,9 @@ def raw_shape(whole: Table, columns: Sequence[str]) -> Table:
 
 
 def require_archived(table: Table, reads: Sequence[str], columns: Sequence[str]) -> None:
-    """Raise CannotAdapt REW-103 where a column that a function looks at was not archived."""
+    """Raise CannotRewind REW-103 where a column that a function looks at was not archived."""
     if lacking := [name for name in reads if name not in columns]:
-        raise CannotAdapt(
+        raise CannotRewind(
             f"a function of `transform` reads {', '.join(lacking)}, which the trail does not contain",
             code="REW-103",
             table=table.name,

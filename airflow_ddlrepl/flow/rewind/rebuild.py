@@ -10,7 +10,7 @@ from itertools import chain
 
 from airflow_ddlrepl.config.sections.policies import ExistingTables
 from airflow_ddlrepl.engines.target_state import WAITING, Applied, Move, StateChange, TargetState
-from airflow_ddlrepl.errors import CannotAdapt, DdlReplError, TargetError
+from airflow_ddlrepl.errors import CannotRewind, DdlReplError, TargetError
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.apply.advance import bring, to_the_end
 from airflow_ddlrepl.flow.apply.transaction import raise_stop
@@ -42,7 +42,8 @@ def replay(run: RunContext, into: str, way: RewindRoute, *, onward: bool = False
 
     onward: an earlier replay of the same kind that is not past the end is continued instead.
     Raises TrailError TRL-101 or TRL-102 before anything is done when a file of the trail is not there or not whole;
-    CannotAdapt REW-103 to REW-105 and REW-109 for a place that can't take the tables, ControlStop where a policy stops.
+    CannotRewind REW-103 to REW-105 and REW-109 for a place that can't take the tables, ControlStop where a policy
+    stops.
     """
     found = Replayed()
     made_as = f"{run.channel.fingerprint()} {way.kind}"
@@ -92,13 +93,13 @@ def _vouch(run: RunContext, way: RewindRoute, low: Position) -> None:
 def _finish(run: RunContext, into: str, way: RewindRoute, made_as: str) -> None:
     """Remove all tables but those of the end: what was dropped during the replay goes, whatever the policies are.
 
-    Raises CannotAdapt REW-109 where a table still waits for rows: the place has refused what came before.
+    Raises CannotRewind REW-109 where a table still waits for rows: the place has refused what came before.
     """
     target = run.target(into)
     there = target.state()
     for table_id, table_state in there.table_states.items():
         if table_id in way.names and table_state.state in WAITING and not table_state.shape.is_partitioned:
-            raise CannotAdapt(
+            raise CannotRewind(
                 f"the rows of {table_state.name} are not known at {way.high}:"
                 " an earlier schema change could not be applied here, or rows could not be read",
                 code="REW-109",

@@ -17,7 +17,7 @@ from airflow_ddlrepl.engines.chunks import chunk_bytes
 from airflow_ddlrepl.engines.loading import load_chunks
 from airflow_ddlrepl.engines.source_catalog import RowSelection
 from airflow_ddlrepl.engines.target import Loader
-from airflow_ddlrepl.errors import CannotAdapt
+from airflow_ddlrepl.errors import CannotRewind
 from airflow_ddlrepl.flow.refresh.row_origin import Chunk, Pairs, RowOrigin, ShapesAtTarget, TableLoad
 from airflow_ddlrepl.flow.refresh.table_loader import load_tasks
 from airflow_ddlrepl.flow.rewind.raw_rows import raw_shape, raw_table, raw_tables, require_archived
@@ -92,7 +92,7 @@ class ArchivedTables(RowOrigin):
                 raise chunk.error
 
     def _transformed(self, load: TableLoad, place: TableName, most: int) -> list[Chunk]:
-        """Return the raw rows with their values. Raises CannotAdapt REW-103 where a column was not archived."""
+        """Return the raw rows with their values. Raises CannotRewind REW-103 where a column was not archived."""
         require_archived(load.table, load.transform.reads if load.transform else (), self._archive(load).columns)
         columns = tuple(theirs.name for theirs, _ in load.columns)
         selection = RowSelection(load.table, columns, load.condition, load.transform)
@@ -167,7 +167,7 @@ class ArchivedTables(RowOrigin):
         }
 
     def _columns(self, load: TableLoad, shape: Table) -> Pairs:
-        """Return the archived columns, each with what takes its values. Raises CannotAdapt REW-103 where one can't."""
+        """Return the archived columns, each with what takes its values. Raises CannotRewind REW-103 where one can't."""
         archive = self._archive(load)
         theirs = {column.name: column for column in load.table.columns}
         ours = {column.id: column for column in shape.columns}
@@ -175,7 +175,7 @@ class ArchivedTables(RowOrigin):
         for name in archive.columns:
             column = ours.get(theirs[name].id)
             if column is None or column.generated or (archive.is_binary and column.type.text != theirs[name].type.text):
-                raise CannotAdapt(
+                raise CannotRewind(
                     f"column {name} can't take the archived rows of type {theirs[name].type.text}",
                     code="REW-103",
                     table=load.table.name,

@@ -12,7 +12,7 @@ from airflow_ddlrepl.adapt.shape.wanted_shape import want
 from airflow_ddlrepl.engines.discarded_rows import DiscardedRow
 from airflow_ddlrepl.engines.source_catalog import SourceSnapshot
 from airflow_ddlrepl.engines.target import ServerFacts, Target
-from airflow_ddlrepl.errors import CannotAdapt, DdlReplError
+from airflow_ddlrepl.errors import CannotRewind, DdlReplError
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.refresh.row_origin import Chunk, RowOrigin, TableLoad
 from airflow_ddlrepl.flow.refresh.source_rows import chunks_of
@@ -60,7 +60,7 @@ def reinstate(run: RunContext, target: str, replay: str, way: RewindRoute) -> di
     """Exchange the target's tables, each at once, with everything that hangs on it; return the rows by table.
 
     A table that the target has dropped, and that the policies of today keep, comes back.
-    Raises CannotAdapt REW-107 for a partitioned table that would get other columns, REW-108 for one that does not
+    Raises CannotRewind REW-107 for a partitioned table that would get other columns, REW-108 for one that does not
     follow the source's, and what a refresh raises.
     """
     claim(run, target)
@@ -161,11 +161,11 @@ def _last_names(way: RewindRoute) -> dict[int, TableName]:
 
 
 def _refuse_other_parents(before: Mapping[int, TableState], after: Mapping[int, TableState]) -> None:
-    """Raise CannotAdapt REW-107 where a partitioned table would get other columns: its partitions go one by one."""
+    """Raise CannotRewind REW-107 where a partitioned table would get other columns: its partitions go one by one."""
     for table_id, table_state in after.items():
         now = before.get(table_id)
         if now is not None and table_state.shape.is_partitioned and now.shape.columns != table_state.shape.columns:
-            raise CannotAdapt(
+            raise CannotRewind(
                 f"the partitioned table {table_state.name} would get other columns than it has at the target",
                 code="REW-107",
                 table=table_state.name,
@@ -177,13 +177,13 @@ def _refuse_other_parents(before: Mapping[int, TableState], after: Mapping[int, 
 def _refuse_left_alone(
     run: RunContext, target: str, before: Mapping[int, TableState], after: Mapping[int, TableState], way: RewindRoute
 ) -> None:
-    """Raise CannotAdapt REW-108 where a table that does not follow the source's would get other columns."""
+    """Raise CannotRewind REW-108 where a table that does not follow the source's would get other columns."""
     for table_id, name in way.names.items():
         now, then = before.get(table_id), after.get(table_id)
         if now and then and now.shape.columns != then.shape.columns:
             if policy_at(run.channel.at(target), name).adapts:
                 continue
-            raise CannotAdapt(
+            raise CannotRewind(
                 f"{name} at target {target} does not follow the source's schema changes, and would get other columns",
                 code="REW-108",
                 table=name,

@@ -163,7 +163,7 @@ class RunContext:
         if self.run_id in (this_holder(), _this_run()):  # a process that does all stages, or one of them for itself
             return frozenset()
         rows = self.repository.errors_of_run(self.channel.name, self.run_id, but=self.stage)
-        return frozenset(row.target for row in rows if row.target is not None and row.family == Unreachable.family)
+        return frozenset(row.target for row in rows if row.target is not None and row.is_a(Unreachable))
 
     def keep_failed_targets(self) -> None:
         """Record the errors of the targets that the stage left out, whatever else it ends with."""

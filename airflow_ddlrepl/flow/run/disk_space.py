@@ -17,6 +17,6 @@ def needing(size: int | None, what: str) -> Iterator[None]:
     try:
         yield
     except DiskFull as error:
-        if size is not None:
-            error.message += f"; about {size} bytes {what}"
-        raise
+        if size is None:
+            raise
+        raise error.replaced(message=f"{error.message}; about {size} bytes {what}") from error.__cause__

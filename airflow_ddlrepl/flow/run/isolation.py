@@ -33,15 +33,12 @@ class FailureIsolation:
             known = explained(error)
             if known is None or not known.is_local:
                 raise
-            known.target = known.target or target
-            known.client = known.client or client
-            known.__cause__ = error.__cause__ if known is error else error
-            self.errors.append(known)
+            known.caused_by(error.__cause__ if known is error else error)
+            self.errors.append(known.about(target=target, client=client))
 
     def end(self) -> None:
         """Raise the first of the collected errors, when all work is done; the others are logged."""
         for other in list(dict.fromkeys(map(str, self.errors)))[1:]:
             log.error("%s", other)
         if self.errors:
-            self.errors[0].others = tuple(one for one in self.errors[1:] if one is not self.errors[0])
-            raise self.errors[0]
+            raise self.errors[0].with_others(self.errors[1:])

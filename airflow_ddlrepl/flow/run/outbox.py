@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import nullcontext
 
-from airflow_ddlrepl.errors import CannotAdapt, RepositoryError
+from airflow_ddlrepl.errors import CannotAdapt, RepositoryError, StepContradicted
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.model.record import Record, RefreshDeclined, RefreshRequested, StatementDiscarded, StepApplied
@@ -19,13 +19,13 @@ from airflow_ddlrepl.repository.rows import StepState
 def record(run: RunContext, target: str) -> None:
     """Write to the repository what this and earlier runs left in the target's outbox.
 
-    Raises RepositoryError REP-106 for a step that is done with other SQL: once, then it is forgotten.
+    Raises StepContradicted REP-106 for a step that is done with other SQL: once, then it is forgotten.
     """
     place = run.target(target)
     found = place.outbox()
     written, error = _write_all(run, target, [one for _, one in found])
     if error is not None:
-        if error.code == "REP-106":
+        if isinstance(error, StepContradicted):
             place.acknowledge([number for number, _ in found[: written + 1]])
         raise error
     if found:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 from airflow_ddlrepl.config.sections.location import redact
-from airflow_ddlrepl.errors import TrailError
+from airflow_ddlrepl.errors import FileMissing, TrailError
 from airflow_ddlrepl.trail.manifest import Blob, Part
 from airflow_ddlrepl.trail.store import Trail
 
@@ -24,8 +24,8 @@ def seen_by_tasks(trail: Trail, blobs: Iterable[Blob]) -> Iterator[None]:
     """Raise TrailError TRL-111, instead of the task's error, where a task misses a file that this process finds."""
     try:
         yield
-    except TrailError as error:
-        if error.code == "TRL-101" and all(trail.place.size(blob.path) is not None for blob in blobs):
+    except FileMissing as error:
+        if all(trail.place.size(blob.path) is not None for blob in blobs):
             raise _not_shared(trail, f"{error.message} for a task, but not for this process") from None
         raise
 

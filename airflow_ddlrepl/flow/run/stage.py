@@ -14,6 +14,7 @@ from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.config.sections.location import redact
 from airflow_ddlrepl.engines import explained
 from airflow_ddlrepl.errors import ConfigError, DdlReplError, LockHeld
+from airflow_ddlrepl.errors.carried import kind_name
 from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.run.fencing import require_not_cut_over
 from airflow_ddlrepl.flow.run.results import Printable
@@ -151,7 +152,7 @@ def _require_channel(context: RunContext) -> None:
 def failure_json(error: DdlReplError) -> dict[str, Any]:
     """Return what ended a stage as JSON. others: what else has failed in it, of other targets or tables."""
     return {
-        "kind": type(error).__name__,
+        "kind": kind_name(error),
         "code": error.code,
         "message": redact(error.message_with_names),
         "hint": redact(error.hint),

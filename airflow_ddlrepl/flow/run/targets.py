@@ -59,8 +59,7 @@ class ChannelTargets:
             self.away.add(name)
             return
         log.error("target %s is left out: %s", name, error)
-        error.retryable = False  # the next run looks again: the others do not wait for it
-        self.failed[name] = error
+        self.failed[name] = error.replaced(retryable=False)  # the next run looks again: the others do not wait for it
 
     @cached_property
     def _reported(self) -> frozenset[str]:
@@ -119,7 +118,6 @@ class ChannelTargets:
 
 
 def about_target(name: str, error: DdlReplError) -> DdlReplError:
-    """Add a target's name to an error that is about it, and return the error."""
-    error.target = name
-    error.message = error.message_with_names
-    return error
+    """Return an error with the name of the target that it is about."""
+    named = error.replaced(target=name)
+    return named.replaced(message=named.message_with_names)

@@ -130,5 +130,4 @@ def _raise_first(target: str, refused: Sequence[DdlReplError]) -> None:
     for other in refused[1:]:
         log.error("target %s: %s", target, other)
     for error in refused:
-        error.target = target
-        raise error
+        raise error.replaced(target=target)

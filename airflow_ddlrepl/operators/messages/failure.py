@@ -12,9 +12,10 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 from airflow_ddlrepl.config.file.load import load_channel
 from airflow_ddlrepl.errors import DdlReplError
+from airflow_ddlrepl.errors.carried import error_to_json
 from airflow_ddlrepl.hooks.connections import connections_file
 from airflow_ddlrepl.labels import worth_showing
-from airflow_ddlrepl.spark.jobs.result_file import Outcome, error_to_json
+from airflow_ddlrepl.spark.jobs.result_file import Outcome
 from airflow_ddlrepl.visible import continued
 
 log = logging.getLogger("airflow.task.ddlrepl")

@@ -9,11 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from airflow_ddlrepl import errors
 from airflow_ddlrepl.errors import DdlReplError
+from airflow_ddlrepl.errors.carried import error_from_json, error_to_json
 from airflow_ddlrepl.folders import private_folder
-
-FIELDS = ("message", "code", "target", "table", "at", "hint", "retryable")
 
 
 @dataclass(frozen=True)
@@ -73,18 +71,3 @@ class Outcome:
             data["summary"],
             None if error is None else error_from_json(error),
         )
-
-
-def error_to_json(error: DdlReplError) -> dict[str, Any]:
-    """Return an error as JSON values."""
-    return {"kind": type(error).__name__, **{name: getattr(error, name) for name in FIELDS}, "client": error.client}
-
-
-def error_from_json(data: Mapping[str, Any]) -> DdlReplError:
-    """Return the error that `error_to_json` wrote; a kind that this version does not know becomes the general one."""
-    kind = getattr(errors, data["kind"], DdlReplError)
-    kind = kind if isinstance(kind, type) and issubclass(kind, DdlReplError) else DdlReplError
-    values = {name: data[name] for name in FIELDS if name in data and name != "message"}
-    found = kind(data["message"], **values)
-    found.client = data.get("client", "")
-    return found

@@ -21,7 +21,7 @@ RETRIES = 4  # about five seconds; Spark's own client would wait ten minutes for
 def connect(url: str) -> SparkSession:
     """Return a new session on the server at sc://host:port/;options.
 
-    Raises ConfigError CFG-403 (no such URL), Unreachable CON-130 (nobody answers, or refuses), DdlReplError SPK-103
+    Raises ConfigError CFG-408 (no such URL), Unreachable CON-130 (nobody answers, or refuses), DdlReplError SPK-103
     (the server is another Spark).
     """
     require_answer(url)
@@ -71,7 +71,7 @@ def _address(url: str) -> tuple[str, int]:
     except ValueError:
         host = None
     if not host:
-        raise ConfigError(f"{redact(url)} is no URL of a Spark Connect server", code="CFG-403", hint="sc://host:15002")
+        raise ConfigError(f"{redact(url)} is no URL of a Spark Connect server", code="CFG-408", hint="sc://host:15002")
     return host, port
 
 

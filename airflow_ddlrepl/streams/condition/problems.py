@@ -5,18 +5,20 @@ from __future__ import annotations
 from airflow_ddlrepl.errors import RuleError
 
 _HINT = "docs/streams.md lists what a condition can say"
-_HINTS = {"RUL-105": "write `1 = 1` for a rule that is always true; a client without a rule set takes everything"}
-"""Hints for problems that the list of what a condition can say does not help with, by their codes."""
 
 
 class ConditionProblem(ValueError):
-    """This error is one thing that makes a condition unusable. at: the character of its text, from 0 on."""
+    """This error is one thing that makes a condition unusable. at: the character of its text, from 0 on.
 
-    def __init__(self, at: int, text: str, code: str = "RUL-101") -> None:
-        super().__init__(at, text, code)
+    hint: what helps where the list of what a condition can say does not.
+    """
+
+    def __init__(self, at: int, text: str, code: str = "RUL-101", hint: str = _HINT) -> None:
+        super().__init__(at, text, code, hint)
         self.at = at
         self.text = text
         self.code = code
+        self.hint = hint
 
     def located(self, condition: str, of: str = "") -> RuleError:
         """Return the error that a person gets, with line and column of the condition. of: whose condition it is."""
@@ -26,5 +28,9 @@ class ConditionProblem(ValueError):
         return RuleError(
             f"the condition{whose}, line {line}, column {column}: {self.text}",
             code=self.code,
-            hint=_HINTS.get(self.code, _HINT),
+            hint=self.hint,
         )
+
+
+class OtherKindOfLcr(ConditionProblem):
+    """A condition calls a function of the other kind of LCR: a rule for these can't call it (RUL-106)."""

@@ -8,7 +8,7 @@ from decimal import DivisionByZero
 from functools import lru_cache
 from typing import Any
 
-from airflow_ddlrepl.errors import RuleError
+from airflow_ddlrepl.errors import NotComputed, RuleError
 from airflow_ddlrepl.streams.condition import numbers, tree
 from airflow_ddlrepl.streams.condition.functions import FUNCTIONS
 from airflow_ddlrepl.streams.condition.kinds import ACCESS, Kind, accessed, without_zone
@@ -117,9 +117,9 @@ def _arithmetic(of: Evaluator, node: tree.Arithmetic) -> Any:
         raise _not_computed(node, error) from None
 
 
-def _not_computed(node: tree.Value, error: Exception) -> RuleError:
+def _not_computed(node: tree.Value, error: Exception) -> NotComputed:
     shown = "division by zero" if isinstance(error, DivisionByZero) else str(error) or type(error).__name__
-    return RuleError(
+    return NotComputed(
         f"{text_of(node)} can't be computed: {shown}",
         code="RUL-118",
         hint="change the rule's condition with CASE or NVL",

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
 
-from airflow_ddlrepl.errors import RuleError
+from airflow_ddlrepl.errors import NotComputed
 from airflow_ddlrepl.streams.condition import tree
 from airflow_ddlrepl.streams.condition.kinds import Kind
 from airflow_ddlrepl.streams.condition.tree import Image, Known
@@ -167,10 +167,6 @@ def _computed(node: tree.Value, values: tuple[tree.Value, ...]) -> tree.Value:
         return node
     try:
         value = _EVALUATOR.value(node)
-    except ValueError:
+    except (ValueError, NotComputed):
         return node
-    except RuleError as error:
-        if error.code == "RUL-118":
-            return node
-        raise
     return tree.Constant(value, None if value is None else node.kind)

@@ -8,7 +8,7 @@ from airflow_ddlrepl.notation.suggestion import nearest
 from airflow_ddlrepl.sql import lexical
 from airflow_ddlrepl.streams.condition.kinds import ACCESS
 from airflow_ddlrepl.streams.condition.members import EXTRA_ATTRIBUTES, MEMBERS, NOT_HERE, ROW
-from airflow_ddlrepl.streams.condition.problems import ConditionProblem
+from airflow_ddlrepl.streams.condition.problems import ConditionProblem, OtherKindOfLcr
 from airflow_ddlrepl.streams.condition.tree import (
     Attribute,
     Field,
@@ -60,7 +60,7 @@ class MemberParser(TokenReader):
         other = "row" if variable.lcr != ROW else "DDL"
         if called == "get_value":
             if variable.lcr != ROW:
-                raise ConditionProblem(token.at, "get_value is a function of row LCRs alone", "RUL-106")
+                raise OtherKindOfLcr(token.at, "get_value is a function of row LCRs alone", "RUL-106")
             return self.access(self.column_of(name))
         if called == "get_extra_attribute":
             return self.access(self.extra_attribute(name))
@@ -70,7 +70,7 @@ class MemberParser(TokenReader):
             why = NOT_HERE.get(called) or nearest(called, known) or f"there is {', '.join(known)}"
             raise ConditionProblem(token.at, f"{called} can't be called here: {why}", "RUL-102")
         if variable.lcr not in found.lcrs:
-            raise ConditionProblem(token.at, f"{called} is a function of {other} LCRs alone", "RUL-106")
+            raise OtherKindOfLcr(token.at, f"{called} is a function of {other} LCRs alone", "RUL-106")
         if not self.is_next("("):
             raise self.refuse(f"write {called}()")
         self.at += 1

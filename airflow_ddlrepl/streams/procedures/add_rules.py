@@ -9,7 +9,7 @@ from dataclasses import replace
 from airflow_ddlrepl.errors import RuleError
 from airflow_ddlrepl.streams.calls import rule_procedures as calls
 from airflow_ddlrepl.streams.condition.members import DDL, ROW
-from airflow_ddlrepl.streams.condition.problems import ConditionProblem
+from airflow_ddlrepl.streams.condition.problems import ConditionProblem, OtherKindOfLcr
 from airflow_ddlrepl.streams.condition.tree import Truth
 from airflow_ddlrepl.streams.parsing.parser import Where, parse_where
 from airflow_ddlrepl.streams.procedures import subset_conditions, system_conditions
@@ -120,10 +120,10 @@ def _condition(procedure: str, scope: Scope, lcr: str) -> tuple[str, Truth]:
         return system_conditions.condition(scope, lcr)
     except ConditionProblem as problem:
         found = problem.located(scope.and_condition, f"and_condition of {procedure}")
-        if problem.code == "RUL-106":
-            other = "include_ddl" if lcr == DDL else "include_dml"
-            found.hint = f"set {other} to false: a rule for these LCRs can't call it"
-        raise found from None
+        if not isinstance(problem, OtherKindOfLcr):
+            raise found from None
+        other = "include_ddl" if lcr == DDL else "include_dml"
+        raise found.replaced(hint=f"set {other} to false: a rule for these LCRs can't call it") from None
 
 
 def _warnings(call: ForClient | ForPropagation, client: Client, scope: Scope, made: list[Rule]) -> Iterator[str]:

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from airflow_ddlrepl.errors import RuleError
+from airflow_ddlrepl.errors import RuleError, ShapeUnknown
 from airflow_ddlrepl.integrate.presence import absent_columns
 from airflow_ddlrepl.model.change import Op
 from airflow_ddlrepl.model.table import Column, Table
@@ -32,7 +32,6 @@ from airflow_ddlrepl.streams.transformations.declared import (
 )
 from airflow_ddlrepl.streams.transformations.row_batches import ADDED_IDS
 
-UNKNOWN_SHAPE = "RUL-130"
 """The code of the error that the shape of rows is not known."""
 HEAD = ("lsn", "seq", "op", "before", "absent")
 Flags = np.ndarray[Any, np.dtype[np.bool_]]
@@ -53,24 +52,24 @@ class LcrBatch:
 
     @property
     def shape(self) -> Table:
-        """Return the table's shape. Raises RuleError RUL-130 where it is not known."""
+        """Return the table's shape. Raises ShapeUnknown RUL-130 where it is not known."""
         if self.layout.shape is None:
-            raise RuleError(
+            raise ShapeUnknown(
                 f"the shape that {self.layout.schema}.{self.layout.name} had is not known",
-                code=UNKNOWN_SHAPE,
+                code="RUL-130",
                 table=f"{self.layout.schema}.{self.layout.name}",
                 hint="`streams` needs the event triggers at the source: `ddlrepl activate` installs them",
             )
         return self.layout.shape
 
     def columns(self) -> Iterator[tuple[ColumnLayout, Column]]:
-        """Yield the columns of the log with those of the shape. Raises RuleError RUL-130 for one it does not have."""
+        """Yield the columns of the log with those of the shape. Raises ShapeUnknown RUL-130 for one it lacks."""
         known = {column.name: column for column in self.shape.columns}
         for one in self.layout.columns:
             if one.name not in known:
-                raise RuleError(
+                raise ShapeUnknown(
                     f"the shape of {self.layout.schema}.{self.layout.name} has no column {one.name}, and its rows have",
-                    code=UNKNOWN_SHAPE,
+                    code="RUL-130",
                     table=f"{self.layout.schema}.{self.layout.name}",
                     hint="`ddlrepl activate` reads the table's shape again; then run again",
                 )

@@ -11,17 +11,22 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[3]
 PACKAGE = ROOT / "airflow_ddlrepl"
+LISTING = PACKAGE / "errors" / "codes"
 CODE = re.compile(r"[A-Z]{3}-\d{3}")
 
 
 @dataclass(frozen=True)
 class Site:
-    """One place that raises an error. message, hint: `‹name›` stands for a value; empty: the place has none."""
+    """One place that raises an error. message, hint: `‹name›` stands for a value; empty: the place has none.
+
+    kind: the class that is called there; empty: it is not seen there.
+    """
 
     code: str
     message: str
     hint: str
     module: str
+    kind: str = ""
 
 
 @dataclass(frozen=True)
@@ -45,7 +50,8 @@ class _Module:
 @cache
 def sites() -> tuple[Site, ...]:
     """Return every place of the product that names the code of an error, in the order of codes and files."""
-    modules = [_parsed(path) for path in sorted(PACKAGE.rglob("*.py"))]
+    files = sorted(path for top in (PACKAGE, ROOT / "dags", ROOT / "spark_apps") for path in top.rglob("*.py"))
+    modules = [_parsed(path) for path in files if LISTING not in path.parents]
     texts = {f"{module.dotted}.{name}": values[0] for module in modules for name, values in module.values.items()}
     modules = [replace(module, values={**module.values, **_imported(module, texts)}) for module in modules]
     found = {site for module in modules for site in _sites(module)}
@@ -115,7 +121,8 @@ def _site(module: _Module, node: ast.AST, code: str) -> Site:
         named = {one.arg: one.value for one in call.keywords}
         says = [*call.args, *(named[name] for name in ("why", "what", "message") if name in named)]
         message = next((text for one in says if " " in (text := _text(module, one, node))), "")
-        return Site(code, message, _text(module, named["hint"], node) if "hint" in named else "", module.name)
+        hint = _text(module, named["hint"], node) if "hint" in named else ""
+        return Site(code, message, hint, module.name, call.func.id if isinstance(call.func, ast.Name) else "")
     texts = [text for part in _beside(around, node) if " " in (text := _text(module, part, node))]
     return Site(code, "".join(texts[:1]), "".join(texts[1:2]), module.name)
 

@@ -26,7 +26,7 @@ def generated() -> dict[str, str]:
         "schema/openapi.json": api_page.openapi(),
         "reference/api.md": api_page.page(),
         "reference/commands.md": commands_page.page(),
-        "reference/errors.md": errors_page.page(),
+        "reference/messages.md": errors_page.page(),
         "reference/dags.md": airflow_pages.dags(),
         "reference/operators.md": airflow_pages.operators(),
         "reference/options.md": airflow_pages.options(),

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from airflow_ddlrepl.engines.read_changes import StageReader
 from airflow_ddlrepl.engines.staging import StageTask
-from airflow_ddlrepl.errors import TargetError, identified
+from airflow_ddlrepl.errors import KeyTaken, RowsRefused, identified
 from airflow_ddlrepl.integrate.equality import KeyColumn
 from airflow_ddlrepl.integrate.images import net_images
 from airflow_ddlrepl.integrate.net_changes import NetRows, net
@@ -36,14 +36,14 @@ class StagedRows:
 
 
 def stage(task: StageTask) -> StagedRows:
-    """Net the rows of a task. Raises TargetError INT-120 for keys that this engine can't compare."""
+    """Net the rows of a task. Raises RowsRefused INT-120 for keys that this engine can't compare."""
     with identified({str(task.target_name): task.table.id}):
         return _stage(task)
 
 
 def _stage(task: StageTask) -> StagedRows:
     if task.condition or task.transform:
-        raise TargetError(
+        raise RowsRefused(
             "files take rows as they are",
             code="INT-120",
             table=task.target_name,
@@ -56,7 +56,7 @@ def _stage(task: StageTask) -> StagedRows:
     encodings = {column.name: column.encoding for column in (task.files[0].columns if task.files else ())}
     key = [KeyColumn(c.name, FileTypes().equality(c, encodings.get(c.name, ""))) for c in task.table.key_columns()]
     if any(one.equality is Equality.TARGET for one in key):
-        raise TargetError("files compare keys byte by byte", code="INT-120", table=task.target_name)
+        raise RowsRefused("files compare keys byte by byte", code="INT-120", table=task.target_name)
     changes = StageReader(task, key, wanted, layout).read(Trail(task.trail_url, task.channel))
     key_ids = tuple(ids[one.name] for one in key)
     if not changes.num_rows:
@@ -93,7 +93,7 @@ def _text(value: Any) -> str | None:
 
 
 def merge(rows: list[Row], staged: Sequence[StagedRows], shape: Table) -> list[Row]:
-    """The rows after the changes. Raises TargetError INT-102 where a change does not fit: lost, or made twice."""
+    """The rows after the changes. Raises KeyTaken INT-102 where a change does not fit: lost, or made twice."""
     for part in staged:
         if part.key:
             rows = _merge_by_key(rows, part, shape)
@@ -141,5 +141,5 @@ def _whole(values: Row, shape: Table) -> Row:
     return {str(c.id): values.get(str(c.id), c.missing) for c in shape.columns}
 
 
-def _misfit(why: str, shape: Table) -> TargetError:
-    return TargetError(why, code="INT-102", table=shape.name)
+def _misfit(why: str, shape: Table) -> KeyTaken:
+    return KeyTaken(why, code="INT-102", table=shape.name)

@@ -30,7 +30,7 @@ from airflow_ddlrepl.engines.target_state import (
     TargetState,
     forgotten,
 )
-from airflow_ddlrepl.errors import TargetError, Unsupported
+from airflow_ddlrepl.errors import RowsRefused, Unsupported
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import LogKey, Position
@@ -219,7 +219,7 @@ class FileTarget(Target, PiecewiseTarget):
                     done += sum(part.read for part in one.sections[number])
             refused = self.files.rules().get(due[0].piece.table_id)
             if refused is not None and any(refused in row.values() for row in table.rows):
-                raise TargetError(
+                raise RowsRefused(
                     f"the target refuses rows: {name} takes no {refused}",
                     code="INT-105",
                     table=name,

@@ -11,8 +11,10 @@ import pytest
 from airflow_ddlrepl import flow
 from airflow_ddlrepl.cli.commands import judge_cutover
 from airflow_ddlrepl.engines.postgres.connection import connect
-from airflow_ddlrepl.errors import ControlStop, DdlReplError, Exit
+from airflow_ddlrepl.errors import ControlStop, DdlReplError, Exit, TablesSuspended, Unreachable
 from airflow_ddlrepl.flow.comparing.in_flight import settled
+from airflow_ddlrepl.flow.cutover import cut_over
+from airflow_ddlrepl.flow.cutover.condition import Code
 from airflow_ddlrepl.ports.work import InProcess
 from tests.support.crashing import die
 from tests.support.replica import BOTH, Make, Replica
@@ -195,3 +197,17 @@ def test_while_somebody_alters_a_table_the_writer_is_named(make: Make, monkeypat
         assert "application 'migration'" in told["CUT-111"]
         assert "a lock was not granted in time" in told["CUT-120"]
         writer.rollback()
+
+
+def test_a_suspended_table_that_is_accepted_hides_no_other_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    def cycle(*others: DdlReplError) -> None:
+        def fail(*_: object) -> None:
+            raise TablesSuspended("late", code="INT-123").with_others(others)
+
+        monkeypatch.setattr(cut_over, "replicate", fail)
+        cut_over._cycle(None, None, {Code.SUSPENDED})  # type: ignore[arg-type]
+
+    cycle()
+    cycle(TablesSuspended("late elsewhere", code="INT-123"))
+    with pytest.raises(TablesSuspended, match="late"):
+        cycle(Unreachable("away", code="CON-101"))

@@ -8,9 +8,9 @@ from typing import Any
 import psycopg
 import pytest
 
-from airflow_ddlrepl.engines.postgres.log.oversized import CODE, OversizedChange
+from airflow_ddlrepl.engines.postgres.log.oversized import CODE
 from airflow_ddlrepl.engines.postgres.log.read_range import Reader
-from airflow_ddlrepl.errors import DdlReplError
+from airflow_ddlrepl.errors import DdlReplError, OversizedChange
 from tests.support.replica import Replica, channel_file
 
 HALF = 550_000_000

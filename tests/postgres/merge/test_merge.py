@@ -15,7 +15,7 @@ from airflow_ddlrepl.engines.postgres.catalog.inspect import inspect
 from airflow_ddlrepl.engines.postgres.merge import inline_rows
 from airflow_ddlrepl.engines.postgres.merge.copy_arrow import require_rows
 from airflow_ddlrepl.engines.postgres.target.cleanup import leftovers
-from airflow_ddlrepl.errors import TargetError
+from airflow_ddlrepl.errors import TargetError, UnreadableRows
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.trail.store import Trail
 from tests.support.merging import END, START, Pair
@@ -348,3 +348,17 @@ def test_an_update_without_its_whole_old_row_in_a_table_without_a_key(pair: Pair
     with pytest.raises(TargetError, match=r"INT-111: .*without the old row") as caught:
         pair.stage(pair.tasks(files))
     assert "REPLICA IDENTITY FULL" in caught.value.hint
+
+
+def test_a_target_that_stores_a_column_which_only_the_source_computes(pair: Pair) -> None:
+    pair.source.execute("create table t (id int primary key, v int, twice int generated always as (v * 2) stored)")
+    pair.target.execute("create table t (id int primary key, v int, twice int)")
+    pair.start()
+    pair.do("insert into t values (1, 2)")
+
+    def stored(table: Table) -> Table:
+        return table.with_(columns=tuple(replace(column, generated="") for column in table.columns))
+
+    with pytest.raises(UnreadableRows, match=r"INT-107: the log has no values of twice") as caught:
+        pair.stage(pair.tasks(pair.capture(), stored))
+    assert caught.value.table == "public.t" and "refresh the table" in caught.value.hint

@@ -8,7 +8,7 @@ from typing import Any
 
 from airflow_ddlrepl.engines.lcr_target import FailedTransaction, QueuedError
 from airflow_ddlrepl.engines.postgres.target.apply_tables import ERRORS
-from airflow_ddlrepl.errors import ApplyError
+from airflow_ddlrepl.errors import NotInErrorQueue
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.table import Table
@@ -72,7 +72,7 @@ def store(cursor: Any, channel: str, client: str, failed: FailedTransaction, mes
 
 
 def take(cursor: Any, channel: str, number: int) -> QueuedError:
-    """Lock a transaction of the error queue in the open transaction. Raises ApplyError APL-112."""
+    """Lock a transaction of the error queue in the open transaction. Raises NotInErrorQueue APL-112."""
     found = None
     if ERRORS.is_there(cursor.connection):
         query = f"SELECT {_COLUMNS} FROM ddlrepl.apply_errors WHERE channel = %s AND id = %s FOR UPDATE"
@@ -113,9 +113,9 @@ def failed_again(cursor: Any, number: int, failed: FailedTransaction) -> None:
     )
 
 
-def unknown(number: int) -> ApplyError:
+def unknown(number: int) -> NotInErrorQueue:
     """Return the error for a number that no transaction of the error queue has."""
-    return ApplyError(
+    return NotInErrorQueue(
         f"there is no transaction {number} in the error queue",
         code="APL-112",
         hint="`ddlrepl errors list` prints the numbers; perhaps it was retried or deleted since",

@@ -236,8 +236,8 @@ class _numbered:
         pass
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: object) -> None:
-        if isinstance(error, ApplyError) and error.number is None:
-            error.number = self.number
+        if isinstance(error, ApplyError):
+            error.about_message(self.number)
 
 
 def _not_one(lcr: RowLcr, name: TableName, count: int) -> ApplyError:
@@ -264,11 +264,11 @@ def _refuse(error: Any, what: str, table: object, number: int | None) -> NoRetur
     if (trouble := passing(error, "the target")) is not None:
         raise trouble from error
     detail = f" ({error.diag.message_detail})" if error.diag.message_detail else ""
-    refused = ApplyError(
+    raise ApplyError(
         f"the target refuses {what}: {error.diag.message_primary or str(error)}{detail}",
+        number=number,
+        sqlstate=error.sqlstate or "",
         code="APL-103",
         table=table,
         hint="mend it at the target, then retry: `ddlrepl errors retry`",
-    )
-    refused.number, refused.sqlstate = number, error.sqlstate or ""
-    raise refused from None
+    ) from None

@@ -64,12 +64,11 @@ def refuse_drop_of_others(cursor: Any, channel: str, step: ProgramStep) -> None:
     found = filled_partitions(cursor.connection, [before.name], known)
     if not found:
         return
-    refused = AlterRefused(
+    raise AlterRefused(
         f"to drop {before.name} would drop {', '.join(str(own) for _, own in found)}, too, which is the target's own",
+        on=(step.table_id, step.key),
         code="ADP-130",
         table=plan.name,
         at=step.key,
         hint=f"neither this change nor what follows it in this table is applied; {MEND}",
     )
-    refused.on = (step.table_id, step.key)
-    raise refused

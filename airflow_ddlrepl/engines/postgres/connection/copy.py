@@ -59,9 +59,10 @@ def _unreadable(table: TableName, error: SourceFailed) -> SourceError:
     hint = "the target's table is as it was; the next run starts this refresh over"
     if error.__cause__ is not None and passing(error.__cause__):
         return SourceError(message, code="SRC-170", table=table, hint=hint, retryable=True)
-    found = UnreadableTable(message, code="SRC-170", table=table, hint=hint, retryable=True)
-    found.said, found.sqlstate = str(error), getattr(error.__cause__, "sqlstate", None) or ""
-    return found
+    state = getattr(error.__cause__, "sqlstate", None) or ""
+    return UnreadableTable(
+        message, said=str(error), sqlstate=state, code="SRC-170", table=table, hint=hint, retryable=True
+    )
 
 
 def open_snapshot(source: Connection[Any], snapshot: str) -> None:

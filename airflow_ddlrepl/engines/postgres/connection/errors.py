@@ -14,7 +14,6 @@ from airflow_ddlrepl.errors import DdlReplError, DiskFull, ServerRefusal, Unreac
 
 EITHER = "the source or a target"
 DISK_FULL, READ_ONLY = "53100", "25006"
-SERVER, STANDBY, DEFAULTS_TO_READ_ONLY = "ddlrepl_server", "ddlrepl_standby", "ddlrepl_read_only"
 """These attributes of a driver's error say what its session knows of the server (`pool`)."""
 CONTENTION = ("55P03", "40P01", "40001")  # lock not available, deadlock, serialization failure
 _LOST = re.compile(
@@ -162,9 +161,27 @@ def explained(error: BaseException) -> DdlReplError | None:
     return ServerRefusal(f"{place} refuses: {text}", code="SQL-100", hint="see its log; run again")
 
 
+class AtServer(Exception):
+    """This is the cause of a driver's error: the session's server, `user@host:port/database`, and what it has told.
+
+    is_standby: it is a hot standby. is_read_only: its database or role has transactions read-only.
+    """
+
+    def __init__(self, server: str, *, is_standby: bool, is_read_only: bool) -> None:
+        super().__init__(server)
+        self.server, self.is_standby, self.is_read_only = server, is_standby, is_read_only
+
+
+_UNKNOWN = AtServer("", is_standby=False, is_read_only=False)
+
+
+def _origin(error: BaseException) -> AtServer:
+    return error.__cause__ if isinstance(error.__cause__, AtServer) else _UNKNOWN
+
+
 def server_of(error: BaseException) -> str:
     """Return `user@host:port/database` of the session that an error comes from; empty where that is not known."""
-    return str(getattr(error, SERVER, ""))
+    return _origin(error).server
 
 
 def _at(error: BaseException) -> str:
@@ -182,7 +199,8 @@ def passing(error: BaseException, place: str = EITHER) -> DdlReplError | None:
     text, state = " ".join(str(error).split()), getattr(error, "sqlstate", None) or ""
     place = f"{place} ({server})" if (server := server_of(error)) and place != EITHER else server or place
     if state == READ_ONLY:
-        hint = why_read_only(getattr(error, STANDBY, False), getattr(error, DEFAULTS_TO_READ_ONLY, False))
+        known = _origin(error)
+        hint = why_read_only(known.is_standby, known.is_read_only)
         return Unreachable(f"{place} is read-only: {text}", code="CON-105", hint=hint, retryable=True)
     if state == DISK_FULL or "No space left on device" in text:
         return DiskFull(
@@ -208,9 +226,13 @@ def refusal(error: Any, place: str, text: str) -> ServerRefusal | None:
     known = next((one for one in CONDITIONS if state.startswith(one.states)), None)
     if known is None:
         return None
-    found = ServerRefusal(f"{place} {known.what}: {text}", code=known.code, hint=known.hint, retryable=known.retryable)
-    found.missing = missing_object(error)
-    return found
+    return ServerRefusal(
+        f"{place} {known.what}: {text}",
+        missing=missing_object(error),
+        code=known.code,
+        hint=known.hint,
+        retryable=known.retryable,
+    )
 
 
 def missing_object(error: Any) -> str:

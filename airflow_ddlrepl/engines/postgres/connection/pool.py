@@ -15,7 +15,7 @@ from functools import cache
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from airflow_ddlrepl.engines.postgres.connection.errors import DEFAULTS_TO_READ_ONLY, SERVER, STANDBY
+from airflow_ddlrepl.engines.postgres.connection.errors import AtServer
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -165,18 +165,17 @@ def kind() -> type[Connection[tuple[Any, ...]]]:
 
 @cache
 def _cursor_kind() -> Any:
-    """Return the class of cursors of sessions, which note on each error which server it comes from."""
+    """Return the class of cursors of sessions, which say behind each error which server it comes from."""
     import psycopg
 
-    class Noting(psycopg.Cursor[tuple[Any, ...]]):
-        """A cursor notes on each error of its statements which server it comes from, and whether that is read-only."""
+    class Placing(psycopg.Cursor[tuple[Any, ...]]):
+        """A cursor says behind each error of its statements which server it comes from, and if that is read-only."""
 
         def execute(self, *given: Any, **more: Any) -> Any:
             try:
                 return super().execute(*given, **more)
             except psycopg.Error as error:
-                _note(error, self.connection)
-                raise
+                raise error from _origin(error, self.connection)
 
         @contextmanager
         def copy(self, *given: Any, **more: Any) -> Iterator[Any]:
@@ -184,17 +183,18 @@ def _cursor_kind() -> Any:
                 with super().copy(*given, **more) as found:
                     yield found
             except psycopg.Error as error:
-                _note(error, self.connection)
-                raise
+                raise error from _origin(error, self.connection)
 
-    return Noting
+    return Placing
 
 
-def _note(error: Any, connection: Any) -> None:
-    """Note on an error of a session what the server has told it of itself, unless it is noted already."""
-    if getattr(error, SERVER, "") or not isinstance(connection, kind()):
-        return
+def _origin(error: Any, connection: Any) -> BaseException | None:
+    """Return what the server of a session has told of itself, as the cause of its error; or the cause that it has."""
+    if error.__cause__ is not None or not isinstance(connection, kind()):
+        return error.__cause__  # type: ignore[no-any-return]
     info = connection.info
-    setattr(error, SERVER, f"{info.user}@{info.host}:{info.port}/{info.dbname}")
-    setattr(error, STANDBY, info.parameter_status("in_hot_standby") == "on")
-    setattr(error, DEFAULTS_TO_READ_ONLY, info.parameter_status("default_transaction_read_only") == "on")
+    return AtServer(
+        f"{info.user}@{info.host}:{info.port}/{info.dbname}",
+        is_standby=info.parameter_status("in_hot_standby") == "on",
+        is_read_only=info.parameter_status("default_transaction_read_only") == "on",
+    )

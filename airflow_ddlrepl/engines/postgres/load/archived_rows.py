@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from airflow_ddlrepl.engines.postgres.connection.copy_text import read_copy_text
 from airflow_ddlrepl.engines.postgres.load.table_rows import BINARY, TEXT
-from airflow_ddlrepl.errors import CannotAdapt
+from airflow_ddlrepl.errors import CannotRewind
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.trail.loads import LoadedTable, read_chunk
 from airflow_ddlrepl.trail.manifest import Blob
@@ -42,9 +42,9 @@ class ArchivedRows:
         return read_chunk(Trail(self.trail_url, self.channel), self.files)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """Yield the rows as Arrow strings. Raises CannotAdapt REW-110 for the binary format: it takes a server."""
+        """Yield the rows as Arrow strings. Raises CannotRewind REW-110 for the binary format: it takes a server."""
         if self.is_binary:
-            raise CannotAdapt(
+            raise CannotRewind(
                 "the rows are archived in PostgreSQL's binary format, which no other kind of database reads",
                 code="REW-110",
                 table=self.table,

@@ -22,13 +22,11 @@ from airflow_ddlrepl.engines.postgres.load.statistics import gather_statistics
 from airflow_ddlrepl.engines.postgres.load.table_rows import BINARY, TEXT, TableRows, sharing_sessions
 from airflow_ddlrepl.engines.postgres.sessions.session_names import NAME_SESSION, session_name
 from airflow_ddlrepl.engines.postgres.sessions.session_state import STATE, changes, state_of
-from airflow_ddlrepl.engines.postgres.target.lost_session import SessionEnded, surviving
-from airflow_ddlrepl.errors import FunctionFailed, TargetError, UnreadableTable
+from airflow_ddlrepl.engines.postgres.target.lost_session import surviving
+from airflow_ddlrepl.errors import ChunkRefused, FunctionFailed, SessionEnded, UnreadableTable
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.ports.rows import RowSource
-
-REFUSED = "TGT-120"
 
 if TYPE_CHECKING:
     from airflow_ddlrepl.engines.postgres.connection.connect import Connection
@@ -81,11 +79,7 @@ def _loaded(target: Connection[Any], task: LoadTask, state: Sequence[str]) -> Lo
     try:
         with _refusals(task):
             return _load(target, task, state)
-    except (UnreadableTable, FunctionFailed) as error:
-        return LoadedChunk(error=error)
-    except TargetError as error:
-        if error.code != REFUSED:
-            raise
+    except (UnreadableTable, FunctionFailed, ChunkRefused) as error:
         return LoadedChunk(error=error)
 
 
@@ -97,11 +91,10 @@ def _refusals(task: LoadTask) -> Iterator[None]:
         yield
     except psycopg.Error as error:
         if (trouble := passing(error, "the target")) is not None:
-            trouble.table = str(task.table)
-            raise trouble from None
-        raise TargetError(
+            raise trouble.about(table=task.table) from None
+        raise ChunkRefused(
             f"loading {task.shadow} failed: {' '.join(str(error).split())}",
-            code=REFUSED,
+            code="TGT-120",
             table=task.table,
             hint=f"the target's table is as it was; the next run starts this refresh over{_remedy(error)}",
             retryable=True,
@@ -136,9 +129,9 @@ def _load(target: Connection[Any], task: LoadTask, state: Sequence[str]) -> Load
     loaded = f"UPDATE ddlrepl.chunks SET rows = %s WHERE token = %s AND chunk = %s RETURNING {STATE}"
     now = target.execute(loaded.encode(), [count, *mark]).fetchone()
     if now is not None and (found := changes(state, now[0])):
-        raise TargetError(
+        raise ChunkRefused(
             f"loading the rows changes the settings of the session: {found}",
-            code=REFUSED,
+            code="TGT-120",
             table=task.table,
             hint="drop the function of the target that sets them",
         )

@@ -127,11 +127,13 @@ def _naming_bad_text(rows: TableRows) -> Iterator[None]:
     try:
         yield
     except UndecodableText as error:
+        found = ""
         with suppress(SourceFailed), _opened(replace(rows, snapshot="")) as connection:
-            if found := place_of_bad_text(connection, rows.place, rows.columns):
-                error.message = f"{error.message}; it is {found}"
+            found = place_of_bad_text(connection, rows.place, rows.columns)
             connection.close()  # maybe in the middle of a COPY, and with another encoding
-        raise
+        if not found:
+            raise
+        raise error.replaced(message=f"{error.message}; it is {found}") from None
 
 
 def _plain(rows: TableRows, columns: Sequence[str], *, binary: bool) -> Generator[bytes, None, int]:

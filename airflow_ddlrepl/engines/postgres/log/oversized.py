@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from airflow_ddlrepl.errors import SourceError
+from airflow_ddlrepl.errors import OversizedChange
 from airflow_ddlrepl.model.change import Event, EventKind
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import START_OF_TRANSACTION, LogKey, Position
@@ -19,14 +19,11 @@ CODE = "SRC-195"
 TEXTS = re.compile(r"invalid memory alloc request size|enlarge string buffer|string buffer exceeds maximum")
 
 
-class OversizedChange(SourceError):
-    """This error says that the log has a change that is larger than the server can send (SRC-195)."""
-
-
 def oversized(text: str, at: Position, table: TableName | None = None) -> OversizedChange:
     """Return the error of a change that the server can't send. at: where it is, or where the reading began."""
     return OversizedChange(
         f"the log has a change that is larger than the server can send: {text}",
+        said=text,
         code=CODE,
         table=table,
         at=at,

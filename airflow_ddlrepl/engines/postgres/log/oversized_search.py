@@ -16,10 +16,10 @@ from dataclasses import dataclass, field, replace
 from airflow_ddlrepl.engines.postgres.connection.connect import session
 from airflow_ddlrepl.engines.postgres.connection.errors import errors
 from airflow_ddlrepl.engines.postgres.connection.settings import LOG, SCHEMA
-from airflow_ddlrepl.engines.postgres.log.oversized import TEXTS, Oversized
+from airflow_ddlrepl.engines.postgres.log.oversized import Oversized
 from airflow_ddlrepl.engines.postgres.log.replication_protocol import messages
 from airflow_ddlrepl.engines.postgres.pgoutput.control_messages import relation, truncated
-from airflow_ddlrepl.errors import SourceError
+from airflow_ddlrepl.errors import OversizedChange
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Position
 
@@ -109,10 +109,8 @@ def _sent(log: LogToSearch) -> _Sent:
     try:
         for message in messages(log.dsn, log.slot, log.low, log.high, log.options, LOG, log.timeline):
             sent.take(message)
-    except SourceError as error:
-        if not TEXTS.search(error.message):
-            raise
-        sent.failed = error.message
+    except OversizedChange as error:
+        sent.failed = error.said
     return sent
 
 

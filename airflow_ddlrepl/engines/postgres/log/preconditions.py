@@ -9,7 +9,7 @@ from __future__ import annotations
 from airflow_ddlrepl.engines.postgres.connection.first_row import Ask
 from airflow_ddlrepl.engines.postgres.connection.quoting import literal, quote
 from airflow_ddlrepl.engines.postgres.log import slots
-from airflow_ddlrepl.errors import SourceError
+from airflow_ddlrepl.errors import PublicationReplaced, SourceError
 from airflow_ddlrepl.model.position import Position
 
 OLDEST_VERSION = 150000
@@ -106,7 +106,7 @@ def require_publication(ask: Ask, name: str, known: int | None = None, at: Posit
             " publish_via_partition_root = false); and refresh",
         )
     if known is not None and known != found:
-        raise SourceError(
+        raise PublicationReplaced(
             f"the publication {name} was dropped and created again: it is younger than the slot and the log"
             " before it can't be read",
             code="SRC-106",

@@ -211,10 +211,7 @@ def _messages(cursor: Any, task: PostgresRange, encoding: str) -> Iterator[pa.Ar
     """Yield the messages of the range, batch by batch; from the slot itself, or from a copy of it."""
     if task.reader is Reader.PROTOCOL:
         known = _RAW_LOG if encoding == RAW else settings.LOG
-        try:
-            yield from _streamed(task, known)
-        except SourceError as error:
-            raise oversized(error.message, task.low) if TEXTS.search(error.message) else error from None
+        yield from _streamed(task, known)
         return
     if task.count == 1 and not task.is_behind:
         try:

@@ -6,13 +6,13 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from airflow_ddlrepl.engines.postgres.log.oversized import Oversized, OversizedChange, around
+from airflow_ddlrepl.engines.postgres.log.oversized import Oversized, around
 from airflow_ddlrepl.engines.postgres.log.oversized_search import LogToSearch, find
 from airflow_ddlrepl.engines.postgres.log.read_range import LeftOutRange, PostgresRange, Reader, options_of, ranges
 from airflow_ddlrepl.engines.postgres.pgoutput.binary_types import binary_safe, wire_types
 from airflow_ddlrepl.engines.postgres.pgoutput.relation_layout import NeedsText
 from airflow_ddlrepl.engines.source import LogWindow
-from airflow_ddlrepl.errors import SourceError
+from airflow_ddlrepl.errors import OversizedChange, SourceError
 from airflow_ddlrepl.model.position import Position
 
 log = logging.getLogger("ddlrepl")

@@ -19,6 +19,7 @@ import pyarrow as pa
 from airflow_ddlrepl.engines.postgres.connection.connect import connect, parameters
 from airflow_ddlrepl.engines.postgres.connection.quoting import literal, quote
 from airflow_ddlrepl.engines.postgres.connection.settings import NO_TIMEOUTS, set_all
+from airflow_ddlrepl.engines.postgres.log.oversized import TEXTS, oversized
 from airflow_ddlrepl.engines.postgres.log.timeline import changed
 from airflow_ddlrepl.engines.postgres.pgoutput.gaps import cut
 from airflow_ddlrepl.errors import SourceError
@@ -199,9 +200,15 @@ def _reply(link: Any, flushed: int = 0) -> None:
 
 
 def refused(text: str, at: Position) -> SourceError:
-    """Return SourceError SRC-149: the server refuses a command of the replication protocol, or ends the stream."""
+    """Return SourceError SRC-149: the server refuses a command of the replication protocol, or ends the stream.
+
+    OversizedChange SRC-195 where it does so because a change is larger than it can send.
+    """
+    said = " ".join(text.split())
+    if TEXTS.search(said):
+        return oversized(said, at)
     return SourceError(
-        f"streaming the log failed: {' '.join(text.split()) or 'the server ended the stream'}",
+        f"streaming the log failed: {said or 'the server ended the stream'}",
         code="SRC-149",
         at=at,
         hint="the role needs REPLICATION and pg_hba.conf must let it in; a slot has one reader at a time",

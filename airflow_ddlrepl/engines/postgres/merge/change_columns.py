@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from airflow_ddlrepl.engines.postgres.connection.conditions import full
 from airflow_ddlrepl.engines.postgres.merge.staging_tables import StagedColumn
-from airflow_ddlrepl.errors import TargetError, TrailError
+from airflow_ddlrepl.errors import FileDamaged, RowsRefused
 from airflow_ddlrepl.integrate.presence import absent_columns
 from airflow_ddlrepl.mapping.extra_columns import OF_CHANGE, value_of
 from airflow_ddlrepl.model.change import Op
@@ -97,14 +97,14 @@ def one_row_each(changes: pa.Table, names: Sequence[str], key: Sequence[str]) ->
 
 
 def require_old_rows(changes: pa.Table, table: Table, why: str, layout: Sequence[str]) -> None:
-    """Raise TargetError INT-112 where a change lacks its whole old row, or an update a value.
+    """Raise RowsRefused INT-112 where a change lacks its whole old row, or an update a value.
 
     why: what the table has, in words. layout: every column in the order of the `absent` bitmap.
     """
     is_old = changes["op"].to_numpy() != Op.INSERT
     lacking = is_old & (changes["before"].to_numpy() != 2)
     if lacking.any() or absent_columns(changes["absent"], layout):
-        raise TargetError(
+        raise RowsRefused(
             f"a change of a table {why} came without all of its old values",
             code="INT-112",
             table=table.name,
@@ -135,7 +135,7 @@ def _of_transactions(lsns: Ints, transactions: pa.Table, column: str) -> Ints:
     order = np.argsort(known, kind="stable")
     place = np.searchsorted(known[order], lsns)
     if len(lsns) and (len(known) == 0 or (known[order][np.minimum(place, len(known) - 1)] != lsns).any()):
-        raise TrailError(
+        raise FileDamaged(
             "the trail has rows of a transaction that it does not list",
             code="TRL-103",
             hint="the segment's files are not those that were written together: restore them",

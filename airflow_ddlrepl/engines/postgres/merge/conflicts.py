@@ -23,7 +23,7 @@ from airflow_ddlrepl.engines.postgres.merge.staging_tables import Stage, Staged,
 from airflow_ddlrepl.engines.postgres.merge.statements import key_is, same_image
 from airflow_ddlrepl.engines.postgres.types.misfits import row_texts, texts_of_key
 from airflow_ddlrepl.engines.staging import StageTask
-from airflow_ddlrepl.errors import TargetError
+from airflow_ddlrepl.errors import RowsRefused
 from airflow_ddlrepl.integrate.equality import exact
 from airflow_ddlrepl.integrate.net_changes import Netting
 from airflow_ddlrepl.model.position import Position
@@ -97,7 +97,7 @@ def _differs(new: pa.ChunkedArray, old: pa.ChunkedArray) -> pa.Array:
 def resolve(cursor: Any, staged: Staged) -> Resolved:
     """Decide the conflicts of a staged net change in the open transaction.
 
-    Raises TargetError INT-150 for a conflict without an answer, INT-152 for values that have no order.
+    Raises RowsRefused INT-150 for a conflict without an answer, INT-152 for values that have no order.
     """
     by = staged.conflicts
     stages = [stage for stage in KEY_PREFIX if staged.count(stage)]
@@ -160,7 +160,7 @@ def _mark(cursor: Any, staged: Staged, stage: Stage, by: ConflictAnswers) -> Non
         try:
             cursor.execute(statement.encode())
         except cursor.connection.ProgrammingError as error:
-            raise TargetError(
+            raise RowsRefused(
                 f"values of {', '.join(_named(by.answer(exists)))} can't be compared: {str(error).splitlines()[0]}",
                 code="INT-152",
                 table=staged.target,
@@ -195,7 +195,7 @@ def _wins(staged: Staged, answer: ConflictAnswer | None) -> str:
     wins = "true" if answer.resolution in (Resolution.USE_MAX_EQ, Resolution.USE_MIN_EQ) else "false"
     for name in reversed(answer.columns):
         if name not in by_name:
-            raise TargetError(
+            raise RowsRefused(
                 f"the rows have no column {name}, by which a conflict is resolved ({answer})",
                 code="INT-152",
                 table=staged.target,
@@ -242,11 +242,11 @@ def _rows(cursor: Any, staged: Staged, stage: Stage, conflict: Conflict) -> Iter
         yield DiscardedRow(staged.table_id, tuple(key), why, json.loads(values), Position(at), conflict=conflict)
 
 
-def _no_answer(cursor: Any, staged: Staged, stage: Stage, conflict: Conflict, count: int) -> TargetError:
+def _no_answer(cursor: Any, staged: Staged, stage: Stage, conflict: Conflict, count: int) -> RowsRefused:
     rows = f"{staged.from_(stage)} s WHERE s.q = {literal(conflict)}"
     cursor.execute(f"SELECT {_key_text(staged, stage)} FROM {rows} LIMIT 1".encode())
     key = ", ".join(cursor.fetchone()[0])
-    return TargetError(
+    return RowsRefused(
         f"{conflict}: {WHY[conflict]}; {count} changes, one with key ({key})",
         code="INT-150",
         table=staged.target,

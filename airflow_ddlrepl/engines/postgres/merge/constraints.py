@@ -15,7 +15,7 @@ from typing import Any
 from airflow_ddlrepl.engines.postgres.connection.quoting import literal, qualified
 from airflow_ddlrepl.engines.postgres.connection.settings import MERGE
 from airflow_ddlrepl.engines.postgres.sessions.session_state import changes, state_of
-from airflow_ddlrepl.errors import TargetError
+from airflow_ddlrepl.errors import RowsRefused
 from airflow_ddlrepl.model.names import TableName
 
 GRANT = "GRANT SET ON PARAMETER session_replication_role TO <the target's role>"
@@ -65,15 +65,15 @@ class Session:
         return changes(self.state, state_of(cursor))
 
     def look(self, cursor: Any, table: TableName) -> None:
-        """Raise TargetError INT-130 where the work on this table has changed the session, which is watched."""
+        """Raise RowsRefused INT-130 where the work on this table has changed the session, which is watched."""
         if self.is_watched:
             self.require_unchanged(cursor, table)
 
     def require_unchanged(self, cursor: Any, table: TableName | None = None) -> None:
-        """Raise TargetError INT-130 where settings were changed. table: that did it, where it is known."""
+        """Raise RowsRefused INT-130 where settings were changed. table: that did it, where it is known."""
         if found := self.changed(cursor):
             what = "writing the table changes the settings" if table else "something changes the settings"
-            raise TargetError(f"{what} of the session: {found}", code="INT-130", table=table, hint=_FOREIGN_CODE)
+            raise RowsRefused(f"{what} of the session: {found}", code="INT-130", table=table, hint=_FOREIGN_CODE)
 
 
 def prepare_session(cursor: Any, *, is_watched: bool = False) -> Session:
@@ -114,7 +114,7 @@ def table_order(cursor: Any, names: Sequence[TableName]) -> list[TableName]:
 def deferred(cursor: Any, names: Sequence[TableName], session: Session) -> Iterator[None]:
     """Check foreign keys of these tables when the `with` ends, whatever their definition says.
 
-    Raises TargetError INT-104 when rows break one.
+    Raises ForeignKeyBroken INT-104 when rows break one.
     """
     if not session.enforces:
         yield
@@ -147,7 +147,7 @@ def resting(cursor: Any, before: TableName, after: TableName, session: Session) 
 
 
 def refuse_cascades(cursor: Any, name: TableName, session: Session) -> None:
-    """Raise TargetError INT-106 when deletes of the table's rows cascade: then they can't be removed for a moment."""
+    """Raise RowsRefused INT-106 when deletes of the table's rows cascade: then they can't be removed for a moment."""
     if not session.enforces:
         return
     cursor.execute(
@@ -157,7 +157,7 @@ def refuse_cascades(cursor: Any, name: TableName, session: Session) -> None:
     )
     found = [row[0] for row in cursor.fetchall()]
     if found:
-        raise TargetError(
+        raise RowsRefused(
             f"keys change in a table whose deletes cascade ({', '.join(found)})",
             code="INT-106",
             table=name,

@@ -18,7 +18,7 @@ from airflow_ddlrepl.engines.postgres.connection.read_errors import MISSING_HERE
 from airflow_ddlrepl.engines.postgres.connection.settings import SCHEMA
 from airflow_ddlrepl.engines.postgres.merge.inline_rows import CHAR, NUMERIC_OID, WRAPPED
 from airflow_ddlrepl.engines.postgres.merge.staging_tables import Stage
-from airflow_ddlrepl.errors import TargetError, UnreadableRows
+from airflow_ddlrepl.errors import RowsRefused, UnreadableRows
 from airflow_ddlrepl.model.names import TableName
 
 BATCH_ROWS = 1 << 16
@@ -30,7 +30,7 @@ AT_ONCE = 1000  # of ten thousand tables a server can't take one question
 def loading(dsn: str, table: Callable[[], TableName], name: str = "ddlrepl integrate") -> Iterator[Any]:
     """Open one transaction at the target and yield its cursor; committed at the end, rolled back on an error.
 
-    TargetError INT-120: the target refuses a statement. UnreadableRows INT-105: a value that it is to look at is none
+    RowsRefused INT-120: the target refuses a statement. UnreadableRows INT-105: a value that it is to look at is none
     there. table: the one that is at work when an error comes. name: of the session, as pg_stat_activity shows it.
     """
     connection = arrow_connection(dsn)
@@ -53,7 +53,7 @@ def loading(dsn: str, table: Callable[[], TableName], name: str = "ddlrepl integ
                 table=table(),
                 hint=MISSING_HERE,
             ) from None
-        raise TargetError(
+        raise RowsRefused(
             f"the target does not take the staged rows: {' '.join(str(error).split())}",
             code="INT-120",
             table=table(),
@@ -72,7 +72,7 @@ def drop_stages(cursor: Any, names: Sequence[str]) -> None:
 
 
 def require_rows(cursor: Any, names: Sequence[str]) -> None:
-    """Raise TargetError INT-121 when a staging table has no rows.
+    """Raise RowsRefused INT-121 when a staging table has no rows.
 
     Staging tables are not logged: a server that crashed since they were filled has emptied them. cursor: of psycopg.
     """
@@ -83,7 +83,7 @@ def require_rows(cursor: Any, names: Sequence[str]) -> None:
         )
         cursor.execute(" UNION ALL ".join(looks).encode())
         if row := cursor.fetchone():
-            raise TargetError(
+            raise RowsRefused(
                 f"the staged rows are gone ({row[0]}): the target was restarted after a crash",
                 code="INT-121",
                 hint="nothing was merged; the next run stages them again",

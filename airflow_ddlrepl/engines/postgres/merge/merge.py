@@ -27,7 +27,7 @@ from airflow_ddlrepl.engines.postgres.merge.constraints import (
 from airflow_ddlrepl.engines.postgres.merge.inline_rows import taking
 from airflow_ddlrepl.engines.postgres.merge.own_triggers import at_rest, what_takes_rows
 from airflow_ddlrepl.engines.postgres.merge.staging_tables import Stage, Staged
-from airflow_ddlrepl.errors import DdlReplError, TargetError, UnreadableRows, identified
+from airflow_ddlrepl.errors import DdlReplError, ForeignKeyBroken, KeyTaken, RowsRefused, UnreadableRows, identified
 from airflow_ddlrepl.model.names import TableName
 
 UNIQUE, EXCLUSION, FOREIGN_KEY = "23505", "23P01", "23503"
@@ -54,7 +54,7 @@ class MergeCounts:
 def merge(cursor: Any, staged: Sequence[Staged], session: Session) -> list[MergeCounts]:
     """Merge staged rows in the cursor's open transaction and drop the staging tables; return one result per table.
 
-    Raises TargetError INT-101 (rows are missing in the target), INT-102 (rows are there already),
+    Raises RowsRefused INT-101 (rows are missing in the target), INT-102 (rows are there already),
     INT-104 (a foreign key), INT-105 (the target refuses rows), INT-106. The caller rolls back then.
     """
     groups: dict[TableName, list[Staged]] = {}
@@ -111,7 +111,7 @@ def truncate(cursor: Any, names: Sequence[TableName], session: Session, *, resta
     """Truncate these tables together, in the cursor's open transaction. restart: their sequences, too.
 
     Where foreign keys of other tables refer to them TRUNCATE is refused: their rows are deleted instead.
-    Raises TargetError INT-104 (a foreign key), INT-105 (a trigger or a missing right), of the table that refuses it.
+    Raises ForeignKeyBroken INT-104, RowsRefused INT-105 (a trigger or a missing right), of the table that refuses it.
     """
     from psycopg.errors import FeatureNotSupported
 
@@ -146,7 +146,7 @@ def _refusing_truncate(cursor: Any, names: Sequence[TableName]) -> TableName:
 def delete_all(cursor: Any, names: Sequence[TableName], session: Session, where: str = "true") -> None:
     """Delete every row of these tables, in the cursor's open transaction. where: SQL, only rows t that it is true for.
 
-    Raises TargetError INT-104 (a foreign key).
+    Raises ForeignKeyBroken INT-104 (a foreign key).
     """
     with _explained(names[0] if len(names) == 1 else None, cursor), deferred(cursor, names, session):
         rows = rows_of(cursor, names, session)
@@ -277,7 +277,7 @@ class _Merge:
         if self.session.unchecked is not None:
             self.session.unchecked.append((sent, rows))
         elif (found := sent.rowcount) != rows:
-            raise TargetError(
+            raise RowsRefused(
                 f"rows are missing in the target: {rows} to {verb}, {found} found"
                 if found < rows
                 else f"rows exist more than once: {rows} to {verb}, {found} found",
@@ -323,21 +323,20 @@ def _explained(name: TableName | None, cursor: Any) -> Iterator[None]:
 
 def _refused(name: TableName | None, error: Any) -> DdlReplError:
     if (trouble := passing(error, "the target")) is not None:
-        trouble.table = str(name) if name else None
-        return trouble
+        return trouble.about(table=name)
     name = name or _named(error)
     detail = " ".join(str(error).split())
     state = getattr(error, "sqlstate", None) or ""
     if state in (UNIQUE, EXCLUSION):
-        return TargetError(f"rows are in the target already: {detail}", code="INT-102", table=name, hint=REPAIR)
+        return KeyTaken(f"rows are in the target already: {detail}", code="INT-102", table=name, hint=REPAIR)
     if state == FOREIGN_KEY:
-        return TargetError(
+        return ForeignKeyBroken(
             f"a foreign key of the target does not allow the change: {detail}",
             code="INT-104",
             table=name,
             hint=f"replicate both tables, or let ddlrepl skip the target's foreign keys while it writes: {GRANT}",
         )
-    return (UnreadableRows if is_unreadable(error) else TargetError)(
+    return (UnreadableRows if is_unreadable(error) else RowsRefused)(
         f"the target refuses rows: {detail}",
         code="INT-105",
         table=name,

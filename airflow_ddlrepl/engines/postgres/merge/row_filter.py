@@ -12,7 +12,7 @@ from airflow_ddlrepl.engines.postgres.connection.conditions import full, is_true
 from airflow_ddlrepl.engines.postgres.connection.errors import passing
 from airflow_ddlrepl.engines.postgres.merge.evaluate_sql import sql_evaluator
 from airflow_ddlrepl.engines.postgres.merge.staging_tables import StagedColumn, staged_columns
-from airflow_ddlrepl.errors import TargetError
+from airflow_ddlrepl.errors import RowsRefused
 from airflow_ddlrepl.integrate.keys import key_rows, key_values
 from airflow_ddlrepl.integrate.migration import migrated
 from airflow_ddlrepl.model.change import Op
@@ -31,11 +31,11 @@ def restricted(
     """Return the changes for a target that takes only the rows which a condition is true for.
 
     name: of a staging table to use. table: the rows' shape at the source. encodings: of the row files, by column.
-    Raises TargetError INT-112 where the log does not have whole old rows, INT-113 where a row has no answer.
+    Raises RowsRefused INT-112 where the log does not have whole old rows, INT-113 where a row has no answer.
     """
     op = changes["op"].to_numpy()
     if ((op != Op.INSERT) & (changes["before"].to_numpy() != 2)).any():
-        raise TargetError(
+        raise RowsRefused(
             "an update or delete of a table with a condition (`restrict`) came without its whole old row: whether the"
             " target has the row is not known",
             code="INT-112",
@@ -44,7 +44,7 @@ def restricted(
         )
     by_name = {column.source_name: column for column in staged_columns(table, table, encodings)}
     if lacking := [column for column in condition.names() if column not in by_name]:
-        raise TargetError(
+        raise RowsRefused(
             f"the log does not carry {', '.join(lacking)}, which a condition (`restrict`) names",
             code="INT-113",
             table=table.name,
@@ -73,7 +73,7 @@ def _answers(
         except cursor.connection.Error as error:
             if (trouble := passing(error, "the target")) is not None:
                 raise trouble from None
-            raise TargetError(
+            raise RowsRefused(
                 f"a row has no answer to the condition {spelled(condition)}: {' '.join(str(error).split())}",
                 code="INT-113",
                 table=table,

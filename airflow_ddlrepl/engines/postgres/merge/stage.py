@@ -50,7 +50,7 @@ from airflow_ddlrepl.engines.postgres.sessions.session_names import session_name
 from airflow_ddlrepl.engines.postgres.types.equality import equality
 from airflow_ddlrepl.engines.read_changes import StageReader
 from airflow_ddlrepl.engines.staging import StageTask, bucket_count, buckets_of, layout_of, sections
-from airflow_ddlrepl.errors import TargetError, UnreadableRows, identified
+from airflow_ddlrepl.errors import RowsRefused, UnreadableRows, identified
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.integrate.equality import KeyColumn
 from airflow_ddlrepl.integrate.ignored_kinds import without_ignored
@@ -68,7 +68,7 @@ from airflow_ddlrepl.trail.store import Trail
 def stage(task: StageTask) -> Staged:
     """Stage one task; return what `merge` needs.
 
-    Raises TargetError INT-103 (key not in the target), INT-111 (an old row is missing), INT-112 to INT-114 (what
+    Raises RowsRefused INT-103 (key not in the target), INT-111 (an old row is missing), INT-112 to INT-114 (what
     `restricted` and `transformed` raise), INT-120 (the target refuses the rows), UnreadableRows INT-105, TrailError
     for damaged files.
     """
@@ -227,13 +227,13 @@ class _Plan:
         self._replaces = replaces(self.columns, task.target)
 
     def require_key(self) -> None:
-        """Raise TargetError INT-103 when key columns are missing in the rows or the target.
+        """Raise RowsRefused INT-103 when key columns are missing in the rows or the target.
 
         Only rows need them: those that a refresh already contains may have a key that the target has no more.
         """
         missing = {c.name for c in self.key} - {c.source_name for c in self.columns}
         if missing:
-            raise TargetError(
+            raise RowsRefused(
                 f"key columns are missing in the rows or the target: {', '.join(sorted(missing))}",
                 code="INT-103",
                 table=self.task.target_name,
@@ -241,7 +241,7 @@ class _Plan:
             )
 
     def require_values(self) -> None:
-        """Raise UnreadableRows INT-105 when the target holds a generated column as a plain one.
+        """Raise UnreadableRows INT-107 when the target holds a generated column as a plain one.
 
         The log does not have its values everywhere.
         """
@@ -250,7 +250,7 @@ class _Plan:
         if hidden := [c.name for c in self.task.table.columns if c.generated and c.id in plain]:
             raise UnreadableRows(
                 f"the log has no values of {', '.join(hidden)}, which only the source can compute",
-                code="INT-105",
+                code="INT-107",
                 table=self.task.target_name,
                 hint="refresh the table; from version 18 on `ddlrepl activate` lets the log contain stored ones",
             )
@@ -318,7 +318,7 @@ class _Plan:
         try:
             rows: NetRows = net(changes, self.names, self.key, names, ids, netting(self.task, self.columns))
         except SameKey:
-            raise TargetError(
+            raise RowsRefused(
                 f"two rows of the source have one key by `target_tables`: {', '.join(key.name for key in self.key)}",
                 code="INT-115",
                 table=self.task.target_name,
@@ -342,7 +342,7 @@ class _Plan:
         try:
             rows = net_images(changes, [column.source_name for column in self.columns])
         except (ValueError, KeyError):
-            raise TargetError(
+            raise RowsRefused(
                 "an update or delete of a table without a key came without the old row",
                 code="INT-111",
                 table=self.task.target_name,

@@ -15,7 +15,7 @@ import pyarrow as pa
 from airflow_ddlrepl.engines.postgres.merge.evaluate_sql import sql_evaluator
 from airflow_ddlrepl.engines.postgres.merge.staging_tables import StagedColumn
 from airflow_ddlrepl.engines.postgres.types.misfits import functions, misfit, told_null
-from airflow_ddlrepl.errors import TargetError
+from airflow_ddlrepl.errors import RowsRefused
 from airflow_ddlrepl.integrate.keys import key_rows, key_values
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column
@@ -40,7 +40,7 @@ def with_nulls(cursor: Callable[[], Any], name: str, changes: pa.Table, unfit: U
     """Return the changes with NULL for each value that a column of the target can't hold, in old and new rows.
 
     cursor: opens one on the target. name: of a staging table to use. table: at the target.
-    Raises TargetError INT-133 where the column is NOT NULL.
+    Raises RowsRefused INT-133 where the column is NOT NULL.
     """
     new_at, old_at = key_rows(changes)
     if not all(f"b_{column.source_name}" in changes.column_names for column, _ in unfit):
@@ -53,7 +53,7 @@ def with_nulls(cursor: Callable[[], Any], name: str, changes: pa.Table, unfit: U
     for (column, ours), fit in zip(unfit, fits, strict=True):
         new, old = ~fit[: len(new_at)], ~fit[len(new_at) :]
         if new.any() and not ours.nullable:
-            raise TargetError(
+            raise RowsRefused(
                 f"{int(new.sum())} values of column {ours.name} do not fit {ours.type.text}, and can't become NULL"
                 " (`coerce_error_policy`): the column is NOT NULL",
                 code="INT-133",

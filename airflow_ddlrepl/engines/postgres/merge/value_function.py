@@ -18,7 +18,7 @@ from airflow_ddlrepl.engines.postgres.merge.evaluate_sql import sql_evaluator
 from airflow_ddlrepl.engines.postgres.merge.staging_tables import StagedColumn, staged_columns
 from airflow_ddlrepl.engines.postgres.types.as_written import written
 from airflow_ddlrepl.engines.postgres.types.underlying import underlying
-from airflow_ddlrepl.errors import TargetError
+from airflow_ddlrepl.errors import RowsRefused
 from airflow_ddlrepl.integrate.keys import key_rows, key_values
 from airflow_ddlrepl.integrate.presence import absent_columns
 from airflow_ddlrepl.mapping.values import Transform, values
@@ -41,11 +41,11 @@ def transformed(
     """Return the changes with a function's values: in `a_` columns, and of a table without a key in `b_`, as text.
 
     cursor: opens one on the target. name: of a staging table to use. table: the rows' shape at the source.
-    encodings: of the row files, by column. Raises TargetError INT-112 where the log has left a value out, INT-113 where
+    encodings: of the row files, by column. Raises RowsRefused INT-112 where the log has left a value out, INT-113 where
     it does not have a column, and what `values` raises.
     """
     if lacking := [column for column in transform.reads if column not in encodings]:
-        raise TargetError(
+        raise RowsRefused(
             f"the log does not carry {', '.join(lacking)}, which a function of `transform` reads",
             code="INT-113",
             table=table.name,
@@ -67,7 +67,7 @@ def transformed(
 def _require_whole(changes: pa.Table, transform: Transform, layout: Sequence[str], table: Table) -> None:
     absent = absent_columns(changes["absent"], layout)
     if left_out := [name for name in transform.reads if name in absent]:
-        raise TargetError(
+        raise RowsRefused(
             f"an update came without the value of {', '.join(left_out)}, which a function of `transform` reads",
             code="INT-112",
             table=table.name,

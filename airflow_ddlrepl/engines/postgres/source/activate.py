@@ -25,7 +25,7 @@ from airflow_ddlrepl.engines.postgres.log import preconditions, retained_slot, s
 from airflow_ddlrepl.engines.postgres.source import helper_schema, membership, session_triggers
 from airflow_ddlrepl.engines.postgres.source.scope_patterns import stored
 from airflow_ddlrepl.engines.source import Activation
-from airflow_ddlrepl.errors import SourceError
+from airflow_ddlrepl.errors import PublicationReplaced, SourceError
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.ports.progress import each
@@ -355,9 +355,8 @@ def _slot(connection: Connection[Any], wanted: SourceSetup) -> tuple[Position, b
         try:
             _require_publication(connection, wanted)
             return slot.confirmed, False
-        except SourceError as error:
-            if error.code != "SRC-106":
-                raise
+        except PublicationReplaced:
+            log.info("the publication %s is younger than the slot, which is created again", wanted.publication)
     if slot is not None:
         slots.drop(connection, wanted.slot)
     return slots.create(connection, wanted.slot, wanted.patience), True

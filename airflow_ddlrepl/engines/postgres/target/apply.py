@@ -22,8 +22,9 @@ from airflow_ddlrepl.engines.postgres.catalog.own_partitions import refuse_drop_
 from airflow_ddlrepl.engines.postgres.catalog.server_facts import ServerFacts
 from airflow_ddlrepl.engines.postgres.connection.conditions import within
 from airflow_ddlrepl.engines.postgres.connection.connect import session
-from airflow_ddlrepl.engines.postgres.connection.errors import is_about_rows, message_of, missing_object, passing
+from airflow_ddlrepl.engines.postgres.connection.errors import passing
 from airflow_ddlrepl.engines.postgres.connection.lock_retry import LOCK_TIMEOUT, limit, patiently
+from airflow_ddlrepl.engines.postgres.ddl.refused_statement import alter_refused
 from airflow_ddlrepl.engines.postgres.merge.conflicts import key_texts, resolve
 from airflow_ddlrepl.engines.postgres.merge.constraints import Session, note_heirs, prepare_session, rows_of
 from airflow_ddlrepl.engines.postgres.merge.copy_arrow import require_rows
@@ -45,7 +46,7 @@ from airflow_ddlrepl.engines.postgres.target.tracked_sequences import has_any
 from airflow_ddlrepl.engines.postgres.types.misfits import TOLD_DISCARDED
 from airflow_ddlrepl.engines.postgres.types.type_system import POSTGRES_TYPES
 from airflow_ddlrepl.engines.target_state import Applied, Fence, StagedSlice
-from airflow_ddlrepl.errors import AlterRefused, TargetError, identified
+from airflow_ddlrepl.errors import AlterRefused, KeyTaken, TargetError, identified
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import LogKey, Position
@@ -149,9 +150,9 @@ def _once_more(work: Callable[[], Applied], staged: Sequence[StagedSlice]) -> Ap
     """Run a transaction; again when a row came between the look for conflicts and the merge: it is found then."""
     try:
         return work()
-    except TargetError as error:
+    except KeyTaken:
         parts = (part for one in staged for parts in one.sections.values() for part in parts)
-        if error.code != "INT-102" or all(part.conflicts is None for part in parts):
+        if all(part.conflicts is None for part in parts):
             raise
     return work()
 
@@ -287,9 +288,15 @@ class _Run:
         found = ServerFacts(self.cursor.connection).table(plan.target)
         if differs := unlike(expected, found, POSTGRES_TYPES):
             why = f"the statement did not have the same result at the target as at the source: {'; '.join(differs)}"
-            refused = AlterRefused(why, code="ADP-153", table=plan.name, at=step.key, hint=f"rolled back; {MEND}")
-            refused.on, refused.is_text = (step.table_id, step.key), True
-            raise refused
+            raise AlterRefused(
+                why,
+                on=(step.table_id, step.key),
+                is_text=True,
+                code="ADP-153",
+                table=plan.name,
+                at=step.key,
+                hint=f"rolled back; {MEND}",
+            )
 
     def _is_first(self, step: ProgramStep, sql: tuple[str, ...]) -> bool:
         """Return whether these statements of a step, which several tables share, have not run yet; they run once."""
@@ -308,24 +315,12 @@ class _Run:
                 raise
             except psycopg.Error as error:
                 if (trouble := passing(error, "the target")) is not None:
-                    trouble.table, trouble.table_id = str(step.plan.name) if step.plan else None, step.table_id
-                    raise trouble from error
-                refused = AlterRefused(
-                    f"the target refuses `{statement}`: {message_of(error)}",
-                    code="ADP-130",
-                    table=step.plan.name if step.plan else None,
-                    at=step.key,
-                    hint=f"neither this change nor what follows it in this table is applied; {MEND}",
-                )
-                refused.on = (step.table_id, step.key)
-                refused.by_rows = is_about_rows(error)
-                refused.is_text = step.runs_text
-                refused.sqlstate = error.sqlstate or ""
-                refused.missing = missing_object(error)
-                raise refused from None
+                    name = step.plan.name if step.plan else None
+                    raise trouble.about(table=name, table_id=step.table_id) from error
+                raise alter_refused(step, statement, error) from None
             self.applied.statements += 1
-            name = str(step.plan.name) if step.plan else ""
-            self.applied.executed.append(Executed(name, str(Position(step.key.lsn)), statement))
+            table = str(step.plan.name) if step.plan else ""
+            self.applied.executed.append(Executed(table, str(Position(step.key.lsn)), statement))
             reach("integrate.altered")
 
     def _empty(self, names: Sequence[TableName], *, restart: bool) -> None:

@@ -7,15 +7,11 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from airflow_ddlrepl.engines.postgres.connection.connect import session
-from airflow_ddlrepl.errors import TargetError, Unreachable
+from airflow_ddlrepl.errors import SessionEnded, Unreachable
 
 Result = TypeVar("Result")
 RESTART = 20
 """A server has this many seconds to come back; a crash is over by then, in most cases."""
-
-
-class SessionEnded(TargetError):
-    """The session that writes one table ends whenever it does, while the server answers others."""
 
 
 def surviving(work: Callable[[], Result], dsn: str) -> Result:
@@ -35,14 +31,12 @@ def surviving(work: Callable[[], Result], dsn: str) -> Result:
     except Unreachable as error:
         if error.table != table or not _answers(dsn):
             raise
-        ended = SessionEnded(
+        raise SessionEnded(
             f"the session that writes the table ends, twice in a row, while the server answers others: {error.message}",
             code="INT-131",
             table=table,
             hint="look into the target's log: a trigger or a value ends or crashes the session",
-        )
-        ended.table_id = error.table_id
-        raise ended from error
+        ).about(table_id=error.table_id) from error
 
 
 def _answers(dsn: str) -> bool:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.engines.postgres.connection.errors import errors
 from airflow_ddlrepl.engines.postgres.connection.quoting import qualified
-from airflow_ddlrepl.errors import CannotAdapt
+from airflow_ddlrepl.errors import CannotRewind
 from airflow_ddlrepl.model.names import TableName, displaced_name
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.table_state import TableState, TableStatus
@@ -78,14 +78,14 @@ class Obstacles:
     def __str__(self) -> str:
         return ", ".join(f"{kind} {name}" for kind, name in self.found)
 
-    def error(self) -> CannotAdapt:
-        """Return the error CannotAdapt REW-105, which says what to do about the obstacles."""
+    def error(self) -> CannotRewind:
+        """Return the error CannotRewind REW-105, which says what to do about the obstacles."""
         own = (
             "give the replay a database of its own; beside other tables it needs `schemas` of its own, and tables with"
             " user-defined types can't be there, because types stay in their schemas"
         )
         left = f"if an earlier rewind created them, before `ddlrepl deactivate`: {self._removal()}\n        else "
-        return CannotAdapt(
+        return CannotRewind(
             f"objects that the rewind did not create exist where it would build its tables: {self}",
             code="REW-105",
             hint=own if self.is_shared else left + own,
@@ -104,7 +104,7 @@ NONE = Obstacles()
 def reserve(cursor: Cursor[Any], holder: str, tables: Iterable[TableName], types: Iterable[TableName]) -> None:
     """Reserve names for a replay: tables and types that are created under them are known as the replay's.
 
-    Raises CannotAdapt REW-105, which undoes the open transaction, when an object has such a name now that is not the
+    Raises CannotRewind REW-105, which undoes the open transaction, when an object has such a name now that is not the
     replay's: it would be emptied, altered or renamed.
     """
     wanted, spelled = set(tables) - _reserved(cursor, holder, False), set(types) - _reserved(cursor, holder, True)
@@ -171,7 +171,7 @@ def _exists(cursor: Cursor[Any], relation: str) -> bool:
 def clear(cursor: Cursor[Any], holder: str, table_states: Iterable[TableState]) -> None:
     """Drop these tables, others that were made with them, and their types, in the open transaction; no type in use.
 
-    Raises CannotAdapt REW-104 when an object that is not ours depends on a table.
+    Raises CannotRewind REW-104 when an object that is not ours depends on a table.
     """
     known = {table_state.name for table_state in table_states if table_state.state is not TableStatus.NEW}
     drop_tables(cursor, known | _reserved(cursor, holder, False))
@@ -183,14 +183,14 @@ def clear(cursor: Cursor[Any], holder: str, table_states: Iterable[TableState]) 
 def drop_tables(cursor: Cursor[Any], names: Iterable[TableName]) -> None:
     """Drop tables in the open transaction.
 
-    Raises CannotAdapt REW-104 when an object that is not ours depends on one.
+    Raises CannotRewind REW-104 when an object that is not ours depends on one.
     """
     for name in sorted(names):
         try:
             with cursor.connection.transaction():
                 cursor.execute(f"DROP TABLE IF EXISTS {qualified(name)}".encode())
         except errors().DependentObjectsStillExist as error:
-            raise CannotAdapt(
+            raise CannotRewind(
                 f"a table of an earlier rewind can't be removed: {' '.join(str(error).split())}",
                 code="REW-104",
                 table=name,

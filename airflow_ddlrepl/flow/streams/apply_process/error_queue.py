@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from airflow_ddlrepl.engines.lcr_target import LcrSession, LcrTarget, LcrTransaction, QueuedError
-from airflow_ddlrepl.errors import ApplyError
+from airflow_ddlrepl.errors import ApplyError, NotInErrorQueue
 from airflow_ddlrepl.flow.run.results import Printable
 from airflow_ddlrepl.flow.streams.apply_process.apply_feed import apply_messages, failed_transaction
 from airflow_ddlrepl.flow.streams.apply_process.handlers import Handlers
@@ -65,7 +65,7 @@ def listed(target: str, one: QueuedError) -> dict[str, Any]:
 
 
 def shown(name: str, target: LcrTarget, number: int) -> ShownError:
-    """Return a transaction of the error queue with its first messages. Raises ApplyError APL-112: no such one."""
+    """Return a transaction of the error queue with its first messages. Raises NotInErrorQueue APL-112: no such one."""
     found = next((one for one in target.errors() if one.number == number), None)
     messages = target.messages(number, MOST_SHOWN)
     assert found is not None
@@ -111,9 +111,9 @@ def retry(session: LcrSession, handlers: Callable[[str], Handlers], errors: Sequ
 
         try:
             session.run(again)
+        except NotInErrorQueue:
+            raise
         except ApplyError as error:
-            if error.code == "APL-112":
-                raise
             _store_again(session, one, error)
             raise ApplyError(
                 f"transaction {one.number} of the error queue fails again: {error.message}",
@@ -134,7 +134,7 @@ def _store_again(session: LcrSession, one: QueuedError, error: ApplyError) -> No
 
 
 def delete(session: LcrSession, errors: Sequence[QueuedError]) -> None:
-    """Remove transactions from the error queue; their changes are lost. Raises ApplyError APL-112: one is gone."""
+    """Remove transactions from the error queue; their changes are lost. Raises NotInErrorQueue APL-112: one is gone."""
 
     def remove(transaction: LcrTransaction) -> None:
         for one in errors:
@@ -147,7 +147,7 @@ def delete(session: LcrSession, errors: Sequence[QueuedError]) -> None:
 def chosen(errors: Mapping[str, Sequence[QueuedError]], wanted: str) -> tuple[str, QueuedError]:
     """Return a target and one of its transactions. errors: by target. wanted: `target/number`, or a number alone.
 
-    Raises ApplyError APL-112 where it is not clear which one, or there is none.
+    Raises NotInErrorQueue APL-112 where it is not clear which one, or there is none.
     """
     name, _, text = wanted.rpartition("/")
     found = [
@@ -159,7 +159,7 @@ def chosen(errors: Mapping[str, Sequence[QueuedError]], wanted: str) -> tuple[st
     if len(found) == 1:
         return found[0]
     known = ", ".join(f"{target}/{one.number}" for target, queued in errors.items() for one in queued)
-    raise ApplyError(
+    raise NotInErrorQueue(
         f"{'several targets have' if found else 'there is no'} transaction {wanted} in their error queues",
         code="APL-112",
         hint=f"name one as TARGET/NUMBER: {known}" if known else "`ddlrepl errors list` lists them: there are none",

@@ -86,7 +86,7 @@ class Handlers:
         try:
             run_as = self.code.required(lcrs[0])
         except ApplyError as error:
-            error.number = number
+            error.about_message(number)
             raise
         transaction.ddl(lcrs, first.search_path, first.time_zone, number, run_as)
 
@@ -115,14 +115,13 @@ class Handlers:
         if self.settings.message_handler:
             self._called(self.settings.message_handler, message, self._context(transaction, one), number)
         elif not one.queue:
-            error = ApplyError(
+            raise ApplyError(
                 f"apply client {self.client} has no handler for a message {message.type}",
+                number=number,
                 code="APL-108",
                 hint="set `message_handler` in create_apply or alter_apply, or send such messages to a queue"
                 " (set_enqueue_destination)",
             )
-            error.number = number
-            raise error
 
     def _context(self, transaction: LcrTransaction, one: ApplyMessage) -> HandlerContext:
         return HandlerContext(transaction, self.client, one.key_columns, one.search_path, one.time_zone)
@@ -135,14 +134,13 @@ class Handlers:
             function(subject, context)
         except Exception as error:
             if isinstance(error, ApplyError):
-                error.number = number if error.number is None else error.number
+                error.about_message(number)
                 raise
             if explained(error) is not None:  # a server's trouble, not the handler's
                 raise
-            failed = ApplyError(
+            raise ApplyError(
                 f"handler {name} failed: {type(error).__name__}: {error}",
+                number=number,
                 code="APL-106",
                 hint="correct the handler, then retry: `ddlrepl errors retry`",
-            )
-            failed.number = number
-            raise failed from error
+            ) from error

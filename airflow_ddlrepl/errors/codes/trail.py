@@ -1,0 +1,56 @@
+"""These codes are about the trail (TRL)."""
+
+from __future__ import annotations
+
+from airflow_ddlrepl.errors.codes.code import Code
+
+# fmt: off
+CODES = (
+    Code("TRL-101", "A file of the trail is missing.",
+        "It is read again where the source holds the log; else restore it, or `ddlrepl activate --new-trail`."),
+    Code("TRL-102", "A file of the trail has another size than it was written with.",
+        "It is read again where the source holds the log; else restore it, or `ddlrepl activate --new-trail`."),
+    Code("TRL-103", "A file of the trail is damaged.",
+        "It is read again where the source holds the log; else restore it, or `ddlrepl activate --new-trail`."),
+    Code("TRL-104", "The trail's folder belongs to another channel, or to something else.",
+        "Give each channel an empty folder of its own."),
+    Code("TRL-105", "A path leads out of the trail.",
+        "Remove the symbolic link, restore the manifest, or name the channel with letters, digits, `_ . -`."),
+    Code("TRL-106", "A manifest of the trail can't be read.",
+        "Restore it, or remove one of a load; else `ddlrepl activate --new-trail`."),
+    Code("TRL-107", "This Python has no file system for the trail's URL.",
+        "Install it; `s3fs` for s3://."),
+    Code("TRL-108", "The trail's bucket or folder does not exist.",
+        "Create it or correct `trail`; if what it held is lost, `ddlrepl activate --new-trail`."),
+    Code("TRL-109", "The user may not read or write the trail.",
+        "Give the user read and write rights there."),
+    Code("TRL-110", "The trail's URL holds a password.",
+        "Set it in the environment instead (AWS_…, FSSPEC_…)."),
+    Code("TRL-111", "The trail's path means another place for Spark's workers than for the driver.",
+        "Set `trail` to an object store, or to a folder that every machine mounts at the same path."),
+    Code("TRL-112", "Log that was read again is not what was captured.",
+        "Restore the segment's files. The trail was not changed."),
+    Code("TRL-113", "A manifest of the trail is not the one that was written.",
+        "Restore it; a load's may be removed, and `ddlrepl refresh` archives the tables again."),
+    Code("TRL-115", "The trail was written by a newer version.",
+        "Install that version of airflow-ddlrepl here, too."),
+    Code("TRL-120", "An option of the change feed can't be used.",
+        "docs/change_feed.md lists the options."),
+    Code("TRL-121", "A revision is not valid in the change feed's span.",
+        "Choose a revision that `ddlrepl revisions` prints for that span, or another span."),
+    Code("TRL-122", "The shapes that a table had in the change feed's span don't fit into one.",
+        "Read the span in parts, or one revision (`option(\"revision\", …)`)."),
+    Code("TRL-123", "The change feed's span has changes of several revisions, or none of the one that is asked for.",
+        "Choose one by `option(\"revision\", …)`, or leave `schema` out to merge their columns."),
+    Code("TRL-124", "The trail does not retain log from as far back as needed.",
+        "Start later, or at \"oldest\"; `retention`, `rewind_horizon` and `hold_log` retain more."),
+    Code("TRL-125", "Rows of the change feed can't be read as the revision's columns.",
+        "Leave the column out (`columns`), or read what is before and after by `start` and `end`."),
+    Code("TRL-126", "A stream of the change feed can't go on: another trail has begun, or the columns have changed.",
+        "Load the table again; start the query with a new checkpoint where the trail is another one."),
+    Code("TRL-127", "Row changes of a feed lack their transactions.",
+        "A file of the trail was replaced by hand: restore it."),
+    Code("TRL-128", "A propagation has not passed on messages that the trail does not have any more.",
+        "Load the tables of its destination again, in a new queue."),
+)
+# fmt: on
