@@ -73,8 +73,8 @@ WHERE channel = %s
 """
 _PUT = """
 INSERT INTO ddlrepl.tables (channel, table_id, schema_name, table_name, shape, state, snapshot)
-SELECT %s::text, id, schema, name, shape::jsonb, state, snapshot::jsonb FROM unnest(%s::bigint[], %s::text[],
-    %s::text[], %s::text[], %s::text[], %s::text[]) AS given(id, schema, name, shape, state, snapshot)
+SELECT %s::text, id, schema, name, shape::jsonb, state, snapshot::jsonb FROM unnest(%b::bigint[], %b::text[],
+    %b::text[], %b::text[], %b::text[], %b::text[]) AS given(id, schema, name, shape, state, snapshot)
 ON CONFLICT (channel, table_id) DO UPDATE SET schema_name = excluded.schema_name, table_name = excluded.table_name,
     shape = excluded.shape, state = excluded.state, snapshot = excluded.snapshot
 """
