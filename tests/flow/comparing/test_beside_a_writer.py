@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,6 +13,7 @@ import psycopg
 import pytest
 
 from airflow_ddlrepl.compare.report import Kind
+from airflow_ddlrepl.engines.postgres.log import preconditions
 from airflow_ddlrepl.flow.capture.captured_log import window_of as read_window
 from airflow_ddlrepl.flow.comparing.in_flight import settled
 from tests.support.replica import BOTH, Make, Replica
@@ -112,6 +114,38 @@ def test_a_capture_is_not_in_the_way_of_a_comparison(make: Make, monkeypatch: py
     monkeypatch.setattr("airflow_ddlrepl.flow.comparing.log_ahead.window_of", window_of)
     found = replica.compare()
     assert captured and (found.differences, found.in_flight, dict(found.undecided)) == (1, 9, {})
+
+
+def test_nor_is_one_that_moves_the_slot_on_before_it_is_copied(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the copy does not have any more is not taken for log in which nothing happens: it is read from the trail."""
+    replica = make(*GOODS)
+    replica.at_target("DELETE FROM goods WHERE id = 17")
+    replica.at_source("UPDATE goods SET price = 0 WHERE id < 10", "DELETE FROM goods WHERE id > 8990")
+    _captured_after_the_look(replica, monkeypatch)
+    found = replica.compare()
+    assert (found.differences, found.in_flight, dict(found.undecided)) == (1, 19, {}), found.text()
+
+
+def test_nor_is_a_plan_wrong_beside_a_capture(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    replica = make(*GOODS)
+    replica.at_source("ALTER TABLE goods ADD COLUMN n int", "INSERT INTO goods (id) VALUES (10001)")
+    _captured_after_the_look(replica, monkeypatch)
+    assert "ADD COLUMN" in replica.plan().text()
+
+
+def _captured_after_the_look(replica: Replica, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A capture moves the slot on, once, as soon as a task that reads the log has looked where it is."""
+    look = preconditions.require_slot
+    done: list[Any] = []
+
+    def require_slot(ask: Any, name: str, *at: Any) -> Any:
+        found = look(ask, name, *at)
+        if not done and inspect.stack()[1].function == "_prepare":
+            done.append(name)
+            assert replica.capture().rows
+        return found
+
+    monkeypatch.setattr(preconditions, "require_slot", require_slot)
 
 
 def test_a_role_that_can_read_the_log_by_one_session_only(databases: Any, tmp_path: Path) -> None:

@@ -70,13 +70,18 @@ def require_slot(ask: Ask, name: str, at: Position | None = None) -> slots.Slot:
     if slot.invalid:
         raise slots.lost(name, slot.invalid, at)
     if at is not None and slot.confirmed > at:
-        raise SourceError(
-            f"the replication slot {name} is at {slot.confirmed}: what committed before it can't be read",
-            code="SRC-141",
-            at=at,
-            hint=f"another process read it or created it again. {AGAIN}",
-        )
+        raise slot_ahead(name, slot.confirmed, at)
     return slot
+
+
+def slot_ahead(name: str, confirmed: Position, at: Position) -> SourceError:
+    """Return SourceError SRC-141: the slot has moved on, past what is to be read."""
+    return SourceError(
+        f"the replication slot {name} is at {confirmed}: what committed before it can't be read",
+        code="SRC-141",
+        at=at,
+        hint=f"another process read it or created it again. {AGAIN}",
+    )
 
 
 def slot_missing(name: str, at: Position | None = None) -> SourceError:

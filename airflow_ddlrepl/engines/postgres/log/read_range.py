@@ -225,7 +225,10 @@ def _messages(cursor: Any, task: PostgresRange, encoding: str) -> Iterator[pa.Ar
     found = first_row(
         cursor, f"select confirmed_flush_lsn::text from pg_replication_slots where slot_name = {literal(copy)}"
     )
-    if found and Position.parse(found[0]) < task.low:
+    begins = Position.parse(found[0]) if found else task.low
+    if begins > task.low:  # a capture has moved the slot on since it was looked at
+        raise preconditions.slot_ahead(task.slot, begins, task.low)
+    if begins < task.low:
         first_row(
             cursor, f"select pg_replication_slot_advance({literal(copy)}, {literal(str(task.low))}::pg_lsn)::text"
         )
