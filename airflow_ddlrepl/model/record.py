@@ -29,7 +29,7 @@ class StepApplied:
     """This record says what became of a step of the plan towards a revision at the target: it ran, or nothing did.
 
     step: its number in the plan. sql_hash: of its statements; NO_STATEMENT: none ran. summary: what it was for, or why
-    the target stays as it is.
+    the target stays as it is. statement: its statements, to be read by people, as far as they are not too long.
     """
 
     table_id: int
@@ -37,6 +37,7 @@ class StepApplied:
     step: int
     sql_hash: str
     summary: str
+    statement: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -168,7 +168,10 @@ class EventRow:
 
 @dataclass(frozen=True, slots=True)
 class LedgerRow:
-    """A ledger row is one step towards a revision at a target, recorded exactly once."""
+    """A ledger row is one step towards a revision at a target, recorded exactly once.
+
+    statement: the SQL that ran, as far as it is not too long; empty: none did, or an earlier version recorded it.
+    """
 
     target: str
     table_id: int
@@ -178,6 +181,7 @@ class LedgerRow:
     summary: str
     state: StepState
     at: datetime
+    statement: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from sqlalchemy import (
 )
 
 SCHEMA = "ddlrepl_repository"  # on PostgreSQL; SQLite has a file of its own
-HEAD = "0012"  # the newest migration
+HEAD = "0013"  # the newest migration
 
 
 class Moment(TypeDecorator[datetime]):
@@ -199,6 +199,7 @@ ledger = Table(
     Column("summary", Text, nullable=False),
     Column("state", Text, nullable=False),
     Column("at", Moment, nullable=False),
+    Column("statement", Text),
     PrimaryKeyConstraint("channel", "target", "table_id", "revision", "step"),
 )
 

@@ -191,7 +191,7 @@ def _place(step: StepApplied) -> dict[str, int]:
 
 
 def _facts(step: StepApplied) -> dict[str, str]:
-    return {"sql_hash": step.sql_hash, "summary": step.summary}
+    return {"sql_hash": step.sql_hash, "summary": step.summary, "statement": step.statement}
 
 
 def _done_already(target: str, step: StepApplied) -> StepContradicted:
@@ -205,7 +205,7 @@ def _done_already(target: str, step: StepApplied) -> StepContradicted:
 
 def _step(row: Any) -> LedgerRow:
     place = (row.target, row.table_id, row.revision, row.step)
-    return LedgerRow(*place, row.sql_hash, row.summary, StepState(row.state), row.at)
+    return LedgerRow(*place, row.sql_hash, row.summary, StepState(row.state), row.at, row.statement or "")
 
 
 def _control(row: Any) -> ControlRow:

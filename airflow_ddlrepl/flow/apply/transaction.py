@@ -236,8 +236,9 @@ def _done(step: ProgramStep, revision: int) -> Iterator[StepApplied]:
         return
     for number, part in enumerate(step.plan.steps):
         if part.kind is StepKind.SQL:
-            sql_hash = hashlib.sha256("\n".join(part.sql).encode()).hexdigest()
-            yield StepApplied(step.table_id, revision, number, sql_hash, part.why)
+            sql = "\n".join(part.sql)
+            sql_hash = hashlib.sha256(sql.encode()).hexdigest()
+            yield StepApplied(step.table_id, revision, number, sql_hash, part.why, shown(sql))
         elif part.kind is StepKind.WARN:
             yield StepApplied(step.table_id, revision, number, NO_STATEMENT, part.why)
     if not step.plan.steps:

@@ -19,9 +19,9 @@ STATEMENT_LENGTH = 2000
 def table_history(repository: Repository, channel: str, table_id: int) -> dict[str, Any]:
     """Return a table's revisions, oldest first, each with what became of it at each target.
 
-    At a target an entry has `how`: sql (a step that ran there), load (the table was loaded), control (a person was
-    asked; `by`: who removed it), left out (rows may differ, with the reason), unchanged (no statement ran, and why). A
-    change that a later load has brought has that load. `loads` has all loads.
+    At a target an entry has `how`: sql (a step that ran there, with its `sql`), load (the table was loaded), control (a
+    person was asked; `by`: who removed it), left out (rows may differ, with the reason), unchanged (no statement ran,
+    and why). A change that a later load has brought has that load. `loads` has all loads.
     """
     revisions = repository.revisions(channel, table_id)
     first = Position(revisions[0].key.lsn) if revisions else None
@@ -87,7 +87,7 @@ def step_json(step: LedgerRow) -> dict[str, Any]:
     """Return a step of the plan as what became of a revision."""
     how = "sql" if step.sql_hash else "unchanged"
     what = {"how": how, "target": step.target, "at": moment_text(step.at), "what": redact(step.summary)}
-    return {**what, "state": str(step.state), "by": None}
+    return {**what, "state": str(step.state), "by": None, "sql": step.statement}
 
 
 def control_json(control: ControlRow) -> dict[str, Any]:

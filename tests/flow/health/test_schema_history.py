@@ -73,6 +73,27 @@ def test_a_table_that_goes_from_the_target_too_says_so(make: Make) -> None:
     assert histories(replica)["public.gone"] == [("DROP TABLE gone", ["sql: drop_table public.gone"])]
 
 
+def test_a_step_is_told_with_its_sql(make: Make) -> None:
+    """As it ran at the target, under the table's name there; a password in it is not shown."""
+    replica = make(
+        "CREATE TABLE t (id int PRIMARY KEY, a int)", table_properties=[{"tables": "t", "name": "at_target"}]
+    )
+    replica.settle()
+    replica.at_source(
+        "ALTER TABLE t RENAME COLUMN a TO c",
+        "ALTER TABLE t ADD COLUMN p text DEFAULT 'postgresql://app:geheim@db/shop'",
+    )
+    replica.replicate()
+    with Repository.open(load_channel(replica.file).repository) as repository:
+        ((table_id, _),) = {one.table_id: one for one in repository.revisions("shop")}.items()
+        told = table_history(repository, "shop", table_id)
+    ran = [one["sql"] for entry in told["revisions"][1:] for one in entry["targets"]]
+    assert ran[0] == 'ALTER TABLE "public"."at_target" RENAME COLUMN "a" TO "c"'
+    assert ran[1].startswith('ALTER TABLE "public"."at_target" ADD COLUMN "p" text DEFAULT') and "geheim" not in str(
+        ran
+    )
+
+
 def test_a_change_that_a_policy_leaves_out_says_why(make: Make) -> None:
     leaves = [{"add_table_pattern": "*", "on_enroll_break": "WARNING"}]
     replica = make("CREATE TABLE t (id int PRIMARY KEY, v text)", "INSERT INTO t VALUES (1, '1')", adapt_ddl=leaves)
