@@ -58,7 +58,8 @@ def test_the_picture_can_be_read(world: World, theme: Any, width: int) -> None:
         assert page.evaluate(OVERLAPS) == []
         assert [(one["id"], one["impact"]) for one in Axe().run(page).response["violations"]] == []
         assert page.evaluate("document.documentElement.scrollWidth") <= width
-        browser.picture_of(page, "#picture", f"streams-picture-{theme}-{width}")
+        if (theme, width) == ("light", 1280):
+            browser.picture_of(page, "#picture", "streams-picture")
 
 
 def test_a_client_that_is_stopped_is_marked(world: World) -> None:
