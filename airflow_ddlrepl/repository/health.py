@@ -149,7 +149,7 @@ class Health(Base):
         with self._database.write() as connection:
             if end.outcome is Outcome.FAILED:
                 values["failing_since"] = _failing_since(connection, key) or end.ended
-            if end.outcome is Outcome.IDLE:
+            if not end.progress:
                 del values["progress"]  # what an earlier run has brought holds
             upsert(connection, stage_ends, key, {**values, "outcome": str(end.outcome)})
             _add_lag(connection, channel, lag)

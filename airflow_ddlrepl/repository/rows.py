@@ -309,7 +309,8 @@ class StageEnd:
     """A stage end is how the newest run of a stage ended.
 
     failing_since: when the stage first failed without a success since. failure: its error: kind (the class), code,
-    message, hint, target, table, at. progress: what the stage has brought: captured, positions by target.
+    message, hint, target, table, at. progress: what it has brought, and when: captured, positions by
+    target; empty: what an earlier run of the stage has brought holds.
     """
 
     stage: str

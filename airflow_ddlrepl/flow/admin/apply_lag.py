@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -27,11 +28,14 @@ class ApplyLag:
     uncaptured: Lag
     clock: datetime
 
-    def of(self, process: ApplyProcess) -> Lag:
-        """Return how far a target is behind: what waits in its error queue, in its queue, and before its queue."""
+    def of(self, process: ApplyProcess, positions: Iterable[tuple[Feed, Position | None]]) -> Lag:
+        """Return how far a target is behind: what waits in its error queue, in its queue, and before its queue.
+
+        positions: where it is in each feed.
+        """
         lags = [self._of_error_queue(process)]
         try:
-            lags += [self._of_feed(feed, at) for feed, at in process.positions()]
+            lags += [self._of_feed(feed, at) for feed, at in positions]
         except TrailError as error:
             log.error("target %s: %s", process.name, error)
             return Lag(None)

@@ -41,12 +41,13 @@ def _states(clients: StreamsClients, lag: ApplyLag | None) -> Iterable[dict[str,
         }
         try:
             with apply_process(clients, target) as process:
-                feeds = {feed.name: at for feed, at in process.positions()}
+                places = list(process.positions())
+                feeds = {feed.name: at for feed, at in places}
                 waiting = process.there.errors(process.client.name)
                 settings = clients.environment.apply_settings(process.client.name)
                 lacks = [str(one) for one in lacking(process)]
                 suspended = [str(one) for one in process.suspended()]
-                behind = lag.of(process) if lag is not None else Lag(None)
+                behind = lag.of(process, places) if lag is not None else Lag(None)
         except DdlReplError as error:
             log.error("target %s: %s", target.name, error)
             unknown: dict[str, Any] = {

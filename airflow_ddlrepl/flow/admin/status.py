@@ -23,7 +23,7 @@ from airflow_ddlrepl.flow.admin.table_status import left_out_status, not_there, 
 from airflow_ddlrepl.flow.admin.trail_status import trail_status
 from airflow_ddlrepl.flow.capture.left_out import not_in_the_log
 from airflow_ddlrepl.flow.client_states.lines import client_lines
-from airflow_ddlrepl.flow.client_states.states import Applied, AtSource, client_states
+from airflow_ddlrepl.flow.client_states.states import Applied, AtSource, client_states, with_captured
 from airflow_ddlrepl.flow.comparing.may_differ import may_differ
 from airflow_ddlrepl.flow.health.failures import failure_lines, failures_json
 from airflow_ddlrepl.flow.mapping.misplaced import with_misplaced
@@ -182,21 +182,21 @@ def status(context: RunContext) -> Status:
     `trail.damaged` says which file of the trail is missing or damaged. Raises ConfigError CFG-130 when the channel is
     not active.
     """
-    captured, name = context.captured(), context.channel.name
-    source = _source(context)
-    end = max(source.log_end or captured, captured)
+    name, source, before = context.channel.name, _source(context), context.captured()
     segments = context.live_segments()
-    uncaptured = lag_of_capture(context, captured, source.log_end, source.clock)
+    uncaptured = lag_of_capture(context, before, source.log_end, source.clock)
     damaged: dict[str, None] = {}
     targets: dict[str, dict[str, Any]] = {}
     for target in context.channel.targets:
         lag = partial(_unless_damaged, damaged, lag_at, context, segments, uncaptured, source.clock)
-        targets[target.name] = _target(context, target, end, lag, source.not_in_the_log)
+        targets[target.name] = _target(context, target, lag, source.not_in_the_log)
     back = _unless_damaged(damaged, horizon, context) if context.channel.rewind_horizon else None
     applied = apply_states(context, ApplyLag(context, uncaptured, source.clock))
-    ahead = None if source.unreachable else context.positions.distance(captured, end)
-    at_source = AtSource(uncaptured, ahead, source.clock, not source.unreachable)
+    at_source = AtSource(uncaptured, None, source.clock, not source.unreachable)
     clients, queues = client_states(context, at_source, _applied(applied))
+    captured, end = _ends(context, source)
+    ahead = None if source.unreachable else context.positions.distance(captured, end)
+    targets = {one: {**found, **_bytes_behind(context, found, end)} for one, found in targets.items()}
     return Status(
         name,
         captured,
@@ -223,9 +223,25 @@ def status(context: RunContext) -> Status:
         tuple(function_uses(context.repository, name)) if context.channel.streams is not None else (),
         source.setup,
         failures_json(context.repository.stage_ends(name)),
-        clients,
+        with_captured(clients, captured, ahead),
         queues,
     )
+
+
+def _ends(context: RunContext, source: _Source) -> tuple[Position, Position]:
+    """Return up to where is captured, and where the source's log ends, not before it.
+
+    They are read behind the targets: a run that goes on meanwhile puts none of these in front of what is captured.
+    """
+    captured, end = context.captured(), source.log_end
+    if end is not None and end < captured:
+        end = context.source.log_end()
+    return captured, max(end or captured, captured)
+
+
+def _bytes_behind(context: RunContext, found: dict[str, Any], end: Position) -> dict[str, Any]:
+    at = found["position"]
+    return {"lag_bytes": None if at is None else context.positions.distance(Position.parse(at), end)}
 
 
 def _applied(states: Sequence[dict[str, Any]]) -> Applied:
@@ -272,7 +288,6 @@ def _source(context: RunContext) -> _Source:
 def _target(
     context: RunContext,
     target: Target,
-    end: Position,
     lag: Callable[[Position], Lag | None],
     aside: Sequence[LeftOut],
 ) -> dict[str, Any]:
@@ -292,7 +307,6 @@ def _target(
     return {
         **_AWAY,
         "position": str(found.lsn),
-        "lag_bytes": context.positions.distance(found.lsn, end),
         **(lag(found.lsn) or Lag(None)).to_json(),
         "statements": list(lacks[0].get(NO_TABLE, ())),
         "tables": with_misplaced(

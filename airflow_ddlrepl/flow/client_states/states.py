@@ -140,6 +140,12 @@ class ClientStates:
         return 0.0 if waiting.oldest is None else age(waiting.oldest, self.source.clock)
 
 
+def with_captured(states: list[dict[str, Any]], captured: Position, ahead: int | None) -> list[dict[str, Any]]:
+    """Return the states with captures at the position, and so many bytes behind the source, as the status has them."""
+    place = {"positions": {CAPTURE: str(captured)}, "lag_bytes": ahead}
+    return [{**one, **place} if one["kind"] == ClientKind.CAPTURE and not one["problem"] else one for one in states]
+
+
 def sum_of(waiting: Sequence[Queued]) -> Queued:
     """Return what waits in several feeds together."""
     oldest = min((one.oldest for one in waiting if one.oldest is not None), default=None)

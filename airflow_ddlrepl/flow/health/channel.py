@@ -42,10 +42,7 @@ def channel_health(
         "now": moment_text(now),
         "interval_seconds": facts.interval,
         "source": {
-            "captured": _captured(facts),
-            "position": content.get("source"),
-            "unreachable": content.get("source_unreachable"),
-            "lag_bytes": content.get("lag_bytes"),
+            **facts.source_place(),
             **content.get("setup", {}),
             "left_out": content.get("left_out", []),
         },
@@ -55,7 +52,7 @@ def channel_health(
         "failures": failures_json(facts.ends),
         "stages": [_stage(one) for one in sorted(facts.ends.values(), key=lambda one: one.ended)],
         "history": [lag_json(one) for one in facts.history],
-        "trail": content.get("trail", {}),
+        "trail": {**content["trail"], "as_of": _taken(facts)} if content.get("trail") else {},
         "apply": content.get("apply", []),
         "clients": client_rows(facts),
         "queues": content.get("queues", []),
@@ -120,20 +117,15 @@ def _running(facts: Facts) -> dict[str, Any] | None:
     return {"holder": one.holder, "since": moment_text(one.since), "is_live": one.is_live} if one else None
 
 
-def _captured(facts: Facts) -> str | None:
-    """Return the newest captured position that a run has told: of a cycle since the status, or of the status."""
-    newest = facts.since_status("captured")
-    found: str | None = newest or facts.content.get("captured")
-    return found
+def _taken(facts: Facts) -> str | None:
+    return moment_text(facts.status.taken) if facts.status is not None else None
 
 
 def _target(facts: Facts, name: str) -> dict[str, Any]:
-    """Return what is known of a target, without its tables; its lag is that of the newest cycle."""
+    """Return what is known of a target, without its tables; its place and lag are of one moment, `as_of`."""
     found = dict(facts.content.get("targets", {}).get(name, {}))
     tables = found.pop("tables", [])
-    if (lag := facts.newest_lag(name)) is not None:
-        found |= {"lag_seconds": lag.lag_seconds, "lag_bytes": lag.lag_bytes, "lag_is_at_most": True}
-        found["position"] = facts.position(name)
+    found |= facts.target_place(name)
     apply: dict[str, Any] = next((one for one in facts.content.get("apply", ()) if one["target"] == name), {})
     return {
         **apply,

@@ -31,7 +31,7 @@ def keep_status(run: RunContext, end: StageEnd, result: Mapping[str, Any]) -> No
     Nothing of it fails the run. result: what the stage did, as JSON.
     """
     try:
-        end = with_other_parts(run, replace(end, progress=progress_of(end.stage, result)))
+        end = with_other_parts(run, replace(end, progress=progress_of(run, end, result)))
         if not _is_due(run, end, result):
             run.repository.set_stage_end(run.channel.name, end, lag_after(run, end, None))
             return

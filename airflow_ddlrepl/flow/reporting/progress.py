@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.flow.admin.status import Status
-from airflow_ddlrepl.flow.run.context import RunContext
+from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.stages import APPLY, CAPTURE, INTEGRATE, REPLICATE, Cycle, names_of
+from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.repository.rows import LagRow, Outcome, RunStatus, StageEnd
 
 LAST = names_of(Cycle.ENDS, Cycle.WHOLE)
@@ -27,8 +29,31 @@ _MORE = (
 _MORE_OF_LOADS = ("tables", "loaded", "discarded", "conflicts", "errors", "waiting")
 
 
-def progress_of(stage: str, result: Mapping[str, Any]) -> dict[str, Any]:
-    """Return where a stage has brought the channel: captured, and the positions of targets."""
+def progress_of(run: RunContext, end: StageEnd, result: Mapping[str, Any]) -> dict[str, Any]:
+    """Return where a stage has brought the channel, and at which moment; empty: it has moved nothing.
+
+    captured, with where the source's log ends at the same moment and the bytes between; positions: of targets.
+    """
+    captured, positions = _moved(end.stage, result)
+    if captured is None and not positions:
+        return {}
+    found = {"captured": captured, "positions": positions, "at": end.ended.isoformat()}
+    return {**found, **_log_end(run, captured)} if captured is not None else found
+
+
+def _log_end(run: RunContext, captured: str) -> dict[str, Any]:
+    """Return where the source's log ends now, never before what is captured; empty: it does not answer any more."""
+    low = Position.parse(captured)
+    try:
+        high = max(low, Position(run.source.log_end()))
+    except DdlReplError as error:
+        log.warning("the source: where its log ends is not known: %s", error)
+        return {}
+    return {"source": str(high), "lag_bytes": run.positions.distance(low, high)}
+
+
+def _moved(stage: str, result: Mapping[str, Any]) -> tuple[str | None, dict[str, str]]:
+    """Return up to where a stage has captured, None: nothing; and where it has brought targets."""
     captured = next((part["high"] for part in _parts(stage, result, CAPTURE.name) if part.get("high")), None)
     positions: dict[str, str] = {}
     for part in _parts(stage, result, INTEGRATE.name):
@@ -36,7 +61,7 @@ def progress_of(stage: str, result: Mapping[str, Any]) -> dict[str, Any]:
     for part in _parts(stage, result, APPLY.name) if stage == REPLICATE.name else []:
         if not part.get("waiting"):  # a whole cycle has brought what was captured to each target
             positions |= dict.fromkeys((name.partition(":")[0] for name in part.get("positions", ())), captured)
-    return {"captured": captured, "positions": positions}
+    return None if captured is None else str(captured), {name: str(at) for name, at in positions.items()}
 
 
 def brings_more_than_rows(result: Mapping[str, Any]) -> bool:

@@ -54,6 +54,12 @@ def ago(text: str | datetime | None, now: datetime) -> str:
     return "just now" if seconds < 1 else f"{duration(round(seconds))} ago"
 
 
+def time_of_day(text: str | datetime | None) -> str:
+    """Return the time of a moment, without its day."""
+    at = moment(text)
+    return "" if at is None else f"{at:%H:%M:%S} UTC"
+
+
 def clock(text: str | datetime | None) -> str:
     """Return a moment in full, to be shown beside how long ago it was."""
     at = moment(text)

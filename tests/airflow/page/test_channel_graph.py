@@ -35,6 +35,21 @@ def test_positions_stand_in_the_boxes_and_lag_on_the_arrows() -> None:
     assert between(graph, "trail", "away").lines == ("not known",)
 
 
+def test_parts_of_several_moments_say_of_which_they_are_and_their_bytes_are_not_told_together() -> None:
+    early, late = "2026-11-27T16:20:03+00:00", "2026-11-27T16:20:08+00:00"
+    source = {**SOURCE, "position": "0/A", "position_is_at_least": True, "lag_bytes": None, "as_of": late}
+    there = target("there", position="0/A", lag_seconds=2.0, lag_bytes=700, as_of=early)
+    behind = target("behind", position="0/1", lag_seconds=2.0, lag_bytes=700, as_of=early)
+    graph = channel_graph({"source": source, "trail": {"bytes": 5, "as_of": early}, "targets": [there, behind]})
+    lines = {box.title: box.lines for box in graph.boxes}
+    assert lines["source"] == ("log ends at 0/A or later", "as of 16:20:08 UTC")
+    assert lines["trail"] == ("captured 0/A", "as of 16:20:08 UTC", "5 bytes still needed", "as of 16:20:03 UTC")
+    assert lines["there"] == ("at 0/A", "2 tables", "as of 16:20:03 UTC")
+    assert between(graph, "source", "trail").lines == ("not known",)
+    assert between(graph, "trail", "there").lines == ("2 s behind", "0 bytes")
+    assert between(graph, "trail", "behind").lines == ("2 s behind",)
+
+
 def test_a_source_that_does_not_answer_is_marked() -> None:
     source = {**SOURCE, "unreachable": "no route", "position": None, "lag_bytes": None}
     graph = channel_graph({"source": source, "trail": {}, "targets": []})

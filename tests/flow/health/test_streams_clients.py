@@ -73,6 +73,7 @@ def test_rows_of_triggers_wait_at_the_source_then_in_windows(databases: Any, tmp
     channel = begun(databases, tmp_path, SYNC, apply("streams_queue"))
     channel.stage(flow.replicate)
     channel.at_source("INSERT INTO hr.t VALUES (2, 2), (3, 3)")
+    time.sleep(0.3)
     found = clients(health(channel))
     assert (found["sync"]["messages"], found["sync"]["positions"]) == (2, {"sync": None})
     assert 0 < found["sync"]["lag_seconds"] < 60
