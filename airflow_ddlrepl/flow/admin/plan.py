@@ -10,7 +10,6 @@ from typing import Any
 from airflow_ddlrepl.adapt.plan.text import as_text
 from airflow_ddlrepl.adapt.plan_model import TablePlan
 from airflow_ddlrepl.adapt.program.suspend import suspended
-from airflow_ddlrepl.errors import SourceError
 from airflow_ddlrepl.flow.apply.pending_log import UncapturedLog, pending_log
 from airflow_ddlrepl.flow.apply.transaction import plans
 from airflow_ddlrepl.flow.capture.captured_log import window_of, write_log, writing_of
@@ -20,7 +19,6 @@ from airflow_ddlrepl.flow.capture.log_continuity import follow, require_source
 from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.flow.run.stage import require_targets
 from airflow_ddlrepl.flow.targets.readiness import what_is_missing
-from airflow_ddlrepl.model.change import Event
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.table_state import TableState
 from airflow_ddlrepl.ports.work import InProcess
@@ -78,24 +76,24 @@ def _suspended(table_state: TableState) -> dict[str, str]:
     return {"table": str(table_state.name), "since": str(Position(known.at.lsn)), "why": str(known), "hint": known.hint}
 
 
-TRIES = 5
-"""So often the log is read again whose beginning a capture has just taken over into the trail."""
-
-
 def plan(run: RunContext) -> Planned:
     """Return the plans for everything committed so far, captured or not.
 
     Reads the log beside the trail, confirms nothing.
     """
     require_targets(run.channel, "plan")
-    for left in reversed(range(TRIES)):
-        low = run.captured()
-        try:
-            events, end = _uncaptured(run, low)
-            break
-        except SourceError:
-            if not left or run.captured() == low:
-                raise
+    low = run.captured()
+    follow(run)
+    require_source(run, low)
+    inspection = inspect_source(run, FileChange())
+    end = run.source.stable_end()
+    with tempfile.TemporaryDirectory(prefix="ddlrepl-plan-") as folder:
+        window = replace(window_of(run, low, end), parallelism=1)
+        parts = write_log(run, window, writing_of(run, low, folder), InProcess()) if end > low else []
+        segment = Segment(run.channel.name, run.epoch, 0, low, end, tuple(parts))
+        events = Trail(folder, run.channel.name).events(segment)
+        drift = find_drift(run, segment, events, inspection, is_last=True)
+    events = sorted([*events, *drift], key=lambda e: e.key)
     found = enrolled(run, events, run.repository.latest_revisions(run.channel.name))
     ahead = UncapturedLog(events, found, end)
     targets: dict[str, list[TablePlan]] = {}
@@ -111,25 +109,6 @@ def plan(run: RunContext) -> Planned:
         targets[target.name] = plans(program) + ([program.stop] if program.stop else [])
     missing |= {name: error.message for name, error in run.targets.failed.items()}
     return Planned(low, end, targets, _rows(run, targets), missing, late)
-
-
-def _uncaptured(run: RunContext, low: Position) -> tuple[list[Event], Position]:
-    """Return the schema changes from a position on, as a capture would find them, and where the log ends.
-
-    Raises SourceError where the log can't be read, SRC-141 where a capture has let the source forget its beginning.
-    """
-    follow(run)
-    require_source(run, low)
-    inspection = inspect_source(run, FileChange())
-    end = run.source.stable_end()
-    with tempfile.TemporaryDirectory(prefix="ddlrepl-plan-") as folder:
-        window = replace(window_of(run, low, end), parallelism=1)
-        parts = write_log(run, window, writing_of(run, low, folder), InProcess()) if end > low else []
-        require_source(run, low)  # else a capture beside this plan has moved the slot on before it was read
-        segment = Segment(run.channel.name, run.epoch, 0, low, end, tuple(parts))
-        events = Trail(folder, run.channel.name).events(segment)
-        drift = find_drift(run, segment, events, inspection, is_last=True)
-    return sorted([*events, *drift], key=lambda e: e.key), end
 
 
 def _rows(run: RunContext, targets: Mapping[str, list[TablePlan]]) -> dict[str, int]:
