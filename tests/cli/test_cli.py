@@ -18,7 +18,7 @@ import pytest
 from airflow_ddlrepl import flow
 from airflow_ddlrepl.cli import main, terminal
 from airflow_ddlrepl.errors import ControlStop, DdlReplError, Exit, LockHeld, Unreachable
-from airflow_ddlrepl.flow import RunContext
+from airflow_ddlrepl.flow import RunContext, by_arguments
 from airflow_ddlrepl.flow.rewind.preview import RewindPlan
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import LogKey, Position
@@ -105,7 +105,8 @@ class FakeFlow:
         return run
 
 
-STAGES = ("activate", "replicate", "plan", "refresh", "compare", "status", "deactivate")
+STAGES = ("replicate", "plan", "compare", "status", "deactivate")
+BY_ARGUMENTS = {"activate_channel": "activate", "refresh_tables": "refresh", "rewind_tables": "rewind"}
 
 
 @pytest.fixture
@@ -113,6 +114,8 @@ def stages(monkeypatch: pytest.MonkeyPatch) -> FakeFlow:
     fake = FakeFlow()
     for name in STAGES:
         monkeypatch.setattr(flow, name, fake.act(name))
+    for name, stage in BY_ARGUMENTS.items():
+        monkeypatch.setattr(by_arguments, name, fake.act(stage))
     return fake
 
 
@@ -216,7 +219,7 @@ def test_json_is_the_only_thing_on_standard_output(run: Run, stages: FakeFlow, f
 
 def test_arguments_reach_the_flow(run: Run, stages: FakeFlow, file: Path) -> None:
     assert (
-        "activate () {'load': False, 'enrollment': 'keep', 'start': 'now', 'trail': 'keep', 'accept': 'nothing'}"
+        "activate () {'load': False, 'start': 'now', 'enrollment': 'keep', 'trail': 'keep', 'accept': 'nothing'}"
         in run("activate", file, "--no-refresh").err
     )
     assert "'start': Position('0/1A')" in run("activate", file, "--start-moment", "0/1A").err
@@ -238,8 +241,7 @@ def test_a_rewind_that_is_not_possible_is_told_by_its_plan(
     run: Run, file: Path, stages: FakeFlow, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     order = ("rewind", file, "--to", "0/10", "--into", "past", "--json")
-    for name in ("rewind", "plan_rewind"):
-        monkeypatch.setattr(flow, name, stages.act(name))
+    monkeypatch.setattr(flow, "plan_rewind", stages.act("plan_rewind"))
     assert run(*order).code == Exit.DONE
     for verdict, code in (("unsafe", Exit.FAILED), ("safe (keep)", Exit.DONE)):
         stages.outcome = RewindPlan("past", Position(1), Position(16), [{"verdict": verdict}], 0, 0, [], "")

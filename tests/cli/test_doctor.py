@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,6 +18,12 @@ channel: shop
 source: {{location: "{source}", tables: ["*.*"]}}
 targets: [{{name: warehouse, location: "{target}"}}]
 """
+
+
+@pytest.fixture(autouse=True)
+def home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """What others have in this machine's repository is no finding here."""
+    monkeypatch.setenv("DDLREPL_HOME", str(tmp_path / "home"))
 
 
 def bad(findings: list[Finding]) -> dict[str, Finding]:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from airflow_ddlrepl import flow
+from airflow_ddlrepl.capture.write_range import RangeTask
 from airflow_ddlrepl.errors import TrailError
 from airflow_ddlrepl.ports.work import InProcess, Runner
 from tests.conftest import Databases
@@ -29,7 +30,11 @@ class Elsewhere:
         return [task(self._there(item)) for item in items]
 
     def _there(self, item: Any) -> Any:
-        return [self._there(one) for one in item] if isinstance(item, list) else replace(item, trail_url=self.url)
+        if isinstance(item, list):
+            return [self._there(one) for one in item]
+        if isinstance(item, RangeTask):
+            return replace(item, writing=replace(item.writing, trail_url=self.url))
+        return replace(item, trail_url=self.url)
 
 
 @pytest.fixture
