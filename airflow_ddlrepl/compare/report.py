@@ -126,8 +126,8 @@ class Comparison:
 
     left_out: tables that were not compared, for their rows are not in the stream, and why.
     repaired: tables that differed, were repaired row by row, and differ no more. unrepaired: those that still differ
-    after that. sequences: what a target's
-    sequences lack, in words.
+    after that. sequences: what a target's sequences lack, in words. moved_sequences: those that the source's have only
+    moved on from since the target was last brought to them: no differences.
     position: of the source's log: what differs differs still once the targets have applied the log up to there; empty:
     the channel is not active. targets: the position of each when the comparison began.
     """
@@ -138,6 +138,7 @@ class Comparison:
     repaired: tuple[str, ...] = ()
     unrepaired: tuple[str, ...] = ()
     sequences: tuple[str, ...] = ()
+    moved_sequences: tuple[str, ...] = ()
     position: str = ""
     targets: Mapping[str, str] = field(default_factory=dict)
 
@@ -148,6 +149,11 @@ class Comparison:
 
     @property
     def in_flight(self) -> int:
+        """Return how many rows, points of the tables' shapes and moves of sequences the targets do not have yet."""
+        return self.tables_in_flight + len(self.moved_sequences)
+
+    @property
+    def tables_in_flight(self) -> int:
         """Return how many rows and points of the tables' shapes the targets do not have yet."""
         return sum(table.in_flight + len(table.on_their_way) for table in self.tables)
 
@@ -175,7 +181,8 @@ class Comparison:
 
     def waiting(self) -> list[str]:
         """Return what the targets do not have yet, and what nobody can tell, one a line."""
-        return [self._named(table, line) for table in self.tables for line in table.waiting()]
+        found = [self._named(table, line) for table in self.tables for line in table.waiting()]
+        return [*found, *self.moved_sequences]
 
     def _named(self, table: TableReport, line: str) -> str:
         return f"target {table.at}: {line}" if table.at and len(self.targets) > 1 else line
@@ -197,6 +204,7 @@ class Comparison:
             "repaired": list(self.repaired),
             "unrepaired": list(self.unrepaired),
             "sequences": list(self.sequences),
+            "moved_sequences": list(self.moved_sequences),
             "seconds": self.seconds,
         }
 

@@ -32,7 +32,8 @@ class SequenceStep:
 
     id: of the source's. source: its name there. name: at the target, afterwards. before: the name that it has now;
     None: it is created. definition: None: it stays. value: None: it stays. owner: None: no column. changes_owner: the
-    owner is not what it was. seen: the source's value, to be stored.
+    owner is not what it was. seen: the source's value, to be stored. moved_on: the target's has all numbers that the
+    source's had given when the two were last compared: only those of since are missing.
     """
 
     id: int
@@ -44,6 +45,7 @@ class SequenceStep:
     value: SequenceValue | None = None
     owner: ColumnPlace | None = None
     changes_owner: bool = False
+    moved_on: bool = False
 
     @property
     def is_about_value(self) -> bool:

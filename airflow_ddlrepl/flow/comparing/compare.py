@@ -66,11 +66,13 @@ def look(run: RunContext, patterns: Sequence[str] = ()) -> tuple[Comparison, lis
         high = run.source.stable_end() if is_active else None
         reports = settled(run, compared, shapes, high) if high is not None else [one.report for one in compared]
     aside = {str(one.name): str(one) for one in left_out(run) if is_selected(one.name, patterns)}
+    sequences = [] if patterns else list(_sequences(run))
     result = Comparison(
         tuple(reports),
         round(time.monotonic() - started, 2),
         aside,
-        sequences=() if patterns else tuple(_sequences(run)),
+        sequences=tuple(text for text, is_in_flight in sequences if not is_in_flight),
+        moved_sequences=tuple(text for text, is_in_flight in sequences if is_in_flight),
         position="" if high is None else str(high),
         targets={name: str(found.lsn) for name, found in states.items() if found is not None},
     )
@@ -105,7 +107,7 @@ def _since(state: TargetState, table_id: int) -> Position:
 def _record(run: RunContext, result: Comparison, table_ids: Sequence[int], began: datetime, *, is_whole: bool) -> None:
     """Store what was found of each table at each target, and of the comparison as a whole."""
     count = {"tables": len(result.tables), "differences": result.differences, "left_out": len(result.left_out)}
-    count |= {"discarded": result.discarded, "in_flight": result.in_flight, "undecided": len(result.undecided)}
+    count |= {"discarded": result.discarded, "in_flight": result.tables_in_flight, "undecided": len(result.undecided)}
     told = [_told(one, table_id, result.position) for one, table_id in zip(result.tables, table_ids, strict=True)]
     found = {**count, "position": result.position, "by_table": told}
     run.repository.record_comparison(run.channel.name, run.run_id, began, found, is_whole=is_whole)
@@ -202,11 +204,13 @@ def _beside(
     return found
 
 
-def _sequences(run: RunContext) -> Iterator[str]:
-    """Yield what the sequences of each prepared target lack."""
+def _sequences(run: RunContext) -> Iterator[tuple[str, bool]]:
+    """Yield what the sequences of each prepared target lack, and whether the next cycle brings it."""
     for target in run.channel.targets:
         if run.target(target.name).find_state() is not None:
-            yield from (f"target {target.name}: sequence {one}" for one in sequence_differences(run, target.name))
+            for one in sequence_differences(run, target.name):
+                yet = ": only since the last cycle" if one.is_in_flight else ""
+                yield f"target {target.name}: sequence {one}{yet}", one.is_in_flight
 
 
 def _run(run: RunContext, tasks: Sequence[CompareTask]) -> list[TableReport]:

@@ -17,11 +17,13 @@ from airflow_ddlrepl.model.sequence import SequenceCatalog
 class SequenceDifference:
     """A sequence difference says what a target's sequence, or a default that draws from one, lacks.
 
-    name: of the sequence at the source, or of the table at the target; None where `why` names it.
+    name: of the sequence at the source, or of the table at the target; None where `why` names it. is_in_flight: the
+    source's sequence has given numbers since the target was last brought to it; the next cycle brings them.
     """
 
     name: TableName | None
     why: str
+    is_in_flight: bool = False
 
     def __str__(self) -> str:
         return f"{self.name}: {self.why}" if self.name is not None else self.why
@@ -52,7 +54,7 @@ def set_sequences(run: RunContext, target: str, headroom: int) -> SequencesWritt
 def _differences(found: PlannedSequences) -> Iterator[SequenceDifference]:
     for step in found.plan.sequences:
         if why := _why(step):
-            yield SequenceDifference(step.source, why)
+            yield SequenceDifference(step.source, why, step.is_about_value and step.moved_on)
     for one in found.plan.defaults:
         verb = "does not draw" if one.pieces else "draws"
         yield SequenceDifference(one.at.table, f"the default of column {one.at.column} {verb} from a sequence")

@@ -185,7 +185,9 @@ class _Planner:
         if present is not None and (present == wanted or (is_kept and not is_behind(present, wanted, increment))):
             value = None
         if found.definition == definition:
-            return replace(step, value=value)
+            had = ahead(definition, known.seen, self.at.headroom) if known is not None and is_kept else None
+            moved_on = present is not None and had is not None and not is_behind(present, had, increment)
+            return replace(step, value=value, moved_on=moved_on)
         return replace(step, definition=definition, value=value or present)
 
     def _displaced(self, steps: Mapping[int, SequenceStep]) -> Iterator[SequenceStep]:

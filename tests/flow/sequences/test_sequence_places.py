@@ -95,7 +95,9 @@ def test_a_comparison_names_sequences_and_a_repair_sets_them(databases: Any, tmp
     replica = begin(databases, tmp_path, db_sequence=True)
     assert replica.compare().is_equal
     replica.at_source("SELECT nextval('app.one') FROM generate_series(1, 9)", "ALTER SEQUENCE app.two CACHE 3")
-    replica.at_target("ALTER TABLE dw.t ALTER id DROP DEFAULT")
+    replica.replicate()
+    replica.at_source("ALTER SEQUENCE app.two CACHE 5")
+    replica.at_target("ALTER TABLE dw.t ALTER id DROP DEFAULT", "SELECT setval('dw.one', 8)")
     found = replica.compare()
     assert found.differences == 3
     assert found.lines() == [
@@ -108,6 +110,35 @@ def test_a_comparison_names_sequences_and_a_repair_sets_them(databases: Any, tmp
     assert again.is_equal
     assert value(replica, "dw.one") == 9
     assert replica.rows("INSERT INTO dw.t DEFAULT VALUES RETURNING id") == [(2,)]
+
+
+@pytest.mark.parametrize("headroom", [0, 20])
+def test_a_sequence_that_has_only_moved_on_at_the_source_is_in_flight(
+    databases: Any, tmp_path: Path, headroom: int
+) -> None:
+    """The target has what it last got. One that somebody has set back at either side is a difference."""
+    replica = begin(databases, tmp_path, db_sequence={"headroom": headroom})
+    replica.at_source("SELECT nextval('app.one') FROM generate_series(1, 9)")
+    replica.replicate()
+    replica.at_source("SELECT nextval('app.one') FROM generate_series(1, 3)")
+    found = replica.compare()
+    assert (found.is_equal, found.lines(), found.in_flight) == (True, [], 1)
+    told = "target warehouse: sequence app.one: it is behind the source's, which is at 12"
+    told += ": only since the last cycle"
+    assert found.waiting() == [told] and found.to_json()["moved_sequences"] == [told] and told in found.text()
+    with flow.open_channel(replica.file, InProcess()) as run:
+        (one,) = sequence_differences(run, "warehouse")  # a cut-over has to bring it
+        assert one.is_in_flight and str(one) == "app.one: it is behind the source's, which is at 12"
+    replica.at_target(f"SELECT setval('dw.one', {8 + headroom})")
+    found = replica.compare()
+    assert (found.differences, found.in_flight) == (1, 0)
+    assert found.lines() == ["target warehouse: sequence app.one: it is behind the source's, which is at 12"]
+    replica.settle()
+    replica.at_source("SELECT setval('app.one', 5)")
+    found = replica.compare()
+    assert (found.differences, found.in_flight) == (1, 0)
+    replica.settle()
+    assert replica.compare().in_flight == 0
 
 
 def test_all_sequences_are_set_ahead_for_a_cut_over(databases: Any, tmp_path: Path) -> None:
