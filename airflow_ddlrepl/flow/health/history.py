@@ -95,14 +95,14 @@ def control_json(control: ControlRow) -> dict[str, Any]:
     what = {"how": "control", "target": control.target, "at": moment_text(control.created)}
     state = "removed" if control.removed else "waits"
     removed = {"removed": moment_text(control.removed), "by": control.removed_by, "number": control.id}
-    return {**what, "what": f"{control.reason} ({control.policy})", "state": state, **removed}
+    return {**what, "what": f"{control.reason} ({control.policy})", "sql": "", "state": state, **removed}
 
 
 def _became(load: RefreshRow) -> dict[str, Any]:
     """Return a load as what became of a revision."""
     how = "left out" if load.state == "declined" else "load"
     at = moment_text(load.finished or load.created)
-    what = {"how": how, "target": load.target, "at": at, "what": load.reason, "state": load.state}
+    what = {"how": how, "target": load.target, "at": at, "what": load.reason, "sql": "", "state": load.state}
     return {**what, "rows": load.rows, "by": None}
 
 

@@ -30,6 +30,7 @@ def histories(replica: Replica) -> dict[str, list[tuple[str, list[str]]]]:
 
 
 def became(change: dict[str, Any]) -> list[str]:
+    assert all(bool(one["sql"]) == (one["how"] == "sql") for one in change["targets"])
     return [f"{one['how']}: {one['what']}" for one in change["targets"]]
 
 
