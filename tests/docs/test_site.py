@@ -63,7 +63,8 @@ def test_a_browser_finds_an_error_code_and_asks_nobody_else(site: Path) -> None:
             for path in ("/index.html", "/architecture.html", "/rewind.html"):
                 page.goto(path, wait_until="networkidle")
                 assert page.evaluate("[...document.images].every(one => one.naturalWidth > 0)"), path
-            page.fill("input[name=query]", "SRC-105")
+            page.focus("input[name=query]")  # the search begins to listen then
+            page.keyboard.type("SRC-105", delay=80)
             page.locator(".md-search-result__link", has_text="SRC-105").first.wait_for(state="attached")
         server.shutdown()
     assert [url for url in asked if not url.startswith((address, "data:"))] == []
