@@ -35,14 +35,15 @@ def has_own_python(spark: SparkSession, remote: str) -> bool:
 
 @contextmanager
 def quiet(spark: SparkSession, remote: str) -> Iterator[None]:
-    """Keep the traces of failing attempts out of the log: what fails here becomes one error. For a JVM of ours only."""
+    """Keep the traces of failing attempts out of the log: what fails here becomes one error. For a JVM of ours only.
+
+    A failure ends the session, so the log stays off: what executors send to an ended scheduler is no news.
+    """
     if remote:
         yield
         return
     context = spark.sparkContext
     level = str(context._jvm.org.apache.logging.log4j.LogManager.getRootLogger().getLevel())  # type: ignore[union-attr]
     context.setLogLevel("OFF")
-    try:
-        yield
-    finally:
-        context.setLogLevel(level)
+    yield
+    context.setLogLevel(level)
