@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from airflow_ddlrepl.failpoint import reach
@@ -9,6 +10,7 @@ from airflow_ddlrepl.goldengate.extract import extracted
 from airflow_ddlrepl.goldengate.parameters.extract import ExtractParameters
 from airflow_ddlrepl.model.change import Event, EventKind
 from airflow_ddlrepl.model.position import Position
+from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.ports.change_values import ChangeValues
 from airflow_ddlrepl.ports.log import LogBatch, LogRange
 from airflow_ddlrepl.streams.queue.ruled_writer import ClientRules, RuledWriter
@@ -36,6 +38,12 @@ class LogWriting:
     extract: ExtractParameters | None = None
     rules: ClientRules | None = None
     values: ChangeValues | None = None
+
+    def with_shapes(self, shapes: Sequence[Table]) -> LogWriting:
+        """Return this writing with more shapes of tables that rules may meet."""
+        if self.rules is None or not shapes:
+            return self
+        return replace(self, rules=replace(self.rules, tables=(*self.rules.tables, *shapes)))
 
     def writer(self, index: int) -> PartWriter | RuledWriter:
         """Return what writes a part of the window's segment. Raises RuleError (RUL-134, RUL-135)."""

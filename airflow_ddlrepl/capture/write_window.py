@@ -41,10 +41,8 @@ def _written(reading: LogReading, writing: LogWriting, runner: Runner) -> list[P
     while True:
         tasks = [RangeTask(one, index, writing) for index, one in enumerate(reading.ranges)]
         try:
-            if reading.leaves_out and writing.rules is not None:
-                return list(_in_order(writing, tasks, runner))
             if reading.is_one_by_one:
-                return [part for task in tasks for part in runner.map(write_range, [task], "capture")]
+                return list(_in_order(tasks, runner))
             size = sum(one.range.high - one.range.low for one in tasks)
             return runner.map(write_range, tasks, "capture", size=size)
         except SourceError as error:
@@ -54,13 +52,12 @@ def _written(reading: LogReading, writing: LogWriting, runner: Runner) -> list[P
             reading = other
 
 
-def _in_order(writing: LogWriting, tasks: Sequence[RangeTask], runner: Runner) -> Iterator[Part]:
-    """Yield the parts of a capture process's ranges, each read with the shapes that DDL in those before it gave."""
-    assert writing.rules is not None
-    trail, shapes = Trail(writing.trail_url, writing.channel), list[Table]()
+def _in_order(tasks: Sequence[RangeTask], runner: Runner) -> Iterator[Part]:
+    """Yield the parts of ranges; rules get the shapes that DDL in the ranges before has given to tables."""
+    shapes: list[Table] = []
     for task in tasks:
-        rules = replace(writing.rules, tables=(*writing.rules.tables, *shapes))
-        ruled = replace(task, writing=replace(writing, rules=rules))
-        for part in runner.map(write_range, [ruled], "capture"):
+        (part,) = runner.map(write_range, [replace(task, writing=task.writing.with_shapes(shapes))], "capture")
+        if task.writing.rules is not None:
+            trail = Trail(task.writing.trail_url, task.writing.channel)
             shapes += [table for event in of_source(trail.part_events(part)) for table in event.tables]
-            yield part
+        yield part

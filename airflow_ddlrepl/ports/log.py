@@ -68,12 +68,7 @@ class LogReading(Protocol):
 
     @property
     def is_one_by_one(self) -> bool:
-        """Can only one range be read at a time?"""
-        ...
-
-    @property
-    def leaves_out(self) -> bool:
-        """Is a transaction left out, with ranges before and behind it?"""
+        """Must the ranges be read in log order, one at a time?"""
         ...
 
     def otherwise(self, error: SourceError) -> LogReading | None:

@@ -111,8 +111,7 @@ def _captured(run: RunContext, low: Position, high: Position) -> Sequence[Part]:
             raise
         log.warning("%s; the shapes of today's catalog are looked at, too", error.message)
         shapes = run.source.catalog.inspect(sorted(run.source.membership.published()))
-        rules = replace(writing.rules, tables=(*writing.rules.tables, *shapes))
-        return write_log(run, window, replace(writing, rules=rules))
+        return write_log(run, window, writing.with_shapes(shapes))
 
 
 def _drift_part(run: RunContext, segment: Segment, drift: Sequence[Event]) -> Part:

@@ -14,7 +14,6 @@ from airflow_ddlrepl.errors import DdlReplError, DiskFull, ServerRefusal, Unreac
 
 EITHER = "the source or a target"
 DISK_FULL, READ_ONLY = "53100", "25006"
-"""These attributes of a driver's error say what its session knows of the server (`pool`)."""
 CONTENTION = ("55P03", "40P01", "40001")  # lock not available, deadlock, serialization failure
 _LOST = re.compile(
     r"server closed the connection|no connection to the server|terminating connection|connection (is|was|not) "

@@ -58,13 +58,12 @@ class WindowReading:
 
     @property
     def is_one_by_one(self) -> bool:
-        """Can only one range be read at a time? A slot has one reader of the replication protocol."""
-        return self.by.reader is Reader.PROTOCOL
+        """Must the ranges be read in log order, one at a time?
 
-    @property
-    def leaves_out(self) -> bool:
-        """Is a transaction left out, with ranges before and behind it?"""
-        return bool(self.left_out)
+        A slot has one reader of the replication protocol. Rules need the shapes that DDL in front of a transaction that
+        is left out has given to tables.
+        """
+        return self.by.reader is Reader.PROTOCOL or bool(self.left_out and self.window.is_for_queue)
 
     @property
     def ranges(self) -> Sequence[PostgresRange | LeftOutRange]:
@@ -85,7 +84,7 @@ class WindowReading:
         return None
 
     def _stretches(self) -> list[tuple[Position, Position]]:
-        parallel = 1 if self.is_one_by_one else self.window.parallelism
+        parallel = 1 if self.by.reader is Reader.PROTOCOL else self.window.parallelism
         parts = around(self.window.low, self.window.high, self.left_out)
         return [one for low, high in parts for one in ranges(low, high, parallel, RANGE_BYTES)]
 
