@@ -84,8 +84,15 @@ class DdlReplError(Exception):
         return self
 
     def with_others(self, others: Iterable[DdlReplError]) -> Self:
-        """Add what else has failed in the same run; return the error."""
-        self.others = tuple(one for one in others if one is not self)
+        """Add what else has failed in the same run, each failure once; return the error.
+
+        What these errors brought from a part of the run is added with them, and what this one brought stays.
+        """
+        failed: list[DdlReplError] = [self, *others]
+        found = {str(one): one for each in failed for one in (each, *each.others)}
+        self.others = tuple(one for text, one in found.items() if text != str(self))
+        for one in self.others:
+            one.others = ()
         return self
 
     def caused_by(self, cause: BaseException | None) -> Self:

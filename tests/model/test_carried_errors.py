@@ -98,6 +98,16 @@ def test_what_else_has_failed_is_carried_with_its_classes() -> None:
     assert [type(one) for one in found.others] == [Unreachable, TargetError]
 
 
+def test_what_has_failed_in_a_part_of_a_run_is_kept_by_the_run() -> None:
+    """A cycle's stages each fail at several targets; the cycle names every failure once."""
+    first, second, third = (TargetError("no", code="TGT-101", target=name) for name in "abc")
+    again = TargetError("no", code="TGT-101", target="b")
+    adapted, integrated = first.with_others([second]), third.with_others([again])
+    assert adapted.with_others([]).others == (second,)
+    found = adapted.with_others([integrated])
+    assert [one.target for one in found.others] == ["b", "c"] and third.others == ()
+
+
 @pytest.mark.parametrize(
     ("error", "kind"),
     [(NeedsText("no", code="SRC-150"), SourceError), (NoFreeOrigin("no", code="APL-121"), ApplyError)],

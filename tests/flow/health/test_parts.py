@@ -36,8 +36,11 @@ def troubled(channel: StreamsChannel) -> set[str]:
     return {f"{one['name']} {one['target']}".strip() for one in health(channel)["clients"] if one["trouble"]}
 
 
+BOTH = (passing("first", "q2"), function_of("first"), passing("second", "q3"), function_of("second"))
+
+
 def two_propagations(databases: Any, tmp_path: Path) -> StreamsChannel:
-    calls = (ALL, passing("first", "q2"), function_of("first"), passing("second", "q3"))
+    calls = (ALL, *BOTH[:3])
     channel = streams_channel(tmp_path, databases.source, *calls, functions={"f": RAISES})
     channel.at_source(*BATTERY_TABLES)
     channel.activate()
@@ -64,8 +67,7 @@ def test_a_propagation_that_fails_is_in_trouble_whatever_the_others_do(databases
 
 def test_two_that_fail_are_both_in_trouble_until_each_works_again(databases: Any, tmp_path: Path) -> None:
     channel = two_propagations(databases, tmp_path)
-    calls = [ALL, passing("first", "q2"), function_of("first"), passing("second", "q3"), function_of("second")]
-    channel.change(calls=calls)
+    channel.change(calls=[ALL, *BOTH])
     for name in ("first", "second", "first"):
         with pytest.raises(RuleError):
             channel.stage(flow.propagate, [name])
@@ -73,9 +75,17 @@ def test_two_that_fail_are_both_in_trouble_until_each_works_again(databases: Any
     channel.change(functions={"f": DOUBLE})
     channel.stage(flow.propagate, ["second"])
     assert troubled(channel) == {"first"}
-    channel.change(calls=[ALL, passing("second", "q3"), function_of("second")])
+    channel.change(calls=[ALL, *BOTH[2:]])
     channel.stage(flow.propagate, ["second"])
     assert health(channel)["failures"] == []  # the file has no propagation `first` any more
+
+
+def test_a_whole_cycle_tells_of_every_client_that_fails(databases: Any, tmp_path: Path) -> None:
+    channel = two_propagations(databases, tmp_path)
+    channel.change(calls=[ALL, *BOTH])
+    with pytest.raises(RuleError):
+        channel.stage(flow.replicate)
+    assert troubled(channel) == {"first", "second"}
 
 
 def test_a_target_that_is_stopped_is_so_when_another_one_has_all(databases: Any, tmp_path: Path) -> None:
