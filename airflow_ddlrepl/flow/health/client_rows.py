@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from airflow_ddlrepl.errors.carried import kind_named
 from airflow_ddlrepl.flow.health.facts import Facts
-from airflow_ddlrepl.flow.health.failures import failure_text
+from airflow_ddlrepl.flow.health.failures import each_failure, failure_text
 from airflow_ddlrepl.flow.health.verdict import moment_text
 from airflow_ddlrepl.flow.stages import APPLY, CAPTURE, REPLICATE
 from airflow_ddlrepl.repository.rows import StageEnd
@@ -22,10 +23,10 @@ def client_rows(facts: Facts) -> list[dict[str, Any]]:
     return [{**one, "trouble": _trouble(facts, one)} for one in found]
 
 
-def _trouble(facts: Facts, client: dict[str, Any]) -> dict[str, Any] | None:
+def _trouble(facts: Facts, client: Mapping[str, Any]) -> dict[str, Any] | None:
     for end in facts.failures:
-        for failure in [end.failure or {}, *(end.failure or {}).get("others", ())]:
-            if failure and _is_of(client, end, failure):
+        for failure in each_failure(end.failure):
+            if _is_of(client, end, failure):
                 is_disabled = kind_named(failure["kind"]).disables_client
                 since = moment_text(end.failing_since)
                 text = failure_text(failure)
@@ -33,7 +34,7 @@ def _trouble(facts: Facts, client: dict[str, Any]) -> dict[str, Any] | None:
     return None
 
 
-def _is_of(client: dict[str, Any], end: StageEnd, failure: dict[str, Any]) -> bool:
+def _is_of(client: Mapping[str, Any], end: StageEnd, failure: Mapping[str, Any]) -> bool:
     """Is a failure this client's? That of a capture stands for all of its kind: a log has one."""
     kind = ClientKind(client["kind"])
     named = failure.get("client") or ""

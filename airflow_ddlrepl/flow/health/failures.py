@@ -23,6 +23,14 @@ def open_failures(ends: Mapping[str, StageEnd]) -> list[StageEnd]:
     return sorted(still, key=lambda one: one.ended, reverse=True)
 
 
+def each_failure(failure: Mapping[str, Any] | None) -> Iterator[Mapping[str, Any]]:
+    """Yield a stored failure of a stage, and what else has failed there; nothing where it has not failed."""
+    if failure is not None:
+        yield failure
+        for other in failure.get("others", ()):
+            yield from each_failure(other)
+
+
 def failures_json(ends: Mapping[str, StageEnd]) -> list[dict[str, Any]]:
     """Return the open failures as the status has them: stage, run, since when, and the error with its hint."""
     return [failure_json(one) for one in open_failures(ends)]

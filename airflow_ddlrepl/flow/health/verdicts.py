@@ -9,7 +9,7 @@ from typing import Any
 
 from airflow_ddlrepl.errors import CannotAdapt, ControlStop, TablesSuspended, Unreachable
 from airflow_ddlrepl.flow.health.facts import Facts
-from airflow_ddlrepl.flow.health.failures import failure_text, is_a
+from airflow_ddlrepl.flow.health.failures import each_failure, failure_text, is_a
 from airflow_ddlrepl.flow.health.remedies import Remedies
 from airflow_ddlrepl.flow.health.verdict import Level, Remedy, Verdict, since_text, span_text, worst
 from airflow_ddlrepl.flow.health.waits_for_a_person import Waiting
@@ -203,9 +203,8 @@ def _good(facts: Facts, known: dict[str, Any]) -> Verdict:
 
 def _target_failing_since(facts: Facts, target: str) -> Any:
     for end in facts.failures:
-        for failure in [end.failure or {}, *(end.failure or {}).get("others", ())]:
-            if failure.get("target") == target:
-                return end.failing_since
+        if any(one.get("target") == target for one in each_failure(end.failure)):
+            return end.failing_since
     return None
 
 

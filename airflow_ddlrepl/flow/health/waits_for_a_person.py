@@ -9,7 +9,7 @@ from typing import Any
 
 from airflow_ddlrepl.errors import CannotAdapt
 from airflow_ddlrepl.flow.health.facts import Facts
-from airflow_ddlrepl.flow.health.failures import is_a
+from airflow_ddlrepl.flow.health.failures import each_failure, is_a
 from airflow_ddlrepl.flow.health.remedies import Remedies
 from airflow_ddlrepl.flow.health.verdict import NOTHING_TO_DO, Remedy, moment_text
 from airflow_ddlrepl.model.position import Position
@@ -73,7 +73,7 @@ def _controls(facts: Facts) -> Iterator[Waiting]:
 def _refused(facts: Facts) -> Iterator[Waiting]:
     """Yield changes that a target refuses as a whole. A control is listed by itself."""
     for end in facts.failures:
-        for failure in [end.failure or {}, *(end.failure or {}).get("others", ())]:
+        for failure in each_failure(end.failure):
             if is_a(failure, CannotAdapt):
                 what = f"a change of {failure['table']} is refused" if failure["table"] else "a change is refused"
                 why, remedy = f"{failure['code']}: {failure['message']}", Remedy(failure["hint"])

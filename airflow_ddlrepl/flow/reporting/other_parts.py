@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+from airflow_ddlrepl.flow.health.failures import each_failure
 from airflow_ddlrepl.flow.run.context import RunContext
+from airflow_ddlrepl.flow.stages import PROPAGATE
 from airflow_ddlrepl.flow.streams.clients import StreamsClients
 from airflow_ddlrepl.repository.rows import Outcome, StageEnd
 from airflow_ddlrepl.streams.rules.client import ClientKind
@@ -18,22 +19,17 @@ def with_other_parts(run: RunContext, end: StageEnd) -> StageEnd:
     One whose client or target the channel file no longer has is over.
     """
     before = run.repository.stage_ends(run.channel.name).get(end.stage) if run.part else None
-    if before is None or before.outcome is not Outcome.FAILED or before.failure is None:
+    if before is None or before.outcome is not Outcome.FAILED:
         return end
     there = set(_parts(run, end.stage))
-    kept = [one for one in _each(before.failure) if _part_of(one) in there - {run.part}]
+    failed = ({**one, "others": []} for one in each_failure(before.failure))
+    kept = [one for one in failed if _part_of(one) in there - {run.part}]
     if not kept:
         return end
     if end.failure is None:
         first, *others = kept
         return replace(end, outcome=Outcome.FAILED, failure={**first, "others": others})
     return replace(end, failure={**end.failure, "others": [*end.failure["others"], *kept]})
-
-
-def _each(failure: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    yield {**failure, "others": []}
-    for other in failure.get("others", ()):
-        yield from _each(other)
 
 
 def _part_of(failure: dict[str, Any]) -> str:
@@ -45,6 +41,6 @@ def _part_of(failure: dict[str, Any]) -> str:
 def _parts(run: RunContext, stage: str) -> list[str]:
     """Return the parts of a stage that the channel file has."""
     clients = StreamsClients(run)
-    if stage == "propagate":
+    if stage == PROPAGATE.name:
         return [one.words for one in clients.of_kind(ClientKind.PROPAGATION)]
     return [one.part for one in clients.section.targets]
