@@ -135,7 +135,7 @@ def execute(record: Record, parameters: ReplicatParameters) -> Verdict:
     """
     if record.into is None or record.into is record.dialect:
         return record, ("runs at the target{}", _where(record)), RUNS
-    from airflow_ddlrepl.goldengate.translation import Untranslatable, translated  # loads sqlglot
+    from airflow_ddlrepl.sql.translation import Untranslatable, translated  # loads sqlglot
 
     try:
         text = translated(record.text, record.dialect, record.into)

@@ -9,8 +9,8 @@ from airflow_ddlrepl.goldengate.ddl_errors import Handling
 from airflow_ddlrepl.goldengate.parameters.replicat import ReplicatParameters
 from airflow_ddlrepl.goldengate.record import Evaluation, Outcome, Record
 from airflow_ddlrepl.goldengate.replicat import answered, replicate
-from airflow_ddlrepl.goldengate.translation import Untranslatable, translated
 from airflow_ddlrepl.sql.dialect import Dialect
+from airflow_ddlrepl.sql.translation import Untranslatable, translated
 
 MAPS = [{"source": "hr.*", "target": "dw.*"}]
 
