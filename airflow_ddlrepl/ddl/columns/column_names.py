@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from airflow_ddlrepl.sql.lexer import Kind, Token, placed_tokens, tokens
+from airflow_ddlrepl.sql.lexer import Kind, Word, placed_tokens, tokens
 
 _NAMES = (Kind.WORD, Kind.NAME)
 # Reserved words of operators: a column may stand beside them, and is never called so without quotes.
@@ -48,17 +48,17 @@ def renamed(expression: str, old: str, new: str) -> str:
     return "".join([*parts, expression[after:]])
 
 
-def _is(token: Token, name: str) -> bool:
+def _is(token: Word, name: str) -> bool:
     return token.kind in _NAMES and token.text == name
 
 
-def _is_column(found: Sequence[Token], at: int) -> bool:
+def _is_column(found: Sequence[Word], at: int) -> bool:
     """Return whether a word is a column, not a function, type, field, collation or word of the grammar.
 
     Those are beside names, `(`, `.`, `::`.
     """
-    before = found[at - 1] if at else Token(Kind.SIGN, "(")
-    after = [*found[at + 1 : at + 3], Token(Kind.SIGN, ")"), Token(Kind.SIGN, ")")]
+    before = found[at - 1] if at else Word(Kind.SIGN, "(")
+    after = [*found[at + 1 : at + 3], Word(Kind.SIGN, ")"), Word(Kind.SIGN, ")")]
     if before.text == "collate" or before.text in (".", "::", ")", "]") or after[0].text in (".", "("):
         return False
     if _FIELDS.fullmatch(found[at].text) and after[0].text == "from":
@@ -68,5 +68,5 @@ def _is_column(found: Sequence[Token], at: int) -> bool:
     return _may_stand_beside(before) and _may_stand_beside(after[0])
 
 
-def _may_stand_beside(other: Token) -> bool:
+def _may_stand_beside(other: Word) -> bool:
     return other.kind is Kind.SIGN or (other.kind is Kind.WORD and _OPERATORS.fullmatch(other.text) is not None)

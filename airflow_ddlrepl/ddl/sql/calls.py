@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from airflow_ddlrepl.sql.expressions.allowed import OPERATORS, functions
 from airflow_ddlrepl.sql.expressions.words import listed
-from airflow_ddlrepl.sql.lexer import Kind, Token
+from airflow_ddlrepl.sql.lexer import Kind, Word
 
 _FORMS = listed(
     "all and any array as between bit by cast case char character check coalesce collate column current_time"
@@ -29,7 +29,7 @@ _BEHIND = {
 """Words of the grammar that are none elsewhere than behind these; with none listed, outside of all parentheses."""
 _SIGNS = frozenset("+-*/<>=~!@#%^&|`?")
 _OPERATORS = OPERATORS | {"!=", "::", ":"}
-Words = Sequence[Token]
+Words = Sequence[Word]
 
 
 def called(words: Words) -> list[str]:
@@ -40,7 +40,7 @@ def called(words: Words) -> list[str]:
 def _functions(words: Words) -> Iterator[str]:
     places = _places(words)
     for at, word in enumerate(words):
-        if word.kind not in (Kind.WORD, Kind.NAME) or words[at + 1 : at + 2] != [Token(Kind.SIGN, "(")]:
+        if word.kind not in (Kind.WORD, Kind.NAME) or words[at + 1 : at + 2] != [Word(Kind.SIGN, "(")]:
             continue
         start = _start_of_name(words, at)
         schema = words[at - 2].text if start < at else ""
@@ -57,10 +57,10 @@ def _places(words: Words) -> list[tuple[int, int]]:
     """Return for each word how many parentheses it is in, and how many groups of them have begun outside of all."""
     found, depth, groups = [], 0, 0
     for word in words:
-        if word == Token(Kind.SIGN, "("):
+        if word == Word(Kind.SIGN, "("):
             groups += depth == 0
             depth += 1
-        depth -= word == Token(Kind.SIGN, ")")
+        depth -= word == Word(Kind.SIGN, ")")
         found.append((depth, groups))
     return found
 
@@ -75,7 +75,7 @@ def _is_form(words: Words, at: int, place: tuple[int, int]) -> bool:
 
 def _start_of_name(words: Words, at: int) -> int:
     """Return where a name begins whose last part is here."""
-    while at >= 2 and words[at - 1] == Token(Kind.SIGN, ".") and words[at - 2].kind in (Kind.WORD, Kind.NAME):
+    while at >= 2 and words[at - 1] == Word(Kind.SIGN, ".") and words[at - 2].kind in (Kind.WORD, Kind.NAME):
         at -= 2
     return at
 
@@ -94,7 +94,7 @@ def _is_type(words: Words, start: int, place: tuple[int, int]) -> bool:
 
     Columns are defined in the first parentheses of CREATE TABLE, and behind ADD; no expression begins there.
     """
-    if _is(words, start - 1, "type") or words[start - 1] == Token(Kind.SIGN, "::"):
+    if _is(words, start - 1, "type") or words[start - 1] == Word(Kind.SIGN, "::"):
         return True
     before = start - 1
     if before < 1 or words[before].kind not in (Kind.WORD, Kind.NAME):
@@ -103,21 +103,21 @@ def _is_type(words: Words, start: int, place: tuple[int, int]) -> bool:
         return False
     opener = words[before - 1]
     if place == (1, 1):
-        return opener in (Token(Kind.SIGN, "("), Token(Kind.SIGN, ","))
+        return opener in (Word(Kind.SIGN, "("), Word(Kind.SIGN, ","))
     return place[0] == 0 and _is(words, before - 1, "add", "column", "exists")
 
 
 def _unknown_operators(words: Words) -> Iterator[str]:
     """Yield operators that are none of pg_catalog's, and all that are named with OPERATOR(schema.sign)."""
     run = ""
-    for word in (*words, Token(Kind.SIGN, ";")):
+    for word in (*words, Word(Kind.SIGN, ";")):
         if word.kind is Kind.SIGN and word.text in _SIGNS:
             run += word.text
             continue
         if run and run not in _OPERATORS and not _is_split(run):
             yield run
         run = ""
-        if word == Token(Kind.WORD, "operator"):
+        if word == Word(Kind.WORD, "operator"):
             yield "OPERATOR"
 
 

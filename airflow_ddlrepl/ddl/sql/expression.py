@@ -6,7 +6,7 @@ from collections.abc import Collection
 from enum import StrEnum
 
 from airflow_ddlrepl.sql.expressions.allowed import NEWEST, Use, why_not
-from airflow_ddlrepl.sql.lexer import Kind, Token, tokens
+from airflow_ddlrepl.sql.lexer import Kind, Word, tokens
 
 _NAMING = frozenset({"nextval", "currval", "setval"})
 _SEQUENCES = _NAMING | {"lastval"}
@@ -38,7 +38,7 @@ def table_state(expression: str, types: Collection[tuple[str, str]] = ()) -> Sta
     return Standing.FOREIGN if foreign else Standing.PLAIN
 
 
-def _is_foreign(words: list[Token], at: int, types: Collection[tuple[str, str]]) -> bool:
+def _is_foreign(words: list[Word], at: int, types: Collection[tuple[str, str]]) -> bool:
     """Does `schema.name` start here that is neither pg_catalog's nor one of the types (as a type)?"""
     pair = words[at : at + 3]
     if len(pair) < 3 or pair[1].text != "." or pair[0].kind not in (Kind.WORD, Kind.NAME):
@@ -50,7 +50,7 @@ def _is_foreign(words: list[Token], at: int, types: Collection[tuple[str, str]])
     return (pair[0].text, pair[2].text) not in types or _opens(words, at + 3)
 
 
-def _opens(words: list[Token], at: int) -> bool:
+def _opens(words: list[Word], at: int) -> bool:
     return at < len(words) and words[at].text == "("
 
 
@@ -60,7 +60,7 @@ def is_constant(expression: str) -> bool:
     for at, word in enumerate(words):
         if word.kind in (Kind.STRING, Kind.NUMBER) or (word.kind is Kind.SIGN and word.text in ("-", "+")):
             continue
-        if word == Token(Kind.SIGN, "::") and at:
+        if word == Word(Kind.SIGN, "::") and at:
             return not any(w.kind is Kind.STRING for w in words[at:])
         if word.text not in ("true", "false", "null", "(", ")"):
             return False
@@ -75,7 +75,7 @@ def is_value(expression: str, value: str) -> bool:
     words = list(tokens(expression))
     if not words or not is_constant(expression):
         return False
-    cast = words[1:2] in ([], [Token(Kind.SIGN, "::")])
+    cast = words[1:2] in ([], [Word(Kind.SIGN, "::")])
     first = words[0].text
     if words[0].kind is Kind.STRING:
         return cast and first == "'" + value.replace("'", "''") + "'"

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from airflow_ddlrepl.ddl.sql.statement import RUN, is_doubtful
 from airflow_ddlrepl.model.change import Event, EventKind
-from airflow_ddlrepl.sql.lexer import Kind, Token, placed_tokens
+from airflow_ddlrepl.sql.lexer import Kind, Word, placed_tokens
 
 _OBJECTS = (
     "table", "type", "domain", "index", "schema", "view", "materialized", "sequence", "trigger",
@@ -33,7 +33,7 @@ class Statement(NamedTuple):
 
     text: str
     tag: str
-    words: tuple[Token, ...]
+    words: tuple[Word, ...]
 
 
 def split(query: str) -> tuple[Statement, ...]:
@@ -93,15 +93,15 @@ class ByTransaction:
         yield from found
 
 
-def _pieces(query: str) -> Iterator[list[tuple[Token, int, int]]]:
+def _pieces(query: str) -> Iterator[list[tuple[Word, int, int]]]:
     """Yield the tokens between semicolons that are in no parentheses (those of a rule's commands are)."""
-    piece: list[tuple[Token, int, int]] = []
+    piece: list[tuple[Word, int, int]] = []
     depth = 0
     for placed in placed_tokens(query):
         token = placed[0]
         if token.kind is Kind.SIGN:
             depth += (token.text in "([") - (token.text in ")]")
-        if token == Token(Kind.SIGN, ";") and depth <= 0:
+        if token == Word(Kind.SIGN, ";") and depth <= 0:
             if piece:
                 yield piece
             piece, depth = [], 0
@@ -111,12 +111,12 @@ def _pieces(query: str) -> Iterator[list[tuple[Token, int, int]]]:
         yield piece
 
 
-def _statement(query: str, piece: list[tuple[Token, int, int]]) -> Statement:
+def _statement(query: str, piece: list[tuple[Word, int, int]]) -> Statement:
     words = tuple(token for token, _, _ in piece)
     return Statement(query[piece[0][1] : piece[-1][2]], _tag(words), words)
 
 
-def _tag(words: Sequence[Token]) -> str:
+def _tag(words: Sequence[Word]) -> str:
     """Return the command tag of a statement; empty for one that leaves no DDL record, or whose tag is not sure."""
     texts = [word.text if word.kind is Kind.WORD else "" for word in words]
     verb, rest = texts[0], texts[1:]
@@ -133,12 +133,12 @@ def _tag(words: Sequence[Token]) -> str:
     return f"{tag} AS" if tag == "CREATE TABLE" and _has_outside(words, "as") else tag
 
 
-def _has_outside(words: Sequence[Token], text: str) -> bool:
+def _has_outside(words: Sequence[Word], text: str) -> bool:
     """Is the word somewhere outside of parentheses?"""
     depth = 0
     for word in words:
         depth += (word.text == "(") - (word.text == ")") if word.kind is Kind.SIGN else 0
-        if not depth and word == Token(Kind.WORD, text):
+        if not depth and word == Word(Kind.WORD, text):
             return True
     return False
 
@@ -157,7 +157,7 @@ def _is_prepared(one: Statement) -> bool:
 
 def _is_atomic(one: Statement) -> bool:
     pairs = zip(one.words, one.words[1:], strict=False)
-    return (Token(Kind.WORD, "begin"), Token(Kind.WORD, "atomic")) in pairs
+    return (Word(Kind.WORD, "begin"), Word(Kind.WORD, "atomic")) in pairs
 
 
 def _fits(one: Statement, event: Event) -> bool:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from airflow_ddlrepl.ddl.sql.calls import called
 from airflow_ddlrepl.ddl.sql.statement import is_doubtful, statements
-from airflow_ddlrepl.sql.lexer import Kind, Token, parts, placed_tokens, tokens
+from airflow_ddlrepl.sql.lexer import Kind, Word, parts, placed_tokens, tokens
 
 
 class Named(NamedTuple):
@@ -39,7 +39,7 @@ class Reading:
     is_missed: bool = False
 
 
-Words = list[Token]
+Words = list[Word]
 ALLOW = "`code: [expression]` beside `tables`, or `maps`, lets the target's role run it"
 # Who owns it, where it lies, who may see what, what triggers do: of the source's own affairs.
 _LOCAL = (
@@ -71,7 +71,7 @@ def _read(statement: str, tag: str) -> Reading:
         return Reading(refused=f"{tag or 'such a statement'} can't be replayed: {TAGS} can")
     if why := why_unsafe(statement):
         return Reading(refused=why)
-    words = [word for word in tokens(statement) if word != Token(Kind.SIGN, ";")]
+    words = [word for word in tokens(statement) if word != Word(Kind.SIGN, ";")]
     verb, *rest = tag.lower().split()
     if _texts(words, 1) != [verb]:
         return Reading(refused=f"its text is no {tag}")
@@ -86,7 +86,7 @@ def why_unsafe(statement: str) -> str:
         return "it has backslashes or Unicode escapes, which may have another meaning at the target"
     if len(list(statements(statement))) != 1:
         return "it is more than one statement"
-    if _cascades([word for word in tokens(statement) if word != Token(Kind.SIGN, ";")]):
+    if _cascades([word for word in tokens(statement) if word != Word(Kind.SIGN, ";")]):
         return "CASCADE can take along what hangs on the table at the target"
     return ""
 
@@ -103,7 +103,7 @@ def _alter_table(words: Words, kind: str) -> Reading:
     if any(local):
         return Reading((name,), refused="it also does things that concern the source alone")
     partition = next((a[2:] for a in actions if _texts(a, 2) in (["attach", "partition"], ["detach", "partition"])), [])
-    if Token(Kind.WORD, "concurrently") in partition:
+    if Word(Kind.WORD, "concurrently") in partition:
         return Reading((name,), refused="CONCURRENTLY can't run together with the rows")
     other, _ = _name(partition)
     return Reading((name, other) if other else (name,))
@@ -116,7 +116,7 @@ def _create_table(words: Words, kind: str) -> Reading:
     depth = 0
     for word in rest:
         depth += (word.text == "(") - (word.text == ")") if word.kind is Kind.SIGN else 0
-        if not depth and word == Token(Kind.WORD, "inherits"):
+        if not depth and word == Word(Kind.WORD, "inherits"):
             return Reading(refused="the target's tables do not inherit")
     return Reading()
 
@@ -133,8 +133,8 @@ def _drop_table(words: Words, kind: str) -> Reading:
 
 def _create_index(words: Words, kind: str) -> Reading:
     words = _after(_skip(words, "unique"), kind)
-    later = Token(Kind.WORD, "concurrently") in words[:1]
-    on = next((at for at, word in enumerate(words) if word == Token(Kind.WORD, "on")), len(words))
+    later = Word(Kind.WORD, "concurrently") in words[:1]
+    on = next((at for at, word in enumerate(words) if word == Word(Kind.WORD, "on")), len(words))
     name, _ = _name(_skip(words[on + 1 :], "only"))
     if name is None:
         return _UNKNOWN
@@ -193,7 +193,7 @@ _UNKNOWN = Reading(refused="its form is not known")
 def _cascades(words: Words) -> bool:
     """Does the statement have CASCADE, other than the ON DELETE CASCADE of a foreign key?"""
     return any(
-        word == Token(Kind.WORD, "cascade") and (not at or words[at - 1].text not in ("delete", "update"))
+        word == Word(Kind.WORD, "cascade") and (not at or words[at - 1].text not in ("delete", "update"))
         for at, word in enumerate(words)
     )
 
@@ -205,7 +205,7 @@ def _texts(words: Words, count: int) -> list[str]:
 
 def _after(words: Words, kind: str) -> Words:
     """Return the words after the one that names the kind of object; none where the first word is another one."""
-    return words[1:] if words[:1] == [Token(Kind.WORD, kind)] else []
+    return words[1:] if words[:1] == [Word(Kind.WORD, kind)] else []
 
 
 def _skip(words: Words, *optional: str) -> Words:
@@ -216,8 +216,8 @@ def _name(words: Words) -> tuple[Named | None, Words]:
     """Return the name that the words begin with (None where they begin with no name) and the words after it."""
     if not words or words[0].kind not in (Kind.WORD, Kind.NAME):
         return None, words
-    if words[1:2] != [Token(Kind.SIGN, ".")]:
+    if words[1:2] != [Word(Kind.SIGN, ".")]:
         return Named(None, words[0].text), words[1:]
-    if len(words) < 3 or words[2].kind not in (Kind.WORD, Kind.NAME) or words[3:4] == [Token(Kind.SIGN, ".")]:
+    if len(words) < 3 or words[2].kind not in (Kind.WORD, Kind.NAME) or words[3:4] == [Word(Kind.SIGN, ".")]:
         return None, words
     return Named(words[0].text, words[2].text), words[3:]

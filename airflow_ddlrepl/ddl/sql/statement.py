@@ -10,7 +10,7 @@ from airflow_ddlrepl.ddl.sql.conversion import Conversion, computed, conversions
 from airflow_ddlrepl.model.change import Event
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.ports.types import TypeSystem
-from airflow_ddlrepl.sql.lexer import Kind, Token, tokens
+from airflow_ddlrepl.sql.lexer import Kind, Word, tokens
 
 # Statements that run no other statement: a query string of these alone says all that was run.
 _PLAIN = frozenset(
@@ -48,7 +48,7 @@ class Evidence:
     @property
     def may_drop_default(self) -> bool:
         """May a default that filled rows be gone again, by the same statement or by one that nobody saw?"""
-        return self.statement is None or Token(Kind.WORD, "default") in tokens(self.statement)
+        return self.statement is None or Word(Kind.WORD, "default") in tokens(self.statement)
 
     def lines(self) -> tuple[str, ...]:
         """Return the evidence as lines of text for people."""
@@ -120,7 +120,7 @@ def statements(query: str) -> Iterator[list[str]]:
     """Yield the words of each statement of a query string."""
     words: list[str] = []
     for token in tokens(query):
-        if token == Token(Kind.SIGN, ";"):
+        if token == Word(Kind.SIGN, ";"):
             if words:
                 yield words
             words = []
@@ -131,7 +131,7 @@ def statements(query: str) -> Iterator[list[str]]:
 
 
 def _says_using(text: str) -> bool:
-    return Token(Kind.WORD, "using") in tokens(text)
+    return Word(Kind.WORD, "using") in tokens(text)
 
 
 def is_doubtful(text: str) -> bool:

@@ -12,7 +12,7 @@ from enum import StrEnum
 from functools import lru_cache
 
 from airflow_ddlrepl.ddl.sql.calls import called
-from airflow_ddlrepl.sql.lexer import Kind, Token, parts, tokens
+from airflow_ddlrepl.sql.lexer import Kind, Word, parts, tokens
 
 
 class Code(StrEnum):
@@ -68,18 +68,18 @@ _ACTIONS = {
 }  # fmt: skip
 """What ALTER does beside the object's own kind, by the first words of an action."""
 _QUERY = "it runs a query of the source's with the rights of the target's role"
-Words = Sequence[Token]
+Words = Sequence[Word]
 
 
 @lru_cache(256)
 def carried(text: str) -> Carried:
     """Return what a statement carries. What is not understood is never run."""
-    words = [word for word in tokens(text) if word != Token(Kind.SIGN, ";")]
+    words = [word for word in tokens(text) if word != Word(Kind.SIGN, ";")]
     verb, *rest = [_text(word) for word in words[:12]] or [""]
     if verb in ("comment", "truncate"):
         return Carried()
     if verb in ("grant", "revoke"):
-        is_of_objects = any(word == Token(Kind.WORD, "on") for word in words)
+        is_of_objects = any(word == Word(Kind.WORD, "on") for word in words)
         return Carried(frozenset((Code.GRANT,))) if is_of_objects else Carried(never="it gives or takes a role")
     if verb == "refresh":
         return Carried(frozenset((Code.VIEW,)))
@@ -133,14 +133,14 @@ def _behind_name(words: Words) -> Words:
     at = 2 if [_text(word) for word in words[:2]] == ["if", "exists"] else 0
     at += [_text(word) for word in words[at : at + 1]] == ["only"]
     at += 1
-    while words[at : at + 1] == [Token(Kind.SIGN, ".")]:
+    while words[at : at + 1] == [Word(Kind.SIGN, ".")]:
         at += 2
-    return words[at + 1 :] if words[at : at + 1] == [Token(Kind.SIGN, "*")] else words[at:]
+    return words[at + 1 :] if words[at : at + 1] == [Word(Kind.SIGN, "*")] else words[at:]
 
 
 def _is_plain_type(words: Words) -> bool:
     """Is it an enum or a composite type?"""
-    at = next((at for at, word in enumerate(words) if word == Token(Kind.WORD, "as")), None)
+    at = next((at for at, word in enumerate(words) if word == Word(Kind.WORD, "as")), None)
     return at is not None and at + 1 < len(words) and _text(words[at + 1]) in ("enum", "(")
 
 
@@ -153,5 +153,5 @@ def _outside_parentheses(words: Words) -> Iterator[str]:
             yield _text(word)
 
 
-def _text(word: Token) -> str:
+def _text(word: Word) -> str:
     return word.text if word.kind in (Kind.WORD, Kind.SIGN) else ""

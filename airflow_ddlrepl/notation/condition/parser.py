@@ -32,7 +32,7 @@ from airflow_ddlrepl.notation.condition.expression import (
     Truth,
 )
 from airflow_ddlrepl.sql import lexical
-from airflow_ddlrepl.sql.lexer import Kind, Token, placed_tokens
+from airflow_ddlrepl.sql.lexer import Kind, Word, placed_tokens
 
 TYPES = {
     **dict.fromkeys(("smallint", "int2"), "smallint"),
@@ -262,7 +262,7 @@ class _Reader:
         self.need(")")
         return found
 
-    def name(self, token: Token) -> str:
+    def name(self, token: Word) -> str:
         """Return the column's name; raise ValueError for a function, a qualified name or a reserved word."""
         after = self.found[self.at].text if self.at < len(self.found) else ""
         if token.kind is Kind.WORD:
@@ -345,16 +345,16 @@ def _digits(spelled_so: str) -> str:
     return spelled_so.lower()
 
 
-def _tokens(text: str) -> list[Token]:
+def _tokens(text: str) -> list[Word]:
     """Return the condition's tokens, signs that belong together as one; raise ValueError for a comment."""
-    found: list[Token] = []
+    found: list[Word] = []
     after, is_sign = 0, False
     for token, begin, end in placed_tokens(text):
         if text[after:begin].strip():
             raise ValueError("there are no comments in a condition")
         double = _DOUBLE.get((found[-1].text, token.text)) if is_sign and after == begin else None
         if double:
-            found[-1], is_sign = Token(Kind.SIGN, double), False
+            found[-1], is_sign = Word(Kind.SIGN, double), False
         else:
             found.append(token)
             is_sign = token.kind is Kind.SIGN

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from airflow_ddlrepl.sql.expressions.words import END, Kind, NotOneText, Word, listed, words
+from airflow_ddlrepl.sql.expressions.words import END, ExpressionWord, Kind, NotOneText, listed, words
 
 DEEPEST = 120
 _NAMES = (Kind.NAME, Kind.QUOTED)
@@ -52,15 +52,15 @@ class Reader:
         self.found = Found()
 
     @property
-    def word(self) -> Word:
+    def word(self) -> ExpressionWord:
         """The word at which the reader stands."""
         return self._words[self._at]
 
-    def look(self, ahead: int) -> Word:
+    def look(self, ahead: int) -> ExpressionWord:
         """Return the word that many places further; END behind the last one."""
         return self._words[min(self._at + ahead, len(self._words) - 1)]
 
-    def next(self) -> Word:
+    def next(self) -> ExpressionWord:
         """Return the present word, and go on to the next one."""
         word = self.word
         if word is not END:

@@ -26,8 +26,8 @@ class Kind(StrEnum):
     END = "end"
 
 
-class Word(NamedTuple):
-    """A word is one name, constant, operator or sign. text: in lower case or, of a quoted name, without its quotes."""
+class ExpressionWord(NamedTuple):
+    """A word of an expression. text: in lower case or, of a quoted name, without its quotes."""
 
     kind: Kind
     text: str
@@ -43,7 +43,7 @@ def listed(words: str) -> frozenset[str]:
 
 
 LONGEST = 100_000
-END = Word(Kind.END, "")
+END = ExpressionWord(Kind.END, "")
 KEYWORDS = listed(
     "all analyse analyze and any array as asc asymmetric authorization between bigint binary bit boolean both "
     "case cast char character check coalesce collate collation column concurrently constraint create cross "
@@ -70,22 +70,22 @@ _KINDS = {
 }
 
 
-def words(text: str) -> list[Word]:
+def words(text: str) -> list[ExpressionWord]:
     """Return the words of an expression's text, and END. Raises NotOneText for what no expression of a catalog has."""
     if len(text) > LONGEST:
         raise NotOneText(f"is longer than {LONGEST} characters")
-    found: list[Word] = []
+    found: list[ExpressionWord] = []
     for kind, value, part, _, _ in tokens.tokens(text, EXPRESSION):
         if kind is tokens.WORD:
             lower = part.lower()
-            found.append(Word(_KEYWORD if lower in KEYWORDS else _NAME, lower))
+            found.append(ExpressionWord(_KEYWORD if lower in KEYWORDS else _NAME, lower))
         elif kind is tokens.SIGN:
-            found.append(Word(_SIGN, part))
+            found.append(ExpressionWord(_SIGN, part))
         elif (ours := _KINDS.get(kind)) is None:
             raise NotOneText(f"has {part!r} where an expression can't have it")
         elif kind is _OPERATOR and ("--" in part or "/*" in part):
             raise NotOneText("has a comment")
         else:
-            found.append(Word(ours, value))
+            found.append(ExpressionWord(ours, value))
     found.append(END)
     return found

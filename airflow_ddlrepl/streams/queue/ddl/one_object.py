@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from airflow_ddlrepl.ddl.sql.statement import statements
 from airflow_ddlrepl.model.names import TableName
-from airflow_ddlrepl.sql.lexer import Kind, Token, tokens
+from airflow_ddlrepl.sql.lexer import Kind, Word, tokens
 from airflow_ddlrepl.sql.names import WITH_BASE, read
 from airflow_ddlrepl.streams.messages import DdlLcr
 
@@ -44,6 +44,6 @@ def why_not_one(lcr: DdlLcr) -> str:
     return f"it says {' '.join(reaching).upper()}" if reaching else ""
 
 
-def _has(words: list[Token], phrase: tuple[str, ...]) -> bool:
-    wanted = [Token(Kind.WORD, word) for word in phrase]
+def _has(words: list[Word], phrase: tuple[str, ...]) -> bool:
+    wanted = [Word(Kind.WORD, word) for word in phrase]
     return any(words[at : at + len(wanted)] == wanted for at in range(len(words)))
