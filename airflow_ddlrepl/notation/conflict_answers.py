@@ -30,13 +30,7 @@ ALLOWED: Mapping[Conflict, tuple[Resolution, ...]] = {
 """Which resolutions each conflict may have."""
 
 
-def _as_written(answer: ConflictAnswer | None) -> Any:
-    if answer is None or not answer.columns:
-        return None if answer is None else answer.resolution.value
-    return {answer.resolution.value: answer.columns[0] if len(answer.columns) == 1 else list(answer.columns)}
-
-
-_WRITTEN = PlainSerializer(_as_written)
+_WRITTEN = PlainSerializer(lambda answer: None if answer is None else answer.as_written)
 
 
 def _read(conflict: Conflict) -> BeforeValidator:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Literal
+from typing import Any, Literal
 
 
 class Conflict(StrEnum):
@@ -42,6 +42,13 @@ class ConflictAnswer:
 
     resolution: Resolution
     columns: tuple[str, ...] = ()
+
+    @property
+    def as_written(self) -> Any:
+        """Return the answer as the channel file writes it: its name, or {name: column}. Targets store it so."""
+        if not self.columns:
+            return self.resolution.value
+        return {self.resolution.value: self.columns[0] if len(self.columns) == 1 else list(self.columns)}
 
     def __str__(self) -> str:
         return f"{self.resolution} ({', '.join(self.columns)})" if self.columns else self.resolution.value

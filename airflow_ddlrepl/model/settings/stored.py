@@ -100,19 +100,13 @@ _USUAL = _as_fields(_NO_VALUES)
 def _of_conflicts(answers: ConflictAnswers) -> Entry:
     compared = {"compare": answers.compare, "compare_deletes": answers.compare_deletes}
     found: Entry = {name: _compared_text(value) for name, value in compared.items() if value is not None}
-    return {**found, **{conflict.value: _answer_text(one) for conflict, one in answers.answers.items()}}
+    return {**found, **{conflict.value: one.as_written for conflict, one in answers.answers.items()}}
 
 
 def _compared_text(compared: Compared) -> Any:
     if isinstance(compared, AllExcept):
         return {"all_except": list(compared.all_except)}
     return list(compared) if isinstance(compared, tuple) else compared
-
-
-def _answer_text(answer: ConflictAnswer) -> Any:
-    if not answer.columns:
-        return answer.resolution.value
-    return {answer.resolution.value: answer.columns[0] if len(answer.columns) == 1 else list(answer.columns)}
 
 
 _OWN = frozenset((*(field.name for field in fields(OwnColumns) if field.name != "misfits"), "coerce_error_policy"))
