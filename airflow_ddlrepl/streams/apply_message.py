@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
@@ -63,10 +63,6 @@ class ApplyMessage:
         found = {name: data[name] for name in ("search_path", "time_zone", "queue", "executes")}
         key = LogKey(*data["key"]) if data["key"] is not None else None
         return cls(message, tuple(data["key_columns"]), shape, **found, key=key)
-
-    def with_message(self, message: Message) -> ApplyMessage:
-        """Return this apply message with another message in it."""
-        return replace(self, message=message)
 
 
 def _stored(value: Any) -> Any:

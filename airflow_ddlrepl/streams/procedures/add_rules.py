@@ -21,7 +21,6 @@ from airflow_ddlrepl.streams.rules.rule import ROW_SUBSET, ActionContext, Rule, 
 ForClient = calls.AddGlobalRules | calls.AddSchemaRules | calls.AddTableRules
 ForPropagation = calls.AddGlobalPropagationRules | calls.AddSchemaPropagationRules | calls.AddTablePropagationRules
 Subset = calls.AddSubsetRules | calls.AddSubsetPropagationRules
-_PLAIN_RULES = ("dml_rule_name", "ddl_rule_name")
 
 
 def client_of(

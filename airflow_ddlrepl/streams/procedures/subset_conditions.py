@@ -11,7 +11,6 @@ from airflow_ddlrepl.streams.parsing.parser import Where, parse
 from airflow_ddlrepl.streams.parsing.tokens import replaced
 from airflow_ddlrepl.streams.procedures.system_conditions import Scope
 
-_INSIDE = {Command.INSERT: Image.NEW, Command.DELETE: Image.OLD}
 _PLAIN = (tree.Constant, tree.Column)
 
 

@@ -16,7 +16,6 @@ from lark.exceptions import UnexpectedInput
 from airflow_ddlrepl.sql import lexical
 
 _GRAMMAR = Path(__file__).with_name("statement.lark")
-_Q_CLOSING = {"[": "]", "{": "}", "(": ")", "<": ">"}
 _ASSIGNS = re.compile(rf"\s*(?::?[\w$#]+|{lexical.PLAIN_NAME})\s*:=")
 _CONVERT = re.compile(r"(?:SYS\.)?ANYDATA\.CONVERT\w+")
 AMPERSAND = "\ue000"
