@@ -82,7 +82,8 @@ class Executed:
 @dataclass(frozen=True, slots=True)
 class Expected:
     """An expected shape is what a replayed text must have made of the target's table; None: the table is gone.
-     free: columns whose default at the target may differ from the shape's. before: names of the columns that the
+
+    free: columns whose default at the target may differ from the shape's. before: names of the columns that the
     target's table had by the channel before the text ran; any other column that is found there was added by people.
     """
 

@@ -30,7 +30,8 @@ ASKED = "ask_before: "
 @dataclass(frozen=True, slots=True)
 class Policy:
     """A policy says what happens to one table at one target. By our own defaults the target equals the source.
-     defaults: HVR also refreshes after a rename, a narrowing and a change of a table without key, and leaves column
+
+    defaults: HVR also refreshes after a rename, a narrowing and a change of a table without key, and leaves column
     defaults to the target. adapts: the target's table follows the source's; with HVR's defaults it does where both
     sides have an action for it, and where the target's rules don't discard the change (discarded: why they do).
     refresh: how a refresh that a schema change implies is done. replays: the text of the source's statement runs

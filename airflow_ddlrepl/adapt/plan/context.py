@@ -15,7 +15,8 @@ from airflow_ddlrepl.model.table import Table
 @dataclass(frozen=True, slots=True)
 class PlanContext:
     """A context holds what a plan takes into account besides shapes, evidence, policies and target.
-     source_before: the source's own shape before the change, if known; it shows what really changed where the target
+
+    source_before: the source's own shape before the change, if known; it shows what really changed where the target
     holds less or more than the source. needs: as in `Case`; a PostgreSQL source needs none. settings: the channel
     file's settings for the table; None: there is no file. text: the source's statement, if its text runs
     (`replay_ddl`). limit: a condition over the source's columns for the rows that a refresh replaces; empty: all.

@@ -211,7 +211,8 @@ REWRITTEN = Verdict(True, "the server rewrote the rows, with values that are not
 
 def is_rewritten(case: Case, found: Collection[SchemaChange]) -> bool:
     """Did the server rewrite the rows with other values, which no change of shape and no row of the log shows?
-     So does ALTER COLUMN … TYPE to the type it has, USING other values. Other changes may be in the same statement.
+
+    So does ALTER COLUMN … TYPE to the type it has, USING other values. Other changes may be in the same statement.
     Where its text is not known, one that computes a column explains it; where nobody saw it, any: the new file that an
     inspection finds may come from a TRUNCATE.
     """

@@ -27,7 +27,8 @@ NO_TABLE = 0
 @dataclass(frozen=True, slots=True)
 class Slice:
     """A slice is the rows of one table with low <= key < high; `source` is their shape, `target` the target table's.
-     whole: the source's shape with what the target is not to have, which conditions and functions are about. settings:
+
+    whole: the source's shape with what the target is not to have, which conditions and functions are about. settings:
     the channel file's for the table. is_resilient: rows that it inserts may be there already, and rows that it changes
     may be missing. is_loaded: a refresh has loaded some of them, and it is not known which.
     """

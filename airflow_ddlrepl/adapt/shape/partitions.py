@@ -110,7 +110,8 @@ def parent_fill(change: SchemaChange, shape: Table, render: Renderer) -> Iterato
 
 def like_parent(table: Table, parent: Table | None) -> Table:
     """Return a new partition with just the columns that its partitioned table has at the target.
-     Where that retains a dropped column, has a wider one, or was left unchanged, the partition does not have the
+
+    Where that retains a dropped column, has a wider one, or was left unchanged, the partition does not have the
     source's.
     """
     if table.partition is None or parent is None:

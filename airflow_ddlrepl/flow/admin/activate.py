@@ -59,7 +59,8 @@ def activate(
     accept: Accepted = "nothing",
 ) -> Activated:
     """Prepare the source, enroll its tables and load those that exist.
-     To activate again changes nothing, but for `enrollment`, `start` and `trail`. enrollment: of shapes that are known.
+
+    To activate again changes nothing, but for `enrollment`, `start` and `trail`. enrollment: of shapes that are known.
     keep: they stay. regenerate: the log is captured and every table inspected; where the shape of today contradicts the
     log's, it is enrolled as inspected. only: this, and nothing else. load: refresh now; else the next cycle does.
     start: at an earlier moment or position, or the oldest, capture begins again: what it found from there on, up to the

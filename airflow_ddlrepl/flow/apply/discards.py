@@ -57,7 +57,8 @@ def discarded(
     known: Callable[[Discarded], frozenset[int]],
 ) -> Found:
     """Return the changes that a program discards, counted.
-     files: of the program's stretch of the log, by table. known: commits whose rows a table's last refresh brought
+
+    files: of the program's stretch of the log, by table. known: commits whose rows a table's last refresh brought
     anyway.
     """
     found = Found()

@@ -29,7 +29,8 @@ Result = TypeVar("Result")
 
 def reread_where_lost(run: RunContext, work: Callable[[], Result]) -> Result:
     """Return what the work returns; where the trail lacks a segment it is read again and the work starts over.
-     Starting over must do no harm. Raises what the work raises where the source does not hold the log, TrailError
+
+    Starting over must do no harm. Raises what the work raises where the source does not hold the log, TrailError
     TRL-112 where the log that it holds is not what was captured.
     """
     tried: set[str] = set()

@@ -107,7 +107,8 @@ _IN_OR_OUT = "a condition for its rows, and which rows begin or cease to match i
 
 def require_restrictable(at: ChannelAt, tables: Iterable[Table], check: Check) -> None:
     """Raise unless the target can have the rows of these tables that the file chooses.
-     check: of a server that reads the conditions. Raises what `condition_at` and `require_whole_rows` raise, ADP-148
+
+    check: of a server that reads the conditions. Raises what `condition_at` and `require_whole_rows` raise, ADP-148
     where the server can't read a condition.
     """
     client = client_at(at)

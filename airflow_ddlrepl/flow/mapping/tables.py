@@ -43,8 +43,7 @@ def shape_before(shape_at: ShapeAt, table_id: int, event: Event) -> Table | None
 def seen_at(at: ChannelAt, table: Table, *, lenient: bool = False) -> Table:
     """Return the source's table as the target is to have it.
 
-    lenient: see `with_extra_columns`. Raises what that, `transform.columns.target_shape` and
-    `require_resolvable` raise.
+    lenient: see `with_extra_columns`. Raises what that, `target_shape` and `require_resolvable` raise.
     """
     settings = at.settings(table.name)
     if settings is NO_SETTINGS:
@@ -129,7 +128,8 @@ def refused(table: Table, name: TableName, table_state: TableState | None, error
 
 def require_like_parent(at: ChannelAt, table: Table, parent: Table | None) -> None:
     """Raise Unsupported where a partition would be unlike its partitioned table at the target.
-     ADP-145: it would have other columns. ADP-149: it would have rows by another condition, or values of another
+
+    ADP-145: it would have other columns. ADP-149: it would have rows by another condition, or values of another
     function.
     """
     if parent is None:
@@ -151,7 +151,8 @@ def require_like_parent(at: ChannelAt, table: Table, parent: Table | None) -> No
 
 def require_possible(at: ChannelAt, tables: Collection[Table]) -> None:
     """Raise unless the target can have these tables as the file says.
-     Raises what `transform.columns.target_shape`, `conditions_at` and `transform_at` raise, Unsupported ADP-145 and
+
+    Raises what `target_shape`, `conditions_at` and `transform_at` raise, Unsupported ADP-145 and
     ADP-149 for a partition that would be unlike its partitioned table, ADP-146 for two tables of one name, and what
     `require_one_target` raises. Tables of which the target takes nothing may be anything.
     """

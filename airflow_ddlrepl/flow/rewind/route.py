@@ -39,7 +39,8 @@ class RestorePoint:
 @dataclass(frozen=True, slots=True)
 class RewindRoute:
     """A route is the log of a rewind from low to high, and the tables that are loaded in between, and where.
-     before: the tables as they were at low; those that a load brings later wait for it. shapes: all that the tables
+
+    before: the tables as they were at low; those that a load brings later wait for it. shapes: all that the tables
     have on the route, these included. wanted: ids of the tables that the replay is about. names: of those at high.
     gone: ids of those that were there at base, and are not at high. parents: of partitions, what they are of. unsafe:
     why the rows of some tables at high can't be known. known_from: the first later position where a load has a table's

@@ -67,10 +67,10 @@ def _nobody(run: RunContext, end: StageEnd, result: Mapping[str, Any]) -> None:
 
 class RunContext:
     """A run context has what the stages of one run share. `with` closes it.
-    runner: who runs the tasks. run_id: this run in the repository. lineage: of the source's log. targets: as this run
-    finds them. user: who started it. wait_seconds: how long it waits for another run of the channel. comes_again: when
-    that is too long, its starter tries again, no error then. executed: SQL for schema changes. part: the client or
-    target that the stage is about, in words; empty: all. stage_ended: is called before the run ends.
+
+    run_id: in the repository. lineage: of the source's log. user: who started it. wait_seconds: how long it waits for
+    another run of the channel. comes_again: when that is too long, its starter tries again, no error then. executed:
+    SQL for schema changes. part: the client or target, in words; empty: all. stage_ended: is called before the end.
     """
 
     stage_ended: ClassVar[Callable[[RunContext, StageEnd, Mapping[str, Any]], None]] = _nobody
