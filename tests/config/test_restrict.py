@@ -135,7 +135,7 @@ def test_conditions_apart_that_do_not_fit_together(entry: dict[str, str], says: 
 
 def test_conditions_apart_as_one_line_of_text() -> None:
     (found,) = channel("Table=t, RefreshCondition=a = 1, Context=adaptddl").restrict
-    assert (found.refresh, found.context, found.of_changes) == ("(a = 1)", "adaptddl", ())
+    assert (found.refresh, found.context, found.rows.of_changes) == ("(a = 1)", "adaptddl", ())
 
 
 def test_a_replay_has_the_conditions_for_changes_alone() -> None:

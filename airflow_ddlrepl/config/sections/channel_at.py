@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 from weakref import finalize
 
@@ -123,18 +123,10 @@ class ChannelAt:
         """Return which rows the target takes; of entries of the file the first that says so of changes decides."""
         entries = [p for p in self.channel.restrict if p.applies_to(self.target, table)]
         one = next((p for p in entries if p.is_of_changes), None)
-        mapped = mapped_rows.restriction(by) if one is None else None
-        taken = (one or mapped) or Rows()
+        taken = one.rows if one is not None else mapped_rows.restriction(by) or Rows()
         limits = (p for p in entries if p.refresh and p.context in ("", ADAPTDDL))
         limit = next(limits, None) if not self.is_replay else None
-        return Rows(
-            taken.condition,
-            taken.capture,
-            taken.integrate,
-            limit.refresh if limit is not None else "",
-            limit.context if limit is not None else "",
-            taken.ignore,
-        )
+        return taken if limit is None else replace(taken, refresh=limit.refresh, refresh_context=limit.context)
 
     def _own_columns(self, table: TableName, by: mapped_rows.Parameters) -> OwnColumns:
         entry = next((p for p in self.channel.target_tables if p.applies_to(self.target, table)), None)

@@ -21,7 +21,7 @@ from airflow_ddlrepl.hvr.action_text import (
 )
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.settings.conflicts import Conflict
-from airflow_ddlrepl.model.settings.table_settings import ColumnName, Values
+from airflow_ddlrepl.model.settings.table_settings import ColumnName, Rows, Values
 from airflow_ddlrepl.notation.condition.parser import condition, spelled
 from airflow_ddlrepl.notation.conflict_answers import ConflictSection
 from airflow_ddlrepl.notation.importable import importable
@@ -169,19 +169,19 @@ class Restriction(Property):
         return self
 
     @property
-    def of_changes(self) -> tuple[str, ...]:
-        """Return the conditions for the changes that a target takes, which must all be true."""
-        return tuple(filter(None, (self.condition, self.capture, self.integrate)))
+    def rows(self) -> Rows:
+        """Return what the entry says of changes as a value."""
+        return Rows(self.condition, self.capture, self.integrate, ignore=self.ignore)
 
     @property
     def is_of_changes(self) -> bool:
         """Return whether the entry says which changes a target takes."""
-        return bool(self.of_changes or self.ignore)
+        return self.rows != Rows()
 
     @property
     def ignores_alone(self) -> bool:
         """Return whether the entry says nothing but which changes are ignored."""
-        return not self.of_changes and not self.refresh
+        return not self.rows.of_changes and not self.refresh
 
 
 def _as_text(value: Any) -> Any:
