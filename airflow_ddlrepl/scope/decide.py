@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum, StrEnum
 
+from airflow_ddlrepl.config.sections.channel_at import ChannelAt
 from airflow_ddlrepl.config.sections.places import Rule, RuleSets
 from airflow_ddlrepl.config.sections.scope import Joining, Scope
 from airflow_ddlrepl.goldengate.parameters.mapping import target_of
 from airflow_ddlrepl.goldengate.parameters.replicat import NO_FURTHER_TARGET
 from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.notation.name_pattern import any_matches, matches, matches_new_table, split_table_pattern
-from airflow_ddlrepl.scope.client import Client
+from airflow_ddlrepl.scope.client import Client, client_at
 
 SYSTEM_SCHEMA = re.compile(r"pg_.*|information_schema|ddlrepl", re.DOTALL)
 
@@ -89,6 +91,12 @@ def decide(client: Client, table: TableName, change: ChangeKind) -> Decision:
         return _by_rules(client.rules, table, change)
     decisions = [_by_rules(client.rules, table, kind) for kind in (ChangeKind.DML, ChangeKind.DDL)]
     return next((one for one in decisions if one.is_taken), decisions[0])
+
+
+def taken_tables(at: ChannelAt, tables: Iterable[Table]) -> list[Table]:
+    """Return those of the source's tables that a target or replay has, because it takes some change of them."""
+    client = client_at(at)
+    return [table for table in tables if decide(client, table.name, ChangeKind.TABLE).is_taken]
 
 
 def _by_rules(rules: RuleSets, table: TableName, change: ChangeKind) -> Decision:

@@ -22,8 +22,7 @@ from airflow_ddlrepl.model.installation import Problem
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.table_state import TableState
-from airflow_ddlrepl.scope.client import client_at
-from airflow_ddlrepl.scope.decide import ChangeKind, decide
+from airflow_ddlrepl.scope.decide import taken_tables
 from airflow_ddlrepl.sql.expressions.allowed import user_functions
 
 
@@ -46,8 +45,7 @@ class AtTarget:
 def ask_target(run: RunContext, tables: Sequence[Table]) -> AtTarget:
     """Ask the channel's first target about these tables; one that is away leaves the questions open."""
     name, found = run.channel.targets[0].name, AtTarget()
-    client = client_at(run.channel.at(name))
-    mine = [table for table in tables if decide(client, table.name, ChangeKind.TABLE).is_taken]
+    mine = taken_tables(run.channel.at(name), tables)
     schemas = {run.channel.at(name).target_name(table.name).schema for table in mine}
     try:
         location = resolve(run.channel.targets[0].location)

@@ -10,8 +10,7 @@ from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.settings.table_settings import OwnColumns
 from airflow_ddlrepl.model.table import Table
-from airflow_ddlrepl.scope.client import client_at
-from airflow_ddlrepl.scope.decide import ChangeKind, decide
+from airflow_ddlrepl.scope.decide import taken_tables
 
 
 def require_capable(at: ChannelAt, tables: Iterable[Table], able: Capabilities) -> None:
@@ -19,10 +18,7 @@ def require_capable(at: ChannelAt, tables: Iterable[Table], able: Capabilities) 
 
     ADP-178: for conditions of `restrict` that are for refreshes or changes alone.
     """
-    client = client_at(at)
-    for table in tables:
-        if not decide(client, table.name, ChangeKind.TABLE).is_taken:
-            continue
+    for table in taken_tables(at, tables):
         if not able.target_tables and at.settings(table.name).columns != OwnColumns():
             raise Unsupported(
                 f"target {at.target} is of a kind that has no tables with deleted rows or columns of its own",

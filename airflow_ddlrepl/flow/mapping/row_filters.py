@@ -15,8 +15,7 @@ from airflow_ddlrepl.model.table_state import TableState, TableStatus
 from airflow_ddlrepl.notation.condition.expression import Part
 from airflow_ddlrepl.notation.condition.parser import condition
 from airflow_ddlrepl.notation.name_pattern import matches_one
-from airflow_ddlrepl.scope.client import client_at
-from airflow_ddlrepl.scope.decide import ChangeKind, decide
+from airflow_ddlrepl.scope.decide import taken_tables
 
 Check = Callable[[Part, Table, Sequence[Column]], None]
 """A check asks a server whether it takes a table's condition, which looks at these columns; raises Unsupported."""
@@ -111,10 +110,7 @@ def require_restrictable(at: ChannelAt, tables: Iterable[Table], check: Check) -
     check: of a server that reads the conditions. Raises what `condition_at` and `require_whole_rows` raise, ADP-148
     where the server can't read a condition.
     """
-    client = client_at(at)
-    for table in tables:
-        if not decide(client, table.name, ChangeKind.TABLE).is_taken:
-            continue
+    for table in taken_tables(at, tables):
         conditions = conditions_at(at, table)
         if conditions or at.settings(table.name).rows.ignore:
             require_whole_rows(at.channel, table, "restrict", _IN_OR_OUT)

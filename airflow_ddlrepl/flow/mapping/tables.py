@@ -24,8 +24,7 @@ from airflow_ddlrepl.model.position import START_OF_TRANSACTION, LogKey, Positio
 from airflow_ddlrepl.model.settings.table_settings import NO_SETTINGS
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.table_state import TableState, TableStatus
-from airflow_ddlrepl.scope.client import client_at
-from airflow_ddlrepl.scope.decide import ChangeKind, decide
+from airflow_ddlrepl.scope.decide import taken_tables
 from airflow_ddlrepl.sql.dialect import Dialect
 
 
@@ -156,8 +155,7 @@ def require_possible(at: ChannelAt, tables: Collection[Table]) -> None:
     ADP-149 for a partition that would be unlike its partitioned table, ADP-146 for two tables of one name, and what
     `require_one_target` raises. Tables of which the target takes nothing may be anything.
     """
-    client = client_at(at)
-    by_id = {table.id: table for table in tables if decide(client, table.name, ChangeKind.TABLE).is_taken}
+    by_id = {table.id: table for table in taken_tables(at, tables)}
     known: dict[TableName, TableName] = {}
     for table in by_id.values():
         require_one_target(at, table)
@@ -169,10 +167,10 @@ def require_possible(at: ChannelAt, tables: Collection[Table]) -> None:
         if name in known:
             raise same_name(name, known[name], table.name)
         known[name] = table.name
-    for other in beside(at.target, at.channel.targets):
-        for table in tables:
-            name, client = at.channel.at(other).target_name(table.name), client_at(at.channel.at(other))
-            if name in known and decide(client, table.name, ChangeKind.TABLE).is_taken:
+    for other in map(at.channel.at, beside(at.target, at.channel.targets)):
+        for table in taken_tables(other, tables):
+            name = other.target_name(table.name)
+            if name in known:
                 raise same_name(name, known[name], table.name)
 
 

@@ -12,8 +12,7 @@ from airflow_ddlrepl.flow.mapping.row_filters import require_whole_rows
 from airflow_ddlrepl.model.settings.table_settings import TableSettings
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.table_state import TableState
-from airflow_ddlrepl.scope.client import client_at
-from airflow_ddlrepl.scope.decide import ChangeKind, decide
+from airflow_ddlrepl.scope.decide import taken_tables
 
 _MADE_TO = "answers to conflicts, and the row that a change was made to would not be known"
 _A_ROW_EACH = "a row per change, a key of its own or rows to discard, and values of changed rows would be missing"
@@ -24,11 +23,8 @@ def require_old_rows(at: ChannelAt, tables: Iterable[Table]) -> None:
 
     `time_key`, `key` and `discard` need them, and `conflicts`.
     """
-    client = client_at(at)
-    for table in tables if at.channel.has_properties else ():
+    for table in taken_tables(at, tables if at.channel.has_properties else ()):
         settings = at.settings(table.name)
-        if not decide(client, table.name, ChangeKind.TABLE).is_taken:
-            continue
         if settings.conflicts is not None:
             require_whole_rows(at.channel, table, "conflicts", _MADE_TO)
         if settings.columns.needs_old_rows:

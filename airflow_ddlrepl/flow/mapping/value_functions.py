@@ -13,8 +13,7 @@ from airflow_ddlrepl.model.settings.table_settings import TableSettings, Values
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.table_state import TableState
 from airflow_ddlrepl.model.types import TypeKind
-from airflow_ddlrepl.scope.client import client_at
-from airflow_ddlrepl.scope.decide import ChangeKind, decide
+from airflow_ddlrepl.scope.decide import taken_tables
 
 
 def transform_at(at: ChannelAt, table: Table) -> Transform | None:
@@ -33,9 +32,8 @@ def require_transformable(at: ChannelAt, tables: Iterable[Table]) -> None:
 
     Raises what `transform_at` and `function_of` raise, ADP-154 where the log lacks whole old rows.
     """
-    client = client_at(at)
-    for table in tables:
-        found = transform_at(at, table) if decide(client, table.name, ChangeKind.TABLE).is_taken else None
+    for table in taken_tables(at, tables):
+        found = transform_at(at, table)
         if found is None:
             continue
         function_of(found.function, table.name)

@@ -28,7 +28,7 @@ from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.table_state import TableState, TableStatus
 from airflow_ddlrepl.notation.refresh_options import BULK
 from airflow_ddlrepl.scope.client import client_at
-from airflow_ddlrepl.scope.decide import ChangeKind, decide
+from airflow_ddlrepl.scope.decide import ChangeKind, decide, taken_tables
 
 
 @dataclass(frozen=True)
@@ -67,17 +67,16 @@ def _require_elsewhere(run: RunContext, target: str, tables: Sequence[Table]) ->
     """Raise TargetError TGT-106 where the target's table would be one of the source's."""
     if run.target(target).database() != run.source.database():
         return
-    names, client = {table.name for table in tables}, client_at(run.channel.at(target))
-    for table in tables:
-        if decide(client, table.name, ChangeKind.TABLE).is_taken:
-            at_target = run.channel.at(target).target_name(table.name)
-            if at_target in names:
-                raise TargetError(
-                    f"target {target} is the source's database, and {at_target} is a table of the source there",
-                    code="TGT-106",
-                    table=table.name,
-                    hint="correct the target's location, or send its tables into schemas of their own (`schemas`)",
-                )
+    names, at = {table.name for table in tables}, run.channel.at(target)
+    for table in taken_tables(at, tables):
+        at_target = at.target_name(table.name)
+        if at_target in names:
+            raise TargetError(
+                f"target {target} is the source's database, and {at_target} is a table of the source there",
+                code="TGT-106",
+                table=table.name,
+                hint="correct the target's location, or send its tables into schemas of their own (`schemas`)",
+            )
 
 
 def prepare_target(run: RunContext, target: str, begins: Beginning) -> int:
