@@ -18,14 +18,12 @@ import pyarrow.compute as pc
 
 from airflow_ddlrepl.errors import FunctionFailed, Unsupported
 from airflow_ddlrepl.model.names import TableName
-from airflow_ddlrepl.model.settings.table_settings import Values
+from airflow_ddlrepl.model.settings.table_settings import SECONDS, Values
 from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.notation.name_pattern import matches_one
 from airflow_ddlrepl.time_limit import LimitExceeded, TimeLimit
 
 BATCH_ROWS = 10_000
-SECONDS = 600.0
-"""A function has so long for one batch where the channel file says nothing else."""
 _WORD = re.compile(r"\w+")
 _TEXTS = (pa.string(), pa.large_string(), pa.string_view(), pa.null())
 

@@ -21,7 +21,7 @@ from airflow_ddlrepl.hvr.action_text import (
 )
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.settings.conflicts import Conflict
-from airflow_ddlrepl.model.settings.table_settings import ColumnName, Rows, Values
+from airflow_ddlrepl.model.settings.table_settings import SECONDS, ColumnName, Rows, Values
 from airflow_ddlrepl.notation.condition.parser import condition, spelled
 from airflow_ddlrepl.notation.conflict_answers import ConflictSection
 from airflow_ddlrepl.notation.importable import importable
@@ -202,7 +202,7 @@ class Transformation(Property):
     version: Annotated[str, BeforeValidator(_as_text)] = Field(
         "", description="change it when the function gives other values than before: the tables are loaded again"
     )
-    seconds: Seconds = Field(600, ge=1, le=86400, description="how long the function may take for 10,000 rows")
+    seconds: Seconds = Field(SECONDS, ge=1, le=86400, description="how long the function may take for 10,000 rows")
 
     @field_validator("columns", "reads")
     @classmethod

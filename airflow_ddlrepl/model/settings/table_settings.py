@@ -12,6 +12,9 @@ from enum import StrEnum
 from airflow_ddlrepl.model.settings.conflicts import ConflictAnswers
 from airflow_ddlrepl.model.settings.row_kind import RowKind
 
+SECONDS = 600
+"""A function of `transform` has so long for one batch of rows where the channel file says nothing else."""
+
 
 class CoerceErrorPolicy(StrEnum):
     """This policy says what happens to a value that the target's column does not take."""
@@ -87,7 +90,7 @@ class Values:
     """Patterns for the columns that it reads, besides those that it gives."""
     version: str = ""
     """It changes when the function gives other values than before."""
-    seconds: int = 600
+    seconds: int = SECONDS
     """How long the function may take for one batch of rows."""
 
 
