@@ -10,8 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from zlib import crc32
 
-from airflow_ddlrepl.errors import Unsupported
-from airflow_ddlrepl.mapping.own_types import with_own_types
+from airflow_ddlrepl.mapping.own_types import refused, with_own_types
 from airflow_ddlrepl.model.settings.table_settings import OwnColumns
 from airflow_ddlrepl.model.table import Column, Key, Table
 from airflow_ddlrepl.model.target_columns import DELETED, DELETED_AT, FIRST_ID, HISTORY_OPERATION
@@ -58,10 +57,10 @@ def with_extra_columns(shape: Table, source: Table, own: OwnColumns, *, lenient:
     if not own.shapes and not own.discards:
         return shape
     if (source.is_partitioned or source.partition is not None) and (why := _impossible_in_tree(own)):
-        raise _refused(source, "ADP-160", f"no partitioned table or partition can be as `target_tables` says: {why}",
+        raise refused(source, "ADP-160", f"no partitioned table or partition can be as `target_tables` says: {why}",
                        "take it out of the patterns in `tables`")  # fmt: skip
     if own.discards and source.key is None:
-        raise _refused(source, "ADP-163", "`coerce_error_policy: discard` needs a key, by which a row is found",
+        raise refused(source, "ADP-163", "`coerce_error_policy: discard` needs a key, by which a row is found",
                        "add a primary key, or choose `null`")  # fmt: skip
     if own.soft_delete is not None:
         shape = _nullable(shape, source)
@@ -71,10 +70,10 @@ def with_extra_columns(shape: Table, source: Table, own: OwnColumns, *, lenient:
     found = tuple(_columns(shape, source, own, lenient=lenient))
     taken = {column.name for column in shape.columns}
     if clash := next((column.name for column in found if column.name in taken), None):
-        raise _refused(source, "ADP-161", f"`target_tables` adds a column {clash}, and the table has one of that name",
+        raise refused(source, "ADP-161", f"`target_tables` adds a column {clash}, and the table has one of that name",
                        "choose another name for the extra column")  # fmt: skip
     if source.key is None and any(column.extra for column in found):
-        raise _refused(source, "ADP-163", "`target_tables` lets changes set a column, and no key tells rows apart",
+        raise refused(source, "ADP-163", "`target_tables` lets changes set a column, and no key tells rows apart",
                        "add a primary key, or take the table out of the patterns in `tables`")  # fmt: skip
     return shape.with_(columns=(*shape.columns, *sorted(found, key=lambda column: column.id)))
 
@@ -103,12 +102,12 @@ def with_own_key(source: Table, own: OwnColumns, *, lenient: bool = False) -> Ta
     if lacking and lenient:
         return source.without_keys()
     if lacking:
-        raise _refused(source, "ADP-162", f"`key` in `target_tables` names column {lacking[0]}, which the target's"
+        raise refused(source, "ADP-162", f"`key` in `target_tables` names column {lacking[0]}, which the target's"
                        " table does not have", "correct the key: it names the source's columns")  # fmt: skip
     for column in (ours[name] for name in own.key):
         if column.nullable or column.generated:
             why = "may be NULL" if column.nullable else "is generated"
-            raise _refused(source, "ADP-165", f"`key` in `target_tables` names column {column.name}, which {why}",
+            raise refused(source, "ADP-165", f"`key` in `target_tables` names column {column.name}, which {why}",
                            "make it NOT NULL at the source, or name other columns")  # fmt: skip
     return source.without_keys().with_(key=Key(tuple(ours[name].id for name in own.key), "", is_primary=False))
 
@@ -126,7 +125,7 @@ def value_of(column: Column) -> str:
 def _nullable(shape: Table, source: Table) -> Table:
     """Return the table for rows that stay: what the source demands of its rows later, old ones need not fulfil."""
     if source.key is None:
-        raise _refused(source, "ADP-163", "`soft_delete` needs a key, by which a deleted row is found",
+        raise refused(source, "ADP-163", "`soft_delete` needs a key, by which a deleted row is found",
                        "add a primary key, or take the table out of the patterns in `tables`")  # fmt: skip
     keys = {number for key in shape.keys for number in key.columns}
     return shape.with_(
@@ -156,7 +155,7 @@ def _columns(shape: Table, source: Table, own: OwnColumns, *, lenient: bool) -> 
         if lacking and lenient:
             continue
         if lacking:
-            raise _refused(source, "ADP-162", f"`target_tables` computes column {name} by {text}, and the table has"
+            raise refused(source, "ADP-162", f"`target_tables` computes column {name} by {text}, and the table has"
                            f" no column {lacking[0]} at the target",
                            "correct the expression: it names the source's columns; where the source renames or drops"
                            " one, write it for the columns after that, and run again")  # fmt: skip
@@ -188,7 +187,7 @@ def _type_of(part: Part, ours: Mapping[str, Column], source: Table) -> DataType:
         case Named(name) if ours[name].type.kind is TypeKind.BASE and not ours[name].generated:
             return ours[name].type
         case Named(name):
-            raise _refused(source, "ADP-162", f"`target_tables` names column {name}, which is computed or of a type of"
+            raise refused(source, "ADP-162", f"`target_tables` names column {name}, which is computed or of a type of"
                            " its own", "name a column of a built-in type")  # fmt: skip
         case _:
             return builtin_type("boolean")
@@ -201,7 +200,3 @@ def _literal(text: str) -> str:
 def _id(name: str, value: str) -> int:
     """Return the number of an extra column: the same for one name and value, whatever else the file says."""
     return FIRST_ID + (crc32(f"{name}\0{value}".encode()) & 0x3FFFFFFF)
-
-
-def _refused(table: Table, code: str, message: str, hint: str) -> Unsupported:
-    return Unsupported(message, code=code, table=table.name, hint=hint)

@@ -54,14 +54,14 @@ def _retyped(shape: Table, source: Table, own: OwnColumns, *, lenient: bool) -> 
         if column is None or column.id not in there:
             if lenient:
                 continue
-            raise _refused(source, "ADP-162", f"`types` in `target_tables` names column {name}, which the target's"
+            raise refused(source, "ADP-162", f"`types` in `target_tables` names column {name}, which the target's"
                            " table does not have", "correct the entry: it names the source's columns; where the source"
                            " renames or drops one, write it for the columns after that, and run again")  # fmt: skip
         wanted = column_type(text)
         bounds = mentions((source.partition_key or "").partition(" ")[2], name)
         why = "the bounds of partitions may be values of it" if bounds else ""
         if why := why or _impossible(column, wanted, is_key=column.id in keys):
-            raise _refused(source, "ADP-173", f"`types` in `target_tables` gives column {name} the type {wanted.text},"
+            raise refused(source, "ADP-173", f"`types` in `target_tables` gives column {name} the type {wanted.text},"
                            f" and {why}", "take the column out of `types`, or choose another type")  # fmt: skip
         yield column, wanted
 
@@ -110,5 +110,6 @@ def _is_rewritten(before: Column | None, after: Column, own: OwnColumns, types: 
     return not (is_exact and types.widens(before.type, after.type))
 
 
-def _refused(table: Table, code: str, why: str, hint: str) -> Unsupported:
+def refused(table: Table, code: str, why: str, hint: str) -> Unsupported:
+    """Return the error that a target's table can't be as `target_tables` says."""
     return Unsupported(why, code=code, table=table.name, hint=hint)
