@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import BeforeValidator
-
 from airflow_ddlrepl.model.settings.row_kind import RowKind
-from airflow_ddlrepl.notation.section import any_case
+from airflow_ddlrepl.notation.section import IN_UPPER_CASE, any_case
 
-AnyRowKind = Annotated[RowKind, BeforeValidator(lambda v: v.upper() if isinstance(v, str) else v), any_case(RowKind)]
+AnyRowKind = Annotated[RowKind, IN_UPPER_CASE, any_case(RowKind)]

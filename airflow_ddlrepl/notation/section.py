@@ -24,6 +24,20 @@ def any_case(values: type[StrEnum]) -> WithJsonSchema:
     return WithJsonSchema({"type": "string", "enum": names + [name.lower() for name in names]})
 
 
+def _upper(value: Any) -> Any:
+    return value.upper() if isinstance(value, str) else value
+
+
+def _as_text(value: Any) -> Any:
+    return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
+
+
+IN_UPPER_CASE = BeforeValidator(_upper)
+"""A text is taken in upper or lower case."""
+NUMBER_AS_TEXT = BeforeValidator(_as_text)
+"""A text that YAML takes for a number is the number's text."""
+
+
 def _yes_or_no(value: Any) -> Any:
     if not isinstance(value, bool):
         raise ValueError("has to be true or false")

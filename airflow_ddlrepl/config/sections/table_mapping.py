@@ -32,7 +32,7 @@ from airflow_ddlrepl.notation.name_pattern import (
     split_name_pattern,
 )
 from airflow_ddlrepl.notation.row_kind import AnyRowKind
-from airflow_ddlrepl.notation.section import Seconds, Section, YesNo
+from airflow_ddlrepl.notation.section import NUMBER_AS_TEXT, Seconds, Section, YesNo
 
 PROPERTIES = ("column_properties", "table_properties", "restrict", "transform", "target_tables", "conflicts")
 """Their keys in the channel file."""
@@ -184,10 +184,6 @@ class Restriction(Property):
         return not self.rows.of_changes and not self.refresh
 
 
-def _as_text(value: Any) -> Any:
-    return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
-
-
 class Transformation(Property):
     """A Transform action lets a Python function compute the values that columns have at the target.
 
@@ -199,7 +195,7 @@ class Transformation(Property):
     reads: Patterns = Field(
         ("*",), min_length=1, description="patterns for the columns that it reads, besides those that it gives"
     )
-    version: Annotated[str, BeforeValidator(_as_text)] = Field(
+    version: Annotated[str, NUMBER_AS_TEXT] = Field(
         "", description="change it when the function gives other values than before: the tables are loaded again"
     )
     seconds: Seconds = Field(SECONDS, ge=1, le=86400, description="how long the function may take for 10,000 rows")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Annotated
 
-from pydantic import BeforeValidator, Field, PrivateAttr, field_validator, model_validator
+from pydantic import Field, PrivateAttr, field_validator, model_validator
 
 from airflow_ddlrepl.ddl.sql.statement_code import EXPRESSIONS, Code
 from airflow_ddlrepl.goldengate.parameters.clauses import Clause, NamePattern, UpperCase
@@ -13,7 +13,7 @@ from airflow_ddlrepl.goldengate.parameters.options import DdlParameters
 from airflow_ddlrepl.goldengate.parameters.rows import ColumnMap, ColumnName, RowOptions
 from airflow_ddlrepl.notation.conflict_answers import ConflictSection
 from airflow_ddlrepl.notation.name_pattern import is_pattern, split_name_pattern
-from airflow_ddlrepl.notation.section import Seconds, Section, Whole, YesNo, any_case
+from airflow_ddlrepl.notation.section import IN_UPPER_CASE, Seconds, Section, Whole, YesNo, any_case
 
 DEFAULT = "DEFAULT"
 NO_FURTHER_TARGET = "no MAP gives the table a further TARGET"
@@ -32,9 +32,7 @@ class ErrorAction(StrEnum):
     DISCARD = "DISCARD"
 
 
-Action = Annotated[
-    ErrorAction, BeforeValidator(lambda v: v.upper() if isinstance(v, str) else v), any_case(ErrorAction)
-]
+Action = Annotated[ErrorAction, IN_UPPER_CASE, any_case(ErrorAction)]
 
 
 class ErrorRule(Section):

@@ -2,21 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import Field
 
-from airflow_ddlrepl.notation.section import Whole, YesNo
+from airflow_ddlrepl.notation.section import IN_UPPER_CASE, NUMBER_AS_TEXT, Whole, YesNo
 from airflow_ddlrepl.streams.calls.procedure import Procedure, Text
-
-
-def _upper(value: Any) -> Any:
-    return value.upper() if isinstance(value, str) else value
-
-
-def _text(value: Any) -> Any:
-    return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
-
 
 Scn = Annotated[Whole | Text | None, Field(description="the position, as 0/16B3748 or a number; null: none any more")]
 SourceDatabase = Annotated[Text, Field(description="the database that the changes come from")]
@@ -29,10 +20,10 @@ class SetDmlHandler(Procedure):
     package: ClassVar[str] = "DBMS_APPLY_ADM"
     name: ClassVar[str] = "set_dml_handler"
     object_name: Text = Field(description="SCHEMA.TABLE")
-    object_type: Annotated[Literal["TABLE"], BeforeValidator(_upper)] = "TABLE"
+    object_type: Annotated[Literal["TABLE"], IN_UPPER_CASE] = "TABLE"
     operation_name: Annotated[
         Literal["INSERT", "UPDATE", "DELETE", "LOB_UPDATE", "DEFAULT"],
-        BeforeValidator(_upper),
+        IN_UPPER_CASE,
         Field(description="of which changes; DEFAULT: all that have no handler of their own"),
     ]
     error_handler: YesNo = Field(False, description="it is called when a change can't be applied")
@@ -49,7 +40,7 @@ class SetApplyParameter(Procedure):
     name: ClassVar[str] = "set_parameter"
     apply_name: Text = Field(description="the apply process")
     parameter: Text = Field(description="disable_on_error (Y or N), parallelism; others have no effect")
-    value: Annotated[str | None, BeforeValidator(_text), Field(description="its value; null: the default")] = None
+    value: Annotated[str | None, NUMBER_AS_TEXT, Field(description="its value; null: the default")] = None
 
 
 class SetEnqueueDestination(Procedure):

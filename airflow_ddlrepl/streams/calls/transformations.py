@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import Field
 
-from airflow_ddlrepl.notation.section import Whole
+from airflow_ddlrepl.notation.section import IN_UPPER_CASE, Whole
 from airflow_ddlrepl.streams.calls.procedure import Procedure, Text
-
-
-def _upper(value: Any) -> Any:
-    return value.upper() if isinstance(value, str) else value
-
 
 RowRule = Annotated[Text, Field(description="the rule for row changes that it belongs to")]
 LcrTable = Annotated[Text, Field(description="SCHEMA.TABLE, as the LCR has it then")]
 ValueTypeName = Annotated[
     Literal["OLD", "NEW", "*"],
-    BeforeValidator(_upper),
+    IN_UPPER_CASE,
     Field(description="the old values, the new ones, or * for both"),
 ]
 StepNumber = Annotated[Whole, Field(description="transformations are done by increasing number")]
-Operation = Annotated[Literal["ADD", "REMOVE"], BeforeValidator(_upper), Field(description="ADD it, or REMOVE it")]
+Operation = Annotated[Literal["ADD", "REMOVE"], IN_UPPER_CASE, Field(description="ADD it, or REMOVE it")]
 
 
 class AddColumn(Procedure):
