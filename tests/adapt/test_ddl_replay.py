@@ -166,7 +166,7 @@ def test_refused_and_told_what_to_do(happened: Event, more: dict[str, Any], code
 
 def test_a_table_that_joins_by_another_statement_is_loaded() -> None:
     """Its plan is the ordinary one."""
-    found = made(event("CREATE TABLE hr.t AS SELECT 1", "CREATE TABLE AS"), old=None, table_state=None)
+    found = made(event("CREATE TABLE hr.t AS SELECT 1", "CREATE TABLE AS"), old=None, present=None)
     assert found.expected is None
     assert [kind for kind in kinds(found) if kind is StepKind.REFUSE] == []
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from airflow_ddlrepl.ddl.sql.conversion import Conversion, conversions
-from airflow_ddlrepl.ddl.sql.expression import Standing, is_constant, table_state
+from airflow_ddlrepl.ddl.sql.expression import Dependence, dependence_of, is_constant
 from airflow_ddlrepl.ddl.sql.statement import has_using
 from airflow_ddlrepl.sql.lexer import Kind, canonical, tokens
 
@@ -93,20 +93,20 @@ def test_the_lexer_reads_anything(text: str) -> None:
 @pytest.mark.parametrize(
     ("expression", "found"),
     [
-        ("'it''s nextval('::text", Standing.PLAIN),
-        ("now()", Standing.PLAIN),
-        ("(a * 2)", Standing.PLAIN),
-        ("'ok'::s.\"Mood\"", Standing.PLAIN),
-        ("'ok'::s.other", Standing.FOREIGN),
-        ("nextval('s.q'::regclass)", Standing.SEQUENCE),
-        ("s.f(1)", Standing.FOREIGN),
-        ('s."Mood"(1)', Standing.FOREIGN),
-        ("(a OPERATOR(s.+) b)", Standing.FOREIGN),
-        ("pg_catalog.now()", Standing.PLAIN),
+        ("'it''s nextval('::text", Dependence.PLAIN),
+        ("now()", Dependence.PLAIN),
+        ("(a * 2)", Dependence.PLAIN),
+        ("'ok'::s.\"Mood\"", Dependence.PLAIN),
+        ("'ok'::s.other", Dependence.FOREIGN),
+        ("nextval('s.q'::regclass)", Dependence.SEQUENCE),
+        ("s.f(1)", Dependence.FOREIGN),
+        ('s."Mood"(1)', Dependence.FOREIGN),
+        ("(a OPERATOR(s.+) b)", Dependence.FOREIGN),
+        ("pg_catalog.now()", Dependence.PLAIN),
     ],
 )
-def test_expressions_that_build_on_the_users_own_objects(expression: str, found: Standing) -> None:
-    assert table_state(expression, {("s", "Mood")}) is found
+def test_expressions_that_build_on_the_users_own_objects(expression: str, found: Dependence) -> None:
+    assert dependence_of(expression, {("s", "Mood")}) is found
 
 
 @pytest.mark.parametrize(

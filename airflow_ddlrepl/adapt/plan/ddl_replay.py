@@ -61,7 +61,7 @@ class Mapped:
 class Statement:
     """A statement is what the source has run and the target shall run, as far as it concerns one table.
 
-    before, after: the source's shapes around it. table_state: the target's table;
+    before, after: the source's shapes around it. present: the target's table;
     was: what it would be, made from `before`. names: the names of the statement's tables at the source before it,
     by id. adapted: those of them that are not replayed at this target. loaded: those that a refresh has loaded since
     the statement. refusal: the target's error for the text. in_the_way: another table has the new name there. mapped:
@@ -72,7 +72,7 @@ class Statement:
     event: Event
     before: Table | None = None
     after: Table | None = None
-    table_state: Table | None = None
+    present: Table | None = None
     was: Table | None = None
     names: Mapping[int, TableName] = field(default_factory=dict)
     adapted: tuple[TableName, ...] = ()
@@ -108,7 +108,7 @@ class Statement:
 
         Its shape is made from the catalog then, whatever statement brought it.
         """
-        return self.table_state is None and (self.event.is_inspected or self.event.tag != NEW)
+        return self.present is None and (self.event.is_inspected or self.event.tag != NEW)
 
     def is_none(self, found: TablePlan) -> bool:
         """Was the table only inspected, and nothing but rows changed, or what a target has nothing to do for?"""
@@ -129,7 +129,7 @@ def replayed(found: TablePlan, of: Statement, render: Renderer, types: TypeSyste
         ours = sorted(set(map(str, of.names.values())) - set(map(str, of.adapted)))
         hint = HINT % ", ".join(ours) if of.mapped is None else REPLICAT_HINT % str(found.name)
         step = Step(StepKind.REFUSE, why, policy=of.decided_by, code=code, hint=hint)
-        return replace(found, steps=(step,), shape=of.table_state, is_removed=False, until_refresh=None)
+        return replace(found, steps=(step,), shape=of.present, is_removed=False, until_refresh=None)
     warnings = tuple(step for step in found.steps if step.kind is StepKind.WARN)
     refresh = tuple(step for step in found.steps if step.kind is StepKind.REFRESH)
     if reading.local:
@@ -220,7 +220,7 @@ def _refused(found: TablePlan, of: Statement, reading: Reading) -> tuple[str, st
         return "ADP-151", f"{of.after.name} is called {found.target} at the target: a text can't be renamed"
     if of.mapped is None and of.in_the_way:
         return "ADP-153", f"another table has the name {found.target} at the target"
-    if of.table_state is not None and of.was is not None and (other := ", ".join(_other(of.table_state, of.was))):
+    if of.present is not None and of.was is not None and (other := ", ".join(_other(of.present, of.was))):
         return "ADP-153", f"before `{_line(event)}` the target's table differed from the source's: {other}"
     return "", ""
 
@@ -261,13 +261,13 @@ def _types(of: Statement) -> set[TableName]:
     return {TableName(t.schema, t.name) for t in (of.before.types if of.before else ())}
 
 
-def _other(table_state: Table, was: Table) -> Iterator[str]:
+def _other(present: Table, was: Table) -> Iterator[str]:
     """Yield what differs between the target's table and the source's.
 
     The target's table alone may keep some columns, or have wider ones, from when it was adapted.
     """
-    yield from (f"column {name}" for name in sorted({one.column for one in unlike_shapes(was, table_state, COLUMNS)}))
-    if not partitioned_alike(table_state, was):
+    yield from (f"column {name}" for name in sorted({one.column for one in unlike_shapes(was, present, COLUMNS)}))
+    if not partitioned_alike(present, was):
         yield "its partitioning"
 
 
@@ -295,7 +295,7 @@ def _afterwards(of: Statement, found: TablePlan, render: Renderer, types: TypeSy
     if shape is None or after is None:
         return
     before = {column.id: column for column in (of.before.columns if of.before else ())}
-    changes = diff(of.table_state, shape, types) if of.table_state is not None and not found.needs_refresh else ()
+    changes = diff(of.present, shape, types) if of.present is not None and not found.needs_refresh else ()
     for column in (change.column for change in changes if isinstance(change, AddColumn)):
         if column.missing is not None and not is_value(column.default or "", column.missing):
             fill = FillColumn(column, column.missing)
@@ -314,7 +314,7 @@ def _expected(of: Statement, found: TablePlan) -> Expected:
     left = (c.name for c in shape.columns if c.default is None and c.id in known and known[c.id].default is not None)
     own = (c.name for c in shape.columns if c.id not in known)
     return Expected(
-        shape, frozenset((*left, *own)), frozenset(c.name for c in (of.table_state.columns if of.table_state else ()))
+        shape, frozenset((*left, *own)), frozenset(c.name for c in (of.present.columns if of.present else ()))
     )
 
 

@@ -34,7 +34,7 @@ from airflow_ddlrepl.adapt.policy import Policy
 from airflow_ddlrepl.adapt.shape.partitions import joined
 from airflow_ddlrepl.adapt.shape.source_expressions import require_texts
 from airflow_ddlrepl.adapt.shape.target_shape import Note, TakeNote, become_text, hides_values, hold
-from airflow_ddlrepl.adapt.shape.wanted_shape import want
+from airflow_ddlrepl.adapt.shape.wanted_shape import wanted_shape
 from airflow_ddlrepl.adapt.target_facts import Renderer, TargetFacts
 from airflow_ddlrepl.ddl.base.change import SchemaChange
 from airflow_ddlrepl.ddl.diff import diff
@@ -162,21 +162,21 @@ def _altered(
     known: list[Note] = []
     held = hold(new, facts.name_after, facts, notes.append)
     was = hold(before, facts.name_before, facts, known.append)
-    table_state = _computing(hold(old, facts.name_before, facts), old)
+    present = _computing(hold(old, facts.name_before, facts), old)
     found = diff(was, held, types)
-    wanted = want(table_state, held, policy, types)
-    if _is_attached(table_state, wanted):
+    wanted = wanted_shape(present, held, policy, types)
+    if _is_attached(present, wanted):
         wanted = joined(wanted, facts.parent_shape)
     case = Case(new, held, evidence, policy, facts, context.needs)
     try:
         verdicts = [verdict for change in found for verdict in judge(change, case)]
         asked = (Verdict(True, context.reload),) if context.reload else ()
-        missing = (*judge_late(case), *judge_columns(was, table_state), *judge_own_types(case), *asked)
+        missing = (*judge_late(case), *judge_columns(was, present), *judge_own_types(case), *asked)
         if not any(verdict.reload for verdict in (*verdicts, *missing)) and is_rewritten(case, found):
             verdicts.append(REWRITTEN)
         verdict_steps = (*answer(verdicts, case), *(step for one in missing for step in respond(one, policy)))
         verdict_steps = limited(verdict_steps, context.limit, before, new, evidence)
-        ahead = found if _is_same((was, held), (table_state, wanted)) else diff(table_state, wanted, types)
+        ahead = found if _is_same((was, held), (present, wanted)) else diff(present, wanted, types)
         fixed = judge_fixed(ahead, case, context.limit)
         verdict_steps += tuple(step for one in fixed for step in respond(one, policy))
         answered = answer_refusal(case, _waits(verdict_steps))
@@ -186,15 +186,15 @@ def _altered(
         hidden = _hidden(new, held, facts, was)
         texts = [w for w in become_text(new, held, facts) if w not in become_text(before, was, facts)]
         warned = tuple(Step(StepKind.WARN, why) for why in texts)
-        own, reached = rendered(Rendering(render, case, table_state, wanted, verdict_steps, ahead))
+        own, reached = rendered(Rendering(render, case, present, wanted, verdict_steps, ahead))
         is_own_wish = context.settings is not None and context.settings.kind is EventKind.PROPERTIES
         steps = (*(() if is_own_wish else ask(ahead, policy)), *hidden, *verdict_steps, *warned, *own)
     except Unsupported as refusal:
-        steps, reached = (Step(StepKind.REFUSE, refusal.message, code=refusal.code, hint=refusal.hint),), table_state
-        ahead = diff(table_state, wanted, types)
+        steps, reached = (Step(StepKind.REFUSE, refusal.message, code=refusal.code, hint=refusal.hint),), present
+        ahead = diff(present, wanted, types)
     refusals = tuple(s for s in steps if s.kind is StepKind.REFUSE)
     if is_left(case) and not _waits(steps):
-        wanted, ahead = reached, diff(table_state, reached, types)
+        wanted, ahead = reached, diff(present, reached, types)
     return TablePlan(
         name=new.name,
         target=wanted.name,
@@ -215,7 +215,7 @@ def _is_same(one: tuple[Table, Table], other: tuple[Table, Table]) -> bool:
     return one == other and next(extras) == next(extras)
 
 
-def _computing(table_state: Table, old: Table) -> Table:
+def _computing(present: Table, old: Table) -> Table:
     """Return the shape of a target's table with what its columns compute there now, though no new table would."""
     known = {column.id: column for column in old.columns}
 
@@ -224,12 +224,12 @@ def _computing(table_state: Table, old: Table) -> Table:
         is_same = (column.generated, column.default) == (now.generated, now.default)
         return column if is_same else replace(column, generated=now.generated, default=now.default)
 
-    columns = same_or(table_state.columns, map(computing, table_state.columns))
-    return table_state if columns is table_state.columns else table_state.with_(columns=columns)
+    columns = same_or(present.columns, map(computing, present.columns))
+    return present if columns is present.columns else present.with_(columns=columns)
 
 
-def _is_attached(table_state: Table, wanted: Table) -> bool:
-    before, after = table_state.partition, wanted.partition
+def _is_attached(present: Table, wanted: Table) -> bool:
+    before, after = present.partition, wanted.partition
     return after is not None and (before is None or before.of != after.of)
 
 

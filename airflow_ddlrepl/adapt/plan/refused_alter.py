@@ -57,7 +57,7 @@ def is_left(case: Case) -> bool:
 def rendered(rendering: Rendering) -> tuple[tuple[Step, ...], Table]:
     """Return the steps that change the target's table, and the shape that it has after them."""
     if is_left(rendering.case) or (rendering.case.facts.refusal is not None and rendering.case.is_in_tree):
-        return (), rendering.table_state
+        return (), rendering.present
     if _answered(rendering.case) is OnPreserveAlterTableFail.CREATE_AS_SELECT:
         return _copied(rendering)
     return rendering.steps()
@@ -65,17 +65,17 @@ def rendered(rendering: Rendering) -> tuple[tuple[Step, ...], Table]:
 
 def _copied(rendering: Rendering) -> tuple[tuple[Step, ...], Table]:
     """Return the steps that move the rows into a new table, let it replace the old one and alter it; its shape then."""
-    render, table_state, refusal = rendering.render, rendering.table_state, rendering.case.facts.refusal
+    render, present, refusal = rendering.render, rendering.present, rendering.case.facts.refusal
     assert refusal is not None
-    aside = TableName(table_state.name.schema, f"{shortened(table_state.name.name)}_{table_state.id}")
-    bare = table_state.without_keys().with_(name=aside)
+    aside = TableName(present.name.schema, f"{shortened(present.name.name)}_{present.id}")
+    bare = present.without_keys().with_(name=aside)
     sql = (
         *render.sql(CreateTable(bare), None),
-        *render.rows_into(aside, table_state),
-        *render.sql(DropTable(table_state), table_state),
-        *render.sql(RenameTable(aside, table_state.name), bare),
+        *render.rows_into(aside, present),
+        *render.sql(DropTable(present), present),
+        *render.sql(RenameTable(aside, present.name), bare),
     )
     policy_text = f"{POLICY}={OnPreserveAlterTableFail.CREATE_AS_SELECT}"
     moved = Step(StepKind.SQL, f"{refusal.why}: the rows move into a new table", sql, policy=policy_text, replaces=True)
-    steps, shape = replace(rendering, table_state=table_state.without_keys(), known=None).steps()
+    steps, shape = replace(rendering, present=present.without_keys(), known=None).steps()
     return (*(s for s in steps if s.shared), moved, *(s for s in steps if not s.shared)), shape

@@ -39,14 +39,14 @@ _USING = {
 
 @dataclass(frozen=True, slots=True)
 class Rendering:
-    """A rendering turns the change from `table_state` to `wanted`, both shapes of the target table, into SQL steps.
+    """A rendering turns the change from `present` to `wanted`, both shapes of the target table, into SQL steps.
 
     verdict: the steps that the policies ask for. known: the changes between the shapes; None: they are looked for.
     """
 
     render: Renderer
     case: Case
-    table_state: Table
+    present: Table
     wanted: Table
     verdict: tuple[Step, ...]
     known: tuple[SchemaChange, ...] | None = None
@@ -56,7 +56,7 @@ class Rendering:
 
         While a refresh waits they are type changes, renames and partitions only; the refresh brings the rest.
         """
-        shape = self.table_state
+        shape = self.present
         if any(s.kind is StepKind.REFUSE for s in self.verdict):
             return (), shape
         steps: list[Step] = []
@@ -73,7 +73,7 @@ class Rendering:
     def _changes(self) -> tuple[SchemaChange, ...]:
         if self.known is not None:
             return self.known
-        return diff(self.table_state, self.wanted, self.case.facts.type_system)
+        return diff(self.present, self.wanted, self.case.facts.type_system)
 
     def _is_left_to_refresh(self, change: SchemaChange) -> bool:
         return self._is_refreshed and not isinstance(change, _NEUTRAL)
@@ -138,7 +138,7 @@ class Rendering:
 
     def _check_free(self, change: AddColumn) -> None:
         existing, name = self.case.facts.existing, change.column.name
-        if existing is None or name in {c.name for c in self.table_state.columns}:
+        if existing is None or name in {c.name for c in self.present.columns}:
             return
         if name in {c.name for c in existing.columns}:
             raise Unsupported(

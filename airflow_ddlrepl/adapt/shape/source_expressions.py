@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
 
-from airflow_ddlrepl.ddl.sql.expression import Standing, table_state
+from airflow_ddlrepl.ddl.sql.expression import Dependence, dependence_of
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.ports.server_traits import Trait
@@ -32,8 +32,8 @@ class Evaluable:
 
     def why_not(self, text: str, use: Use) -> str:
         """Return why the target can't have an expression, to go on a sentence about it; empty: it can."""
-        if table_state(text, self.types) is Standing.FOREIGN:
-            return str(Standing.FOREIGN)
+        if dependence_of(text, self.types) is Dependence.FOREIGN:
+            return str(Dependence.FOREIGN)
         return why_not(text, use, self.version, self.types, self._fields)
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from airflow_ddlrepl.adapt.shape.source_expressions import OLDEST, Evaluable
 from airflow_ddlrepl.adapt.target_facts import TargetFacts
-from airflow_ddlrepl.ddl.sql.expression import Standing, table_state
+from airflow_ddlrepl.ddl.sql.expression import Dependence, dependence_of
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Key, Partition, Table, replaced, same_or
 from airflow_ddlrepl.model.target_columns import is_of_channel_file
@@ -74,8 +74,8 @@ def _column(
         return replace(column, identity="" if inherited else "by default")
     if column.default is None:
         return column
-    draws = table_state(column.default, known.types) is Standing.SEQUENCE
-    why = str(Standing.SEQUENCE) if draws else known.why_not(column.default, Use.DEFAULT)
+    draws = dependence_of(column.default, known.types) is Dependence.SEQUENCE
+    why = str(Dependence.SEQUENCE) if draws else known.why_not(column.default, Use.DEFAULT)
     if not why:
         return column
     where = "follows with `db_sequence` alone" if draws else "stays at the source"

@@ -12,8 +12,8 @@ _NAMING = frozenset({"nextval", "currval", "setval"})
 _SEQUENCES = _NAMING | {"lastval"}
 
 
-class Standing(StrEnum):
-    """This value says what an expression builds on, and so whether another server can evaluate it.
+class Dependence(StrEnum):
+    """A dependence says what an expression builds on, and so whether another server can evaluate it.
 
     PLAIN: constants, operators and functions that every server has.
     """
@@ -23,7 +23,7 @@ class Standing(StrEnum):
     FOREIGN = "uses a user-defined function, operator or type"
 
 
-def table_state(expression: str, types: Collection[tuple[str, str]] = ()) -> Standing:
+def dependence_of(expression: str, types: Collection[tuple[str, str]] = ()) -> Dependence:
     """Return what the expression builds on: what every server has, a sequence, or something user-defined.
 
     types: user-defined types (schema, name) that the target has.
@@ -33,9 +33,9 @@ def table_state(expression: str, types: Collection[tuple[str, str]] = ()) -> Sta
     """
     words = list(tokens(expression))
     if any(w.kind is Kind.WORD and w.text in _SEQUENCES and _opens(words, i + 1) for i, w in enumerate(words)):
-        return Standing.SEQUENCE
+        return Dependence.SEQUENCE
     foreign = any(_is_foreign(words, i, types) for i in range(len(words)))
-    return Standing.FOREIGN if foreign else Standing.PLAIN
+    return Dependence.FOREIGN if foreign else Dependence.PLAIN
 
 
 def _is_foreign(words: list[Word], at: int, types: Collection[tuple[str, str]]) -> bool:

@@ -12,7 +12,7 @@ from airflow_ddlrepl.adapt.policy import policy_at
 from airflow_ddlrepl.adapt.shape.partitions import joined
 from airflow_ddlrepl.adapt.shape.source_expressions import require_texts
 from airflow_ddlrepl.adapt.shape.target_shape import Note, become_text
-from airflow_ddlrepl.adapt.shape.wanted_shape import want
+from airflow_ddlrepl.adapt.shape.wanted_shape import wanted_shape
 from airflow_ddlrepl.adapt.target_facts import TargetFacts
 from airflow_ddlrepl.engines.differing import Differing
 from airflow_ddlrepl.engines.discarded_rows import DiscardedRow
@@ -187,7 +187,7 @@ class ShapesAtTarget:
                 log.warning("%s", why)
             self.told[why] = None
         policy = policy_at(at, table.name)
-        shape = want(self.table_states[table.id].shape, held, policy, facts.type_system)
+        shape = wanted_shape(self.table_states[table.id].shape, held, policy, facts.type_system)
         if parent is not None and all(parent.table_id != one.id for one in self.tables):
             shape = joined(shape, parent.shape)
         name = name if policy.adapts else shape.name

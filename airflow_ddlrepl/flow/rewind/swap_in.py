@@ -8,7 +8,7 @@ from copy import copy
 from dataclasses import dataclass, replace
 
 from airflow_ddlrepl.adapt.policy import policy_at
-from airflow_ddlrepl.adapt.shape.wanted_shape import want
+from airflow_ddlrepl.adapt.shape.wanted_shape import wanted_shape
 from airflow_ddlrepl.engines.discarded_rows import DiscardedRow
 from airflow_ddlrepl.engines.source_catalog import SourceSnapshot
 from airflow_ddlrepl.engines.target import ServerFacts, Target
@@ -152,7 +152,9 @@ def _beside(
 
     shape = comes.shape.with_(columns=tuple(map(own, comes.shape.columns)))
     policy = policy_at(run.channel.at(target), _last_names(way)[comes.table_id])
-    return replace(comes, shape=want(now.shape, shape, policy, present.type_system) if now and policy.adapts else shape)
+    return replace(
+        comes, shape=wanted_shape(now.shape, shape, policy, present.type_system) if now and policy.adapts else shape
+    )
 
 
 def _last_names(way: RewindRoute) -> dict[int, TableName]:
