@@ -260,6 +260,16 @@ def shape_of(latest: Mapping[int, Revision], table_id: int) -> Table | None:
     return revision.table if revision else None
 
 
+def shapes_in(history: Mapping[int, Sequence[Revision]]) -> Callable[[int, LogKey], Table | None]:
+    """Return a function that gives the enrolled shape of a table at a place in the log, by the tables' revisions."""
+
+    def shape_at(table_id: int, key: LogKey) -> Table | None:
+        valid = valid_at(history.get(table_id, ()), key)
+        return valid.table if valid else None
+
+    return shape_at
+
+
 def valid_at(revisions: Iterable[Revision], key: LogKey) -> Revision | None:
     """Return the revision that rows at `key` are decoded with, of one table's revisions, which come in order."""
     valid = None

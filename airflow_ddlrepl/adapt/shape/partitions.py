@@ -8,6 +8,7 @@ from dataclasses import replace
 from airflow_ddlrepl.adapt.plan_model import Step, StepKind
 from airflow_ddlrepl.adapt.target_facts import Renderer, TargetFacts
 from airflow_ddlrepl.ddl.base.change import SchemaChange
+from airflow_ddlrepl.ddl.base.same_shape import key_names
 from airflow_ddlrepl.ddl.columns.add_column import AddColumn
 from airflow_ddlrepl.ddl.columns.change_generated import ChangeGenerated
 from airflow_ddlrepl.ddl.columns.change_identity import ChangeIdentity
@@ -66,9 +67,9 @@ def _is_parents_key(change: ChangeKey, shape: Table, wanted: Table, facts: Targe
     if parent is None:
         return True
     if change.new is not None:
-        return _names(parent, _key(parent, change)) == _names(wanted, change.new)
-    known = [_names(table, _key(table, change)) for table in (parent, before) if table is not None]
-    return before is None or _names(shape, change.old) in known
+        return key_names(parent, _key(parent, change)) == key_names(wanted, change.new)
+    known = [key_names(table, _key(table, change)) for table in (parent, before) if table is not None]
+    return before is None or key_names(shape, change.old) in known
 
 
 def _key(table: Table, change: ChangeKey) -> Key | None:
@@ -149,7 +150,3 @@ def _like(ours: Column | None, theirs: Column, lowest: int) -> Column:
     if bool(ours.generated) == bool(theirs.generated):
         return found
     return replace(found, generated=theirs.generated, default=theirs.default)
-
-
-def _names(table: Table, key: Key | None) -> tuple[str, ...]:
-    return tuple(table.column(i).name for i in key.columns) if key else ()

@@ -65,11 +65,11 @@ def _differences(wanted: Table, found: Table) -> Iterator[Difference]:
         aspects = (Aspect.MISSING_COLUMN,) if twin is None else _of_columns(column, twin)
         yield from (Difference(aspect, column.name) for aspect in aspects)
     yield from (Difference(Aspect.EXTRA_COLUMN, name) for name in there)
-    if _names(wanted, wanted.key) != _names(found, found.key):
+    if key_names(wanted, wanted.key) != key_names(found, found.key):
         yield Difference(Aspect.KEY)
     one, other = wanted.second_key, found.second_key
     how = one.deferrable if one else "", other.deferrable if other else ""
-    if _names(wanted, one) != _names(found, other) or how[0] != how[1]:
+    if key_names(wanted, one) != key_names(found, other) or how[0] != how[1]:
         yield Difference(Aspect.SECOND_KEY)
     if not partitioned_alike(wanted, found):
         yield Difference(Aspect.PARTITION_KEY)
@@ -84,5 +84,6 @@ def _of_columns(one: Column, other: Column) -> Iterator[Aspect]:
         yield Aspect.GENERATED
 
 
-def _names(table: Table, key: Key | None) -> tuple[str, ...]:
+def key_names(table: Table, key: Key | None) -> tuple[str, ...]:
+    """Return the names of a key's columns; empty where there is no key."""
     return tuple(table.column(i).name for i in key.columns) if key else ()

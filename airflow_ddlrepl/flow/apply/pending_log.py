@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from types import MappingProxyType
@@ -14,7 +14,7 @@ from airflow_ddlrepl.adapt.program.draft import whole
 from airflow_ddlrepl.adapt.program.program import Program
 from airflow_ddlrepl.adapt.program.suspend import CatchUp, Suspensions
 from airflow_ddlrepl.adapt.target_facts import Refusal
-from airflow_ddlrepl.capture.enroll import valid_at
+from airflow_ddlrepl.capture.enroll import shapes_in
 from airflow_ddlrepl.engines.target import ServerFacts
 from airflow_ddlrepl.engines.target_state import TargetState
 from airflow_ddlrepl.flow.apply.partition_reload import PartitionReloads
@@ -25,7 +25,6 @@ from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.model.change import Event
 from airflow_ddlrepl.model.position import LogKey, Position
 from airflow_ddlrepl.model.revision import Revision
-from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.table_state import TableState
 from airflow_ddlrepl.model.visibility import Visibility
 from airflow_ddlrepl.scope.client import client_at
@@ -140,7 +139,7 @@ def pending_log_at(
     history = context.repository.histories(context.channel.name)
     for revision in ahead.revisions:
         history.setdefault(revision.table_id, []).append(revision)
-    shape_at = _shape_at(history)
+    shape_at = shapes_in(history)
     about = table_states if catch_up is None else catch_up.own(table_states)
     settings = changed(context.channel.at(target), low, about, shape_at)
     events = sorted((e for e in [*events, *([settings] if settings else [])] if e.key.lsn >= low), key=_by_key)
@@ -186,11 +185,3 @@ def starting_points(now: TargetState, catch_up: CatchUp) -> dict[int, LogKey]:
 
 def _by_key(event: Event) -> LogKey:
     return event.key
-
-
-def _shape_at(history: Mapping[int, Sequence[Revision]]) -> Callable[[int, LogKey], Table | None]:
-    def shape_at(table_id: int, key: LogKey) -> Table | None:
-        valid = valid_at(history.get(table_id, ()), key)
-        return valid.table if valid else None
-
-    return shape_at

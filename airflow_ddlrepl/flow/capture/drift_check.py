@@ -18,16 +18,15 @@ from types import TracebackType
 from typing import Any, Self
 
 from airflow_ddlrepl.capture.drift import Inspection, ambiguous_shapes, unexplained
-from airflow_ddlrepl.capture.enroll import Past, belongs, enroll, enroll_with_silent, valid_at
+from airflow_ddlrepl.capture.enroll import Past, belongs, enroll, enroll_with_silent, shapes_in
 from airflow_ddlrepl.capture.row_layouts import unexplained_layouts
 from airflow_ddlrepl.engines.source_catalog import Catalog, SourceCatalog
 from airflow_ddlrepl.errors import Unreachable
 from airflow_ddlrepl.flow.capture.file_changes import FileChange
 from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.model.change import Event
-from airflow_ddlrepl.model.position import LogKey, Position
+from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.revision import Revision
-from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.trail.manifest import Segment
 
 INSPECTED = "inspected"
@@ -112,13 +111,9 @@ def find_drift(
     for revision in found:
         history.setdefault(revision.table_id, []).append(revision)
 
-    def shape_at(table_id: int, key: LogKey) -> Table | None:
-        valid = valid_at(history.get(table_id, ()), key)
-        return valid.table if valid else None
-
     files = [file for file in segment.files() if file.table_id in history and not file.is_transformed]
     xids = _Xids(run, segment)
-    drift = unexplained_layouts(files, shape_at, {t.id: t for t in inspection.tables}, xids.at)
+    drift = unexplained_layouts(files, shapes_in(history), {t.id: t for t in inspection.tables}, xids.at)
     changes = [(before, now) for before, change in silent for now in change.tables]
     if is_last:
         latest = {i: revisions[-1] for i, revisions in history.items()}
