@@ -46,7 +46,8 @@ class Isolated(Printable):
 def refresh_isolated(run: RunContext, patterns: Sequence[str] = (), options: RefreshOptions = ISOLATING) -> Refreshed:
     """Load the tables that match a `schema.table` pattern, and those that are isolated already, beside other runs.
 
-    One such refresh of a channel runs at a time (LockHeld LCK-101). Each table has all its changes in the end.
+    One such refresh of a channel runs at a time (LockHeld LCK-101). Each table has all its changes in the end. A target
+    that is left out, as it does not answer or can't be prepared, is raised when the others have their rows.
     """
     started = time.monotonic()
     lease = float(run.channel.lock.lease_seconds)
@@ -62,6 +63,7 @@ def refresh_isolated(run: RunContext, patterns: Sequence[str] = (), options: Ref
         for target in ready_targets(run):
             with isolation.one(target.name):
                 rows |= _load(run, target.name, lock.token)
+        isolation.errors += run.targets.failed.values()
         isolation.end()
     return Refreshed(rows, {}, round(time.monotonic() - started, 2))
 

@@ -164,3 +164,14 @@ def test_news_of_the_others(two: Replica, past: str) -> None:
     assert told.status["targets"]["away"]["unreachable"]
     with pytest.raises(Unreachable, match="CON-101: target away: "):
         flow.news(load_channel(two.file), first.data, first.schema, run_id="another")
+
+
+def test_a_refresh_beside_other_runs_fails_too(two: Replica, past: str) -> None:
+    """The targets that answer are loaded; it must not end well while another one is away."""
+    edit(two.file, past, DEAD)
+    ask(two.target, "delete from t returning id")
+    with flow.open_channel(two.file, InProcess()) as run, pytest.raises(Unreachable, match="CON-101: target away: "):
+        flow.refresh_isolated(run, ["public.t"])
+    assert ask(two.target, "select count(*) from t") == [(1,)]
+    with pytest.raises(Unreachable, match="CON-101: target away: "):
+        flow.do_here(load_channel(two.file), "refresh_isolated", "one")
