@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
-from airflow_ddlrepl.flow.stages import ADAPT, Stage
+from airflow_ddlrepl.flow.stages import ADAPT
 from airflow_ddlrepl.operators.base import DdlReplSparkOperator
 from airflow_ddlrepl.operators.links import ExecutedSqlLink
 
@@ -16,5 +14,5 @@ class AdaptDDLOperator(DdlReplSparkOperator):
     statements: target, table, at, sql; the first 200).
     """
 
-    runs: ClassVar[Stage | None] = ADAPT
+    runs = ADAPT
     operator_extra_links = (*DdlReplSparkOperator.operator_extra_links, ExecutedSqlLink())

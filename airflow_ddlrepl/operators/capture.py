@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
-from airflow_ddlrepl.flow.stages import CAPTURE, Stage
+from airflow_ddlrepl.flow.stages import CAPTURE
 from airflow_ddlrepl.operators.base import DdlReplSparkOperator
 
 
@@ -15,4 +13,4 @@ class CaptureOperator(DdlReplSparkOperator):
     whose rows the log does not bring, and why).
     """
 
-    runs: ClassVar[Stage | None] = CAPTURE
+    runs = CAPTURE

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 from airflow.sdk import Context
 
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.errors import ConfigError, DdlReplError
-from airflow_ddlrepl.flow.stages import COMPARE, REPAIR, Stage
+from airflow_ddlrepl.flow.stages import COMPARE, REPAIR
 from airflow_ddlrepl.operators.base import DdlReplSparkOperator
 from airflow_ddlrepl.operators.messages.approvals import MOST_TABLES, differences_text
 
@@ -28,7 +28,7 @@ class CompareOperator(DdlReplSparkOperator):
     :param on_difference: `fail`; or `go_on` where a repair can do something about it. (templated)
     """
 
-    runs: ClassVar[Stage | None] = COMPARE
+    runs = COMPARE
 
     template_fields: Sequence[str] = (*DdlReplSparkOperator.template_fields, "tables", "on_difference")
 
@@ -64,7 +64,7 @@ class RepairOperator(CompareOperator):
     :param tables: patterns `schema.table`, one per line; none is all of the channel. (templated)
     """
 
-    runs: ClassVar[Stage | None] = REPAIR
+    runs = REPAIR
 
 
 def _unequal(channel: Channel, found: Mapping[str, Any]) -> DdlReplError:

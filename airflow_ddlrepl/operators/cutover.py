@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 from airflow.sdk import Context
 
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.errors import CannotCutOver
-from airflow_ddlrepl.flow.stages import CHECK_CUT_OVER, CUT_OVER, Stage
+from airflow_ddlrepl.flow.stages import CHECK_CUT_OVER, CUT_OVER
 from airflow_ddlrepl.operators.base import DdlReplSparkOperator
 from airflow_ddlrepl.operators.messages.cutover import cutover_text
 from airflow_ddlrepl.visible import one_line
@@ -27,7 +27,7 @@ class CheckCutOverOperator(DdlReplSparkOperator):
     :param compare: `true`: compare all tables, too. (templated)
     """
 
-    runs: ClassVar[Stage | None] = CHECK_CUT_OVER
+    runs = CHECK_CUT_OVER
 
     template_fields: Sequence[str] = (*DdlReplSparkOperator.template_fields, "accept", "compare")
 
@@ -65,7 +65,7 @@ class CutOverOperator(CheckCutOverOperator):
     :param compare: `true`: compare all tables after the last cycle. (templated)
     """
 
-    runs: ClassVar[Stage | None] = CUT_OVER
+    runs = CUT_OVER
 
     def _run(self, channel: Channel, context: Context) -> dict[str, Any]:
         return DdlReplSparkOperator._run(self, channel, context)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 from airflow_ddlrepl.config.sections.policies import Accepted, Enrollment, TrailChoice
-from airflow_ddlrepl.flow.stages import ACTIVATE, Stage
+from airflow_ddlrepl.flow.stages import ACTIVATE
 from airflow_ddlrepl.operators.base import DdlReplSparkOperator
 
 
@@ -25,7 +25,7 @@ class EnrollOperator(DdlReplSparkOperator):
     :param refresh: load tables now; else the next cycle does. true or false. (templated)
     """
 
-    runs: ClassVar[Stage | None] = ACTIVATE
+    runs = ACTIVATE
 
     template_fields: Sequence[str] = (
         *DdlReplSparkOperator.template_fields,

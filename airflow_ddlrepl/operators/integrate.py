@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from typing import Any, ClassVar
+from typing import Any
 
 from airflow.sdk import Context
 
 from airflow_ddlrepl.assets import data_asset, last_event_extra, schema_asset, set_event_extra
 from airflow_ddlrepl.config.sections.channel import Channel
-from airflow_ddlrepl.flow.stages import INTEGRATE, Stage
+from airflow_ddlrepl.flow.stages import INTEGRATE
 from airflow_ddlrepl.operators.base import DdlReplSparkOperator, is_driver
 from airflow_ddlrepl.visible import one_line
 
@@ -22,7 +22,7 @@ class IntegrateOperator(DdlReplSparkOperator):
     asset that has news, whichever task or earlier run brought it.
     """
 
-    runs: ClassVar[Stage | None] = INTEGRATE
+    runs = INTEGRATE
 
     outlets: list[Any]
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.flow.arguments import lines_of
-from airflow_ddlrepl.flow.stages import REFRESH, REFRESH_ISOLATED, Stage
+from airflow_ddlrepl.flow.stages import REFRESH, REFRESH_ISOLATED
 from airflow_ddlrepl.operators.base import DdlReplSparkOperator
 
 
@@ -20,7 +20,7 @@ class RefreshOperator(DdlReplSparkOperator):
     :param options: for the tables named, as `ddlrepl refresh --options` takes them: `-gr -v`. (templated)
     """
 
-    runs: ClassVar[Stage | None] = REFRESH
+    runs = REFRESH
 
     template_fields: Sequence[str] = (*DdlReplSparkOperator.template_fields, "tables", "options")
 
@@ -38,7 +38,7 @@ class IsolatedRefreshOperator(RefreshOperator):
     XCom: tables (rows by table).
     """
 
-    runs: ClassVar[Stage | None] = REFRESH_ISOLATED
+    runs = REFRESH_ISOLATED
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(options="-inow", **kwargs)

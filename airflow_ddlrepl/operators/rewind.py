@@ -11,7 +11,7 @@ from airflow.sdk import BaseOperator, Context
 from airflow_ddlrepl.config.file.load import load_channel
 from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.flow.arguments import lines_of
-from airflow_ddlrepl.flow.stages import REWIND, Stage
+from airflow_ddlrepl.flow.stages import REWIND
 from airflow_ddlrepl.hooks.connections import connections_file
 from airflow_ddlrepl.notation.moment import parse_until
 from airflow_ddlrepl.operators.base import DdlReplSparkOperator
@@ -67,7 +67,7 @@ class RewindOperator(DdlReplSparkOperator):
     :param tables: patterns `schema.table`, one per line; none is all of the channel. (templated)
     """
 
-    runs: ClassVar[Stage | None] = REWIND
+    runs = REWIND
 
     template_fields: Sequence[str] = (*DdlReplSparkOperator.template_fields, "to", "into", "tables")
 

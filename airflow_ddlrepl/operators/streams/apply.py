@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any
 
-from airflow_ddlrepl.flow.stages import APPLY, Stage
+from airflow_ddlrepl.flow.stages import APPLY
 from airflow_ddlrepl.operators.base import DdlReplSparkOperator
 
 
@@ -18,7 +18,7 @@ class ApplyOperator(DdlReplSparkOperator):
     :param target: the name of one target, as the channel file has it; empty: all. (templated)
     """
 
-    runs: ClassVar[Stage | None] = APPLY
+    runs = APPLY
 
     template_fields: Sequence[str] = (*DdlReplSparkOperator.template_fields, "target")
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any
 
-from airflow_ddlrepl.flow.stages import PROPAGATE, Stage
+from airflow_ddlrepl.flow.stages import PROPAGATE
 from airflow_ddlrepl.operators.base import DdlReplSparkOperator
 
 
@@ -18,7 +18,7 @@ class PropagateOperator(DdlReplSparkOperator):
     :param propagation: the name of one propagation, as the channel file has it; empty: all. (templated)
     """
 
-    runs: ClassVar[Stage | None] = PROPAGATE
+    runs = PROPAGATE
 
     template_fields: Sequence[str] = (*DdlReplSparkOperator.template_fields, "propagation")
 

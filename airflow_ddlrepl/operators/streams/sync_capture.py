@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
-from airflow_ddlrepl.flow.stages import SYNC_CAPTURE, Stage
+from airflow_ddlrepl.flow.stages import SYNC_CAPTURE
 from airflow_ddlrepl.operators.base import DdlReplSparkOperator
 
 
@@ -14,4 +12,4 @@ class SyncCaptureOperator(DdlReplSparkOperator):
     XCom: rows (by client), transactions, segments, changes (at the source), missing and truncated (tables).
     """
 
-    runs: ClassVar[Stage | None] = SYNC_CAPTURE
+    runs = SYNC_CAPTURE
