@@ -8,7 +8,6 @@ import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.resources import files
-from pathlib import Path
 from typing import Any, ClassVar
 
 from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
@@ -212,8 +211,8 @@ class DdlReplSparkOperator(SparkSubmitOperator):
             with self._prepared(place, channel):
                 super().execute(context)
         except AirflowException:
-            if _failed(result) is None:
-                raise
+            if (left := Outcome.read(result)) is None or left.error is None:
+                raise  # else the result says more than spark-submit's exit code
         finally:
             self._conn_id = given
             outcome = Outcome.read(result)
@@ -296,9 +295,3 @@ def is_driver(missing: ModuleNotFoundError) -> bool:
 def app_path(name: str) -> str:
     """Return the path of one of our Spark apps."""
     return str(files("airflow_ddlrepl.spark_apps") / f"{name}.py")
-
-
-def _failed(result: Path) -> DdlReplError | None:
-    """Return the error in the app's result file, which says more than spark-submit's exit code; None: there is none."""
-    outcome = Outcome.read(result)
-    return outcome.error if outcome else None
