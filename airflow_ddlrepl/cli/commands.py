@@ -27,7 +27,6 @@ from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.revision import Revision
 from airflow_ddlrepl.notation.moment import parse_until
 from airflow_ddlrepl.notation.name_pattern import is_selected, table_patterns
-from airflow_ddlrepl.notation.refresh_options import options_for
 from airflow_ddlrepl.repository.process import this_holder
 from airflow_ddlrepl.repository.repository import Repository
 
@@ -123,8 +122,7 @@ def explain_trail(path: Path, at: str) -> Result:
 
 def refresh(path: Path, tables: Sequence[str], options: str = "", spark: str = "") -> Result:
     """Load the tables that the patterns name again, and those that wait for a refresh."""
-    wanted, _ = table_patterns(tables), options_for(tables, options)
-    return with_flow(path, lambda flow, run: flow.by_arguments.refresh(run, tables=wanted, options=options), spark)
+    return with_flow(path, lambda flow, run: flow.by_arguments.refresh(run, tables=tables, options=options), spark)
 
 
 def compare(path: Path, tables: Sequence[str], repairs: bool = False, spark: str = "") -> Result:

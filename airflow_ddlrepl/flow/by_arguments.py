@@ -74,8 +74,6 @@ def check_cut_over(run: RunContext, *, compare: bool = False) -> checking.CutOve
     return checking.check(run, compares=compare)
 
 
-def cut_over(
-    run: RunContext, *, compare: bool = False, accept: Sequence[str] = (), headroom: int | None = None
-) -> switching.CutOverDone:
-    """Switch applications over. accept: codes of conditions that need not be met. headroom: as `flow.cut_over` says."""
-    return switching.cut_over(run, accept, compares=compare, headroom=headroom)
+def cut_over(run: RunContext, *, compare: bool = False, accept: Sequence[str] = ()) -> switching.CutOverDone:
+    """Switch applications over. accept: codes of conditions that need not be met."""
+    return switching.cut_over(run, accept, compares=compare)

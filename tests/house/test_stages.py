@@ -121,9 +121,7 @@ def test_what_asks_runs_no_stage() -> None:
         for file in sources()
         for asks in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
         if isinstance(asks, ast.FunctionDef) and asks.name.lstrip("_").startswith(("has_", "is_"))
-        for call in {
-            one.func.id for one in ast.walk(asks) if isinstance(one, ast.Call) and isinstance(one.func, ast.Name)
-        }
+        for call in called(asks)
         if call in stages
     ]
     assert acting == []
