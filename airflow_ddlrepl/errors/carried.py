@@ -1,7 +1,7 @@
 """An error crosses the borders of processes as JSON with the name of its class, by which the other side catches it.
 
 Pickling, which Spark's tasks use, needs none of this. What is stored under a name stays readable: a class may be added,
-but not renamed without its old name in `FORMER`.
+but not renamed.
 """
 
 from __future__ import annotations
@@ -15,8 +15,6 @@ from airflow_ddlrepl.errors.base import DdlReplError, rebuilt
 FIELDS = ("message", "code", "target", "table", "at", "hint", "retryable")
 MORE = ("table_id", "client", "missing", "said", "number", "sqlstate", "by_rows", "is_text")
 """Facts that some errors have, or some classes: carried where they are known."""
-FORMER: Mapping[str, str] = {}
-"""Classes by names that an earlier version has stored."""
 
 
 def kind_name(error: DdlReplError) -> str:
@@ -26,7 +24,7 @@ def kind_name(error: DdlReplError) -> str:
 
 def kind_named(name: str) -> type[DdlReplError]:
     """Return the class of errors with a name; a name that this version does not know is the general one."""
-    found = getattr(errors, FORMER.get(name, name), None) if name in (*errors.__all__, *FORMER) else None
+    found = getattr(errors, name) if name in errors.__all__ else None
     return found if isinstance(found, type) and issubclass(found, DdlReplError) else DdlReplError
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, is_dataclass
 from typing import Any
 
 from airflow_ddlrepl import flow
@@ -22,15 +21,4 @@ def run_stage(stage: str, channel: Channel, run_id: str, runner: Runner, **argum
     """
     with flow.RunContext(channel, runner, run_id) as run:
         run.wait_seconds, run.comes_again = WAIT_SECONDS, True
-        return summary(STAGES[stage].function(run, **arguments))
-
-
-def summary(result: Any) -> dict[str, Any]:
-    """Return a stage's result (a dict, a dataclass, something with to_json, or None) as a dict for JSON."""
-    if result is None:
-        return {}
-    if hasattr(result, "to_json"):
-        return dict(result.to_json())
-    if is_dataclass(result) and not isinstance(result, type):
-        return asdict(result)
-    return dict(result)
+        return dict(STAGES[stage].function(run, **arguments).to_json())
