@@ -17,8 +17,6 @@ from airflow_ddlrepl.flow.rewind.rewind import Rewound
 from airflow_ddlrepl.flow.rewind.rewind import rewind as rewind_tables
 from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.flow.run.results import Activated, Refreshed
-from airflow_ddlrepl.flow.streams.propagation import Propagated
-from airflow_ddlrepl.flow.streams.propagation import propagate as pass_on
 from airflow_ddlrepl.notation.moment import parse_start, parse_until
 from airflow_ddlrepl.notation.name_pattern import table_patterns
 from airflow_ddlrepl.notation.refresh_options import options_for
@@ -62,11 +60,6 @@ def rewind(run: RunContext, *, to: str, into: str, tables: Sequence[str] = (), o
     Raises ConfigError CFG-110 or CFG-111 when `to` is neither moment nor position.
     """
     return rewind_tables(run, parse_until(to, run.positions), into, table_patterns(tables), onward=onward)
-
-
-def propagate(run: RunContext, *, propagation: str = "") -> Propagated:
-    """Pass messages on. propagation: one of them; empty: all. Raises RuleError RUL-113 when there is none."""
-    return pass_on(run, [propagation] if propagation else [])
 
 
 def check_cut_over(run: RunContext, *, compare: bool = False) -> checking.CutOverCheck:

@@ -149,7 +149,7 @@ SYNC_CAPTURE = Stage(
 )
 PROPAGATE = Stage(
     "propagate",
-    run="by_arguments:propagate",
+    run="streams.propagation:propagate",
     has_work="streams.propagation:has_messages",
     cycle=Cycle.WITHIN,
     app="propagate",

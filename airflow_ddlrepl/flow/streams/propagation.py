@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from airflow_ddlrepl.config.sections.location import resolve
@@ -86,20 +86,19 @@ class PassedPart:
 
 
 @stage(PROPAGATE)
-def propagate(run: RunContext, names: Sequence[str] = ()) -> Propagated:
+def propagate(run: RunContext, propagation: str = "") -> Propagated:
     """Pass on what is in the queues that propagations read, each up to its end.
 
-    names: of propagations; none: all. Raises RuleError RUL-113 for a name that none has, and another one (RUL-…) where
-    a rule or a transformation can't be evaluated: its message stays where it is, and so does what comes behind it. A
-    propagation that fails keeps no other one from its work; the error names it.
+    propagation: only this one; empty: all. Raises RuleError RUL-113 for a name that none has, and another one (RUL-…)
+    where a rule or a transformation can't be evaluated: its message stays where it is, and so does what comes behind
+    it. A propagation that fails keeps no other one from its work; the error names it.
     """
     started = time.monotonic()
     clients = StreamsClients(run)
     total, isolation = _Total(), FailureIsolation()
-    run.part = part_named(clients, *names) if len(names) == 1 else ""
-    wanted = {clients.environment.existing_client(ClientKind.PROPAGATION, name).name for name in names}
+    run.part = part_named(clients, propagation) if propagation else ""
     for client, feed in in_order(clients):
-        if not wanted or client.name in wanted:
+        if run.part in ("", client.words):
             with isolation.one(client=client.words):
                 _pass_on(clients, client, feed, total)
     isolation.end()

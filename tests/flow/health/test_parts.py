@@ -52,8 +52,8 @@ def two_propagations(databases: Any, tmp_path: Path) -> StreamsChannel:
 def test_a_propagation_that_fails_is_in_trouble_whatever_the_others_do(databases: Any, tmp_path: Path) -> None:
     channel = two_propagations(databases, tmp_path)
     with pytest.raises(RuleError):
-        channel.stage(flow.propagate, ["first"])
-    channel.stage(flow.propagate, ["second"])
+        channel.stage(flow.propagate, "first")
+    channel.stage(flow.propagate, "second")
     assert troubled(channel) == {"first"}
     since = [one["failing_since"] for one in health(channel)["failures"]]
     assert not flow.do_here(load_channel(channel.file), "propagate", "", "second")  # an idle one cures nothing either
@@ -61,7 +61,7 @@ def test_a_propagation_that_fails_is_in_trouble_whatever_the_others_do(databases
     assert [one["failing_since"] for one in health(channel)["failures"]] == since
     assert flow.do_here(load_channel(channel.file), "propagate", "", "first")
     channel.change(functions={"f": DOUBLE})
-    channel.stage(flow.propagate, ["first"])
+    channel.stage(flow.propagate, "first")
     assert troubled(channel) == set()
 
 
@@ -70,13 +70,13 @@ def test_two_that_fail_are_both_in_trouble_until_each_works_again(databases: Any
     channel.change(calls=[ALL, *BOTH])
     for name in ("first", "second", "first"):
         with pytest.raises(RuleError):
-            channel.stage(flow.propagate, [name])
+            channel.stage(flow.propagate, name)
     assert troubled(channel) == {"first", "second"}
     channel.change(functions={"f": DOUBLE})
-    channel.stage(flow.propagate, ["second"])
+    channel.stage(flow.propagate, "second")
     assert troubled(channel) == {"first"}
     channel.change(calls=[ALL, *BOTH[2:]])
-    channel.stage(flow.propagate, ["second"])
+    channel.stage(flow.propagate, "second")
     assert health(channel)["failures"] == []  # the file has no propagation `first` any more
 
 
