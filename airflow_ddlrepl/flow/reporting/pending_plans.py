@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from airflow_ddlrepl.adapt.plan_model import Omission, Step, StepKind, TablePlan
@@ -12,13 +12,14 @@ from airflow_ddlrepl.config.sections.location import redact
 from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.flow.apply.pending_log import Attempt, PendingLog, pending_log, starting_points
 from airflow_ddlrepl.flow.apply.suspension import suspends
+from airflow_ddlrepl.flow.health.short_text import short_text
 from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.model.position import LogKey, Position
 from airflow_ddlrepl.model.table_state import Suspension
 from airflow_ddlrepl.repository.rows import PlanRow
 
-MOST_PLANS, MOST_STEPS, LONGEST = 10_000, 50, 2000
-"""So many changes of a target are stored, so many steps of each, and so many characters of each statement."""
+MOST_PLANS, MOST_STEPS = 10_000, 50
+"""So many changes of a target are stored, and so many steps of each."""
 MOST_TRIES = 10
 """So many suspended tables that are refused again are looked at one after another; of others nothing is planned."""
 
@@ -103,30 +104,29 @@ def _content(plan: TablePlan) -> dict[str, Any]:
     first = next((how for how in ("refused", "control", "load", "sql", "left out") if how in hows), "unchanged")
     return {
         "how": first,
-        "what": _text("; ".join(plan.changes)),
+        "what": short_text("; ".join(plan.changes)),
         "steps": steps,
         "more_steps": max(0, len(plan.steps) - MOST_STEPS),
-        "hazards": [_text(one) for one in plan.hazards],
-        "losses": [_text(one) for one in plan.losses],
+        "hazards": [short_text(one) for one in plan.hazards],
+        "losses": [short_text(one) for one in plan.losses],
     }
 
 
 def _step(step: Step) -> dict[str, Any]:
     how = "left out" if step.omits is not Omission.NOTHING else HOW.get(step.kind, "warning")
-    sql = [_text(one) for one in step.sql[:MOST_STEPS]]
-    why = {"why": _text(step.why), "policy": step.policy, "code": step.code, "hint": _text(step.hint)}
-    return {"how": how, "sql": sql, **why}
+    return _shown_step(how, step.why, step.code, step.hint, step.sql, step.policy)
 
 
 def _refused(why: Suspension) -> dict[str, Any]:
     """Return what becomes of a change that is refused: its table is suspended there."""
-    told = {"why": _text(f"the table is suspended: {why.why}"), "policy": "", "code": why.code, "hint": _text(why.hint)}
-    return {**NOTHING, "how": "refused", "steps": [{"how": "refused", "sql": [], **told}]}
+    step = _shown_step("refused", f"the table is suspended: {why.why}", why.code, why.hint)
+    return {**NOTHING, "how": "refused", "steps": [step]}
 
 
-def _text(text: str) -> str:
-    shown = redact(text)
-    return shown if len(shown) <= LONGEST else f"{shown[:LONGEST]} …"
+def _shown_step(how: str, why: str, code: str, hint: str, sql: Sequence[str] = (), policy: str = "") -> dict[str, Any]:
+    """Return a step of a plan as pages show it."""
+    texts = {"why": short_text(why), "policy": policy, "code": code, "hint": short_text(hint)}
+    return {"how": how, "sql": [short_text(one) for one in sql[:MOST_STEPS]], **texts}
 
 
 def _rows(run: RunContext, ahead: PendingLog, found: Contents, starts: Mapping[int, LogKey]) -> list[PlanRow]:
@@ -158,10 +158,4 @@ def _in_log_order(one: tuple[tuple[int, LogKey], Any]) -> tuple[LogKey, int]:
 
 def _revisions(run: RunContext, ids: Iterable[int]) -> dict[tuple[int, LogKey], int]:
     known = run.repository.revisions_of(run.channel.name, set(ids))
-    return dict(_numbers(known))
-
-
-def _numbers(known: Mapping[int, Any]) -> Iterator[tuple[tuple[int, LogKey], int]]:
-    for table_id, revisions in known.items():
-        for one in revisions:
-            yield (table_id, one.key), one.number
+    return {(table_id, one.key): one.number for table_id, revisions in known.items() for one in revisions}

@@ -11,6 +11,7 @@ from airflow_ddlrepl.engines.discarded_rows import DiscardedRow
 from airflow_ddlrepl.engines.lcr_target import LcrTarget, QueuedError
 from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.flow.admin.discarded import BY_HAND, CODE, CORRECT, LOST
+from airflow_ddlrepl.flow.health.short_text import CUT, cut
 from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.streams.apply_process.apply import apply_process
 from airflow_ddlrepl.flow.streams.apply_process.error_queue import listed
@@ -26,7 +27,6 @@ MOST_READ = 2000
 """The message that failed is looked for among so many of its transaction."""
 
 LONGEST_VALUE, LONGEST_ERROR, LONG = 200, 1000, 40
-CUT = "…"
 _ROW = re.compile(r"(Failing row contains \().*", re.DOTALL)
 _KEY = re.compile(r"Key \((.+?)\)=\((.*?)\)(?= (?:already|is |conflicts))", re.DOTALL)
 
@@ -151,7 +151,7 @@ def _told(value: Any) -> str | None:
 
 
 def _key(key: Mapping[str, str | None]) -> list[dict[str, str | None]]:
-    return [{"column": name, "value": None if v is None else _cut(v, LONGEST_VALUE)} for name, v in key.items()]
+    return [{"column": name, "value": None if v is None else cut(v, LONGEST_VALUE)} for name, v in key.items()]
 
 
 def error_text(text: str, key: Mapping[str, str | None], hidden: Iterable[str | None]) -> str:
@@ -164,7 +164,7 @@ def error_text(text: str, key: Mapping[str, str | None], hidden: Iterable[str | 
     own = frozenset(value for value in key.values() if value)
     for value in sorted({value for value in hidden if value} - own, key=len, reverse=True):
         shown = _without(shown, value, own)
-    return _cut(shown, LONGEST_ERROR)
+    return cut(shown, LONGEST_ERROR)
 
 
 def _without(text: str, value: str, own: Collection[str]) -> str:
@@ -176,7 +176,3 @@ def _without(text: str, value: str, own: Collection[str]) -> str:
     if len(value) > 3 and not any(value in one for one in own):
         text = re.sub(rf"(?<!\w){re.escape(value)}(?!\w)", CUT, text)
     return text
-
-
-def _cut(text: str, longest: int) -> str:
-    return text if len(text) <= longest else f"{text[:longest]} {CUT}"
