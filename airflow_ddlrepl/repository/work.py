@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from sqlalchemy import delete, func, insert, select, update
@@ -54,13 +54,15 @@ class Work(Base):
                 connection.execute(insert(ledger), [{**done, **_place(one), **_facts(one)} for one in steps])
             return True
 
-    def ledger(self, channel: str, target: str | None = None, table_id: int | None = None) -> list[LedgerRow]:
-        """Return recorded steps in order of table, revision and step."""
+    def ledger(
+        self, channel: str, target: str | None = None, table_ids: Collection[int] | None = None
+    ) -> list[LedgerRow]:
+        """Return recorded steps in order of table, revision and step. table_ids: few; None: of all tables."""
         query = select(ledger).where(ledger.c.channel == channel)
         if target is not None:
             query = query.where(ledger.c.target == target)
-        if table_id is not None:
-            query = query.where(ledger.c.table_id == table_id)
+        if table_ids is not None:
+            query = query.where(ledger.c.table_id.in_(table_ids))
         query = query.order_by(ledger.c.target, ledger.c.table_id, ledger.c.revision, ledger.c.step)
         with self._database.read() as connection:
             return [_step(row) for row in connection.execute(query)]

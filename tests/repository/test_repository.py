@@ -181,7 +181,7 @@ def test_ledger_records_a_step_once(repository: Repository, token: int) -> None:
     record(StepState.PLANNED, "other")
     record(StepState.DONE)
     record(StepState.DONE)
-    (row,) = repository.ledger("shop", "w", 7)
+    (row,) = repository.ledger("shop", "w", [7])
     assert (row.step, row.sql_hash, row.summary, row.state) == (0, "h", "ALTER", StepState.DONE)
     for state, sql_hash in ((StepState.DONE, "other"), (StepState.PLANNED, "h")):
         with pytest.raises(RepositoryError, match="REP-106"):

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
-from airflow_ddlrepl.config.sections.location import redact
+from airflow_ddlrepl.flow.health.outcomes import Outcomes
 from airflow_ddlrepl.flow.health.shape_changes import changes_between
+from airflow_ddlrepl.flow.health.short_text import short_text
 from airflow_ddlrepl.flow.health.verdict import moment_text
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.revision import Revision
 from airflow_ddlrepl.repository.repository import Repository
-from airflow_ddlrepl.repository.rows import ControlRow, EventRow, LedgerRow, RefreshRow
-
-STATEMENT_LENGTH = 2000
+from airflow_ddlrepl.repository.rows import EventRow, RefreshRow
 
 
 def table_history(repository: Repository, channel: str, table_id: int) -> dict[str, Any]:
@@ -26,7 +24,7 @@ def table_history(repository: Repository, channel: str, table_id: int) -> dict[s
     revisions = repository.revisions(channel, table_id)
     first = Position(revisions[0].key.lsn) if revisions else None
     events = {one.key: one for one in repository.events(channel, first) if table_id in one.table_ids}
-    steps = repository.ledger(channel, table_id=table_id)
+    steps = repository.ledger(channel, table_ids=[table_id])
     loads = [one for one in repository.refreshes(channel) if one.table_id == table_id]
     controls = repository.controls(channel, removed=True)
     names = [one.table.name for one in revisions if one.table is not None]
@@ -47,65 +45,6 @@ def table_history(repository: Repository, channel: str, table_id: int) -> dict[s
     }
 
 
-class Outcomes:
-    """What became of each revision of a table at its targets. steps, loads: of the table; controls: of the channel."""
-
-    def __init__(
-        self,
-        revisions: Sequence[Revision],
-        steps: Sequence[LedgerRow],
-        loads: Sequence[RefreshRow],
-        controls: Sequence[ControlRow],
-    ) -> None:
-        self._steps, self._loads, self._controls = steps, loads, controls
-        self._later = {one.number: after for one, after in zip(revisions, (*revisions[1:], None), strict=True)}
-        self._first = revisions[0].number if revisions else None
-
-    def of(self, revision: Revision) -> list[dict[str, Any]]:
-        """Return what became of the revision, by target in the order of time."""
-        found = [step_json(one) for one in self._steps if one.revision == revision.number]
-        found += [control_json(one) for one in self._controls if one.key.lsn == revision.key.lsn]
-        found += [_became(one) for one in self._within(revision)]
-        named = {one["target"] for one in found}
-        for target in dict.fromkeys(one.target for one in self._loads if one.target not in named):
-            later = [one for one in self._loads if one.target == target and one.requested_at >= revision.key.lsn]
-            found += [_became(later[0])] if later else []
-        return sorted(found, key=lambda one: (one["target"], one["at"] or ""))
-
-    def _within(self, revision: Revision) -> list[RefreshRow]:
-        """Return the loads that were asked for at a revision, before the next one."""
-        low = 0 if revision.number == self._first else revision.key.lsn
-        later = self._later[revision.number]
-        return [
-            one
-            for one in self._loads
-            if one.requested_at >= low and (later is None or one.requested_at < later.key.lsn)
-        ]
-
-
-def step_json(step: LedgerRow) -> dict[str, Any]:
-    """Return a step of the plan as what became of a revision."""
-    how = "sql" if step.sql_hash else "unchanged"
-    what = {"how": how, "target": step.target, "at": moment_text(step.at), "what": redact(step.summary)}
-    return {**what, "state": str(step.state), "by": None, "sql": step.statement}
-
-
-def control_json(control: ControlRow) -> dict[str, Any]:
-    """Return a control as what became of a revision."""
-    what = {"how": "control", "target": control.target, "at": moment_text(control.created)}
-    state = "removed" if control.removed else "waits"
-    removed = {"removed": moment_text(control.removed), "by": control.removed_by, "number": control.id}
-    return {**what, "what": f"{control.reason} ({control.policy})", "sql": "", "state": state, **removed}
-
-
-def _became(load: RefreshRow) -> dict[str, Any]:
-    """Return a load as what became of a revision."""
-    how = "left out" if load.state == "declined" else "load"
-    at = moment_text(load.finished or load.created)
-    what = {"how": how, "target": load.target, "at": at, "what": load.reason, "sql": "", "state": load.state}
-    return {**what, "rows": load.rows, "by": None}
-
-
 def _revision(before: Revision | None, revision: Revision, event: EventRow | None) -> dict[str, Any]:
     statement = revision.statement or (event.statement if event is not None else None)
     return {
@@ -116,7 +55,7 @@ def _revision(before: Revision | None, revision: Revision, event: EventRow | Non
         "is_ambiguous": revision.is_ambiguous,
         "committed": moment_text(event.committed) if event is not None else None,
         "tag": event.tag if event is not None else None,
-        "statement": redact(statement)[:STATEMENT_LENGTH] if statement else None,
+        "statement": short_text(statement) if statement else None,
         "name": str(revision.table.name) if revision.table is not None else None,
         "changes": changes_between(before.table if before else None, revision.table),
     }

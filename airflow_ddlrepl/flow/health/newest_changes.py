@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeVar
 
-from airflow_ddlrepl.config.sections.location import redact
-from airflow_ddlrepl.flow.health.history import STATEMENT_LENGTH, Outcomes, control_json
+from airflow_ddlrepl.flow.health.outcomes import Outcomes, of_control
+from airflow_ddlrepl.flow.health.short_text import short_text
 from airflow_ddlrepl.flow.health.verdict import moment_text
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.revision import Revision
 from airflow_ddlrepl.repository.repository import Repository
-from airflow_ddlrepl.repository.rows import EventRow
+from airflow_ddlrepl.repository.rows import EventRow, LedgerRow, RefreshRow
 
 MOST, MOST_TABLES = 30, 100
+Row = TypeVar("Row", LedgerRow, RefreshRow)
 Revisions = Mapping[int, list[Revision]]
 
 
@@ -25,27 +26,27 @@ def newest_changes(repository: Repository, channel: str, most: int = MOST) -> li
     events = repository.newest_events(channel, most)
     numbers = {number for event in events for number in event.table_ids}
     revisions = repository.revisions_of(channel, numbers) if numbers else {}
-    loads = repository.refreshes(channel) if numbers else []
-    outcomes = {
-        number: Outcomes(
-            revisions[number],
-            repository.ledger(channel, table_id=number),
-            [one for one in loads if one.table_id == number],
-            (),
-        )
-        for number in sorted(numbers)[:MOST_TABLES]
-    }
+    tables = sorted(numbers)[:MOST_TABLES]
+    steps, loads = _by_table(repository.ledger(channel, table_ids=tables)), _by_table(repository.refreshes(channel))
+    outcomes = {one: Outcomes(revisions[one], steps.get(one, ()), loads.get(one, ()), ()) for one in tables}
     controls = repository.controls(channel, removed=True)
     return [
         {
             **_event(event, revisions),
             "targets": [
                 *(entry for one in _made(event, revisions, outcomes) for entry in outcomes[one.table_id].of(one)),
-                *(control_json(one) for one in controls if one.key.lsn == event.key.lsn),
+                *(of_control(one).to_json() for one in controls if one.key.lsn == event.key.lsn),
             ],
         }
         for event in events
     ]
+
+
+def _by_table(rows: Iterable[Row]) -> dict[int, list[Row]]:
+    found: dict[int, list[Row]] = {}
+    for one in rows:
+        found.setdefault(one.table_id, []).append(one)
+    return found
 
 
 def _event(event: EventRow, revisions: Revisions) -> dict[str, Any]:
@@ -54,7 +55,7 @@ def _event(event: EventRow, revisions: Revisions) -> dict[str, Any]:
         "committed": moment_text(event.committed),
         "kind": str(event.kind),
         "tag": event.tag,
-        "statement": redact(event.statement)[:STATEMENT_LENGTH] if event.statement else None,
+        "statement": short_text(event.statement) if event.statement else None,
         "tables": [{"table_id": one, "table": _name(revisions.get(one, ()), event)} for one in event.table_ids],
     }
 

@@ -7,10 +7,9 @@ from datetime import datetime
 from itertools import pairwise
 from typing import Any
 
-from airflow_ddlrepl.config.sections.location import redact
-from airflow_ddlrepl.flow.health.facts import read_facts
-from airflow_ddlrepl.flow.health.history import STATEMENT_LENGTH
+from airflow_ddlrepl.flow.health.facts import Facts
 from airflow_ddlrepl.flow.health.shape_changes import changes_between
+from airflow_ddlrepl.flow.health.short_text import short_text
 from airflow_ddlrepl.flow.health.verdict import moment_text
 from airflow_ddlrepl.flow.health.waits_for_a_person import queued_json
 from airflow_ddlrepl.model.position import LogKey, Position
@@ -32,7 +31,7 @@ def on_its_way(
     to happen first, or that the next cycle brings it. plan: what the target would do about it, as a run has planned it,
     and `outdated`, why that may be another plan now; None: no run has planned it. fingerprint: of the channel file now.
     """
-    facts = read_facts(repository, channel, now)
+    facts = Facts(channel, now, None, status=repository.stored_status(channel), ends=repository.stage_ends(channel))
     revisions = repository.revisions(channel, table_id)
     loads = [one for one in repository.refreshes(channel, state="pending") if one.table_id == table_id]
     plans, controls = repository.plans(channel, table_id), repository.controls(channel, removed=True)
@@ -41,7 +40,7 @@ def on_its_way(
         at = facts.position(target)
         table = next((one for one in known["tables"] if one["table_id"] == table_id), None)
         own = [one for one in loads if one.target == target]
-        found += [_load(one) for one in own]
+        found += [_coming("load", target, one.requested_at, one.reason, LATER) for one in own]
         if at is None:
             continue
         since = Position.parse((table or {}).get("lacks_from") or at)
@@ -107,9 +106,8 @@ def _changes(
         plan = plans.get(key)
         changes = changes_between(before.table if before else None, one.table) if one is not None else []
         what = "; ".join(changes) or (plan or {}).get("what", "")
-        statement = redact(one.statement)[:STATEMENT_LENGTH] if one is not None and one.statement else None
-        place = {"how": "change", "target": target, "at": str(Position(key.lsn))}
-        yield {**place, "what": what, "statement": statement, "then": then, "plan": plan}
+        statement = short_text(one.statement) if one is not None and one.statement else None
+        yield _coming("change", target, Position(key.lsn), what, then, statement, plan)
 
 
 def _plan(row: PlanRow, outdated: str) -> dict[str, Any]:
@@ -139,6 +137,15 @@ def _outdated(
     return "the channel file has changed since" if fingerprint not in (None, row.fingerprint) else ""
 
 
-def _load(one: RefreshRow) -> dict[str, Any]:
-    what = {"how": "load", "target": one.target, "at": str(one.requested_at), "what": one.reason}
-    return {**what, "statement": None, "then": LATER, "plan": None}
+def _coming(
+    how: str,
+    target: str,
+    at: Position,
+    what: str,
+    then: str,
+    statement: str | None = None,
+    plan: dict[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Return what comes to a target, as JSON."""
+    place = {"how": how, "target": target, "at": str(at)}
+    return {**place, "what": what, "statement": statement, "then": then, "plan": plan}
