@@ -18,6 +18,7 @@ from airflow_ddlrepl.flow.health.executed import executed_sql
 from airflow_ddlrepl.flow.health.history import table_history
 from airflow_ddlrepl.flow.health.newest_changes import newest_changes
 from airflow_ddlrepl.flow.health.on_its_way import on_its_way, rows_in_error_queues, table_errors
+from airflow_ddlrepl.flow.health.verdict import Level, Remedy, Verdict
 from airflow_ddlrepl.plugin.channel_places import ChannelPlaces, Place
 
 T = TypeVar("T")
@@ -127,14 +128,8 @@ def _table(place: Place, channel: str, table_id: int) -> dict[str, Any]:
 
 def unread(channel: str, error: DdlReplError) -> dict[str, Any]:
     """Return what is said of a channel whose repository can't be read."""
-    verdict = {
-        "level": "unknown",
-        "sentence": "this page can't read its repository",
-        "reason": f"{error.code}: {error.message}",
-        "remedy": {"text": error.hint, "command": "", "dag": "", "conf": {}},
-        "as_of": None,
-        "age_seconds": None,
-    }
+    why, help_ = f"{error.code}: {error.message}", Remedy(error.hint)
+    verdict = Verdict(Level.UNKNOWN, "this page can't read its repository", why, help_).to_json(datetime.now(UTC))
     lists: dict[str, Any] = {name: [] for name in LISTS}
     return {"channel": channel, "verdict": verdict, "status": None, "running": None, "source": None, **lists}
 

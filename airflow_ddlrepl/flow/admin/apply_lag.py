@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from airflow_ddlrepl.engines.lcr_target import QueuedError
 from airflow_ddlrepl.errors import TrailError
 from airflow_ddlrepl.flow.client_states.queued import commits_behind
 from airflow_ddlrepl.flow.run.context import RunContext, log
@@ -28,12 +29,14 @@ class ApplyLag:
     uncaptured: Lag
     clock: datetime
 
-    def of(self, process: ApplyProcess, positions: Iterable[tuple[Feed, Position | None]]) -> Lag:
+    def of(
+        self, process: ApplyProcess, positions: Iterable[tuple[Feed, Position | None]], errors: Sequence[QueuedError]
+    ) -> Lag:
         """Return how far a target is behind: what waits in its error queue, in its queue, and before its queue.
 
-        positions: where it is in each feed.
+        positions: where it is in each feed. errors: what waits in its error queue.
         """
-        lags = [self._of_error_queue(process)]
+        lags = [self._of_error_queue(errors)]
         try:
             lags += [self._of_feed(feed, at) for feed, at in positions]
         except TrailError as error:
@@ -41,9 +44,9 @@ class ApplyLag:
             return Lag(None)
         return _greatest(lags)
 
-    def _of_error_queue(self, process: ApplyProcess) -> Lag:
-        waiting = [one.failed.committed for one in process.there.errors(process.client.name)]
-        return Lag(0.0) if not waiting else Lag(age(_moment(min(waiting)), self.clock))
+    def _of_error_queue(self, errors: Sequence[QueuedError]) -> Lag:
+        oldest = min((one.failed.committed for one in errors), default=None)
+        return Lag(0.0) if oldest is None else Lag(age(_moment(oldest), self.clock))
 
     def _of_feed(self, feed: Feed, at: Position | None) -> Lag:
         oldest = next(commits_behind(feed, at), None)

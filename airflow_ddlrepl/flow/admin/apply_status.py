@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.flow.admin.apply_lag import ApplyLag
 from airflow_ddlrepl.flow.run.context import RunContext, log
+from airflow_ddlrepl.flow.stages import APPLY
 from airflow_ddlrepl.flow.streams.apply_process.allowed_code import LEFT_OUT
 from airflow_ddlrepl.flow.streams.apply_process.apply import apply_process
 from airflow_ddlrepl.flow.streams.clients import StreamsClients
@@ -31,12 +32,15 @@ def apply_states(run: RunContext, lag: ApplyLag | None = None) -> list[dict[str,
 
 
 def _states(clients: StreamsClients, lag: ApplyLag | None) -> Iterable[dict[str, Any]]:
+    runs = clients.run.repository.runs(clients.run.channel.name)
+    results = [row.result for row in runs if row.stage == APPLY.name and row.result]
     for target in clients.section.targets:
+        own = [one for one in results if any(at.startswith(f"{target.name}:") for at in one.get("positions", ()))]
         found: dict[str, Any] = {
             "target": target.name,
             "client": target.apply,
-            "fewer_sessions": _fewer_sessions(clients.run, target.name),
-            "left_out": _left_out(clients.run, target.name),
+            "fewer_sessions": own[0].get("fewer_sessions", {}).get(target.name) if own else None,
+            "left_out": _left_out(own),
             "unreachable": None,
         }
         try:
@@ -47,7 +51,7 @@ def _states(clients: StreamsClients, lag: ApplyLag | None) -> Iterable[dict[str,
                 settings = clients.environment.apply_settings(process.client.name)
                 lacks = [str(one) for one in lacking(process)]
                 suspended = [str(one) for one in process.suspended()]
-                behind = lag.of(process, places) if lag is not None else Lag(None)
+                behind = lag.of(process, places, waiting) if lag is not None else Lag(None)
         except DdlReplError as error:
             log.error("target %s: %s", target.name, error)
             unknown: dict[str, Any] = {
@@ -66,26 +70,14 @@ def _states(clients: StreamsClients, lag: ApplyLag | None) -> Iterable[dict[str,
         yield {**found, **state, "lacking": lacks, "suspended": suspended}
 
 
-def _left_out(run: RunContext, target: str) -> dict[str, int]:
+def _left_out(results: Iterable[Mapping[str, Any]]) -> dict[str, int]:
     """Return which statements the runs of a target have left out for what they carry, and how often."""
     found: Counter[str] = Counter()
-    for row in run.repository.runs(run.channel.name):
-        result = row.result if row.stage == "apply" and row.result else {}
-        if any(place.startswith(f"{target}:") for place in result.get("positions", ())):
-            for why, number in result.get("discarded", {}).items():
-                statement, mark, _ = why.partition(f": {LEFT_OUT}")
-                found[statement] += number if mark else 0
+    for result in results:
+        for why, number in result.get("discarded", {}).items():
+            statement, mark, _ = why.partition(f": {LEFT_OUT}")
+            found[statement] += number if mark else 0
     return {statement: number for statement, number in found.items() if number}
-
-
-def _fewer_sessions(run: RunContext, target: str) -> str | None:
-    """Return what the last run that wrote a target says of too few sessions."""
-    for row in run.repository.runs(run.channel.name):
-        result = row.result if row.stage == "apply" and row.result else {}
-        if any(place.startswith(f"{target}:") for place in result.get("positions", ())):
-            fewer: dict[str, str] = result.get("fewer_sessions", {})
-            return fewer.get(target)
-    return None
 
 
 def apply_lines(states: Iterable[dict[str, Any]]) -> list[str]:

@@ -192,7 +192,7 @@ def status(context: RunContext) -> Status:
         targets[target.name] = _target(context, target, lag, source.not_in_the_log)
     back = _unless_damaged(damaged, horizon, context) if context.channel.rewind_horizon else None
     applied = apply_states(context, ApplyLag(context, uncaptured, source.clock))
-    at_source = AtSource(uncaptured, None, source.clock, not source.unreachable)
+    at_source = AtSource(uncaptured, source.clock, not source.unreachable)
     clients, queues = client_states(context, at_source, _applied(applied))
     captured, end = _ends(context, source)
     ahead = None if source.unreachable else context.positions.distance(captured, end)

@@ -25,13 +25,12 @@ UNKNOWN: dict[str, Any] = {"positions": {}, "messages": None, "is_more": False, 
 
 @dataclass(frozen=True)
 class AtSource:
-    """What is known of the source: how much of its log nobody has captured yet.
+    """What is known of the source.
 
-    lag: how old the oldest commit in it is. bytes: None: not known. clock: the source's. answers: does the source?
+    lag: how old the oldest commit is that nobody has captured. clock: the source's. answers: does the source?
     """
 
     lag: Lag
-    bytes: int | None
     clock: datetime
     answers: bool = True
 
@@ -77,22 +76,16 @@ class ClientStates:
 
     def _queue(self, name: str) -> dict[str, Any]:
         waiting = [one for (queue, _), one in self._waiting.items() if queue == name]
-        whole = sum_of(waiting)
         try:
             positions = {one.name: place_text(one, read_before(one.end())) for one in self.clients.feeds(name)}
         except DdlReplError as error:
             return {**UNKNOWN, "problem": f"{error.code}: {error.message}"}
-        messages = whole.messages if waiting else None
-        lag = self._age(whole) if waiting else None
-        return {"positions": positions, "messages": messages, "is_more": whole.is_more, "lag_seconds": lag}
+        return self._state(positions, waiting) if waiting else {**UNKNOWN, "positions": positions}
 
     def _of(self, client: Client) -> Iterator[dict[str, Any]]:
-        run = self.clients.run
         match client.kind:
             case ClientKind.CAPTURE:
-                positions = {CAPTURE: str(run.captured())}
-                behind = {**self.source.lag.to_json(), "lag_bytes": self.source.bytes}
-                yield {**UNKNOWN, "positions": positions, **behind}
+                yield {**UNKNOWN, **self.source.lag.to_json()}
             case ClientKind.SYNC_CAPTURE:
                 yield self._of_triggers(client)
             case ClientKind.PROPAGATION:
@@ -101,7 +94,7 @@ class ClientStates:
                     client, {one.name: read_before(self.clients.passed_on(client, one).end()) for one in feeds}
                 )
             case ClientKind.DEQUEUE:
-                taken = run.repository.dequeued(run.channel.name, client.name)
+                taken = self.clients.run.repository.dequeued(self.clients.run.channel.name, client.name)
                 epochs = {one.name: one.epoch for one in self.clients.feeds(client.queue)}
                 yield self._of_reader(client, {n: at.key for n, at in taken.items() if at.epoch == epochs.get(n)})
             case ClientKind.APPLY:
@@ -132,12 +125,13 @@ class ClientStates:
             waiting.append(queued(feed, at, is_messaging=client.kind is ClientKind.DEQUEUE))
             place = (client.queue, feed.name)
             self._waiting[place] = max(self._waiting.get(place, Queued()), waiting[-1], key=lambda one: one.messages)
-        whole = sum_of(waiting)
-        lag = self._age(whole)
-        return {"positions": positions, "messages": whole.messages, "is_more": whole.is_more, "lag_seconds": lag}
+        return self._state(positions, waiting)
 
-    def _age(self, waiting: Queued) -> float:
-        return 0.0 if waiting.oldest is None else age(waiting.oldest, self.source.clock)
+    def _state(self, positions: Mapping[str, str | None], waiting: Sequence[Queued]) -> dict[str, Any]:
+        """Return where a client or a queue is, and what waits there together, as JSON."""
+        whole = sum_of(waiting)
+        lag = 0.0 if whole.oldest is None else age(whole.oldest, self.source.clock)
+        return {"positions": positions, "messages": whole.messages, "is_more": whole.is_more, "lag_seconds": lag}
 
 
 def with_captured(states: list[dict[str, Any]], captured: Position, ahead: int | None) -> list[dict[str, Any]]:
