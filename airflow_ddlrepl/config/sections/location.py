@@ -25,6 +25,8 @@ _ID = re.compile(r"^[A-Za-z0-9_.-]+$")
 _USER = re.compile(r"://[^:@/?#\s]*:")
 _WORD = re.compile(r"\S+")
 _SECRET = re.compile(r"(?i)\b(password|passwd|pwd|secret|token|sslpassword)=('(?:[^'\\]|\\.)*'|[^&\s]*)")
+CUT, LONGEST = "…", 2000
+"""The mark of a text that is cut, and so many characters of a statement are shown on a page."""
 _LIBPQ = frozenset(
     [
         "application_name",
@@ -65,6 +67,16 @@ def redact(url: str) -> str:
     """Return a URL, or a text that contains some, with *** in place of every password."""
     text = _WORD.sub(lambda m: _without_password(m.group()), url) if "://" in url else url
     return _SECRET.sub(lambda m: f"{m.group(1)}=***", text)
+
+
+def short_text(text: str) -> str:
+    """Return a statement, or a text about one, as pages show it: without passwords, and cut where it is long."""
+    return cut(redact(text), LONGEST)
+
+
+def cut(text: str, longest: int) -> str:
+    """Return the first characters of a text; a mark says that there are more."""
+    return text if len(text) <= longest else f"{text[:longest]} {CUT}"
 
 
 def _without_password(word: str) -> str:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from airflow_ddlrepl.config.sections.location import short_text
 from airflow_ddlrepl.flow.health.outcomes import Outcomes
 from airflow_ddlrepl.flow.health.shape_changes import changes_between
-from airflow_ddlrepl.flow.health.short_text import short_text
 from airflow_ddlrepl.flow.health.verdict import moment_text
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.revision import Revision

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
+from airflow_ddlrepl.config.sections.location import short_text
 from airflow_ddlrepl.flow.health.outcomes import Outcomes, of_control
-from airflow_ddlrepl.flow.health.short_text import short_text
 from airflow_ddlrepl.flow.health.verdict import moment_text
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.revision import Revision

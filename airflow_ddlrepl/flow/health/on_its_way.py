@@ -7,9 +7,9 @@ from datetime import datetime
 from itertools import pairwise
 from typing import Any
 
+from airflow_ddlrepl.config.sections.location import short_text
 from airflow_ddlrepl.flow.health.facts import Facts
 from airflow_ddlrepl.flow.health.shape_changes import changes_between
-from airflow_ddlrepl.flow.health.short_text import short_text
 from airflow_ddlrepl.flow.health.verdict import moment_text
 from airflow_ddlrepl.flow.health.waits_for_a_person import queued_json
 from airflow_ddlrepl.model.position import LogKey, Position

@@ -8,11 +8,10 @@ from typing import Any
 from airflow_ddlrepl.adapt.plan_model import Omission, Step, StepKind, TablePlan
 from airflow_ddlrepl.adapt.program.program import NO_TABLE, Program
 from airflow_ddlrepl.adapt.program.suspend import CatchUp, Suspensions, family, suspended
-from airflow_ddlrepl.config.sections.location import redact
+from airflow_ddlrepl.config.sections.location import redact, short_text
 from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.flow.apply.pending_log import Attempt, PendingLog, pending_log, starting_points
 from airflow_ddlrepl.flow.apply.suspension import suspends
-from airflow_ddlrepl.flow.health.short_text import short_text
 from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.model.position import LogKey, Position
 from airflow_ddlrepl.model.table_state import Suspension

@@ -6,12 +6,11 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from airflow_ddlrepl.config.sections.location import redact
+from airflow_ddlrepl.config.sections.location import CUT, cut, redact
 from airflow_ddlrepl.engines.discarded_rows import DiscardedRow
 from airflow_ddlrepl.engines.lcr_target import LcrTarget, QueuedError
 from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.flow.admin.discarded import BY_HAND, CODE, CORRECT, LOST
-from airflow_ddlrepl.flow.health.short_text import CUT, cut
 from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.streams.apply_process.apply import apply_process
 from airflow_ddlrepl.flow.streams.apply_process.error_queue import listed
