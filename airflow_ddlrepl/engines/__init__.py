@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from airflow_ddlrepl.engines.lcr_target import LcrTarget
     from airflow_ddlrepl.engines.loading import FinishTask, LoadedChunk, LoadTask
     from airflow_ddlrepl.engines.source import Source
-    from airflow_ddlrepl.engines.staging import StageTask
     from airflow_ddlrepl.engines.target import Target
+    from airflow_ddlrepl.integrate.stage_task import StageTask
     from airflow_ddlrepl.model.table import Table
     from airflow_ddlrepl.ports.change_values import ChangeValues
     from airflow_ddlrepl.ports.positions import Positions

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from airflow_ddlrepl.integrate.ignored_kinds import without_ignored
+from airflow_ddlrepl.integrate.steps.ignored_kinds import without_ignored
 from airflow_ddlrepl.model.change import Op
 from airflow_ddlrepl.model.settings.row_kind import RowKind
 

@@ -11,11 +11,11 @@ import pyarrow as pa
 import pytest
 from hypothesis import settings
 
-from airflow_ddlrepl.integrate import net_changes
-from airflow_ddlrepl.integrate.equality import KeyColumn, canonical
-from airflow_ddlrepl.integrate.images import net_images
-from airflow_ddlrepl.integrate.keys import NeedsTargetKeys, distinct_keys, target_keys
-from airflow_ddlrepl.integrate.net_changes import has_key_updates, net
+from airflow_ddlrepl.integrate.netting import net_changes
+from airflow_ddlrepl.integrate.netting.equality import KeyColumn, canonical
+from airflow_ddlrepl.integrate.netting.images import net_images
+from airflow_ddlrepl.integrate.netting.keys import NeedsTargetKeys, distinct_keys, target_keys
+from airflow_ddlrepl.integrate.netting.net_changes import has_key_updates, net
 from airflow_ddlrepl.model.change import Op
 from airflow_ddlrepl.ports.types import Equality
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from airflow_ddlrepl.integrate.equality import KeyColumn
-from airflow_ddlrepl.integrate.net_changes import Netting, net
+from airflow_ddlrepl.integrate.netting.equality import KeyColumn
+from airflow_ddlrepl.integrate.netting.net_changes import Netting, net
 from tests.integrate.test_own_keys import Row, changes
 
 HOW = Netting(resilient=True, old=["k", "v"])

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from airflow_ddlrepl.integrate.equality import KeyColumn
-from airflow_ddlrepl.integrate.images import SameKey
-from airflow_ddlrepl.integrate.net_changes import Netting, net
+from airflow_ddlrepl.integrate.netting.equality import KeyColumn
+from airflow_ddlrepl.integrate.netting.images import SameKey
+from airflow_ddlrepl.integrate.netting.net_changes import Netting, net
 from airflow_ddlrepl.model.change import Op
 
 Row = tuple[int, str]

@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 from airflow_ddlrepl.engines.postgres.connection.conditions import is_true
 from airflow_ddlrepl.engines.postgres.merge.row_filter import restricted
 from airflow_ddlrepl.errors import TargetError, Unsupported
-from airflow_ddlrepl.integrate.equality import KeyColumn
-from airflow_ddlrepl.integrate.images import net_images
-from airflow_ddlrepl.integrate.keys import key_rows
-from airflow_ddlrepl.integrate.migration import migrated
-from airflow_ddlrepl.integrate.net_changes import net
+from airflow_ddlrepl.integrate.netting.equality import KeyColumn
+from airflow_ddlrepl.integrate.netting.images import net_images
+from airflow_ddlrepl.integrate.netting.keys import key_rows
+from airflow_ddlrepl.integrate.netting.migration import migrated
+from airflow_ddlrepl.integrate.netting.net_changes import net
 from airflow_ddlrepl.mapping.rows import condition_columns
 from airflow_ddlrepl.model.change import Op
 from airflow_ddlrepl.model.names import TableName

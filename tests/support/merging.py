@@ -15,8 +15,9 @@ from airflow_ddlrepl.engines.postgres.catalog.inspect import inspect
 from airflow_ddlrepl.engines.postgres.connection.quoting import qualified
 from airflow_ddlrepl.engines.postgres.log.read_range import PostgresRange
 from airflow_ddlrepl.engines.postgres.merge.merge import MergeCounts, Session, merge, prepare_session
-from airflow_ddlrepl.engines.postgres.merge.stage import StageTask, buckets_of, sections, stage
+from airflow_ddlrepl.engines.postgres.merge.stage import stage
 from airflow_ddlrepl.engines.postgres.merge.staging_tables import Staged
+from airflow_ddlrepl.integrate.stage_task import StageTask, buckets_of, sections
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import LogKey, Position
 from airflow_ddlrepl.model.table import Table

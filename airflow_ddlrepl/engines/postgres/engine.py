@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from airflow_ddlrepl.engines.postgres.target_port import PostgresTarget
     from airflow_ddlrepl.engines.postgres.types.arrow_values import PostgresValues
     from airflow_ddlrepl.engines.postgres.types.type_system import PostgresTypes
-    from airflow_ddlrepl.engines.staging import StageTask
+    from airflow_ddlrepl.integrate.stage_task import StageTask
     from airflow_ddlrepl.model.table import Table
 
 

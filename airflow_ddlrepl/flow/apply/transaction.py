@@ -17,15 +17,7 @@ from airflow_ddlrepl.adapt.program.program import NO_TABLE, Discarded, Program, 
 from airflow_ddlrepl.capture.enroll import valid_at
 from airflow_ddlrepl.config.sections.location import redact
 from airflow_ddlrepl.engines import engine
-from airflow_ddlrepl.engines.staging import (
-    StageTask,
-    bucket_count,
-    buckets_of,
-    groups,
-    most_buckets,
-    sections,
-    stage_all,
-)
+from airflow_ddlrepl.engines.staging import bucket_count, stage_all
 from airflow_ddlrepl.engines.target_state import TRUNCATED, Applied, RecordAt, StagedSlice
 from airflow_ddlrepl.errors import ControlStop
 from airflow_ddlrepl.failpoint import reach
@@ -35,6 +27,7 @@ from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.run.disk_space import needing
 from airflow_ddlrepl.flow.run.outbox import record
 from airflow_ddlrepl.flow.run.shared_storage import seen_by_tasks
+from airflow_ddlrepl.integrate.stage_task import StageTask, buckets_of, groups, most_buckets, sections
 from airflow_ddlrepl.mapping.values import transform_of
 from airflow_ddlrepl.model.change import EventKind
 from airflow_ddlrepl.model.position import START_OF_TRANSACTION, LogKey, Position

@@ -14,7 +14,7 @@ from airflow_ddlrepl.engines import engine
 from airflow_ddlrepl.errors import TrailError
 from airflow_ddlrepl.flow.change_feed.feed import FeedPartition, Slice
 from airflow_ddlrepl.flow.change_feed.merged_columns import FeedColumn
-from airflow_ddlrepl.integrate.presence import absent_columns
+from airflow_ddlrepl.integrate.netting.presence import absent_columns
 from airflow_ddlrepl.model.change import Op
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.ports.change_values import ChangeValues, NotShown

@@ -15,13 +15,13 @@ from airflow_ddlrepl.adapt.shape.target_shape import Note, become_text
 from airflow_ddlrepl.adapt.shape.wanted_shape import wanted_shape
 from airflow_ddlrepl.adapt.target_facts import TargetFacts
 from airflow_ddlrepl.engines.differing import Differing
-from airflow_ddlrepl.engines.discarded_rows import DiscardedRow
 from airflow_ddlrepl.engines.target import ServerFacts
 from airflow_ddlrepl.flow.mapping.row_filters import condition_at
 from airflow_ddlrepl.flow.mapping.server_traits import target_facts
 from airflow_ddlrepl.flow.mapping.tables import read_for, seen_at
 from airflow_ddlrepl.flow.mapping.value_functions import transform_at
 from airflow_ddlrepl.flow.run.context import RunContext, log
+from airflow_ddlrepl.integrate.discarded_row import DiscardedRow
 from airflow_ddlrepl.mapping.misfits import is_cut, may_not_fit
 from airflow_ddlrepl.mapping.values import Transform, for_columns
 from airflow_ddlrepl.model.names import TableName

@@ -7,7 +7,6 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from airflow_ddlrepl.config.sections.location import CUT, cut, redact
-from airflow_ddlrepl.engines.discarded_rows import DiscardedRow
 from airflow_ddlrepl.engines.lcr_target import LcrTarget, QueuedError
 from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.flow.admin.discarded import BY_HAND, CODE, CORRECT, LOST
@@ -15,6 +14,7 @@ from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.streams.apply_process.apply import apply_process
 from airflow_ddlrepl.flow.streams.apply_process.error_queue import listed
 from airflow_ddlrepl.flow.streams.clients import StreamsClients
+from airflow_ddlrepl.integrate.discarded_row import DiscardedRow
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.repository.rows import QueuedRow
 from airflow_ddlrepl.streams.apply_message import ApplyMessage

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 
 from airflow_ddlrepl.adapt.policy import policy_at
 from airflow_ddlrepl.adapt.shape.wanted_shape import wanted_shape
-from airflow_ddlrepl.engines.discarded_rows import DiscardedRow
 from airflow_ddlrepl.engines.source_catalog import SourceSnapshot
 from airflow_ddlrepl.engines.target import ServerFacts, Target
 from airflow_ddlrepl.errors import CannotRewind, DdlReplError
@@ -22,6 +21,7 @@ from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.run.fencing import claim
 from airflow_ddlrepl.flow.run.outbox import record
 from airflow_ddlrepl.flow.snapshots.archive import tables_at
+from airflow_ddlrepl.integrate.discarded_row import DiscardedRow
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.table import Column, Table

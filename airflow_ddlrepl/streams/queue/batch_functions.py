@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from airflow_ddlrepl.integrate.presence import absent_columns
+from airflow_ddlrepl.integrate.netting.presence import absent_columns
 from airflow_ddlrepl.model.change import Op
 from airflow_ddlrepl.model.table import Column
 from airflow_ddlrepl.notation.column_types import column_type

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from airflow_ddlrepl.errors import RuleError, ShapeUnknown
-from airflow_ddlrepl.integrate.presence import absent_columns
+from airflow_ddlrepl.integrate.netting.presence import absent_columns
 from airflow_ddlrepl.model.change import Op
 from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.model.types import DataType

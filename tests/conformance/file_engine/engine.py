@@ -12,8 +12,8 @@ from airflow_ddlrepl.engines import Engine
 from airflow_ddlrepl.engines.comparing import CompareTask
 from airflow_ddlrepl.engines.loading import FinishTask, LoadedChunk, LoadTask
 from airflow_ddlrepl.engines.source import Source
-from airflow_ddlrepl.engines.staging import StageTask
 from airflow_ddlrepl.errors import DdlReplError, Unsupported
+from airflow_ddlrepl.integrate.stage_task import StageTask
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.ports.change_values import ChangeValues
 from airflow_ddlrepl.ports.positions import Positions

@@ -8,17 +8,17 @@ from typing import Any
 
 import pyarrow as pa
 
-from airflow_ddlrepl.engines.read_changes import StageReader
-from airflow_ddlrepl.engines.staging import StageTask
 from airflow_ddlrepl.errors import KeyTaken, RowsRefused, identified
-from airflow_ddlrepl.integrate.equality import KeyColumn
-from airflow_ddlrepl.integrate.images import net_images
-from airflow_ddlrepl.integrate.net_changes import NetRows, net
+from airflow_ddlrepl.integrate.netting.equality import KeyColumn
+from airflow_ddlrepl.integrate.netting.images import net_images
+from airflow_ddlrepl.integrate.netting.net_changes import NetRows, net
+from airflow_ddlrepl.integrate.read_changes import StageReader
+from airflow_ddlrepl.integrate.stage_task import StageTask
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.ports.types import Equality
 from airflow_ddlrepl.trail.store import Trail
 from tests.conformance.file_engine.files import Row
-from tests.conformance.file_engine.types import FileTypes
+from tests.conformance.file_engine.types import FILE_TYPES
 
 Key = tuple[str | None, ...]
 
@@ -54,10 +54,10 @@ def _stage(task: StageTask) -> StagedRows:
     layout = [column.name for column in (task.files[0].columns if task.files else ())]
     wanted = [name for name in layout if name in ids and ids[name] in there]
     encodings = {column.name: column.encoding for column in (task.files[0].columns if task.files else ())}
-    key = [KeyColumn(c.name, FileTypes().equality(c, encodings.get(c.name, ""))) for c in task.table.key_columns()]
+    key = [KeyColumn(c.name, FILE_TYPES.equality(c, encodings.get(c.name, ""))) for c in task.table.key_columns()]
     if any(one.equality is Equality.TARGET for one in key):
         raise RowsRefused("files compare keys byte by byte", code="INT-120", table=task.target_name)
-    changes = StageReader(task, key, wanted, layout).read(Trail(task.trail_url, task.channel))
+    changes = StageReader(task, FILE_TYPES, key, wanted, layout).read(Trail(task.trail_url, task.channel))
     key_ids = tuple(ids[one.name] for one in key)
     if not changes.num_rows:
         return StagedRows(key_ids, [], 0)

@@ -7,14 +7,8 @@ from dataclasses import replace
 import pytest
 
 from airflow_ddlrepl.engines.postgres.types.type_system import POSTGRES_TYPES
-from airflow_ddlrepl.engines.staging import (
-    ROW_BYTES,
-    ROWS_PER_SECTION,
-    StageTask,
-    bucket_count,
-    most_buckets,
-    sections,
-)
+from airflow_ddlrepl.engines.staging import bucket_count
+from airflow_ddlrepl.integrate.stage_task import ROW_BYTES, ROWS_PER_SECTION, StageTask, most_buckets, sections
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import LogKey
 from airflow_ddlrepl.model.table import Column, Identity, Key, Table

@@ -19,8 +19,8 @@ from airflow_ddlrepl.engines.postgres.connection.connect import session
 from airflow_ddlrepl.engines.postgres.connection.settings import SPELLING
 from airflow_ddlrepl.engines.postgres.merge.inline_rows import MOST_ROWS, InlineRows, as_inline_rows, taking
 from airflow_ddlrepl.engines.postgres.merge.staging_tables import staging_type
-from airflow_ddlrepl.integrate.keys import key_rows, key_values
-from airflow_ddlrepl.integrate.presence import absent_columns, with_whole_keys
+from airflow_ddlrepl.integrate.netting.keys import key_rows, key_values
+from airflow_ddlrepl.integrate.netting.presence import absent_columns, with_whole_keys
 from airflow_ddlrepl.model.change import Op
 from airflow_ddlrepl.model.table import Column, Identity
 from airflow_ddlrepl.trail.manifest import RowFile

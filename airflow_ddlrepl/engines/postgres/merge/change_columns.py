@@ -15,14 +15,14 @@ import pyarrow.compute as pc
 from airflow_ddlrepl.engines.postgres.connection.conditions import full
 from airflow_ddlrepl.engines.postgres.merge.staging_tables import StagedColumn
 from airflow_ddlrepl.errors import FileDamaged, RowsRefused
-from airflow_ddlrepl.integrate.presence import absent_columns
+from airflow_ddlrepl.integrate.netting.presence import absent_columns
 from airflow_ddlrepl.mapping.extra_columns import OF_CHANGE, value_of
 from airflow_ddlrepl.model.change import Op
 from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.model.target_columns import DELETED, DELETED_AT
 
 if TYPE_CHECKING:
-    from airflow_ddlrepl.integrate.equality import Ints
+    from airflow_ddlrepl.integrate.netting.equality import Ints
 
 EPOCH = 946_684_800_000_000
 """The server counts microseconds from 2000 on, the trail those from 1970 on."""

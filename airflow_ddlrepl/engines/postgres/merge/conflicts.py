@@ -16,16 +16,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from airflow_ddlrepl.engines.discarded_rows import DiscardedRow
 from airflow_ddlrepl.engines.postgres.connection.quoting import literal, quote
 from airflow_ddlrepl.engines.postgres.merge.change_columns import is_of_source
 from airflow_ddlrepl.engines.postgres.merge.staging_tables import Stage, Staged, StagedColumn
 from airflow_ddlrepl.engines.postgres.merge.statements import key_is, same_image
 from airflow_ddlrepl.engines.postgres.types.misfits import row_texts, texts_of_key
-from airflow_ddlrepl.engines.staging import StageTask
 from airflow_ddlrepl.errors import RowsRefused
-from airflow_ddlrepl.integrate.equality import exact
-from airflow_ddlrepl.integrate.net_changes import Netting
+from airflow_ddlrepl.integrate.discarded_row import DiscardedRow
+from airflow_ddlrepl.integrate.netting.equality import exact
+from airflow_ddlrepl.integrate.netting.net_changes import Netting
+from airflow_ddlrepl.integrate.stage_task import StageTask
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.settings.conflicts import Conflict, ConflictAnswer, ConflictAnswers, Resolution
 

@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from airflow_ddlrepl.engines.discarded_rows import DiscardedRow
 from airflow_ddlrepl.engines.postgres.merge.evaluate_sql import sql_evaluator
 from airflow_ddlrepl.engines.postgres.merge.staging_tables import StagedColumn
 from airflow_ddlrepl.engines.postgres.merge.unfit_values import Unfit
 from airflow_ddlrepl.engines.postgres.types.misfits import functions, reason, row_texts, texts_of_key
-from airflow_ddlrepl.integrate.keys import key_rows, key_values
-from airflow_ddlrepl.integrate.migration import migrated
+from airflow_ddlrepl.integrate.discarded_row import DiscardedRow
+from airflow_ddlrepl.integrate.netting.keys import key_rows, key_values
+from airflow_ddlrepl.integrate.netting.migration import migrated
 from airflow_ddlrepl.model.position import Position
 
 

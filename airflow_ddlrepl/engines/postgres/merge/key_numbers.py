@@ -15,9 +15,9 @@ from airflow_ddlrepl.engines.postgres.connection.settings import SCHEMA
 from airflow_ddlrepl.engines.postgres.ddl.types import create_types
 from airflow_ddlrepl.engines.postgres.merge.copy_arrow import drop_stages, load
 from airflow_ddlrepl.engines.postgres.merge.staging_tables import StagedColumn
-from airflow_ddlrepl.integrate.equality import KeyColumn
-from airflow_ddlrepl.integrate.keys import KeyIds, distinct_keys, target_keys
-from airflow_ddlrepl.integrate.presence import absent_columns, with_whole_keys
+from airflow_ddlrepl.integrate.netting.equality import KeyColumn
+from airflow_ddlrepl.integrate.netting.keys import KeyIds, distinct_keys, target_keys
+from airflow_ddlrepl.integrate.netting.presence import absent_columns, with_whole_keys
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.types import TypeDefinition, TypeKind
 

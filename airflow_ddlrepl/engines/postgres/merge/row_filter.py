@@ -13,8 +13,8 @@ from airflow_ddlrepl.engines.postgres.connection.errors import passing
 from airflow_ddlrepl.engines.postgres.merge.evaluate_sql import sql_evaluator
 from airflow_ddlrepl.engines.postgres.merge.staging_tables import StagedColumn, staged_columns
 from airflow_ddlrepl.errors import RowsRefused
-from airflow_ddlrepl.integrate.keys import key_rows, key_values
-from airflow_ddlrepl.integrate.migration import migrated
+from airflow_ddlrepl.integrate.netting.keys import key_rows, key_values
+from airflow_ddlrepl.integrate.netting.migration import migrated
 from airflow_ddlrepl.model.change import Op
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Table

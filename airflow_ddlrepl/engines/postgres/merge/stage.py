@@ -48,14 +48,15 @@ from airflow_ddlrepl.engines.postgres.merge.unfit_values import with_nulls
 from airflow_ddlrepl.engines.postgres.merge.value_function import transformed
 from airflow_ddlrepl.engines.postgres.sessions.session_names import session_name
 from airflow_ddlrepl.engines.postgres.types.equality import equality
-from airflow_ddlrepl.engines.read_changes import StageReader
-from airflow_ddlrepl.engines.staging import StageTask, bucket_count, buckets_of, layout_of, sections
+from airflow_ddlrepl.engines.postgres.types.type_system import POSTGRES_TYPES
 from airflow_ddlrepl.errors import RowsRefused, UnreadableRows, identified
 from airflow_ddlrepl.failpoint import reach
-from airflow_ddlrepl.integrate.equality import KeyColumn
-from airflow_ddlrepl.integrate.ignored_kinds import without_ignored
-from airflow_ddlrepl.integrate.images import SameKey, net_images
-from airflow_ddlrepl.integrate.net_changes import NetRows, net
+from airflow_ddlrepl.integrate.netting.equality import KeyColumn
+from airflow_ddlrepl.integrate.netting.images import SameKey, net_images
+from airflow_ddlrepl.integrate.netting.net_changes import NetRows, net
+from airflow_ddlrepl.integrate.read_changes import StageReader
+from airflow_ddlrepl.integrate.stage_task import StageTask, layout_of
+from airflow_ddlrepl.integrate.steps.ignored_kinds import without_ignored
 from airflow_ddlrepl.mapping.values import for_columns
 from airflow_ddlrepl.model.settings.row_kind import RowKind
 from airflow_ddlrepl.model.settings.table_settings import CoerceErrorPolicy
@@ -266,7 +267,7 @@ class _Plan:
         there = [name for name in both if name in self.names]
         reads = [name for name in (self.transform.reads if self.transform else ()) if name in self.names]
         columns = dict.fromkeys((*(column.source_name for column in self.columns if is_of_source(column)), *reads))
-        return StageReader(self.task, self.key, list(columns), self.names, there)
+        return StageReader(self.task, POSTGRES_TYPES, self.key, list(columns), self.names, there)
 
     def restricted(self, changes: pa.Table, cursor: Any) -> pa.Table:
         """Return the changes for a target that takes only the rows which the condition is true for."""
@@ -385,6 +386,3 @@ class _Plan:
 
 def _row_count(table: pa.Table) -> int:
     return int(pc.sum(table["n"]).as_py()) if "n" in table.column_names else int(table.num_rows)
-
-
-__all__ = ["StageTask", "bucket_count", "buckets_of", "sections", "stage"]

@@ -11,12 +11,12 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from airflow_ddlrepl.engines.discarded_rows import DiscardedRow
 from airflow_ddlrepl.engines.postgres.connection.quoting import literal, qualified, quote
 from airflow_ddlrepl.engines.postgres.connection.settings import SCHEMA
 from airflow_ddlrepl.engines.postgres.merge.inline_rows import InlineRows
 from airflow_ddlrepl.engines.postgres.types.as_written import is_characters, written
 from airflow_ddlrepl.engines.postgres.types.underlying import ENUM, schema_of, underlying
+from airflow_ddlrepl.integrate.discarded_row import DiscardedRow
 from airflow_ddlrepl.mapping.misfits import is_cut, may_not_fit
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.settings.conflicts import ConflictAnswers

@@ -16,13 +16,13 @@ from airflow_ddlrepl.engines.postgres.merge.evaluate_sql import sql_evaluator
 from airflow_ddlrepl.engines.postgres.merge.staging_tables import StagedColumn
 from airflow_ddlrepl.engines.postgres.types.misfits import functions, misfit, told_null
 from airflow_ddlrepl.errors import RowsRefused
-from airflow_ddlrepl.integrate.keys import key_rows, key_values
+from airflow_ddlrepl.integrate.netting.keys import key_rows, key_values
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column
 
 if TYPE_CHECKING:
-    from airflow_ddlrepl.integrate.equality import Ints
-    from airflow_ddlrepl.integrate.presence import Flags
+    from airflow_ddlrepl.integrate.netting.equality import Ints
+    from airflow_ddlrepl.integrate.netting.presence import Flags
 
 Unfit = Sequence[tuple[StagedColumn, Column]]
 """Staged columns whose values the target's column may not be able to hold, each with that column."""

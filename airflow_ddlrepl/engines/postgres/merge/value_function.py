@@ -19,13 +19,13 @@ from airflow_ddlrepl.engines.postgres.merge.staging_tables import StagedColumn, 
 from airflow_ddlrepl.engines.postgres.types.as_written import written
 from airflow_ddlrepl.engines.postgres.types.underlying import underlying
 from airflow_ddlrepl.errors import RowsRefused
-from airflow_ddlrepl.integrate.keys import key_rows, key_values
-from airflow_ddlrepl.integrate.presence import absent_columns
+from airflow_ddlrepl.integrate.netting.keys import key_rows, key_values
+from airflow_ddlrepl.integrate.netting.presence import absent_columns
 from airflow_ddlrepl.mapping.values import Transform, values
 from airflow_ddlrepl.model.table import Table
 
 if TYPE_CHECKING:
-    from airflow_ddlrepl.integrate.equality import Ints
+    from airflow_ddlrepl.integrate.netting.equality import Ints
 
 _WHOLE_NUMBERS = ("int2", "int4", "int8")
 

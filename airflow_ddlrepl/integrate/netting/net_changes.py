@@ -14,11 +14,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from airflow_ddlrepl.integrate.equality import Ints, KeyColumn
-from airflow_ddlrepl.integrate.images import require_distinct
-from airflow_ddlrepl.integrate.keys import KeyIds, key_ids
-from airflow_ddlrepl.integrate.moves import Fate, Follower, Kind
-from airflow_ddlrepl.integrate.presence import Flags, absent_columns, with_whole_keys
+from airflow_ddlrepl.integrate.netting.equality import Ints, KeyColumn
+from airflow_ddlrepl.integrate.netting.images import require_distinct
+from airflow_ddlrepl.integrate.netting.keys import KeyIds, key_ids
+from airflow_ddlrepl.integrate.netting.moves import Fate, Follower, Kind
+from airflow_ddlrepl.integrate.netting.presence import Flags, absent_columns, with_whole_keys
 from airflow_ddlrepl.model.change import Op
 
 

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import pyarrow as pa
 
-from airflow_ddlrepl.integrate.equality import Ints, exact
-from airflow_ddlrepl.integrate.keys import KeyIds, renumber
+from airflow_ddlrepl.integrate.netting.equality import Ints, exact
+from airflow_ddlrepl.integrate.netting.keys import KeyIds, renumber
 from airflow_ddlrepl.model.change import Op
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from airflow_ddlrepl.integrate.presence import Flags
+from airflow_ddlrepl.integrate.netting.presence import Flags
 from airflow_ddlrepl.model.change import Op
 
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from airflow_ddlrepl.integrate.equality import Ints, KeyColumn, canonical, ends
-from airflow_ddlrepl.integrate.keys import ids_by_row, key_rows, key_values
+from airflow_ddlrepl.integrate.netting.equality import Ints, KeyColumn, canonical, ends
+from airflow_ddlrepl.integrate.netting.keys import ids_by_row, key_rows, key_values
 
 Hashes = np.ndarray[Any, np.dtype[np.uint64]]
 

@@ -8,12 +8,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from airflow_ddlrepl.engines import engine
-from airflow_ddlrepl.engines.staging import StageTask, most_buckets
-from airflow_ddlrepl.integrate.buckets import bucket_of
-from airflow_ddlrepl.integrate.equality import KeyColumn
-from airflow_ddlrepl.integrate.net_changes import has_key_updates
+from airflow_ddlrepl.integrate.netting.buckets import bucket_of
+from airflow_ddlrepl.integrate.netting.equality import KeyColumn
+from airflow_ddlrepl.integrate.netting.net_changes import has_key_updates
+from airflow_ddlrepl.integrate.stage_task import StageTask, most_buckets
 from airflow_ddlrepl.model.table import Identity
+from airflow_ddlrepl.ports.types import TypeSystem
 from airflow_ddlrepl.trail.manifest import RowFile
 from airflow_ddlrepl.trail.store import Trail
 
@@ -21,19 +21,21 @@ from airflow_ddlrepl.trail.store import Trail
 class StageReader:
     """A stage reader reads the row changes of one stage task from the trail.
 
-    columns: source names of those wanted. layout: all, in the order of the `absent` bitmap. both: names of those
-    whose old values are wanted, too.
+    types: of the target. columns: source names of those wanted. layout: all, in the order of the `absent` bitmap. both:
+    names of those whose old values are wanted, too.
     """
 
     def __init__(
         self,
         task: StageTask,
+        types: TypeSystem,
         key: Sequence[KeyColumn],
         columns: Sequence[str],
         layout: Sequence[str],
         both: Sequence[str] = (),
     ) -> None:
         self.task = task
+        self.types = types
         self.key = key
         self.columns = list(dict.fromkeys([*columns, *both]))
         self.old = list(dict.fromkeys([*([k.name for k in key] or columns), *both]))
@@ -47,7 +49,7 @@ class StageReader:
 
     def _can_split(self, trail: Trail) -> bool:
         """Return whether the rows may be split by key; each bucket's task finds the same, as all see the same rows."""
-        if most_buckets(self.task.table, self.task.files, self.task.buckets, engine(self.task.dsn).types) == 1:
+        if most_buckets(self.task.table, self.task.files, self.task.buckets, self.types) == 1:
             return False
         names = [key.name for key in self.key]
         wanted = ["lsn", "op", "before", "absent", *(f"{side}_{name}" for name in names for side in "ab")]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from airflow_ddlrepl.integrate.equality import Ints, KeyColumn, canonical
+from airflow_ddlrepl.integrate.netting.equality import Ints, KeyColumn, canonical
 from airflow_ddlrepl.model.change import Op
 from airflow_ddlrepl.ports.types import Equality
 
