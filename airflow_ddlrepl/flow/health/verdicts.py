@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 from airflow_ddlrepl.errors import CannotAdapt, ControlStop, TablesSuspended, Unreachable
@@ -38,7 +39,7 @@ def target_verdict(facts: Facts, target: str, waiting: list[Waiting]) -> Verdict
         return Verdict(Level.UNKNOWN, "nothing is known of it yet", remedy=_remedies(facts).replicate())
     known = {"missing": None, "tables": [], **(found or apply or {}), **_newest_lag(facts, target)}
     verdicts = [*_of_a_target(facts, target, known, waiting)]
-    return worst(verdicts) or _good(facts, known)
+    return worst(verdicts) or (_lag_unknown(facts, known) if known.get("lag_seconds") is None else _good(facts, known))
 
 
 def _newest_lag(facts: Facts, target: str) -> dict[str, Any]:
@@ -199,6 +200,16 @@ def _good(facts: Facts, known: dict[str, Any]) -> Verdict:
     if lag is not None and lag >= 1 and facts.status and as_of <= facts.status.taken:
         return Verdict(Level.GOOD, f"{span_text(lag)} behind the source, {ago} ago", as_of=as_of)
     return Verdict(Level.GOOD, f"up to date {ago} ago", as_of=as_of)
+
+
+def _lag_unknown(facts: Facts, known: dict[str, Any]) -> Verdict:
+    """Return the verdict of a target of which nothing bad is known, nor how far it is behind the source."""
+    reason = facts.content.get("source_unreachable") or "no run has told it yet"
+    as_of = facts.status.taken if facts.status else None
+    since = known.get("lag_unknown_since")
+    when = f" since {since_text(datetime.fromisoformat(since), facts.now)}" if since else ""
+    sentence = f"how far it is behind is not known{when}"
+    return Verdict(Level.UNKNOWN, sentence, reason, _remedies(facts).replicate(), as_of)
 
 
 def _target_failing_since(facts: Facts, target: str) -> Any:

@@ -82,7 +82,9 @@ def test_a_source_that_does_not_answer_is_said_with_the_time_since_when(database
     assert found["verdict"]["level"] == "bad"
     assert found["verdict"]["sentence"] == f"the source does not answer since {since:%H:%M} UTC"
     assert since < datetime.fromisoformat(failed["ended"]) + timedelta(seconds=1)
-    assert found["targets"][0]["lag_seconds"] is None
+    (target,) = found["targets"]
+    assert target["lag_seconds"] is None and target["verdict"]["level"] == "unknown"
+    assert target["verdict"]["sentence"].startswith("how far it is behind is not known since ")
     channel_file(tmp_path, databases.source, databases.target)
     replica.replicate()
     assert verdict(replica)[0] == "good"
