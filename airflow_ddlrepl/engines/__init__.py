@@ -30,7 +30,10 @@ if TYPE_CHECKING:
     from airflow_ddlrepl.ports.positions import Positions
     from airflow_ddlrepl.ports.types import TypeSystem
 
-_MODULES = {"postgresql": "airflow_ddlrepl.engines.postgres.engine"}
+_MODULES = {
+    "postgresql": "airflow_ddlrepl.engines.postgres.engine",
+    "duckdb": "airflow_ddlrepl.engines.duckdb.engine",
+}
 """These are the modules with the ENGINE for such databases, by the scheme of a resolved location."""
 
 

@@ -11,7 +11,7 @@ import pytest
 from tests.conformance import places
 from tests.conftest import Databases
 
-ENGINES = ("postgres", "files")
+ENGINES = ("postgres", "files", "duckdb")
 MakePlace = Callable[..., places.Place]
 
 
@@ -22,6 +22,7 @@ def make_place(request: pytest.FixtureRequest, databases: Databases, tmp_path: P
     def make(**more: Any) -> places.Place:
         if request.param == "postgres":
             return places.postgres(tmp_path, databases.source, databases.target, **more)
-        return places.files(tmp_path, databases.source, **more)
+        place = places.files if request.param == "files" else places.duckdb
+        return place(tmp_path, databases.source, **more)
 
     return make

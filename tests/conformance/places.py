@@ -11,6 +11,9 @@ import psycopg
 import pytest
 
 from airflow_ddlrepl import flow
+from airflow_ddlrepl.engines.duckdb.catalog.facts import columns_there
+from airflow_ddlrepl.engines.duckdb.connection.database import session
+from airflow_ddlrepl.engines.duckdb.target.state import table_states
 from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table_state import TableStatus
@@ -132,6 +135,40 @@ def files(folder: Path, source: str, /, **more: Any) -> Place:
         files.write(name, replace(table, rows=[{key: one, note: text} for one, text in notes.items()]))
 
     return Place("files", replica, read, rule, write)
+
+
+def duckdb(folder: Path, source: str, /, **more: Any) -> Place:
+    """A rule is a CHECK: DuckDB adds one to a new table only."""
+    location = f"duckdb://{folder}/target.duckdb"
+    replica = Replica(source, "", channel_file(folder, source, location, capture={"format": "text"}, **more))
+
+    def read(name: TableName) -> Rows | None:
+        with session(location) as connection:
+            columns = columns_there(connection, name)
+            texts = ", ".join(f'CAST("{column}" AS VARCHAR)' for column in columns)
+            if not columns:
+                return None
+            found = connection.execute(f'SELECT {texts} FROM "{name.schema}"."{name.name}"').fetchall()
+        return [dict(zip(columns, row, strict=True)) for row in found]
+
+    def rule(table_id: int, text: str) -> None:
+        with session(location) as connection:
+            name = table_states(connection, "shop_warehouse")[table_id].name
+            columns = columns_there(connection, name)
+            checks = [f"CHECK (\"{column}\" IS DISTINCT FROM '{text}')" for column in columns] if text else []
+            parts = [f'"{column}" {kind}' for column, kind in columns.items()]
+            connection.execute(f'ALTER TABLE "{name.schema}"."{name.name}" RENAME TO unruled')
+            connection.execute(f'CREATE TABLE "{name.schema}"."{name.name}" ({", ".join([*parts, *checks])})')
+            connection.execute(f'INSERT INTO "{name.schema}"."{name.name}" FROM "{name.schema}".unruled')
+            connection.execute(f'DROP TABLE "{name.schema}".unruled')
+
+    def write(name: TableName, notes: dict[str, str]) -> None:
+        values = ", ".join(f"({key}, '{note}')" for key, note in notes.items())
+        with session(location) as connection:
+            connection.execute(f'DELETE FROM "{name.schema}"."{name.name}"')
+            connection.execute(f'INSERT INTO "{name.schema}"."{name.name}" VALUES {values}')
+
+    return Place("duckdb", replica, read, rule, write)
 
 
 def _tables(url: str, but: Collection[int] = ()) -> set[TableName]:

@@ -25,6 +25,7 @@ SHARED = {
     "ADP-158": "adapt flow",
     "ADP-164": "engines flow",
     "ADP-190": "adapt engines",
+    "CFG-104": "config engines",
     "ADP-191": "adapt cli",
     "APL-112": "engines flow",
     "CFG-132": "flow operators",

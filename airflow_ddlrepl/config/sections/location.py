@@ -16,7 +16,7 @@ from airflow_ddlrepl.hvr.profile import of_scheme
 from airflow_ddlrepl.notation.environment import expand, home
 
 VARIABLE = "DDLREPL_CONNECTIONS_FILE"
-SCHEMES = {"postgresql": "postgresql", "postgres": "postgresql"}
+SCHEMES = {"postgresql": "postgresql", "postgres": "postgresql", "duckdb": "duckdb"}
 """Scheme of a location as people write it: the one that the engine is registered under (`engines.register`)."""
 CONNECTION_TYPES = {"ddlrepl": "postgresql"}
 """Airflow's types of connection that are no scheme: the scheme of their locations."""

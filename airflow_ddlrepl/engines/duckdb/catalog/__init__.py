@@ -1,0 +1,1 @@
+"""This package looks at what a DuckDB file has."""

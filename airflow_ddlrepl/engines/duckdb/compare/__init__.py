@@ -1,0 +1,1 @@
+"""This package compares tables of a DuckDB file with their sources."""

@@ -1,0 +1,142 @@
+"""This module opens the DuckDB file of a location; one process at a time has it, so that sessions are short.
+
+with session(location) as connection, transaction(connection):
+    connection.execute("…")
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import unquote, urlsplit
+
+from airflow_ddlrepl.errors import ConfigError, DiskFull, TargetError, Unreachable
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection as Connection
+
+    from airflow_ddlrepl.errors import DdlReplError
+
+PATIENCE = 30.0
+"""So many seconds a session waits for a file that another process has open."""
+_PAUSE = 0.1
+
+
+def path_of(location: str) -> Path:
+    """Return the path of the file of a location, `duckdb:///folder/file.duckdb`. Raises ConfigError CFG-104."""
+    parts = urlsplit(location)
+    if parts.netloc or not parts.path.strip("/"):
+        raise ConfigError(
+            "the location of a DuckDB file has three slashes and an absolute path",
+            code="CFG-104",
+            hint="write duckdb:///folder/file.duckdb",
+        )
+    return Path(unquote(parts.path))
+
+
+def staging_folder(location: str) -> Path:
+    """Return the folder beside the file in which tasks leave what they have staged or loaded."""
+    path = path_of(location)
+    return path.with_name(f"{path.name}.ddlrepl")
+
+
+@contextmanager
+def session(location: str, seconds: float | None = None, *, is_reader: bool = False) -> Iterator[Connection]:
+    """Open the file, which is created where it does not exist, and close it at the end.
+
+    seconds: how long to wait for another process that has it open. is_reader: nothing is written, so that other readers
+    may have it open, too. Raises Unreachable CON-101, TargetError TGT-104 for a file that this version can't read.
+    """
+    connection = _opened(path_of(location), PATIENCE if seconds is None else seconds, is_reader=is_reader)
+    try:
+        connection.execute("SET TimeZone = 'UTC'")
+        yield connection
+    finally:
+        connection.close()
+
+
+@contextmanager
+def transaction(connection: Connection) -> Iterator[None]:
+    """Commit what is done inside the `with`, or nothing of it."""
+    connection.execute("BEGIN")
+    try:
+        yield
+    except BaseException:
+        connection.execute("ROLLBACK")
+        raise
+    connection.execute("COMMIT")
+
+
+@contextmanager
+def scratch(path: Path | None = None) -> Iterator[Connection]:
+    """Open a database of this process alone: in memory, or a new file."""
+    import duckdb
+
+    connection = duckdb.connect(str(path or ":memory:"))
+    try:
+        connection.execute("SET TimeZone = 'UTC'")
+        yield connection
+    finally:
+        connection.close()
+
+
+def _opened(path: Path, seconds: float, *, is_reader: bool) -> Connection:
+    import duckdb
+
+    until = time.monotonic() + seconds
+    while True:
+        try:
+            return duckdb.connect(str(path), read_only=is_reader and path.exists())
+        except duckdb.ConnectionException:
+            if not is_reader:
+                raise
+            is_reader = False  # this process has it open for writing
+        except duckdb.Error as error:
+            if not _is_taken(error) or time.monotonic() > until:
+                raise explained(error) or error from None
+            time.sleep(_PAUSE)
+
+
+def _is_taken(error: Exception) -> bool:
+    return "Could not set lock" in str(error)
+
+
+def explained(error: BaseException) -> DdlReplError | None:
+    """Return an error of DuckDB as one that says what to do; None for other errors."""
+    try:
+        import duckdb
+    except ImportError:
+        return None
+    if not isinstance(error, duckdb.Error):
+        return None
+    text = " ".join(str(error).split())
+    if _is_taken(error):
+        return Unreachable(
+            f"another process has the DuckDB file open: {text}",
+            code="CON-101",
+            hint="close it there: one process at a time can open a file for writing; then run again",
+            retryable=True,
+        )
+    if "No space left" in text or isinstance(error, duckdb.OutOfMemoryException):
+        return DiskFull(
+            f"DuckDB has no space left: {text}",
+            code="DSK-103",
+            hint="free space on the disk of the file; uncommitted work was rolled back",
+            retryable=True,
+        )
+    if any(part in text for part in ("not a valid DuckDB database", "newer version", "older version", "serializ")):
+        return TargetError(
+            f"this is no DuckDB file that the installed version can read: {text}",
+            code="TGT-104",
+            hint="name another file in the location, or install the version of duckdb that has written it",
+        )
+    if isinstance(error, duckdb.IOException | duckdb.FatalException | duckdb.InternalException):
+        return Unreachable(
+            f"the DuckDB file can't be used: {text}",
+            code="CON-101",
+            hint="see that its folder exists, that this user may write there, and that the file is not damaged",
+        )
+    return None

@@ -1,0 +1,1 @@
+"""This package writes DuckDB's statements for schema changes."""

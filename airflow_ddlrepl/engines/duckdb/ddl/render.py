@@ -1,0 +1,184 @@
+"""This module writes DuckDB's SQL of every kind of schema change; a kind without an entry is refused.
+
+A table there has columns with types, and nothing else: keys, defaults and constraints are the source's to keep. Types
+of the user's are held as texts, so most changes of them are none here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from airflow_ddlrepl.adapt.target_facts import About, Renderer
+from airflow_ddlrepl.ddl.base.change import SchemaChange
+from airflow_ddlrepl.ddl.columns.add_column import AddColumn
+from airflow_ddlrepl.ddl.columns.change_default import ChangeDefault
+from airflow_ddlrepl.ddl.columns.change_identity import ChangeIdentity
+from airflow_ddlrepl.ddl.columns.change_nullability import ChangeNullability
+from airflow_ddlrepl.ddl.columns.change_type import ChangeType
+from airflow_ddlrepl.ddl.columns.drop_column import DropColumn
+from airflow_ddlrepl.ddl.columns.fill_column import FillColumn
+from airflow_ddlrepl.ddl.columns.rename_column import RenameColumn
+from airflow_ddlrepl.ddl.tables.change_key import ChangeKey
+from airflow_ddlrepl.ddl.tables.change_logging import ChangeLogging
+from airflow_ddlrepl.ddl.tables.change_replica_identity import ChangeReplicaIdentity
+from airflow_ddlrepl.ddl.tables.create_table import CreateTable
+from airflow_ddlrepl.ddl.tables.drop_table import DropTable
+from airflow_ddlrepl.ddl.tables.rename_table import RenameTable
+from airflow_ddlrepl.ddl.tables.truncate import Truncate
+from airflow_ddlrepl.ddl.types.change_type_definition import ChangeTypeDefinition
+from airflow_ddlrepl.ddl.types.create_type import CreateType, ForgetType
+from airflow_ddlrepl.ddl.types.rename_type import RenameType
+from airflow_ddlrepl.ddl.types.type_edits import AddAttribute, DropAttribute, RenameLabel
+from airflow_ddlrepl.engines.duckdb.connection.quoting import literal, qualified, quote
+from airflow_ddlrepl.engines.duckdb.types.physical import columns_sql, physical, value
+from airflow_ddlrepl.errors import Unsupported
+from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.table import Column, Table
+from airflow_ddlrepl.model.types import TypeDefinition
+
+
+def create_table(table: Table, name: TableName | None = None) -> list[str]:
+    """Return the SQL that creates a table and its schema. name: another one than its own."""
+    at = name or table.name
+    columns = ", ".join(f"{quote(column)} {of}" for column, of in columns_sql(table).items())
+    return [*_schema(at), f"CREATE TABLE {qualified(at)} ({columns})"]
+
+
+def _schema(name: TableName) -> list[str]:
+    return [f"CREATE SCHEMA IF NOT EXISTS {quote(name.schema)}"]
+
+
+def _create_table(change: CreateTable, before: Table | None) -> list[str]:
+    return create_table(change.table)
+
+
+def _drop_table(change: DropTable, before: Table | None) -> list[str]:
+    return [f"DROP TABLE IF EXISTS {qualified(change.table.name)}"]
+
+
+def _rename_table(change: RenameTable, before: Table) -> list[str]:
+    if change.old.schema == change.new.schema:
+        return [f"{_alter(before)} RENAME TO {quote(change.new.name)}"]
+    copied = f"CREATE TABLE {qualified(change.new)} AS FROM {qualified(change.old)}"
+    return [*_schema(change.new), copied, f"DROP TABLE {qualified(change.old)}"]
+
+
+def _truncate(change: Truncate, before: Table) -> list[str]:
+    return [f"DELETE FROM {qualified(before.name)}"]
+
+
+def _add_column(change: AddColumn, before: Table) -> list[str]:
+    column = change.column
+    add = f"{_alter(before)} ADD COLUMN {quote(column.name)} {physical(column.type, before.types)}"
+    return [add] if column.missing is None else [f"{add} DEFAULT {value(column.missing, column, before.types)}"]
+
+
+def _drop_column(change: DropColumn, before: Table) -> list[str]:
+    return [f"{_alter(before)} DROP COLUMN {quote(change.column.name)}"]
+
+
+def _rename_column(change: RenameColumn, before: Table) -> list[str]:
+    return [f"{_alter(before)} RENAME COLUMN {quote(change.old)} TO {quote(change.new)}"]
+
+
+def _change_type(change: ChangeType, before: Table) -> list[str]:
+    old, new = (physical(of, before.types) for of in (change.old.type, change.type))
+    name = quote(before.column(change.id).name)
+    return [] if old == new else [f"{_alter(before)} ALTER COLUMN {name} TYPE {new}"]
+
+
+def _fill_column(change: FillColumn, before: Table) -> list[str]:
+    filled = value(change.value, change.column, before.types)
+    return [f"UPDATE {qualified(before.name)} SET {quote(change.column.name)} = {filled}"]
+
+
+def _change_definition(change: ChangeTypeDefinition, before: Table) -> list[str]:
+    """Return the SQL that gives rows the new text of a label; attributes are parts of texts that nobody takes apart."""
+    if any(isinstance(edit, AddAttribute | DropAttribute) for edit in change.edits):
+        raise _unsupported(change, before)
+    here = [c for c in before.columns if (c.type.schema, c.type.name) == (change.old.schema, change.old.name)]
+    return [
+        f"UPDATE {qualified(before.name)} SET {quote(column.name)} = {literal(edit.new)}"
+        f" WHERE {quote(column.name)} = {literal(edit.old)}"
+        for edit in change.edits
+        if isinstance(edit, RenameLabel)
+        for column in here
+    ]
+
+
+def _nothing(change: SchemaChange, before: Table | None) -> list[str]:
+    """Return no SQL, for a change of what a table here does not have."""
+    return []
+
+
+def _alter(table: Table) -> str:
+    return f"ALTER TABLE {qualified(table.name)}"
+
+
+RENDER: dict[type[SchemaChange], Callable[[Any, Any], list[str]]] = {
+    CreateTable: _create_table,
+    DropTable: _drop_table,
+    RenameTable: _rename_table,
+    Truncate: _truncate,
+    AddColumn: _add_column,
+    DropColumn: _drop_column,
+    RenameColumn: _rename_column,
+    ChangeType: _change_type,
+    FillColumn: _fill_column,
+    ChangeTypeDefinition: _change_definition,
+    ChangeNullability: _nothing,
+    ChangeDefault: _nothing,
+    ChangeIdentity: _nothing,
+    ChangeKey: _nothing,
+    ChangeLogging: _nothing,
+    ChangeReplicaIdentity: _nothing,
+    CreateType: _nothing,
+    ForgetType: _nothing,
+    RenameType: _nothing,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class DuckDdl(Renderer):
+    """This renderer writes DDL for a DuckDB file."""
+
+    @property
+    def engine(self) -> str:
+        return "duckdb"
+
+    def sql(self, change: SchemaChange, before: Table | None) -> tuple[str, ...]:
+        if type(change) not in RENDER:
+            raise _unsupported(change, before)
+        return tuple(RENDER[type(change)](change, before))
+
+    def rows_into(self, table: TableName, of: Table) -> tuple[str, ...]:
+        names = ", ".join(quote(column.name) for column in of.columns)
+        return (f"INSERT INTO {qualified(table)} ({names}) SELECT {names} FROM {qualified(of.name)}",)
+
+    def unless_done(self, sql: tuple[str, ...]) -> tuple[str, ...]:
+        return sql
+
+    def make_way(self, of: TypeDefinition) -> tuple[str, ...]:
+        return ()
+
+    def of_its_type(self, column: Column, table: Table) -> tuple[str, ...]:
+        return ()
+
+    def in_time_zone(self, zone: str, sql: tuple[str, ...]) -> tuple[str, ...]:
+        return (f"SET TimeZone = {literal(zone)}", *sql, "SET TimeZone = 'UTC'")
+
+    def replayed_text(self, text: str, path: str, zone: str | None, about: About) -> tuple[str, ...]:
+        raise Unsupported(
+            "DuckDB runs no statement of a source", code="ADP-110", hint="leave `replay_ddl` out for this target"
+        )
+
+
+def _unsupported(change: SchemaChange, before: Table | None) -> Unsupported:
+    return Unsupported(
+        f"duckdb has no statement for {change.kind}",
+        code="ADP-110",
+        table=before.name if before else None,
+        hint="drop the target table and refresh this table",
+    )

@@ -1,0 +1,132 @@
+"""This module loads tables of a DuckDB file: the port `engines.target.Loader`."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from airflow_ddlrepl.engines.duckdb.catalog.facts import DuckFacts, columns_there
+from airflow_ddlrepl.engines.duckdb.connection.database import staging_folder, transaction
+from airflow_ddlrepl.engines.duckdb.connection.quoting import literal, qualified, quote
+from airflow_ddlrepl.engines.duckdb.ddl.render import create_table
+from airflow_ddlrepl.engines.duckdb.load.shadow import SHADOWS, Shadow
+from airflow_ddlrepl.engines.duckdb.merge.merge import refusals
+from airflow_ddlrepl.engines.duckdb.target.state import hold, leave, write_table_states
+from airflow_ddlrepl.engines.source_catalog import RowSelection
+from airflow_ddlrepl.engines.target import Loader
+from airflow_ddlrepl.engines.target_state import Fence, Placing
+from airflow_ddlrepl.errors import Unsupported
+from airflow_ddlrepl.failpoint import reach
+from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.record import RefreshDone
+from airflow_ddlrepl.model.table import Column, Table
+from airflow_ddlrepl.model.table_state import TableState
+from airflow_ddlrepl.notation.condition.expression import Part
+from airflow_ddlrepl.ports.rows import RowSource
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection as Connection
+
+    from airflow_ddlrepl.engines.duckdb.target_port import DuckTarget
+
+
+@dataclass
+class DuckLoader(Loader):
+    """A DuckDB loader loads tables for one refresh. stem: how the names of its shadow tables begin."""
+
+    target: DuckTarget
+    stem: str
+
+    @property
+    def facts(self) -> DuckFacts:
+        return self.target.facts()
+
+    def shadow(self, table_id: int) -> TableName:
+        return TableName(SHADOWS, f"{self.stem}{table_id}")
+
+    def place_parent(self, state: TableState, stood: Table | None, fence: Fence) -> bool:
+        raise Unsupported(
+            "a DuckDB file has no partitioned tables", code="ADP-107", table=state.name, hint="leave these tables out"
+        )
+
+    def exchange_tree(
+        self, parents: Sequence[tuple[TableState, Table | None]], leaves: Sequence[Placing], fence: Fence
+    ) -> Sequence[str]:
+        raise AssertionError("place_parent has raised")
+
+    def renew_types(self, statements: Sequence[str]) -> None:
+        """A DuckDB file has no types of the source's."""
+
+    def make_shadow(self, shape: Table, shadow: TableName) -> None:
+        Shadow.of(self.target.location, shadow).make(shape, shadow)
+
+    def finishing(self, shape: Table, shadow: TableName) -> tuple[str, ...]:
+        return ()
+
+    def removing_unlike(
+        self, shadow: TableName, condition: Part, here: Mapping[str, tuple[Column, Column]]
+    ) -> tuple[str, ...]:
+        raise Unsupported("a DuckDB target takes every row", code="ADP-148", table=shadow, hint="leave `restrict` out")
+
+    def coercing(self, shadow: TableName, columns: Sequence[Column]) -> tuple[str, ...]:
+        raise Unsupported(
+            "a DuckDB target has no such columns", code="ADP-164", table=shadow, hint="leave `target_tables` out"
+        )
+
+    def discarding(self, shadow: TableName, shape: Table, columns: Sequence[Column]) -> tuple[str, ...]:
+        return self.coercing(shadow, columns)
+
+    def sizes(self, names: Mapping[int, TableName]) -> dict[int, int]:
+        return dict.fromkeys(names, 0)
+
+    def chunks(self, place: TableName, selection: RowSelection, most: int) -> Sequence[RowSource]:
+        raise Unsupported("a DuckDB file is no origin of rows", code="REW-104", hint="rewind into PostgreSQL")
+
+    def drop(self, names: Collection[TableName]) -> None:
+        for name in names:
+            Shadow.of(self.target.location, name).remove()
+
+    def put_in_place(self, placing: Placing, fence: Fence) -> str:
+        """Copy the chunks into a new table, in one transaction with the table's state."""
+        state, chunks = placing.state, Shadow.of(self.target.location, placing.shadow).chunks
+        with self.target.session() as connection:
+            for number, chunk in enumerate(chunks):
+                connection.execute(f"ATTACH {literal(str(chunk))} AS chunk_{number} (READ_ONLY)")
+            with transaction(connection), refusals(state.name):
+                hold(connection, self.target.holder, fence)
+                _replace(connection, placing, len(chunks))
+                write_table_states(connection, self.target.holder, {state.table_id: state})
+                leave(connection, self.target.holder, [RefreshDone(state.table_id, placing.rows)])
+                reach("refresh.transaction")
+        Shadow.of(self.target.location, placing.shadow).remove()
+        return "placed"
+
+    def end(self) -> None:
+        for folder in staging_folder(self.target.location).glob(f"{self.stem}*"):
+            Shadow(folder).remove()
+
+
+def _replace(connection: Connection, placing: Placing, chunks: int) -> None:
+    """Make the new table and fill it; rows that stay, by their key, keep what only the target has of them."""
+    state, shape = placing.state, placing.state.shape
+    loading = TableName(state.name.schema, f"{state.name.name}__ddlrepl")
+    for statement in create_table(shape, loading):
+        connection.execute(statement)
+    previous = placing.previous if placing.previous and columns_there(connection, placing.previous) else None
+    there = columns_there(connection, previous) if previous else {}
+    keeps = [name for name in placing.keeps if name in there]
+    key = [column.name for column in shape.key_columns()]
+    keeps = keeps if key and all(name in there for name in key) else []
+    loaded = [column.name for column in shape.columns if column.name not in keeps]
+    for number in range(chunks):
+        rows = f"chunk_{number}.{qualified(placing.shadow)} AS s"
+        values = [f"s.{quote(name)}" for name in loaded] + [f"o.{quote(name)}" for name in keeps]
+        if keeps and previous:
+            same = " AND ".join(f"s.{quote(name)} = o.{quote(name)}" for name in key)
+            rows += f" LEFT JOIN {qualified(previous)} AS o ON {same}"
+        names = ", ".join(map(quote, (*loaded, *keeps)))
+        connection.execute(f"INSERT INTO {qualified(loading)} ({names}) SELECT {', '.join(values)} FROM {rows}")
+    for name in dict.fromkeys(filter(None, (previous, state.name))):
+        connection.execute(f"DROP TABLE IF EXISTS {qualified(name)}")
+    connection.execute(f"ALTER TABLE {qualified(loading)} RENAME TO {quote(state.name.name)}")

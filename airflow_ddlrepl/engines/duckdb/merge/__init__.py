@@ -1,0 +1,1 @@
+"""This package stages net changes and merges them into tables of a DuckDB file."""

@@ -1,0 +1,160 @@
+"""This module runs a program at a DuckDB file, in one transaction with the position and the tables' states."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import chain
+from typing import TYPE_CHECKING
+
+from airflow_ddlrepl.adapt.plan_model import Executed, StepKind
+from airflow_ddlrepl.adapt.program.program import NO_TABLE, Program, ProgramStep
+from airflow_ddlrepl.ddl.tables.truncate import Truncate
+from airflow_ddlrepl.engines.duckdb.connection.database import explained
+from airflow_ddlrepl.engines.duckdb.connection.quoting import qualified, quote
+from airflow_ddlrepl.engines.duckdb.ddl.render import DuckDdl
+from airflow_ddlrepl.engines.duckdb.merge.merge import merge
+from airflow_ddlrepl.engines.duckdb.target.state import advance, leave, write_table_states
+from airflow_ddlrepl.engines.target_state import Applied, Fence, StagedSlice
+from airflow_ddlrepl.errors import AlterRefused, identified
+from airflow_ddlrepl.failpoint import reach
+from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.position import LogKey, Position
+from airflow_ddlrepl.model.record import Record
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection as Connection
+
+
+def run_program(
+    connection: Connection,
+    channel: str,
+    program: Program,
+    staged: Sequence[StagedSlice],
+    records: Sequence[Record],
+    fence: Fence,
+) -> Applied:
+    """Apply a whole program in the open transaction, and move the position as it says.
+
+    Raises Fenced LCK-102, RowsRefused INT-… when rows don't fit, AlterRefused ADP-130 when a statement is refused.
+    """
+    advance(connection, channel, *program.move, fence)
+    run = _Run(connection, list(staged))
+    for steps in program.statements:
+        run.merge_before(steps)
+        run.change(steps)
+    run.merge_rest()
+    touched = {step.table_id for step in program.steps}
+    states = {i: one for i, one in program.table_states.items() if i in touched}
+    gone = touched - program.table_states.keys() - {NO_TABLE}
+    write_table_states(connection, channel, {**states, **program.past_refreshes, **program.ends_as}, gone)
+    leave(connection, channel, records)
+    reach("integrate.transaction")
+    return run.applied
+
+
+class _Run:
+    """A run is one pass through a program.
+
+    DuckDB does not commit an ALTER of a table whose rows the transaction has updated or deleted before. So a table with
+    such rows (`_written`, by id) becomes a new one of its name first; a new one (`_new`) may be changed in any order.
+    """
+
+    def __init__(self, connection: Connection, staged: Sequence[StagedSlice]) -> None:
+        self.connection = connection
+        self.waiting = sorted(staged, key=lambda one: one.piece.low)
+        self.applied = Applied()
+        self._written: set[int] = set()
+        self._new: set[int] = set()
+        self._done: set[tuple[LogKey, tuple[str, ...]]] = set()
+
+    def merge_before(self, steps: Sequence[ProgramStep]) -> None:
+        """Merge the rows of these tables that come before the statement in the log."""
+        ids, key = {step.table_id for step in steps}, steps[0].key
+        self._merge([one for one in self.waiting if one.piece.table_id in ids and one.piece.high <= key])
+
+    def merge_rest(self) -> None:
+        """Merge all remaining rows."""
+        self._merge(list(self.waiting))
+
+    def _merge(self, due: Sequence[StagedSlice]) -> None:
+        for one in due:
+            self.waiting.remove(one)
+            with identified({str(one.piece.name): one.piece.table_id}):
+                for number in sorted(one.sections):
+                    part = one.sections[number]
+                    self.applied.rows.update(merge(self.connection, one.piece.name, one.piece.target, part))
+                    if any(kind != "inserts" and count for bucket in part for kind, count in bucket.counts.items()):
+                        self._written.add(one.piece.table_id)
+        if due:
+            reach("integrate.rows")
+
+    def change(self, steps: Sequence[ProgramStep]) -> None:
+        """Run one statement of the source: truncates first, then what each table's plan says."""
+        for step in steps:
+            if step.truncates and step.before is not None:
+                shape = step.before.shape.with_(name=step.before.name)
+                self._run(step, DuckDdl().sql(Truncate(restart_identity=False), shape))
+        for step in steps:
+            self.applied.count(step)
+            parts = [part for part in (step.plan.steps if step.plan else ()) if part.kind is StepKind.SQL]
+            wanted = [part.sql for part in parts if not part.shared or self._is_first(step, part.sql)]
+            self._run(step, list(chain(*wanted)))
+
+    def _is_first(self, step: ProgramStep, sql: tuple[str, ...]) -> bool:
+        """Return whether these statements of a step, which several tables share, have not run yet; they run once."""
+        is_first = (step.key, sql) not in self._done
+        self._done.add((step.key, sql))
+        return is_first
+
+    def _run(self, step: ProgramStep, statements: Sequence[str]) -> None:
+        """Run the statements that change one table."""
+        import duckdb
+
+        if not statements:
+            return
+        kinds = [duckdb.extract_statements(statement)[0].type for statement in statements]
+        changes_rows = [kind in (duckdb.StatementType.UPDATE, duckdb.StatementType.DELETE) for kind in kinds]
+        alters = duckdb.StatementType.ALTER in kinds
+        if step.before is None:
+            self._new.add(step.table_id)
+        elif alters and (step.table_id in self._written or any(changes_rows)) and step.table_id not in self._new:
+            self._make_new(step.before.name)
+            self._new.add(step.table_id)
+        for statement in statements:
+            self._execute(step, statement)
+        if any(changes_rows):
+            self._written.add(step.table_id)
+
+    def _make_new(self, name: TableName) -> None:
+        aside = TableName(name.schema, f"{name.name}__ddlrepl")
+        self.connection.execute(f"ALTER TABLE {qualified(name)} RENAME TO {quote(aside.name)}")
+        self.connection.execute(f"CREATE TABLE {qualified(name)} AS FROM {qualified(aside)}")
+        self.connection.execute(f"DROP TABLE {qualified(aside)}")
+
+    def _execute(self, step: ProgramStep, statement: str) -> None:
+        import duckdb
+
+        try:
+            self.connection.execute(statement)
+        except duckdb.Error as error:
+            if (known := explained(error)) is not None:
+                raise known.about(table=step.plan.name if step.plan else None) from None
+            raise _refused(step, statement, error) from None
+        self.applied.statements += 1
+        table = str(step.plan.name) if step.plan else ""
+        self.applied.executed.append(Executed(table, str(Position(step.key.lsn)), statement))
+        reach("integrate.altered")
+
+
+def _refused(step: ProgramStep, statement: str, error: Exception) -> AlterRefused:
+    import duckdb
+
+    return AlterRefused(
+        f"the target refuses to run {statement}: {' '.join(str(error).split())}",
+        on=(step.table_id, step.key),
+        by_rows=isinstance(error, duckdb.ConversionException | duckdb.ConstraintException),
+        code="ADP-130",
+        table=step.plan.name if step.plan else None,
+        at=step.key,
+        hint="everything of this run was rolled back",
+    )

@@ -1,0 +1,214 @@
+"""This module is a DuckDB file as a target: the port `engines.target.Target`."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from airflow_ddlrepl.adapt.program.program import Program
+from airflow_ddlrepl.engines.duckdb.catalog.facts import DuckFacts, EmptiedFacts
+from airflow_ddlrepl.engines.duckdb.connection.database import path_of, session, staging_folder, transaction
+from airflow_ddlrepl.engines.duckdb.ddl.render import DuckDdl
+from airflow_ddlrepl.engines.duckdb.load.loader import DuckLoader
+from airflow_ddlrepl.engines.duckdb.target import state
+from airflow_ddlrepl.engines.duckdb.target.apply import run_program
+from airflow_ddlrepl.engines.target import RewindArea, Target
+from airflow_ddlrepl.engines.target_state import (
+    WAITING,
+    Applied,
+    Capabilities,
+    CutOver,
+    Fence,
+    RecordAt,
+    StagedSlice,
+    StateChange,
+    TargetPosition,
+    TargetState,
+    forgotten,
+)
+from airflow_ddlrepl.errors import Unsupported
+from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.position import Position
+from airflow_ddlrepl.model.record import Record
+from airflow_ddlrepl.model.table import Column, Table
+from airflow_ddlrepl.model.table_state import TableStatus
+from airflow_ddlrepl.notation.condition.expression import Part
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection as Connection
+
+
+@dataclass
+class DuckTarget(Target):
+    """A DuckDB target opens its file for each call, and closes it: one process at a time has it.
+
+    holder: under which name the state is stored. seconds: how long to wait for another process; None: as usual.
+    """
+
+    location: str = field(repr=False)
+    holder: str
+    seconds: float | None = None
+    capabilities = Capabilities(transactional_ddl=True, position_scope="target")
+
+    @property
+    def rewind_area(self) -> RewindArea:
+        raise Unsupported("a DuckDB file is no place for a rewind", code="REW-104", hint="rewind into PostgreSQL")
+
+    @property
+    def is_closed(self) -> bool:
+        return False
+
+    def session(self, *, is_reader: bool = False) -> AbstractContextManager[Connection]:
+        """Open the file."""
+        return session(self.location, self.seconds, is_reader=is_reader)
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """Open the file for one transaction."""
+        with self.session() as connection, transaction(connection):
+            yield connection
+
+    @property
+    def is_there(self) -> bool:
+        """Is there a file?"""
+        return path_of(self.location).exists()
+
+    def database(self) -> str:
+        return str(path_of(self.location).resolve())
+
+    def facts(self) -> DuckFacts:
+        return DuckFacts(self.session)
+
+    def facts_when_emptied(self) -> EmptiedFacts:
+        return EmptiedFacts(self.session)
+
+    def renderer(self) -> DuckDdl:
+        return DuckDdl()
+
+    def check_condition(self, condition: Part, table: Table, columns: Sequence[Column]) -> None:
+        raise Unsupported(
+            "a DuckDB target takes every row", code="ADP-148", table=table.name, hint="leave `restrict` out"
+        )
+
+    def position(self, holder: str = "") -> TargetPosition | None:
+        if not self.is_there:
+            return None
+        with self.session(is_reader=True) as connection:
+            return state.find_position(connection, holder or self.holder)
+
+    def find_state(self) -> TargetState | None:
+        if not self.is_there:
+            return None
+        with self.session(is_reader=True) as connection:
+            return state.find_state(connection, self.holder)
+
+    def state(self) -> TargetState:
+        found = self.find_state()
+        if found is None:
+            raise forgotten(f"the file {path_of(self.location)}", self.holder)
+        return found
+
+    def has_loaded(self) -> bool:
+        found = self.find_state()
+        return found is not None and any(s.state is not TableStatus.NEW for s in found.table_states.values())
+
+    def is_waiting(self) -> bool:
+        found = self.find_state()
+        return found is not None and any(s.state in WAITING or s.awaits_rows for s in found.table_states.values())
+
+    def prepare(self, token: int) -> None:
+        with self.writing() as connection:
+            state.create(connection)
+
+    def take_over(self, at: Position, fence: Fence) -> None:
+        with self.writing() as connection:
+            state.create(connection)
+            state.begin(connection, self.holder, at, fence)
+            state.restart(connection, self.holder, at, fence)
+
+    def claim(self, fence: Fence) -> None:
+        self.state()
+        with self.writing() as connection:
+            state.claim(connection, self.holder, fence)
+
+    def cut_over(self) -> CutOver | None:
+        if not self.is_there:
+            return None
+        with self.session(is_reader=True) as connection:
+            return state.find_cut_over(connection, self.holder)
+
+    def mark_cut_over(self, mark: CutOver | None, fence: Fence) -> None:
+        with self.writing() as connection:
+            if mark is not None:  # a mark is also removed for a repository that the target does not know
+                state.hold(connection, self.holder, fence)
+            state.store_cut_over(connection, self.holder, mark)
+
+    def change_state(self, change: StateChange, fence: Fence) -> None:
+        move = change.move
+        with self.writing() as connection:
+            if move is None:
+                state.hold(connection, self.holder, fence)
+            elif move.since is None:
+                state.begin(connection, self.holder, move.to, fence)
+            else:
+                state.hold(connection, self.holder, Fence(move.since.epoch, fence.token))
+                if move.restarts:
+                    state.restart(connection, self.holder, move.to, fence)
+                elif move.since.lsn != move.to:
+                    since = Fence(move.since.epoch, fence.token)
+                    state.advance(connection, self.holder, move.since.lsn, move.to, since)
+            for statement in change.statements:
+                connection.execute(statement)
+            state.write_table_states(connection, self.holder, change.states, change.gone)
+            state.leave(connection, self.holder, change.records)
+
+    def sweep(self, token: int) -> None:
+        for left in staging_folder(self.location).glob(f"{self._stem}_*"):
+            if int(left.name.split("_")[2]) < token:
+                shutil.rmtree(left) if left.is_dir() else left.unlink()
+
+    @property
+    def _stem(self) -> str:
+        """Return how the names of a channel's files beside the database begin."""
+        return f"s_{hashlib.sha256(self.holder.encode()).hexdigest()[:8]}"
+
+    def staging_name(self, token: int, name: str) -> str:
+        return f"{self._stem}_{token}_{name}"
+
+    def apply(
+        self, program: Program, staged: Sequence[StagedSlice], records: Sequence[RecordAt], fence: Fence
+    ) -> Applied:
+        with self.writing() as connection:
+            return run_program(connection, self.holder, program, staged, [one.record for one in records], fence)
+
+    @contextmanager
+    def loading(self, token: int) -> Iterator[DuckLoader]:
+        yield DuckLoader(self, f"{self._stem}_{token}_r")
+
+    @contextmanager
+    def loading_isolated(self, mark: int) -> Iterator[DuckLoader]:
+        yield DuckLoader(self, f"{self._stem}_{mark}_i")
+
+    def snapshot(self, names: Sequence[TableName], token: int) -> AbstractContextManager[Any]:
+        raise Unsupported("a DuckDB file is no source", code="REW-104", hint="rewind into PostgreSQL")
+
+    def outbox(self) -> list[tuple[int, Record]]:
+        if not self.is_there:
+            return []
+        with self.session(is_reader=True) as connection:
+            return state.left(connection, self.holder) if state.is_there(connection) else []
+
+    def acknowledge(self, numbers: Iterable[int]) -> None:
+        with self.writing() as connection:
+            state.remove(connection, list(numbers))
+
+    def forget(self) -> None:
+        with self.writing() as connection:
+            state.forget(connection, self.holder)
+
+    def close(self) -> None:
+        """Close nothing: each call has closed the file."""

@@ -1,0 +1,1 @@
+"""This package says how DuckDB holds the values of a source's types."""

@@ -1,0 +1,90 @@
+"""This module says as which type of DuckDB a column of a source's type is held, and how its text is read.
+
+Types that DuckDB has no equal of are held as VARCHAR, which has the source's text of each value.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from airflow_ddlrepl.engines.duckdb.connection.quoting import literal
+from airflow_ddlrepl.model.table import Column, Table
+from airflow_ddlrepl.model.types import DataType, TypeDefinition, TypeKind
+
+TEXT = "VARCHAR"
+MOST_DIGITS = 38
+_PLAIN = {
+    "boolean": "BOOLEAN",
+    "smallint": "SMALLINT",
+    "integer": "INTEGER",
+    "bigint": "BIGINT",
+    "oid": "BIGINT",
+    "real": "FLOAT",
+    "double precision": "DOUBLE",
+    "bytea": "BLOB",
+    "uuid": "UUID",
+    "date": "DATE",
+    "time": "TIME",
+    "time without time zone": "TIME",
+    "timestamp": "TIMESTAMP",
+    "timestamp without time zone": "TIMESTAMP",
+    "timestamp with time zone": "TIMESTAMPTZ",
+    "json": "JSON",
+    "jsonb": "JSON",
+}
+_MODIFIERS = re.compile(r"\(([^)]*)\)")
+
+
+def physical(of: DataType, types: Sequence[TypeDefinition] = ()) -> str:
+    """Return DuckDB's type for a type; types: the definitions of the table's user-defined types."""
+    text = _base_text(of, types)
+    if text is None:
+        return TEXT
+    found = _MODIFIERS.search(text)
+    plain = " ".join(_MODIFIERS.sub("", text).split())
+    if plain == "numeric" and found is not None:
+        precision, _, scale = found[1].partition(",")
+        digits, places = int(precision), int(scale or 0)
+        return f"DECIMAL({digits},{places})" if digits <= MOST_DIGITS and 0 <= places <= digits else TEXT
+    return _PLAIN.get(plain, TEXT)
+
+
+def columns_sql(table: Table) -> dict[str, str]:
+    """Return DuckDB's type of each column of a table, by the column's name."""
+    return {column.name: physical(column.type, table.types) for column in table.columns}
+
+
+def from_text(sql: str, to: str) -> str:
+    """Return SQL that reads the source's text of a value, which `sql` gives, as a value of a type of DuckDB."""
+    if to == TEXT:
+        return sql
+    if to == "BLOB":
+        return f"unhex(substr({sql}, 3))"
+    if to == "DATE":
+        return f"CAST(replace({sql}, ' BC', ' (BC)') AS DATE)"
+    if to.startswith("TIMESTAMP"):
+        before = f"CAST(error(concat('a moment before the year 1: ', {sql})) AS {to})"
+        return f"CASE WHEN {sql} LIKE '% BC' THEN {before} ELSE CAST({sql} AS {to}) END"
+    return f"CAST({sql} AS {to})"
+
+
+def value(text: str | None, column: Column, types: Sequence[TypeDefinition]) -> str:
+    """Return SQL for a value of a column whose text at the source is known; None is NULL."""
+    to = physical(column.type, types)
+    return f"CAST(NULL AS {to})" if text is None else from_text(literal(text), to)
+
+
+def _base_text(of: DataType, types: Sequence[TypeDefinition]) -> str | None:
+    """Return the text of the plain type below all domains; None for a type that is no plain one of the source's."""
+    if of.kind is TypeKind.BASE:
+        return of.text if of.is_builtin else None
+    if of.kind is not TypeKind.DOMAIN:
+        return None
+    by_name = {(one.schema, one.name): one for one in types}
+    found, base = by_name.get((of.schema, of.name)), None
+    while found is not None and found.kind is TypeKind.DOMAIN:
+        base = found.base or ""
+        schema, _, name = base.partition(".")
+        found = by_name.get((schema.strip('"'), name.strip('"'))) if name else None
+    return base if found is None else None

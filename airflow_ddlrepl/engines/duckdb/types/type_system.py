@@ -1,0 +1,90 @@
+"""This module implements the port of types for DuckDB: columns have the source's types, and are held as DuckDB's."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from airflow_ddlrepl.engines.duckdb.types.physical import TEXT, physical
+from airflow_ddlrepl.model.table import Column
+from airflow_ddlrepl.model.types import DataType, TypeDefinition, TypeKind
+from airflow_ddlrepl.ports.types import Cast, Equality, TypeSystem
+
+_WHOLE = ("SMALLINT", "INTEGER", "BIGINT")
+_DIGITS = {"SMALLINT": 5, "INTEGER": 10, "BIGINT": 19}
+_TEXTS = frozenset(["text", "varchar", "character varying", "name"])
+_SAME_TEXT = frozenset([*_WHOLE, "UUID"])
+_DECIMAL = re.compile(r"DECIMAL\((\d+),(\d+)\)")
+
+
+class DuckTypes(TypeSystem):
+    """A value stays as it is by a cast of which that is sure; every other change of a type is a reload."""
+
+    @property
+    def text(self) -> DataType:
+        return DataType("text", "pg_catalog", "text", oid=25)
+
+    def has(self, of: DataType) -> bool:
+        return True
+
+    def cast(self, old: DataType, new: DataType) -> Cast:
+        return Cast.SAME_EVERYWHERE if self.widens(old, new) else Cast.UNKNOWN
+
+    def explicit_cast(self, old: DataType, new: DataType) -> Cast:
+        return self.cast(old, new)
+
+    def cast_by_text(self, old: DataType, new: DataType) -> Cast:
+        return self.cast(old, new)
+
+    def widens(self, old: DataType, new: DataType) -> bool:
+        before, after = physical(old), physical(new)
+        if before in _WHOLE and after in _WHOLE:
+            return _WHOLE.index(before) <= _WHOLE.index(after)
+        if (size := _size(after)) is not None:
+            digits, places = size
+            if before in _WHOLE:
+                return digits - places >= _DIGITS[before]
+            smaller = _size(before)
+            return smaller is not None and places >= smaller[1] and digits - places >= smaller[0] - smaller[1]
+        if _is_text(new) and _length(new) is None:
+            return before in _SAME_TEXT or _is_text(old)
+        if _is_text(old) and _is_text(new):
+            here, there = _length(old), _length(new)
+            return here is not None and there is not None and here <= there
+        return old == new
+
+    def holds_any_text(self, of: DataType) -> bool:
+        return physical(of) == TEXT
+
+    def is_exact_number(self, of: DataType) -> bool:
+        return physical(of) in _WHOLE or _size(physical(of)) is not None
+
+    def empty_value(self, of: DataType) -> str | None:
+        return None
+
+    def equality(self, column: Column, encoding: str, types: Sequence[TypeDefinition] = ()) -> Equality:
+        held = physical(column.type, types)
+        if held in ("FLOAT", "DOUBLE"):
+            return Equality.FLOAT
+        if held.startswith("DECIMAL") or column.type.name == "numeric":
+            return Equality.NUMERIC if encoding == "binary" else Equality.NUMERIC_TEXT
+        if column.type.name in ("bpchar", "character"):
+            return Equality.BLANKS
+        return Equality.BYTES
+
+
+DUCK_TYPES = DuckTypes()
+
+
+def _size(held: str) -> tuple[int, int] | None:
+    found = _DECIMAL.fullmatch(held)
+    return (int(found[1]), int(found[2])) if found else None
+
+
+def _is_text(of: DataType) -> bool:
+    return of.is_builtin and of.kind is TypeKind.BASE and of.name in _TEXTS
+
+
+def _length(of: DataType) -> int | None:
+    found = re.search(r"\((\d+)\)", of.text)
+    return int(found[1]) if found else None
