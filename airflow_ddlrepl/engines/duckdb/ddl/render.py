@@ -32,7 +32,7 @@ from airflow_ddlrepl.ddl.types.create_type import CreateType, ForgetType
 from airflow_ddlrepl.ddl.types.rename_type import RenameType
 from airflow_ddlrepl.ddl.types.type_edits import AddAttribute, DropAttribute, RenameLabel
 from airflow_ddlrepl.engines.duckdb.connection.quoting import literal, qualified, quote
-from airflow_ddlrepl.engines.duckdb.types.physical import columns_sql, physical, value
+from airflow_ddlrepl.engines.duckdb.types.physical import columns_sql, is_literal, physical, value
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Table
@@ -70,9 +70,17 @@ def _truncate(change: Truncate, before: Table) -> list[str]:
 
 
 def _add_column(change: AddColumn, before: Table) -> list[str]:
-    column = change.column
-    add = f"{_alter(before)} ADD COLUMN {quote(column.name)} {physical(column.type, before.types)}"
-    return [add] if column.missing is None else [f"{add} DEFAULT {value(column.missing, column, before.types)}"]
+    """Return the SQL that adds a column with what rows show there.
+
+    By a default that is no constant DuckDB would update all rows, in a transaction of its own that ends ours.
+    """
+    column, name = change.column, quote(change.column.name)
+    add = f"{_alter(before)} ADD COLUMN {name} {physical(column.type, before.types)}"
+    if column.missing is None:
+        return [add]
+    if is_literal(column.missing, physical(column.type, before.types)):
+        return [f"{add} DEFAULT {literal(column.missing)}", f"{_alter(before)} ALTER COLUMN {name} DROP DEFAULT"]
+    return [add, f"UPDATE {qualified(before.name)} SET {name} = {value(column.missing, column, before.types)}"]
 
 
 def _drop_column(change: DropColumn, before: Table) -> list[str]:

@@ -113,16 +113,17 @@ class _Run:
         if not statements:
             return
         kinds = [duckdb.extract_statements(statement)[0].type for statement in statements]
-        changes_rows = [kind in (duckdb.StatementType.UPDATE, duckdb.StatementType.DELETE) for kind in kinds]
-        alters = duckdb.StatementType.ALTER in kinds
+        written = [kind in (duckdb.StatementType.UPDATE, duckdb.StatementType.DELETE) for kind in kinds]
+        altered = [kind == duckdb.StatementType.ALTER for kind in kinds]
+        is_late = any(alters and any(written[:place]) for place, alters in enumerate(altered))
         if step.before is None:
             self._new.add(step.table_id)
-        elif alters and (step.table_id in self._written or any(changes_rows)) and step.table_id not in self._new:
+        elif step.table_id not in self._new and (is_late or (any(altered) and step.table_id in self._written)):
             self._make_new(step.before.name)
             self._new.add(step.table_id)
         for statement in statements:
             self._execute(step, statement)
-        if any(changes_rows):
+        if any(written):
             self._written.add(step.table_id)
 
     def _make_new(self, name: TableName) -> None:

@@ -69,6 +69,11 @@ def from_text(sql: str, to: str) -> str:
     return f"CAST({sql} AS {to})"
 
 
+def is_literal(text: str, to: str) -> bool:
+    """Does DuckDB read the source's text of a value as it is?"""
+    return to == TEXT or (to != "BLOB" and not text.endswith(" BC"))
+
+
 def value(text: str | None, column: Column, types: Sequence[TypeDefinition]) -> str:
     """Return SQL for a value of a column whose text at the source is known; None is NULL."""
     to = physical(column.type, types)
