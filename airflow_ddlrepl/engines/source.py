@@ -16,11 +16,11 @@ from airflow_ddlrepl.engines.source_catalog import RowSelection, SourceCatalog, 
 from airflow_ddlrepl.engines.sync_capture import SyncCaptures
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.model.installation import Installation, LogHolder, Problem
-from airflow_ddlrepl.model.lineage import Lineage
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.ports.log import LogReading
+from airflow_ddlrepl.ports.log_identity import LogIdentity
 from airflow_ddlrepl.ports.named_sessions import NamedSessions
 from airflow_ddlrepl.ports.oldest_commit import OldestCommit
 from airflow_ddlrepl.ports.rows import RowSource
@@ -64,7 +64,7 @@ class Writer:
 class LogWindow:
     """A log window is a part of the log to read.
 
-    tables: their shapes as far as they are known. timeline: of the log, as the run began with; 0: any. parallelism: how
+    tables: their shapes as far as they are known. log_identity: as the run began with; empty: any. parallelism: how
     many ranges may be read side by side. is_retained: read the log that is retained, not what capture has yet to
     acknowledge. as_text: do not ask for binary values. ignored: sessions whose changes are left out. is_for_queue:
     clients of Streams read it: they take values as texts. limits: of what is read. is_beside: a capture may go on
@@ -74,7 +74,7 @@ class LogWindow:
     low: Position
     high: Position
     tables: Sequence[Table]
-    timeline: int = 0
+    log_identity: str = ""
     parallelism: int = 1
     is_retained: bool = False
     as_text: bool = False
@@ -245,8 +245,9 @@ class Source(Protocol):
         """
         ...
 
-    def lineage(self, server_run: str) -> Lineage:
-        """Return which timelines the log of this run of the server went through."""
+    @property
+    def log_identity(self) -> LogIdentity:
+        """Return what tells the logs of this kind of source apart."""
         ...
 
     def clock(self) -> datetime:
@@ -325,12 +326,12 @@ class Source(Protocol):
         """Remove all that `activate` has made; return what was removed, for people."""
         ...
 
-    def snapshot(self, table_ids: Sequence[int], timeline: int) -> AbstractContextManager[SourceSnapshot]:
-        """Open a snapshot; nobody can alter, truncate or drop these tables meanwhile. timeline: as in LogWindow."""
+    def snapshot(self, table_ids: Sequence[int], log_identity: str) -> AbstractContextManager[SourceSnapshot]:
+        """Open a snapshot; nobody can alter, truncate or drop these tables meanwhile. log_identity: as in LogWindow."""
         ...
 
     def snapshot_at_position(
-        self, table_ids: Sequence[int], timeline: int
+        self, table_ids: Sequence[int], log_identity: str
     ) -> AbstractContextManager[tuple[Position, SourceSnapshot]]:
         """Open a snapshot, as `snapshot` does, of exactly the transactions that commit in front of a position.
 

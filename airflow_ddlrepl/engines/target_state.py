@@ -14,7 +14,7 @@ from airflow_ddlrepl.errors import TargetError
 from airflow_ddlrepl.integrate.discarded_row import DiscardedRow
 from airflow_ddlrepl.model.change import EventKind
 from airflow_ddlrepl.model.key_ranges import KeyRanges
-from airflow_ddlrepl.model.lineage import Mark
+from airflow_ddlrepl.model.marks import Mark
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import LogKey, Position
 from airflow_ddlrepl.model.record import Record

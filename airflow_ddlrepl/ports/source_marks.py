@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from airflow_ddlrepl.model.lineage import Mark, SourceMark
+from airflow_ddlrepl.model.marks import Mark, SourceMark
 from airflow_ddlrepl.model.position import Position
 
 

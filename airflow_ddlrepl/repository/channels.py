@@ -8,7 +8,6 @@ from typing import Any
 from sqlalchemy import Connection, Text, bindparam, cast, delete, select, update
 
 from airflow_ddlrepl.errors import RepositoryError
-from airflow_ddlrepl.model.lineage import Lineage
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.repository.base import Base, insert_new, upsert
@@ -111,10 +110,10 @@ class Channels(Base):
         with self._fenced(channel, token) as connection:
             connection.execute(update(channels).where(channels.c.name == channel).values(explained=explained))
 
-    def set_lineage(self, channel: str, token: int, server: str, lineage: Lineage) -> None:
-        """Store whose log the channel captures: the lineage, and the run of the server that reported it."""
+    def set_log_identity(self, channel: str, token: int, server: str, log_identity: str) -> None:
+        """Store whose log the channel captures: its identity, and the run of the server that reported it."""
         with self._fenced(channel, token) as connection:
-            values = {"server": server, "lineage": str(lineage)}
+            values = {"server": server, "lineage": log_identity}
             connection.execute(update(channels).where(channels.c.name == channel).values(**values))
 
     def set_publication(self, channel: str, token: int, publication: int | None) -> None:
@@ -196,10 +195,10 @@ def mark_table(connection: Connection, channel: str, table_id: int, state: Enrol
 
 
 def _channel(row: Any) -> ChannelRow:
-    state, lineage = ChannelState(row.state), Lineage.parse(row.lineage) if row.lineage else None
+    state, log_identity = ChannelState(row.state), row.lineage or ""
     made = (row.epoch, row.created, row.activated)
     return ChannelRow(
-        row.name, row.fingerprint, state, *made, row.explained or "", row.server, lineage, row.publication
+        row.name, row.fingerprint, state, *made, row.explained or "", row.server, log_identity, row.publication
     )
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from sqlalchemy import bindparam, delete, func, select, update
 
-from airflow_ddlrepl.model.lineage import Mark
+from airflow_ddlrepl.model.marks import Mark
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.repository.base import Base, upsert
 from airflow_ddlrepl.repository.tables import channels, marks, positions

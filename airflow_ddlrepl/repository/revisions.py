@@ -24,7 +24,6 @@ from sqlalchemy import (
 
 from airflow_ddlrepl.errors import RepositoryError
 from airflow_ddlrepl.model.change import Event
-from airflow_ddlrepl.model.lineage import Lineage
 from airflow_ddlrepl.model.position import LAST_IN_TRANSACTION, LogKey, Position
 from airflow_ddlrepl.model.revision import Origin, Revision
 from airflow_ddlrepl.model.stored import TableText
@@ -80,7 +79,7 @@ class Revisions(Base):
                 advance(connection, channel, CAPTURED, captured, now)
 
     def start_over(
-        self, channel: str, token: int, found: Sequence[Revision], captured: Position, server: str, lineage: Lineage
+        self, channel: str, token: int, found: Sequence[Revision], captured: Position, server: str, log_identity: str
     ) -> None:
         """Continue the channel at a position of another log than the one that was captured so far.
 
@@ -90,7 +89,7 @@ class Revisions(Base):
         """
         with self._fenced(channel, token) as connection:
             here = channels.c.name == channel
-            values = {"epoch": channels.c.epoch + 1, "server": server, "lineage": str(lineage)}
+            values = {"epoch": channels.c.epoch + 1, "server": server, "lineage": log_identity}
             connection.execute(update(channels).where(here).values(**values))
             for table in (positions, controls, captured_rows, counted_from):
                 connection.execute(delete(table).where(table.c.channel == channel))

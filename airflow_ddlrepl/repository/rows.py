@@ -10,7 +10,6 @@ from typing import Any
 
 from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.errors.carried import is_kind
-from airflow_ddlrepl.model.lineage import Lineage
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import LogKey, Position
 
@@ -64,7 +63,8 @@ class ChannelRow:
 
     epoch: grows when the log before is captured again or the channel is made again.
     explained: which catalog of the source a capture found to be explained by the log; "" when there is none.
-    lineage: of the log that was captured. server: the run of the source's server that reported it. None: not asked yet.
+    log_identity: of the log that was captured; empty: not asked yet. server: the run of the source's server that
+    reported it.
     publication: the id of the one that the rows are read by, where the source does not know it.
     """
 
@@ -76,7 +76,7 @@ class ChannelRow:
     activated: datetime | None
     explained: str = ""
     server: str | None = None
-    lineage: Lineage | None = None
+    log_identity: str = ""
     publication: int | None = None
 
     @property

@@ -13,7 +13,6 @@ from functools import lru_cache
 from typing import Any
 
 from airflow_ddlrepl.errors import FileDamaged
-from airflow_ddlrepl.model.lineage import Lineage
 from airflow_ddlrepl.model.position import LogKey, Position
 from airflow_ddlrepl.model.table import Identity, Table
 from airflow_ddlrepl.ports.row_layout import ColumnLayout
@@ -174,10 +173,10 @@ class Part:
 class Segment:
     """A segment is one captured window [low, high) of a channel's log.
 
-    token: of the run that wrote it. created: UTC, ISO. lineage: of the log that was read. is_inspected: at its end the
-    source's catalog was compared with all that the log had shown by then; else a table can be found changed at the end
-    of a later segment that has changed in this one. mark: token of the mark that the capture had written to the source
-    when it read the log; empty: none. digest: of the manifest as it was read or written; empty: there is none yet.
+    token: of the run that wrote it. created: UTC, ISO. log_identity: of the log that was read. is_inspected: at its
+    end the source's catalog was compared with all that the log had shown by then; else a table can be found changed at
+    the end of a later segment that has changed in this one. mark: token of the mark that the capture had written to the
+    source when it read the log; empty: none. digest: of the manifest as it was read or written; empty: there is none.
     """
 
     channel: str
@@ -187,7 +186,7 @@ class Segment:
     high: Position
     parts: tuple[Part, ...] = ()
     created: str = ""
-    lineage: Lineage | None = None
+    log_identity: str = ""
     is_inspected: bool = True
     mark: str = ""
     digest: str = field(default="", compare=False)
@@ -223,7 +222,7 @@ class Segment:
             "low": str(self.low),
             "high": str(self.high),
             "created": self.created or datetime.now(UTC).isoformat(timespec="milliseconds"),
-            "lineage": str(self.lineage) if self.lineage else None,
+            "lineage": self.log_identity or None,
             "is_inspected": self.is_inspected,
             "mark": self.mark,
             "parts": [part.to_json() for part in self.parts],
@@ -243,7 +242,7 @@ class Segment:
                 high=Position.parse(data["high"]),
                 parts=tuple(Part.from_json(p) for p in data["parts"]),
                 created=data["created"],
-                lineage=Lineage.parse(data["lineage"]) if data.get("lineage") else None,
+                log_identity=data.get("lineage") or "",
                 is_inspected=data.get("is_inspected", True),
                 mark=data.get("mark", ""),
             )

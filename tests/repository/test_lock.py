@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from airflow_ddlrepl.errors import Fenced, LockHeld
-from airflow_ddlrepl.model.lineage import Lineage, Mark
+from airflow_ddlrepl.model.marks import Mark
 from airflow_ddlrepl.model.position import LogKey, Position
 from airflow_ddlrepl.model.record import RefreshRequested, StepApplied
 from airflow_ddlrepl.repository.dequeued import FeedPosition
@@ -109,10 +109,10 @@ WRITES: dict[str, Write] = {
     "set_state": lambda r, t: r.set_state("shop", t, ChannelState.ACTIVE),
     "set_explained_catalog": lambda r, t: r.set_explained_catalog("shop", t, "what"),
     "claim_source": lambda r, t: r.claim_source("shop", t, "1/2"),
-    "set_lineage": lambda r, t: r.set_lineage("shop", t, "1/2", Lineage(1)),
+    "set_log_identity": lambda r, t: r.set_log_identity("shop", t, "1/2", "1"),
     "set_source_record": lambda r, t: r.set_source_record("shop", t, {}),
     "set_publication": lambda r, t: r.set_publication("shop", t, 16400),
-    "start_over": lambda r, t: r.start_over("shop", t, [], Position(9), "1/2", Lineage(1)),
+    "start_over": lambda r, t: r.start_over("shop", t, [], Position(9), "1/2", "1"),
     "delete_channel": lambda r, t: r.delete_channel("shop", t),
     "set_position": lambda r, t: r.set_position("shop", t, "captured", Position(9)),
     "enroll": lambda r, t: r.enroll("shop", t, [], captured=Position(9)),

@@ -102,7 +102,7 @@ def _load(run: RunContext, target: str, mark: int) -> dict[str, int]:
         return {}
     states = CatchUp(ids, now.lsn).resumed(now.table_states)
     asked, refused = _asked(run, target), dict[int, DdlReplError]()
-    with place.loading_isolated(mark) as loader, run.source.snapshot(ids, run.timeline) as source:
+    with place.loading_isolated(mark) as loader, run.source.snapshot(ids, run.log_identity) as source:
         reach("isolated.snapshot")
         refused |= source.refused
         options = {t.id: options_of(run, target, t.name, asked.get(t.id)) for t in source.tables}

@@ -78,7 +78,7 @@ def accept_server(run: RunContext) -> None:
     tables = run.source.catalog.inspect(sorted(run.source.membership.published()))
     record_activation(run, tables, None, begins=True)
     server = run.source.server_run()
-    run.repository.set_lineage(name, run.token, server, run.source.lineage(server))
+    run.repository.set_log_identity(name, run.token, server, run.source.log_identity.of_run(server))
     run.repository.set_position(name, run.token, CAPTURED, begin)
     log.warning("the source's server was upgraded: the log goes on at %s, and all tables are compared", begin)
 

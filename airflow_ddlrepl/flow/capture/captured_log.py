@@ -24,7 +24,7 @@ def window_of(run: RunContext, low: Position, high: Position) -> LogWindow:
         low,
         high,
         [revision.table for revision in known if revision.table],
-        run.timeline,
+        run.log_identity,
         run.channel.capture.parallel or run.runner.parallelism,
         as_text=run.channel.capture.format is CaptureFormat.TEXT,
         ignored=run.channel.capture.ignore_sessions,

@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from airflow_ddlrepl.errors import LogLost, SourcePutBack
 from airflow_ddlrepl.flow.capture.source_marks import require_mark
 from airflow_ddlrepl.flow.run.context import RunContext, log
-from airflow_ddlrepl.model.lineage import Lineage
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.revision import Revision
+from airflow_ddlrepl.ports.log_identity import Continuity
 from airflow_ddlrepl.trail.manifest import Segment
 
 ENDED_EARLIER = "the log ended before"
@@ -27,21 +27,21 @@ def follow(run: RunContext) -> None:
     if row is not None and row.server == server:
         if run.repository.captured(run.channel.name) is not None:
             require_mark(run, went_over=False)
-        run.lineage = row.lineage
+        run.log_identity = row.log_identity
         return
-    now, before = run.source.lineage(server), row.lineage if row else None
+    identity = run.source.log_identity
+    now, before = identity.of_run(server), row.log_identity if row else ""
     captured = run.repository.captured(run.channel.name)
-    if before is not None and captured is not None:
-        if not now.contains_log(before, captured):
-            raise _lost(before, now, captured)
-        require_mark(run, went_over=now.timeline != before.timeline)
-        if now.timeline != before.timeline:
-            log.info("the source's log goes on as timeline %d; nothing that was captured is lost", now.timeline)
-        elif not now.is_known:
-            now = before
+    if before and captured is not None:
+        found = identity.continuity(before, now, captured)
+        _require_whole(found, captured)
+        require_mark(run, went_over=found.went_over)
+        if found.went_over:
+            log.info("the source's log goes on after a fail-over: %s; nothing that was captured is lost", found.words)
+        now = found.identity
     if run.token:
-        run.repository.set_lineage(run.channel.name, run.token, server, now)
-    run.lineage = now
+        run.repository.set_log_identity(run.channel.name, run.token, server, now)
+    run.log_identity = now
 
 
 def require_source(run: RunContext, low: Position) -> None:
@@ -84,9 +84,9 @@ def is_followed(run: RunContext) -> bool:
 
 def require_retained(run: RunContext, segment: Segment) -> None:
     """Raise LogLost SRC-116 when the segment holds log that the source does not have any more."""
-    now, before = run.lineage, segment.lineage
-    if now and before and not now.contains_log(before, segment.high):
-        raise _lost(before, now, segment.high)
+    if run.log_identity and segment.log_identity:
+        at = segment.high
+        _require_whole(run.source.log_identity.continuity(segment.log_identity, run.log_identity, at), at)
 
 
 def is_lost(run: RunContext) -> bool:
@@ -126,15 +126,16 @@ def _require_leftovers(run: RunContext) -> None:
 def start_over(run: RunContext, found: Sequence[Revision], position: Position) -> None:
     """Go on at a position of the log that the source writes now, in a new epoch."""
     server = run.source.server_run()
-    run.lineage = run.source.lineage(server)
-    run.repository.start_over(run.channel.name, run.token, found, position, server, run.lineage)
+    run.log_identity = run.source.log_identity.of_run(server)
+    run.repository.start_over(run.channel.name, run.token, found, position, server, run.log_identity)
 
 
-def _lost(before: Lineage, now: Lineage, at: Position) -> LogLost:
-    return LogLost(
-        f"log that was captured up to {at} was lost in a fail-over or a recovery: it was on timeline"
-        f" {before.timeline}, and the source's log went over to timeline {now.timeline} before it"
-        f" (timelines and their ends: {now})",
+def _require_whole(found: Continuity, at: Position) -> None:
+    """Raise LogLost SRC-116 where the log of now lacks some of what was captured up to a position."""
+    if found.is_whole:
+        return
+    raise LogLost(
+        f"log that was captured up to {at} was lost in a fail-over or a recovery: {found.words}",
         code="SRC-116",
         at=at,
         hint="run `ddlrepl activate`, which loads every table again. If the location still leads to a wrong"

@@ -100,7 +100,8 @@ def reread(run: RunContext, row: SegmentRow) -> None:
         check_arrived(run.trail, parts)
         place = (run.channel.name, row.epoch, run.token, row.low, row.high)
         parts += _inspected(run, row, len(parts))
-        segment = Segment(*place, tuple(parts), lineage=run.lineage, is_inspected=False)  # nothing tells it any more
+        # That the catalog was inspected there, nothing tells any more.
+        segment = Segment(*place, tuple(parts), log_identity=run.log_identity, is_inspected=False)
         _require_same(run, row, segment)
     reach("reread.files")
     run.check_lock()

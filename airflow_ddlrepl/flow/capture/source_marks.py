@@ -8,7 +8,7 @@ from enum import StrEnum
 from airflow_ddlrepl.errors import DdlReplError, RepositoryPutBack, SourcePutBack
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.run.context import RunContext, log
-from airflow_ddlrepl.model.lineage import Mark
+from airflow_ddlrepl.model.marks import Mark
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.trail.manifest import Segment
 
@@ -83,7 +83,7 @@ def standing(run: RunContext) -> Standing:
 def require_mark(run: RunContext, *, went_over: bool) -> None:
     """Raise SourcePutBack SRC-130, SRC-131 or RepositoryPutBack REP-110 where source or repository was put back.
 
-    went_over: the source's log went over to another timeline and has all that was captured. Such a standby may lack the
+    went_over: the source's log went over to another one and has all that was captured. Such a standby may lack the
     last mark, which is younger than that: it is written there again.
     """
     found = standing(run)

@@ -83,7 +83,7 @@ def _read(run: RunContext, low: Position, high: Position, look: CatalogLook) -> 
     inspection = look.inspection()
     is_last = high == look.end
     place = (run.channel.name, run.epoch, run.token, low, high)
-    segment = Segment(*place, tuple(parts), lineage=run.lineage, mark=newest_token(run))
+    segment = Segment(*place, tuple(parts), log_identity=run.log_identity, mark=newest_token(run))
     events = of_source(run.trail.events(segment))
     drift = find_drift(run, segment, events, inspection, is_last=is_last)
     tended = join(run, drift) if drift else {}

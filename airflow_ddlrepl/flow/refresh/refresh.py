@@ -150,7 +150,7 @@ def _refresh_target(context: RunContext, target: str, saved: _Saved, asked: Mapp
         return [], [], []
     with place.loading(context.token) as loader:
         now = let_missed_partitions_wait(context, target, place.state())
-        with context.source.snapshot(list(_pending(now.table_states)), context.timeline) as source:
+        with context.source.snapshot(list(_pending(now.table_states)), context.log_identity) as source:
             refused = {**source.refused, **saved.save(context, source, now.lsn, target)}
             for error in source.refused.values():
                 log.warning("%s is not loaded: %s: %s", error.table, error.code, error.message)

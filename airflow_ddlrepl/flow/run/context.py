@@ -23,7 +23,6 @@ from airflow_ddlrepl.engines.target import Target as TargetPort
 from airflow_ddlrepl.engines.target_state import Fence
 from airflow_ddlrepl.errors import ConfigError, DdlReplError, Unreachable
 from airflow_ddlrepl.flow.run.targets import ChannelTargets
-from airflow_ddlrepl.model.lineage import Lineage
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.revision import Revision
 from airflow_ddlrepl.model.table import Table
@@ -68,9 +67,10 @@ def _nobody(run: RunContext, end: StageEnd, result: Mapping[str, Any]) -> None:
 class RunContext:
     """A run context has what the stages of one run share. `with` closes it.
 
-    run_id: in the repository. lineage: of the source's log. user: who started it. wait_seconds: how long it waits for
-    another run of the channel. comes_again: when that is too long, its starter tries again, no error then. executed:
-    SQL for schema changes. part: the client or target, in words; empty: all. stage_ended: is called before the end.
+    run_id: in the repository. log_identity: of the source's log, once it is followed. user: who started it.
+    wait_seconds: how long it waits for another run of the channel. comes_again: when that is too long, its starter
+    tries again, no error then. executed: SQL for schema changes. part: the client or target, in words; empty: all.
+    stage_ended: is called before the end.
     """
 
     stage_ended: ClassVar[Callable[[RunContext, StageEnd, Mapping[str, Any]], None]] = _nobody
@@ -85,7 +85,7 @@ class RunContext:
         self.executed: list[Executed] = []
         self.wait_seconds, self.comes_again = 0.0, False
         self.is_claimed, self.stage, self.part = False, "", ""
-        self.lineage: Lineage | None = None
+        self.log_identity = ""
         self._sessions = ExitStack()
         self.targets = ChannelTargets(channel, self._reported_targets)
 
@@ -186,11 +186,6 @@ class RunContext:
     def token(self) -> int:
         """Return the fencing token of the lock that this run holds; 0 without one, which no write accepts."""
         return self._lock.token if self._lock else 0
-
-    @property
-    def timeline(self) -> int:
-        """Return the timeline of the source's log, once the run follows it; 0 before."""
-        return self.lineage.timeline if self.lineage else 0
 
     @property
     def epoch(self) -> int:

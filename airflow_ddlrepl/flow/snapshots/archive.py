@@ -84,7 +84,7 @@ def renew(run: RunContext) -> None:
     if renewed and not _is_due(run, horizon, renewed[-1]):
         return  # it lacks tables that can't be read: to read the others again in every cycle would not help
     try:
-        with run.source.snapshot(list(tables_at(run, position)), run.timeline) as source:
+        with run.source.snapshot(list(tables_at(run, position)), run.log_identity) as source:
             for error in source.refused.values():
                 if error.retryable:
                     raise error

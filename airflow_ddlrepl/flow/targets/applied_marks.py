@@ -9,7 +9,7 @@ from airflow_ddlrepl.engines.target_state import StateChange
 from airflow_ddlrepl.errors import RepositoryPutBack
 from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.run.outbox import record
-from airflow_ddlrepl.model.lineage import Mark
+from airflow_ddlrepl.model.marks import Mark
 from airflow_ddlrepl.model.record import RefreshRequested
 from airflow_ddlrepl.model.table_state import TableStatus
 

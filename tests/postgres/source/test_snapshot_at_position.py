@@ -165,4 +165,4 @@ def test_a_kind_of_source_without_such_snapshots_says_so() -> None:
         """A source that says nothing of snapshots."""
 
     with pytest.raises(Unsupported, match="ADP-168"):
-        Source.snapshot_at_position(cast(Source, Files), [], 0)
+        Source.snapshot_at_position(cast(Source, Files), [], "")

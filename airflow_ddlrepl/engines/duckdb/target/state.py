@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.engines.target_state import CutOver, Fence, TargetPosition, TargetState
 from airflow_ddlrepl.errors import Fenced, TargetError
-from airflow_ddlrepl.model.lineage import Mark
+from airflow_ddlrepl.model.marks import Mark
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.record import Record, from_json, to_json

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.engines.postgres.connection.errors import errors
 from airflow_ddlrepl.errors import SourceError
-from airflow_ddlrepl.model.lineage import Mark, SourceMark
+from airflow_ddlrepl.model.marks import Mark, SourceMark
 from airflow_ddlrepl.model.position import Position
 
 if TYPE_CHECKING:

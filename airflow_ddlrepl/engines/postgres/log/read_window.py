@@ -6,6 +6,7 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from airflow_ddlrepl.engines.postgres.log.lineage import timeline_of
 from airflow_ddlrepl.engines.postgres.log.oversized import Oversized, around
 from airflow_ddlrepl.engines.postgres.log.oversized_search import LogToSearch, find
 from airflow_ddlrepl.engines.postgres.log.read_range import LeftOutRange, PostgresRange, Reader, options_of, ranges
@@ -100,7 +101,7 @@ class WindowReading:
             wire_format="binary" if self.is_binary else "text",
             types=tuple(wire_types(window.tables).items()),
             reader=self.by.reader,
-            timeline=window.timeline,
+            timeline=timeline_of(window.log_identity),
             is_behind=window.is_retained or window.is_beside,
             ignored=window.ignored,
             is_for_queue=window.is_for_queue,
@@ -118,7 +119,7 @@ class WindowReading:
                 low=low,
                 high=high,
                 options=tuple(options_of(self._plain(1))),
-                timeline=self.window.timeline,
+                timeline=timeline_of(self.window.log_identity),
                 tables=tables,
             )
             if (part := find(searched)) is not None:

@@ -12,8 +12,7 @@ from airflow_ddlrepl.engines.postgres.connection.errors import errors
 from airflow_ddlrepl.engines.postgres.connection.first_row import over
 from airflow_ddlrepl.engines.postgres.log import preconditions, replication_protocol, slots
 from airflow_ddlrepl.engines.postgres.pgoutput.gaps import NEWS, is_taken_sql
-from airflow_ddlrepl.errors import DdlReplError, SourcePutBack
-from airflow_ddlrepl.model.lineage import Lineage
+from airflow_ddlrepl.errors import SourcePutBack
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.ports.oldest_commit import OldestCommit
 
@@ -159,18 +158,6 @@ class SlotLog:
                 hint="if the location leads to a wrong server, correct it. Else `ddlrepl activate --accept source`"
                 " loads every table again as the source has it now",
             )
-
-    def lineage(self, server_run: str) -> Lineage:
-        """Return which timelines the log of this run of the server went through, as far as the server can say."""
-        timeline = int(server_run.partition("/")[0])
-        if timeline == 1:
-            return Lineage(1)
-        try:
-            return Lineage.of_history(timeline, replication_protocol.timeline_history(self.dsn, timeline))
-        except (DdlReplError, ValueError) as error:
-            reason = error.message if isinstance(error, DdlReplError) else str(error)
-            log.warning("the source does not tell where its timeline %d branched off: %s", timeline, reason)
-            return Lineage(timeline, None)
 
     def _may_peek(self) -> bool:
         row = self.connection.execute("SELECT has_function_privilege(%s, 'EXECUTE')", [PEEK]).fetchone()

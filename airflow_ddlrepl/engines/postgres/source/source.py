@@ -24,8 +24,8 @@ from airflow_ddlrepl.engines.postgres.connection.first_row import over
 from airflow_ddlrepl.engines.postgres.load.archived_rows import ArchivedRows, archived_rows
 from airflow_ddlrepl.engines.postgres.load.held_tables import reading
 from airflow_ddlrepl.engines.postgres.load.table_rows import TableRows
-from airflow_ddlrepl.engines.postgres.log import preconditions, replication_protocol, retained_slot, slots
-from airflow_ddlrepl.engines.postgres.log import timeline as lineage
+from airflow_ddlrepl.engines.postgres.log import preconditions, replication_protocol, retained_slot, slots, timeline
+from airflow_ddlrepl.engines.postgres.log.lineage import PostgresLogIdentity, timeline_of
 from airflow_ddlrepl.engines.postgres.log.marks import PostgresMarks
 from airflow_ddlrepl.engines.postgres.log.read_range import choose_reader
 from airflow_ddlrepl.engines.postgres.log.read_window import LogReader, WindowReading, read_window
@@ -49,7 +49,6 @@ from airflow_ddlrepl.engines.source import Activation, LogWindow, Writer
 from airflow_ddlrepl.engines.source_catalog import RowSelection
 from airflow_ddlrepl.errors import SourceError
 from airflow_ddlrepl.model.installation import Problem
-from airflow_ddlrepl.model.lineage import Lineage
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.ports.oldest_commit import OldestCommit
 from airflow_ddlrepl.trail.loads import LoadedTable
@@ -212,13 +211,13 @@ class PostgresSource(_OneConnection):
         reader = LogReader(self.dsn, slot, self.publication, choose_reader(self.connection))
         return read_window(reader, window)
 
-    def snapshot(self, table_ids: Sequence[int], timeline: int = 0) -> AbstractContextManager[ExportedSnapshot]:
+    def snapshot(self, table_ids: Sequence[int], log_identity: str = "") -> AbstractContextManager[ExportedSnapshot]:
         """Open a snapshot of these tables, as `exported_snapshot.source_snapshot` does."""
-        return source_snapshot(self.dsn, table_ids, timeline)
+        return source_snapshot(self.dsn, table_ids, timeline_of(log_identity))
 
-    def snapshot_at_position(self, table_ids: Sequence[int], timeline: int = 0) -> SnapshotAtPosition:
+    def snapshot_at_position(self, table_ids: Sequence[int], log_identity: str = "") -> SnapshotAtPosition:
         """Open a snapshot of these tables, as `exported_snapshot.snapshot_at_position` does."""
-        return snapshot_at_position(self.dsn, table_ids, timeline)
+        return snapshot_at_position(self.dsn, table_ids, timeline_of(log_identity))
 
     def archived(self, trail_url: str, channel: str, loaded: LoadedTable) -> Sequence[ArchivedRows]:
         """Return row sources for the files of a table in a trail that a COPY has filled."""
@@ -230,11 +229,12 @@ class PostgresSource(_OneConnection):
 
     def server_run(self) -> str:
         """Return a text for the run of the server, as `timeline.server` does. Raises SourceError SRC-113: a standby."""
-        return lineage.server(self.connection)
+        return timeline.server(self.connection)
 
-    def lineage(self, server_run: str) -> Lineage:
-        """Return which timelines the log of this run of the server went through; unknown where it can't say."""
-        return self.log.lineage(server_run)
+    @property
+    def log_identity(self) -> PostgresLogIdentity:
+        """Return what tells this server's log from others."""
+        return PostgresLogIdentity(self.dsn)
 
     def require_readable(self, low: Position | None = None, feed: int | None = None) -> None:
         """Raise SourceError SRC-10x, with the SQL that mends it, unless the log can be read without loss.

@@ -28,7 +28,7 @@ from airflow_ddlrepl.engines.postgres.target.channel_table import PREPARING, Cha
 from airflow_ddlrepl.engines.postgres.types.held_texts import as_dumped, as_held, held, loaded
 from airflow_ddlrepl.engines.target_state import WAITING, TargetPosition, TargetState, forgotten
 from airflow_ddlrepl.errors import Fenced, TargetError
-from airflow_ddlrepl.model.lineage import Mark
+from airflow_ddlrepl.model.marks import Mark
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.settings.stored import settings_from_text, settings_to_text

@@ -130,8 +130,7 @@ class Instantiation:
         for client in clients.of_kind(ClientKind.SYNC_CAPTURE):  # what comes behind the snapshot is captured
             prepare_client(clients, client)
         ids = list({way.table.id: None for group in groups for way in group.ways})
-        timeline = self._run.timeline
-        with self._run.source.snapshot_at_position(ids, timeline) as (position, snapshot):
+        with self._run.source.snapshot_at_position(ids, self._run.log_identity) as (position, snapshot):
             rows = Rows(position, snapshot, self._process.clients.values)
             refused = dict[int, DdlReplError]()
             for group in groups:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_ddlrepl.model.lineage import Lineage
+from airflow_ddlrepl.engines.postgres.log.lineage import Lineage, PostgresLogIdentity, timeline_of
 from airflow_ddlrepl.model.position import Position
 
 HISTORY = """1\t0/3000148\tno recovery target specified
@@ -58,3 +58,24 @@ def test_a_lineage_is_read_as_it_is_printed(lineage: Lineage) -> None:
 )
 def test_what_is_kept(before: str, at: str, now: str, kept: bool) -> None:
     assert Lineage.parse(now).contains_log(Lineage.parse(before), Position.parse(at)) is kept
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "identity", "went_over"),
+    [
+        ("1", "1", "1", False),
+        ("1", "1@0/30 2", "1@0/30 2", True),
+        ("1@0/30 2", "? 2", "1@0/30 2", False),  # a server that can't say it any more has not gone over
+        ("1@0/30 2", "? 3", "? 3", True),
+    ],
+)
+def test_what_is_known_of_a_log_is_kept_until_it_goes_over(
+    before: str, now: str, identity: str, went_over: bool
+) -> None:
+    found = PostgresLogIdentity("").continuity(before, now, Position.parse("0/30"))
+    assert (found.identity, found.went_over) == (identity, went_over)
+    assert f"timeline {timeline_of(now)}" in found.words
+
+
+def test_no_identity_is_any_timeline() -> None:
+    assert timeline_of("") == 0

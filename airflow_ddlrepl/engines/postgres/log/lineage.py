@@ -1,7 +1,4 @@
-"""A lineage lists the timelines that a server's log went through, and where each of them ended.
-
-A mark is a number and a random token that each capture leaves at source, repository, trail and targets: a copy of one
-of them that is put back has an older mark than the others, whatever was written to it since.
+"""Which log a PostgreSQL server writes is its lineage: the timelines that it went through, and where each ended.
 
 A promoted standby, and a server that was set back by a point-in-time recovery, go on with a log of their own: a new
 timeline, which shares with the one before what lies before the point where it branched off, and nothing after it.
@@ -9,10 +6,15 @@ timeline, which shares with the one before what lies before the point where it b
 
 from __future__ import annotations
 
-import secrets
-from dataclasses import dataclass
+import logging
+from dataclasses import dataclass, field
 
+from airflow_ddlrepl.engines.postgres.log.replication_protocol import timeline_history
+from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.model.position import Position
+from airflow_ddlrepl.ports.log_identity import Continuity
+
+log = logging.getLogger("ddlrepl")
 
 UNKNOWN = "?"
 NEVER = Position(1 << 64)
@@ -77,35 +79,37 @@ def _lies_before(at: Position, end: Position) -> bool:
     return at <= end or (end % _SEGMENT_AT_LEAST == 0 and at <= end + _FIRST_OF_A_SEGMENT)
 
 
-@dataclass(frozen=True, slots=True)
-class Mark:
-    """A mark is what one capture leaves: its number, which grows by one, and a token that nobody can guess."""
-
-    number: int
-    token: str
-
-    @classmethod
-    def after(cls, last: int) -> Mark:
-        """Return a new mark that follows the one of this number."""
-        return cls(last + 1, secrets.token_hex(16))
-
-    @classmethod
-    def parse(cls, text: str) -> Mark:
-        """Return the mark that `to_text` wrote."""
-        number, _, token = text.partition(" ")
-        return cls(int(number), token)
-
-    def to_text(self) -> str:
-        """Return number and token as one text."""
-        return f"{self.number} {self.token}"
-
-    def __str__(self) -> str:
-        return f"mark {self.number}"
+def timeline_of(identity: str) -> int:
+    """Return the timeline of a lineage's text; 0 for an empty one, which is any."""
+    return Lineage.parse(identity).timeline if identity else 0
 
 
 @dataclass(frozen=True, slots=True)
-class SourceMark:
-    """A source mark is the mark that a source has. after: the token of the repository's mark before it."""
+class PostgresLogIdentity:
+    """The log of a PostgreSQL server is identified by its lineage, as a text."""
 
-    mark: Mark
-    after: str
+    dsn: str = field(repr=False)
+
+    def of_run(self, server_run: str) -> str:
+        """Return the lineage of the log that this run of the server writes; unknown where it can't say."""
+        timeline = int(server_run.partition("/")[0])
+        if timeline == 1:
+            return str(Lineage(1))
+        try:
+            return str(Lineage.of_history(timeline, timeline_history(self.dsn, timeline)))
+        except (DdlReplError, ValueError) as error:
+            reason = error.message if isinstance(error, DdlReplError) else str(error)
+            log.warning("the source does not tell where its timeline %d branched off: %s", timeline, reason)
+            return str(Lineage(timeline, None))
+
+    def continuity(self, before: str, now: str, at: Position) -> Continuity:
+        """Return how the log of now follows the one of before, up to a position."""
+        old, new = Lineage.parse(before), Lineage.parse(now)
+        went_over = new.timeline != old.timeline
+        return Continuity(
+            now if new.is_known or went_over else before,
+            new.contains_log(old, at),
+            went_over,
+            f"it was on timeline {old.timeline}, and the source's log went over to timeline {new.timeline}"
+            f" (timelines and their ends: {new})",
+        )
