@@ -121,7 +121,7 @@ def _nowhere(
     for table_id, of_it in files.items():
         if (
             table_id not in table_state
-            and table_id in ahead.timeline.enrolled
+            and table_id in ahead.builder.enrolled
             and not _comes_later(ahead, table_id, late)
         ):
             name = TableName(of_it[-1].schema, of_it[-1].name)
@@ -132,11 +132,11 @@ def _nowhere(
 
 def _comes_later(ahead: PendingLog, table_id: int, suspended: set[int]) -> bool:
     """Is it a partition that a suspended table has got meanwhile? The catch-up of that brings it."""
-    table = ahead.timeline.shape_at(table_id, LogKey.last_before(ahead.high)) if suspended else None
+    table = ahead.builder.shape_at(table_id, LogKey.last_before(ahead.high)) if suspended else None
     while table is not None and table.partition is not None:
         if table.partition.of in suspended:
             return True
-        table = ahead.timeline.shape_at(table.partition.of, LogKey.last_before(ahead.high))
+        table = ahead.builder.shape_at(table.partition.of, LogKey.last_before(ahead.high))
     return False
 
 

@@ -66,13 +66,13 @@ class PendingLog:
     high: Position
     table_states: Mapping[int, TableState]
     events: Sequence[Event]
-    timeline: ProgramBuilder
+    builder: ProgramBuilder
     seen: dict[Visibility, frozenset[int]] = field(default_factory=dict)
     replicat: TargetReplicat | None = None
 
     def program(self, until: Position) -> Program:
         """Return the program that brings the target up to a position."""
-        return self.timeline.build(self.table_states, self.events, self.low, until)
+        return self.builder.build(self.table_states, self.events, self.low, until)
 
     def shortened(self, whole: Program, until: Position) -> Program:
         """Return the program up to an earlier position than another one's end, of which it is the beginning.
@@ -80,7 +80,7 @@ class PendingLog:
         Where rows alone come after the position, nothing is planned again.
         """
         beyond = (event for event in self.events if until < event.end <= whole.high)
-        if self.timeline.suspensions.is_empty and whole.is_cut_by_rows and next(beyond, None) is None:
+        if self.builder.suspensions.is_empty and whole.is_cut_by_rows and next(beyond, None) is None:
             return whole.cut(until)
         return self.program(until)
 
@@ -152,7 +152,7 @@ def pending_log_at(
     client = client_at(context.channel.at(target))
     read = partial(read_for, context.channel.at(target)) if context.channel.has_properties else whole
     is_refreshed = not context.channel.is_replay(target)
-    timeline = ProgramBuilder(
+    builder = ProgramBuilder(
         plan,
         shape_at,
         enrolled,
@@ -165,11 +165,11 @@ def pending_log_at(
         reloads=PartitionReloads(context.channel.at(target), history),
     )
     if replicat is not None:
-        timeline.passed_over = partial(replicat.passed_over, refused=attempt.refused)
-        timeline.runs_alone = replicat.runs_alone
-        timeline.runs_without_table = partial(replicat.runs_without_table, ours=history.keys())
+        builder.passed_over = partial(replicat.passed_over, refused=attempt.refused)
+        builder.runs_alone = replicat.runs_alone
+        builder.runs_without_table = partial(replicat.runs_without_table, ours=history.keys())
     high = captured if until is None else max(low, min(captured, until))
-    return PendingLog(target, low, high, table_states, events, timeline, replicat=replicat)
+    return PendingLog(target, low, high, table_states, events, builder, replicat=replicat)
 
 
 def starting_points(now: TargetState, catch_up: CatchUp) -> dict[int, LogKey]:

@@ -30,7 +30,7 @@ def suspend_for(
     if state is not None and state.state is TableStatus.SUSPENDED:
         return False
     start = LogKey(program.low, START_OF_TRANSACTION)
-    at = max(start, ahead.timeline.positions.get(table_id, start))
+    at = max(start, ahead.builder.positions.get(table_id, start))
     suspensions.help(table_id, remedy_for(run, error))
     note = suspensions.add_new if state is None or state.state is TableStatus.ORPHANED else suspensions.add
     note(table_id, error, at, program.high)
@@ -48,7 +48,7 @@ def _table_of(ahead: PendingLog, program: Program, error: DdlReplError) -> int |
         return error.table_id
     end = LogKey.last_before(ahead.high)
     for table_id, state in {**program.table_states, **ahead.table_states}.items():
-        table = ahead.timeline.shape_at(table_id, end)
+        table = ahead.builder.shape_at(table_id, end)
         if error.table in (str(state.name), str(table.name) if table else None):
             return table_id
     return None
