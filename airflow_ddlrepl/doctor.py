@@ -145,7 +145,7 @@ def _left_out(channel: Channel, origins: Sequence[str]) -> Iterator[tuple[bool, 
     if extract is not None and extract.ignore_replicates:
         what = "`extract` leaves out its schema changes (IGNOREREPLICATES), not its rows"
         fix = "`ignore_replicates: false` of `extract` carries them on, too"
-    elif channel.streams is not None:
+    elif channel.clients.calls:
         what = "its changes are tagged: rules without `include_tagged_lcr` leave them out"
         fix = "set it in the rules that shall take them"
     else:

@@ -109,7 +109,7 @@ def _repeated(name: str, files: Sequence[Path]) -> ConfigError:
 def _dags(channel: Channel, file: Path, defaults: Mapping[str, Any]) -> Iterator[DAG]:
     yield replicate_dag(channel, file, **defaults)
     yield enroll_dag(channel, file, **defaults)
-    if channel.streams is not None:  # its clients have no `targets`, which the other DAGs are about
+    if not channel.targets:  # which the other DAGs are about, and clients of Streams have none
         return
     for build in (plan_dag, refresh_dag, compare_dag, cutover_dag):
         yield build(channel, file, **defaults)

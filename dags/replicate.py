@@ -1,7 +1,8 @@
-"""This DAG replicates: capture, adapt, refresh, integrate."""
+"""This DAG replicates: it runs one cycle of the channel's pipeline."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from airflow_ddlrepl.assets import data_asset, schema_asset
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.dags.parts.dag import channel_dag, shown
 from airflow_ddlrepl.dags.parts.streams import streams_tasks
+from airflow_ddlrepl.flow.pipelines import INTEGRATING, OF_CLIENTS, Pipeline, pipeline_of
 from airflow_ddlrepl.operators.adapt_ddl import AdaptDDLOperator
 from airflow_ddlrepl.operators.capture import CaptureOperator
 from airflow_ddlrepl.operators.integrate import IntegrateOperator
@@ -36,43 +38,49 @@ def replicate_dag(channel: Channel, file: Path, **defaults: Any) -> DAG:
         schedule=CronTriggerTimetable(channel.schedule, timezone="UTC") if channel.schedule else None,
         allowed_run_types=RUNS,
     ) as dag:
-        where = str(file.absolute())
-        if channel.streams is not None:
-            streams_tasks(channel, channel.streams, where) >> EmptyOperator(task_id="end")
-            return dag
-        capture = CaptureOperator(task_id="capture", channel=where)
-        adapt = AdaptDDLOperator(task_id="adapt", channel=where)
-        refresh = RefreshOperator(task_id="refresh", channel=where, trigger_rule=GOES_ON)
-        assets = [data_asset(channel.name), schema_asset(channel.name)]
-        integrate = IntegrateOperator(
-            task_id="integrate", channel=where, inlets=assets, outlets=assets, trigger_rule=GOES_ON
-        )
-        stages = [capture, adapt, refresh, integrate]
-        for earlier, later in combinations(stages, 2):
-            earlier >> later
-        stages >> EmptyOperator(task_id="end")  # the run has failed when one of them has
+        tasks = _TASKS[pipeline_of(channel)](channel, str(file.absolute()))
+        tasks >> EmptyOperator(task_id="end")  # the run has failed when one of them has
     return dag
 
 
+def _stage_tasks(channel: Channel, where: str) -> list[Any]:
+    """Return the tasks of a cycle whose targets integrate, each behind all stages before it."""
+    assets = [data_asset(channel.name), schema_asset(channel.name)]
+    tasks: list[Any] = [
+        CaptureOperator(task_id="capture", channel=where),
+        AdaptDDLOperator(task_id="adapt", channel=where),
+        RefreshOperator(task_id="refresh", channel=where, trigger_rule=GOES_ON),
+        IntegrateOperator(task_id="integrate", channel=where, inlets=assets, outlets=assets, trigger_rule=GOES_ON),
+    ]
+    for earlier, later in combinations(tasks, 2):
+        earlier >> later
+    return tasks
+
+
+_TASKS: Mapping[Pipeline, Callable[[Channel, str], list[Any]]] = {INTEGRATING: _stage_tasks, OF_CLIENTS: streams_tasks}
+
+
 def _documentation(channel: Channel, file: Path) -> str:
-    places = channel.streams.targets if channel.streams else channel.targets
-    targets = "\n".join(f"- to **{target.name}**: {code(shown(target.location))}" for target in places)
+    targets = "\n".join(f"- to **{one.name}**: {code(shown(one.location))}" for one in channel.destinations)
     return f"""Channel **{channel.name}** ({code(file.name)})
 
 - from {code(shown(channel.source.location))}: {", ".join(map(code, channel.source.tables))}
 {targets}
 
-{_STREAMS if channel.streams else _STAGES} A stage with nothing to do starts no Spark.
+{_CYCLES[pipeline_of(channel)]} A stage with nothing to do starts no Spark.
 
 Other DAGs can wait for what arrives (asset `{data_asset(channel.name).name}`) or for a schema that has changed
 (`{schema_asset(channel.name).name}`).
 {_about_backfills(channel)}"""
 
 
-_STAGES = """`capture` reads the source's log up to now, `adapt` changes the targets' tables as the source's have
-changed, `refresh` loads tables that need it, `integrate` applies the rows."""
-_STREAMS = """`capture` takes the source's changes by its rules, each `propagate` passes messages of a queue on to
-another one, `apply` applies the transactions of queues at their targets."""
+_CYCLES: Mapping[Pipeline, str] = {
+    INTEGRATING: """`capture` reads the source's log up to now, `adapt` changes the targets' tables as the source's have
+changed, `refresh` loads tables that need it, `integrate` applies the rows.""",
+    OF_CLIENTS: """`capture` takes the source's changes by its rules, each `propagate` passes messages of a queue on to
+another one, `apply` applies the transactions of queues at their targets.""",
+}
+"""What the tasks of a cycle do, for people."""
 
 
 def _where_backfills_go(channel: Channel) -> str:
@@ -80,7 +88,7 @@ def _where_backfills_go(channel: Channel) -> str:
 
 
 def _about_backfills(channel: Channel) -> str:
-    if channel.streams is not None:
+    if not channel.targets:
         return ""
     if channel.replays and channel.schedule:
         replay = dag_id(channel.name, "replay")

@@ -19,15 +19,15 @@ def notes_of_clients(channel: Channel) -> Iterator[str]:
     Raises RuleError (RUL-…) for rules that can't be made, RUL-140 for a second capture process, RUL-134 for a function
     or a handler that `functions` does not list.
     """
-    if channel.streams is None:
+    if not channel.clients.calls:
         return
     from airflow_ddlrepl.streams.procedures.notes import calls_for_many_tables, notes  # takes long to load
     from airflow_ddlrepl.streams.procedures.run import environment_of
     from airflow_ddlrepl.streams.queue.custom_functions import CustomFunctions
 
-    environment = environment_of(channel.streams, CASE)
+    environment = environment_of(channel.clients, CASE)
     _ = environment.capture
-    functions = CustomFunctions({CASE.plain(name): place for name, place in channel.streams.functions.items()})
+    functions = CustomFunctions({CASE.plain(name): place for name, place in channel.clients.functions.items()})
     for _, name in environment.functions():
         functions.place(name)
     used = _function_uses(channel) if calls_for_many_tables(environment) else []
@@ -45,6 +45,6 @@ def _function_uses(channel: Channel) -> list[FunctionUse]:
         if not Repository.is_there(channel.repository):
             return []
         with Repository.as_it_is(channel.repository) as repository:
-            return function_uses(repository, channel.name)
+            return function_uses(repository.runs(channel.name))
     except DdlReplError:
         return []

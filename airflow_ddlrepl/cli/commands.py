@@ -299,10 +299,9 @@ def errors(path: Path) -> Result:
     """Return the errors that ended runs of the channel, newest first, behind what waits at targets."""
     with _repository(path) as (channel, repository):
         rows = [row.to_json() for row in repository.errors(channel.name)]
-    if discards(channel):
-        rows = [*cast(Any, with_flow(path, lambda flow, run: cast(Any, flow.discarded_rows(run)))), *rows]
-    if channel.streams is not None and channel.streams.targets:
-        rows = [*cast(Any, with_flow(path, lambda flow, run: cast(Any, flow.queued_errors(run)))), *rows]
+    if discards(channel) or channel.clients.targets:
+        at_targets = with_flow(path, lambda flow, run: cast(Any, [*flow.queued_errors(run), *flow.discarded_rows(run)]))
+        rows = [*cast(Any, at_targets), *rows]
     return Table(("id", "created", "stage", "code", "table", "at", "message", "hint"), tuple(rows), "no errors")
 
 

@@ -19,9 +19,9 @@ from airflow_ddlrepl.demo.backfill_check import BackfillCheck
 from airflow_ddlrepl.demo.rewind_check import RewindCheck
 from airflow_ddlrepl.demo.steps import Step
 from airflow_ddlrepl.demo.suspension_check import SuspensionCheck
-from airflow_ddlrepl.flow.stages import CYCLE
+from airflow_ddlrepl.flow.pipelines import INTEGRATING
 
-STAGES = tuple(one.name for one in CYCLE)
+STAGES = tuple(one.name for one in INTEGRATING.cycle)
 
 
 class Watch:

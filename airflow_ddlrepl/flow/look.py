@@ -10,6 +10,7 @@ from enum import Enum
 
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.errors import TrailError
+from airflow_ddlrepl.flow.pipelines import require_stage
 from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.flow.run.fencing import require_not_cut_over
 from airflow_ddlrepl.flow.stages import STAGES, Stage
@@ -68,6 +69,7 @@ def _looking(channel: Channel, stage: str, run_id: str) -> Iterator[RunContext]:
     """Open the channel to look at what a stage has to do."""
     with RunContext(channel, InProcess(), run_id or f"look-{int(time.time())}") as run:
         run.stage, run.comes_again = stage, True
+        require_stage(channel, STAGES[stage])
         require_not_cut_over(run)
         yield run
 

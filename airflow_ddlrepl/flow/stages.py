@@ -56,6 +56,8 @@ class Stage:
     """Which argument names the one client of Streams, or its target, that a run may be about alone."""
     of_targets: bool = False
     """It is about the section `targets`, which a channel with `streams` does not have."""
+    of_clients: bool = False
+    """It is about clients of Streams, which a channel without the section `streams` does not have."""
     instead: str = "docs/streams.md says what there is for apply processes, their tables and their errors"
     """What a channel with `streams` has in its place."""
     runs_when_cut_over: bool = False
@@ -72,18 +74,19 @@ class Stage:
     @property
     def function(self) -> Callable[..., Any]:
         """Return what does it; its arguments are a run context, and those of `arguments` by name."""
-        return _found(self.run)
+        return found(self.run)
 
     def looks(self, run: Any, of: str = "") -> bool:
         """Has it work for tasks? It is looked, and nothing is done. of: the part that the run is about; empty: all."""
-        return not self.has_work or bool(_found(self.has_work)(run, *([of] if of else [])))
+        return not self.has_work or bool(found(self.has_work)(run, *([of] if of else [])))
 
     def looks_for_small_work(self, run: Any) -> bool:
         """Is there something to do that needs no tasks? It is looked, and nothing is done."""
-        return bool(self.has_small_work) and bool(_found(self.has_small_work)(run))
+        return bool(self.has_small_work) and bool(found(self.has_small_work)(run))
 
 
-def _found(place: str) -> Callable[..., Any]:
+def found(place: str) -> Callable[..., Any]:
+    """Return the function at a place that a table names: `module:name` below `airflow_ddlrepl.flow`."""
     module, _, name = place.partition(":")
     function: Callable[..., Any] = getattr(import_module(f"airflow_ddlrepl.flow.{module}"), name)
     return function
@@ -146,6 +149,7 @@ SYNC_CAPTURE = Stage(
     cycle=Cycle.WITHIN,
     app="sync_capture",
     clients="synchronous captures",
+    of_clients=True,
 )
 PROPAGATE = Stage(
     "propagate",
@@ -156,6 +160,7 @@ PROPAGATE = Stage(
     arguments=(Argument("propagation", "--propagation", default=""),),
     part="propagation",
     clients="propagations",
+    of_clients=True,
 )
 APPLY = Stage(
     "apply",
@@ -166,6 +171,7 @@ APPLY = Stage(
     arguments=(Argument("target", "--target", default=""),),
     part="target",
     clients="apply processes",
+    of_clients=True,
 )
 REPLICATE = Stage("replicate", run="cycle.replicate:replicate", cycle=Cycle.WHOLE)
 ACTIVATE = Stage(
@@ -235,15 +241,12 @@ GIVE_UP = Stage(
     of_targets=True,
     instead="`ddlrepl errors delete` with the ID of a transaction removes it from its error queue",
 )
-RETRY_ERRORS = Stage("retry errors", run="streams.apply_process.apply_errors:retry_errors")
-DELETE_ERRORS = Stage("delete errors", run="streams.apply_process.apply_errors:delete_error")
-INSTANTIATE = Stage("instantiate", run="streams.instantiation.instantiate:instantiate")
+RETRY_ERRORS = Stage("retry errors", run="streams.apply_process.apply_errors:retry_errors", of_clients=True)
+DELETE_ERRORS = Stage("delete errors", run="streams.apply_process.apply_errors:delete_error", of_clients=True)
+INSTANTIATE = Stage("instantiate", run="streams.instantiation.instantiate:instantiate", of_clients=True)
 
 STAGES = {one.name: one for one in tuple(globals().values()) if isinstance(one, Stage)}
 """All stages, by their names."""
-
-CYCLE = (CAPTURE, ADAPT, REFRESH, INTEGRATE)
-"""The stages of one cycle of a channel with `targets`, in their order."""
 
 
 def names_of(*cycle: Cycle) -> frozenset[str]:

@@ -7,7 +7,6 @@ from typing import Any
 from airflow.sdk import TriggerRule
 
 from airflow_ddlrepl.config.sections.channel import Channel
-from airflow_ddlrepl.config.sections.streams import Streams
 from airflow_ddlrepl.operators.capture import CaptureOperator
 from airflow_ddlrepl.operators.streams.apply import ApplyOperator
 from airflow_ddlrepl.operators.streams.propagate import PropagateOperator
@@ -20,9 +19,10 @@ from airflow_ddlrepl.streams.rules.client import Client, ClientKind
 GOES_ON = TriggerRule.ALL_DONE_MIN_ONE_SUCCESS
 
 
-def streams_tasks(channel: Channel, section: Streams, where: str) -> list[Any]:
+def streams_tasks(channel: Channel, where: str) -> list[Any]:
     """Return the tasks of a cycle, in their order: a propagation comes behind those that fill its queue."""
     captures: list[Any] = []
+    section = channel.clients
     if section.captures:
         captures.append(CaptureOperator(task_id="capture", channel=where))
     clients = environment_of(section, NameCase.LOWER).clients.values()

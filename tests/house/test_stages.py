@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from airflow_ddlrepl.flow.stages import CYCLE, STAGES, Cycle, Stage, app_stages
+from airflow_ddlrepl.flow.stages import STAGES, Stage, app_stages
 
 ROOT = Path(__file__).parents[2]
 TABLE = ROOT / "airflow_ddlrepl" / "flow" / "stages.py"
@@ -137,10 +137,6 @@ def test_what_a_row_names_is_there(stage: Stage) -> None:
         run, *of = signature(getattr(import_module(f"airflow_ddlrepl.flow.{module}"), name)).parameters
         assert run in ("run", "context") and of == (["of"] if stage.part and place == stage.has_work else [])
     assert not stage.part or stage.part in {one.name for one in stage.arguments}
-
-
-def test_the_cycle_is_in_order() -> None:
-    assert [one.cycle for one in CYCLE] == [Cycle.BEGINS, Cycle.WITHIN, Cycle.WITHIN, Cycle.ENDS]
 
 
 def test_every_app_is_of_a_stage_and_says_what_it_does() -> None:

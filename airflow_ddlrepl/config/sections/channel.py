@@ -48,6 +48,8 @@ from airflow_ddlrepl.hvr.version import HvrVersion
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.notation.section import Section
 
+_NO_CLIENTS = Streams()
+
 
 def _cron(value: str | None) -> str | None:
     from croniter import croniter
@@ -124,7 +126,7 @@ class Channel(Section):
 
     @model_validator(mode="after")
     def _targets_differ(self) -> Channel:
-        names = [target.name for target in _databases(self)]
+        names = [target.name for target in self.databases]
         if twice := sorted({name for name in names if names.count(name) > 1}):
             raise ValueError(f"two targets are called {', '.join(twice)}: a target's name is its identity")
         _require_known_targets(self)
@@ -136,6 +138,26 @@ class Channel(Section):
     def targets_and_replays(self) -> tuple[Target, ...]:
         """Return every database that the channel writes to: targets and replays."""
         return (*self.targets, *self.replays)
+
+    @property
+    def clients(self) -> Streams:
+        """Return the section of clients of Oracle Streams; one without any where the file has none."""
+        return self.streams or _NO_CLIENTS
+
+    @property
+    def destinations(self) -> tuple[Place, ...]:
+        """Return the targets that changes arrive at in each cycle: the channel's own, or those of apply processes."""
+        return (*self.targets, *self.clients.targets)
+
+    @property
+    def databases(self) -> tuple[Place, ...]:
+        """Return every database that the channel writes to, in whichever way."""
+        return (*self.destinations, *self.replays)
+
+    @property
+    def captures_log(self) -> bool:
+        """Return whether the source's log is captured: for `targets`, or by a capture process."""
+        return bool(self.targets) or self.clients.captures
 
     @property
     def publication(self) -> str:
@@ -158,7 +180,7 @@ class Channel(Section):
 
     def place(self, name: str) -> Place:
         """Return the target, replay or target of an apply process of that name. Raises KeyError when there is none."""
-        return {place.name: place for place in _databases(self)}[name]
+        return {place.name: place for place in self.databases}[name]
 
     @property
     def has_properties(self) -> bool:
@@ -233,11 +255,6 @@ def _require_no_table_twice(entries: tuple[ReplayEntry, ...], data: dict[str, An
     listed = source.extract.tables if source and source.extract else ()
     properties |= {one.label: (one.table,) for one in listed if one.condition or one.cols or one.cols_except}
     require_no_overlap(entries, lists, properties, {place: target.schemas for place, target in _numbered(data)})
-
-
-def _databases(channel: Channel) -> tuple[Place, ...]:
-    """Return every database that the channel writes to, in whichever way."""
-    return (*channel.targets_and_replays, *(channel.streams.targets if channel.streams else ()))
 
 
 def _require_somewhere(channel: Channel) -> None:

@@ -74,7 +74,7 @@ class Scope:
         listed += [Whole(one.source) for one in maps if needs_old_rows(one)]
         histories = [Whole(table) for one in channel.target_tables if one.own.needs_old_rows for table in one.tables]
         contested = [Whole(table) for one in channel.conflicts for table in one.tables]
-        subsets = [Whole(table) for table in channel.streams.subset_tables()] if channel.streams else []
+        subsets = [Whole(table) for table in channel.clients.subset_tables()]
         return cls(
             channel.source.tables,
             channel.source.exclude,

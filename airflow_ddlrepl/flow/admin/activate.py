@@ -9,14 +9,7 @@ from itertools import pairwise
 from airflow_ddlrepl.config.sections.policies import Accepted, Enrollment, ExistingTables, TrailChoice
 from airflow_ddlrepl.ddl.diff import diff
 from airflow_ddlrepl.failpoint import reach
-from airflow_ddlrepl.flow.admin.activate_clients import (
-    activate_without_log,
-    deactivate_clients,
-    prepare_sources,
-    require_captured_tables,
-    require_clients,
-    require_whole_log,
-)
+from airflow_ddlrepl.flow.admin.activate_clients import activate_without_log, require_whole_log
 from airflow_ddlrepl.flow.apply.ddl_replay import require_one_way
 from airflow_ddlrepl.flow.capture.accept import accept_server, is_put_back, raise_epoch, take_targets_over
 from airflow_ddlrepl.flow.capture.capture import capture
@@ -28,6 +21,7 @@ from airflow_ddlrepl.flow.capture.source_changes import look, record_activation
 from airflow_ddlrepl.flow.capture.source_marks import Standing, begin_marks, standing
 from airflow_ddlrepl.flow.comparing.repair import repair
 from airflow_ddlrepl.flow.mapping.server_traits import told_traits
+from airflow_ddlrepl.flow.pipelines import pipeline_of
 from airflow_ddlrepl.flow.refresh.refresh import refresh
 from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.run.fencing import require_target_not_cut_over
@@ -35,7 +29,6 @@ from airflow_ddlrepl.flow.run.results import Activated
 from airflow_ddlrepl.flow.run.source_records import last_record
 from airflow_ddlrepl.flow.run.stage import stage
 from airflow_ddlrepl.flow.stages import ACTIVATE, DEACTIVATE
-from airflow_ddlrepl.flow.streams.instantiation.instantiate import instantiate
 from airflow_ddlrepl.flow.targets.preparation import Beginning, prepare_target, require_preparable
 from airflow_ddlrepl.flow.targets.readiness import Readiness, foreign, readiness
 from airflow_ddlrepl.model.position import LogKey, Position
@@ -75,13 +68,11 @@ def activate(
     with a refresh. The targets are changed first: killed in between, the next activation still sees that the repository
     is before the slot, or in the log that was lost.
     """
-    if run.channel.streams is not None:
-        require_clients(run)
-        if not run.channel.streams.captures:
-            found = activate_without_log(run)
-            prepare_sources(run)
-            return replace(found, refreshed=_instantiated(run) if load else {})
-        require_captured_tables(run)
+    pipeline = pipeline_of(run.channel)
+    pipeline.require_activable(run)
+    if not run.channel.captures_log:
+        found = activate_without_log(run)
+        return replace(found, refreshed=pipeline.bring_tables(run, load=load))
     probe(run.runner)
     changes_since = _changes_since(run, start)
     if enrollment != "keep":
@@ -96,11 +87,7 @@ def activate(
     hold(run)
     reread = _start_again(run, start)
     contradicted = {} if enrollment == "keep" else _regenerated(run)
-    refreshed = {}
-    if run.channel.streams is not None:
-        prepare_sources(run)
-    if load:
-        refreshed = refresh(run).tables if run.channel.streams is None else _instantiated(run)
+    refreshed = pipeline.bring_tables(run, load=load)
     if accept == "server":
         _compare_upgraded(run)
     names = tuple(sorted(str(t.name) for t in tables))
@@ -129,16 +116,9 @@ def _compare_upgraded(run: RunContext) -> None:
     run.repository.accept_source(run.channel.name, run.token, run.source.identity())
 
 
-def _instantiated(run: RunContext) -> dict[str, int]:
-    """Bring tables to the targets of apply processes; return rows by table. Warns of tables that were there."""
-    rows: dict[str, int] = {}
-    for target in run.channel.streams.targets if run.channel.streams else ():
-        found = instantiate(run, target.name)
-        rows |= {f"{target.name}: {table}": count for table, count in found.rows.items()}
-        told = [f"{table}: {what}" for table, what in found.existing.items()]
-        for line in (*told, *found.warnings):
-            log.warning("target %s: %s", target.name, line)
-    return rows
+def load_tables(run: RunContext, *, load: bool) -> dict[str, int]:
+    """Refresh the tables that the targets lack; return rows by table. load: do it now; else the next cycle does."""
+    return refresh(run).tables if load else {}
 
 
 def _activated(run: RunContext, trail: TrailChoice, accept: Accepted) -> tuple[Position, Sequence[Table]]:
@@ -163,7 +143,7 @@ def _activated(run: RunContext, trail: TrailChoice, accept: Accepted) -> tuple[P
     is_new = captured is None or is_broken
     position = found.position if again else Position(max(found.position if is_new else 0, captured or 0))
     begins = again or is_broken or is_new_trail  # a new epoch: no rewind goes across the log that is missing
-    if begins and run.channel.streams is not None:
+    if begins and not pipeline_of(run.channel).loads_what_is_lost:
         require_whole_log(run, captured)
     tables = _wanted(run)
     _require_possible(run, tables)
@@ -256,11 +236,10 @@ def _regenerated(run: RunContext) -> dict[str, list[str]]:
 def deactivate(run: RunContext) -> Activated:
     """Remove what activation made at the source and what we remember; the tables of targets and replays stay."""
     position = run.repository.captured(run.channel.name) or Position(0)
-    if run.channel.streams is not None:
-        deactivate_clients(run)
-    if run.channel.streams is None or run.channel.streams.captures:
+    pipeline_of(run.channel).deactivate(run)
+    if run.channel.captures_log:
         run.source.deactivate()
-    for place in run.channel.targets_and_replays:
+    for place in run.channel.databases:
         run.target(place.name).forget()
     run.repository.delete_channel(run.channel.name, run.token)
     return Activated(position)

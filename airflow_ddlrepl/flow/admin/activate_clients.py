@@ -7,6 +7,7 @@ from airflow_ddlrepl.flow.capture.left_out import why_not_in_the_log
 from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.run.results import Activated
 from airflow_ddlrepl.flow.streams.clients import StreamsClients
+from airflow_ddlrepl.flow.streams.instantiation.instantiate import instantiate
 from airflow_ddlrepl.flow.streams.known_tables import BEGINNING, inspect_tables, note_tables
 from airflow_ddlrepl.flow.streams.rows_in_log import UnsupportedTable, require_rows_in_log, unsupported_tables
 from airflow_ddlrepl.flow.streams.sync_capture import prepare_client, remove_sync_capture
@@ -20,7 +21,10 @@ _READERS = (ClientKind.PROPAGATION, ClientKind.APPLY, ClientKind.DEQUEUE)
 
 
 def require_clients(run: RunContext) -> None:
-    """Raise what is wrong with the channel's clients: RuleError (RUL-…) of calls, functions, queues, and circles."""
+    """Raise what is wrong with the channel's clients: RuleError (RUL-…) of calls, functions, queues, and circles.
+
+    RUL-143 where a capture process takes rows of a table that the log does not have.
+    """
     clients = StreamsClients(run)
     clients.require_fitting()
     for client in clients.environment.clients.values():
@@ -33,11 +37,7 @@ def require_clients(run: RunContext) -> None:
     _ = clients.capture
     for warning in clients.environment.warnings:
         log.warning("%s", warning)
-
-
-def require_captured_tables(run: RunContext) -> None:
-    """Raise RuleError RUL-143 where a capture process takes rows of a table that the log does not have."""
-    require_rows_in_log(run, _without_log(run))
+    require_rows_in_log(run, lambda: _without_log(run))
 
 
 def unsupported(run: RunContext) -> list[UnsupportedTable]:
@@ -71,19 +71,27 @@ def activate_without_log(run: RunContext) -> Activated:
     return Activated(BEGINNING, tuple(sorted(str(table.name) for table in tables)))
 
 
-def prepare_sources(run: RunContext) -> None:
-    """Make the triggers of synchronous captures, so that they capture from now on."""
+def bring_tables(run: RunContext, *, load: bool) -> dict[str, int]:
+    """Make the triggers of synchronous captures, which capture from now on, and bring tables to the targets.
+
+    Returns rows by table, and warns of tables that were there. load: bring them now; else the next cycle does.
+    """
     clients = StreamsClients(run)
     for client in clients.of_kind(ClientKind.SYNC_CAPTURE):
         for table in prepare_client(clients, client).missing:
             log.warning("synchronous capture %s: %s is not there; runs look for it again", client.name, table)
     take_note(run)
+    rows: dict[str, int] = {}
+    for target in clients.section.targets if load else ():
+        found = instantiate(run, target.name)
+        rows |= {f"{target.name}: {table}": count for table, count in found.rows.items()}
+        told = [f"{table}: {what}" for table, what in found.existing.items()]
+        for line in (*told, *found.warnings):
+            log.warning("target %s: %s", target.name, line)
+    return rows
 
 
-def deactivate_clients(run: RunContext) -> None:
-    """Remove triggers of synchronous captures, and what is stored at the targets of apply processes."""
-    clients = StreamsClients(run)
+def remove_triggers(run: RunContext) -> None:
+    """Remove the triggers of synchronous captures."""
     for name in sorted(run.source.sync_captures.clients()):
         remove_sync_capture(run, name)
-    for place in clients.section.targets:
-        run.target(place.name).forget()

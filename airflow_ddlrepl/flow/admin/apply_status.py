@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from airflow_ddlrepl.errors import DdlReplError
@@ -15,24 +15,24 @@ from airflow_ddlrepl.flow.streams.apply_process.apply import apply_process
 from airflow_ddlrepl.flow.streams.clients import StreamsClients
 from airflow_ddlrepl.flow.streams.instantiation.lacking_tables import lacking
 from airflow_ddlrepl.flow.targets.lag import Lag, lag_text
+from airflow_ddlrepl.repository.rows import RunRow
 
 MOST_LINES = 10
 
 
-def apply_states(run: RunContext, lag: ApplyLag | None = None) -> list[dict[str, Any]]:
+def apply_states(run: RunContext, runs: Sequence[RunRow], lag: ApplyLag | None = None) -> list[dict[str, Any]]:
     """Return for each target of an apply process its client, positions by feed, and how many transactions wait.
 
+    runs: the channel's newest.
     suspended: source tables that get no changes any more, and why. lacking: source tables of which the target may lack
     rows, and why. fewer_sessions: why its last run applied fewer transactions at the same time than `parallelism` says;
     None: it did not. left_out: statements with code or rights that did not run there, with their number in the runs
     that are known. unreachable: why nothing is known of it. lag_seconds and its like: as a target's, by `lag`.
-    A channel without clients of Streams has none.
     """
-    return [] if run.channel.streams is None else list(_states(StreamsClients(run), lag))
+    return list(_states(StreamsClients(run), runs, lag))
 
 
-def _states(clients: StreamsClients, lag: ApplyLag | None) -> Iterable[dict[str, Any]]:
-    runs = clients.run.repository.runs(clients.run.channel.name)
+def _states(clients: StreamsClients, runs: Sequence[RunRow], lag: ApplyLag | None) -> Iterable[dict[str, Any]]:
     results = [row.result for row in runs if row.stage == APPLY.name and row.result]
     for target in clients.section.targets:
         own = [one for one in results if any(at.startswith(f"{target.name}:") for at in one.get("positions", ()))]

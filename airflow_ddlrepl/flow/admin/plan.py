@@ -16,8 +16,8 @@ from airflow_ddlrepl.flow.capture.captured_log import window_of, write_log, writ
 from airflow_ddlrepl.flow.capture.drift_check import enrolled, find_drift, inspect_source
 from airflow_ddlrepl.flow.capture.file_changes import FileChange
 from airflow_ddlrepl.flow.capture.log_continuity import follow, require_source
+from airflow_ddlrepl.flow.pipelines import require_targets
 from airflow_ddlrepl.flow.run.context import RunContext
-from airflow_ddlrepl.flow.run.stage import require_targets
 from airflow_ddlrepl.flow.targets.readiness import what_is_missing
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.table_state import TableState

@@ -183,7 +183,7 @@ def status(context: RunContext) -> Status:
     not active.
     """
     name, source, before = context.channel.name, _source(context), context.captured()
-    segments = context.live_segments()
+    segments, runs = context.live_segments(), context.repository.runs(context.channel.name)
     uncaptured = lag_of_capture(context, before, source.log_end, source.clock)
     damaged: dict[str, None] = {}
     targets: dict[str, dict[str, Any]] = {}
@@ -191,7 +191,7 @@ def status(context: RunContext) -> Status:
         lag = partial(_unless_damaged, damaged, lag_at, context, segments, uncaptured, source.clock)
         targets[target.name] = _target(context, target, lag, source.not_in_the_log)
     back = _unless_damaged(damaged, horizon, context) if context.channel.rewind_horizon else None
-    applied = apply_states(context, ApplyLag(context, uncaptured, source.clock))
+    applied = apply_states(context, runs, ApplyLag(context, uncaptured, source.clock))
     at_source = AtSource(uncaptured, source.clock, not source.unreachable)
     clients, queues = client_states(context, at_source, _applied(applied))
     captured, end = _ends(context, source)
@@ -211,16 +211,16 @@ def status(context: RunContext) -> Status:
         targets,
         len(context.repository.controls(name)),
         context.repository.error_count(name),
-        _last_runs(context.repository.runs(name)),
+        _last_runs(runs),
         [
             {"table": str(one.name), "table_id": one.table_id, **left_out_status(one), **one.flags}
             for one in source.not_in_the_log
             if not one.is_reloaded
         ],
         _cut_over(context),
-        disabled_clients(context),
+        disabled_clients(context, runs),
         applied,
-        tuple(function_uses(context.repository, name)) if context.channel.streams is not None else (),
+        tuple(function_uses(runs)),
         source.setup,
         failures_json(context.repository.stage_ends(name)),
         with_captured(clients, captured, ahead),

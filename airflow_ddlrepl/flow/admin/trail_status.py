@@ -51,8 +51,7 @@ def held_log(context: RunContext) -> list[dict[str, Any]]:
 
 def holders(context: RunContext) -> list[LogHolder]:
     """Return what makes the source retain log for an active channel; nothing where none is captured from there."""
-    streams = context.channel.streams
-    found = context.source.retained_log.holders() if streams is None or streams.captures else []
+    found = context.source.retained_log.holders() if context.channel.captures_log else []
     if not any(one.problem for one in found) or context.repository.reads(
         context.channel.name, context.source.identity()
     ):

@@ -9,9 +9,9 @@ from airflow_ddlrepl.errors import ConfigError, RepositoryError, RepositoryPutBa
 from airflow_ddlrepl.flow.capture.log_continuity import follow, require_source_log
 from airflow_ddlrepl.flow.capture.source_changes import record_activation
 from airflow_ddlrepl.flow.capture.source_marks import Standing, require_own_leftovers, standing
+from airflow_ddlrepl.flow.pipelines import require_targets
 from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.run.fencing import require_target_not_cut_over
-from airflow_ddlrepl.flow.run.stage import require_targets
 from airflow_ddlrepl.flow.targets.applied_marks import is_ahead
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.repository.channels import CAPTURED

@@ -87,14 +87,13 @@ def _capture(run: RunContext) -> Captured:
     run.repository.set_position(run.channel.name, run.token, INSPECTED, low)
     reach("capture.inspected")
     run.source.membership.forget_late(tally.filled)
-    missing = left_out(run) if run.channel.streams is None else []
+    missing = left_out(run)
     warn_of_left_out(missing)
     require_a_table(run)
     result = tally.result(first, low, time.monotonic() - started)
-    if run.channel.streams is not None:
-        clients = StreamsClients(run)
-        counted = [(clients.capture, tally.functions)] if clients.capture is not None else []
-        result = replace(result, functions=uses_by(clients, counted), steps=tally.steps)
+    clients = StreamsClients(run)
+    counted = [(clients.capture, tally.functions)] if clients.capture is not None else []
+    result = replace(result, functions=uses_by(clients, counted), steps=tally.steps)
     gap = found.gaps[-1] if found.is_gap_due else ""
     lost = tuple(str(one.name) for one in missing if one.is_lost)
     result = replace(result, left_out={str(one.name): str(one) for one in missing}, gap=gap, lost=lost)

@@ -28,7 +28,7 @@ def window_of(run: RunContext, low: Position, high: Position) -> LogWindow:
         run.channel.capture.parallel or run.runner.parallelism,
         as_text=run.channel.capture.format is CaptureFormat.TEXT,
         ignored=run.channel.capture.ignore_sessions,
-        is_for_queue=run.channel.streams is not None,
+        is_for_queue=run.channel.clients.captures,
         limits=run.channel.limits,
     )
 
@@ -44,7 +44,7 @@ def writing_of(run: RunContext, low: Position, trail_url: str) -> LogWriting:
         low,
         no_truncate=channel.capture.no_truncate,
         extract=channel.source.extract,
-        rules=StreamsClients(run).capture_rules() if channel.streams else None,
+        rules=StreamsClients(run).capture_rules(),
         values=source_engine(channel).values,
     )
 

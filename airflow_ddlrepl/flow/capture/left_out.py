@@ -11,13 +11,16 @@ from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.run.results import Captured
 from airflow_ddlrepl.flow.streams.rows_in_log import require_rows_in_log
 from airflow_ddlrepl.model.table import Identity, Table
-from airflow_ddlrepl.scope.client import client_at
+from airflow_ddlrepl.scope.client import Client, client_at
 from airflow_ddlrepl.scope.decide import ChangeKind, decide
 
 
 def left_out(run: RunContext) -> list[LeftOut]:
-    """Return the channel's tables whose rows no cycle brings, and that a target would take."""
-    return [one for one in not_in_the_log(run) if not one.is_reloaded]
+    """Return the channel's tables whose rows no cycle brings, and that a target would take.
+
+    Of a channel with clients of Streams none: rules that take their rows are refused.
+    """
+    return [one for one in not_in_the_log(run) if not one.is_reloaded] if run.channel.targets else []
 
 
 def not_in_the_log(run: RunContext) -> list[LeftOut]:
@@ -26,17 +29,14 @@ def not_in_the_log(run: RunContext) -> list[LeftOut]:
     These are the tables that are left out, and those that cycles load whole; of a channel with clients of Streams all
     of them, whatever rules say.
     """
-    if run.channel.streams is not None:
-        return list(run.source.membership.left_out()) if run.channel.streams.captures else []
-    clients = [client_at(run.channel.at(target.name)) for target in run.channel.targets]
-    tables = run.source.membership.left_out()
+    tables = run.source.membership.left_out() if run.channel.captures_log else ()
+    clients = [client_at(run.channel.at(target.name)) for target in run.channel.targets] or [Client()]
     return [one for one in tables if any(decide(client, one.name, ChangeKind.TABLE).is_taken for client in clients)]
 
 
 def require_captured_rows(run: RunContext) -> None:
     """Raise RuleError RUL-143 where a capture process takes rows of a table that is left out."""
-    if run.channel.streams is not None:
-        require_rows_in_log(run, ((one.name, str(one)) for one in run.source.membership.left_out()))
+    require_rows_in_log(run, lambda: ((one.name, str(one)) for one in run.source.membership.left_out()))
 
 
 def why_not_in_the_log(run: RunContext, table: Table) -> str:

@@ -147,12 +147,10 @@ def sum_of(waiting: Sequence[Queued]) -> Queued:
 
 
 def client_states(run: RunContext, source: AtSource, applied: Applied) -> tuple[list[dict[str, Any]], list[Any]]:
-    """Return the states of a channel's clients of Streams and of its queues, as JSON; none without a section `streams`.
+    """Return the states of a channel's clients of Streams and of its queues, as JSON.
 
-    None either where the rules can't be read: the runs say so.
+    None where the rules can't be read: the runs say so.
     """
-    if run.channel.streams is None:
-        return [], []
     states = ClientStates(StreamsClients(run), source, applied)
     try:
         return states.all(), states.queues()

@@ -23,8 +23,8 @@ from airflow_ddlrepl.flow.comparing.shapes_ahead import ShapesAhead
 from airflow_ddlrepl.flow.mapping.row_filters import condition_at
 from airflow_ddlrepl.flow.mapping.tables import read_for, seen_at
 from airflow_ddlrepl.flow.mapping.value_functions import transform_at
+from airflow_ddlrepl.flow.pipelines import require_targets
 from airflow_ddlrepl.flow.run.context import RunContext
-from airflow_ddlrepl.flow.run.stage import require_targets
 from airflow_ddlrepl.flow.sequences.differences import sequence_differences
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Position

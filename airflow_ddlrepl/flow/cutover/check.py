@@ -19,9 +19,9 @@ from airflow_ddlrepl.flow.cutover.condition import DONE_BY_CUT_OVER, Code, Condi
 from airflow_ddlrepl.flow.cutover.differences import compared, known_differences
 from airflow_ddlrepl.flow.cutover.missing_objects import missing_objects
 from airflow_ddlrepl.flow.cutover.sequences import sequence_conditions
+from airflow_ddlrepl.flow.pipelines import require_targets
 from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.flow.run.isolation import FailureIsolation
-from airflow_ddlrepl.flow.run.stage import require_targets
 from airflow_ddlrepl.flow.targets.readiness import what_is_missing
 from airflow_ddlrepl.model.change import EventKind
 from airflow_ddlrepl.model.position import Position

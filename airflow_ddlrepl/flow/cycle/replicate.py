@@ -1,60 +1,22 @@
-"""One cycle captures the log, adapts the targets, refreshes what must be loaded, and integrates the rows."""
+"""One cycle brings to every target what the source had committed when it began, by the channel's pipeline."""
 
 from __future__ import annotations
 
-from airflow_ddlrepl.flow.apply.advance import adapt
-from airflow_ddlrepl.flow.apply.integrate import integrate
-from airflow_ddlrepl.flow.capture.capture import capture
-from airflow_ddlrepl.flow.capture.file_changes import require_file_taken_over
-from airflow_ddlrepl.flow.capture.left_out import require_in_stream
-from airflow_ddlrepl.flow.cycle.run_clients import StreamsCycle, run_clients
-from airflow_ddlrepl.flow.refresh.refresh import is_waiting, refresh
-from airflow_ddlrepl.flow.run.context import RunContext, log
-from airflow_ddlrepl.flow.run.isolation import FailureIsolation
-from airflow_ddlrepl.flow.run.results import Refreshed, Replicated
-from airflow_ddlrepl.flow.run.stage import require_targets, stage
+from airflow_ddlrepl.flow.pipelines import pipeline_of
+from airflow_ddlrepl.flow.run.context import RunContext
+from airflow_ddlrepl.flow.run.results import Printable
+from airflow_ddlrepl.flow.run.stage import stage
 from airflow_ddlrepl.flow.stages import REPLICATE
-from airflow_ddlrepl.flow.targets.stop_position import Until, limit, require_past
-from airflow_ddlrepl.model.position import Position
+from airflow_ddlrepl.flow.targets.stop_position import Until
 
 
 @stage(REPLICATE)
-def replicate(run: RunContext, until: Until | None = None) -> Replicated | StreamsCycle:
+def replicate(run: RunContext, until: Until | None = None) -> Printable:
     """Run one cycle: everything that was committed before the call is in every target afterwards.
 
     until: the targets stop there, on a transaction's end; a table that waits for a refresh goes on waiting, for it
     would show what is later. Raises DdlReplError CTL-110 or CTL-111 when the source is not there yet, or a target
-    past it. Where a target waits for a person (ControlStop, CannotAdapt) or does not take what comes, or a table
-    has left the stream, all that need not wait for it goes on; then the error is raised.
+    past it; and what the stages or clients of the channel have raised, once all others have done their work.
     """
-    if run.channel.streams is not None:
-        if until is not None:
-            require_targets(run.channel, "--until")
-        return run_clients(run)
-    if until is not None:
-        require_past(run, until)
-    captured = capture(run)
-    high = None if until is None else limit(run, until)
-    isolation = FailureIsolation()
-    with isolation.one():
-        adapted = adapt(run, high)
-    with isolation.one():
-        refreshed = _refresh(run, high)
-    with isolation.one():
-        integrated = integrate(run, high)
-    with isolation.one():
-        require_in_stream(captured)
-    with isolation.one():
-        require_file_taken_over(captured)
-    isolation.end()
-    if high is None and is_waiting(run):  # rows came that a target can't read
-        return Replicated(captured, adapted, refreshed.and_then(refresh(run)), integrated.and_then(integrate(run)))
-    return Replicated(captured, adapted, refreshed, integrated)
-
-
-def _refresh(run: RunContext, high: Position | None) -> Refreshed:
-    if high is None:
-        return refresh(run)
-    if is_waiting(run):
-        log.warning("tables that wait for a refresh go on waiting: it would show what is later than %s", high)
-    return Refreshed()
+    result: Printable = pipeline_of(run.channel).run_cycle(run, until)
+    return result

@@ -7,6 +7,7 @@ from typing import Any
 
 from airflow_ddlrepl.flow.capture.capture import capture
 from airflow_ddlrepl.flow.cycle.expire_queues import expire_queues
+from airflow_ddlrepl.flow.pipelines import require_targets
 from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.flow.run.isolation import FailureIsolation
 from airflow_ddlrepl.flow.run.results import Captured, Printable
@@ -16,6 +17,7 @@ from airflow_ddlrepl.flow.streams.function_uses import needless_hints
 from airflow_ddlrepl.flow.streams.instantiation.joined_tables import bring_joined_tables, lacks_changes
 from airflow_ddlrepl.flow.streams.propagation import Propagated, propagate
 from airflow_ddlrepl.flow.streams.sync_capture import SyncCaptured, sync_capture
+from airflow_ddlrepl.flow.targets.stop_position import Until
 from airflow_ddlrepl.streams.rules.client import ClientKind
 from airflow_ddlrepl.streams.rules.function_use import FunctionUse
 from airflow_ddlrepl.visible import as_lines
@@ -65,16 +67,18 @@ class StreamsCycle(Printable):
         return as_lines(lines + [f"warning: {warning}" for warning in (*self.apply.warnings, *self.hints)])
 
 
-def run_clients(run: RunContext) -> StreamsCycle:
+def run_clients(run: RunContext, until: Until | None = None) -> StreamsCycle:
     """Let each client of the channel do its work, up to what was committed before the call.
 
-    A client that fails keeps no other one from its work; its error is raised in the end.
+    A client that fails keeps no other one from its work; its error is raised in the end. Raises ConfigError CFG-191
+    with `until`: a client goes on to the end of its queue.
     """
-    isolation = FailureIsolation()
+    if until is not None:
+        require_targets(run.channel, "--until")
+    isolation, section = FailureIsolation(), run.channel.clients
     captured, written, passed, applied = None, SyncCaptured(), Propagated(), AppliedLcrs()
-    name = run.channel.streams.capture_name if run.channel.streams is not None else ""
-    with isolation.one(client=f"{ClientKind.CAPTURE.words} {name}".strip()):
-        captured = capture(run) if run.channel.streams and run.channel.streams.captures else None
+    with isolation.one(client=f"{ClientKind.CAPTURE.words} {section.capture_name}".strip()):
+        captured = capture(run) if section.captures else None
     with isolation.one():
         written = sync_capture(run)
     with isolation.one():
@@ -82,7 +86,7 @@ def run_clients(run: RunContext) -> StreamsCycle:
     with isolation.one():
         applied = apply_queues(run)
     with isolation.one():
-        if run.channel.streams is None or not run.channel.streams.targets:  # no apply process tells of it
+        if not section.targets:  # no apply process tells of it
             StreamsClients(run).require_fitting()
     isolation.end()
     done = StreamsCycle(captured, written, passed, applied)

@@ -103,8 +103,7 @@ def _lags(run: RunContext, end: StageEnd, found: Status | None) -> Iterator[tupl
         return
     captured = str(run.captured())
     began = (end.ended - end.began).total_seconds()
-    streams = run.channel.streams
-    for target in run.channel.targets if streams is None else streams.targets:
+    for target in run.channel.destinations:
         has_all = end.progress.get("positions", {}).get(target.name) == captured
         yield target.name, round(began, 1) if has_all else None, 0 if has_all else None
 

@@ -10,11 +10,11 @@ from datetime import UTC, datetime
 from functools import update_wrapper
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.config.sections.location import redact
 from airflow_ddlrepl.engines import explained
-from airflow_ddlrepl.errors import ConfigError, DdlReplError, LockHeld
+from airflow_ddlrepl.errors import DdlReplError, LockHeld
 from airflow_ddlrepl.errors.carried import kind_name
+from airflow_ddlrepl.flow.pipelines import require_stage
 from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.run.fencing import require_not_cut_over
 from airflow_ddlrepl.flow.run.results import Printable
@@ -50,8 +50,7 @@ def stage(declared: Stage) -> Callable[[Work[Given, Result]], Work[Given, Result
                 if not is_outermost:
                     return work(context, *args, **kwargs)
                 context.stage = name
-                if declared.of_targets:
-                    require_targets(context.channel, name, declared.instead)
+                require_stage(context.channel, declared)
                 if not declared.runs_when_cut_over:
                     require_not_cut_over(context)
                 try:
@@ -72,16 +71,6 @@ def stage(declared: Stage) -> Callable[[Work[Given, Result]], Work[Given, Result
         return run
 
     return decorate
-
-
-def require_targets(channel: Channel, what: str, instead: str = Stage.instead) -> None:
-    """Raise ConfigError CFG-191 for what a channel with clients of Streams does not have. instead: what it has."""
-    if channel.streams is not None:
-        raise ConfigError(
-            f"{what} is not for channel {channel.name}: its section streams has clients in place of `targets`",
-            code="CFG-191",
-            hint=instead,
-        )
 
 
 @contextmanager

@@ -35,15 +35,10 @@ CAPTURE = "capture"
 
 
 class StreamsClients:
-    """These are the clients of a channel with a section `streams`, with their queues, as this run finds them."""
+    """These are the clients of a channel with their queues, as this run finds them; none without `streams`."""
 
     def __init__(self, run: RunContext) -> None:
-        if run.channel.streams is None:
-            raise ConfigError(
-                f"channel {run.channel.name} has no section streams", code="CFG-190", hint="docs/streams.md shows one"
-            )
-        self.run = run
-        self.section: Streams = run.channel.streams
+        self.run, self.section = run, run.channel.clients
 
     @cached_property
     def tables(self) -> tuple[Table, ...]:
@@ -54,7 +49,8 @@ class StreamsClients:
     @cached_property
     def environment(self) -> Environment:
         """Return the rules, rule sets and clients that the calls make. Raises RuleError (RUL-…) as the calls do."""
-        columns = {f"{table.name.schema}.{table.name.name}": kinds_of(table, self.values) for table in self.tables}
+        tables = self.tables if self.section.calls else ()
+        columns = {f"{table.name.schema}.{table.name.name}": kinds_of(table, self.values) for table in tables}
         return _environment(self.section, columns, self._former)
 
     def _former(self, name: str) -> Iterator[Mapping[str, Kind]]:

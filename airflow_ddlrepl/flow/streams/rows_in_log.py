@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from airflow_ddlrepl.errors import RuleError
@@ -14,17 +14,17 @@ from airflow_ddlrepl.streams.rules.client import Client, ClientKind
 from airflow_ddlrepl.streams.rules.possible import PossibleChanges
 
 
-def require_rows_in_log(run: RunContext, missing: Iterable[tuple[TableName, str]]) -> None:
+def require_rows_in_log(run: RunContext, missing: Callable[[], Iterable[tuple[TableName, str]]]) -> None:
     """Raise RuleError RUL-143 where the capture process takes rows of a table that the log does not have.
 
-    missing: the source's tables whose rows are not in its log, and why.
+    missing: finds the source's tables whose rows are not in its log, and why; it is asked where there is such a client.
     """
     clients = StreamsClients(run)
     client = clients.capture
     if client is None:
         return
     possible = PossibleChanges(client, clients.database)
-    found = [(name, why) for name, why in missing if possible.takes(name.schema, name.name)]
+    found = [(name, why) for name, why in missing() if possible.takes(name.schema, name.name)]
     if found:
         table = found[0][0]
         told = "; ".join(f"{name}: {why}" for name, why in found)
@@ -49,7 +49,7 @@ class UnsupportedTable(NamedTuple):
 def unsupported_tables(run: RunContext, missing: Iterable[tuple[TableName, str]]) -> Iterator[UnsupportedTable]:
     """Yield for each client the tables whose rows it never gets.
 
-    Triggers of a synchronous capture give it the rows of any table. missing: as `require_rows_in_log` has it.
+    Triggers of a synchronous capture give it the rows of any table. missing: tables without rows in the log, and why.
     """
     clients, known = StreamsClients(run), list(missing)
     for client in clients.environment.clients.values():

@@ -92,7 +92,7 @@ def captured(run: RunContext, client: str) -> Captured:
 
 def trigger_problems(run: RunContext) -> list[Problem]:
     """Return which tables lack row changes, as the last run has stored it, or as the triggers show now."""
-    found = dict(_lost_now(run)) if run.channel.streams is not None else {}
+    found = dict(_lost_now(run))
     return [Problem(f"row changes of {name} may not be captured {why}", f"-- {HINT}") for name, why in found.items()]
 
 

@@ -83,8 +83,6 @@ def data_lineage(channel: Channel, run_id: str = "") -> list[TableLineage]:
 
     A table that waits for its load, that is suspended, or that is only kept, has none: its rows are another moment's.
     """
-    if channel.streams is not None:
-        return []
     with RunContext(channel, InProcess(), run_id) as run:
         return list(_each(run))
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from airflow_ddlrepl import flow
+from airflow_ddlrepl.config.file.load import load_channel
 from airflow_ddlrepl.errors import ConfigError, DdlReplError
 from airflow_ddlrepl.flow.streams.clients import StreamsClients
 from airflow_ddlrepl.ports.work import InProcess
@@ -70,9 +71,31 @@ def test_what_can_not_be_is_refused(calls: list[dict[str, Any]], code: str, tmp_
 
 def test_a_channel_without_the_section_has_no_clients(tmp_path: Path) -> None:
     file = channel_file(tmp_path, NOWHERE, f"{NOWHERE}2")
-    with flow.open_channel(file, InProcess()) as context, pytest.raises(ConfigError) as error:
-        StreamsClients(context)
+    with flow.open_channel(file, InProcess()) as context:
+        clients = StreamsClients(context)
+        assert clients.environment.clients == {} and clients.capture_rules() is None
+        assert context.channel.captures_log and [one.name for one in context.channel.destinations] == ["warehouse"]
+
+
+@pytest.mark.parametrize("stage", ["propagate", "sync_capture", "apply_queues", "retry_errors"])
+def test_what_clients_do_is_refused_without_the_section(stage: str, tmp_path: Path) -> None:
+    file = channel_file(tmp_path, NOWHERE, f"{NOWHERE}2")
+    with (
+        flow.open_channel(file, InProcess()) as context,
+        pytest.raises(ConfigError, match="no section streams") as error,
+    ):
+        getattr(flow, stage)(context)
     assert error.value.code == "CFG-190"
+
+
+@pytest.mark.parametrize(("stage", "code"), [("adapt", "CFG-191"), ("integrate", "CFG-191"), ("propagate", "CFG-190")])
+def test_a_look_refuses_what_the_stage_refuses(stage: str, code: str, tmp_path: Path) -> None:
+    """Else a task for a stage that the channel does not have would end well, run for run."""
+    ours = streams_channel(tmp_path, NOWHERE, capture()).file
+    file = ours if code == "CFG-191" else channel_file(tmp_path, NOWHERE, f"{NOWHERE}2")
+    with pytest.raises(ConfigError) as error:
+        flow.has_work(load_channel(file), stage)
+    assert error.value.code == code
 
 
 @pytest.mark.parametrize(
