@@ -68,8 +68,6 @@ class Stage:
     """It brings the channel's targets on, so that a backfill, which is about the past, skips it."""
     moves_rows: bool = False
     """It brings rows of the source to the targets: OpenLineage is told of which tables and columns."""
-    clients: str = ""
-    """The clients of Streams whose work it is, in words."""
 
     @property
     def function(self) -> Callable[..., Any]:
@@ -102,7 +100,6 @@ CAPTURE = Stage(
     has_work="capture.capture:has_new_log",
     cycle=Cycle.BEGINS,
     app="capture",
-    clients="capture process",
 )
 ADAPT = Stage(
     "adapt",
@@ -148,7 +145,6 @@ SYNC_CAPTURE = Stage(
     has_work="streams.sync_capture:has_sync_captures",
     cycle=Cycle.WITHIN,
     app="sync_capture",
-    clients="synchronous captures",
     of_clients=True,
 )
 PROPAGATE = Stage(
@@ -159,7 +155,6 @@ PROPAGATE = Stage(
     app="propagate",
     arguments=(Argument("propagation", "--propagation", default=""),),
     part="propagation",
-    clients="propagations",
     of_clients=True,
 )
 APPLY = Stage(
@@ -170,7 +165,6 @@ APPLY = Stage(
     app="apply",
     arguments=(Argument("target", "--target", default=""),),
     part="target",
-    clients="apply processes",
     of_clients=True,
 )
 REPLICATE = Stage("replicate", run="cycle.replicate:replicate", cycle=Cycle.WHOLE)

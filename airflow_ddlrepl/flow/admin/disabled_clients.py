@@ -2,35 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Mapping
+from typing import Any
 
 from airflow_ddlrepl.config.sections.streams import Streams
 from airflow_ddlrepl.errors.carried import kind_named
-from airflow_ddlrepl.flow.run.context import RunContext
-from airflow_ddlrepl.flow.stages import CAPTURE, STAGES, Stage
-from airflow_ddlrepl.repository.rows import RunRow, RunStatus
+from airflow_ddlrepl.flow.health.failures import each_failure, failure_text, open_failures
+from airflow_ddlrepl.flow.stages import CAPTURE
+from airflow_ddlrepl.repository.rows import StageEnd
+from airflow_ddlrepl.streams.rules.client import ClientKind
 
 
-def disabled_clients(context: RunContext, runs: Iterable[RunRow]) -> list[str]:
-    """Return for each kind of client whose last run such an error has ended which one it is, and the error.
+def disabled_clients(section: Streams, ends: Mapping[str, StageEnd]) -> list[str]:
+    """Return the clients that such an error keeps from their work, each with the error. ends: of the channel's stages.
 
-    runs: the channel's newest first. It goes on, where it was, as soon as rule, transformation or function are changed.
+    A client goes on, where it was, as soon as rule, transformation or function are changed.
     """
-    found = []
-    for row in {row.stage: row for row in reversed([*runs])}.values():
-        who = _who(context.channel.clients, STAGES[row.stage]) if row.stage in STAGES else ""
-        if not who or row.status is not RunStatus.FAILED:
-            continue
-        errors = [
-            one for one in context.repository.errors_of_run(context.channel.name, row.run_id) if one.stage == row.stage
-        ]
-        if errors and kind_named(errors[-1].kind).disables_client:
-            found.append(f"{who} disabled: {errors[-1].code}: {errors[-1].message}")
-    return sorted(found)
+    failures = ((end.stage, failure) for end in open_failures(ends) for failure in each_failure(end.failure))
+    disabling = ((_client(section, *one), one[1]) for one in failures if kind_named(one[1]["kind"]).disables_client)
+    return sorted({f"{client} is disabled: {failure_text(failure)}" for client, failure in disabling if client})
 
 
-def _who(section: Streams, stage: Stage) -> str:
-    """Return the clients of a stage in words, with their verb; empty: it is the work of none."""
-    if stage is CAPTURE:
-        return f"{stage.clients} {section.capture_name} is".replace("  ", " ") if section.captures else ""
-    return f"the {stage.clients} are" if stage.clients else ""
+def _client(section: Streams, stage: str, failure: Mapping[str, Any]) -> str:
+    """Return the client that has failed, in words; empty: the failure is no client's."""
+    if failure.get("target"):
+        return f"the apply process of target {failure['target']}"
+    capture = f"{ClientKind.CAPTURE.words} {section.capture_name}".strip()
+    return failure.get("client") or (capture if stage == CAPTURE.name else "")

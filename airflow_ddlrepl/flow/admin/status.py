@@ -195,6 +195,7 @@ def status(context: RunContext) -> Status:
     at_source = AtSource(uncaptured, source.clock, not source.unreachable)
     clients, queues = client_states(context, at_source, _applied(applied))
     captured, end = _ends(context, source)
+    ends = context.repository.stage_ends(name)
     ahead = None if source.unreachable else context.positions.distance(captured, end)
     targets = {one: {**found, **_bytes_behind(context, found, end)} for one, found in targets.items()}
     return Status(
@@ -218,11 +219,11 @@ def status(context: RunContext) -> Status:
             if not one.is_reloaded
         ],
         _cut_over(context),
-        disabled_clients(context, runs),
+        disabled_clients(context.channel.clients, ends),
         applied,
         tuple(function_uses(runs)),
         source.setup,
-        failures_json(context.repository.stage_ends(name)),
+        failures_json(ends),
         with_captured(clients, captured, ahead),
         queues,
     )

@@ -101,7 +101,7 @@ def has_queued(run: RunContext, of: str = "") -> bool:
     if has_lcrs(run, of):
         return True
     clients = StreamsClients(run)
-    for target in [clients.target(of)] if of else clients.section.targets:
+    for target in clients.targets(of):
         with apply_process(clients, target) as process:
             if lacks_changes(process):
                 return True

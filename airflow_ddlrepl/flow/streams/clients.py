@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from urllib.parse import unquote, urlsplit
@@ -76,6 +76,10 @@ class StreamsClients:
             code="CFG-193",
             hint=f"it has {', '.join(other.name for other in self.section.targets) or 'none'}",
         )
+
+    def targets(self, name: str = "") -> Sequence[ApplyTarget]:
+        """Return the targets of apply processes; name: only the one of this name. Raises as `target` does."""
+        return (self.target(name),) if name else self.section.targets
 
     @property
     def values(self) -> ChangeValues:

@@ -178,7 +178,7 @@ def apply(run: RunContext, target: str = "", before: Callable[[ApplyProcess], Pr
     clients = StreamsClients(run)
     total, isolation = _Total(), FailureIsolation()
     run.part = clients.target(target).part if target else ""
-    for one in [clients.target(target)] if target else clients.section.targets:
+    for one in clients.targets(target):
         with isolation.one(one.name), apply_process(clients, one) as process:
             prepared = before(process) if before is not None else None
             if prepared is not None:
@@ -216,7 +216,7 @@ def has_lcrs(run: RunContext, of: str = "") -> bool:
     run.captured()
     run.part = clients.target(of).part if of else ""
     try:
-        return any(_has_lcrs(clients, one) for one in ([clients.target(of)] if of else clients.section.targets))
+        return any(_has_lcrs(clients, one) for one in clients.targets(of))
     except Unreachable:
         return True  # the stage says so, and applies what is for the other targets
 

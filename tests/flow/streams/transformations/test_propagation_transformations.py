@@ -62,7 +62,7 @@ def stays(channel: StreamsChannel, code: str) -> None:
         with pytest.raises(RuleError) as error:
             flow.propagate(context)
         assert error.value.code == code
-        assert f"the propagations are disabled: {code}" in flow.status(context).text()
+        assert f"propagation to_q2 is disabled: {code}" in flow.status(context).text()
     assert len(channel.content("q1")) == 2 and channel.content("q2") == ["INSERT hr.t {'id': 1, 'k': 1, 'note': 'one'}"]
 
 
