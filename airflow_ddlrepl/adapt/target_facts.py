@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 from airflow_ddlrepl.ddl.base.change import SchemaChange
+from airflow_ddlrepl.ddl.base.shared_columns import SharedByColumns
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.model.types import TypeDefinition
@@ -48,7 +49,7 @@ class TargetFacts:
     differ from the source's. strange: functions (schema, name) of its partition key that are a stranger's there.
     has_collation, has_builtin: has the target a collation, a built-in type? is_pending: the table waits for a refresh
     that will bring any new shape. refusal: the target has refused this change. renames_columns, alters_types: can a
-    column of a table there be renamed, and get another type?
+    column of a table there be renamed, and get another type? held: the target's columns for those of source's tables.
     """
 
     type_system: TypeSystem
@@ -74,6 +75,7 @@ class TargetFacts:
     refusal: Refusal | None = None
     renames_columns: bool = True
     alters_types: bool = True
+    held: SharedByColumns[Any] = field(default_factory=SharedByColumns, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Any
 
 from airflow_ddlrepl.ddl import opaque
 from airflow_ddlrepl.ddl.base.change import SchemaChange, TableChange
+from airflow_ddlrepl.ddl.base.shared_columns import SharedByColumns
 from airflow_ddlrepl.ddl.columns import (
     add_column,
     change_default,
@@ -44,9 +44,7 @@ _OF_COLUMNS = (
     change_identity.ChangeIdentity,
     change_generated.ChangeGenerated,
 )
-MOST_KNOWN = 1024
-_known: dict[Any, tuple[Any, Any, tuple[SchemaChange, ...]]] = {}
-"""Changes between columns, by the objects: tables with equal columns share these (model.stored)."""
+_known: SharedByColumns[tuple[SchemaChange, ...] | None] = SharedByColumns()
 _Detector = Callable[[Table, Table], Iterable[TableChange]]
 _BEFORE_TYPES: tuple[_Detector, ...] = (
     rename_type.spot,
@@ -90,16 +88,14 @@ def diff(old: Table | None, new: Table | None, types: TypeSystem) -> tuple[Schem
         return ()
     if not _differs_in_columns_only(old, new):
         return _spotted(old, new, types)
-    key = (id(old.columns), id(new.columns), types)
-    known = _known.get(key)
-    if known is not None and known[0] is old.columns and known[1] is new.columns:
-        return known[2]
+    found = _known.of((old.columns, new.columns), types, lambda: _of_columns(old, new, types))
+    return _spotted(old, new, types) if found is None else found
+
+
+def _of_columns(old: Table, new: Table, types: TypeSystem) -> tuple[SchemaChange, ...] | None:
+    """Return the changes between two shapes; None where they are not about columns alone, and so about one table."""
     found = _spotted(old, new, types)
-    if all(isinstance(change, _OF_COLUMNS) for change in found):
-        if len(_known) >= MOST_KNOWN:
-            _known.clear()
-        _known[key] = old.columns, new.columns, found
-    return found
+    return found if all(isinstance(change, _OF_COLUMNS) for change in found) else None
 
 
 def _differs_in_columns_only(old: Table, new: Table) -> bool:

@@ -25,7 +25,7 @@ _NOT_PARTITIONED = re.compile(r'"partition_key":\s*null')
 _TEXT = "storage"  # the field that holds the text until it is read
 _OTHERS = tuple(one.name for one in fields(Table) if one.name != _TEXT)
 _BEGIN = '"columns":'
-_ENDS = ('],"key":', '], "key":', '], "storage":')  # as we write it, with spaces, and in the order of jsonb
+_END = re.compile(r'\],(?:"key":| "key":| "storage":)')  # as we write it, with spaces, and in the order of jsonb
 LONGEST = 1 << 14  # characters of columns that are shared
 MOST_TEXTS = 1 << 15
 _encode = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
@@ -165,10 +165,9 @@ def _places(text: str) -> Iterator[tuple[int, int]]:
         begin = at + len(_BEGIN)
         begin += text.startswith(" ", begin)
         if text.startswith("[{", begin):  # else they are numbers of a key's columns
-            ends = [end for end in (text.find(one, begin) for one in _ENDS) if end >= 0]
-            if not ends:
+            if (end := _END.search(text, begin)) is None:
                 return
-            at = min(ends)
+            at = end.start()
             yield begin, at + 1
         at = text.find(_BEGIN, begin)
 

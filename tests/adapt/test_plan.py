@@ -18,7 +18,7 @@ from airflow_ddlrepl.adapt.plan.text import as_text
 from airflow_ddlrepl.adapt.plan.verdicts import JUDGE
 from airflow_ddlrepl.adapt.plan_model import StepKind
 from airflow_ddlrepl.adapt.policy import Policy, policy_for
-from airflow_ddlrepl.adapt.shape.target_shape import hold
+from airflow_ddlrepl.adapt.shape.target_shape import Note, hold
 from airflow_ddlrepl.adapt.target_facts import TargetFacts
 from airflow_ddlrepl.config.sections.adapt_actions import AdaptAction
 from airflow_ddlrepl.config.sections.policies import (
@@ -30,6 +30,7 @@ from airflow_ddlrepl.config.sections.policies import (
 )
 from airflow_ddlrepl.ddl.base.change import SchemaChange, TableChange
 from airflow_ddlrepl.ddl.base.edit import comparable
+from airflow_ddlrepl.ddl.base.shared_columns import SharedByColumns
 from airflow_ddlrepl.ddl.columns.fill_column import FillColumn
 from airflow_ddlrepl.ddl.opaque import Opaque
 from airflow_ddlrepl.ddl.sql.statement import Evidence
@@ -69,6 +70,35 @@ OLD = Table(1, TableName("public", "t"), (Column(1, "id", INT4, nullable=False),
 def test_what_a_target_holds_it_holds(table: Table, facts: TargetFacts) -> None:
     held = hold(table, None, facts)
     assert hold(held, None, facts) == held
+
+
+@given(tables(), tables(), FACTS, FACTS)
+@settings(deadline=None)
+def test_what_is_known_of_other_tables_changes_no_shape(
+    table: Table, other: Table, facts: TargetFacts, elsewhere: TargetFacts
+) -> None:
+    """Tables share what their columns become: at this target, not at another one, and each tells what it leaves out."""
+    facts = replace(facts, held=elsewhere.held)
+    for one in (other, table.with_(id=7, name=TableName("a", "b"))):
+        for place in (facts, elsewhere):
+            hold(one, None, place)
+    for place in (facts, elsewhere):
+        found: list[Note] = []
+        alone: list[Note] = []
+        assert hold(table, None, place, found.append) == hold(
+            table, None, replace(place, held=SharedByColumns()), alone.append
+        )
+        assert found == alone
+
+
+def test_tables_with_the_same_columns_share_those_of_the_target() -> None:
+    facts = TargetFacts(POSTGRES_TYPES)
+    columns = (Column(1, "id", INT4, default="nextval('s'::regclass)"), *OLD.columns[1:])
+    one, other = (OLD.with_(id=i, name=TableName("public", f"t{i}"), columns=columns) for i in (1, 2))
+    notes: list[Note] = []
+    held = [hold(table, None, facts, notes.append) for table in (one, other)]
+    assert held[0].columns is held[1].columns is not columns
+    assert [table.name for table in held] == [one.name, other.name] and len(notes) == 2
 
 
 @given(tables(), tables(), EVIDENCE, POLICIES, FACTS)

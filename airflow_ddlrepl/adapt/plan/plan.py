@@ -211,6 +211,8 @@ def _altered(
 
 def _is_same(one: tuple[Table, Table], other: tuple[Table, Table]) -> bool:
     """Return whether the same changes lead from one shape to the other in both pairs, with all that shapes say."""
+    if all(a.columns is b.columns for a, b in zip(one, other, strict=True)):
+        return one == other
     extras = ([column.extra for table in pair for column in table.columns] for pair in (one, other))
     return one == other and next(extras) == next(extras)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -30,6 +30,7 @@ class Note(NamedTuple):
 
 
 TakeNote = Callable[[Note], None]
+HeldColumns = tuple[tuple[TypeDefinition, ...], tuple[Column, ...], tuple[Note, ...]]
 
 
 def hold(table: Table, name: TableName | None, facts: TargetFacts, note: TakeNote = lambda one: None) -> Table:
@@ -40,14 +41,29 @@ def hold(table: Table, name: TableName | None, facts: TargetFacts, note: TakeNot
     identity column lets values in, types that the target lacks become text, a column whose collation it lacks has the
     default one, a partition without a replicated parent is a table of its own.
     """
-    known = Evaluable(table, facts.server_version)
     partition = _partition(table.partition, facts)
-    types = _types(table.types, known, facts, note)
-    columns = same_or(table.columns, (_column(c, partition, known, facts, note) for c in table.columns))
-    is_used = any(not c.type.is_builtin for c in columns)
+    if table.types or partition is not None:
+        types, columns, notes = _held(table, partition, facts)
+    else:
+        types, columns, notes = facts.held.of((table.columns,), _of_server(facts), lambda: _held(table, None, facts))
+    for one in notes:
+        note(one)
     keys = _named_keys(table, facts)
-    types = types if is_used else ()
     return table.with_(name=name or table.name, partition=partition, types=types, columns=columns, **keys)
+
+
+def _of_server(facts: TargetFacts) -> Hashable:
+    """Return what the target's columns depend on besides the source's, where these need no types of the user's."""
+    has = (facts.has_builtin, facts.has_collation, facts.extensions, facts.type_system)
+    return facts.server_version, facts.publishes_generated, facts.unlike, has
+
+
+def _held(table: Table, partition: Partition | None, facts: TargetFacts) -> HeldColumns:
+    known, notes = Evaluable(table, facts.server_version), list[Note]()
+    types = _types(table.types, known, facts, notes.append)
+    columns = same_or(table.columns, (_column(c, partition, known, facts, notes.append) for c in table.columns))
+    is_used = any(not c.type.is_builtin for c in columns)
+    return types if is_used else (), columns, tuple(notes)
 
 
 def valued(table: Table) -> tuple[Column, ...]:
@@ -105,6 +121,8 @@ def become_text(table: Table, held: Table, facts: TargetFacts) -> tuple[str, ...
 
     held: see `hold`.
     """
+    if held.columns is table.columns:
+        return ()
     return tuple(
         f"column {column.name} of {table.name} becomes text: {_why_text(column.type)}"
         for column in table.columns

@@ -27,6 +27,8 @@ _TEXT = (["text"], ["varchar"], ["character", "varying"])
 
 def conversions(statement: str) -> dict[str, Conversion]:
     """Return the conversion of each column whose type the statement changes; empty where it is no ALTER TABLE."""
+    if "type" not in statement.lower():
+        return {}
     words = [t for t in tokens(statement) if t != Word(Kind.SIGN, ";")]
     if [w.text for w in words[:2]] != ["alter", "table"]:
         return {}

@@ -112,8 +112,9 @@ def known_conversions(statement: str | None, query: str | None) -> dict[str, Con
     With several statements in one text, the first one's conversions would be taken for the second one's.
     """
     text = query if statement is None else statement
-    is_one = text is not None and not is_doubtful(text) and len(list(statements(text))) == 1
-    return conversions(text) if text is not None and is_one else {}
+    found = conversions(text) if text is not None else {}
+    is_one = text is not None and found and not is_doubtful(text) and len(list(statements(text))) == 1
+    return found if is_one else {}
 
 
 def statements(query: str) -> Iterator[list[str]]:
@@ -131,7 +132,7 @@ def statements(query: str) -> Iterator[list[str]]:
 
 
 def _says_using(text: str) -> bool:
-    return Word(Kind.WORD, "using") in tokens(text)
+    return "using" in text.lower() and Word(Kind.WORD, "using") in tokens(text)
 
 
 def is_doubtful(text: str) -> bool:
@@ -140,6 +141,6 @@ def is_doubtful(text: str) -> bool:
     A backslash in a plain string may end it elsewhere when standard_conforming_strings is off. What stands for a
     password may stand for more of the text: between two strings of which the first ends in such a word.
     """
-    return _MASKED in text or any(
-        t.kind is Kind.STRING and t.text.startswith("'") and "\\" in t.text for t in tokens(text)
+    return _MASKED in text or (
+        "\\" in text and any(t.kind is Kind.STRING and t.text.startswith("'") and "\\" in t.text for t in tokens(text))
     )

@@ -114,6 +114,8 @@ def _depth(table: Table) -> int:
 
 def called(known: Evidence, table: Table, at: ChannelAt) -> Evidence:
     """Return the evidence under the target's column names, where the statement has the source's."""
+    if not known.conversions:
+        return known
     there = target_names(table, at.settings(table.name).names.columns)
     conversions = {there.get(column) or column: how for column, how in known.conversions.items()}
     return replace(known, conversions=conversions)
