@@ -28,7 +28,7 @@ class SettingsChange:
     the table got its present shape; None for a table that the target does not have. now: the present ones. has_rows:
     the target's table has rows that the former settings have chosen. is_live: it is in step with the source. rewritten:
     the columns with types of the target's own whose values a statement changed. unfit: ids of the columns that can't
-    hold each value of the source's before the change.
+    hold each value of the source's before the change; looked for where such values are, or were, replaced.
     """
 
     kind: EventKind

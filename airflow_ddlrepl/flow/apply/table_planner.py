@@ -366,6 +366,7 @@ def _settings(
     if before is None or new is None or new.is_partitioned or before.state is TableStatus.NEW:
         return SettingsChange(kind, before.settings if before else None, now)
     condition = condition_reads(now.rows, source_before) if source_before else None
+    may_replace = before.settings.misfits.replaces or before.settings.misfits != now.misfits
     may_rewrite = source_before is not None and known.rewritten is not False
     return SettingsChange(
         kind,
@@ -376,7 +377,7 @@ def _settings(
         reads_before=Reads(condition, function_reads(before.settings.values, source_before or new)),
         reads_now=Reads(condition_reads(now.rows, new), function_reads(now.values, new)),
         rewritten=rewritten(now.columns, source_before or new, new, types) if may_rewrite else (),
-        unfit=_unfit(source_before or new, before.shape),
+        unfit=_unfit(source_before or new, before.shape) if may_replace else frozenset(),
     )
 
 
