@@ -150,7 +150,7 @@ class Membership(NamedSessions, Protocol):
         """
         ...
 
-    def tend(self) -> dict[int, str]:
+    def maintain(self) -> dict[int, str]:
         """Publish new tables that no event has announced; return what was done with each, by id.
 
         "published", "filled" (has rows from before), "tracked" or "left out".

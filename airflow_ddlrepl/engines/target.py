@@ -51,10 +51,10 @@ class Loader(Protocol):
         """Return the name of the shadow table for a table."""
         ...
 
-    def place_parent(self, state: TableState, given: Table | None, fence: Fence) -> bool:
+    def place_parent(self, state: TableState, recorded: Table | None, fence: Fence) -> bool:
         """Create a partitioned table, which holds no rows, or change the columns of the one that exists.
 
-        given: the shape that the channel gave it, if it did. Return False, with nothing changed, where rows of its
+        recorded: the shape that the channel gave it, if it did. Return False, with nothing changed, where rows of its
         partitions forbid it: use `exchange_tree`. Raises CannotAdapt ADP-107 or ADP-131, Fenced LCK-102.
         """
         ...

@@ -197,7 +197,7 @@ class Placing:
     if it is there. keeps: columns that the source does not have: rows that stay, by key, keep their values there.
     at: the target's position. limit: the rows of the table that the shadow's replace; None: all.
     discarded: rows of the source that the shadow does not have, besides those that its load has discarded.
-    given: the shape that the channel gave the table; columns that people added stay with their values, by key.
+    recorded: the shape that the channel gave the table; columns that people added stay with their values, by key.
     ranges: those of its key that the shadow's rows are of, in the others nothing differs; None: all.
     mark: of the source's table, where the table has just its rows (`DifferingTask`); empty: none is stored.
     """
@@ -207,7 +207,7 @@ class Placing:
     rows: int
     previous: TableName | None
     keeps: Sequence[str]
-    given: Table | None
+    recorded: Table | None
     options: RefreshOptions
     at: Position | None = None
     limit: RowLimit | None = None

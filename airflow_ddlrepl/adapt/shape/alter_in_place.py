@@ -34,7 +34,7 @@ class Relayout:
 
 def relayout(
     existing: Table,
-    given: Table | None,
+    recorded: Table | None,
     wanted: Table,
     render: Renderer,
     types: TypeSystem,
@@ -42,13 +42,13 @@ def relayout(
 ) -> Relayout:
     """Return the SQL that alters an existing target table to the wanted shape without emptying it.
 
-    existing: as inspected at the target. given: its shape with the source's ids, if the channel knows it.
+    existing: as inspected at the target. recorded: its shape with the source's ids, if the channel knows it.
     mask: rows may stay as they are then, and a mandatory column is filled with its default. Types are not created
     here. Raises Unsupported ADP-107 or ADP-112 where no ALTER gets there.
     """
     if not partitioned_alike(existing, wanted):
         raise Unsupported("the table is partitioned in another way", code="ADP-107", table=wanted.name)
-    shape = _recognized(existing, given, wanted).with_(types=wanted.types)
+    shape = _recognized(existing, recorded, wanted).with_(types=wanted.types)
     open_ = _open(shape, wanted, mask)
     before = [
         _ways(change, at, render) for change, at in _walk(shape, open_, types) if not isinstance(change, TYPE_CHANGES)
@@ -69,10 +69,10 @@ def _ways(change: SchemaChange, shape: Table, render: Renderer) -> tuple[Sql, ..
     return tuple(render.sql(replace(change, using=using), shape) for using in (Using.EXPLICIT, Using.BY_TEXT))
 
 
-def _recognized(existing: Table, given: Table | None, wanted: Table) -> Table:
-    """Return the existing table as `as_seen` does; a column that was renamed since `given` counts as the same one."""
+def _recognized(existing: Table, recorded: Table | None, wanted: Table) -> Table:
+    """Return the existing table as `as_seen` does; one that was renamed since `recorded` counts as the same."""
     now = {column.id: column.name for column in wanted.columns}
-    names = {c.name: now.get(c.id, f"{c.name} that is gone\0") for c in (given.columns if given else ())}
+    names = {c.name: now.get(c.id, f"{c.name} that is gone\0") for c in (recorded.columns if recorded else ())}
     called = {c.id: names.get(c.name, c.name) for c in existing.columns}
     if len(set(called.values())) < len(called):
         raise Unsupported("two columns would have one name", code="ADP-112", table=wanted.name)

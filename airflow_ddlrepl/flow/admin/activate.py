@@ -18,7 +18,7 @@ from airflow_ddlrepl.flow.capture.log_continuity import is_log_lost, is_lost, st
 from airflow_ddlrepl.flow.capture.log_retention import hold
 from airflow_ddlrepl.flow.capture.recapture import require_held, reread
 from airflow_ddlrepl.flow.capture.source_changes import look, record_activation
-from airflow_ddlrepl.flow.capture.source_marks import Standing, begin_marks, standing
+from airflow_ddlrepl.flow.capture.source_marks import MarkState, begin_marks, mark_state
 from airflow_ddlrepl.flow.comparing.repair import repair
 from airflow_ddlrepl.flow.mapping.server_traits import told_traits
 from airflow_ddlrepl.flow.pipelines import pipeline_of
@@ -167,7 +167,7 @@ def _activated(run: RunContext, trail: TrailChoice, accept: Accepted) -> tuple[P
         run.repository.enroll(run.channel.name, run.token, revisions, position if is_new else None)
     record_activation(run, tables, known, begins=begins or is_new)
     run.repository.set_publication(run.channel.name, run.token, run.source.membership.feed_id())
-    if begins or is_new or standing(run) is Standing.MISSING:
+    if begins or is_new or mark_state(run) is MarkState.MISSING:
         begin_marks(run)
     run.source.membership.forget_late(late)
     reach("activate.enrolled")

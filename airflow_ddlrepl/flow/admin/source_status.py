@@ -8,7 +8,7 @@ from airflow_ddlrepl.flow.admin.trail_status import held_lines, held_log
 from airflow_ddlrepl.flow.capture.file_changes import HINT
 from airflow_ddlrepl.flow.capture.session_names import session_problems
 from airflow_ddlrepl.flow.capture.source_changes import problems
-from airflow_ddlrepl.flow.capture.source_marks import REFUSALS, standing
+from airflow_ddlrepl.flow.capture.source_marks import REFUSALS, mark_state
 from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.flow.run.limits import reached
 from airflow_ddlrepl.flow.run.source_records import last_record
@@ -42,7 +42,7 @@ def source_status(run: RunContext) -> dict[str, Any]:
 
 def _put_back(run: RunContext) -> list[str]:
     """Return the error of a source or repository that was put back to an older copy, as a list of at most one."""
-    refusal = REFUSALS.get(standing(run)) if run.is_active() else None
+    refusal = REFUSALS.get(mark_state(run)) if run.is_active() else None
     return [f"{refusal.code}: {refusal.what}; {refusal.hint}"] if refusal else []
 
 

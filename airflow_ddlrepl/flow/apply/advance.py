@@ -107,10 +107,10 @@ def bring(
     claim(run, target)
     record(run, target)
     is_on = only is None and suspends(run.channel.at(target))
-    return bring_on(run, target, wanted, total, lambda: Attempt(until, only, suspensions=Suspensions(is_on)))
+    return bring_claimed(run, target, wanted, total, lambda: Attempt(until, only, suspensions=Suspensions(is_on)))
 
 
-def bring_on(
+def bring_claimed(
     run: RunContext,
     target: str,
     wanted: Callable[[PendingLog], Program],

@@ -11,7 +11,7 @@ from airflow_ddlrepl.adapt.target_facts import Renderer
 from airflow_ddlrepl.ddl.tables.detach_partition import DetachPartition
 from airflow_ddlrepl.engines.target_state import Applied, StateChange, TargetState
 from airflow_ddlrepl.errors import CannotAdapt, ControlStop, DdlReplError, NameOutside, ServerRefusal, TargetError
-from airflow_ddlrepl.flow.apply.advance import bring_on, to_the_end
+from airflow_ddlrepl.flow.apply.advance import bring_claimed, to_the_end
 from airflow_ddlrepl.flow.apply.pending_log import Attempt, starting_points
 from airflow_ddlrepl.flow.apply.transaction import raise_stop
 from airflow_ddlrepl.flow.run.context import RunContext, log
@@ -85,7 +85,7 @@ def _bring_up(run: RunContext, target: str, ids: set[int], total: Applied) -> tu
         if not starting_points(run.target(target).state(), catch):
             break  # what came first has brought it up, or lets it wait for a refresh
         try:
-            program = bring_on(run, target, to_the_end, total, partial(Attempt, limit, catch_up=catch))
+            program = bring_claimed(run, target, to_the_end, total, partial(Attempt, limit, catch_up=catch))
             raise_stop(run, target, program)
         except (TargetError, CannotAdapt, ServerRefusal, ControlStop) as error:
             return limit, error

@@ -8,7 +8,7 @@ from airflow_ddlrepl.config.sections.policies import Accepted
 from airflow_ddlrepl.errors import ConfigError, RepositoryError, RepositoryPutBack, SourcePutBack
 from airflow_ddlrepl.flow.capture.log_continuity import follow, require_source_log
 from airflow_ddlrepl.flow.capture.source_changes import record_activation
-from airflow_ddlrepl.flow.capture.source_marks import Standing, require_own_leftovers, standing
+from airflow_ddlrepl.flow.capture.source_marks import MarkState, mark_state, require_own_leftovers
 from airflow_ddlrepl.flow.pipelines import require_targets
 from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.run.fencing import require_target_not_cut_over
@@ -62,8 +62,8 @@ def accept_server(run: RunContext) -> None:
             code="CFG-196",
             hint="run `ddlrepl activate` without --accept",
         )
-    found = standing(run)
-    why = str(found) if found not in (Standing.SAME, Standing.NEXT) else _made_again(run)
+    found = mark_state(run)
+    why = str(found) if found not in (MarkState.SAME, MarkState.NEXT) else _made_again(run)
     if why:
         raise RepositoryError(
             f"nothing shows that the source is the channel's database on an upgraded server: {why}",

@@ -30,14 +30,16 @@ def join(run: RunContext, drift: Sequence[Event]) -> dict[int, str]:
             continue
         names = ", ".join(str(t.name) for t in event.tables) or ", ".join(str(n) for _, n in event.dropped)
         log.warning("no DDL record explains the shape of %s: inspected instead", names)
-    return run.source.membership.tend()
+    return run.source.membership.maintain()
 
 
-def settle_joined(run: RunContext, events: Sequence[Event], drift: Sequence[Event], tended: Mapping[int, str]) -> None:
+def settle_joined(
+    run: RunContext, events: Sequence[Event], drift: Sequence[Event], outcomes: Mapping[int, str]
+) -> None:
     """Wait until transactions have ended that wrote to tables while they were published: only then may a refresh begin.
 
     A table that is left out is refreshed once more when it is published.
     """
-    joined = {i for event in drift for i in event.filled if tended.get(i) != "left out"}
+    joined = {i for event in drift for i in event.filled if outcomes.get(i) != "left out"}
     if joined or any(event.settings.get("shared") for event in events):
         run.source.membership.settle()

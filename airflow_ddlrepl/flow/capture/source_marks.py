@@ -13,8 +13,8 @@ from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.trail.manifest import Segment
 
 
-class Standing(StrEnum):
-    """A standing says how the source's mark relates to the marks that the repository knows."""
+class MarkState(StrEnum):
+    """A mark state says how the source's mark relates to the marks that the repository knows."""
 
     FIRST = "neither has a mark"
     SAME = "both have the same mark"
@@ -27,7 +27,7 @@ class Standing(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A refusal is the error of a standing. what: happened. kind, code: of the error. hint: what to do."""
+    """A refusal is the error of a mark state. what: happened. kind, code: of the error. hint: what to do."""
 
     kind: type[DdlReplError]
     code: str
@@ -37,7 +37,7 @@ class Refusal:
 
 LOADS_AGAIN = "loads every table again as the source has it now"
 REFUSALS = {
-    Standing.OLDER: Refusal(
+    MarkState.OLDER: Refusal(
         SourcePutBack,
         "SRC-130",
         "the source was put back to an older copy, or another copy of it has replaced it: its mark is older than what"
@@ -45,14 +45,14 @@ REFUSALS = {
         "if the location leads to a wrong server, correct it. Else `ddlrepl activate --accept source`"
         f" {LOADS_AGAIN}: what only the targets have is lost there, too",
     ),
-    Standing.MISSING: Refusal(
+    MarkState.MISSING: Refusal(
         SourcePutBack,
         "SRC-131",
         "the source has no mark of the channel, and captures have left one: it was put back to a copy from before the"
         " first of them, or somebody has removed the mark",
         f"if the location leads to a wrong server, correct it. Else `ddlrepl activate --accept source` {LOADS_AGAIN}",
     ),
-    Standing.FOREIGN: Refusal(
+    MarkState.FOREIGN: Refusal(
         RepositoryPutBack,
         "REP-110",
         "the source was captured further than this repository knows: the repository was put back to an older copy, or"
@@ -64,20 +64,20 @@ REFUSALS = {
 """What is not in this table goes on."""
 
 
-def standing(run: RunContext) -> Standing:
+def mark_state(run: RunContext) -> MarkState:
     """Return how the source's mark relates to those of the repository."""
     name, marks = run.channel.name, run.source.marks
     newest, found = run.repository.newest_mark(name), marks.read()
     if newest is None:
         is_next = found is not None and found.mark.number == 1 and not found.after
-        return Standing.FIRST if found is None else Standing.NEXT if is_next else Standing.FOREIGN
+        return MarkState.FIRST if found is None else MarkState.NEXT if is_next else MarkState.FOREIGN
     if found is None:
-        return Standing.MISSING if marks.can_have() else Standing.CANNOT
+        return MarkState.MISSING if marks.can_have() else MarkState.CANNOT
     if found.mark == newest:
-        return Standing.SAME
+        return MarkState.SAME
     if (found.mark.number, found.after) == (newest.number + 1, newest.token):
-        return Standing.NEXT
-    return Standing.OLDER if run.repository.has_mark(name, found.mark) else Standing.FOREIGN
+        return MarkState.NEXT
+    return MarkState.OLDER if run.repository.has_mark(name, found.mark) else MarkState.FOREIGN
 
 
 def require_mark(run: RunContext, *, went_over: bool) -> None:
@@ -86,11 +86,11 @@ def require_mark(run: RunContext, *, went_over: bool) -> None:
     went_over: the source's log went over to another one and has all that was captured. Such a standby may lack the
     last mark, which is younger than that: it is written there again.
     """
-    found = standing(run)
-    if found is Standing.OLDER and went_over and _lacks_last_only(run):
+    found = mark_state(run)
+    if found is MarkState.OLDER and went_over and _lacks_last_only(run):
         write_again(run)
         return
-    if found is Standing.CANNOT:
+    if found is MarkState.CANNOT:
         log.warning("the source can't tell whether it was put back to an older copy, until `ddlrepl activate`")
     if (refusal := REFUSALS.get(found)) is not None:
         at = run.repository.captured(run.channel.name)

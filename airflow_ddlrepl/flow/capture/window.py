@@ -86,11 +86,11 @@ def _read(run: RunContext, low: Position, high: Position, look: CatalogLook) -> 
     segment = Segment(*place, tuple(parts), log_identity=run.log_identity, mark=newest_token(run))
     events = of_source(run.trail.events(segment))
     drift = find_drift(run, segment, events, inspection, is_last=is_last)
-    tended = join(run, drift) if drift else {}
-    if tended and (more := run.source.membership.late() - inspection.late):
+    outcomes = join(run, drift) if drift else {}
+    if outcomes and (more := run.source.membership.late() - inspection.late):
         inspection = replace(inspection, late=inspection.late | more)
         drift = find_drift(run, segment, events, inspection, is_last=is_last)
-    settle_joined(run, events, drift, tended)
+    settle_joined(run, events, drift, outcomes)
     drift = reloads(run, low, high, events, inspection, is_last=is_last) + drift
     segment = replace(segment, is_inspected=is_last and sees_all(inspection, events))
     if not drift:

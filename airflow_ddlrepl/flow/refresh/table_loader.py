@@ -268,7 +268,7 @@ class TableLoader:
             rows,
             previous=load.after.name if before.state is TableStatus.NEW else before.name,
             keeps=load.kept_columns,
-            given=self.before(load.table),
+            recorded=self.before(load.table),
             options=_options(self, load),
             at=self._position() if at is None else at,
             limit=load.limit,

@@ -102,10 +102,10 @@ class ArchivedTables(RowOrigin):
         """Return the shape of the archived rows: with columns that are not to be here, and types as they were."""
         if _is_transformed(load):
             return load.after.shape
-        shape, spare, narrow = load.after.shape, self._spare(load), self._narrow(load)
-        if not spare and not narrow:
+        shape, lacking, narrow = load.after.shape, self._lacking(load), self._narrow(load)
+        if not lacking and not narrow:
             return shape
-        columns = [narrow.get(column.id, column) for column in (*shape.columns, *spare.values())]
+        columns = [narrow.get(column.id, column) for column in (*shape.columns, *lacking.values())]
         whole = self._whole(load.table).types
         return shape.with_(
             columns=tuple(sorted(columns, key=lambda column: column.id)),
@@ -117,7 +117,7 @@ class ArchivedTables(RowOrigin):
             return ()
         shape = self.shadow_shape(load)
         render, named = self.context.target(self.into).renderer(), shape.with_(name=shadow)
-        dropped = (render.sql(DropColumn(column), named) for column in self._spare(load).values())
+        dropped = (render.sql(DropColumn(column), named) for column in self._lacking(load).values())
         widened = (render.sql(change, named) for change in self._widened(load))
         return (*self._restricted(load, shape, shadow), *chain.from_iterable((*dropped, *widened)))
 
@@ -144,14 +144,14 @@ class ArchivedTables(RowOrigin):
         """Return the table with all columns, under the source's names."""
         return target_shape(table, facts=self.shapes.target_facts)
 
-    def _spare(self, load: TableLoad) -> dict[int, Column]:
+    def _lacking(self, load: TableLoad) -> dict[int, Column]:
         """Return columns that were archived and get no values here, as the shadow table has them until it is loaded."""
         shape = load.after.shape
         filled = {c.id for c in shape.columns if not c.generated} & {c.id for c in load.read.columns}
         absent = {c.id for c in load.table.columns if c.name in self._archive(load).columns} - filled
         taken = {column.name for column in shape.columns}
-        spare = [column for column in self._whole(load.table).columns if column.id in absent]
-        return {c.id: Column(c.id, free_name(f"absent_{c.id}", taken), c.type, collation=c.collation) for c in spare}
+        lacking = [column for column in self._whole(load.table).columns if column.id in absent]
+        return {c.id: Column(c.id, free_name(f"absent_{c.id}", taken), c.type, collation=c.collation) for c in lacking}
 
     def _narrow(self, load: TableLoad) -> dict[int, Column]:
         """Return columns that were archived in binary format with another type than they have here, with that type."""

@@ -34,8 +34,8 @@ def tokens(text: str) -> list[Token]:
     return list(_tokens(text))
 
 
-class Standing(Protocol):
-    """Something that stands in a text, from `at` up to `end`."""
+class Span(Protocol):
+    """A span is a part of a text, from `at` up to `end`."""
 
     @property
     def at(self) -> int:
@@ -46,7 +46,7 @@ class Standing(Protocol):
         """Return the place behind it."""
 
 
-def replaced(text: str, parts: Sequence[tuple[Standing, str]]) -> str:
+def replaced(text: str, parts: Sequence[tuple[Span, str]]) -> str:
     """Return a text with others in the places of some of its parts, which are given in the text's order."""
     for part, other in reversed(parts):
         text = text[: part.at] + other + text[part.end :]

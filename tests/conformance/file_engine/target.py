@@ -281,7 +281,7 @@ class FileLoader(Loader):
     def shadow(self, table_id: int) -> TableName:
         return TableName("shadows", f"{self.token}_{table_id}")
 
-    def place_parent(self, state: TableState, given: Table | None, fence: Fence) -> bool:
+    def place_parent(self, state: TableState, recorded: Table | None, fence: Fence) -> bool:
         raise Unsupported(
             "files have no partitions", code="ADP-107", table=state.name, hint="leave partitioned tables out"
         )

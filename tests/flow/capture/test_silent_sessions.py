@@ -129,7 +129,7 @@ def test_a_table_that_was_published_by_a_capture_that_got_no_further(replica: Re
     """Its first rows are not in the log, and the next statement about it tells it as if they were."""
     silently(replica, "CREATE TABLE n (id int PRIMARY KEY)", "INSERT INTO n VALUES (1)")
     with flow.open_channel(replica.file, InProcess()) as run:
-        assert "filled" in run.source.membership.tend().values()
+        assert "filled" in run.source.membership.maintain().values()
     replica.at_source("INSERT INTO n VALUES (2)", "ALTER TABLE n ADD v int", "INSERT INTO n VALUES (3, 3)")
     replica.settle()
     assert replica.rows("SELECT id, v FROM n ORDER BY id") == [(1, None), (2, None), (3, 3)]

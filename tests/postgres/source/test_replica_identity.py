@@ -88,8 +88,8 @@ def test_every_table_can_be_changed(shop: Shop, when: str) -> None:
     if when != "before activation":
         shop.create()
     if "without" in when:
-        outcomes = shop.source.membership.tend()
-        assert len(outcomes) == len(shop.tables) + 2 and shop.source.membership.tend().keys() < outcomes.keys()
+        outcomes = shop.source.membership.maintain()
+        assert len(outcomes) == len(shop.tables) + 2 and shop.source.membership.maintain().keys() < outcomes.keys()
     shop.change()
     no_way = {"virtual"} if "virtual" in shop.tables else set()
     assert shop.left_out() == {"unlogged"} | no_way
@@ -123,7 +123,7 @@ def test_older_tables_join_only_under_another_name(shop: Shop) -> None:
     assert (
         len(shop.source.membership.published()) == 1
         and len(shop.source.membership.bystanders()) == 1
-        and shop.source.membership.tend() == {}
+        and shop.source.membership.maintain() == {}
     )
     shop.user.execute("ALTER TABLE older RENAME TO newer; ALTER TABLE off_it RENAME TO off_too")
     assert len(shop.source.membership.published()) == 2 and shop.source.membership.bystanders() == set()
@@ -163,7 +163,7 @@ def test_a_lost_identity_is_mended(shop: Shop, ddl: DdlCapture) -> None:
     ):
         shop.user.execute(statement.encode())
     if ddl is DdlCapture.RELATIONS:
-        shop.source.membership.tend()
+        shop.source.membership.maintain()
     shop.change("a", "b", "c", "d", "e")
     assert shop.source.membership.published() == before and shop.left_out() == set()
     shop.source.deactivate()
@@ -199,5 +199,5 @@ def test_concurrent_creators_do_not_wait_for_each_other(shop: Shop) -> None:
         second.execute("CREATE TABLE two (v text); UPDATE two SET v = 'a'")
         first.commit()
     assert shop.left_out() == {"two"}
-    assert list(shop.source.membership.tend().values()) == ["filled"]
+    assert list(shop.source.membership.maintain().values()) == ["filled"]
     assert shop.left_out() == set() and len(shop.source.membership.published()) == 2

@@ -107,7 +107,7 @@ def test_a_small_role_reads_what_a_superuser_activated(roles: Roles, title: str)
             source.connection.execute("SELECT pg_replication_slot_advance(%s, %s::pg_lsn)", [copy, str(high)])
             source.acknowledge(high)
             assert source.connection.execute("SELECT v FROM public.later").fetchall() == [("a",)]
-            assert source.membership.tend() == {}
+            assert source.membership.maintain() == {}
             with pytest.raises(SourceError, match="SRC-105"):
                 source.deactivate()
 

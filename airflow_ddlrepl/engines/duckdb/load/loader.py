@@ -45,7 +45,7 @@ class DuckLoader(Loader):
     def shadow(self, table_id: int) -> TableName:
         return TableName(SHADOWS, f"{self.stem}{table_id}")
 
-    def place_parent(self, state: TableState, given: Table | None, fence: Fence) -> bool:
+    def place_parent(self, state: TableState, recorded: Table | None, fence: Fence) -> bool:
         raise Unsupported(
             "a DuckDB file has no partitioned tables", code="ADP-107", table=state.name, hint="leave these tables out"
         )

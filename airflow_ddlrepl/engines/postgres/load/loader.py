@@ -57,10 +57,10 @@ class PostgresLoader(Loader):
     def shadow(self, table_id: int) -> TableName:
         return TableName(SCHEMA, f"{self.stem}{table_id}")
 
-    def place_parent(self, state: TableState, given: Table | None, fence: Fence) -> bool:
+    def place_parent(self, state: TableState, recorded: Table | None, fence: Fence) -> bool:
         refuse_strangers(self.connection, uses_of([state]), self.trusted)
         self.origin.stamp()
-        return partition_tree.place_parent(self.connection, self.holder, state, given, fence)
+        return partition_tree.place_parent(self.connection, self.holder, state, recorded, fence)
 
     def exchange_tree(
         self, parents: Sequence[tuple[TableState, Table | None]], leaves: Sequence[Placing], fence: Fence

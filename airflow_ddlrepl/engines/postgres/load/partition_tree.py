@@ -35,12 +35,12 @@ if TYPE_CHECKING:
 
 
 def place_parent(
-    connection: Connection[Any], channel: str, table_state: TableState, given: Table | None, fence: Fence
+    connection: Connection[Any], channel: str, table_state: TableState, recorded: Table | None, fence: Fence
 ) -> bool:
     """Create a partitioned table, which holds no rows, or change the columns of the one that exists.
 
-    given: the shape that the channel gave it, if it did; its partitions are loaded again, then, and keep their old rows
-    until that. Return False, with nothing changed, where these rows can't have the new columns.
+    recorded: the shape that the channel gave it, if it did; its partitions are loaded again, then, and keep their old
+    rows until that. Return False, with nothing changed, where these rows can't have the new columns.
     """
     with connection.transaction(), connection.cursor() as cursor:
         state.hold(cursor, channel, epoch=fence.epoch, token=fence.token)
@@ -57,7 +57,7 @@ def place_parent(
             )
         else:
             with refusals(table_state.name, dependants(connection, found)):
-                if not _alter_with_rows(cursor, found, given, table_state.shape):
+                if not _alter_with_rows(cursor, found, recorded, table_state.shape):
                     return False
         _store(cursor, channel, table_state)
     return True
@@ -85,13 +85,13 @@ def exchange_tree(
                 with refusals(there.name, []):
                     cursor.execute(_detach(there).encode())
         _refuse_rows(cursor, root)
-        for table_state, given in parents:
+        for table_state, recorded in parents:
             found = ServerFacts(connection).table(table_state.name)
             with refusals(table_state.name, dependants(connection, found) if found else []):
                 if found is None:
                     _create(cursor, table_state.shape)
                 else:
-                    _alter_empty(cursor, found, given, table_state.shape)
+                    _alter_empty(cursor, found, recorded, table_state.shape)
             _store(cursor, channel, table_state)
         return [_attached(cursor, channel, placing, fence) for placing in leaves]
 
@@ -119,27 +119,28 @@ def _store(cursor: Any, channel: str, table_state: TableState) -> None:
     leave(cursor, channel, [RefreshDone(table_state.table_id, 0)])
 
 
-def _alter_with_rows(cursor: Any, found: Table, given: Table | None, wanted: Table) -> bool:
+def _alter_with_rows(cursor: Any, found: Table, recorded: Table | None, wanted: Table) -> bool:
     """Change the columns of a partitioned table; return False where the rows in its partitions are in the way."""
     import psycopg
 
     render = PostgresDdl(cursor.connection.info.server_version // 10000)
-    layout = relayout(found, given, with_added(wanted, added_columns(found, wanted, given)), render, POSTGRES_TYPES)
+    whole = with_added(wanted, added_columns(found, wanted, recorded))
+    layout = relayout(found, recorded, whole, render, POSTGRES_TYPES)
     try:
         with cursor.connection.transaction():
             for statement in (*(sql for way in layout.before for sql in way[0]), *layout.after):
                 cursor.execute(statement.encode())
     except (psycopg.DataError, psycopg.IntegrityError, psycopg.errors.DatatypeMismatch, psycopg.errors.CannotCoerce):
-        if given is None:
+        if recorded is None:
             raise
         return False
     return True
 
 
-def _alter_empty(cursor: Any, found: Table, given: Table | None, wanted: Table) -> None:
+def _alter_empty(cursor: Any, found: Table, recorded: Table | None, wanted: Table) -> None:
     """Change the columns of a partitioned table that has no row."""
     render = PostgresDdl(cursor.connection.info.server_version // 10000)
-    for statement in reshape(found, with_added(wanted, added_columns(found, wanted, given)), render, POSTGRES_TYPES):
+    for statement in reshape(found, with_added(wanted, added_columns(found, wanted, recorded)), render, POSTGRES_TYPES):
         if not statement.startswith("TRUNCATE TABLE"):
             cursor.execute(statement.encode())
 

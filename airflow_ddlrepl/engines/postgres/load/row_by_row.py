@@ -48,7 +48,7 @@ class NotByRow(Exception):
 class Exchange:
     """An exchange is one table and the rows that it is to have.
 
-    old: as it is, inspected and locked. given: the same with the source's ids, where the channel knows it.
+    old: as it is, inspected and locked. recorded: the same with the source's ids, where the channel knows it.
     wanted: its shape afterwards; whole: that with the columns that people added. shadow: holds the source's rows.
     kept: columns that the source doesn't have. limit: the rows of the table that the shadow's replace; None: all.
     ranges: those of the key that the shadow's rows are of, the others are equal; None: all. chosen: SQL that is true
@@ -56,7 +56,7 @@ class Exchange:
     """
 
     old: Table
-    given: Table | None
+    recorded: Table | None
     wanted: Table
     whole: Table
     shadow: TableName
@@ -161,7 +161,7 @@ class _RowByRow:
             self.session = Session(enforces=True)
         render = PostgresDdl(self.cursor.connection.info.server_version // 10000)
         whole, mask = self.exchange.whole, self.options.mask
-        layout = relayout(self.exchange.old, self.exchange.given, whole, render, POSTGRES_TYPES, mask)
+        layout = relayout(self.exchange.old, self.exchange.recorded, whole, render, POSTGRES_TYPES, mask)
         if self.exchange.ranges is not None and (layout.before or layout.after):
             raise NotByRow("its layout has changed since its rows were compared")
         for ways in layout.before:

@@ -124,7 +124,7 @@ def put_in_place(connection: Connection[Any], channel: str, placing: Placing, fe
     change) or ADP-140 (row by row can't be, in bulk an option would be broken), Fenced LCK-102, NotByRange where only
     some rows were loaded and all are needed; a lock that can't be had passes as psycopg's error (`patiently`).
     """
-    table_state, shadow, given = placing.state, placing.shadow, placing.given
+    table_state, shadow, recorded = placing.state, placing.shadow, placing.recorded
     with connection.transaction(), connection.cursor() as cursor:
         cursor.execute("SET LOCAL row_security = off")
         state.hold(cursor, channel, epoch=fence.epoch, token=fence.token)
@@ -133,18 +133,18 @@ def put_in_place(connection: Connection[Any], channel: str, placing: Placing, fe
         if found is None or found.name != table_state.name:
             _make_way(cursor, channel, table_state)
         hanging = dependants(connection, found) if found else []
-        added = _own(connection, added_columns(found, table_state.shape, given), table_state.shape)
+        added = _own(connection, added_columns(found, table_state.shape, recorded), table_state.shape)
         hanging += [f"column {column.name}" for column in added]
         whole = with_added(table_state.shape, added)
         exchange = (
-            Exchange(found, given, table_state.shape, whole, shadow, placing.keeps, placing.limit, placing.ranges)
+            Exchange(found, recorded, table_state.shape, whole, shadow, placing.keeps, placing.limit, placing.ranges)
             if found
             else None
         )
-        refuse_clash(found, table_state.shape, given)
+        refuse_clash(found, table_state.shape, recorded)
         if found is not None:
             with refusals(table_state.name, hanging):
-                retain_deleted(cursor, found, table_state.shape, shadow, given)
+                retain_deleted(cursor, found, table_state.shape, shadow, recorded)
         written, why = by_row(cursor, exchange, placing.options, session) if placing.options.is_by_row else (None, "")
         if written is None and placing.ranges is not None:
             raise NotByRange(why)
@@ -169,16 +169,16 @@ def _in_bulk(
 
     own: what depends on the table, in words, and columns that people added.
     """
-    (hanging, added), wanted, shadow, given = own, placing.state.shape, placing.shadow, placing.given
-    if found is not None and all(map(_is_history, (given, wanted))):
+    (hanging, added), wanted, shadow, recorded = own, placing.state.shape, placing.shadow, placing.recorded
+    if found is not None and all(map(_is_history, (recorded, wanted))):
         _append(cursor, placing, found, added)
         return "added"
     if found is not None:
-        carry_over(cursor, found, wanted, shadow, placing.keeps, given)
+        carry_over(cursor, found, wanted, shadow, placing.keeps, recorded)
     if found is None or not hanging:
         _replace(cursor, found, wanted, shadow)
         return "replaced"
-    with own_columns(cursor, found, wanted, added, given):
+    with own_columns(cursor, found, wanted, added, recorded):
         _exchange(cursor, found, wanted, shadow, session, added)
     return f"contents exchanged, because of {', '.join(hanging)}"
 
@@ -291,7 +291,7 @@ def _append(cursor: Any, placing: Placing, old: Table, added: Sequence[Column]) 
     """
     wanted = placing.state.shape
     render = PostgresDdl(cursor.connection.info.server_version // 10000)
-    layout = relayout(old, placing.given, with_added(wanted, added), render, POSTGRES_TYPES)
+    layout = relayout(old, placing.recorded, with_added(wanted, added), render, POSTGRES_TYPES)
     for statement in (*(sql for way in layout.before for sql in way[0]), *layout.after):
         cursor.execute(statement.encode())
     if (names := history_columns(wanted)) is not None:

@@ -18,11 +18,11 @@ from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.model.target_columns import DELETED, DELETED_AT, deletion_column
 
 
-def refuse_clash(found: Table | None, wanted: Table, given: Table | None) -> None:
+def refuse_clash(found: Table | None, wanted: Table, recorded: Table | None) -> None:
     """Raise CannotAdapt ADP-105 where a column that people added has the name of a new one of the source's."""
-    if found is None or given is None or found.partition is not None:
+    if found is None or recorded is None or found.partition is not None:
         return
-    known, new = {c.name for c in given.columns}, {c.name for c in wanted.columns}
+    known, new = {c.name for c in recorded.columns}, {c.name for c in wanted.columns}
     for column in found.columns:
         if column.name in new - known:
             raise CannotAdapt(
@@ -33,23 +33,23 @@ def refuse_clash(found: Table | None, wanted: Table, given: Table | None) -> Non
             )
 
 
-def added_columns(found: Table | None, wanted: Table, given: Table | None) -> list[Column]:
+def added_columns(found: Table | None, wanted: Table, recorded: Table | None) -> list[Column]:
     """Return the columns that people added to the target's table; the id is one that no column of the source has."""
-    if found is None or given is None:
+    if found is None or recorded is None:
         return []
-    names = {c.name for c in (*given.columns, *wanted.columns)}
+    names = {c.name for c in (*recorded.columns, *wanted.columns)}
     return [replace(c, id=-c.id) for c in found.columns if c.name not in names]
 
 
 def carry_over(
-    cursor: Any, old: Table, wanted: Table, shadow: TableName, kept: Sequence[str], given: Table | None
+    cursor: Any, old: Table, wanted: Table, shadow: TableName, kept: Sequence[str], recorded: Table | None
 ) -> None:
     """Copy the values of the channel's columns that the source does not have into the shadow table, by key.
 
     kept: their names. Types may differ by now: they are assigned by their text.
     Raises CannotAdapt ADP-132 for a table without a key.
     """
-    names = _names_before(old, wanted, given)
+    names = _names_before(old, wanted, recorded)
     pairs = [(name, names[name]) for name in kept if name in names]
     if not pairs:
         return
@@ -62,13 +62,13 @@ def carry_over(
     cursor.execute(f"UPDATE {qualified(shadow)} t SET {sets} FROM {rows_of(old)} o WHERE {same}".encode())
 
 
-def retain_deleted(cursor: Any, old: Table, wanted: Table, shadow: TableName, given: Table | None) -> None:
+def retain_deleted(cursor: Any, old: Table, wanted: Table, shadow: TableName, recorded: Table | None) -> None:
     """Copy the rows that the source does not have any more into the shadow table, marked as deleted (`soft_delete`).
 
     Types may differ by now: values are assigned by their text.
     """
-    names, flag = _names_before(old, wanted, given), deletion_column(wanted)
-    if not flag or given is None or flag not in names or not _has_key(wanted, names):
+    names, flag = _names_before(old, wanted, recorded), deletion_column(wanted)
+    if not flag or recorded is None or flag not in names or not _has_key(wanted, names):
         return
     was_deleted = f"o.{quote(names[flag])}"
 
@@ -90,7 +90,9 @@ def retain_deleted(cursor: Any, old: Table, wanted: Table, shadow: TableName, gi
 
 
 @contextmanager
-def own_columns(cursor: Any, old: Table, wanted: Table, added: Sequence[Column], given: Table | None) -> Iterator[None]:
+def own_columns(
+    cursor: Any, old: Table, wanted: Table, added: Sequence[Column], recorded: Table | None
+) -> Iterator[None]:
     """Set the values of columns that people added aside, and put them back after the `with`, by key.
 
     Raises CannotAdapt ADP-132 for a table without a key.
@@ -99,7 +101,7 @@ def own_columns(cursor: Any, old: Table, wanted: Table, added: Sequence[Column],
     if not plain:
         yield
         return
-    names = _names_before(old, wanted, given)
+    names = _names_before(old, wanted, recorded)
     if not _has_key(wanted, names):
         raise _keyless(wanted, plain[0].name)
     needed = ", ".join(map(quote, [*(names[c.name] for c in wanted.key_columns()), *(c.name for c in plain)]))
@@ -112,11 +114,11 @@ def own_columns(cursor: Any, old: Table, wanted: Table, added: Sequence[Column],
     cursor.execute('DROP TABLE "ddlrepl own columns"')
 
 
-def _names_before(old: Table, wanted: Table, given: Table | None) -> dict[str, str]:
+def _names_before(old: Table, wanted: Table, recorded: Table | None) -> dict[str, str]:
     """Return the names that the wanted columns have in the old table, for those that it has."""
     there = {c.name for c in old.columns}
-    before = {c.id: c.name for c in given.columns} if given else {}
-    names = {c.name: before.get(c.id, c.name) for c in wanted.columns if not given or c.id in before}
+    before = {c.id: c.name for c in recorded.columns} if recorded else {}
+    names = {c.name: before.get(c.id, c.name) for c in wanted.columns if not recorded or c.id in before}
     return {name: was for name, was in names.items() if was in there}
 
 

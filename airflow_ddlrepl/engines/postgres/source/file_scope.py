@@ -62,8 +62,9 @@ def take_over(connection: Connection[Any], wanted: SourceSetup) -> list[str]:
         with connection.transaction():
             connection.execute(f"SET LOCAL lock_timeout = '{LOCK_TIMEOUT}'".encode())
             changes.append(f"table {name}: {membership.tend_one(connection, wanted.channel, table_id)}")
-    tended = membership.tend(connection, wanted.channel)  # those whose old rows the log has to have whole from now on
-    changes += [f"table {names.get(i, i)}: {state}" for i, state in tended.items() if i not in new]
+    # These are tables whose old rows the log has to have whole from now on.
+    outcomes = membership.maintain(connection, wanted.channel)
+    changes += [f"table {names.get(i, i)}: {state}" for i, state in outcomes.items() if i not in new]
     client = Client(wanted.scope)
     others = {i: n for i, n in names.items() if i not in new and decide(client, n, ChangeKind.NEW_TABLE).is_taken}
     remember_bystanders(connection, wanted, others)

@@ -77,14 +77,14 @@ class PostgresMembership:
         """Return which of the application's own statements the server refuses, as `refused_statements` does."""
         return refused_statements(self.connection, self.publication)
 
-    def tend(self) -> dict[int, str]:
+    def maintain(self) -> dict[int, str]:
         """Add new tables and mend replica identities where no event trigger did; return what was done with each table.
 
         Values as ddlrepl.tend returns them: "published", "filled" (has rows from before), "tracked", "left out".
         A table that another transaction holds is left to the next capture: `publish_late`.
         Empty when the helper schema is not there or not ours, or without the right.
         """
-        return membership.tend(self.connection, self.channel) if self._may_look() else {}
+        return membership.maintain(self.connection, self.channel) if self._may_look() else {}
 
     def has_late(self) -> bool:
         """Is there anything that `publish_late` would do?"""

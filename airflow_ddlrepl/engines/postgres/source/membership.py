@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from airflow_ddlrepl.engines.postgres.connection.connect import Connection
 
 BATCH = 25
-"""As many tables are tended in one transaction."""
+"""As many tables are maintained in one transaction."""
 
 NO_PATIENCE = "5ms"
 _IS_HELD = f"(reason IS NOT NULL AND {CAUSE} = '{Cause.LOCK}')"
@@ -55,7 +55,7 @@ _WAITING = f"SELECT table_id::bigint FROM ddlrepl.member m WHERE channel = %s AN
 _NEGLECTED = Path(__file__).with_name("membership.sql").read_text()
 
 
-def tend(connection: Connection[Any], channel: str) -> dict[int, str]:
+def maintain(connection: Connection[Any], channel: str) -> dict[int, str]:
     """Bring every table into its right state that no event trigger has brought there; return what was done, by id.
 
     Values as ddlrepl.tend returns them.
@@ -126,7 +126,7 @@ def _mark_late(connection: Connection[Any], channel: str, table_ids: Sequence[in
 
 
 def is_held(connection: Connection[Any], channel: str, table_id: int) -> bool:
-    """Was another transaction in the way when the table was last tended?"""
+    """Was another transaction in the way when the table was last maintained?"""
     row = connection.execute(
         f"SELECT FROM ddlrepl.member m WHERE channel = %s AND table_id = %s::bigint::oid AND {_IS_HELD}".encode(),
         [channel, table_id],
@@ -188,7 +188,7 @@ def _chosen(connection: Connection[Any], channel: str, query: str) -> list[int]:
 def _tended(connection: Connection[Any], channel: str, table_ids: Sequence[int]) -> dict[int, str]:
     """Bring tables into their right states; return what was done with each.
 
-    No table is waited for long; none is tended without the right.
+    No table is waited for long; none is maintained without the right.
     """
     outcomes: dict[int, str] = {}
     try:

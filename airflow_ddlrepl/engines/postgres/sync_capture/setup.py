@@ -24,7 +24,7 @@ from airflow_ddlrepl.engines.postgres.sync_capture.trigger_function import (
     definition,
     settings,
 )
-from airflow_ddlrepl.engines.postgres.sync_capture.triggers import Trigger, may_not, tend_triggers
+from airflow_ddlrepl.engines.postgres.sync_capture.triggers import Trigger, maintain_triggers, may_not
 from airflow_ddlrepl.engines.postgres.sync_capture.value_sql import LETTERS
 from airflow_ddlrepl.engines.sync_capture import CaptureRules, Prepared
 from airflow_ddlrepl.errors import RuleError, SourceError
@@ -94,9 +94,9 @@ def prepare(connection: Connection[Any], setup: Setup) -> Prepared:
         body = writer.body(setup.names, tables, _known(connection, tables, missing))
         if _replace_function(connection, setup.names, body):
             changes.append(f"function ddlrepl.{setup.names.function}")
-        tended = tend_triggers(connection, setup.names, wanted)
-    told = (tuple(changes + tended.changes), tuple(map(str, missing)), tuple(_warnings(connection)))
-    done = (tuple(tended.remade), tuple(tended.failed))
+        maintained = maintain_triggers(connection, setup.names, wanted)
+    told = (tuple(changes + maintained.changes), tuple(map(str, missing)), tuple(_warnings(connection)))
+    done = (tuple(maintained.remade), tuple(maintained.failed))
     return Prepared(tuple(str(one.name) for one in tables), *told, *done)
 
 
@@ -132,10 +132,10 @@ def remove(connection: Connection[Any], channel: str, client: str) -> list[str]:
         return []
     names = CaptureNames(channel, client)
     with _rights(connection):
-        tended = tend_triggers(connection, names, ())
-        if tended.failed:
-            raise tended.failed[0]
-        changes = tended.changes
+        maintained = maintain_triggers(connection, names, ())
+        if maintained.failed:
+            raise maintained.failed[0]
+        changes = maintained.changes
         with connection.transaction():
             if connection.execute(_FUNCTION, [names.function]).fetchone() is not None:
                 connection.execute(f"DROP FUNCTION ddlrepl.{quote(names.function)}()".encode())

@@ -48,7 +48,7 @@ class Trigger:
 
 
 @dataclass
-class Tended:
+class TriggerChanges:
     """This is what was done to triggers.
 
     changes: in words. remade: tables that were given the trigger of their row changes. failed: one error for each table
@@ -60,7 +60,7 @@ class Tended:
     failed: list[SourceError] = field(default_factory=list)
 
 
-def tend_triggers(connection: Connection[Any], names: CaptureNames, wanted: Sequence[Trigger]) -> Tended:
+def maintain_triggers(connection: Connection[Any], names: CaptureNames, wanted: Sequence[Trigger]) -> TriggerChanges:
     """Make the triggers that are missing or not as we make them, and drop the others of the same function.
 
     Each table is a transaction of its own, so that no lock outlives it. Making a trigger waits for the writers of the
@@ -68,7 +68,7 @@ def tend_triggers(connection: Connection[Any], names: CaptureNames, wanted: Sequ
     """
     rows = connection.execute(_TRIGGERS.encode(), [names.function]).fetchall()
     there = {Trigger(TableName(schema, table), name, args): is_right for schema, table, name, args, is_right in rows}
-    done = Tended()
+    done = TriggerChanges()
     for table in sorted({one.table for one in (*there, *wanted)}):
         missing = [one for one in wanted if one.table == table and not there.get(one)]
         needless = [one for one in there if one.table == table and one not in wanted]

@@ -255,10 +255,10 @@ class _Run:
         self.waiting = {}
         self._merge(due)
 
-    def step(self, step: ProgramStep, spare: Sequence[TableName] = ()) -> None:
+    def step(self, step: ProgramStep, replaceable: Sequence[TableName] = ()) -> None:
         """Run one step of the program: the SQL that changes one table.
 
-        spare: tables whose rows a refresh replaces; they may be emptied where their rows stop a statement.
+        replaceable: tables whose rows a refresh replaces; they may be emptied where their rows stop a statement.
         """
         self.applied.count(step)
         if step.plan is None:
@@ -273,10 +273,10 @@ class _Run:
         for part in step.plan.steps:
             if part.replaces and step.before is not None:
                 indexes = own_indexes(self.cursor, step.before.shape)
-                self._sql(step, part.sql, spare)
+                self._sql(step, part.sql, replaceable)
                 name_parts(self.cursor, step.before.name)
             elif part.kind is StepKind.SQL and not (part.shared and not self._is_first(step, part.sql)):
-                self._sql(step, part.sql, spare)
+                self._sql(step, part.sql, replaceable)
         with identified({str(step.plan.target): step.table_id}):
             self.session.look(self.cursor, step.plan.target)
         if step.plan.expected is not None:
@@ -305,12 +305,12 @@ class _Run:
         self._done.add((step.key, sql))
         return True
 
-    def _sql(self, step: ProgramStep, statements: Iterable[str], spare: Sequence[TableName]) -> None:
+    def _sql(self, step: ProgramStep, statements: Iterable[str], replaceable: Sequence[TableName]) -> None:
         import psycopg
 
         for statement in statements:
             try:
-                self._execute(statement, spare, is_one=step.runs_text)
+                self._execute(statement, replaceable, is_one=step.runs_text)
             except (psycopg.errors.LockNotAvailable, psycopg.errors.DeadlockDetected):
                 raise
             except psycopg.Error as error:
@@ -327,24 +327,24 @@ class _Run:
         truncate(self.cursor, names, self.session, restart=restart)
         self.applied.statements += 1
 
-    def _execute(self, statement: str, spare: Sequence[TableName], *, is_one: bool) -> None:
-        """Run a statement; where the rows of `spare` stop it, empty those tables and run it again.
+    def _execute(self, statement: str, replaceable: Sequence[TableName], *, is_one: bool) -> None:
+        """Run a statement; where the rows of `replaceable` stop it, empty those tables and run it again.
 
         A source's text converts all rows of its tables, those too that are loaded again anyway.
         is_one: the server refuses a text that is more than one statement (it does in the extended protocol).
         """
         import psycopg
 
-        if not spare:
+        if not replaceable:
             self.cursor.execute(statement.encode(), binary=is_one)
             return
         try:
             with self.cursor.connection.transaction():
                 self.cursor.execute(statement.encode(), binary=is_one)
         except (psycopg.DataError, psycopg.IntegrityError) as error:
-            names = ", ".join(map(str, spare))
+            names = ", ".join(map(str, replaceable))
             self.applied.warnings.append(f"{names}: empty until the refresh: {str(error).splitlines()[0]}")
-            self._empty(spare, restart=False)
+            self._empty(replaceable, restart=False)
             self.cursor.execute(statement.encode(), binary=is_one)
 
     def _discard(self, buckets: Sequence[Staged]) -> None:

@@ -27,27 +27,26 @@ ORDER BY c.relname
 """
 
 
-def own_indexes(cursor: Cursor[Any], table_state: Table) -> list[str]:
-    """Return the indexes that people gave the table, as statements.
+def own_indexes(cursor: Cursor[Any], table: Table) -> list[str]:
+    """Return the indexes that people gave a table of the channel's, as statements.
 
-    table_state: the table as the channel made it.
     Raises CannotAdapt ADP-133 where anything else depends on it, which would be lost.
     """
-    found = ServerFacts(cursor.connection).table(table_state.name)
+    found = ServerFacts(cursor.connection).table(table.name)
     if found is None:
         return []
-    ours = {column.name for column in table_state.columns}
+    ours = {column.name for column in table.columns}
     hanging = [f"column {column.name}" for column in found.columns if column.name not in ours]
     hanging += [what for what in dependants(cursor.connection, found) if not what.startswith("index ")]
     if hanging:
         raise CannotAdapt(
             f"the table can't be replaced by a new one, because these objects depend on it: {', '.join(hanging)}",
             code="ADP-133",
-            table=table_state.name,
+            table=table.name,
             hint="nothing was changed; drop these objects and run again, or choose another"
             " on_preserve_alter_table_fail for this table",
         )
-    cursor.execute(_INDEXES.format(table=literal(qualified(table_state.name)), keys=names_of_keys(found)).encode())
+    cursor.execute(_INDEXES.format(table=literal(qualified(table.name)), keys=names_of_keys(found)).encode())
     return [str(row[0]) for row in cursor.fetchall()]
 
 
