@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sqlite3
+
 import pytest
 
 from tests.airflow.page.live.conftest import World
@@ -44,6 +46,24 @@ def test_who_may_not_read_a_dag_sees_nothing_of_its_channel(world: World, table:
         assert hidden.body.replace("shop", "nine") == absent.body
     tab = world.server.ask("/ddlrepl/dags/ddlrepl__shop__replicate", STRANGER)
     assert tab.status == 200 and "belongs to no replication channel" in tab.body and "orders" not in tab.body
+
+
+def test_a_channel_whose_dag_is_gone_is_not_there(world: World) -> None:
+    """Airflow keeps the DAG of a removed file, marked as stale."""
+
+    def is_there() -> bool:
+        return "turn" in {one["channel"] for one in world.server.ask("/ddlrepl/api/channels", "ann").json}
+
+    def mark(stale: bool) -> None:
+        with sqlite3.connect(world.home / "airflow.db") as airflow:
+            airflow.execute("UPDATE dag SET is_stale = ? WHERE dag_id = 'ddlrepl__turn__replicate'", (stale,))
+
+    assert is_there()
+    mark(True)
+    try:
+        assert not is_there()
+    finally:
+        mark(False)
 
 
 def test_who_is_not_logged_in_is_sent_to_airflow_s_login(world: World, table: int) -> None:
