@@ -13,7 +13,7 @@ from airflow_ddlrepl.engines.comparing import CompareTask, columns_compared
 from airflow_ddlrepl.engines.duckdb.catalog.facts import columns_there
 from airflow_ddlrepl.engines.duckdb.connection.database import session
 from airflow_ddlrepl.engines.duckdb.connection.quoting import qualified, quote
-from airflow_ddlrepl.engines.duckdb.types.physical import TEXT, from_text, physical
+from airflow_ddlrepl.engines.duckdb.types.physical import from_text, physical
 from airflow_ddlrepl.engines.duckdb.types.type_system import DUCK_TYPES
 from airflow_ddlrepl.errors import SourceError
 from airflow_ddlrepl.model.table import Column
@@ -93,7 +93,9 @@ class _Comparison:
         columns = ", ".join(f"{quote(ours.name)} {self._held(ours)}" for _, ours in pairs)
         self.connection.execute(f"CREATE TEMP TABLE {_SOURCE} ({columns or 'nothing INTEGER'})")
         names = columns_compared(self.task.source, self.task.shape)
-        values = ", ".join(self._read(quote(theirs.name), self._held(ours)) for theirs, ours in pairs) or "NULL"
+        values = (
+            ", ".join(from_text(quote(theirs.name), self._held(ours), "TRY_CAST") for theirs, ours in pairs) or "NULL"
+        )
         count = 0
         for batch in self.task.contents.batches():
             self.connection.register(_BATCH, batch.rename_columns(list(names)) if names else batch)
@@ -101,9 +103,6 @@ class _Comparison:
             self.connection.unregister(_BATCH)
             count += batch.num_rows
         return count
-
-    def _read(self, sql: str, held: str) -> str:
-        return from_text(sql, held) if held == TEXT else f"try({from_text(sql, held)})"
 
     def _rows(self, plain: TableReport, pairs: Sequence[tuple[Column, Column]]) -> TableReport:
         """Return the report with the rows that differ; where there is a key, by it."""

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
-from airflow_ddlrepl.errors import ConfigError, DiskFull, TargetError, Unreachable
+from airflow_ddlrepl.errors import ConfigError, DiskFull, ServerRefusal, TargetError, Unreachable
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection as Connection
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 PATIENCE = 30.0
 """So many seconds a session waits for a file that another process has open."""
 _PAUSE = 0.1
+_UNREADABLE = ("not a valid DuckDB database", "with version number", "orrupt database file", "newer version")
+"""Parts of DuckDB's messages about a file that it can't read."""
 
 
 def path_of(location: str) -> Path:
@@ -112,7 +114,17 @@ def explained(error: BaseException) -> DdlReplError | None:
         return None
     if not isinstance(error, duckdb.Error):
         return None
-    text = " ".join(str(error).split())
+    found = passing(error)
+    return found or ServerRefusal(
+        f"DuckDB refuses a statement: {_line(error)}", code="SQL-100", hint="see what it says, and run again"
+    )
+
+
+def passing(error: Exception) -> DdlReplError | None:
+    """Return an error of DuckDB that is about the file, and not about what a statement says; None for others."""
+    import duckdb
+
+    text = _line(error)
     if _is_taken(error):
         return Unreachable(
             f"another process has the DuckDB file open: {text}",
@@ -127,11 +139,12 @@ def explained(error: BaseException) -> DdlReplError | None:
             hint="free space on the disk of the file; uncommitted work was rolled back",
             retryable=True,
         )
-    if any(part in text for part in ("not a valid DuckDB database", "newer version", "older version", "serializ")):
+    if any(part in text for part in _UNREADABLE):
         return TargetError(
             f"this is no DuckDB file that the installed version can read: {text}",
             code="TGT-104",
-            hint="name another file in the location, or install the version of duckdb that has written it",
+            hint="name another file in the location, install the version of duckdb that has written it, or restore it;"
+            " `ddlrepl activate` goes on from what it has then",
         )
     if isinstance(error, duckdb.IOException | duckdb.FatalException | duckdb.InternalException):
         return Unreachable(
@@ -140,3 +153,7 @@ def explained(error: BaseException) -> DdlReplError | None:
             hint="see that its folder exists, that this user may write there, and that the file is not damaged",
         )
     return None
+
+
+def _line(error: BaseException) -> str:
+    return " ".join(str(error).split())

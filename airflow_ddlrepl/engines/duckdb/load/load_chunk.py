@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from airflow_ddlrepl.engines.duckdb.connection.database import explained, scratch
+from airflow_ddlrepl.engines.duckdb.connection.database import passing, scratch
 from airflow_ddlrepl.engines.duckdb.connection.quoting import qualified, quote
 from airflow_ddlrepl.engines.duckdb.load.shadow import Shadow
 from airflow_ddlrepl.engines.duckdb.types.physical import from_text
@@ -35,7 +35,7 @@ def load(task: LoadTask) -> LoadedChunk:
     except (UnreadableTable, FunctionFailed) as error:
         return LoadedChunk(error=error)
     except duckdb.Error as error:
-        if (known := explained(error)) is not None:
+        if (known := passing(error)) is not None:
             raise known.about(table=task.table) from None
         return LoadedChunk(error=_refused(task, error))
     reach("refresh.copied")
@@ -56,7 +56,7 @@ def finish_shadow(task: FinishTask) -> LoadedChunk:
                 with scratch(chunk) as connection:
                     told.append(_finish(connection, task.statements))
             except duckdb.Error as error:
-                if (known := explained(error)) is not None:
+                if (known := passing(error)) is not None:
                     raise known.about(table=task.table) from None
                 return LoadedChunk(error=_refused(task, error))
             done.touch()

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from airflow_ddlrepl.engines.duckdb.connection.database import explained
+from airflow_ddlrepl.engines.duckdb.connection.database import passing
 from airflow_ddlrepl.engines.duckdb.connection.quoting import qualified, quote
 from airflow_ddlrepl.engines.duckdb.merge.stage import Staged
 from airflow_ddlrepl.engines.duckdb.types.physical import from_text, physical, value
@@ -169,7 +169,7 @@ def refusals(name: TableName) -> Iterator[None]:
     try:
         yield
     except duckdb.Error as error:
-        if (known := explained(error)) is not None:
+        if (known := passing(error)) is not None:
             raise known.about(table=name) from None
         raise RowsRefused(
             f"the target refuses rows: {' '.join(str(error).split())}",

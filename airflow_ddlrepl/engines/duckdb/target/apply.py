@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from airflow_ddlrepl.adapt.plan_model import Executed, StepKind
 from airflow_ddlrepl.adapt.program.program import NO_TABLE, Program, ProgramStep
 from airflow_ddlrepl.ddl.tables.truncate import Truncate
-from airflow_ddlrepl.engines.duckdb.connection.database import explained
+from airflow_ddlrepl.engines.duckdb.connection.database import passing
 from airflow_ddlrepl.engines.duckdb.connection.quoting import qualified, quote
 from airflow_ddlrepl.engines.duckdb.ddl.render import DuckDdl
 from airflow_ddlrepl.engines.duckdb.merge.merge import merge
@@ -138,7 +138,7 @@ class _Run:
         try:
             self.connection.execute(statement)
         except duckdb.Error as error:
-            if (known := explained(error)) is not None:
+            if (known := passing(error)) is not None:
                 raise known.about(table=step.plan.name if step.plan else None) from None
             raise _refused(step, statement, error) from None
         self.applied.statements += 1

@@ -29,7 +29,7 @@ _PLAIN = {
     "time without time zone": "TIME",
     "timestamp": "TIMESTAMP",
     "timestamp without time zone": "TIMESTAMP",
-    "timestamp with time zone": "TIMESTAMPTZ",
+    "timestamp with time zone": "TIMESTAMP WITH TIME ZONE",
     "json": "JSON",
     "jsonb": "JSON",
 }
@@ -55,18 +55,21 @@ def columns_sql(table: Table) -> dict[str, str]:
     return {column.name: physical(column.type, table.types) for column in table.columns}
 
 
-def from_text(sql: str, to: str) -> str:
-    """Return SQL that reads the source's text of a value, which `sql` gives, as a value of a type of DuckDB."""
+def from_text(sql: str, to: str, cast: str = "CAST") -> str:
+    """Return SQL that reads the source's text of a value, which `sql` gives, as a value of a type of DuckDB.
+
+    cast: TRY_CAST reads a text that is no such value as NULL.
+    """
     if to == TEXT:
         return sql
     if to == "BLOB":
         return f"unhex(substr({sql}, 3))"
     if to == "DATE":
-        return f"CAST(replace({sql}, ' BC', ' (BC)') AS DATE)"
+        return f"{cast}(replace({sql}, ' BC', ' (BC)') AS DATE)"
     if to.startswith("TIMESTAMP"):
-        before = f"CAST(error(concat('a moment before the year 1: ', {sql})) AS {to})"
-        return f"CASE WHEN {sql} LIKE '% BC' THEN {before} ELSE CAST({sql} AS {to}) END"
-    return f"CAST({sql} AS {to})"
+        before = f"regexp_replace({sql}, '^(\\S+) (.*) BC$', '\\1 (BC) \\2')"
+        return f"{cast}(CASE WHEN {sql} LIKE '% BC' THEN {before} ELSE {sql} END AS {to})"
+    return f"{cast}({sql} AS {to})"
 
 
 def is_literal(text: str, to: str) -> bool:

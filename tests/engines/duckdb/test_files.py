@@ -1,0 +1,110 @@
+"""A DuckDB file that can't be used is an error that says why and what to do; nothing of a run is left in it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from airflow_ddlrepl.engines.duckdb.connection.database import explained, path_of, session, transaction
+from airflow_ddlrepl.errors import ConfigError, DiskFull, TargetError, Unreachable
+
+HOLD = "import duckdb, sys; c = duckdb.connect(sys.argv[1]); print('open', flush=True); sys.stdin.read()"
+
+
+def at(path: Path) -> str:
+    return f"duckdb://{path}"
+
+
+def test_a_file_that_another_process_has_open_is_waited_for(tmp_path: Path) -> None:
+    path = tmp_path / "a.duckdb"
+    held = subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert held.stdin and held.stdout and held.stdout.readline() == "open\n"
+    with pytest.raises(Unreachable, match="another process has the DuckDB file open") as raised, session(at(path), 0.3):
+        pass
+    assert raised.value.code == "CON-101" and raised.value.retryable
+    held.stdin.close()
+    with session(at(path), 60) as connection:
+        assert connection.execute("SELECT 1").fetchall() == [(1,)]
+    held.wait()
+
+
+def test_readers_open_a_file_together(tmp_path: Path) -> None:
+    path = tmp_path / "a.duckdb"
+    with session(at(path)) as connection:
+        connection.execute("CREATE TABLE t (i INTEGER)")
+    read = HOLD.replace("sys.argv[1]", "sys.argv[1], read_only=True")
+    held = subprocess.Popen(
+        [sys.executable, "-c", read, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert held.stdin and held.stdout and held.stdout.readline() == "open\n"
+    with session(at(path), 0.3, is_reader=True) as connection:
+        assert connection.execute("SELECT count(*) FROM t").fetchall() == [(0,)]
+        with session(at(path), is_reader=True) as other:
+            assert other.execute("SELECT count(*) FROM t").fetchall() == [(0,)]
+    held.stdin.close()
+    held.wait()
+
+
+@pytest.mark.parametrize("content", [b"no database at all" * 1000, b"\x00" * 8192])
+def test_a_file_that_is_no_database_is_refused(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "a.duckdb"
+    path.write_bytes(content)
+    with pytest.raises(TargetError) as raised, session(at(path)):
+        pass
+    assert raised.value.code == "TGT-104" and not raised.value.retryable
+    assert path.read_bytes() == content
+
+
+def test_a_file_of_a_newer_version_is_refused() -> None:
+    """The file's header has a checksum: no test can write one of a version that does not exist yet."""
+    text = "Trying to read a database file with version number 99, but we can only read versions between 64 and 67."
+    error = explained(duckdb.IOException(text))
+    assert isinstance(error, TargetError) and error.code == "TGT-104" and not error.retryable
+
+
+def test_a_damaged_file_is_told_as_such(tmp_path: Path) -> None:
+    path = tmp_path / "a.duckdb"
+    with session(at(path)) as connection:
+        connection.execute("CREATE TABLE t AS SELECT i, 'x' || i AS n FROM range(100000) AS r(i)")
+    whole = bytearray(path.read_bytes())
+    for block in range(3 * 4096, len(whole), 4096):
+        whole[block + 100 : block + 108] = b"\xff" * 8
+    path.write_bytes(bytes(whole))
+    with pytest.raises(TargetError, match="Corrupt database file") as raised, session(at(path)):
+        pass
+    assert raised.value.code == "TGT-104"
+
+
+def test_a_folder_that_is_missing_is_named(tmp_path: Path) -> None:
+    with pytest.raises(Unreachable, match="No such file or directory"), session(at(tmp_path / "none" / "a.duckdb")):
+        pass
+
+
+@pytest.mark.parametrize("location", ["duckdb://a.duckdb", "duckdb:///", "duckdb://host/a.duckdb"])
+def test_a_location_without_an_absolute_path_is_refused(location: str) -> None:
+    with pytest.raises(ConfigError) as raised:
+        path_of(location)
+    assert raised.value.code == "CFG-104"
+
+
+def test_a_transaction_that_fails_leaves_nothing(tmp_path: Path) -> None:
+    with session(at(tmp_path / "a.duckdb")) as connection:
+        connection.execute("CREATE TABLE t (i INTEGER)")
+        with pytest.raises(ZeroDivisionError), transaction(connection):
+            connection.execute("INSERT INTO t VALUES (1)")
+            connection.execute("ALTER TABLE t ADD COLUMN j INTEGER")
+            raise ZeroDivisionError
+        assert connection.execute("SELECT count(*) FROM duckdb_columns() WHERE table_name = 't'").fetchall() == [(1,)]
+        assert connection.execute("SELECT count(*) FROM t").fetchall() == [(0,)]
+
+
+def test_a_full_disk_is_told_as_such() -> None:
+    error = explained(duckdb.IOException("Could not write all bytes to file: No space left on device"))
+    assert isinstance(error, DiskFull) and error.code == "DSK-103" and error.retryable
+    assert explained(ValueError("no error of DuckDB")) is None
