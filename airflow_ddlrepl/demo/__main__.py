@@ -32,7 +32,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Run the demo and return its exit code."""
     options = _arguments(arguments)
     size = _size(options)
-    plan = steps(size, by_dag=not options.in_process, has_page=options.page)
+    plan = steps(size, by_dag=not options.in_process, has_page=options.page, is_file=options.target == "duckdb")
     print("\n".join(announcement(plan)), file=sys.stderr, flush=True)  # before anything that takes time to import
     from airflow_ddlrepl.demo.airflow_database import isolate
     from airflow_ddlrepl.errors import DdlReplError
@@ -81,13 +81,15 @@ def _run(folder: Path, options: argparse.Namespace, size: Size, plan: list[Step]
     with Watch(plan, 2 * (REVISIONS - size.first)) as watch:
         watch.begin("starting two PostgreSQL servers")
         with PrivateServer("source") as source, PrivateServer("target") as target:
-            databases = (source.create_database("airflow"), *map(target.create_database, ("airflow", "past")))
-            place = cycles.Place(folder, *databases)
+            airflow, past = map(target.create_database, ("airflow", "past"))
+            file = f"{cycles.FILE}://{folder}/copy.{cycles.FILE}"
+            copy = file if options.target == cycles.FILE else airflow
+            place = cycles.Place(folder, source.create_database("airflow"), copy, past)
             place.prepare()
             since = datetime.now(UTC)
             replicate_once = cycles.in_process(place) if options.in_process else cycles.by_dag(place, watch)
             report = cycles.run(place, options.seed, size, watch, replicate_once)
-            if size.is_backfilled and not options.in_process:
+            if size.is_backfilled and not options.in_process and not place.is_file:
                 _backfill(place, target, report, watch, since)
             report.seconds = time.monotonic() - started
             watch.pause()
@@ -132,11 +134,16 @@ def _arguments(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--in-process", action="store_true", help="without Airflow's DAG and Spark: the stages right here"
     )
+    parser.add_argument(
+        "--target", choices=("postgresql", "duckdb"), default="postgresql", help="what it replicates to"
+    )
     parser.add_argument("--keep", metavar="DIR", help="work in this folder and keep it")
     parser.add_argument("--json", metavar="FILE", type=Path, help="write the report there, too")
     options = parser.parse_args(arguments)
     if options.cycles is not None and options.cycles < 2:  # one has no rows between a USING clause and its end
         parser.error("--cycles must be 2 or more")
+    if options.target != "postgresql" and options.page:
+        parser.error("--page shows channels whose targets are PostgreSQL databases")
     return options
 
 

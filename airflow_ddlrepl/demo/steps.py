@@ -34,8 +34,11 @@ class Step:
     is_counted: bool = False
 
 
-def steps(size: Size, *, by_dag: bool, has_page: bool) -> list[Step]:
-    """Return the steps of a demo of this size. by_dag: each cycle is a run of Airflow's DAG, with Spark."""
+def steps(size: Size, *, by_dag: bool, has_page: bool, is_file: bool = False) -> list[Step]:
+    """Return the steps of a demo of this size. by_dag: each cycle is a run of Airflow's DAG, with Spark.
+
+    is_file: the target is a file, which no server is asked about, and no rewind is built in.
+    """
     left = REVISIONS - size.first
     cycle = 14 if by_dag else 3
     before = f"{size.first} migrations of Airflow's database; " if size.first else ""
@@ -48,10 +51,14 @@ def steps(size: Size, *, by_dag: bool, has_page: bool) -> list[Step]:
             size.cycles * cycle + left // 4,
             True,
         ),
-        Step("let the target refuse a row of one table: the others go on, and it catches up", 2 * cycle),
-        Step("compare every table, column and row of source and target", 5),
-        Step("rewind to earlier moments in an empty database, and compare", 8 if size.first else 30),
     ]
+    if not is_file:
+        found.append(Step("let the target refuse a row of one table: the others go on, and it catches up", 2 * cycle))
+    found.append(Step("compare every table, column and row of source and target", 5))
+    if is_file:
+        return found
+    rewinds = "rewind to earlier moments in an empty database, and compare"
+    found.append(Step(rewinds, 8 if size.first else 30))
     if by_dag and size.is_backfilled:
         found.append(Step("backfill: a real scheduler replays all of it in two intervals, compared again", 150))
     if has_page:
