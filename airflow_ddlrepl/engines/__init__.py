@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Protocol, cast
 
 from airflow_ddlrepl.config.sections.location import SCHEMES, resolve
 from airflow_ddlrepl.errors import ConfigError, DdlReplError, Unsupported
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from airflow_ddlrepl.engines.lcr_target import LcrTarget
     from airflow_ddlrepl.engines.loading import FinishTask, LoadedChunk, LoadTask
     from airflow_ddlrepl.engines.source import Source
+    from airflow_ddlrepl.engines.staging import Stager
     from airflow_ddlrepl.engines.target import Target
     from airflow_ddlrepl.integrate.stage_task import StageTask
     from airflow_ddlrepl.model.table import Table
@@ -102,8 +103,8 @@ class Engine(Protocol):
         """
         ...
 
-    def stage(self, tasks: Sequence[StageTask]) -> list[Any]:
-        """Stage several tasks of one target in this process, as `staging.stage_all` documents."""
+    def stager(self, task: StageTask) -> AbstractContextManager[Stager]:
+        """Open what stores the rows of this task, and of others of the same target, in this process."""
         ...
 
     def load(self, tasks: Sequence[LoadTask]) -> list[LoadedChunk]:

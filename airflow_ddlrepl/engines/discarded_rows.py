@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from airflow_ddlrepl.integrate.discarded_row import DiscardedRow
+from airflow_ddlrepl.integrate.steps.discarded_row import DiscardedRow
 
 
 class DiscardedRows(Protocol):

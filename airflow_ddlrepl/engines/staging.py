@@ -1,20 +1,55 @@
-"""This module stages the rows of tasks by the engine of their target, in any process."""
+"""This module stages the rows of tasks in any process: the core makes them ready, the target's engine stores them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Protocol
 
 from airflow_ddlrepl.engines import engine
+from airflow_ddlrepl.errors import identified
+from airflow_ddlrepl.integrate.pipeline import Pipeline
+from airflow_ddlrepl.integrate.ready_rows import LeftOut, ReadyRows
 from airflow_ddlrepl.integrate.stage_task import ROWS_PER_BUCKET, StageTask, most_buckets, rows_in_memory
+from airflow_ddlrepl.ports.row_evaluator import RowEvaluator
 
 
-def stage_all(tasks: Sequence[StageTask]) -> list[Any]:
+class StagedRows(Protocol):
+    """Staged rows are what a stager returns of one task: a picklable value of the engine, which its `apply` takes."""
+
+    @property
+    def left_out(self) -> LeftOut:
+        """Return what the target does not take of the changes."""
+        ...
+
+
+class Stager(Protocol):
+    """A stager answers questions about the rows of tasks, and stores those that are ready until they are merged.
+
+    Its tasks are of one target and may share a session. A task may run twice: what it stored before is replaced.
+    """
+
+    def evaluator(self, task: StageTask) -> RowEvaluator:
+        """Return what answers questions about the rows of a task."""
+        ...
+
+    def store(self, ready: ReadyRows) -> StagedRows:
+        """Store the rows of a task where nobody sees them. Raises RowsRefused INT-120, UnreadableRows INT-105."""
+        ...
+
+
+def stage_all(tasks: Sequence[StageTask]) -> list[StagedRows]:
     """Stage several tasks of one target in this process; return for each what the target's `apply` takes.
 
     Raises TargetError INT-… where the target can't take rows, TrailError for damaged files.
     """
-    return engine(tasks[0].dsn).stage(tasks)
+    of_target = engine(tasks[0].dsn)
+    pipeline = Pipeline(tasks[0], of_target.types)
+    found: list[StagedRows] = []
+    with of_target.stager(tasks[0]) as stager:
+        for task in tasks:
+            with identified({str(task.target_name): task.table.id}):
+                found.append(stager.store(pipeline.ready(task, stager.evaluator(task))))
+    return found
 
 
 def bucket_count(task: StageTask, parallelism: int) -> int:

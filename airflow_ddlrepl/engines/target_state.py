@@ -11,7 +11,7 @@ from typing import Any, Literal
 from airflow_ddlrepl.adapt.plan_model import Executed, StepKind
 from airflow_ddlrepl.adapt.program.program import ProgramStep, Slice
 from airflow_ddlrepl.errors import TargetError
-from airflow_ddlrepl.integrate.discarded_row import DiscardedRow
+from airflow_ddlrepl.integrate.steps.discarded_row import DiscardedRow
 from airflow_ddlrepl.model.change import EventKind
 from airflow_ddlrepl.model.key_ranges import KeyRanges
 from airflow_ddlrepl.model.marks import Mark

@@ -36,7 +36,8 @@ class StageTask:
     transactions of these rows, where a column of the target takes their values. own: the key, columns and types
     of the target's own. ignored: the kinds of changes that the target does not take. is_resilient: rows that it inserts
     may be there already, and rows that it changes may be missing. conflicts: the answers to conflicts; None: none are
-    looked for. discarded: keys of the rows that the target has discarded.
+    looked for. discarded: keys of the rows that the target has discarded. whole_rows: how the source's log comes to
+    have whole old rows, as a hint.
     """
 
     dsn: str = field(repr=False)
@@ -62,6 +63,7 @@ class StageTask:
     is_resilient: bool = False
     conflicts: ConflictAnswers | None = None
     discarded: frozenset[tuple[str, ...]] = frozenset()
+    whole_rows: str = "let the source's log have the table's whole old rows: `ddlrepl activate` does it, or says how"
 
 
 def sections(files: Sequence[RowFile], buckets: int = 1) -> list[tuple[RowFile, ...]]:

@@ -18,6 +18,15 @@ _LIMITED = ("varchar", "bpchar")
 _ANY_TEXTS = (*_LIMITED, "text")
 
 
+TOLD_DISCARDED = " rows do not fit the target's columns and are discarded (coerce_error_policy)"
+"""The end of a warning about discarded rows; their number comes before it."""
+
+
+def told_null(column: Column) -> str:
+    """Return the end of a warning about values of a column that became NULL; their number comes before it."""
+    return f" values of column {column.name} do not fit {column.type.text} and are NULL (coerce_error_policy)"
+
+
 def may_not_fit(source: Column, target: Column) -> bool:
     """May there be a value of the source's column that the target's can't hold?"""
     theirs, ours = source.type, target.type

@@ -38,7 +38,7 @@ SHARED = {
     "SRC-105": "engines flow",
     "SRC-115": "engines flow",
     "SRC-176": "engines flow",
-    "TRL-103": "engines trail",
+    "TRL-103": "integrate trail",
 }
 """Codes that several parts of the product raise, each with the meaning that is listed: looked at one by one."""
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections import Counter
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -13,13 +14,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from airflow_ddlrepl.engines.postgres.connection.conditions import is_true
-from airflow_ddlrepl.engines.postgres.merge.row_filter import restricted
 from airflow_ddlrepl.errors import TargetError, Unsupported
 from airflow_ddlrepl.integrate.netting.equality import KeyColumn
 from airflow_ddlrepl.integrate.netting.images import net_images
 from airflow_ddlrepl.integrate.netting.keys import key_rows
 from airflow_ddlrepl.integrate.netting.migration import migrated
 from airflow_ddlrepl.integrate.netting.net_changes import net
+from airflow_ddlrepl.integrate.steps.restrict import restricted
 from airflow_ddlrepl.mapping.rows import condition_columns
 from airflow_ddlrepl.model.change import Op
 from airflow_ddlrepl.model.names import TableName
@@ -261,7 +262,7 @@ def test_a_column_that_the_log_does_not_carry() -> None:
     """A publication may leave columns out."""
     changes = changes_of([{"op": Op.INSERT, "a": {"n": 1}}], {"n": dict(INT_FIELDS)["lsn"]}, ())
     with pytest.raises(TargetError, match="does not carry s, which") as caught:
-        restricted(None, "q", changes, condition("n > 1 AND s = 'a'"), TYPED, {"n": "native"})
+        restricted(Mock(), changes, condition("n > 1 AND s = 'a'"), TYPED, {"n": "native"}, "")
     assert caught.value.code == "INT-113"
 
 

@@ -6,7 +6,7 @@ import secrets
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import psycopg
 
@@ -15,8 +15,8 @@ from airflow_ddlrepl.engines.postgres.catalog.inspect import inspect
 from airflow_ddlrepl.engines.postgres.connection.quoting import qualified
 from airflow_ddlrepl.engines.postgres.log.read_range import PostgresRange
 from airflow_ddlrepl.engines.postgres.merge.merge import MergeCounts, Session, merge, prepare_session
-from airflow_ddlrepl.engines.postgres.merge.stage import stage
 from airflow_ddlrepl.engines.postgres.merge.staging_tables import Staged
+from airflow_ddlrepl.engines.staging import stage_all
 from airflow_ddlrepl.integrate.stage_task import StageTask, buckets_of, sections
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import LogKey, Position
@@ -92,7 +92,7 @@ class Pair:
         ]
 
     def stage(self, tasks: Sequence[StageTask], buckets: int = 1) -> list[Staged]:
-        return [stage(one) for task in tasks for one in buckets_of(task, buckets)]
+        return [stage_together([one])[0] for task in tasks for one in buckets_of(task, buckets)]
 
     @contextmanager
     def merging(self) -> Iterator[tuple[Any, Session]]:
@@ -123,6 +123,11 @@ class Pair:
     def close(self) -> None:
         self.source.close()
         self.target.close()
+
+
+def stage_together(tasks: Sequence[StageTask]) -> list[Staged]:
+    """What PostgreSQL's engine stores of tasks of one target."""
+    return cast(list[Staged], stage_all(tasks))
 
 
 def rows(connection: psycopg.Connection[Any], name: TableName) -> list[tuple[bytes | None, ...]]:

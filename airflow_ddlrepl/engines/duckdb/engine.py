@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from airflow_ddlrepl.compare.report import TableReport
     from airflow_ddlrepl.config.sections.channel import Channel
     from airflow_ddlrepl.engines.comparing import CompareTask
-    from airflow_ddlrepl.engines.duckdb.merge.stage import Staged
+    from airflow_ddlrepl.engines.duckdb.merge.stage import DuckStager
     from airflow_ddlrepl.engines.duckdb.target_port import DuckTarget
     from airflow_ddlrepl.engines.duckdb.types.type_system import DuckTypes
     from airflow_ddlrepl.engines.loading import FinishTask, LoadedChunk, LoadTask
@@ -58,10 +58,10 @@ class DuckEngine(Engine):
         with session(location):
             return f"{path_of(location)} can be opened and written", ""
 
-    def stage(self, tasks: Sequence[StageTask]) -> list[Staged]:
-        from airflow_ddlrepl.engines.duckdb.merge.stage import stage_all
+    def stager(self, task: StageTask) -> DuckStager:
+        from airflow_ddlrepl.engines.duckdb.merge.stage import DuckStager
 
-        return stage_all(tasks)
+        return DuckStager()
 
     def load(self, tasks: Sequence[LoadTask]) -> list[LoadedChunk]:
         from airflow_ddlrepl.engines.duckdb.load.load_chunk import load

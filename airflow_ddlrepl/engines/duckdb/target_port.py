@@ -90,9 +90,9 @@ class DuckTarget(Target):
         return DuckDdl()
 
     def check_condition(self, condition: Part, table: Table, columns: Sequence[Column]) -> None:
-        raise Unsupported(
-            "a DuckDB target takes every row", code="ADP-148", table=table.name, hint="leave `restrict` out"
-        )
+        from airflow_ddlrepl.engines.duckdb.merge.evaluator import require_readable
+
+        require_readable(condition, table, columns)
 
     def position(self, holder: str = "") -> TargetPosition | None:
         if not self.is_there:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from airflow_ddlrepl.engines.loading import FinishTask, LoadedChunk, LoadTask
     from airflow_ddlrepl.engines.postgres.apply_lcrs.target import PostgresLcrTarget
     from airflow_ddlrepl.engines.postgres.log.positions import LsnPositions
-    from airflow_ddlrepl.engines.postgres.merge.staging_tables import Staged
+    from airflow_ddlrepl.engines.postgres.merge.stage import PostgresStager
     from airflow_ddlrepl.engines.postgres.source.source import PostgresSource
     from airflow_ddlrepl.engines.postgres.target_port import PostgresTarget
     from airflow_ddlrepl.engines.postgres.types.arrow_values import PostgresValues
@@ -75,10 +75,10 @@ class PostgresEngine(Engine):
 
         return target_rights(location, schemas)
 
-    def stage(self, tasks: Sequence[StageTask]) -> list[Staged]:
-        from airflow_ddlrepl.engines.postgres.merge.stage import stage_all
+    def stager(self, task: StageTask) -> PostgresStager:
+        from airflow_ddlrepl.engines.postgres.merge.stage import PostgresStager
 
-        return stage_all(tasks)
+        return PostgresStager(task)
 
     def load(self, tasks: Sequence[LoadTask]) -> list[LoadedChunk]:
         from airflow_ddlrepl.engines.postgres.load.load_chunk import load_chunks

@@ -90,7 +90,7 @@ def outside(staged: Sequence[StagedSlice]) -> Counter[str]:
     found: Counter[str] = Counter()
     for one in staged:
         if one.piece.condition:
-            count = sum(part.outside for parts in one.sections.values() for part in parts)
+            count = sum(part.left_out.outside for parts in one.sections.values() for part in parts)
             found[f"{one.piece.source.name}: {OUTSIDE}"] += count
     return +found
 
@@ -102,7 +102,7 @@ def ignored(staged: Sequence[StagedSlice]) -> Found:
         counts: Counter[RowKind] = Counter()
         for parts in one.sections.values() if one.piece.settings.rows.ignore else ():
             for part in parts:
-                counts.update(part.ignored)
+                counts.update(part.left_out.ignored)
         for kind, count in counts.items():
             piece = one.piece
             place = (piece.table_id, ChangeKind.DML, piece.source.name, piece.low, piece.high)

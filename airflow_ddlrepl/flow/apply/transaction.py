@@ -9,14 +9,14 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 
 from airflow_ddlrepl.adapt.plan.verdicts import JOINS
 from airflow_ddlrepl.adapt.plan_model import Omission, StepKind, TablePlan
 from airflow_ddlrepl.adapt.program.program import NO_TABLE, Discarded, Program, ProgramStep, Slice
 from airflow_ddlrepl.capture.enroll import valid_at
 from airflow_ddlrepl.config.sections.location import redact
-from airflow_ddlrepl.engines import engine
+from airflow_ddlrepl.engines import engine, source_engine
 from airflow_ddlrepl.engines.staging import bucket_count, stage_all
 from airflow_ddlrepl.engines.target_state import TRUNCATED, Applied, RecordAt, StagedSlice
 from airflow_ddlrepl.errors import ControlStop
@@ -104,9 +104,12 @@ def _stage(
     tasks: list[StageTask] = []
     places: list[tuple[int, int]] = []
     parallelism = context.runner.parallelism
+    of_source = cache(lambda: source_engine(context.channel))
     for number, piece in enumerate(program.slices):
-        found_tasks = _tasks(context, ahead, piece, files.get(piece.table_id, ()), number, parallelism)
+        found_tasks = _tasks(context, ahead, piece, files.get(piece.table_id, ()), number)
         for section, task in enumerate(found_tasks):
+            if asking := _asking_for_old_rows(piece):
+                task = replace(task, whole_rows=of_source().whole_rows_hint(piece.source, asking))
             buckets = buckets_of(task, bucket_count(task, parallelism))
             tasks += buckets
             places += [(number, section)] * len(buckets)
@@ -126,12 +129,12 @@ def _stage(
 
 
 def _tasks(
-    context: RunContext, ahead: PendingLog, piece: Slice, files: Sequence[RowFile], number: int, parallelism: int
+    context: RunContext, ahead: PendingLog, piece: Slice, files: Sequence[RowFile], number: int
 ) -> Iterator[StageTask]:
     wanted = sorted((f for f in files if f.first < piece.high and f.last >= piece.low), key=lambda f: f.first)
     target = context.target(ahead.target)
     types = engine(target.location).types
-    buckets = most_buckets(piece.source, wanted, parallelism, types) if wanted else 1
+    buckets = most_buckets(piece.source, wanted, context.runner.parallelism, types) if wanted else 1
     transform = transform_of(piece.settings.values, piece.whole or piece.source)
     own = piece.settings.columns
     discarded = target.discarded_rows.keys(piece.table_id) if own.discards and wanted else frozenset()
@@ -160,6 +163,19 @@ def _tasks(
             conflicts=None if piece.is_loaded else piece.settings.conflicts,
             discarded=discarded,
         )
+
+
+def _asking_for_old_rows(piece: Slice) -> str:
+    """Return the section of the channel file that needs whole old rows of a slice's table; empty: none does."""
+    settings = piece.settings
+    sections = {
+        "restrict": bool(piece.condition),
+        "transform": settings.values is not None,
+        "conflicts": settings.conflicts is not None,
+        "target_tables": settings.columns.needs_old_rows,
+        "tables": piece.source.key is None or piece.is_resilient,
+    }
+    return next((section for section, is_asking in sections.items() if is_asking), "")
 
 
 def _transactions(context: RunContext, ahead: PendingLog, piece: Slice) -> tuple[Blob, ...]:

@@ -21,7 +21,7 @@ from airflow_ddlrepl.flow.mapping.server_traits import target_facts
 from airflow_ddlrepl.flow.mapping.tables import read_for, seen_at
 from airflow_ddlrepl.flow.mapping.value_functions import transform_at
 from airflow_ddlrepl.flow.run.context import RunContext, log
-from airflow_ddlrepl.integrate.discarded_row import DiscardedRow
+from airflow_ddlrepl.integrate.steps.discarded_row import DiscardedRow
 from airflow_ddlrepl.mapping.misfits import is_cut, may_not_fit
 from airflow_ddlrepl.mapping.values import Transform, for_columns
 from airflow_ddlrepl.model.names import TableName

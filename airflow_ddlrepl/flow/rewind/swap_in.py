@@ -21,7 +21,7 @@ from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.run.fencing import claim
 from airflow_ddlrepl.flow.run.outbox import record
 from airflow_ddlrepl.flow.snapshots.archive import tables_at
-from airflow_ddlrepl.integrate.discarded_row import DiscardedRow
+from airflow_ddlrepl.integrate.steps.discarded_row import DiscardedRow
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.table import Column, Table

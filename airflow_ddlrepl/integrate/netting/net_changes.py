@@ -7,7 +7,7 @@ what applying the changes one after the other gives.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -21,20 +21,32 @@ from airflow_ddlrepl.integrate.netting.moves import Fate, Follower, Kind
 from airflow_ddlrepl.integrate.netting.presence import Flags, absent_columns, with_whole_keys
 from airflow_ddlrepl.model.change import Op
 
+NOTHING = pa.table({})
+"""No rows."""
+
 
 @dataclass(frozen=True, slots=True)
 class NetRows:
     """Net rows are one table of rows per kind of operation; the table has no columns where there are no such rows.
 
-    deletes: `b_<key column>`. updates: `a_<column>` (found by their `a_` key) and `h_<column>` (bool) for
-    columns that some row does not change. moves: `b_` key before, `a_` columns, `h_`. inserts: `a_`.
     A DELETE and INSERT of one key is an update of every column. Rows that came and went are in none.
     """
 
     deletes: pa.Table
+    """`b_<key column>`: the keys of rows that are gone."""
     updates: pa.Table
+    """`a_<column>`, found by their `a_` key, and `h_<column>` (bool) for columns that some row does not change."""
     moves: pa.Table
+    """Rows whose key changes: `b_` key before, `a_` columns, `h_`."""
     inserts: pa.Table
+    """`a_<column>`."""
+    removed: pa.Table = field(default_factory=lambda: NOTHING)
+    """Of a table without a key: whole rows that are gone (`a_`), and `copies`: how many of each."""
+    added: pa.Table = field(default_factory=lambda: NOTHING)
+    """Of a table without a key: whole rows that came (`a_`), and `copies`."""
+
+
+NO_ROWS = NetRows(NOTHING, NOTHING, NOTHING, NOTHING)
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from airflow_ddlrepl.ports.change_values import ChangeValues
 from airflow_ddlrepl.ports.positions import Positions
 from airflow_ddlrepl.ports.types import TypeSystem
 from tests.conformance.file_engine.loading import compare, load
-from tests.conformance.file_engine.rows import StagedRows, stage
+from tests.conformance.file_engine.rows import FileStager
 from tests.conformance.file_engine.target import FileTarget, folder
 from tests.conformance.file_engine.types import FileTypes
 
@@ -51,8 +51,8 @@ class FileEngine(Engine):
     def target_rights(self, location: str, schemas: Collection[str] = ()) -> tuple[str, str]:
         return f"{folder(location)} is there", ""
 
-    def stage(self, tasks: Sequence[StageTask]) -> list[StagedRows]:
-        return [stage(task) for task in tasks]
+    def stager(self, task: StageTask) -> FileStager:
+        return FileStager()
 
     def load(self, tasks: Sequence[LoadTask]) -> list[LoadedChunk]:
         return [load(task) for task in tasks]

@@ -1,24 +1,20 @@
-"""Rows of the log into a table of files: staged as net changes by key, or as images, and merged in their order."""
+"""Rows of the log into a table of files: kept as the core has made them ready, and merged in their order."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from types import TracebackType
+from typing import Self
 
-import pyarrow as pa
-
-from airflow_ddlrepl.errors import KeyTaken, RowsRefused, identified
-from airflow_ddlrepl.integrate.netting.equality import KeyColumn
-from airflow_ddlrepl.integrate.netting.images import net_images
-from airflow_ddlrepl.integrate.netting.net_changes import NetRows, net
-from airflow_ddlrepl.integrate.read_changes import StageReader
+from airflow_ddlrepl.engines.staging import Stager
+from airflow_ddlrepl.errors import KeyTaken
+from airflow_ddlrepl.integrate.netting.net_changes import NetRows
+from airflow_ddlrepl.integrate.ready_rows import LeftOut, ReadyRows
 from airflow_ddlrepl.integrate.stage_task import StageTask
 from airflow_ddlrepl.model.table import Table
-from airflow_ddlrepl.ports.types import Equality
-from airflow_ddlrepl.trail.store import Trail
+from tests.conformance.file_engine.evaluator import FileEvaluator, text
 from tests.conformance.file_engine.files import Row
-from tests.conformance.file_engine.types import FILE_TYPES
 
 Key = tuple[str | None, ...]
 
@@ -27,69 +23,51 @@ Key = tuple[str | None, ...]
 class StagedRows:
     """What the rows of a slice come to. key: ids of its columns, none of a table without one.
 
-    changes: (what, key before, values by id, copies), in the order in which they are to be made.
+    changes: (what, key before, values by id, copies), in the order in which they are to be made. deletion: id of the
+    column that is true for deleted rows, if such rows stay.
     """
 
     key: tuple[str, ...]
     changes: list[tuple[str, Key, Row, int]]
     read: int
+    left_out: LeftOut
+    deletion: str
 
 
-def stage(task: StageTask) -> StagedRows:
-    """Net the rows of a task. Raises RowsRefused INT-120 for keys that this engine can't compare."""
-    with identified({str(task.target_name): task.table.id}):
-        return _stage(task)
+class FileStager(Stager):
+    """Nothing is opened, and the rows travel as they are."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        return None
+
+    def evaluator(self, task: StageTask) -> FileEvaluator:
+        return FileEvaluator(task.target_name)
+
+    def store(self, ready: ReadyRows) -> StagedRows:
+        plan = ready.plan
+        ids = {column.name: str(column.id) for column in plan.columns}
+        key = () if plan.is_history else tuple(ids[one.name] for one in plan.key)
+        deletion = next((str(c.id) for c in plan.columns if c.target.name == plan.deletion), "")
+        return StagedRows(key, [*_changes(ready.rows, ids)], ready.read, ready.left_out, deletion)
 
 
-def _stage(task: StageTask) -> StagedRows:
-    if task.condition or task.transform:
-        raise RowsRefused(
-            "files take rows as they are",
-            code="INT-120",
-            table=task.target_name,
-            hint="leave `restrict` and `transform` out",
-        )
-    ids = {column.name: str(column.id) for column in task.table.columns}
-    there = {str(column.id) for column in task.target.columns if not column.generated}
-    layout = [column.name for column in (task.files[0].columns if task.files else ())]
-    wanted = [name for name in layout if name in ids and ids[name] in there]
-    encodings = {column.name: column.encoding for column in (task.files[0].columns if task.files else ())}
-    key = [KeyColumn(c.name, FILE_TYPES.equality(c, encodings.get(c.name, ""))) for c in task.table.key_columns()]
-    if any(one.equality is Equality.TARGET for one in key):
-        raise RowsRefused("files compare keys byte by byte", code="INT-120", table=task.target_name)
-    changes = StageReader(task, FILE_TYPES, key, wanted, layout).read(Trail(task.trail_url, task.channel))
-    key_ids = tuple(ids[one.name] for one in key)
-    if not changes.num_rows:
-        return StagedRows(key_ids, [], 0)
-    named = {name: ids[name] for name in wanted}
-    found = _net(net(changes, layout, key, wanted), named) if key else _images(net_images(changes, wanted), named)
-    return StagedRows(key_ids, list(found), changes.num_rows)
-
-
-def _net(rows: NetRows, ids: Mapping[str, str]) -> Iterator[tuple[str, Key, Row, int]]:
+def _changes(rows: NetRows, ids: Mapping[str, str]) -> Iterator[tuple[str, Key, Row, int]]:
     for what, table in (
         ("delete", rows.deletes),
         ("move", rows.moves),
         ("update", rows.updates),
         ("insert", rows.inserts),
+        ("removed", rows.removed),
+        ("added", rows.added),
     ):
         for row in table.to_pylist():
-            before = tuple(_text(value) for name, value in row.items() if name.startswith("b_"))
+            before = tuple(text(value) for name, value in row.items() if name.startswith("b_"))
             held = {name[2:]: value for name, value in row.items() if name.startswith("h_")}
-            values = {ids[n]: _text(row[f"a_{n}"]) for n in ids if f"a_{n}" in row and held.get(n, True)}
-            yield what, before, values, 1
-
-
-def _images(rows: pa.Table, ids: Mapping[str, str]) -> Iterator[tuple[str, Key, Row, int]]:
-    for row in sorted(rows.to_pylist(), key=lambda row: int(row["copies"])):
-        values = {ids[n]: _text(row[f"a_{n}"]) for n in ids}
-        yield "removed" if row["copies"] < 0 else "added", (), values, abs(row["copies"])
-
-
-def _text(value: Any) -> str | None:
-    if isinstance(value, bool):
-        return "t" if value else "f"
-    return value if value is None or isinstance(value, str) else str(value)
+            values = {ids[n]: text(row[f"a_{n}"]) for n in ids if f"a_{n}" in row and held.get(n, True)}
+            yield what, before, values, row.get("copies", 1)
 
 
 def merge(rows: list[Row], staged: Sequence[StagedRows], shape: Table) -> list[Row]:
@@ -102,7 +80,7 @@ def merge(rows: list[Row], staged: Sequence[StagedRows], shape: Table) -> list[R
             for what, _, values, copies in part.changes:
                 whole = _whole(values, shape)
                 for _ in range(copies):
-                    if what == "added":
+                    if what in ("added", "insert"):
                         rows.append(whole)
                     elif whole in rows:
                         rows.remove(whole)
@@ -130,7 +108,7 @@ def _merge_by_key(rows: Sequence[Row], part: StagedRows, shape: Table) -> list[R
             moved.append(_whole(values, shape))
     for row in moved:
         key = tuple(row[i] for i in part.key)
-        if key in by_key:
+        if key in by_key and not (part.deletion and by_key[key][part.deletion] == "t"):
             raise _misfit(f"the row {key} is there already", shape)
         by_key[key] = row
     return list(by_key.values())

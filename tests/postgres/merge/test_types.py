@@ -15,7 +15,7 @@ from airflow_ddlrepl.engines.postgres.catalog.inspect import inspect
 from airflow_ddlrepl.engines.postgres.merge import stage
 from airflow_ddlrepl.engines.postgres.pgoutput.binary_types import wire_types
 from tests.postgres.log.test_capture_range_types import columns, fill
-from tests.support.merging import Pair
+from tests.support.merging import Pair, stage_together
 
 VERSIONS = pytest.mark.parametrize("databases", [18, 15], indirect=True)
 FORMATS = pytest.mark.parametrize("wire_format", ["binary", "text"])
@@ -86,7 +86,7 @@ def test_what_is_too_much_to_give_is_copied(pair: Pair, monkeypatch: pytest.Monk
     pair.do("insert into t3 values (1, 'hidden')")
     tasks = sorted(pair.tasks(pair.capture()), key=lambda task: task.target_name.name)
     monkeypatch.setattr(stage, "MOST_TOGETHER", 100)
-    staged = stage.stage_all(tasks)
+    staged = stage_together(tasks)
     assert [bool(one.inline) for one in staged] == [True, False, False]
     assert [len(one.stored) for one in staged] == [0, 1, 1] and "hidden" not in repr(staged)
     assert pickle.loads(pickle.dumps(staged)) == staged

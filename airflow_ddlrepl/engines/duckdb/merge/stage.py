@@ -1,31 +1,28 @@
-"""This module stages changes: it reads one table's rows from the trail and nets them, in a task of any process.
+"""This module keeps rows that are ready until they are merged into a DuckDB file, in a task of any process.
 
 A few rows travel back to the driver as they are; many wait in a file beside the database. Nothing is opened there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import TracebackType
+from typing import Self
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from airflow_ddlrepl.engines.duckdb.connection.database import staging_folder
-from airflow_ddlrepl.engines.duckdb.types.type_system import DUCK_TYPES
-from airflow_ddlrepl.errors import RowsRefused, identified
-from airflow_ddlrepl.integrate.netting.equality import KeyColumn
-from airflow_ddlrepl.integrate.netting.images import net_images
-from airflow_ddlrepl.integrate.netting.net_changes import NetRows, net
-from airflow_ddlrepl.integrate.read_changes import StageReader
+from airflow_ddlrepl.engines.duckdb.merge.evaluator import DuckEvaluator
+from airflow_ddlrepl.engines.staging import Stager
+from airflow_ddlrepl.integrate.netting.net_changes import NetRows
+from airflow_ddlrepl.integrate.ready_rows import LeftOut, ReadyRows
 from airflow_ddlrepl.integrate.stage_task import StageTask
-from airflow_ddlrepl.integrate.steps.ignored_kinds import without_ignored
-from airflow_ddlrepl.model.settings.row_kind import RowKind
-from airflow_ddlrepl.trail.store import Trail
 
 MOST_INLINE = 1 << 20
 """So many bytes of a task's rows travel without a file."""
-KINDS = ("deletes", "moves", "updates", "inserts", "images")
 
 
 @dataclass(frozen=True)
@@ -34,15 +31,14 @@ class Staged:
 
     rows: by kind, as an Arrow stream of bytes, or the path of a file with it. Columns are named by the column's id: a
     value as `a1`, one before the change as `b1`, and as `h1` whether there is a value. counts: by kind. read: how many
-    changes that was. ignored, outside: how many were left out, by kind, and by the target's condition.
+    changes that was. left_out: what the target does not take of them.
     """
 
     key: tuple[int, ...] = ()
     rows: Mapping[str, bytes | Path] = field(default_factory=dict, repr=False)
     counts: Mapping[str, int] = field(default_factory=dict)
     read: int = 0
-    ignored: Mapping[RowKind, int] = field(default_factory=dict)
-    outside: int = 0
+    left_out: LeftOut = field(default_factory=LeftOut)
 
     def table(self, kind: str) -> pa.Table:
         """Return the rows of one kind."""
@@ -51,77 +47,45 @@ class Staged:
         return pa.ipc.open_stream(source).read_all()
 
 
-def stage_all(tasks: Sequence[StageTask]) -> list[Staged]:
-    """Stage several tasks one after the other; errors as `stage`."""
-    return [stage(task) for task in tasks]
+class DuckStager(Stager):
+    """This stager has no session at the database: only the driver opens it."""
 
+    def __enter__(self) -> Self:
+        return self
 
-def stage(task: StageTask) -> Staged:
-    """Stage one task. Raises RowsRefused INT-103 (key not in the rows), INT-111, TrailError for damaged files."""
-    with identified({str(task.target_name): task.table.id}):
-        return _stage(task)
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        return None
 
+    def evaluator(self, task: StageTask) -> DuckEvaluator:
+        return DuckEvaluator(task.target_name)
 
-def _stage(task: StageTask) -> Staged:
-    _refuse(task)
-    ids = {column.name: column.id for column in task.table.columns}
-    there = {column.id for column in task.target.columns}
-    layout = task.files[0].columns if task.files else ()
-    names = [column.name for column in layout]
-    wanted = [name for name in names if name in ids and ids[name] in there]
-    encodings = {column.name: column.encoding for column in layout}
-    key = [
-        KeyColumn(c.name, DUCK_TYPES.equality(c, encodings.get(c.name, ""), task.table.types))
-        for c in task.table.key_columns()
-    ]
-    changes = StageReader(task, DUCK_TYPES, key, wanted, names).read(Trail(task.trail_url, task.channel))
-    read, key_ids = changes.num_rows, tuple(ids[one.name] for one in key)
-    changes, left_out = without_ignored(changes, task.ignored)
-    if not changes.num_rows:
-        return Staged(key_ids, read=read, ignored=left_out)
-    if missing := {one.name for one in key} - set(wanted):
-        raise RowsRefused(
-            f"key columns are missing in the rows or the target: {', '.join(sorted(missing))}",
-            code="INT-103",
-            table=task.target_name,
-            hint="refresh the table, or keep its key columns in the target",
-        )
-    tables = _by_kind(net(changes, names, key, wanted)) if key else {"images": _images(changes, wanted, task)}
-    renamed = {kind: _by_id(table, ids) for kind, table in tables.items() if table.num_rows}
-    counts = {kind: table.num_rows for kind, table in renamed.items()}
-    return Staged(key_ids, _stored(task, renamed), counts, read, left_out)
-
-
-def _refuse(task: StageTask) -> None:
-    """Raise RowsRefused where the channel file asks for what is not done here."""
-    asked = {
-        "restrict": bool(task.condition),
-        "transform": task.transform is not None,
-        "conflicts": task.conflicts is not None,
-    }
-    for section in (name for name, is_asked in asked.items() if is_asked):
-        raise RowsRefused(
-            f"a DuckDB target takes rows as they are, without `{section}`",
-            code="INT-120",
-            table=task.target_name,
-            hint=f"leave `{section}` out for this target",
-        )
+    def store(self, ready: ReadyRows) -> Staged:
+        """Keep the rows as bytes, or write them to files where they are many."""
+        plan = ready.plan
+        ids = {column.name: column.id for column in plan.columns}
+        key = tuple(ids[one.name] for one in plan.key if one.name in ids)
+        tables = {kind: _by_id(table, ids) for kind, table in _by_kind(ready.rows).items() if table.num_rows}
+        counts = {kind: table.num_rows for kind, table in tables.items()}
+        return Staged(key, _stored(ready.task, tables), counts, ready.read, ready.left_out)
 
 
 def _by_kind(rows: NetRows) -> dict[str, pa.Table]:
-    return {"deletes": rows.deletes, "moves": rows.moves, "updates": rows.updates, "inserts": rows.inserts}
+    return {
+        "deletes": rows.deletes,
+        "moves": rows.moves,
+        "updates": rows.updates,
+        "inserts": rows.inserts,
+        "images": _images(rows),
+    }
 
 
-def _images(changes: pa.Table, wanted: Sequence[str], task: StageTask) -> pa.Table:
-    try:
-        return net_images(changes, wanted)
-    except ValueError:
-        raise RowsRefused(
-            "an update or delete has no old row, and the table has no key",
-            code="INT-111",
-            table=task.target_name,
-            hint="ALTER TABLE … REPLICA IDENTITY FULL at the source, and refresh the table",
-        ) from None
+def _images(rows: NetRows) -> pa.Table:
+    """Return whole rows that come, and those that go with a negative number of copies."""
+    gone = rows.removed
+    if not gone.num_rows:
+        return rows.added
+    gone = gone.set_column(gone.num_columns - 1, "copies", pc.negate(gone["copies"]))
+    return pa.concat_tables([gone, rows.added]) if rows.added.num_rows else gone
 
 
 def _by_id(rows: pa.Table, ids: Mapping[str, int]) -> pa.Table:

@@ -8,24 +8,16 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
-
 from airflow_ddlrepl.engines.postgres.connection.quoting import literal, quote
-from airflow_ddlrepl.engines.postgres.merge.change_columns import is_of_source
 from airflow_ddlrepl.engines.postgres.merge.staging_tables import Stage, Staged, StagedColumn
 from airflow_ddlrepl.engines.postgres.merge.statements import key_is, same_image
 from airflow_ddlrepl.engines.postgres.types.misfits import row_texts, texts_of_key
 from airflow_ddlrepl.errors import RowsRefused
-from airflow_ddlrepl.integrate.discarded_row import DiscardedRow
-from airflow_ddlrepl.integrate.netting.equality import exact
-from airflow_ddlrepl.integrate.netting.net_changes import Netting
-from airflow_ddlrepl.integrate.stage_task import StageTask
+from airflow_ddlrepl.integrate.steps.discarded_row import DiscardedRow
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.settings.conflicts import Conflict, ConflictAnswer, ConflictAnswers, Resolution
 
@@ -57,41 +49,6 @@ class Resolved:
     staged: Staged
     counts: Mapping[str, int]
     discarded: tuple[DiscardedRow, ...] = ()
-
-
-def netting(task: StageTask, columns: Sequence[StagedColumn]) -> Netting:
-    """Return how a task's changes are netted. Old values of the source's columns are staged where conflicts matter."""
-    contested = task.conflicts is not None
-    old = [column.source_name for column in columns if is_of_source(column)] if contested else None
-    return Netting(bool(task.own.key), task.is_resilient or contested, old)
-
-
-def undecided(rows: Mapping[Stage, pa.Table], by: ConflictAnswers, names: Sequence[str]) -> dict[Stage, pa.Table]:
-    """Return net rows with room for what `resolve` finds.
-
-    An update whose columns are not all compared sets those that the source has changed. names: of the source's columns.
-    """
-    found = {}
-    for stage, table in rows.items():
-        if stage is Stage.UPDATES and table.num_rows and not all(map(by.compares, names)):
-            for name in names:
-                if f"h_{name}" not in table.column_names:
-                    differs = _differs(table[f"a_{name}"], table[f"b_{name}"])
-                    table = table.append_column(f"h_{name}", differs)
-        count = table.num_rows
-        if count:
-            table = table.append_column("q", pa.nulls(count, pa.string())).append_column(
-                "v", pa.nulls(count, pa.bool_())
-            )
-        found[stage] = table
-    return found
-
-
-def _differs(new: pa.ChunkedArray, old: pa.ChunkedArray) -> pa.Array:
-    new, old = (exact(pa.chunked_array(values.chunks, values.type).combine_chunks()) for values in (new, old))
-    either = np.asarray(pc.xor(pc.is_null(new), pc.is_null(old)))
-    other = np.asarray(pc.fill_null(pc.not_equal(new, old), False))
-    return pa.array(either | other)
 
 
 def resolve(cursor: Any, staged: Staged) -> Resolved:
@@ -173,7 +130,7 @@ def _is_another(staged: Staged, stage: Stage, by: ConflictAnswers) -> str:
 
     A row that is as the change leaves it is no conflict.
     """
-    ours = [column for column in staged.columns if is_of_source(column)]
+    ours = [column for column in staged.columns if column.is_of_source]
     if stage is Stage.INSERTS:
         return f"NOT ({same_image(ours)})"
     of_deletes = stage is Stage.DELETES
@@ -232,7 +189,7 @@ def _leave_out(cursor: Any, staged: Staged, stage: Stage) -> int:
 def _rows(cursor: Any, staged: Staged, stage: Stage, conflict: Conflict) -> Iterator[DiscardedRow]:
     """Yield the changes that are stored because they lose a conflict."""
     prefix = "k" if stage is Stage.DELETES else "c"
-    texts = row_texts([(c.name, c.text("s", prefix)) for c in staged.columns if is_of_source(c)])
+    texts = row_texts([(c.name, c.text("s", prefix)) for c in staged.columns if c.is_of_source])
     cursor.execute(
         f"SELECT {_key_text(staged, stage)}, {texts}::text, s.p FROM {staged.from_(stage)} s"
         f" WHERE s.q = {literal(conflict)}".encode()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -15,48 +15,38 @@ from airflow_ddlrepl.engines.postgres.connection.settings import SCHEMA
 from airflow_ddlrepl.engines.postgres.ddl.types import create_types
 from airflow_ddlrepl.engines.postgres.merge.copy_arrow import drop_stages, load
 from airflow_ddlrepl.engines.postgres.merge.staging_tables import StagedColumn
-from airflow_ddlrepl.integrate.netting.equality import KeyColumn
-from airflow_ddlrepl.integrate.netting.keys import KeyIds, distinct_keys, target_keys
-from airflow_ddlrepl.integrate.netting.presence import absent_columns, with_whole_keys
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.types import TypeDefinition, TypeKind
 
+if TYPE_CHECKING:
+    from airflow_ddlrepl.integrate.netting.equality import Ints
+
 
 def numbered(
-    cursor: Any,
-    name: str,
-    changes: pa.Table,
-    layout: Sequence[str],
-    key: Sequence[KeyColumn],
-    columns: Sequence[StagedColumn],
-    types: Sequence[TypeDefinition],
-) -> KeyIds:
-    """Return numbers for the keys of all rows, equal where the target finds the keys equal.
+    cursor: Any, name: str, values: pa.Table, columns: Sequence[StagedColumn], types: Sequence[TypeDefinition]
+) -> Ints:
+    """Return numbers for keys, equal where the target finds the keys equal.
 
-    name: of a staging table to use.
+    name: of a staging table to use. values: those of the columns.
     The types of users in a key are made for it, as the source has defined them: those of the target are not what they
     will be when the rows are merged, while schema changes between them are to come.
     """
-    by_name = {column.source_name: column for column in columns}
-    theirs = [by_name[k.name] for k in key]
     moves = _of_ours(types, name)
-    keys = [_respelled(column, moves) for column in theirs]
-    made = [_bare(of) for of in respelled_types(types, moves)] if keys != theirs else []
+    keys = [_respelled(column, moves) for column in columns]
+    made = [_bare(of) for of in respelled_types(types, moves)] if keys != list(columns) else []
     for statement in create_types(made):
         cursor.execute(statement)
-    whole = with_whole_keys(changes, [k.name for k in key], absent_columns(changes["absent"], layout))
-    values, codes = distinct_keys(whole, key)
     rows = values.append_column("i", pa.array(range(values.num_rows), pa.int64()))
     load(cursor, name, [*((column.staged_name, column.staging_type) for column in keys), ("i", "int8")], rows)
     order = ", ".join(_comparable(column) for column in keys)
     table = qualified(TableName(SCHEMA, name))
     cursor.execute(f"SELECT dense_rank() OVER (ORDER BY {order}) FROM {table} s ORDER BY s.i")
-    numbers = cursor.fetch_arrow_table().column(0).to_numpy()
+    numbers: Ints = cursor.fetch_arrow_table().column(0).to_numpy()
     drop_stages(cursor, [name])
     for of in reversed(made):
         if of.kind is not TypeKind.MULTIRANGE:  # it goes with its range
             cursor.execute(f"DROP TYPE {qualified(TableName(of.schema, of.name))}")
-    return target_keys(whole, codes, numbers)
+    return numbers
 
 
 def _of_ours(types: Sequence[TypeDefinition], name: str) -> Moves:

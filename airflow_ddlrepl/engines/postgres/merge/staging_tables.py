@@ -7,7 +7,7 @@ of its last change, `q` the conflict that is found, `v` does the change win it.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
@@ -16,12 +16,11 @@ from airflow_ddlrepl.engines.postgres.connection.settings import SCHEMA
 from airflow_ddlrepl.engines.postgres.merge.inline_rows import InlineRows
 from airflow_ddlrepl.engines.postgres.types.as_written import is_characters, written
 from airflow_ddlrepl.engines.postgres.types.underlying import ENUM, schema_of, underlying
-from airflow_ddlrepl.integrate.discarded_row import DiscardedRow
-from airflow_ddlrepl.mapping.misfits import is_cut, may_not_fit
+from airflow_ddlrepl.integrate.ready_rows import LeftOut
+from airflow_ddlrepl.integrate.steps.row_columns import RowColumn
+from airflow_ddlrepl.mapping.extra_columns import OF_CHANGE, value_of
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.settings.conflicts import ConflictAnswers
-from airflow_ddlrepl.model.settings.row_kind import RowKind
-from airflow_ddlrepl.model.settings.table_settings import CoerceErrorPolicy
 from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.model.types import DataType, TypeDefinition, TypeKind
 
@@ -66,6 +65,11 @@ class StagedColumn:
     as_written: bool = False
 
     @property
+    def is_of_source(self) -> bool:
+        """Return whether the column's values are in the log."""
+        return not self.source_name.startswith("\0")
+
+    @property
     def staged_name(self) -> str:
         """Return the column's name in a staging table."""
         return f"c{self.id}"
@@ -99,12 +103,9 @@ class Staged:
     tables: staging table and row count per kind; only those that hold rows. inline: of these kinds the rows are
     here, and no such table was made. held: ids of the columns that have an `h` flag, per kind. fills: SQL of target
     columns that the rows do not know, for inserts. replaces: updates must delete and insert (they set a column that
-    UPDATE can't set). changes: rows read from the trail. outside: how many of them are about rows that the target does
-    not take (`restrict`). ignored: how many their kind has left out. deletion: the target's column that says
-    whether a row was deleted, where deleted rows stay; "": they don't. is_resilient: rows that it inserts may be there
-    already, and rows that it changes may be missing.
-    nulled: how many values became NULL because the target's column can't hold them, by what to tell.
-    settled: keys of rows that are not discarded any more, but for `discarded`: rows that do not fit the columns.
+    UPDATE can't set). changes: rows read from the trail. left_out: what of them the target does not take. deletion: the
+    target's column that says whether a row was deleted, where deleted rows stay; "": they don't. is_resilient: rows
+    that it inserts may be there already, and rows that it changes may be missing.
     conflicts: the answers to conflicts; None: none are looked for. has_heirs: tables inherit from the target's that are
     no partitions of it; their rows are not its own.
     """
@@ -119,13 +120,9 @@ class Staged:
     fills: tuple[tuple[str, str], ...] = ()
     replaces: bool = False
     changes: int = 0
-    outside: int = 0
-    ignored: Mapping[RowKind, int] = field(default_factory=dict)
+    left_out: LeftOut = field(default_factory=LeftOut)
     deletion: str = ""
     is_resilient: bool = False
-    nulled: Mapping[str, int] = field(default_factory=dict)
-    settled: tuple[tuple[str, ...], ...] = ()
-    discarded: tuple[DiscardedRow, ...] = ()
     conflicts: ConflictAnswers | None = None
     has_heirs: bool = False
 
@@ -160,86 +157,32 @@ class Staged:
         return qualified(TableName(SCHEMA, self.tables[stage]))
 
 
-def staged_columns(
-    source: Table, target: Table, encodings: Mapping[str, str], set_keys: Sequence[int] = ()
-) -> tuple[StagedColumn, ...]:
-    """Return the columns that both shapes and the rows have; a generated column of the target is left out.
-
-    encodings: by source name. set_keys: ids of key columns whose equal values may look different.
-    """
-    in_target = {column.id: column for column in target.columns if not column.generated}
-    keys = set(source.key.columns) if source.key else set()
-    return tuple(
-        _staged(column, in_target[column.id], encodings[column.name], source.types, keys, set_keys)
-        for column in source.columns
-        if column.id in in_target and column.name in encodings
-    )
-
-
-def with_cut_texts(columns: Sequence[StagedColumn], source: Table, target: Table) -> tuple[StagedColumn, ...]:
-    """Return the columns with a cast for texts that may be too long for the target's: it cuts them. Keys stay whole."""
-    theirs, ours = ({column.id: column for column in table.columns} for table in (source, target))
-    return tuple(
-        replace(one, cast=one.target_type) if not one.is_key and is_cut(theirs[one.id], ours[one.id]) else one
-        for one in columns
-    )
-
-
-def unfit_columns(
-    columns: Sequence[StagedColumn], source: Table, target: Table, policy: CoerceErrorPolicy
-) -> tuple[tuple[StagedColumn, Column], ...]:
-    """Return the columns that may have values which the target's can't hold, each with the target's.
-
-    Values of a key can't become NULL; a row with such a key can be discarded.
-    """
-    theirs, ours = ({column.id: column for column in table.columns} for table in (source, target))
-    wanted = [one for one in columns if policy is CoerceErrorPolicy.DISCARD or not one.is_key]
-    found = [(one, ours[one.id]) for one in wanted if may_not_fit(theirs[one.id], ours[one.id])]
-    return tuple(found) if policy.replaces else ()
-
-
-def read_as_written(columns: Sequence[StagedColumn], target: Table, ids: Container[int]) -> tuple[StagedColumn, ...]:
-    """Return the columns so that those with these ids are read from the text of their values by the target's types."""
-    ours = {column.id: column.type for column in target.columns}
-
-    def read(one: StagedColumn) -> StagedColumn:
-        cast = "" if is_characters(ours[one.id]) else one.target_type
-        return replace(one, as_written=True, cast=cast, is_regclass=False)
-
-    return tuple(read(one) if one.id in ids else one for one in columns)
-
-
-def with_own_types(columns: Sequence[StagedColumn], target: Table, names: Container[str]) -> tuple[StagedColumn, ...]:
-    """Return the columns so that those with these names at the source are read by the types of the target's own.
-
-    A text that is too long is refused, not cut. Key columns are as they are: their types only become wider.
-    """
-    return read_as_written(columns, target, {one.id for one in columns if one.source_name in names and not one.is_key})
-
-
-def _staged(
-    source: Column,
-    target: Column,
-    encoding: str,
-    types: Sequence[TypeDefinition],
-    keys: set[int],
-    set_keys: Sequence[int],
-) -> StagedColumn:
+def staged_column(of: RowColumn, types: Sequence[TypeDefinition]) -> StagedColumn:
+    """Return how a column of net rows is staged. types: definitions of the types that the source's table uses."""
+    source, target = of.source, of.target
+    if source is None:
+        staging = OF_CHANGE.get(value_of(target), target.type.text)
+        cast = "" if staging == target.type.text else target.type.text
+        return StagedColumn(of.id, of.name, target.name, staging, target.type.text, cast)
     name, text = underlying(source.type, types)
-    staging_type, in_array = _staging_type(name, text, encoding)
+    staging, in_array = _staging_type(name, text, of.encoding)
+    cast, is_regclass = _cast(staging, source.type, target.type), underlying(target.type, types)[0] == "regclass"
+    if of.is_by_text:
+        cast, is_regclass = "" if is_characters(target.type) else target.type.text, False
     return StagedColumn(
-        id=source.id,
-        source_name=source.name,
+        id=of.id,
+        source_name=of.name,
         name=target.name,
-        staging_type=staging_type,
+        staging_type=staging,
         target_type=target.type.text,
-        cast=_cast(staging_type, source.type, target.type),
-        is_regclass=underlying(target.type, types)[0] == "regclass",
+        cast=target.type.text if of.is_cut else cast,
+        is_regclass=is_regclass,
         collation=target.collation or "",
         operators=schema_of(target.type, types),
         in_array=in_array,
-        is_key=source.id in keys,
-        is_set=source.id not in keys or source.id in set_keys,
+        is_key=of.is_key,
+        is_set=of.is_set,
+        as_written=of.is_by_text,
     )
 
 
@@ -272,16 +215,9 @@ def _cast(staging_type: str, source: DataType, target: DataType) -> str:
     return target.text
 
 
-def fills(columns: Sequence[StagedColumn], target: Table) -> Iterator[tuple[str, str]]:
-    """Yield columns younger than the rows, with what the source shows there; others take their default."""
-    known = {column.id for column in columns}
-    for column in target.columns:
-        if column.id not in known and column.missing is not None and not column.generated:
-            yield column.name, _missing(column)
-
-
-def _missing(column: Column) -> str:
-    return f"CAST({literal(column.missing or '')} AS {column.type.text})"
+def filled(column: Column) -> tuple[str, str]:
+    """Return the name of a column that is younger than the rows, and SQL for what the source shows there."""
+    return column.name, f"CAST({literal(column.missing or '')} AS {column.type.text})"
 
 
 def replaces(columns: Sequence[StagedColumn], target: Table) -> bool:

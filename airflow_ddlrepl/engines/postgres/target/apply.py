@@ -43,11 +43,11 @@ from airflow_ddlrepl.engines.postgres.target.outbox import leave
 from airflow_ddlrepl.engines.postgres.target.release_sequences import release
 from airflow_ddlrepl.engines.postgres.target.state import advance, write_table_states
 from airflow_ddlrepl.engines.postgres.target.tracked_sequences import has_any
-from airflow_ddlrepl.engines.postgres.types.misfits import TOLD_DISCARDED
 from airflow_ddlrepl.engines.postgres.types.type_system import POSTGRES_TYPES
 from airflow_ddlrepl.engines.target_state import Applied, Fence, StagedSlice
 from airflow_ddlrepl.errors import AlterRefused, KeyTaken, TargetError, identified
 from airflow_ddlrepl.failpoint import reach
+from airflow_ddlrepl.mapping.misfits import TOLD_DISCARDED
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import LogKey, Position
 from airflow_ddlrepl.model.record import Record
@@ -350,8 +350,9 @@ class _Run:
     def _discard(self, buckets: Sequence[Staged]) -> None:
         """Store the rows that do not fit the target's columns, and tell of them and of values that became NULL."""
         for one in buckets:
-            replace_rows(self.cursor, self.channel, one.table_id, one.settled, one.discarded)
-            told = {**one.nulled, **({TOLD_DISCARDED: len(one.discarded)} if one.discarded else {})}
+            left = one.left_out
+            replace_rows(self.cursor, self.channel, one.table_id, left.settled, left.discarded)
+            told = {**left.nulled, **({TOLD_DISCARDED: len(left.discarded)} if left.discarded else {})}
             self.applied.discarded.update({f"{one.target}:{why}": count for why, count in told.items()})
 
     def _resolved(self, one: Staged) -> Staged:

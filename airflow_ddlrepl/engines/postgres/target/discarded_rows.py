@@ -14,7 +14,7 @@ from airflow_ddlrepl.engines.discarded_rows import DiscardedRows
 from airflow_ddlrepl.engines.postgres.connection.quoting import literal, qualified
 from airflow_ddlrepl.engines.postgres.target.channel_table import ChannelTable
 from airflow_ddlrepl.engines.postgres.target.conflict_counts import conflict_counts
-from airflow_ddlrepl.integrate.discarded_row import DiscardedRow
+from airflow_ddlrepl.integrate.steps.discarded_row import DiscardedRow
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.settings.conflicts import Conflict

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 
 from airflow_ddlrepl.engines.postgres.connection.quoting import literal, qualified, quote
 from airflow_ddlrepl.engines.postgres.types.as_written import read_as, written
+from airflow_ddlrepl.mapping.misfits import TOLD_DISCARDED, told_null
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Table
 
@@ -78,10 +79,6 @@ def removing(table: TableName, columns: Sequence[Column]) -> str:
     return f"DELETE FROM {qualified(table)} WHERE {reason(columns, texts)} <> ''"
 
 
-TOLD_DISCARDED = " rows do not fit the target's columns and are discarded (coerce_error_policy)"
-"""The end of a warning about discarded rows; their number comes before it."""
-
-
 def nulling(table: TableName, column: Column) -> str:
     """Return the statement that makes texts of a loaded table NULL that a column can't hold, and returns a warning."""
     name = quote(column.name)
@@ -90,11 +87,6 @@ def nulling(table: TableName, column: Column) -> str:
         f" WHERE {misfit(column, written(name))} IS NOT NULL RETURNING 1)"
         f" SELECT count(*) || {literal(told_null(column))} FROM done HAVING count(*) > 0"
     )
-
-
-def told_null(column: Column) -> str:
-    """Return the end of a warning about values of a column that became NULL; their number comes before it."""
-    return f" values of column {column.name} do not fit {column.type.text} and are NULL (coerce_error_policy)"
 
 
 def _name(column: Column) -> str:

@@ -1,0 +1,63 @@
+"""This module defines the port of row evaluators, which answer what only a target can say of rows of the log."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pyarrow as pa
+
+    from airflow_ddlrepl.model.table import Column, Table
+    from airflow_ddlrepl.notation.condition.expression import Part
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedRows:
+    """Logged rows are values of some of a table's columns, as the trail has them."""
+
+    values: pa.Table
+    """One column for each of the source's columns that a question is about, by its name; at least one row."""
+    table: Table
+    """The source's table, in the shape that the rows have."""
+    encodings: Mapping[str, str]
+    """How the trail writes the values of each column (`ColumnLayout.encoding`)."""
+
+
+class NoAnswer(Exception):
+    """This exception says why a row has no answer to a condition, in the target's words."""
+
+
+class RowEvaluator(Protocol):
+    """A row evaluator answers questions about rows of the log before any of them is applied.
+
+    The answers are in the order of the rows. Every method raises what the target's server makes of a session, and
+    RowsRefused INT-120 or UnreadableRows INT-105 for values that it does not take.
+    """
+
+    def is_true(self, condition: Part, rows: LoggedRows) -> np.ndarray[Any, np.dtype[np.bool_]]:
+        """Return for which rows a condition is true; NULL is not true.
+
+        Raises NoAnswer where it can't be decided for a row.
+        """
+        ...
+
+    def texts(self, rows: LoggedRows) -> pa.Table:
+        """Return the text of each value as the source writes it, by the same names; NULL for NULL."""
+        ...
+
+    def misfits(self, rows: LoggedRows, columns: Mapping[str, Column]) -> pa.Table:
+        """Return for each value why the target's column can't hold it, as a text; NULL: it can.
+
+        columns: the target's column for each of the source's, by the source's name.
+        """
+        ...
+
+    def key_numbers(self, rows: LoggedRows, columns: Mapping[str, Column]) -> np.ndarray[Any, np.dtype[np.int64]]:
+        """Return a number for each row, equal for rows whose values in these columns are equal at the target.
+
+        columns: as for `misfits`. Only for keys whose equality is `Equality.TARGET`.
+        """
+        ...
