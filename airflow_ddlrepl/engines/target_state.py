@@ -37,14 +37,17 @@ class Capabilities:
     before each change that it is begun, and after it that it is done. position_scope: does one position hold for the
     whole target, or does each table have its own? target_tables: can a table have what `target_tables` in the channel
     file gives it? partial_refresh: can some rows of a table be replaced, and changes be applied to rows that may be
-    there already, or be missing? sequences: can it have sequences (`db_sequence`)? renames_columns, alters_types: can a
-    column of a table be renamed, and get another type? Where not, a refresh creates the table again.
+    there already, or be missing? conflicts: does it find changes that were made to another row than it has, and resolve
+    them as `conflicts` in the channel file says? sequences: can it have sequences (`db_sequence`)? renames_columns,
+    alters_types: can a column of a table be renamed, and get another type? Where not, a refresh creates the table
+    again.
     """
 
     transactional_ddl: bool
     position_scope: Literal["target", "table"]
     target_tables: bool = False
     partial_refresh: bool = False
+    conflicts: bool = False
     sequences: bool = False
     renames_columns: bool = True
     alters_types: bool = True

@@ -75,6 +75,7 @@ class PostgresTarget(Target):
         position_scope="target",
         target_tables=True,
         partial_refresh=True,
+        conflicts=True,
         sequences=True,
     )
 

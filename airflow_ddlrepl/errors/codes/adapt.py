@@ -134,5 +134,7 @@ CODES = (
         " (docs/security.md)."),
     Code("ADP-193", "A kind of database does not write single rows of a table.",
         "`ddlrepl refresh --table` with this table loads it whole."),
+    Code("ADP-194", "A kind of target does not look for conflicts.",
+        "Take the table, or the target, out of `conflicts`."),
 )
 # fmt: on

@@ -16,7 +16,7 @@ from airflow_ddlrepl.scope.decide import taken_tables
 def require_capable(at: ChannelAt, tables: Iterable[Table], able: Capabilities) -> None:
     """Raise Unsupported where a target can't have one of these tables as the file says: ADP-164 for `target_tables`.
 
-    ADP-178: for conditions of `restrict` that are for refreshes or changes alone.
+    ADP-178: for conditions of `restrict` that are for refreshes or changes alone. ADP-194: for `conflicts`.
     """
     for table in taken_tables(at, tables):
         if not able.target_tables and at.settings(table.name).columns != OwnColumns():
@@ -32,6 +32,13 @@ def require_capable(at: ChannelAt, tables: Iterable[Table], able: Capabilities) 
                 code="ADP-178",
                 table=table.name,
                 hint="write `condition` in `restrict`, which is for all that is taken, without `ignore`",
+            )
+        if not able.conflicts and at.settings(table.name).conflicts is not None:
+            raise Unsupported(
+                f"target {at.target} is of a kind that does not look for conflicts",
+                code="ADP-194",
+                table=table.name,
+                hint="take the table, or the target, out of `conflicts`",
             )
 
 

@@ -19,6 +19,7 @@ from airflow_ddlrepl.ddl.tables.truncate import Truncate
 from airflow_ddlrepl.errors import AlterRefused, Unsupported
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Table
+from airflow_ddlrepl.model.target_columns import DELETED, history_columns
 from airflow_ddlrepl.model.types import TypeDefinition
 from tests.conformance.file_engine.files import Files, TableFile
 from tests.conformance.file_engine.types import FileTypes
@@ -117,7 +118,10 @@ class Executor:
 
     def _truncate(self, name: TableName, data: dict[str, Any]) -> None:
         table = self._table(name)
-        table.rows = []
+        if history_columns(table.shape) is not None:
+            raise _refused("files note no TRUNCATE in a history")
+        flag = {str(column.id): "t" for column in table.shape.columns if column.extra == DELETED}
+        table.rows = [{**row, **flag} for row in table.rows] if flag else []
         self.files.write(name, table)
 
     def _alter(self, name: TableName, data: dict[str, Any]) -> None:

@@ -9,7 +9,7 @@ from airflow_ddlrepl.compare.report import Kind, RowDifference, TableReport
 from airflow_ddlrepl.engines.comparing import CompareTask, columns_compared
 from airflow_ddlrepl.engines.loading import LoadedChunk, LoadTask
 from airflow_ddlrepl.failpoint import reach
-from airflow_ddlrepl.model.table import Table
+from airflow_ddlrepl.model.table import Column, Table
 from tests.conformance.file_engine.files import Files, Row, replace_file
 from tests.conformance.file_engine.target import folder
 
@@ -19,7 +19,7 @@ def load(task: LoadTask) -> LoadedChunk:
     at = folder(task.target_dsn) / "shadows" / task.shadow.name
     shape = Table.from_json(json.loads((at / "shape").read_text())["shape"])
     ids = [str(shape.named(name).id) for name in task.columns]
-    nothing: Row = {str(column.id): None for column in shape.columns}
+    nothing: Row = {str(column.id): _default(column) for column in shape.columns}
     rows = [
         {**nothing, **dict(zip(ids, values, strict=True))}
         for batch in task.rows.batches()
@@ -29,6 +29,13 @@ def load(task: LoadTask) -> LoadedChunk:
     replace_file(at / f"chunk_{task.chunk.replace('/', '_')}", rows)
     reach("refresh.chunk")
     return LoadedChunk(len(rows))
+
+
+def _default(column: Column) -> str | None:
+    """The value of a column that only the target has: its default is a constant."""
+    if not column.extra or column.default is None:
+        return None
+    return column.missing if column.missing is not None else column.default.strip("'")
 
 
 def compare(task: CompareTask) -> TableReport:

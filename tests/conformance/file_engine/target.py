@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from airflow_ddlrepl.adapt.program.program import Program
+from airflow_ddlrepl.engines.discarded_rows import DiscardedRows
 from airflow_ddlrepl.engines.ledger import Ledger, LedgerEntry, finish_begun, run_entry
 from airflow_ddlrepl.engines.piecewise import Arrival, PiecewiseTarget, apply_in_pieces
 from airflow_ddlrepl.engines.source_catalog import RowSelection
@@ -32,6 +33,7 @@ from airflow_ddlrepl.engines.target_state import (
 )
 from airflow_ddlrepl.errors import RowsRefused, Unsupported
 from airflow_ddlrepl.failpoint import reach
+from airflow_ddlrepl.integrate.steps.discarded_row import DiscardedRow
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import LogKey, Position
 from airflow_ddlrepl.model.record import Record, RefreshDone, from_json, to_json
@@ -83,7 +85,7 @@ class FileTarget(Target, PiecewiseTarget):
 
     location: str = field(repr=False)
     holder: str
-    capabilities = Capabilities(transactional_ddl=False, position_scope="table")
+    capabilities = Capabilities(transactional_ddl=False, position_scope="table", target_tables=True)
 
     @cached_property
     def files(self) -> Files:
@@ -92,6 +94,10 @@ class FileTarget(Target, PiecewiseTarget):
     @property
     def ledger(self) -> FileLedger:
         return FileLedger(self.files)
+
+    @property
+    def discarded_rows(self) -> NoDiscardedRows:
+        return NoDiscardedRows()
 
     @property
     def rewind_area(self) -> RewindArea:
@@ -114,7 +120,7 @@ class FileTarget(Target, PiecewiseTarget):
         return FileDdl()
 
     def check_condition(self, condition: Part, table: Table, columns: Sequence[Column]) -> None:
-        raise Unsupported("files take every row", code="ADP-148", table=table.name, hint="leave `restrict` out")
+        """Conditions are evaluated here as they were checked at the source."""
 
     def position(self, holder: str = "") -> TargetPosition | None:
         found = Files(self.files.root, holder or self.holder).state()
@@ -265,6 +271,25 @@ class FileTarget(Target, PiecewiseTarget):
 
     def close(self) -> None:
         return None
+
+
+class NoDiscardedRows(DiscardedRows):
+    """`coerce_error_policy` is refused by the loads of files, so that no row waits anywhere."""
+
+    def counts(self) -> Mapping[int, int]:
+        return {}
+
+    def keys(self, table_id: int) -> frozenset[tuple[str, ...]]:
+        return frozenset()
+
+    def all_of(self, table_id: int) -> Sequence[DiscardedRow]:
+        return ()
+
+    def conflicts(self) -> Mapping[int, Mapping[str, int]]:
+        return {}
+
+    def newest(self, most: int) -> Sequence[DiscardedRow]:
+        return ()
 
 
 @dataclass
