@@ -33,49 +33,62 @@ def _has(name: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class TargetFacts:
-    """The facts of a target are what one table's plan must know of it.
-
-    type_system: what types do to values there. name_before, name_after: the target's name of the table before and after
-    the change; None: as the shape says.
-    server_version: major. extensions: installed there. existing: the table under name_before (for a new table:
-    under name_after), as inspected there. occupant: the table under name_after when that is another table.
-    is_orphaned: occupant belongs to the channel, its source was dropped. is_renamed: occupant belongs to the channel,
-    and the source must have renamed it before, in a part of the log that was not read yet. types: user-defined types of
-    the channel's other tables as they are there; None: not known, then one that exists is taken for the right one.
-    parent: the target's name of the partitioned table this one is a partition of; has_parent: is it replicated
-    at all. parent_shape: that table's shape after the change; parent_before: the source's before it.
-    publishes_generated: the log carries values of generated columns. unlike: in what its results of expressions may
-    differ from the source's. strange: functions (schema, name) of its partition key that are a stranger's there.
-    has_collation, has_builtin: has the target a collation, a built-in type? is_pending: the table waits for a refresh
-    that will bring any new shape. refusal: the target has refused this change. renames_columns, alters_types: can a
-    column of a table there be renamed, and get another type? held: the target's columns for those of source's tables.
-    """
+class TargetServer:
+    """The server of a target is the same for all tables there: what a plan must know of it."""
 
     type_system: TypeSystem
-    name_before: TableName | None = None
-    name_after: TableName | None = None
-    server_version: int = 18
+    """What types do to values there."""
+    version: int = 18
+    """The major one."""
     extensions: frozenset[str] = frozenset()
-    existing: Table | None = None
-    occupant: Table | None = None
-    is_orphaned: bool = False
-    is_renamed: bool = False
-    types: tuple[TypeDefinition, ...] | None = None
-    parent: TableName | None = None
-    has_parent: bool = True
-    parent_shape: Table | None = None
-    parent_before: Table | None = None
-    publishes_generated: bool = False
-    unlike: frozenset[Trait] = frozenset()
-    strange: frozenset[tuple[str, str]] = frozenset()
+    """Those that are installed there."""
     has_collation: Callable[[str], bool] = field(default=_has, compare=False)
     has_builtin: Callable[[str], bool] = field(default=_has, compare=False)
-    is_pending: bool = False
-    refusal: Refusal | None = None
+    """Has it a built-in type of this name?"""
     renames_columns: bool = True
+    """Can a column of a table there be renamed?"""
     alters_types: bool = True
-    held: SharedByColumns[Any] = field(default_factory=SharedByColumns, compare=False, repr=False)
+    """Can a column of a table there get another type?"""
+    publishes_generated: bool = False
+    """The log that it gets carries values of generated columns."""
+    unlike: frozenset[Trait] = frozenset()
+    """In what its results of expressions may differ from the source's."""
+    held: SharedByColumns[Any] = field(default_factory=SharedByColumns, init=False, compare=False, repr=False)
+    """The columns there for those of source's tables, as they were found."""
+
+
+@dataclass(frozen=True, slots=True)
+class TargetFacts:
+    """The facts of a target are what one table's plan must know of it: of its server, and of the table there."""
+
+    server: TargetServer
+    name_before: TableName | None = None
+    """What the table is called there before the change; None: as the shape says."""
+    name_after: TableName | None = None
+    existing: Table | None = None
+    """The table under name_before (for a new table: under name_after), as inspected there."""
+    occupant: Table | None = None
+    """The table under name_after when that is another table."""
+    is_orphaned: bool = False
+    """The occupant belongs to the channel, its source was dropped."""
+    is_renamed: bool = False
+    """The occupant belongs to the channel, and the source must have renamed it in a part of the log not read yet."""
+    types: tuple[TypeDefinition, ...] | None = None
+    """User-defined types of the channel's other tables there; None: not known, one that exists is the right one."""
+    parent: TableName | None = None
+    """What the partitioned table is called there that this one is a partition of."""
+    has_parent: bool = True
+    """Is that table replicated at all?"""
+    parent_shape: Table | None = None
+    """Its shape there after the change."""
+    parent_before: Table | None = None
+    """Its shape at the source before the change."""
+    strange: frozenset[tuple[str, str]] = frozenset()
+    """Functions (schema, name) of the partition key that are a stranger's there."""
+    is_pending: bool = False
+    """The table waits for a refresh that will bring any new shape."""
+    refusal: Refusal | None = None
+    """The target has refused this change."""
 
 
 @dataclass(frozen=True, slots=True)

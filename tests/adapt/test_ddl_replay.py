@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 
+from airflow_ddlrepl.adapt.plan.change_at_target import ChangeAtTarget
 from airflow_ddlrepl.adapt.plan.ddl_replay import Statement, replayed
 from airflow_ddlrepl.adapt.plan.ddl_replay import unlike as unlike_of
 from airflow_ddlrepl.adapt.plan.plan import plan
 from airflow_ddlrepl.adapt.plan_model import StepKind, TablePlan
 from airflow_ddlrepl.adapt.policy import REPLAYED
-from airflow_ddlrepl.adapt.target_facts import TargetFacts
+from airflow_ddlrepl.adapt.target_facts import TargetFacts, TargetServer
 from airflow_ddlrepl.ddl.sql.conversion import computed
 from airflow_ddlrepl.ddl.sql.expression import is_value
 from airflow_ddlrepl.ddl.sql.replayable import Named, Reading, read
@@ -29,6 +30,7 @@ from docs.tools.hvr.outline import OUTLINE
 INT = DataType("integer", "pg_catalog", "int4", oid=23)
 STAMP = DataType("timestamp with time zone", "pg_catalog", "timestamptz", oid=1184)
 T = TableName("hr", "t")
+FACTS = TargetFacts(TargetServer(POSTGRES_TYPES))
 OLD = Table(1, T, (Column(1, "id", INT, nullable=False), Column(2, "a", INT)), key=Key((1,), "", True))
 ADDED = OLD.with_(columns=(*OLD.columns, Column(3, "c", INT)))
 
@@ -120,7 +122,7 @@ def event(statement: str | None = "ALTER TABLE hr.t ADD c int", tag: str = "ALTE
 
 def made(happened: Event, new: Table | None = ADDED, old: Table | None = OLD, **more: object) -> TablePlan:
     known = Evidence(rewritten=False, filled=False, has_using=False, statement=happened.statement)
-    found = plan(old, new, render=OUTLINE, facts=TargetFacts(POSTGRES_TYPES), policy=REPLAYED, evidence=known)
+    found = plan(ChangeAtTarget(old, new, OUTLINE, FACTS, known, REPLAYED))
     of = Statement(happened, old, new, old, old, {1: T}, may_call=True)
     return replayed(found, replace(of, **more), OUTLINE, POSTGRES_TYPES)  # type: ignore[arg-type]
 
@@ -191,7 +193,7 @@ def test_a_moment_is_put_as_the_source_has_it() -> None:
 def test_what_the_text_brings_along_is_no_hazard() -> None:
     """A default that calls a function of the user's stays behind when the table is adapted."""
     new = OLD.with_(columns=(*OLD.columns, Column(3, "c", INT, default="hr.next_c()", missing="1")))
-    adapted = plan(OLD, new, render=OUTLINE, facts=TargetFacts(POSTGRES_TYPES), policy=REPLAYED)
+    adapted = plan(ChangeAtTarget(OLD, new, OUTLINE, FACTS, policy=REPLAYED))
     assert adapted.hazards == adapted.left_at_source != ()
     assert made(event("ALTER TABLE hr.t ADD c int DEFAULT hr.next_c()", new=new), new).hazards == ()
 

@@ -12,9 +12,10 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from airflow_ddlrepl.adapt.plan.change_at_target import ChangeAtTarget
 from airflow_ddlrepl.adapt.plan.plan import plan, target_shape
 from airflow_ddlrepl.adapt.policy import Policy, policy_for
-from airflow_ddlrepl.adapt.target_facts import TargetFacts
+from airflow_ddlrepl.adapt.target_facts import TargetFacts, TargetServer
 from airflow_ddlrepl.config.sections.adapt_actions import AdaptAction
 from airflow_ddlrepl.config.sections.policies import Defaults
 from airflow_ddlrepl.ddl.sql.statement import Evidence
@@ -104,7 +105,7 @@ def test_a_redefinition_is_told_from_a_table_that_was_made_again_by_its_creation
 
 # the planner's own answers
 
-FACTS = TargetFacts(POSTGRES_TYPES)
+FACTS = TargetFacts(TargetServer(POSTGRES_TYPES))
 SHAPES = st.one_of(st.none(), tables())
 
 
@@ -131,7 +132,7 @@ def test_every_statement_that_changes_a_shape_is_the_planners(statement: Ddl, po
 def _agree(what: Occurrence, policy: Policy, adapts: bool) -> None:
     """Event triggers tell of every new table whether it was born with rows."""
     policy = replace(policy, adapts=adapts)
-    made = plan(what.before, what.after, render=PostgresDdl(), evidence=what.evidence, policy=policy, facts=FACTS)
+    made = plan(ChangeAtTarget(what.before, what.after, PostgresDdl(), FACTS, what.evidence, policy))
     if {step.code for step in made.steps} & {"ADP-110", "ADP-111"}:
         return  # what the target's engine can't write is none of the source's
     decided = decide(what, POSTGRESQL, policy, {"ddl": "relations" if what.evidence.filled is None else "triggers"})

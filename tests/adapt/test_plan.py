@@ -5,21 +5,21 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from dataclasses import replace
-from functools import partial
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from airflow_ddlrepl import ddl
-from airflow_ddlrepl.adapt.plan.context import PlanContext
+from airflow_ddlrepl.adapt.plan.change_at_target import ChangeAtTarget
 from airflow_ddlrepl.adapt.plan.plan import plan as plan_of
 from airflow_ddlrepl.adapt.plan.text import as_text
 from airflow_ddlrepl.adapt.plan.verdicts import JUDGE
-from airflow_ddlrepl.adapt.plan_model import StepKind
+from airflow_ddlrepl.adapt.plan_model import StepKind, TablePlan
 from airflow_ddlrepl.adapt.policy import Policy, policy_for
 from airflow_ddlrepl.adapt.shape.target_shape import Note, hold
-from airflow_ddlrepl.adapt.target_facts import TargetFacts
+from airflow_ddlrepl.adapt.target_facts import TargetFacts, TargetServer
 from airflow_ddlrepl.config.sections.adapt_actions import AdaptAction
 from airflow_ddlrepl.config.sections.policies import (
     Defaults,
@@ -30,7 +30,6 @@ from airflow_ddlrepl.config.sections.policies import (
 )
 from airflow_ddlrepl.ddl.base.change import SchemaChange, TableChange
 from airflow_ddlrepl.ddl.base.edit import comparable
-from airflow_ddlrepl.ddl.base.shared_columns import SharedByColumns
 from airflow_ddlrepl.ddl.columns.fill_column import FillColumn
 from airflow_ddlrepl.ddl.opaque import Opaque
 from airflow_ddlrepl.ddl.sql.statement import Evidence
@@ -57,12 +56,22 @@ POLICIES = st.builds(
     keep_existing_structure=st.booleans(),
     defaults=st.sampled_from(Defaults),
 )
+SERVER = TargetServer(POSTGRES_TYPES)
 FACTS = st.builds(
-    TargetFacts, st.just(POSTGRES_TYPES), server_version=st.sampled_from([15, 18]), publishes_generated=st.booleans()
+    TargetFacts,
+    st.builds(
+        TargetServer, st.just(POSTGRES_TYPES), version=st.sampled_from([15, 18]), publishes_generated=st.booleans()
+    ),
 )
 INT4 = PLAIN_TYPES[0]
-plan = partial(plan_of, facts=TargetFacts(POSTGRES_TYPES))
 OLD = Table(1, TableName("public", "t"), (Column(1, "id", INT4, nullable=False),), key=Key((1,), "k", True))
+
+
+PLAIN = TargetFacts(SERVER)
+
+
+def plan(old: Table | None, new: Table | None, facts: TargetFacts = PLAIN, **known: Any) -> TablePlan:
+    return plan_of(ChangeAtTarget(old, new, facts=facts, **known))
 
 
 @given(tables(), FACTS)
@@ -78,7 +87,6 @@ def test_what_is_known_of_other_tables_changes_no_shape(
     table: Table, other: Table, facts: TargetFacts, elsewhere: TargetFacts
 ) -> None:
     """Tables share what their columns become: at this target, not at another one, and each tells what it leaves out."""
-    facts = replace(facts, held=elsewhere.held)
     for one in (other, table.with_(id=7, name=TableName("a", "b"))):
         for place in (facts, elsewhere):
             hold(one, None, place)
@@ -86,13 +94,13 @@ def test_what_is_known_of_other_tables_changes_no_shape(
         found: list[Note] = []
         alone: list[Note] = []
         assert hold(table, None, place, found.append) == hold(
-            table, None, replace(place, held=SharedByColumns()), alone.append
+            table, None, replace(place, server=replace(place.server)), alone.append
         )
         assert found == alone
 
 
 def test_tables_with_the_same_columns_share_those_of_the_target() -> None:
-    facts = TargetFacts(POSTGRES_TYPES)
+    facts = TargetFacts(SERVER)
     columns = (Column(1, "id", INT4, default="nextval('s'::regclass)"), *OLD.columns[1:])
     one, other = (OLD.with_(id=i, name=TableName("public", f"t{i}"), columns=columns) for i in (1, 2))
     notes: list[Note] = []
@@ -106,16 +114,14 @@ def test_tables_with_the_same_columns_share_those_of_the_target() -> None:
 def test_planning_again_finds_nothing(
     old: Table, new: Table, evidence: Evidence, policy: Policy, facts: TargetFacts
 ) -> None:
-    render = PostgresDdl(facts.server_version)
+    render = PostgresDdl(facts.server.version)
     start = hold(old, None, facts)
-    made = plan(
-        start, new, render=render, evidence=evidence, policy=policy, facts=facts, context=PlanContext(source_before=old)
-    )
+    made = plan(start, new, render=render, evidence=evidence, policy=policy, facts=facts, source_before=old)
     assert made.shape is not None
     if any(s.kind is StepKind.REFUSE for s in made.steps):
         assert made.shape == start and made.stops and made.refusal() is not None and not made.sql
         return
-    again = plan(made.shape, new, render=render, policy=policy, facts=facts, context=PlanContext(source_before=new))
+    again = plan(made.shape, new, render=render, policy=policy, facts=facts, source_before=new)
     assert again.steps == () and again.changes == ()
     assert comparable(again.shape or new) == comparable(made.shape)
 
@@ -190,7 +196,7 @@ def test_after_a_breakpoint_was_removed_the_plan_goes_on() -> None:
 
 def test_a_rename_onto_a_strangers_table_is_refused() -> None:
     occupant = Table(9, TableName("public", "u"), ())
-    facts = TargetFacts(POSTGRES_TYPES, occupant=occupant)
+    facts = TargetFacts(SERVER, occupant=occupant)
     made = plan(OLD, OLD.with_(name=occupant.name), render=PostgresDdl(), facts=facts)
     assert [s.code for s in made.steps] == ["ADP-104"] and made.shape == OLD
 
@@ -206,9 +212,8 @@ def test_a_rename_onto_a_strangers_table_is_refused() -> None:
 def test_rows_that_have_to_stay_are_not_created_again(policy: Policy, limit: str) -> None:
     """A target that can't rename a column replaces its table by a refresh; not where the refresh leaves rows."""
     new = OLD.with_(columns=(replace(OLD.columns[0], name="other"),))
-    facts = TargetFacts(POSTGRES_TYPES, renames_columns=False)
-    context = PlanContext(limit=limit)
-    refused = plan(OLD, new, render=PostgresDdl(), facts=facts, policy=policy, context=context)
+    facts = TargetFacts(replace(SERVER, renames_columns=False))
+    refused = plan(OLD, new, render=PostgresDdl(), facts=facts, policy=policy, limit=limit)
     assert [step.code for step in refused.steps] == ["ADP-174"]
     replaced = plan(OLD, new, render=PostgresDdl(), facts=facts)
     assert [step.kind for step in replaced.steps] == [StepKind.REFRESH]
@@ -218,19 +223,19 @@ def test_rows_that_have_to_stay_are_not_created_again(policy: Policy, limit: str
 def test_a_column_of_the_targets_own_is_never_taken() -> None:
     new = OLD.with_(columns=(*OLD.columns, Column(2, "c", INT4)))
     existing = OLD.with_(columns=(*OLD.columns, Column(7, "c", DataType("text", "pg_catalog", "text", oid=25))))
-    made = plan(OLD, new, render=PostgresDdl(), facts=TargetFacts(POSTGRES_TYPES, existing=existing))
+    made = plan(OLD, new, render=PostgresDdl(), facts=TargetFacts(SERVER, existing=existing))
     assert [s.code for s in made.steps] == ["ADP-105"]
 
 
 def test_a_table_that_waits_for_a_refresh_gets_nothing_else() -> None:
     new = OLD.with_(name=TableName("public", "u"), columns=(*OLD.columns, Column(2, "c", INT4)))
-    made = plan(OLD, new, render=PostgresDdl(), facts=TargetFacts(POSTGRES_TYPES, is_pending=True))
+    made = plan(OLD, new, render=PostgresDdl(), facts=TargetFacts(SERVER, is_pending=True))
     assert made.sql == ('ALTER TABLE "public"."t" RENAME TO "u"',) and made.needs_refresh
 
 
 def test_names_are_mapped() -> None:
     new = OLD.with_(columns=(*OLD.columns, Column(2, "c", INT4)))
-    facts = TargetFacts(POSTGRES_TYPES, name_before=TableName("dw", "t"), name_after=TableName("dw", "t"))
+    facts = TargetFacts(SERVER, name_before=TableName("dw", "t"), name_after=TableName("dw", "t"))
     made = plan(OLD, new, render=PostgresDdl(), facts=facts)
     assert made.sql == ('ALTER TABLE "dw"."t" ADD COLUMN "c" integer',)
     assert made.shape is not None and made.shape.name == TableName("dw", "t")
@@ -248,17 +253,15 @@ def test_every_kind_has_its_rows() -> None:
 
 def test_a_new_expression_of_the_users_brings_the_values_anew() -> None:
     """The target keeps values that it can't compute: the log carries those of later rows only."""
-    facts = TargetFacts(POSTGRES_TYPES, publishes_generated=True)
+    facts = TargetFacts(replace(SERVER, publishes_generated=True))
     old = OLD.with_(columns=(*OLD.columns, Column(2, "g", INT4, default="id * 2", generated="stored")))
     new = old.with_(columns=(*OLD.columns, Column(2, "g", INT4, default="public.f(id)", generated="stored")))
-    made = plan(
-        hold(old, None, facts), new, render=PostgresDdl(18), facts=facts, context=PlanContext(source_before=old)
-    )
+    made = plan(hold(old, None, facts), new, render=PostgresDdl(18), facts=facts, source_before=old)
     assert made.needs_refresh and made.shape is not None and made.shape.column(2).generated == ""
 
 
 def test_a_new_expression_of_the_users_is_refused_where_the_log_lacks_its_values() -> None:
-    facts = TargetFacts(POSTGRES_TYPES)
+    facts = TargetFacts(SERVER)
     new = OLD.with_(columns=(*OLD.columns, Column(2, "g", INT4, default="public.f(id)", generated="stored")))
-    made = plan(OLD, new, render=PostgresDdl(18), facts=facts, context=PlanContext(source_before=OLD))
+    made = plan(OLD, new, render=PostgresDdl(18), facts=facts, source_before=OLD)
     assert [step.code for step in made.steps if step.kind is StepKind.REFUSE] == ["ADP-103"]

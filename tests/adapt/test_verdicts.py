@@ -10,7 +10,7 @@ from airflow_ddlrepl.adapt.plan.new_table import reshape
 from airflow_ddlrepl.adapt.plan.verdicts import Case, judge
 from airflow_ddlrepl.adapt.policy import Policy
 from airflow_ddlrepl.adapt.shape.alter_in_place import relayout
-from airflow_ddlrepl.adapt.target_facts import TargetFacts
+from airflow_ddlrepl.adapt.target_facts import TargetFacts, TargetServer
 from airflow_ddlrepl.ddl.opaque import Opaque
 from airflow_ddlrepl.ddl.sql.statement import Evidence
 from airflow_ddlrepl.ddl.tables.change_partition_key import ChangePartitionKey
@@ -23,7 +23,7 @@ from airflow_ddlrepl.model.types import DataType
 
 INT4 = DataType("integer", "pg_catalog", "int4", oid=23)
 PLAIN = Table(1, TableName("public", "t"), (Column(1, "id", INT4),))
-CASE = Case(PLAIN, PLAIN, Evidence(), Policy(), TargetFacts(POSTGRES_TYPES))
+CASE = Case(PLAIN, PLAIN, Evidence(), Policy(), TargetFacts(TargetServer(POSTGRES_TYPES)))
 PARTITIONED = PLAIN.with_(partition_key="RANGE (id)")
 
 

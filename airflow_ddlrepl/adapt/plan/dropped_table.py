@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from airflow_ddlrepl.adapt.plan.change_at_target import ChangeAtTarget
+from airflow_ddlrepl.adapt.plan.responses import ask
 from airflow_ddlrepl.adapt.plan_model import Step, StepKind, TablePlan
-from airflow_ddlrepl.adapt.policy import Policy
 from airflow_ddlrepl.adapt.shape.target_shape import hold
-from airflow_ddlrepl.adapt.target_facts import Renderer, TargetFacts
+from airflow_ddlrepl.adapt.target_facts import Renderer
 from airflow_ddlrepl.config.sections.policies import OnDropTable
-from airflow_ddlrepl.ddl.sql.statement import Evidence
 from airflow_ddlrepl.ddl.tables.detach_partition import DetachPartition
 from airflow_ddlrepl.ddl.tables.drop_table import DropTable
 from airflow_ddlrepl.ddl.tables.rename_table import RenameTable
@@ -26,12 +28,21 @@ def makes_way(occupant: Table, why: str, render: Renderer) -> Step:
     return Step(StepKind.SQL, f"{away}: {why}", render.sql(away, occupant))
 
 
-def dropped(old: Table, evidence: Evidence, policy: Policy, facts: TargetFacts, render: Renderer) -> TablePlan:
-    """Return the plan for a table that was dropped at the source, as on_drop_table says.
+def removed(change: ChangeAtTarget) -> TablePlan | None:
+    """Return the plan for a table that was dropped at the source, once a person has let it; None: it is there."""
+    if change.new is not None or change.old is None:
+        return None
+    gone = dropped(change, change.old)
+    return replace(gone, steps=(*ask([DropTable(change.old)], change.policy), *gone.steps))
+
+
+def dropped(change: ChangeAtTarget, old: Table) -> TablePlan:
+    """Return the plan for a table that was dropped at the source, as on_drop_table says. old: the target's table.
 
     An orphaned partition is detached: its rows must not show in the partitioned table any more. A table that the target
     has refused to drop stays, orphaned, which is told: no other table waits for it.
     """
+    facts, policy, render = change.facts, change.policy, change.render
     held = hold(old, facts.name_before, facts)
     decided = f"on_drop_table={policy.on_drop_table}"
     steps: list[Step] = []
@@ -43,8 +54,8 @@ def dropped(old: Table, evidence: Evidence, policy: Policy, facts: TargetFacts, 
     if removes:
         steps.append(Step(StepKind.SQL, str(DropTable(held)), render.sql(DropTable(held), held), policy=decided))
     elif held.partition is not None and (facts.refusal is None or is_to_go):
-        change = DetachPartition(held.partition)
-        steps.append(Step(StepKind.SQL, str(change), render.sql(change, held), policy=decided))
+        away = DetachPartition(held.partition)
+        steps.append(Step(StepKind.SQL, str(away), render.sql(away, held), policy=decided))
     if policy.on_drop_table is OnDropTable.KEEP:
         steps.append(
             Step(StepKind.WARN, f"{old.name} was dropped at the source and stays in the channel", policy=decided)
@@ -54,7 +65,7 @@ def dropped(old: Table, evidence: Evidence, policy: Policy, facts: TargetFacts, 
         name=old.name,
         target=held.name,
         changes=(str(DropTable(old)),),
-        evidence=evidence.lines(),
+        evidence=change.evidence.lines(),
         steps=tuple(steps),
         hazards=(*DropTable(old).hazards, *stays),
         shape=None if removes else held.with_(partition=None),

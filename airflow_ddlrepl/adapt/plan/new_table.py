@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from airflow_ddlrepl.adapt.plan.change_at_target import ChangeAtTarget
 from airflow_ddlrepl.adapt.plan.dropped_table import makes_way
 from airflow_ddlrepl.adapt.plan.responses import respond
 from airflow_ddlrepl.adapt.plan.verdicts import judge_new
 from airflow_ddlrepl.adapt.plan_model import Step, StepKind, TablePlan
-from airflow_ddlrepl.adapt.policy import Policy
 from airflow_ddlrepl.adapt.shape.keep_structure import keep_structure
 from airflow_ddlrepl.adapt.shape.match_existing import as_seen
 from airflow_ddlrepl.adapt.shape.partitions import like_parent
@@ -21,30 +21,38 @@ from airflow_ddlrepl.ddl.columns.add_column import AddColumn
 from airflow_ddlrepl.ddl.columns.change_default import ChangeDefault
 from airflow_ddlrepl.ddl.columns.change_type import ChangeType, Using
 from airflow_ddlrepl.ddl.diff import diff
-from airflow_ddlrepl.ddl.sql.statement import Evidence
 from airflow_ddlrepl.ddl.tables.create_table import CreateTable
 from airflow_ddlrepl.ddl.tables.truncate import Truncate
 from airflow_ddlrepl.ddl.types.create_type import CreateType
 from airflow_ddlrepl.errors import Unsupported
-from airflow_ddlrepl.model.table import Table
+from airflow_ddlrepl.model.table import Table, replaced
 from airflow_ddlrepl.model.target_columns import retains_rows
 from airflow_ddlrepl.ports.types import TypeSystem
 
 
-def created(new: Table, evidence: Evidence, policy: Policy, facts: TargetFacts, render: Renderer) -> TablePlan:
-    """Return the plan for a table that is new at the source.
+def created(change: ChangeAtTarget) -> TablePlan | None:
+    """Return the plan for a table that is new at the source, or has taken another one's place; None: it is known."""
+    old, new, facts = change.old, change.new, change.facts
+    if new is None or (old is not None and old.id == new.id):
+        return None
+    return made_new(change, new, facts.existing or (hold(old, facts.name_before, facts) if old else None))
+
+
+def made_new(change: ChangeAtTarget, new: Table, existing: Table | None) -> TablePlan:
+    """Return the plan that creates a table. existing: the target's table that it is made of; None: there is none.
 
     Rows that the log doesn't carry (the table had some before it joined) come by a refresh.
     """
+    facts, policy, render = replaced(change.facts, existing=existing), change.policy, change.render
     notes: list[Note] = []
     held = hold(new, facts.name_after, facts, notes.append)
-    existing, types = facts.existing, facts.type_system
+    types = facts.server.type_system
     wanted = (
         keep_structure(as_seen(existing, held), held, types) if existing and policy.keep_existing_structure else held
     )
     wanted = like_parent(wanted, facts.parent_shape)
     keeps = existing is not None and policy.keeps_old_rows
-    verdicts = tuple(judge_new(held, evidence, keeps_rows=keeps))
+    verdicts = tuple(judge_new(held, change.evidence, keeps_rows=keeps))
     stays = bool(verdicts) and (keeps or not facts.is_orphaned)  # the one that is there, up to the refresh
     try:
         warned = [Step(StepKind.WARN, why) for why in become_text(new, held, facts)]
@@ -66,7 +74,7 @@ def created(new: Table, evidence: Evidence, policy: Policy, facts: TargetFacts, 
         name=new.name,
         target=wanted.name,
         changes=(str(CreateTable(new)),),
-        evidence=evidence.lines(),
+        evidence=change.evidence.lines(),
         steps=refusals or tuple(steps),
         hazards=tuple(n.text for n in notes),
         left_at_source=tuple(n.text for n in notes if n.is_left),

@@ -4,28 +4,26 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from airflow_ddlrepl.adapt.plan.change_at_target import ChangeAtTarget
 from airflow_ddlrepl.adapt.plan.dropped_table import dropped
-from airflow_ddlrepl.adapt.plan.new_table import created
+from airflow_ddlrepl.adapt.plan.new_table import made_new
 from airflow_ddlrepl.adapt.plan_model import TablePlan
-from airflow_ddlrepl.adapt.policy import Policy
-from airflow_ddlrepl.adapt.target_facts import Renderer, TargetFacts
-from airflow_ddlrepl.ddl.sql.statement import Evidence
-from airflow_ddlrepl.model.table import Table
 
 
-def made_anew(
-    old: Table, new: Table, evidence: Evidence, policies: tuple[Policy, Policy], facts: TargetFacts, render: Renderer
-) -> TablePlan:
+def made_anew(change: ChangeAtTarget) -> TablePlan | None:
     """Return the plan that drops a table under its old name and creates it under its new one, where it is refreshed.
 
-    old: the target's table. policies: of the old name, whose on_drop_table decides, and of the new one. facts: as for
-    a table that is new to the target; but for name_before.
+    None: it is one table before and after. The facts are those for a table that is new to the target; but for
+    name_before. The policy of the old name says what becomes of it.
     """
-    gone = dropped(old, evidence, policies[0], facts, render)
+    old, new, facts = change.old, change.new, change.facts
+    if old is None or new is None or change.former is None:
+        return None
+    gone = dropped(replace(change, policy=change.former), old)
     existing = facts.existing
     if gone.is_orphaned and existing is None and gone.target == facts.name_after:
         existing = gone.shape  # the file gives the target's table one name, whatever the source calls it
-    here = created(new, replace(evidence, filled=True), policies[1], replace(facts, existing=existing), render)
+    here = made_new(replace(change, evidence=replace(change.evidence, filled=True)), new, existing)
     if here.stops:
         return replace(here, changes=(*gone.changes, *here.changes))
     return replace(

@@ -73,7 +73,7 @@ class Rendering:
     def _changes(self) -> tuple[SchemaChange, ...]:
         if self.known is not None:
             return self.known
-        return diff(self.present, self.wanted, self.case.facts.type_system)
+        return diff(self.present, self.wanted, self.case.facts.server.type_system)
 
     def _is_left_to_refresh(self, change: SchemaChange) -> bool:
         return self._is_refreshed and not isinstance(change, _NEUTRAL)
@@ -96,7 +96,7 @@ class Rendering:
     def _sql(self, change: SchemaChange, shape: Table) -> tuple[str, ...]:
         if not isinstance(change, ChangeType):
             return self.render.sql(change, shape)
-        found = self.case.facts.type_system.cast(change.old.type, change.type)
+        found = self.case.facts.server.type_system.cast(change.old.type, change.type)
         sql = self.render.sql(replace(change, using=self._using(change, found)), shape)
         zone = self.case.evidence.timezone
         return self.render.in_time_zone(zone, sql) if found is Cast.BY_TIME_ZONE and zone else sql

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+from airflow_ddlrepl.adapt.plan.change_at_target import ChangeAtTarget
 from airflow_ddlrepl.adapt.plan.responses import STILL_WAITS
 from airflow_ddlrepl.adapt.plan.verdicts import LATE
 from airflow_ddlrepl.adapt.plan_model import Omission, Step, StepKind, TablePlan
-from airflow_ddlrepl.adapt.policy import Policy
 from airflow_ddlrepl.adapt.shape.linked_by_name import linked_by_name, without_values
 from airflow_ddlrepl.adapt.shape.match_existing import as_seen
 from airflow_ddlrepl.adapt.shape.target_shape import hold
 from airflow_ddlrepl.adapt.target_facts import TargetFacts
 from airflow_ddlrepl.ddl.base.change import SchemaChange
 from airflow_ddlrepl.ddl.diff import diff
-from airflow_ddlrepl.ddl.sql.statement import Evidence
 from airflow_ddlrepl.ddl.tables.create_table import CreateTable
 from airflow_ddlrepl.ddl.tables.drop_table import DropTable
 from airflow_ddlrepl.model.table import Table
@@ -21,25 +20,28 @@ _LOST = "the source's table has no column of its name"
 WHY = "no AdaptDDL action on both sides: the target is not changed"
 
 
-def left_alone(
-    old: Table | None, new: Table | None, before: Table | None, evidence: Evidence, policy: Policy, facts: TargetFacts
-) -> TablePlan:
+def left_alone(change: ChangeAtTarget) -> TablePlan | None:
     """Return a plan that changes nothing at the target and warns of each change of the source's table.
 
-    old: the target's table, if it has one. before: the source's own shape before, if known.
-    A new table is not made; at a target for further TARGETs, which most tables lack, it is not mentioned. One that
-    comes back under its name goes on in the existing table. For want of actions a column of the target takes the values
-    of the source's column of its name; otherwise of the one that it came from. A table of which the log lacks rows
-    since the statement is loaded as it is there.
+    None: the target follows it. A new partition of a replicated table is made in any case, for its rows are that
+    table's. Another new table is not made; at a target for further TARGETs, which most tables lack, it is not
+    mentioned. One that comes back under its name goes on in the existing table. For want of actions a column of the
+    target takes the values of the source's column of its name; otherwise of the one that it came from. A table of
+    which the log lacks rows since the statement is loaded as it is there.
     """
+    old, new, before, facts, policy = change.old, change.new, change.source_before, change.facts, change.policy
+    if policy.adapts or (old is None and new is not None and new.partition is not None and facts.has_parent):
+        return None
     table = new or old
     assert table is not None
     changes = [] if old is None and policy.is_elsewhere else _changes(old, new, before, facts)
     why, omits = policy.discarded or WHY, Omission.CHANGE if policy.discarded else Omission.NOTHING
-    steps = [Step(StepKind.WARN, f"{change}: {why}", policy=policy.discarded, omits=omits) for change in changes]
+    steps = [Step(StepKind.WARN, f"{one}: {why}", policy=policy.discarded, omits=omits) for one in changes]
     if facts.is_pending and new is not None:
         steps.append(STILL_WAITS)
-    elif evidence.filled and policy.takes_rows and old is not None and new is not None and not old.is_partitioned:
+    elif (
+        change.evidence.filled and policy.takes_rows and old is not None and new is not None and not old.is_partitioned
+    ):
         steps.append(Step(StepKind.REFRESH, LATE.why))
     shape = old
     if old is not None and new is not None and before is not None and policy.is_hvr and not policy.discarded:
@@ -52,7 +54,7 @@ def left_alone(
         name=table.name,
         target=shape.name if shape else facts.name_after or table.name,
         changes=tuple(map(str, changes)),
-        evidence=evidence.lines() if changes else (),
+        evidence=change.evidence.lines() if changes else (),
         steps=tuple(steps),
         hazards=(),
         shape=shape,
@@ -66,4 +68,4 @@ def _changes(
     known = before or old
     if new is None:
         return (DropTable(known),) if known else ()
-    return diff(known, new, facts.type_system) if known else (CreateTable(new),)
+    return diff(known, new, facts.server.type_system) if known else (CreateTable(new),)

@@ -273,7 +273,7 @@ def _change_type(change: ChangeType, case: Case) -> Verdict:
     if how is Conversion.OTHER:
         using = "computed new values" if known.has_using else "may have computed new values"
         return Verdict(True, f"column {change.name}: the source {using} with a USING clause, which are not in the log")
-    found = _cast(how, change, case.facts.type_system)
+    found = _cast(how, change, case.facts.server.type_system)
     widens = change.extent in (Extent.WIDEN, Extent.COLLATE) and how is not Conversion.BY_TEXT
     if widens or found is Cast.SAME_EVERYWHERE or (found is Cast.BY_TIME_ZONE and known.timezone):
         return CARRIED

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -45,21 +45,15 @@ def hold(table: Table, name: TableName | None, facts: TargetFacts, note: TakeNot
     if table.types or partition is not None:
         types, columns, notes = _held(table, partition, facts)
     else:
-        types, columns, notes = facts.held.of((table.columns,), _of_server(facts), lambda: _held(table, None, facts))
+        types, columns, notes = facts.server.held.of((table.columns,), None, lambda: _held(table, None, facts))
     for one in notes:
         note(one)
     keys = _named_keys(table, facts)
     return table.with_(name=name or table.name, partition=partition, types=types, columns=columns, **keys)
 
 
-def _of_server(facts: TargetFacts) -> Hashable:
-    """Return what the target's columns depend on besides the source's, where these need no types of the user's."""
-    has = (facts.has_builtin, facts.has_collation, facts.extensions, facts.type_system)
-    return facts.server_version, facts.publishes_generated, facts.unlike, has
-
-
 def _held(table: Table, partition: Partition | None, facts: TargetFacts) -> HeldColumns:
-    known, notes = Evaluable(table, facts.server_version), list[Note]()
+    known, notes = Evaluable(table, facts.server.version), list[Note]()
     types = _types(table.types, known, facts, notes.append)
     columns = same_or(table.columns, (_column(c, partition, known, facts, notes.append) for c in table.columns))
     is_used = any(not c.type.is_builtin for c in columns)
@@ -86,7 +80,7 @@ def _column(
     if column.generated:
         return _generated(column, known, facts, note)
     if column.identity:
-        inherited = partition is not None and facts.server_version < 17
+        inherited = partition is not None and facts.server.version < 17
         return replace(column, identity="" if inherited else "by default")
     if column.default is None:
         return column
@@ -100,16 +94,21 @@ def _column(
 
 
 def _typed(column: Column, known: Collection[tuple[str, str]], facts: TargetFacts) -> Column:
-    of = column.type
-    if of.is_builtin and not facts.type_system.has(of) and not facts.has_builtin(of.name):
-        return replace(column, type=facts.type_system.text, collation=None, default=None, generated="")
-    if of.is_builtin or facts.type_system.has(of) or of.extension in facts.extensions or (of.schema, of.name) in known:
+    of, server = column.type, facts.server
+    if of.is_builtin and not server.type_system.has(of) and not server.has_builtin(of.name):
+        return replace(column, type=server.type_system.text, collation=None, default=None, generated="")
+    if (
+        of.is_builtin
+        or server.type_system.has(of)
+        or of.extension in server.extensions
+        or (of.schema, of.name) in known
+    ):
         return column
-    return replace(column, type=facts.type_system.text, collation=None)
+    return replace(column, type=server.type_system.text, collation=None)
 
 
 def _collated(column: Column, facts: TargetFacts, note: TakeNote) -> Column:
-    if column.collation is None or facts.has_collation(column.collation):
+    if column.collation is None or facts.server.has_collation(column.collation):
         return column
     why = f"the target lacks the collation {column.collation}; it has the database's there"
     note(Note(f"column {column.name}: {why}", is_left=True))
@@ -126,8 +125,8 @@ def become_text(table: Table, held: Table, facts: TargetFacts) -> tuple[str, ...
     return tuple(
         f"column {column.name} of {table.name} becomes text: {_why_text(column.type)}"
         for column in table.columns
-        if column.type != facts.type_system.text and held.column(column.id).type == facts.type_system.text
-        if not column.type.is_builtin or not facts.type_system.has(column.type)
+        if column.type != facts.server.type_system.text and held.column(column.id).type == facts.server.type_system.text
+        if not column.type.is_builtin or not facts.server.type_system.has(column.type)
     )
 
 
@@ -144,13 +143,13 @@ def _generated(column: Column, known: Evaluable, facts: TargetFacts, note: TakeN
         kept = f"column {column.name}: the target keeps the values, not the expression {column.default}: it {why}"
         note(Note(kept))
         return replace(column, generated="", default=None)
-    if unlike := ", ".join(sorted(known.may_vary(column.default or "") & facts.unlike)):
+    if unlike := ", ".join(sorted(known.may_vary(column.default or "") & facts.server.unlike)):
         why = f"column {column.name}: {column.default} may have another value at the target, whose {unlike} is another"
-        if facts.publishes_generated and column.generated == "stored":
+        if facts.server.publishes_generated and column.generated == "stored":
             note(Note(f"{why}: it keeps the source's values, not the expression"))
             return replace(column, generated="", default=None)
         note(Note(f"{why}; the log does not have the values: `ddlrepl compare` looks at them"))
-    if column.generated == "virtual" and facts.server_version < 18:
+    if column.generated == "virtual" and facts.server.version < 18:
         return replace(column, generated="stored")
     return column
 
@@ -179,7 +178,7 @@ def _types(
 ) -> tuple[TypeDefinition, ...]:
     held = []
     for of in types:
-        if of.collation is not None and not facts.has_collation(of.collation):
+        if of.collation is not None and not facts.server.has_collation(of.collation):
             note(Note(f"type {of.name}: the target lacks the collation {of.collation}", is_left=True))
             of = replace(of, collation=None)
         held.append(_domain(of, known, note) if of.kind is TypeKind.DOMAIN else of)
@@ -199,5 +198,5 @@ def _domain(of: TypeDefinition, known: Evaluable, note: TakeNote) -> TypeDefinit
 
 def hides_values(table: Table, held: Table, facts: TargetFacts) -> tuple[Column, ...]:
     """Return the generated columns whose values the target can neither compute nor get from the log."""
-    logged = ("", "stored") if facts.publishes_generated else ("",)
+    logged = ("", "stored") if facts.server.publishes_generated else ("",)
     return tuple(c for c in table.columns if c.generated not in logged and not held.column(c.id).generated)

@@ -9,12 +9,13 @@ from functools import partial
 from airflow_ddlrepl.adapt.plan.plan import target_shape
 from airflow_ddlrepl.adapt.shape.source_expressions import require_texts
 from airflow_ddlrepl.adapt.shape.target_shape import Note, become_text
+from airflow_ddlrepl.adapt.target_facts import TargetFacts
 from airflow_ddlrepl.config.sections.location import resolve
 from airflow_ddlrepl.engines import engine
 from airflow_ddlrepl.errors import ConfigError, DdlReplError, TargetError, Unreachable, Unsupported
 from airflow_ddlrepl.flow.mapping.existing_tables import refuse_foreign
 from airflow_ddlrepl.flow.mapping.initial_state import waiting
-from airflow_ddlrepl.flow.mapping.server_traits import target_facts, told_traits
+from airflow_ddlrepl.flow.mapping.server_traits import target_server, told_traits
 from airflow_ddlrepl.flow.mapping.tables import seen_at
 from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.flow.targets.preparation import require_preparable
@@ -98,10 +99,11 @@ def _notes(
     run: RunContext, name: str, states: Mapping[int, TableState], tables: Mapping[int, Table], found: AtTarget
 ) -> None:
     """Note what of each table is not at the target as at the source, as its first load would tell it."""
-    facts = target_facts(run, run.target(name).facts())
+    server = target_server(run, run.target(name).facts())
     for i, state in states.items():
         seen, notes = seen_at(run.channel.at(name), tables[i]), list[Note]()
-        held = target_shape(seen, facts=replace(facts, name_after=state.name), note=notes.append)
+        facts = TargetFacts(server, name_after=state.name)
+        held = target_shape(seen, facts=facts, note=notes.append)
         told = [f"unlike the source: {note.text}" for note in notes if note.is_told]
         found.notes[i] = (*become_text(seen, held, facts), *told)
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 
 from airflow_ddlrepl.adapt.plan.plan import target_shape
 from airflow_ddlrepl.adapt.shape.target_shape import Note
+from airflow_ddlrepl.adapt.target_facts import TargetFacts
 from airflow_ddlrepl.errors import DdlReplError
-from airflow_ddlrepl.flow.mapping.server_traits import target_facts
+from airflow_ddlrepl.flow.mapping.server_traits import target_server
 from airflow_ddlrepl.flow.mapping.tables import seen_at
 from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.model.revision import Revision
@@ -23,7 +23,7 @@ def left_at_source(
 
     latest: the newest revisions of the channel's tables.
     """
-    facts = target_facts(context, context.target(target).facts())
+    server = target_server(context, context.target(target).facts())
     found: dict[int, tuple[str, ...]] = {}
     for state in table_states:
         table = latest[state.table_id].table if state.table_id in latest else None
@@ -32,7 +32,7 @@ def left_at_source(
         notes: list[Note] = []
         try:
             seen = seen_at(context.channel.at(target), table)
-            target_shape(seen, facts=replace(facts, name_after=state.name), note=notes.append)
+            target_shape(seen, facts=TargetFacts(server, name_after=state.name), note=notes.append)
         except DdlReplError:  # such a table is suspended, with this error as its reason
             continue
         if told := tuple(note.text for note in notes if note.is_told):

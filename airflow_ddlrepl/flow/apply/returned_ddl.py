@@ -69,7 +69,7 @@ class ReturnedChange:
         if not self._has(wanted, facts):
             return None
         known = self.before.shape if self.before is not None else None
-        changes = diff(known, wanted, facts.type_system) if known is not None else (CreateTable(self.new),)
+        changes = diff(known, wanted, facts.server.type_system) if known is not None else (CreateTable(self.new),)
         told = tuple(f"{TAKEN_OVER} {change}" for change in changes)
         settings = self.at.settings(name)
         notes = (WHY,) if changes else ()
@@ -80,8 +80,9 @@ class ReturnedChange:
         found = self.present.table(wanted.name)
         if found is None:
             return False
-        coming = differences(found, self.before.shape, facts.type_system) if self.before is not None else ()
-        lacking = (one for one in differences(found, wanted, facts.type_system) if not isinstance(one, _WITHOUT_ROWS))
+        types = facts.server.type_system
+        coming = differences(found, self.before.shape, types) if self.before is not None else ()
+        lacking = (one for one in differences(found, wanted, types) if not isinstance(one, _WITHOUT_ROWS))
         return all(one in coming for one in lacking)
 
     def _dropped(self) -> TablePlan | None:

@@ -6,19 +6,18 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from airflow_ddlrepl.adapt.plan.context import PlanContext
+from airflow_ddlrepl.adapt.plan.change_at_target import ChangeAtTarget
 from airflow_ddlrepl.adapt.plan.ddl_replay import NEW, run_alone
 from airflow_ddlrepl.adapt.plan.plan import plan
 from airflow_ddlrepl.adapt.plan.refused_alter import POLICY
 from airflow_ddlrepl.adapt.plan.renamed_table import left_behind
-from airflow_ddlrepl.adapt.plan.settings import Reads, SettingsChange
 from airflow_ddlrepl.adapt.plan_model import TablePlan
 from airflow_ddlrepl.adapt.policy import Policy, policy_at
 from airflow_ddlrepl.adapt.program.builder import Planner
 from airflow_ddlrepl.adapt.program.draft import ShapeAt
 from airflow_ddlrepl.adapt.program.program import NO_TABLE
 from airflow_ddlrepl.adapt.program.table_states import TableStates, types_elsewhere
-from airflow_ddlrepl.adapt.target_facts import Refusal, Renderer, TargetFacts
+from airflow_ddlrepl.adapt.target_facts import Refusal, Renderer, TargetFacts, TargetServer
 from airflow_ddlrepl.config.sections.channel_at import ChannelAt
 from airflow_ddlrepl.ddl.sql.statement import NOTHING_KNOWN, Evidence, evidence, with_plain_arithmetic
 from airflow_ddlrepl.engines.target import ServerFacts
@@ -29,8 +28,9 @@ from airflow_ddlrepl.flow.apply.renamed_tables import RETURNED, moves, why_retur
 from airflow_ddlrepl.flow.apply.replicat import TargetReplicat, with_discard
 from airflow_ddlrepl.flow.apply.returned_ddl import ReturnedChange, is_returning
 from airflow_ddlrepl.flow.mapping.capabilities import require_capable
-from airflow_ddlrepl.flow.mapping.row_filters import condition_reads, require_lasting
-from airflow_ddlrepl.flow.mapping.server_traits import target_facts
+from airflow_ddlrepl.flow.mapping.row_filters import require_lasting
+from airflow_ddlrepl.flow.mapping.server_traits import target_server
+from airflow_ddlrepl.flow.mapping.settings_change import limit_of, settings_change
 from airflow_ddlrepl.flow.mapping.tables import (
     called,
     names_later_columns,
@@ -41,18 +41,14 @@ from airflow_ddlrepl.flow.mapping.tables import (
     shape_before,
 )
 from airflow_ddlrepl.flow.mapping.target_tables import with_new_types
-from airflow_ddlrepl.flow.mapping.value_functions import function_reads, require_still_given, transform_at
+from airflow_ddlrepl.flow.mapping.value_functions import require_still_given, transform_at
 from airflow_ddlrepl.flow.run.context import RunContext
-from airflow_ddlrepl.mapping.misfits import may_not_fit
 from airflow_ddlrepl.mapping.names import with_revealed_columns
-from airflow_ddlrepl.mapping.own_types import rewritten
 from airflow_ddlrepl.model.change import Event, EventKind, why_ignored
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import LogKey, Position
-from airflow_ddlrepl.model.settings.table_settings import TableSettings
-from airflow_ddlrepl.model.table import Table, replaced
+from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.table_state import TableState, TableStatus
-from airflow_ddlrepl.ports.types import TypeSystem
 from airflow_ddlrepl.sql.expressions.allowed import user_functions
 
 _NEWEST = LogKey(Position(2**63 - 1), 0)
@@ -140,39 +136,36 @@ class _Planner:
                 transform_at(self.at, new)
             require_capable(self.at, [new], self.run.target(self.at.target).capabilities)
             if policy.adapts:
-                self._refuse_impossible(before, new, event, table_states)
-            is_new = (before is None or former) and not self._runs_creation(new, event)
-            if is_new and (policy.adapts or new.partition):
+                _refuse_impossible(self, before, new, event, table_states)
+            is_made = (before is None or former) and not self._runs_creation(new, event)
+            if is_made and (policy.adapts or new.partition):
                 _refuse_occupied(self, new, table_states)
             known = called(with_new_types(known, before, settings), new, self.at)
         known = with_plain_arithmetic(known, source_before, self.run.types) if policy.replays else known
         parent = shape_before(self.shape_at, new.partition.of, event) if new and new.partition else None
-        facts = replaced(
-            self._facts(None if former else before, new, event, table_states),
-            name_before=before.name if before else None,
-            parent_before=self._seen(parent, policy, True) if parent else None,
-        )
-        facts = replaced(facts, existing=None) if new and self._runs_creation(new, event) else facts
-        refusal = self._refusal(table_id, event)
-        later = names_later_columns(self.at, event, self.shape_at(table_id, _NEWEST))
-        seen = self._seen(new, policy, later) if new else None
         by_shape = reload == RETURNED or former is not None or moves(self.at, before, was, new)
+        refusal, is_new = self._refusal(table_id, event), before is None or former is not None
+        known_before = self._seen(parent, policy, True) if parent else None
+        answered = None if policy.replays and not by_shape else refusal
+        facts = self._facts((before, new, event), table_states, is_new, known_before, answered)
+        newest = self.shape_at(table_id, _NEWEST)
+        seen = self._seen(new, policy, names_later_columns(self.at, event, newest)) if new else None
         runs_text = _runs_text(policy, before, event) and not by_shape
         return plan(
-            _under(before.shape, table_states) if before else None,
-            seen,
-            render=self.renderer,
-            evidence=known,
-            policy=policy,
-            facts=facts if refusal is None or (policy.replays and not by_shape) else replaced(facts, refusal=refusal),
-            context=PlanContext(
+            ChangeAtTarget(
+                _under(before.shape, table_states) if before else None,
+                seen,
+                self.renderer,
+                facts,
+                known,
+                policy,
                 source_before=self._seen_before(source_before, seen, policy) if before and source_before else None,
-                settings=_settings(before, source_before, new, event.kind, known, settings, self.run.types),
+                settings=settings_change(before, source_before, new, event.kind, known, settings, self.run.types),
                 text=_texts(self, table_states).statement(before, new, event, facts, refusal) if runs_text else None,
-                limit=_limit(before, event, settings),
+                limit=limit_of(before, event, settings),
                 former=former,
                 reload=reload,
-            ),
+            )
         )
 
     @cached_property
@@ -190,27 +183,6 @@ class _Planner:
 
     def _seen_before(self, table: Table, after: Table | None, policy: Policy) -> Table:
         return with_revealed_columns(self._seen(table, policy, True), table, after) if after is not None else table
-
-    def _refuse_impossible(
-        self, before: TableState | None, new: Table, event: Event, table_states: Mapping[int, TableState]
-    ) -> None:
-        """Raise Unsupported where properties do not go together."""
-        channel, key = self.run.channel, event.key
-        family = [(new, self.shape_at(new.partition.of, key) if new.partition else None)]
-        for table_state in table_states.values() if new.is_partitioned else ():
-            part = table_state.shape.partition
-            table = self.shape_at(table_state.table_id, key) if part and part.of == new.id else None
-            family += [(table, new)] if table else []
-        for table, parent in family:
-            require_like_parent(self.at, table, parent)
-            require_one_way(channel, (table, *((parent,) if parent else ())))
-        require_one_target(self.at, new)
-        name = self.at.target_name(new.name)
-        for other in TableStates.of(table_states).called(name) if before is None else ():
-            is_ours = other.table_id != new.id and other.state is not TableStatus.ORPHANED
-            if is_ours and not is_renamed(self.run, self.at.target, other, new, self.shape_at(other.table_id, key)):
-                known = _source_name(self.shape_at, other.table_id, event)
-                raise name_in_use(self.run, self.at.target, other.table_id, known, new.name)
 
     def _policy(self, name: TableName, before: TableName, event: Event) -> Policy:
         policy = policy_at(self.at, name, before, why_ignored(event))
@@ -234,39 +206,52 @@ class _Planner:
         return {row.key.lsn: Refusal(row.reason, False) for row in rows if row.policy_name == POLICY}
 
     @cached_property
-    def _known(self) -> TargetFacts:
-        published = self.run.source.catalog.publishes_generated()
-        return replace(target_facts(self.run, self.present), publishes_generated=published)
+    def _server(self) -> TargetServer:
+        able = self.run.target(self.at.target).capabilities
+        return replace(
+            target_server(self.run, self.present),
+            publishes_generated=self.run.source.catalog.publishes_generated(),
+            renames_columns=able.renames_columns,
+            alters_types=able.alters_types,
+        )
 
     def _facts(
-        self, before: TableState | None, new: Table | None, event: Event, table_states: Mapping[int, TableState]
+        self,
+        change: tuple[TableState | None, Table | None, Event],
+        table_states: Mapping[int, TableState],
+        is_new: bool,
+        parent_before: Table | None = None,
+        refusal: Refusal | None = None,
     ) -> TargetFacts:
+        """Return what the plan of a change must know of the target. is_new: the table is to be made there."""
+        before, new, event = change
         name, key = self.at.target_name(new.name) if new else None, event.key
-        other = _occupant(self.now, self.present, new.id, name, before, table_states) if new and name else None
+        present = None if is_new else before
+        other = _occupant(self.now, self.present, new.id, name, present, table_states) if new and name else None
         parent = table_states.get(new.partition.of) if new and new.partition else None
         has_gone = (
             new is not None
             and other is not None
             and is_renamed(self.run, self.at.target, other, new, self.shape_at(other.table_id, key))
         )
-        fresh = other if before is None and not has_gone else None
-        able = self.run.target(self.at.target).capabilities
-        return replaced(
-            self._known,
+        fresh = other if is_new and not has_gone else None
+        runs_creation = new is not None and self._runs_creation(new, event)
+        return TargetFacts(
+            self._server,
             name_before=before.name if before else None,
             name_after=name,
-            existing=fresh.shape if fresh else None,
-            occupant=other.shape if other and (before is not None or has_gone) else None,
+            existing=fresh.shape if fresh and not runs_creation else None,
+            occupant=other.shape if other and (not is_new or has_gone) else None,
             is_orphaned=other is not None and other.state is TableStatus.ORPHANED,
             is_renamed=has_gone,
-            types=types_elsewhere(before, new, table_states),
+            types=types_elsewhere(present, new, table_states),
             parent=parent.name if parent else None,
             has_parent=parent is not None or new is None or new.partition is None,
             parent_shape=parent.shape if parent else None,
             strange=self.present.strange(user_functions(new.partition_key if new else None)),
-            is_pending=before is not None and before.state is TableStatus.PENDING,
-            renames_columns=able.renames_columns,
-            alters_types=able.alters_types,
+            parent_before=parent_before,
+            is_pending=present is not None and present.state is TableStatus.PENDING,
+            refusal=refusal,
         )
 
     def _runs_creation(self, new: Table, event: Event) -> bool:
@@ -277,6 +262,28 @@ class _Planner:
 
 def _texts(by: _Planner, table_states: Mapping[int, TableState]) -> Texts:
     return Texts(by.at, by.shape_at, table_states, by.replicat)
+
+
+def _refuse_impossible(
+    by: _Planner, before: TableState | None, new: Table, event: Event, table_states: Mapping[int, TableState]
+) -> None:
+    """Raise Unsupported where properties do not go together."""
+    channel, key = by.run.channel, event.key
+    family = [(new, by.shape_at(new.partition.of, key) if new.partition else None)]
+    for table_state in table_states.values() if new.is_partitioned else ():
+        part = table_state.shape.partition
+        table = by.shape_at(table_state.table_id, key) if part and part.of == new.id else None
+        family += [(table, new)] if table else []
+    for table, parent in family:
+        require_like_parent(by.at, table, parent)
+        require_one_way(channel, (table, *((parent,) if parent else ())))
+    require_one_target(by.at, new)
+    name = by.at.target_name(new.name)
+    for other in TableStates.of(table_states).called(name) if before is None else ():
+        is_ours = other.table_id != new.id and other.state is not TableStatus.ORPHANED
+        if is_ours and not is_renamed(by.run, by.at.target, other, new, by.shape_at(other.table_id, key)):
+            known = _source_name(by.shape_at, other.table_id, event)
+            raise name_in_use(by.run, by.at.target, other.table_id, known, new.name)
 
 
 def _refuse_occupied(by: _Planner, new: Table, table_states: Mapping[int, TableState]) -> None:
@@ -313,7 +320,7 @@ def _returned(
     """Return the plan that takes over what the target has already; None: it does not have it."""
     old = shape_before(by.shape_at, new.id if new else before.table_id if before else 0, event)
     change = ReturnedChange(by.at, by.present, before, old, new)
-    return change.plan(by._facts(before, new, event, table_states))
+    return change.plan(by._facts((before, new, event), table_states, is_new=before is None))
 
 
 def _known(event: Event, table_id: int, before: TableState | None) -> Evidence:
@@ -342,48 +349,6 @@ def of_tree(
         return None
     above = refused.get((known.partition.of, event.key))
     return above if above and above.by_rows else of_tree(refused, known.partition.of, event, shape_at)
-
-
-def _limit(before: TableState | None, event: Event, settings: TableSettings) -> str:
-    """Return the condition for the rows that a refresh after a change replaces; empty: all, or there are none yet."""
-    has_rows = before is not None and before.state is TableStatus.LIVE and event.kind is EventKind.DDL
-    return settings.rows.refresh if has_rows else ""
-
-
-def _settings(
-    before: TableState | None,
-    source_before: Table | None,
-    new: Table | None,
-    kind: EventKind,
-    known: Evidence,
-    now: TableSettings,
-    types: TypeSystem,
-) -> SettingsChange:
-    """Return the file's settings for the table: now, and at its present shape. Partitioned tables have no rows.
-
-    kind, known: of the change. types: of the source.
-    """
-    if before is None or new is None or new.is_partitioned or before.state is TableStatus.NEW:
-        return SettingsChange(kind, before.settings if before else None, now)
-    condition = condition_reads(now.rows, source_before) if source_before else None
-    may_replace = before.settings.misfits.replaces or before.settings.misfits != now.misfits
-    may_rewrite = source_before is not None and known.rewritten is not False
-    return SettingsChange(
-        kind,
-        before.settings,
-        now,
-        has_rows=True,
-        is_live=before.state is TableStatus.LIVE,
-        reads_before=Reads(condition, function_reads(before.settings.values, source_before or new)),
-        reads_now=Reads(condition_reads(now.rows, new), function_reads(now.values, new)),
-        rewritten=rewritten(now.columns, source_before or new, new, types) if may_rewrite else (),
-        unfit=_unfit(source_before or new, before.shape) if may_replace else frozenset(),
-    )
-
-
-def _unfit(source: Table, target: Table) -> frozenset[int]:
-    ours = {column.id: column for column in target.columns}
-    return frozenset(one.id for one in source.columns if one.id in ours and may_not_fit(one, ours[one.id]))
 
 
 def _under(shape: Table, table_states: Mapping[int, TableState]) -> Table:

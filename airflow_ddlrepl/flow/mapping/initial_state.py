@@ -11,6 +11,7 @@ from airflow_ddlrepl.config.sections.channel_at import ChannelAt
 from airflow_ddlrepl.config.sections.policies import Defaults
 from airflow_ddlrepl.engines.target import ServerFacts
 from airflow_ddlrepl.flow.mapping.tables import seen_at
+from airflow_ddlrepl.flow.run.targets import server_alone
 from airflow_ddlrepl.model.revision import Revision
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.table_state import TableState, TableStatus
@@ -38,15 +39,6 @@ def waiting(at: ChannelAt, table: Table, present: ServerFacts) -> TableState:
     table: as the source has it. Raises Unsupported where its properties ask what can't be.
     """
     name = at.target_name(table.name)
-    facts = TargetFacts(
-        present.type_system,
-        None,
-        name,
-        present.version,
-        present.extensions,
-        has_collation=present.has_collation,
-        has_builtin=present.has_builtin,
-    )
-    shape = target_shape(seen_at(at, table), facts=facts)
+    shape = target_shape(seen_at(at, table), facts=TargetFacts(server_alone(present), name_after=name))
     settings = at.settings(table.name)
     return TableState(table.id, name, shape, TableStatus.NEW, settings=settings)

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
-from airflow_ddlrepl.adapt.target_facts import TargetFacts
+from airflow_ddlrepl.adapt.target_facts import TargetServer
 from airflow_ddlrepl.engines.target import ServerFacts
 from airflow_ddlrepl.errors import Unreachable
 from airflow_ddlrepl.flow.run.context import RunContext
+from airflow_ddlrepl.flow.run.targets import server_alone
 
 
-def target_facts(run: RunContext, present: ServerFacts) -> TargetFacts:
-    """Return the facts of a target that are the same for all its tables; of an unreachable source nothing is known."""
+def target_server(run: RunContext, present: ServerFacts) -> TargetServer:
+    """Return what is known of a target's server for all its tables; of an unreachable source nothing is known."""
     source, there = run.source_traits, present.traits
-    return TargetFacts(
-        present.type_system,
-        server_version=present.version,
-        extensions=present.extensions,
+    return replace(
+        server_alone(present),
         publishes_generated=source is not None and source.publishes_generated,
-        has_collation=present.has_collation,
-        has_builtin=present.has_builtin,
         unlike=source.unlike(there) if source is not None and there is not None else frozenset(),
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Protocol
 
 from airflow_ddlrepl.adapt.plan.plan import target_shape
@@ -13,11 +14,11 @@ from airflow_ddlrepl.adapt.shape.partitions import joined
 from airflow_ddlrepl.adapt.shape.source_expressions import require_texts
 from airflow_ddlrepl.adapt.shape.target_shape import Note, become_text
 from airflow_ddlrepl.adapt.shape.wanted_shape import wanted_shape
-from airflow_ddlrepl.adapt.target_facts import TargetFacts
+from airflow_ddlrepl.adapt.target_facts import TargetFacts, TargetServer
 from airflow_ddlrepl.engines.differing import Differing
 from airflow_ddlrepl.engines.target import ServerFacts
 from airflow_ddlrepl.flow.mapping.row_filters import condition_at
-from airflow_ddlrepl.flow.mapping.server_traits import target_facts
+from airflow_ddlrepl.flow.mapping.server_traits import target_server
 from airflow_ddlrepl.flow.mapping.tables import read_for, seen_at
 from airflow_ddlrepl.flow.mapping.value_functions import transform_at
 from airflow_ddlrepl.flow.run.context import RunContext, log
@@ -146,7 +147,7 @@ class RowOrigin(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ShapesAtTarget:
     """This value computes the shapes of tables at a target once they are loaded there.
 
@@ -162,24 +163,24 @@ class ShapesAtTarget:
     snapshot: Visibility
     told: dict[str, None] = field(default_factory=dict)
 
-    @property
-    def target_facts(self) -> TargetFacts:
-        """Return the facts of the target that are the same for all tables."""
-        return target_facts(self.context, self.facts)
+    @cached_property
+    def server(self) -> TargetServer:
+        """Return what is known of the target's server, for all tables."""
+        return target_server(self.context, self.facts)
 
     def after(self, table: Table) -> TableState:
         """Return the state of a table at the target after it was loaded."""
         at = self.context.channel.at(self.into)
         name = at.target_name(table.name)
         parent = self.table_states.get(table.partition.of) if table.partition else None
-        facts = replace(
-            self.target_facts,
+        facts = TargetFacts(
+            self.server,
             name_after=name,
             parent=parent.name if parent else None,
             has_parent=parent is not None or table.partition is None,
         )
         seen = seen_at(at, table)
-        require_texts(seen, facts.server_version, self.facts.strange(user_functions(seen.partition_key)))
+        require_texts(seen, self.server.version, self.facts.strange(user_functions(seen.partition_key)))
         notes: list[Note] = []
         held = target_shape(seen, facts=facts, note=notes.append)
         for why in (*become_text(seen, held, facts), *(f"{table.name}: {n.text}" for n in notes if n.is_told)):
@@ -187,7 +188,7 @@ class ShapesAtTarget:
                 log.warning("%s", why)
             self.told[why] = None
         policy = policy_at(at, table.name)
-        shape = wanted_shape(self.table_states[table.id].shape, held, policy, facts.type_system)
+        shape = wanted_shape(self.table_states[table.id].shape, held, policy, self.server.type_system)
         if parent is not None and all(parent.table_id != one.id for one in self.tables):
             shape = joined(shape, parent.shape)
         name = name if policy.adapts else shape.name

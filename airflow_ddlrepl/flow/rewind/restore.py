@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 
 from airflow_ddlrepl.adapt.plan.plan import target_shape
+from airflow_ddlrepl.adapt.target_facts import TargetFacts
 from airflow_ddlrepl.ddl.base.change import SchemaChange
 from airflow_ddlrepl.ddl.base.edit import free_name
 from airflow_ddlrepl.ddl.columns.change_default import ChangeDefault
@@ -142,7 +143,7 @@ class ArchivedTables(RowOrigin):
 
     def _whole(self, table: Table) -> Table:
         """Return the table with all columns, under the source's names."""
-        return target_shape(table, facts=self.shapes.target_facts)
+        return target_shape(table, facts=TargetFacts(self.shapes.server))
 
     def _lacking(self, load: TableLoad) -> dict[int, Column]:
         """Return columns that were archived and get no values here, as the shadow table has them until it is loaded."""

@@ -6,10 +6,12 @@ import logging
 from collections.abc import Callable, Iterator
 from functools import cached_property
 
+from airflow_ddlrepl.adapt.target_facts import TargetServer
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.config.sections.location import resolve
 from airflow_ddlrepl.config.sections.places import Target, named_in_file
 from airflow_ddlrepl.engines import engine
+from airflow_ddlrepl.engines.target import ServerFacts
 from airflow_ddlrepl.engines.target import Target as TargetPort
 from airflow_ddlrepl.errors import ConfigError, DdlReplError, TargetError, Unreachable
 
@@ -121,3 +123,9 @@ def about_target(name: str, error: DdlReplError) -> DdlReplError:
     """Return an error with the name of the target that it is about."""
     named = error.replaced(target=name)
     return named.replaced(message=named.message_with_names)
+
+
+def server_alone(present: ServerFacts) -> TargetServer:
+    """Return what is known of a target's server without the source."""
+    known = (present.type_system, present.version, present.extensions)
+    return TargetServer(*known, present.has_collation, present.has_builtin)

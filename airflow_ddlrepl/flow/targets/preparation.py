@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from airflow_ddlrepl.adapt.plan.change_at_target import ChangeAtTarget
 from airflow_ddlrepl.adapt.plan.dropped_table import aside_name, dropped, makes_way
 from airflow_ddlrepl.adapt.plan_model import TablePlan
 from airflow_ddlrepl.adapt.policy import policy_at
 from airflow_ddlrepl.adapt.target_facts import TargetFacts
-from airflow_ddlrepl.ddl.sql.statement import NOTHING_KNOWN
 from airflow_ddlrepl.engines.target_state import Fence, Move, StateChange
 from airflow_ddlrepl.errors import TargetError
 from airflow_ddlrepl.failpoint import reach
@@ -22,6 +22,7 @@ from airflow_ddlrepl.flow.mapping.value_functions import require_transformable
 from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.run.fencing import claim
 from airflow_ddlrepl.flow.run.outbox import record
+from airflow_ddlrepl.flow.run.targets import server_alone
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.record import JOINED, RefreshRequested
 from airflow_ddlrepl.model.table import Table
@@ -199,6 +200,7 @@ def _dropped(run: RunContext, target: str, table_state: TableState) -> TablePlan
     present = place.facts()
     histories = run.repository.histories(run.channel.name)
     name = next(one.table.name for one in reversed(histories[table_state.table_id]) if one.table is not None)
-    facts = TargetFacts(present.type_system, table_state.name, None, present.version, present.extensions)
+    facts = TargetFacts(server_alone(present), table_state.name)
     policy = policy_at(run.channel.at(target), name)
-    return dropped(table_state.shape, NOTHING_KNOWN, policy, facts, place.renderer())
+    old = table_state.shape
+    return dropped(ChangeAtTarget(old, None, place.renderer(), facts, policy=policy), old)

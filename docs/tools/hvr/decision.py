@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from airflow_ddlrepl.adapt.plan.context import PlanContext
+from airflow_ddlrepl.adapt.plan.change_at_target import ChangeAtTarget
 from airflow_ddlrepl.adapt.plan.plan import plan, target_shape
 from airflow_ddlrepl.adapt.plan.responses import respond
 from airflow_ddlrepl.adapt.plan.verdicts import Verdict
 from airflow_ddlrepl.adapt.plan_model import Step, StepKind, TablePlan
 from airflow_ddlrepl.adapt.policy import Policy
-from airflow_ddlrepl.adapt.target_facts import TargetFacts
+from airflow_ddlrepl.adapt.target_facts import TargetFacts, TargetServer
 from airflow_ddlrepl.config.sections.policies import OnAddColumnWithDefault
 from airflow_ddlrepl.ddl.diff import diff
 from airflow_ddlrepl.engines.postgres.types.type_system import POSTGRES_TYPES
@@ -178,18 +178,11 @@ def _planned(what: Occurrence, profile: Profile, policy: Policy, known: Mapping[
     if evidence.filled is None and Ddl.CREATE_TABLE in notes:
         evidence = replace(evidence, filled=Ddl.CREATE_TABLE in needs)
     before = what.before
-    return read_plan(
-        plan(
-            before,
-            what.same,
-            render=OUTLINE,
-            evidence=evidence,
-            policy=policy,
-            facts=TargetFacts(POSTGRES_TYPES),
-            context=PlanContext(needs=needs),
-        ),
-        before,
-    )
+    change = ChangeAtTarget(before, what.same, OUTLINE, _FACTS, evidence, policy, needs=needs)
+    return read_plan(plan(change), before)
+
+
+_FACTS = TargetFacts(TargetServer(POSTGRES_TYPES))
 
 
 def read_plan(made: TablePlan, before: Table | None) -> Decision:
@@ -202,7 +195,7 @@ def read_plan(made: TablePlan, before: Table | None) -> Decision:
         left = Outcome.WARNED if any(s.kind is StepKind.WARN for s in made.steps) else Outcome.LEFT
         return _read(made.steps, Outcome.REFRESHED, left)
     still = Outcome.WARNED if made.steps else Outcome.ENROLLED if made.changes else Outcome.IGNORED
-    if not diff(target_shape(before, facts=TargetFacts(POSTGRES_TYPES)), made.shape, POSTGRES_TYPES):
+    if not diff(target_shape(before, facts=_FACTS), made.shape, POSTGRES_TYPES):
         return _read(made.steps, Outcome.REFRESHED, still)
     carried = Outcome.ALTERED if made.sql else still
     return _read(made.steps, Outcome.ALTERED_AND_REFRESHED, carried)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 import numpy as np
@@ -17,6 +17,7 @@ from airflow_ddlrepl.adapt.target_facts import TargetFacts
 from airflow_ddlrepl.engines.lcr_target import LcrTransaction, NewTables
 from airflow_ddlrepl.engines.source_catalog import RowSelection, SourceSnapshot
 from airflow_ddlrepl.errors import ApplyError
+from airflow_ddlrepl.flow.run.targets import server_alone
 from airflow_ddlrepl.flow.streams.instantiation.instantiation_plan import Group, Way, stored, without_rows
 from airflow_ddlrepl.flow.streams.instantiation.new_shapes import merged, with_computed
 from airflow_ddlrepl.model.change import Op
@@ -174,10 +175,8 @@ class GroupFilling:
         if shape.partition is not None:
             parent = self._made.get(shape.partition.of_name) or facts.table(shape.partition.of_name)
         has_parent = parent is not None and parent.is_partitioned
-        about = TargetFacts(facts.type_system, None, name, facts.version, facts.extensions, has_parent=has_parent)
         require_texts(shape, facts.version, facts.strange(user_functions(shape.partition_key)))
-        about = replace(about, has_collation=facts.has_collation, has_builtin=facts.has_builtin)
-        return target_shape(shape, facts=about)
+        return target_shape(shape, facts=TargetFacts(server_alone(facts), None, name, has_parent=has_parent))
 
     def _load(self, way: Way) -> None:
         uncertain = [one for one in way.outcomes if not one.is_certain]
