@@ -167,17 +167,21 @@ class DuckTarget(Target):
             state.leave(connection, self.holder, change.records)
 
     def sweep(self, token: int) -> None:
-        for left in staging_folder(self.location).glob(f"{self._stem}_*"):
-            if int(left.name.split("_")[2]) < token:
+        self._sweep("s", token)
+
+    def _sweep(self, kind: str, number: int) -> None:
+        """Remove what runs, or isolated loads, of lower numbers have left beside the file."""
+        for left in staging_folder(self.location).glob(f"{kind}_{self._channel}_*"):
+            if int(left.name.split("_")[2]) < number:
                 shutil.rmtree(left) if left.is_dir() else left.unlink()
 
     @property
-    def _stem(self) -> str:
-        """Return how the names of a channel's files beside the database begin."""
-        return f"s_{hashlib.sha256(self.holder.encode()).hexdigest()[:8]}"
+    def _channel(self) -> str:
+        """Return what tells the channel's files beside the database from those of others."""
+        return hashlib.sha256(self.holder.encode()).hexdigest()[:8]
 
     def staging_name(self, token: int, name: str) -> str:
-        return f"{self._stem}_{token}_{name}"
+        return f"s_{self._channel}_{token}_{name}"
 
     def apply(
         self, program: Program, staged: Sequence[StagedSlice], records: Sequence[RecordAt], fence: Fence
@@ -187,11 +191,12 @@ class DuckTarget(Target):
 
     @contextmanager
     def loading(self, token: int) -> Iterator[DuckLoader]:
-        yield DuckLoader(self, f"{self._stem}_{token}_r")
+        yield DuckLoader(self, f"s_{self._channel}_{token}_r")
 
     @contextmanager
     def loading_isolated(self, mark: int) -> Iterator[DuckLoader]:
-        yield DuckLoader(self, f"{self._stem}_{mark}_i")
+        self._sweep("i", mark)
+        yield DuckLoader(self, f"i_{self._channel}_{mark}_r")
 
     def snapshot(self, names: Sequence[TableName], token: int) -> AbstractContextManager[Any]:
         raise Unsupported("a DuckDB file is no source", code="REW-104", hint="rewind into PostgreSQL")

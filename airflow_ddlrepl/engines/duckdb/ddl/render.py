@@ -6,7 +6,7 @@ of the user's are held as texts, so most changes of them are none here.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,8 +42,20 @@ from airflow_ddlrepl.model.types import TypeDefinition
 def create_table(table: Table, name: TableName | None = None) -> list[str]:
     """Return the SQL that creates a table and its schema. name: another one than its own."""
     at = name or table.name
+    refuse_generated(table.columns, table.name)
     columns = ", ".join(f"{quote(column)} {of}" for column, of in columns_sql(table).items())
     return [*_schema(at), f"CREATE TABLE {qualified(at)} ({columns})"]
+
+
+def refuse_generated(columns: Iterable[Column], table: TableName) -> None:
+    """Raise Unsupported ADP-110 for columns that a target has to compute: they would stay empty."""
+    if names := ", ".join(column.name for column in columns if column.generated):
+        raise Unsupported(
+            f"a DuckDB file does not compute generated columns: {names}",
+            code="ADP-110",
+            table=table,
+            hint="leave them out for this target (`column_properties`)",
+        )
 
 
 def _schema(name: TableName) -> list[str]:
@@ -75,6 +87,7 @@ def _add_column(change: AddColumn, before: Table) -> list[str]:
     By a default that is no constant DuckDB would update all rows, in a transaction of its own that ends ours.
     """
     column, name = change.column, quote(change.column.name)
+    refuse_generated([column], before.name)
     add = f"{_alter(before)} ADD COLUMN {name} {physical(column.type, before.types)}"
     if column.missing is None:
         return [add]
