@@ -16,7 +16,7 @@ import pyarrow as pa
 from airflow_ddlrepl.engines.duckdb.connection.database import passing
 from airflow_ddlrepl.engines.duckdb.connection.quoting import qualified, quote
 from airflow_ddlrepl.engines.duckdb.merge.stage import Staged
-from airflow_ddlrepl.engines.duckdb.types.physical import from_text, physical, value
+from airflow_ddlrepl.engines.duckdb.types.physical import from_trail, physical, value
 from airflow_ddlrepl.errors import KeyTaken, RowsRefused
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Table
@@ -156,9 +156,15 @@ class _Merge:
 
     def _value(self, column_id: int, side: str) -> str:
         column, name = self.shape.column(column_id), f"{side}{column_id}"
-        is_text = pa.types.is_string(self.rows.schema.field(name).type)
-        to = physical(column.type, self.shape.types)
-        return from_text(f"s.{name}", to) if is_text else f"CAST(s.{name} AS {to})"
+        of, to = self.rows.schema.field(name).type, physical(column.type, self.shape.types)
+        if (sql := from_trail(f"s.{name}", of, to)) is None:
+            raise RowsRefused(
+                f"the log has values of column {column.name} as {of}, which DuckDB does not read as {to}",
+                code="INT-120",
+                table=self.name,
+                hint="set `capture: {format: text}` in the channel file, activate, and refresh the table",
+            )
+        return sql
 
 
 @contextmanager
