@@ -153,7 +153,7 @@ def duckdb(folder: Path, source: str, /, **more: Any) -> Place:
 
     def rule(table_id: int, text: str) -> None:
         with session(location) as connection:
-            name = table_states(connection, "shop_warehouse")[table_id].name
+            name = table_states(connection, "shop")[table_id].name
             columns = columns_there(connection, name)
             checks = [f"CHECK (\"{column}\" IS DISTINCT FROM '{text}')" for column in columns] if text else []
             parts = [f'"{column}" {kind}' for column, kind in columns.items()]
