@@ -155,7 +155,8 @@ def duckdb(folder: Path, source: str, /, **more: Any) -> Place:
         with session(location) as connection:
             name = table_states(connection, "shop")[table_id].name
             columns = columns_there(connection, name)
-            checks = [f"CHECK (\"{column}\" IS DISTINCT FROM '{text}')" for column in columns] if text else []
+            texts = [f'CAST("{column}" AS VARCHAR)' for column in columns] if text else []
+            checks = [f"CHECK ({one} IS DISTINCT FROM '{text}')" for one in texts]
             parts = [f'"{column}" {kind}' for column, kind in columns.items()]
             connection.execute(f'ALTER TABLE "{name.schema}"."{name.name}" RENAME TO unruled')
             connection.execute(f'CREATE TABLE "{name.schema}"."{name.name}" ({", ".join([*parts, *checks])})')
