@@ -45,6 +45,8 @@ class TargetServer:
     has_collation: Callable[[str], bool] = field(default=_has, compare=False)
     has_builtin: Callable[[str], bool] = field(default=_has, compare=False)
     """Has it a built-in type of this name?"""
+    computes: bool = True
+    """Does it compute generated columns? Where not, it has their values from the source."""
     renames_columns: bool = True
     """Can a column of a table there be renamed?"""
     alters_types: bool = True

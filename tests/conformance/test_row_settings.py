@@ -124,3 +124,26 @@ def test_conflicts_are_refused_by_name_where_an_engine_does_not_find_them(make_p
     with pytest.raises(Unsupported, match=r"ADP-194: .*does not look for conflicts") as caught:
         place.start()
     assert caught.value.table == "public.orders" and "`conflicts`" in caught.value.hint
+
+
+def test_generated_columns_have_the_source_s_values_and_none_is_empty(make_place: MakePlace) -> None:
+    """An engine that computes nothing gets stored ones from the log; a table with a virtual one stops, and says why."""
+    place = make_place()
+    place.start("create table boxes (id int primary key, a int, twice int generated always as (a * 2) stored)")
+    place.replica.at_source("insert into boxes values (1, 3)", "insert into orders values (40, 'late')")
+    place.replica.settle()
+    place.replica.at_source(
+        "update boxes set a = 5 where id = 1",
+        "alter table boxes add thrice int generated always as (a * 3) stored",
+        "insert into boxes values (2, 7)",
+    )
+    place.replica.settle()
+    rows = place.read(TableName("public", "boxes")) or []
+    found = sorted((row["id"], row["twice"], row["thrice"]) for row in rows)
+    assert found == [("1", "10", "15"), ("2", "14", "21")]
+    place.replica.at_source("alter table boxes add halved int generated always as (a / 2) virtual")
+    if place.engine == "postgres":
+        place.replica.settle()
+        return
+    place.replica.at_source("insert into orders values (41, 'later')")
+    assert "column halved" in str(place.suspend())

@@ -23,7 +23,7 @@ from airflow_ddlrepl.adapt.plan.verdicts import (
 )
 from airflow_ddlrepl.adapt.plan_model import Step, StepKind, TablePlan
 from airflow_ddlrepl.adapt.shape.partitions import joined
-from airflow_ddlrepl.adapt.shape.target_shape import Note, become_text, hides_values, hold
+from airflow_ddlrepl.adapt.shape.target_shape import LOGGED, Note, become_text, hides_values, hold
 from airflow_ddlrepl.adapt.shape.wanted_shape import wanted_shape
 from airflow_ddlrepl.adapt.target_facts import TargetFacts
 from airflow_ddlrepl.ddl.base.change import SchemaChange
@@ -130,7 +130,7 @@ def _hidden(new: Table, held: Table, facts: TargetFacts, was: Table) -> tuple[St
     """Return refusals for new generated columns whose values would never arrive."""
     known = {c.id for c in was.columns}
     return tuple(
-        Step(StepKind.REFUSE, f"column {c.name}: {_UNFILLED}", code="ADP-103", hint=_PUBLISH)
+        Step(StepKind.REFUSE, f"column {c.name}: {_UNFILLED}", code="ADP-103", hint=LOGGED)
         for c in hides_values(new, held, facts)
         if c.id not in known or _is_new_expression(c, was)
     )
@@ -141,7 +141,6 @@ def _is_new_expression(column: Column, was: Table) -> bool:
 
 
 _UNFILLED = "the target can't compute the generated column, and its values are not in the log"
-_PUBLISH = "use PostgreSQL 18 with publish_generated_columns = stored, or leave the column out of the publication"
 
 
 def _ordered(steps: tuple[Step, ...]) -> tuple[Step, ...]:

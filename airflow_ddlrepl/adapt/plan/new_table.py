@@ -12,7 +12,7 @@ from airflow_ddlrepl.adapt.plan_model import Step, StepKind, TablePlan
 from airflow_ddlrepl.adapt.shape.keep_structure import keep_structure
 from airflow_ddlrepl.adapt.shape.match_existing import as_seen
 from airflow_ddlrepl.adapt.shape.partitions import like_parent
-from airflow_ddlrepl.adapt.shape.target_shape import Note, become_text, hides_values, hold
+from airflow_ddlrepl.adapt.shape.target_shape import LOGGED, Note, become_text, hides_values, hold
 from airflow_ddlrepl.adapt.shape.type_changes import TYPE_CHANGES, type_steps
 from airflow_ddlrepl.adapt.target_facts import Renderer, TargetFacts
 from airflow_ddlrepl.ddl.base.change import SchemaChange
@@ -64,9 +64,7 @@ def made_new(change: ChangeAtTarget, new: Table, existing: Table | None) -> Tabl
         steps = [Step(StepKind.REFUSE, refusal.message, code=refusal.code, hint=refusal.hint)]
     for column in hides_values(new, held, facts):
         why = f"column {column.name}: the target can't compute it and its values are not in the log"
-        steps.append(
-            Step(StepKind.REFUSE, why, code="ADP-103", hint="publish_generated_columns = stored (PostgreSQL 18)")
-        )
+        steps.append(Step(StepKind.REFUSE, why, code="ADP-103", hint=LOGGED))
     steps += [step for verdict in verdicts for step in respond(verdict, policy)]
     refusals = tuple(s for s in steps if s.kind is StepKind.REFUSE)
     gives_way = existing is not None and (retains_rows(existing) or not partitioned_alike(existing, wanted))

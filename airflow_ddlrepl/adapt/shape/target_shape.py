@@ -139,6 +139,9 @@ def _why_text(of: DataType) -> str:
 
 
 def _generated(column: Column, known: Evaluable, facts: TargetFacts, note: TakeNote) -> Column:
+    if not facts.server.computes:
+        note(Note(f"column {column.name}: the target keeps the values of {column.default}, which it can't compute"))
+        return replace(column, generated="", default=None)
     if why := known.why_not(column.default or "", Use.GENERATED):
         kept = f"column {column.name}: the target keeps the values, not the expression {column.default}: it {why}"
         note(Note(kept))
@@ -194,6 +197,13 @@ def _domain(of: TypeDefinition, known: Evaluable, note: TakeNote) -> TypeDefinit
         note(Note(f"domain {of.name}: the default {of.default} {why}; it stays at the source", is_left=True))
         of = replace(of, default=None)
     return replace(of, constraints=tuple(c for c in checks if c[0] not in left))
+
+
+LOGGED = (
+    "from PostgreSQL 18 on `ddlrepl activate` lets the log have stored ones; or leave the column out at the target by"
+    " `column_properties` with `absent: true`"
+)
+"""What to do about generated columns whose values a target can't get."""
 
 
 def hides_values(table: Table, held: Table, facts: TargetFacts) -> tuple[Column, ...]:

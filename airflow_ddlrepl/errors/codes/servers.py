@@ -32,6 +32,8 @@ CODES = (
         "The message has the end of its log."),
     Code("CON-112", "A private server of the demo is used after it has ended.",
         "Use it inside its `with` block."),
+    Code("CON-113", "The driver of a kind of database is not installed.",
+        "Install the extra that the message names, wherever the channel's tasks run."),
     Code("CON-120", "The repository can't be reached or opened.",
         "Check its server, or the path and its rights; set `repository` or DDLREPL_HOME."),
     Code("CON-121", "The trail's object store refuses an access.",

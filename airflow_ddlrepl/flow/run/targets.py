@@ -128,4 +128,5 @@ def about_target(name: str, error: DdlReplError) -> DdlReplError:
 def server_alone(present: ServerFacts) -> TargetServer:
     """Return what is known of a target's server without the source."""
     known = (present.type_system, present.version, present.extensions)
-    return TargetServer(*known, present.has_collation, present.has_builtin)
+    able = (present.has_collation, present.has_builtin)
+    return TargetServer(*known, *able, computes=present.traits is not None)

@@ -19,6 +19,13 @@ def at(path: Path) -> str:
     return f"duckdb://{path}"
 
 
+def test_without_duckdb_s_package_the_error_names_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "duckdb", None)
+    with pytest.raises(ConfigError, match="CON-113") as raised, session(at(tmp_path / "a.duckdb")):
+        pass
+    assert "airflow-ddlrepl[duckdb]" in raised.value.hint
+
+
 def test_a_file_that_another_process_has_open_is_waited_for(tmp_path: Path) -> None:
     path = tmp_path / "a.duckdb"
     held = subprocess.Popen(

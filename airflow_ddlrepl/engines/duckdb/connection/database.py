@@ -6,6 +6,7 @@ with session(location) as connection, transaction(connection):
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -86,8 +87,14 @@ def scratch(path: Path | None = None) -> Iterator[Connection]:
 
 
 def _opened(path: Path, seconds: float, *, is_reader: bool) -> Connection:
-    import duckdb
-
+    try:
+        import duckdb
+    except ImportError as error:
+        raise ConfigError(
+            f"DuckDB is not installed in {sys.executable}: {error}",
+            code="CON-113",
+            hint="pip install 'airflow-ddlrepl[duckdb]'",
+        ) from None
     until = time.monotonic() + seconds
     while True:
         try:
