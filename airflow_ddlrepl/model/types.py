@@ -1,4 +1,4 @@
-"""This module defines data types as the source's catalog describes them."""
+"""This module defines data types as the source's catalog describes them, and the families that every engine knows."""
 
 from __future__ import annotations
 
@@ -72,3 +72,60 @@ class TypeDefinition:
     not_null: bool = False
     default: str | None = None
     collation: str | None = None
+
+
+class Family(StrEnum):
+    """A family is a kind of values that many engines have a type for; `other` has those that few know.
+
+    The type system of the engine that a type comes from tells its family, and another engine's type system tells by it
+    what a column may be there. A family is worked out when it is needed, and is stored nowhere.
+    """
+
+    BOOLEAN = "boolean"
+    INT = "int"
+    DECIMAL = "decimal"
+    FLOAT = "float"
+    TEXT = "text"
+    BYTES = "bytes"
+    UUID = "uuid"
+    DATE = "date"
+    TIME = "time"
+    TIME_TZ = "time with zone"
+    TIMESTAMP = "timestamp"
+    TIMESTAMP_TZ = "timestamp with zone"
+    INTERVAL = "interval"
+    JSON = "json"
+    ARRAY = "array"
+    STRUCT = "struct"
+    ENUM = "enum"
+    RANGE = "range"
+    OTHER = "other"
+
+
+@dataclass(frozen=True, slots=True)
+class TypeFamily:
+    """A type family is the family of a type with its arguments; None stands for an argument that the type lacks."""
+
+    kind: Family
+    bits: int | None = None  # of an int, which has a sign (8, 16, 32, 64), or of a float (32, 64)
+    precision: int | None = None  # digits of a decimal; None: any number of them
+    scale: int | None = None  # digits of a decimal behind the point; of a second's fraction, in types of time
+    length: int | None = None  # the most characters of a text
+    is_padded: bool = False  # blanks at a text's end don't count
+    element: TypeFamily | None = None  # of an array, which may have any number of dimensions, or of a range's bounds
+    fields: tuple[tuple[str, TypeFamily], ...] = ()  # of a struct, by name
+    labels: tuple[str, ...] = ()  # of an enum, in order; empty where they are not known
+
+    def __str__(self) -> str:
+        sizes = {
+            Family.INT: (self.bits,),
+            Family.FLOAT: (self.bits,),
+            Family.DECIMAL: (self.precision, self.scale),
+            Family.TEXT: (self.length,),
+        }
+        known = ", ".join(str(one) for one in sizes.get(self.kind, (self.scale,)) if one is not None)
+        inner = f" of {self.element}" if self.element is not None else ""
+        return f"{self.kind}{f'({known})' if known else ''}{inner}"
+
+
+OTHER = TypeFamily(Family.OTHER)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from airflow_ddlrepl.model.table import Column
 from airflow_ddlrepl.model.types import TypeDefinition
@@ -12,8 +12,34 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
+_ENDS = {b"ends": b"infinite"}
+
+
 class NotShown(Exception):
     """This exception says why values of a column can't be shown; its text follows the column's name."""
+
+
+class Converted(NamedTuple):
+    """Converted values are those of the wanted type; a value that has no equal in it is null there."""
+
+    values: pa.Array
+    unfit: pa.Array | None = None  # the text of each value that does not fit, null for the others; None: all fit
+
+
+def wanted(name: str, as_type: pa.DataType, *, with_ends: bool = False) -> pa.Field:
+    """Return the field of a schema that says which type the values of a column are wanted in.
+
+    with_ends: the reader takes the greatest integer of a date or moment, and that with a minus, for the infinities, and
+    the integer of 24:00 for that time. Without it these do not fit.
+    """
+    import pyarrow as pa
+
+    return pa.field(name, as_type, metadata=_ENDS if with_ends else None)
+
+
+def has_ends(field: pa.Field) -> bool:
+    """Return whether a field was wanted with the ends of the integers."""
+    return (field.metadata or {}).items() >= _ENDS.items()
 
 
 class ChangeValues(Protocol):
@@ -34,6 +60,15 @@ class ChangeValues(Protocol):
         """Return whether the text of the column's values does not depend on a server's settings."""
         ...
 
+    def converted(
+        self, values: pa.Array, encoding: str, column: Column, wanted: pa.Field, types: Sequence[TypeDefinition] = ()
+    ) -> Converted:
+        """Return the trail's values of the column as values of a wanted type, and which of them do not fit.
+
+        encoding: of the values in the trail; `text` for those that `RowSource.batches` yields. Every value has a text.
+        """
+        ...
+
     def shown(
         self,
         values: pa.Array,
@@ -46,4 +81,7 @@ class ChangeValues(Protocol):
 
         encoding: of the values in the trail. Raises NotShown where a value has no equal in that type.
         """
-        ...
+        found = self.converted(values, encoding, column, wanted(column.name, as_type), types)
+        if found.unfit is not None:
+            raise NotShown(f"has a value that {as_type} can't hold ({found.unfit.drop_null()[0]})")
+        return found.values

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+
+class TypedRows(NamedTuple):
+    """Typed rows are a batch of rows of a schema; a value that has no equal in the type of its column is null there."""
+
+    rows: pa.RecordBatch
+    unfit: Mapping[str, pa.Array]  # by column, as `Converted.unfit`; without the columns in which every value fits
 
 
 class RowSource(Protocol):
@@ -25,6 +32,13 @@ class RowSource(Protocol):
 
         Conditions and functions of the channel file are applied already; a NULL is null. Raises SourceError SRC-170
         or TrailError where the rows can't be read, and what a function of `transform` raises.
+        """
+        ...
+
+    def typed(self, schema: pa.Schema) -> Iterator[TypedRows]:
+        """Yield the rows as values of the types of a schema, which has the wanted columns in their order.
+
+        schema: of fields that `ports.change_values.wanted` made. Otherwise as `batches`.
         """
         ...
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from enum import Enum, StrEnum
 from typing import Protocol
 
 from airflow_ddlrepl.model.table import Column
-from airflow_ddlrepl.model.types import DataType, TypeDefinition
+from airflow_ddlrepl.model.types import OTHER, DataType, TypeDefinition, TypeFamily
 
 
 class Equality(Enum):
@@ -29,12 +30,31 @@ class Cast(StrEnum):
     UNKNOWN = "not known to be the same everywhere"
 
 
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A held type is what a column is at a target of another kind of database than the source."""
+
+    type: DataType
+    loss: str = ""  # what of the values, or of what the type does with them, is lost there; empty: nothing
+
+
 class TypeSystem(Protocol):
     """A type system is the port that answers what one kind of database does to the values of its types."""
 
     @property
     def text(self) -> DataType:
         """Return the type that can hold the text of any value, for values of types that a target lacks."""
+        ...
+
+    def family(self, of: DataType, types: Sequence[TypeDefinition] = ()) -> TypeFamily:
+        """Return the family of a type of this system; `other` where it is no source's.
+
+        types: the definitions of the user-defined types of its table.
+        """
+        return OTHER
+
+    def held(self, of: TypeFamily) -> Held:
+        """Return the type of this system that has the values of a family, and what of them is lost."""
         ...
 
     def has(self, of: DataType) -> bool:

@@ -81,7 +81,5 @@ CODES = (
         "Rows of a table are not known at the position: an earlier change could not be applied in the replay.",
         "The log of the run says which. Choose an earlier position, one after the next refresh, or leave the table"
         " out."),
-    Code("REW-110", "The rows are archived in a format that only PostgreSQL reads.",
-        "Rewind into a PostgreSQL database."),
 )
 # fmt: on

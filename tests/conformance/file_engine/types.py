@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from airflow_ddlrepl.model.table import Column
-from airflow_ddlrepl.model.types import DataType, TypeDefinition
-from airflow_ddlrepl.ports.types import Cast, Equality, TypeSystem
+from airflow_ddlrepl.model.types import OTHER, DataType, TypeDefinition, TypeFamily
+from airflow_ddlrepl.ports.types import Cast, Equality, Held, TypeSystem
 
 BYTEWISE = frozenset(["int2", "int4", "int8", "text", "varchar", "uuid"])
 INTEGERS = ("int2", "int4", "int8")
@@ -18,6 +18,9 @@ class FileTypes(TypeSystem):
     @property
     def text(self) -> DataType:
         return DataType("text", "pg_catalog", "text")
+
+    def held(self, of: TypeFamily) -> Held:
+        return Held(self.text, "" if of == OTHER else "it is a text")
 
     def has(self, of: DataType) -> bool:
         return of.is_builtin

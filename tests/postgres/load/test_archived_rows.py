@@ -1,16 +1,16 @@
-"""Archived rows of a trail are read without a server, where they are text."""
+"""Archived rows of a trail are read without a server, in both formats of COPY."""
 
 from __future__ import annotations
 
 import pickle
+import struct
 from pathlib import Path
 
-import pytest
+import pyarrow as pa
 
 from airflow_ddlrepl.engines.postgres.load.archived_rows import ArchivedRows
 from airflow_ddlrepl.engines.postgres.load.table_rows import BINARY, TEXT
-from airflow_ddlrepl.errors import CannotAdapt
-from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.ports.change_values import wanted
 from airflow_ddlrepl.trail.loads import ChunkWriter
 from airflow_ddlrepl.trail.store import Trail
 
@@ -20,7 +20,7 @@ def archived(folder: Path, *blocks: bytes, is_binary: bool = False) -> ArchivedR
         for block in blocks:
             writer.write(block)
         files = writer.close()
-    found = ArchivedRows(str(folder), "c", TableName("public", "t"), ("id", "v"), files, is_binary)
+    found = ArchivedRows(str(folder), "c", ("id", "v"), (("id", "integer"), ("v", "text")), files, is_binary)
     assert str(folder) not in repr(found)
     return pickle.loads(pickle.dumps(found))  # type: ignore[no-any-return]
 
@@ -36,8 +36,22 @@ def test_text_is_read_by_column(tmp_path: Path) -> None:
     assert rows.native(BINARY) is None and rows.size > 0
 
 
-def test_the_binary_format_is_for_postgresql(tmp_path: Path) -> None:
-    rows = archived(tmp_path, b"PGCOPY\n", is_binary=True)
-    assert b"".join(rows.native(BINARY) or ()) == b"PGCOPY\n" and rows.native(TEXT) is None
-    with pytest.raises(CannotAdapt, match=r"REW-110.*public\.t"):
-        list(rows.batches())
+def test_the_binary_format_is_read_by_column(tmp_path: Path) -> None:
+    values = (4, 1, "a"), (4, 2, None), (4, -3, "")
+    lines = [struct.pack(">hii", 2, size, number) + sent(text) for size, number, text in values]
+    data = b"PGCOPY\n\xff\r\n\0" + bytes(4) + struct.pack(">i", 2) + b"??" + b"".join(lines) + b"\xff\xff"
+    for cut in range(1, len(data)):
+        rows = archived(tmp_path, data[:cut], data[cut:], is_binary=True)
+        batches = list(rows.batches())
+        assert [row for batch in batches for row in batch.to_pylist()] == [
+            {"id": "1", "v": "a"},
+            {"id": "2", "v": None},
+            {"id": "-3", "v": ""},
+        ]
+    (found,) = rows.typed(pa.schema([wanted("id", pa.int64()), wanted("v", pa.string())]))
+    assert found.rows.to_pydict() == {"id": [1, 2, -3], "v": ["a", None, ""]} and not found.unfit
+    assert b"".join(rows.native(BINARY) or ()) == data and rows.native(TEXT) is None
+
+
+def sent(text: str | None) -> bytes:
+    return b"\xff\xff\xff\xff" if text is None else struct.pack(">i", len(text)) + text.encode()

@@ -19,6 +19,7 @@ from airflow_ddlrepl.engines.postgres.target import state
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.table import Table
+from airflow_ddlrepl.ports.rows import TypedRows
 from tests.support.replica import run
 
 NAMES = ("id", "v", "many")
@@ -35,6 +36,9 @@ class Rows:
     def batches(self) -> Iterator[pa.RecordBatch]:
         for row in self.rows:
             yield pa.RecordBatch.from_arrays([pa.array([value], pa.string()) for value in row], names=list(NAMES))
+
+    def typed(self, schema: pa.Schema) -> Iterator[TypedRows]:
+        return (TypedRows(batch.cast(schema), {}) for batch in self.batches())
 
     def native(self, codec: str) -> None:
         return None

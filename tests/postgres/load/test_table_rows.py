@@ -5,9 +5,13 @@ from __future__ import annotations
 import pickle
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
+from decimal import Decimal
 from typing import Any
 
 import psycopg
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,7 +19,7 @@ from hypothesis import strategies as st
 from airflow_ddlrepl.config.sections.policies import DdlCapture
 from airflow_ddlrepl.engines.postgres.catalog.inspect import inspect
 from airflow_ddlrepl.engines.postgres.connection.connect import connect
-from airflow_ddlrepl.engines.postgres.load.table_rows import BINARY, TEXT, page_ranges, sharing_sessions
+from airflow_ddlrepl.engines.postgres.load.table_rows import BINARY, TEXT, TableRows, page_ranges, sharing_sessions
 from airflow_ddlrepl.engines.postgres.source import helper_schema
 from airflow_ddlrepl.engines.postgres.source.exported_snapshot import source_snapshot
 from airflow_ddlrepl.engines.postgres.source.source import PostgresSource
@@ -24,6 +28,7 @@ from airflow_ddlrepl.errors import SourceError
 from airflow_ddlrepl.mapping.values import Transform
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.notation.condition.parser import condition
+from airflow_ddlrepl.ports.change_values import wanted
 from airflow_ddlrepl.ports.rows import RowSource
 from tests.support.replica import run
 
@@ -84,6 +89,37 @@ def test_every_value_is_its_text(databases: Any, table: Table) -> None:
     ]
 
 
+@pytest.mark.parametrize("is_plain", [False, True])
+def test_every_value_in_a_wanted_type(databases: Any, table: Table, is_plain: bool) -> None:
+    types = {
+        "id": pa.int64(),
+        "a,b": pa.string(),
+        "n": pa.decimal128(6, 2),
+        "bytes": pa.binary(),
+        "many": pa.list_(pa.string()),
+        "at": pa.timestamp("us", "UTC"),
+        "m": pa.string(),
+        "p": pa.struct([("a", pa.int32()), ("b", pa.string())]),
+        "f": pa.float64(),
+    }
+    schema = pa.schema([wanted(name, one) for name, one in types.items()])
+    with snapshot(databases.source, table) as source:
+        (rows,) = source.chunks(RowSelection(table, tuple(types)), 1 << 30)
+        assert isinstance(rows, TableRows)
+        (found,) = pickle.loads(pickle.dumps(replace(rows, is_plain=is_plain))).typed(schema)
+    found.rows.validate(full=True)
+    assert found.rows.schema == schema
+    at = datetime(2020, 1, 1, 10, tzinfo=UTC)
+    assert sorted((tuple(row.values()) for row in found.rows.to_pylist()), key=lambda row: row[0]) == [
+        (1, 'it\'s "q"\tü\n\\N', Decimal("1.10"), b"\0\xff", ["a,b", None, "NULL", ""], at, "so so",
+         {"a": 1, "b": "x y"}, 0.1),
+        (2, None, None, None, None, None, None, None, float("inf")),
+        (3, "", None, b"", [], None, "glad", {"a": None, "b": None}, 0.0),
+    ]  # fmt: skip
+    unfit = {name: [one for one in texts.to_pylist() if one] for name, texts in found.unfit.items()}
+    assert unfit == {"n": ["NaN", "100000000000000000000"], "at": ["infinity"]}
+
+
 def test_columns_are_in_the_order_asked_for_and_rows_those_of_the_condition(databases: Any, table: Table) -> None:
     wanted = condition("n = 1.1 OR id = 3")
     with snapshot(databases.source, table) as source:
@@ -98,8 +134,6 @@ def test_columns_are_in_the_order_asked_for_and_rows_those_of_the_condition(data
 
 
 def upper(batch: Any) -> Any:
-    import pyarrow as pa
-
     return pa.RecordBatch.from_pydict({"m": [f"{m} {i}" for m, i in zip(*map(list, batch.columns), strict=True)]})
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from psycopg.types.numeric import DecimalBinaryDumper
 
-from airflow_ddlrepl.engines.postgres.types.numerics import decimals, numeric_texts
+from airflow_ddlrepl.engines.postgres.types.numerics import decimals, numeric_texts, unfit
 
 DUMPER = DecimalBinaryDumper(Decimal)
 
@@ -67,3 +67,19 @@ def test_what_a_decimal_does_not_hold_is_refused(precision: int, scale: int) -> 
     for text in (str(whole), str(-whole), f"0.{'0' * scale}1", "1e60", "1e-60", "NaN", "Infinity"):
         with pytest.raises(ValueError):
             decimals(sent(["0", text]), precision, scale)
+
+
+@given(
+    st.lists(
+        st.one_of(st.none(), st.decimals(allow_infinity=False, places=5, min_value=-(10**9), max_value=10**9)),
+        min_size=1,
+    ),
+    st.integers(1, 12),
+    st.integers(0, 12),
+)
+def test_what_does_not_fit_is_known_one_by_one(numbers: list[Decimal | None], precision: int, scale: int) -> None:
+    scale = min(scale, precision)
+    values = sent([None if n is None else f"{n if n else n.copy_abs():f}" for n in numbers])
+    limit = Decimal(10) ** (precision - scale)
+    wanted = [n is not None and (n.is_nan() or abs(n) >= limit or n != round(n, scale)) for n in numbers]
+    assert unfit(values, precision, scale).tolist() == wanted

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from airflow_ddlrepl.engines.duckdb.types.families import held
 from airflow_ddlrepl.engines.duckdb.types.physical import TEXT, physical
 from airflow_ddlrepl.model.table import Column
-from airflow_ddlrepl.model.types import DataType, TypeDefinition, TypeKind
-from airflow_ddlrepl.ports.types import Cast, Equality, TypeSystem
+from airflow_ddlrepl.model.types import DataType, TypeDefinition, TypeFamily, TypeKind
+from airflow_ddlrepl.ports.types import Cast, Equality, Held, TypeSystem
 
 _WHOLE = ("SMALLINT", "INTEGER", "BIGINT")
 _DIGITS = {"SMALLINT": 5, "INTEGER": 10, "BIGINT": 19}
@@ -23,6 +24,9 @@ class DuckTypes(TypeSystem):
     @property
     def text(self) -> DataType:
         return DataType("text", "pg_catalog", "text", oid=25)
+
+    def held(self, of: TypeFamily) -> Held:
+        return held(of)
 
     def has(self, of: DataType) -> bool:
         return True

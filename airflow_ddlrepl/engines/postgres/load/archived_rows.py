@@ -7,10 +7,12 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
+from airflow_ddlrepl.engines.postgres.connection.copy_binary import read_copy_binary
 from airflow_ddlrepl.engines.postgres.connection.copy_text import read_copy_text
 from airflow_ddlrepl.engines.postgres.load.table_rows import BINARY, TEXT
-from airflow_ddlrepl.errors import CannotRewind
-from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.engines.postgres.load.typed_rows import typed
+from airflow_ddlrepl.engines.postgres.types.underlying import types_below
+from airflow_ddlrepl.ports.rows import TypedRows
 from airflow_ddlrepl.trail.loads import LoadedTable, read_chunk
 from airflow_ddlrepl.trail.manifest import Blob
 from airflow_ddlrepl.trail.store import Trail
@@ -20,13 +22,13 @@ from airflow_ddlrepl.trail.store import Trail
 class ArchivedRows:
     """Archived rows are a chunk of a table that a COPY wrote into a trail.
 
-    files: are read one after the other. columns: all that were archived.
+    files: are read one after the other. columns: all that were archived. types: of the table's columns, below domains.
     """
 
     trail_url: str = field(repr=False)
     channel: str
-    table: TableName
     columns: tuple[str, ...]
+    types: tuple[tuple[str, str], ...]
     files: tuple[Blob, ...]
     is_binary: bool
 
@@ -39,22 +41,27 @@ class ArchivedRows:
         """Yield the bytes that the COPY wrote; None where that was another format."""
         if codec != (BINARY if self.is_binary else TEXT):
             return None
-        return read_chunk(Trail(self.trail_url, self.channel), self.files)
+        return self._blocks()
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """Yield the rows as Arrow strings. Raises CannotRewind REW-110 for the binary format: it takes a server."""
+        """Yield the rows as Arrow strings."""
         if self.is_binary:
-            raise CannotRewind(
-                "the rows are archived in PostgreSQL's binary format, which no other kind of database reads",
-                code="REW-110",
-                table=self.table,
-                hint="rewind into a PostgreSQL database",
-            )
-        blocks = read_chunk(Trail(self.trail_url, self.channel), self.files)
-        yield from read_copy_text(blocks, self.columns)
+            schema = pa.schema([(name, pa.string()) for name in self.columns])
+            return (batch.rows for batch in self.typed(schema))
+        return read_copy_text(self._blocks(), self.columns)
+
+    def typed(self, schema: pa.Schema) -> Iterator[TypedRows]:
+        """Yield the rows as values of the types of a schema."""
+        read, encoding = (read_copy_binary, "binary") if self.is_binary else (read_copy_text, "text")
+        types, encodings = dict(self.types), dict.fromkeys(self.columns, encoding)
+        return (typed(batch, types, schema, encodings) for batch in read(self._blocks(), self.columns))
+
+    def _blocks(self) -> Iterator[bytes]:
+        return read_chunk(Trail(self.trail_url, self.channel), self.files)
 
 
 def archived_rows(trail_url: str, channel: str, loaded: LoadedTable) -> Sequence[ArchivedRows]:
     """Return the archived chunks of a table."""
-    of = (loaded.table.name, loaded.columns)
-    return [ArchivedRows(trail_url, channel, *of, files, loaded.is_binary) for files in loaded.chunks]
+    table, columns = loaded.table, loaded.columns
+    types = tuple(types_below(table.columns, table.types).items())
+    return [ArchivedRows(trail_url, channel, columns, types, files, loaded.is_binary) for files in loaded.chunks]

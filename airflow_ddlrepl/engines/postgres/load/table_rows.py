@@ -33,6 +33,7 @@ from airflow_ddlrepl.engines.postgres.connection.copy_text import read_copy_text
 from airflow_ddlrepl.engines.postgres.connection.quoting import literal, quote
 from airflow_ddlrepl.engines.postgres.connection.settings import ROWS
 from airflow_ddlrepl.engines.postgres.load.filtered_rows import filtered
+from airflow_ddlrepl.engines.postgres.load.typed_rows import sent_as, typed
 from airflow_ddlrepl.engines.postgres.load.undecodable_text import place_of_bad_text
 from airflow_ddlrepl.engines.postgres.pgoutput.binary_types import binary_safe
 from airflow_ddlrepl.engines.postgres.types.as_written import written
@@ -44,6 +45,7 @@ from airflow_ddlrepl.model.key_ranges import KeyRanges
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.notation.condition.expression import Part
+from airflow_ddlrepl.ports.rows import TypedRows
 
 if TYPE_CHECKING:
     from airflow_ddlrepl.engines.postgres.connection.connect import Connection
@@ -93,6 +95,11 @@ class TableRows:
         """Yield the rows as Arrow strings; no more than some thousand of them are in memory at a time."""
         with reading(self.table):
             yield from text_batches(self)
+
+    def typed(self, schema: pa.Schema) -> Iterator[TypedRows]:
+        """Yield the rows as values of the types of a schema."""
+        with reading(self.table):
+            yield from typed_batches(self, schema)
 
     def native(self, codec: str) -> Iterator[bytes] | None:
         """Yield the bytes of a COPY in this format; None for another codec, and for values that a function computes."""
@@ -271,15 +278,36 @@ def text_batches(rows: TableRows) -> Iterator[pa.RecordBatch]:
             for part in batches(pa.Table.from_batches([batch])):
                 yield _transformed(rows, part).select(list(rows.columns))
         return
+    texts = [f"{written(quote(name))} AS {quote(name)}" for name in read] or ["NULL::text"]
+    for batch in _queried(rows, texts):
+        for part in batches(pa.Table.from_batches([batch])):
+            yield _transformed(rows, part).select(list(rows.columns))
+
+
+def typed_batches(rows: TableRows, schema: pa.Schema) -> Iterator[TypedRows]:
+    """Yield the rows as values of the types of a schema.
+
+    The server sends what Arrow's driver reads as it is, and all else in its types' send formats; texts are only those
+    of types that have no such format here, and those that a function computes. Raises what `text_batches` raises.
+    """
+    types = dict(rows.types)
+    if rows.transform is not None or rows.is_plain or not rows.columns:
+        yield from (typed(batch, types, schema, dict.fromkeys(types, "text")) for batch in text_batches(rows))
+        return
+    sent = [sent_as(name, types[name]) for name in rows.columns]
+    encodings = {name: encoding for name, (encoding, _) in zip(rows.columns, sent, strict=True)}
+    for batch in _queried(rows, [f"{sql} AS {quote(name)}" for name, (_, sql) in zip(rows.columns, sent, strict=True)]):
+        yield typed(batch, types, schema, encodings)
+
+
+def _queried(rows: TableRows, expressions: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """Yield what a query over the rows gives."""
     connection = arrow_connection(rows.dsn)
     try:
         with connection.cursor() as cursor:
             _begin(connection, cursor, rows.snapshot)
-            texts = [f"{written(quote(name))} AS {quote(name)}" for name in read] or ["NULL::text"]
-            cursor.execute(select(rows.place, texts, rows.low_page, rows.high_page, rows.wanted, rows.ranges))
-            for batch in cursor.fetch_record_batch():
-                for part in batches(pa.Table.from_batches([batch])):
-                    yield _transformed(rows, part).select(list(rows.columns))
+            cursor.execute(select(rows.place, expressions, rows.low_page, rows.high_page, rows.wanted, rows.ranges))
+            yield from cursor.fetch_record_batch()
     except (connection.Error, pa.ArrowException) as error:
         raise SourceFailed(" ".join(str(error).split())) from error
     finally:

@@ -74,6 +74,21 @@ def decimals(values: pa.Array, precision: int, scale: int) -> pa.Array:
     return _array(spaced, precision, scale, pa.py_buffer(np.packbits(valid, bitorder="little")))
 
 
+def unfit(values: pa.Array, precision: int, scale: int) -> Any:
+    """Return, as a numpy mask, which values have no equal in decimal128(precision, scale)."""
+    found = _parsed(values)
+    whole, fraction, most, last = _limits(precision, scale)
+    first = found.words[found.first * (found.count > 0)]
+    behind = found.weight + fraction
+    rest = found.words[(found.first + behind) * ((behind >= 0) & (behind < found.count))] % last
+    bad = found.special != 0
+    bad |= (found.count > 0) & ((found.weight >= whole) | (found.count > behind + 1))
+    bad |= ((found.weight == whole - 1) & (first >= most)) | (rest != 0)
+    everything = np.zeros(len(values), np.bool_)
+    everything[values.is_valid().to_numpy(zero_copy_only=False)] = bad
+    return everything
+
+
 def spread(found: pa.Array, like: pa.Array) -> pa.Array:
     """Return an array with NULLs where another one has them. found: what is not NULL there, one after the other."""
     if not like.null_count:
@@ -124,12 +139,10 @@ def _pairs(found: _Numerics, precision: int, scale: int) -> Any:
 
     They have `whole` digits of base 10000 before the point, and `fraction` behind it.
     """
-    whole, fraction = -(-(precision - scale) // _BASE_DIGITS), -(-scale // _BASE_DIGITS)
+    whole, fraction, most, last = _limits(precision, scale)
     top = int(found.weight.max(initial=-1))
     if top >= whole:
         top = int(found.weight.max(initial=-1, where=found.count > 0))
-    most = 10 ** (precision - scale - _BASE_DIGITS * (whole - 1))
-    last = 10 ** (_BASE_DIGITS * fraction - scale)
     sums = _Sums(len(found.first)) if precision <= _INT64_DIGITS else _WideSums(len(found.first))
     fits = top < whole and not (found.count > found.weight + 1 + fraction).any()
     place, at, counts = found.weight - top, found.first + found.weight - top, found.count.view(np.uint32)
@@ -146,6 +159,20 @@ def _pairs(found: _Numerics, precision: int, scale: int) -> Any:
     if not fits:
         raise ValueError("more digits than its type has")
     return sums.pairs(found.is_negative)
+
+
+def _limits(precision: int, scale: int) -> tuple[int, int, int, int]:
+    """Return the digits of base 10000 before the point and behind it, what the first is below, what divides the last.
+
+    The first of all is at exponent `whole - 1`, the last one at `-fraction`.
+    """
+    whole, fraction = -(-(precision - scale) // _BASE_DIGITS), -(-scale // _BASE_DIGITS)
+    return (
+        whole,
+        fraction,
+        10 ** (precision - scale - _BASE_DIGITS * (whole - 1)),
+        10 ** (_BASE_DIGITS * fraction - scale),
+    )
 
 
 class _Sums:

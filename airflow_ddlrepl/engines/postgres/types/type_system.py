@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 from airflow_ddlrepl.engines.postgres.types import casts
 from airflow_ddlrepl.engines.postgres.types.equality import equality
+from airflow_ddlrepl.engines.postgres.types.families import family, of_family
 from airflow_ddlrepl.model.table import Column
-from airflow_ddlrepl.model.types import DataType, TypeDefinition
-from airflow_ddlrepl.ports.types import Cast, Equality, TypeSystem
+from airflow_ddlrepl.model.types import DataType, TypeDefinition, TypeFamily
+from airflow_ddlrepl.ports.types import Cast, Equality, Held, TypeSystem
 
 
 class PostgresTypes(TypeSystem):
@@ -17,6 +18,12 @@ class PostgresTypes(TypeSystem):
     @property
     def text(self) -> DataType:
         return casts.PLAIN_TEXT
+
+    def family(self, of: DataType, types: Sequence[TypeDefinition] = ()) -> TypeFamily:
+        return family(of, tuple(types))
+
+    def held(self, of: TypeFamily) -> Held:
+        return of_family(of)
 
     def has(self, of: DataType) -> bool:
         return (of.is_builtin and of.name != "xml") or of.schema == "information_schema"  # built without libxml

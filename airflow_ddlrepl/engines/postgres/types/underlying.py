@@ -11,6 +11,7 @@ from airflow_ddlrepl.sql import lexical
 
 ENUM = "enum"
 _NAME = rf'({lexical.NAME}|[^."\[(]+)'
+MODIFIERS = re.compile(r"\s*\(([^)]*)\)")
 _QUALIFIED = re.compile(rf"{_NAME}\.{_NAME}")
 _INTERNAL = {
     '"char"': "char",
@@ -46,9 +47,9 @@ def underlying(type_: DataType, types: Sequence[TypeDefinition]) -> tuple[str, s
     if not (found := domains(type_, types)):
         return "", type_.text
     base = found[-1].base or ""
-    below = by_name.get(_parts(base))
+    below = by_name.get(parts(base))
     if below is None:
-        return _builtin(base), base
+        return builtin_name(base), base
     return (ENUM if below.kind is TypeKind.ENUM else ""), type_.text
 
 
@@ -59,7 +60,7 @@ def domains(type_: DataType, types: Sequence[TypeDefinition]) -> list[TypeDefini
     one = by_name.get((type_.schema, type_.name)) if type_.kind is TypeKind.DOMAIN else None
     while one is not None:
         found.append(one)
-        one = by_name.get(_parts(one.base or ""))
+        one = by_name.get(parts(one.base or ""))
     return found
 
 
@@ -75,10 +76,11 @@ def schema_of(type_: DataType, types: Sequence[TypeDefinition]) -> str:
         return ""
     if type_.kind is TypeKind.BASE:
         return "" if type_.is_builtin else type_.schema
-    return "" if text == type_.text or text.endswith("]") else _parts(text)[0]
+    return "" if text == type_.text or text.endswith("]") else parts(text)[0]
 
 
-def _parts(text: str) -> tuple[str, str]:
+def parts(text: str) -> tuple[str, str]:
+    """Return schema and name of a type's text; a schema is empty where the text has none."""
     match = _QUALIFIED.fullmatch(text)
     return (_unquoted(match[1]), _unquoted(match[2])) if match else ("", text)
 
@@ -87,10 +89,12 @@ def _unquoted(name: str) -> str:
     return name[1:-1].replace('""', '"') if name.startswith('"') else name
 
 
-def _builtin(text: str) -> str:
+def builtin_name(text: str) -> str:
     """Return the catalog's name of a built-in type, `character varying(20)` → varchar.
 
     "" for arrays and others' types.
     """
-    plain = re.sub(r"\(.*?\)", "", text).strip()
-    return "" if plain.endswith("]") or "." in plain else _INTERNAL.get(plain, plain)
+    plain = MODIFIERS.sub("", text).strip()
+    if plain.endswith("]") or "." in plain:
+        return ""
+    return "interval" if plain.startswith("interval ") else _INTERNAL.get(plain, plain)
