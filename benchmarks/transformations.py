@@ -67,7 +67,7 @@ def batches(rows: int) -> Iterator[LcrBatch]:
         number = start // BATCH % TABLES
         columns = tuple(Column(i, name, column_type(kind)) for i, (name, (kind, _)) in enumerate(COLUMNS.items(), 1))
         shape = Table(number + 1, TableName("hr", f"t{number}"), columns, Key((1,), "k", True))
-        layouts = tuple(ColumnLayout(c.name, c.type.oid, -1, c.name == "id", COLUMNS[c.name][1]) for c in shape.columns)
+        layouts = tuple(ColumnLayout(c.name, c.type.id, -1, c.name == "id", COLUMNS[c.name][1]) for c in shape.columns)
         layout = Layout(shape.id, "hr", shape.name.name, Identity.DEFAULT, layouts, shape)
         cents = dice.integers(0, 10**7, BATCH)
         ids = np.arange(start, start + BATCH)

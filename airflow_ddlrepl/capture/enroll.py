@@ -117,8 +117,8 @@ class _Book:
         self.found.append(revision)
         self._added[table_id].append(revision)
         for definition in table.types if table else ():
-            self._users[definition.oid].add(table_id)
-            type_history = self.type_history[definition.oid]
+            self._users[definition.id].add(table_id)
+            type_history = self.type_history[definition.id]
             if type_history and type_history[-1][0].key.lsn == event.key.lsn:
                 type_history.pop()
             type_history.append((revision, definition))
@@ -132,7 +132,7 @@ class _Book:
         """Yield a type's definition in each revision of the tables that use it or have used it."""
         for revision in (r for i in self._users[type_id] for r in self.history(i)):
             for definition in revision.table.types if revision.table else ():
-                if definition.oid == type_id:
+                if definition.id == type_id:
                     yield revision, definition
 
     @cached_property
@@ -144,7 +144,7 @@ class _Book:
         type_history: dict[int, list[tuple[Revision, TypeDefinition]]] = defaultdict(list)
         for revision in sorted(self.latest.values(), key=lambda revision: revision.key):
             for definition in revision.table.types if revision.table else ():
-                type_history[definition.oid].append((revision, definition))
+                type_history[definition.id].append((revision, definition))
         return type_history
 
     @cached_property
@@ -226,14 +226,14 @@ def _unseen_types(event: Event, book: _Book) -> dict[int, TypeDefinition]:
     if snapshot is None or event.is_inspected:
         return {}
     found: dict[int, TypeDefinition] = {}
-    for own in {t.oid: t for table in event.tables for t in table.types}.values():
-        others = ((r, t) for r, t in reversed(book.type_history[own.oid]) if r.key.lsn != event.key.lsn)
+    for own in {t.id: t for table in event.tables for t in table.types}.values():
+        others = ((r, t) for r, t in reversed(book.type_history[own.id]) if r.key.lsn != event.key.lsn)
         revision, theirs = next(others, (None, own))
         if revision is None or revision.is_in(snapshot):
             continue
-        seen = [p for p in book.history_of(own.oid) if p[0].is_in(snapshot) and p[0].key.lsn != event.key.lsn]
+        seen = [p for p in book.history_of(own.id) if p[0].is_in(snapshot) and p[0].key.lsn != event.key.lsn]
         _, base = max(seen, key=lambda found: found[0].key, default=(None, None))
-        found[own.oid] = merge_fields(base, own, theirs) if base else theirs
+        found[own.id] = merge_fields(base, own, theirs) if base else theirs
     return found
 
 

@@ -16,7 +16,7 @@ Part = TypeVar("Part", Table, Column, DataType, TypeDefinition)
 def merge(base: Table, mine: Table, theirs: Table) -> Table:
     """Return `mine` with what changed from `base` to `theirs`.
 
-    Columns are matched by their ids and types by their oids. What both changed is `mine`'s: the server lets two
+    Columns are matched by their ids and types by theirs. What both changed is `mine`'s: the server lets two
     transactions change the same thing only one after the other, so the later one knew what the earlier one did.
     """
     by_mine, by_theirs = moves(base.types, mine.types), moves(base.types, theirs.types)
@@ -24,7 +24,7 @@ def merge(base: Table, mine: Table, theirs: Table) -> Table:
     mine, theirs = respelled(mine, by_theirs), respelled(theirs, by_mine)
     merged = merge_fields(base, mine, theirs, but=("columns", "types"))
     columns = _merge_parts(base.columns, mine.columns, theirs.columns, lambda column: column.id)
-    types = _merge_parts(base.types, mine.types, theirs.types, lambda definition: definition.oid)
+    types = _merge_parts(base.types, mine.types, theirs.types, lambda definition: definition.id)
     used = {(column.type.schema, column.type.name) for column in columns} - {(t.schema, t.name) for t in types}
     still = [t for t in base.types if (t.schema, t.name) in used]  # one stopped using it, the other began to
     return replace(merged, columns=tuple(sorted(columns, key=lambda column: column.id)), types=(*still, *types))

@@ -26,12 +26,12 @@ class Column(Protocol):
         ...
 
     @property
-    def type_oid(self) -> int:
-        """Return the oid of the column's type at the source."""
+    def type_id(self) -> int:
+        """Return the id of the column's type at the source."""
         ...
 
     @property
-    def typmod(self) -> int:
+    def modifier(self) -> int:
         """Return the type's modifier."""
         ...
 
@@ -140,7 +140,7 @@ def fits(file: Rows, shape: Table) -> bool:
     names = {c.name for c in file.columns}
     expected = [c for c in shape.columns if not c.generated or c.name in names]
     return len(expected) == len(file.columns) and all(
-        (ours.name, ours.type.typmod) == (theirs.name, theirs.typmod) and ours.type.oid in (0, theirs.type_oid)
+        (ours.name, ours.type.modifier) == (theirs.name, theirs.modifier) and ours.type.id in (0, theirs.type_id)
         for ours, theirs in zip(expected, file.columns, strict=True)
     )
 

@@ -42,7 +42,7 @@ OF_CHANGE = {
 def builtin_type(text: str) -> DataType:
     """Return the built-in type that is spelled so."""
     name, oid = BUILTIN_TYPES[text]
-    return DataType(text, "pg_catalog", name, oid=oid)
+    return DataType(text, "pg_catalog", name, id=oid)
 
 
 def with_extra_columns(shape: Table, source: Table, own: OwnColumns, *, lenient: bool = False) -> Table:

@@ -13,7 +13,7 @@ _WIDER = {
     ("int8", "numeric"), ("float4", "float8"), ("date", "timestamp"),
 }  # fmt: skip
 """Types of the source, and types that hold all their values where they have no size."""
-_TEXT = DataType("text", "pg_catalog", "text", oid=25)
+_TEXT = DataType("text", "pg_catalog", "text", id=25)
 _LIMITED = ("varchar", "bpchar")
 _ANY_TEXTS = (*_LIMITED, "text")
 
@@ -32,13 +32,13 @@ def may_not_fit(source: Column, target: Column) -> bool:
     theirs, ours = source.type, target.type
     if target.generated or same_type(theirs, ours) or not ours.is_builtin or ours.kind is not TypeKind.BASE:
         return False
-    if ours.name in ("text", "varchar") and ours.typmod < 0:
+    if ours.name in ("text", "varchar") and ours.modifier < 0:
         return False
     if not theirs.is_builtin or theirs.kind is not TypeKind.BASE:
         return True
     if (theirs.name, ours.name) == ("varchar", "varchar"):
-        return not 0 <= theirs.typmod <= ours.typmod
-    return ours.typmod >= 0 or (theirs.name, ours.name) not in _WIDER
+        return not 0 <= theirs.modifier <= ours.modifier
+    return ours.modifier >= 0 or (theirs.name, ours.name) not in _WIDER
 
 
 def as_text(column: Column) -> Column:
@@ -49,9 +49,9 @@ def as_text(column: Column) -> Column:
 def is_cut(source: Column, target: Column) -> bool:
     """May the target's column be too short for a text of the source's?"""
     theirs, ours = source.type, target.type
-    if not (_is_one(theirs, _ANY_TEXTS) and _is_one(ours, _LIMITED)) or target.generated or ours.typmod < 0:
+    if not (_is_one(theirs, _ANY_TEXTS) and _is_one(ours, _LIMITED)) or target.generated or ours.modifier < 0:
         return False
-    return theirs.typmod < 0 or theirs.typmod > ours.typmod
+    return theirs.modifier < 0 or theirs.modifier > ours.modifier
 
 
 def _is_one(of: DataType, names: tuple[str, ...]) -> bool:

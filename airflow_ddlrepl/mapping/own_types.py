@@ -71,15 +71,15 @@ def _impossible(column: Column, own: DataType, *, is_key: bool) -> str:
     of = column.type
     if column.generated or column.identity:
         return "the column is generated" if column.generated else "it is an identity column"
-    if is_key and not (of.is_builtin and (of.name, own.name) in _SAME_KEYS and own.typmod < 0):
+    if is_key and not (of.is_builtin and (of.name, own.name) in _SAME_KEYS and own.modifier < 0):
         return f"as a key it may only become wider: it is {of.text}"
-    if of.is_builtin and of.name in _FRACTIONS and of.typmod != -1 and _scale(of) > 0 and own.name in _WHOLE:
+    if of.is_builtin and of.name in _FRACTIONS and of.modifier != -1 and _scale(of) > 0 and own.name in _WHOLE:
         return f"no {own.text} can be read from a {of.text}"
     return ""
 
 
 def _scale(of: DataType) -> int:
-    return (of.typmod - 4) & 0x7FF
+    return (of.modifier - 4) & 0x7FF
 
 
 def _retype(column: Column, own: DataType) -> Column:

@@ -56,7 +56,7 @@ class ColumnPlace(NamedTuple):
 class DbSequence:
     """A sequence of a database.
 
-    id: the server's identity of it (pg_class.oid), which survives renames. owner: the column that it goes with.
+    id: the server's identity of it, which survives renames. owner: the column that it goes with.
     is_identity: it is that of an identity column. may_read, may_write: the role has the right to.
     """
 

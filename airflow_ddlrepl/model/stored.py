@@ -19,7 +19,7 @@ from airflow_ddlrepl.model.table import Column, Table, columns_from_json, plain_
 # In JSON a quote inside a text is escaped, so these are found as names only.
 _ID = re.compile(r'\{"id":\s*(\d+)\s*[,}]')
 _NAME = re.compile(r'\{"id":\s*\d+,\s*"name":\s*(\["(?:[^"\\]|\\.)*",\s*"(?:[^"\\]|\\.)*"\])')
-_OID = re.compile(r'"oid":\s*(\d+)')
+_TYPE_ID = re.compile(r'"oid":\s*(\d+)')
 _NO_TYPES = re.compile(r'"types":\s*\[\]')
 _NOT_PARTITIONED = re.compile(r'"partition_key":\s*null')
 _TEXT = "storage"  # the field that holds the text until it is read
@@ -62,8 +62,8 @@ class _Unread:
             self.answers[name] = False
         elif name == "types" and _NO_TYPES.search(text):
             self.answers[name] = ()
-        elif name == "type_oids":
-            self.answers[name] = frozenset(map(int, _OID.findall(text)))
+        elif name == "type_ids":
+            self.answers[name] = frozenset(map(int, _TYPE_ID.findall(text)))
         return name in self.answers
 
 

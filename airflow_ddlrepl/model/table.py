@@ -75,7 +75,7 @@ class Partition:
 class Table:
     """A table is the shape of one source table at one moment.
 
-    id: the source's stable identity (pg_class.oid). key: the replication key: the replica identity
+    id: the source's stable identity. key: the replication key: the replica identity
     index if one is set, else the primary key, else a unique index of non-null columns, else None.
     second_key: the primary key where it is not the replication key: one that is DEFERRABLE (within a transaction two
     rows may share it), over a generated column (the log does not carry it), or beside a replica identity index.
@@ -105,9 +105,9 @@ class Table:
         return self.partition_key is not None
 
     @property
-    def type_oids(self) -> frozenset[int]:
-        """Return the oids of the columns' types and of the types that these are made of."""
-        return frozenset(c.type.oid for c in self.columns) | {t.oid for t in self.types}
+    def type_ids(self) -> frozenset[int]:
+        """Return the ids of the columns' types and of the types that these are made of."""
+        return frozenset(c.type.id for c in self.columns) | {t.id for t in self.types}
 
     def column(self, column_id: int) -> Column:
         """Return the column with this id; raise KeyError where there is none."""
@@ -181,8 +181,16 @@ class Table:
 def _plain(value: object) -> dict[str, Any]:
     """Return the fields of an object by name; `asdict` takes many times as long, and thousands of shapes are stored."""
     kind: Any = type(value)
-    names, values = fields_of(kind)
-    return dict(zip(names, values(value), strict=True))
+    return dict(zip(_keys_of(kind), fields_of(kind)[1](value), strict=True))
+
+
+@cache
+def _keys_of(kind: Any) -> tuple[str, ...]:
+    """Return the names of a dataclass's fields in JSON: the id and the modifier of a type have older names there."""
+    return tuple(_KEYS.get(name, name) if kind in (DataType, TypeDefinition) else name for name in fields_of(kind)[0])
+
+
+_KEYS = {"id": "oid", "modifier": "typmod"}
 
 
 def plain_column(column: Column) -> dict[str, Any]:
@@ -216,9 +224,9 @@ def _shared_column(type: tuple[tuple[str, Any], ...], **rest: Any) -> Column:
 
 
 @lru_cache(maxsize=4096)
-def _type(kind: str, **rest: Any) -> DataType:
+def _type(kind: str, oid: int = 0, typmod: int = -1, **rest: Any) -> DataType:
     """Return the data type of this JSON object; equal ones share one object, as thousands of columns have few types."""
-    return DataType(kind=TypeKind(kind), **rest)
+    return DataType(kind=TypeKind(kind), id=oid, modifier=typmod, **rest)
 
 
 def _key(data: dict[str, Any] | None) -> Key | None:
@@ -230,14 +238,16 @@ def _partition(data: dict[str, Any] | None) -> Partition | None:
 
 
 def _definition(data: dict[str, Any]) -> TypeDefinition:
+    rest = {name: value for name, value in data.items() if name != "oid"}
     return TypeDefinition(
+        id=data["oid"],
         **{
-            **data,
+            **rest,
             "kind": TypeKind(data["kind"]),
             "labels": tuple(data["labels"]),
             "attributes": tuple(Attribute(**a) for a in {a["id"]: a for a in data["attributes"]}.values()),
             "constraints": tuple((name, text) for name, text in data["constraints"]),
-        }
+        },
     )
 
 

@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+SYSTEM_SCHEMA = "pg_catalog"
+"""Every type that is built in is stored as one of this schema, whatever the engine."""
+
 
 class TypeKind(StrEnum):
-    """A type's kind is its pg_type.typtype, with a value of its own for arrays."""
+    """A kind of type says how a type is made of others; arrays of any are one kind."""
 
     BASE = "base"
     ARRAY = "array"
@@ -22,24 +25,21 @@ class TypeKind(StrEnum):
 class DataType:
     """A data type is the type of one column.
 
-    text: as DDL spells it with its modifiers, schema-qualified and quoted unless it is a type of
-    pg_catalog: `numeric(12,2)`, `character varying(20)`, `shop."Status"[]`.
-    schema/name: of the type without modifiers; for arrays those of the element type.
-    oid/typmod: of this source. extension: the extension that brings the type, if any.
+    What it is to another engine, its family tells (`ports.types.TypeSystem.family`).
     """
 
-    text: str
-    schema: str
+    text: str  # as DDL spells it, qualified and quoted unless it is built in: `numeric(12,2)`, `shop."Status"[]`
+    schema: str  # of the type without modifiers; for arrays those of the element type
     name: str
     kind: TypeKind = TypeKind.BASE
-    oid: int = 0
-    typmod: int = -1
-    extension: str | None = None
+    id: int = 0  # the engine's own number of the type, the same as long as the type is; 0: not known
+    modifier: int = -1  # the engine's own number for what the text has in parentheses; -1: nothing
+    extension: str | None = None  # the extension that brings the type, if any
 
     @property
     def is_builtin(self) -> bool:
-        """Return whether every server has the type under the same oid."""
-        return self.schema == "pg_catalog"
+        """Return whether every database of its kind has the type, and no user has made it."""
+        return self.schema == SYSTEM_SCHEMA
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +56,12 @@ class TypeDefinition:
     """A type definition describes a user-defined type that a table's column uses, directly or nested.
 
     It is an enum, a domain, a composite, a range or a multirange.
-    labels: of an enum, in order. attributes: of a composite. base: of a domain or range, as DDL text
-    (with typmod); of a multirange its range. constraints: of a domain, (name, `CHECK (…)` text).
+    id: as in DataType. labels: of an enum, in order. attributes: of a composite. base: of a domain or range, as DDL
+    text with its modifier; of a multirange its range. constraints: of a domain, (name, `CHECK (…)` text).
     not_null, default: of a domain.
     """
 
-    oid: int
+    id: int
     schema: str
     name: str
     kind: TypeKind

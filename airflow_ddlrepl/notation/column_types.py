@@ -58,7 +58,7 @@ def _sized(text: str, name: str, size: int | None, scale: int | None) -> DataTyp
     short, oid = BUILTIN_TYPES[name]
     size = 1 if name == "character" and size is None else size
     if size is None:
-        return DataType(name, "pg_catalog", short, oid=oid)
+        return DataType(name, "pg_catalog", short, id=oid)
     if name == "numeric" and 1 <= size <= _MOST_DIGITS and (scale or 0) <= size:
         sizes, typmod = f"({size},{scale or 0})", ((size << 16) | (scale or 0)) + 4
     elif name in ("character varying", "character") and 1 <= size <= _LONGEST_TEXT and scale is None:
@@ -68,4 +68,4 @@ def _sized(text: str, name: str, size: int | None, scale: int | None) -> DataTyp
     else:
         raise ValueError(f"{text!r}: the type {name} can't have that size")
     first, *rest = (name,) if not name.startswith("time") else name.split(" ", 1)
-    return DataType(" ".join((first + sizes, *rest)), "pg_catalog", short, oid=oid, typmod=typmod)
+    return DataType(" ".join((first + sizes, *rest)), "pg_catalog", short, id=oid, modifier=typmod)

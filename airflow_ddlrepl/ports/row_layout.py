@@ -12,19 +12,20 @@ from airflow_ddlrepl.model.table import Identity, Table
 class ColumnLayout:
     """A column layout is one column of a row file, as the log described it at that moment.
 
+    type_id, modifier: of the column's type, as in DataType.
     is_key: part of what identifies a row in the log (every column under replica identity full).
-    encoding: "native" (an Arrow type of its own), "binary" (PostgreSQL's send format) or "text".
+    encoding: "native" (an Arrow type of its own), "binary" (the engine's own form) or "text".
     """
 
     name: str
-    type_oid: int
-    typmod: int
+    type_id: int
+    modifier: int
     is_key: bool
     encoding: str
 
     def to_json(self) -> list[Any]:
         """Return the column as a JSON array of the manifest."""
-        return [self.name, self.type_oid, self.typmod, self.is_key, self.encoding]
+        return [self.name, self.type_id, self.modifier, self.is_key, self.encoding]
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,8 +27,8 @@ from airflow_ddlrepl.model.table import Column, Key, Table
 from airflow_ddlrepl.model.types import DataType
 from docs.tools.hvr.outline import OUTLINE
 
-INT = DataType("integer", "pg_catalog", "int4", oid=23)
-STAMP = DataType("timestamp with time zone", "pg_catalog", "timestamptz", oid=1184)
+INT = DataType("integer", "pg_catalog", "int4", id=23)
+STAMP = DataType("timestamp with time zone", "pg_catalog", "timestamptz", id=1184)
 T = TableName("hr", "t")
 FACTS = TargetFacts(TargetServer(POSTGRES_TYPES))
 OLD = Table(1, T, (Column(1, "id", INT, nullable=False), Column(2, "a", INT)), key=Key((1,), "", True))

@@ -222,7 +222,7 @@ def test_rows_that_have_to_stay_are_not_created_again(policy: Policy, limit: str
 
 def test_a_column_of_the_targets_own_is_never_taken() -> None:
     new = OLD.with_(columns=(*OLD.columns, Column(2, "c", INT4)))
-    existing = OLD.with_(columns=(*OLD.columns, Column(7, "c", DataType("text", "pg_catalog", "text", oid=25))))
+    existing = OLD.with_(columns=(*OLD.columns, Column(7, "c", DataType("text", "pg_catalog", "text", id=25))))
     made = plan(OLD, new, render=PostgresDdl(), facts=TargetFacts(SERVER, existing=existing))
     assert [s.code for s in made.steps] == ["ADP-105"]
 

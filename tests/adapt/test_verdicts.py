@@ -21,7 +21,7 @@ from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.model.types import DataType
 
-INT4 = DataType("integer", "pg_catalog", "int4", oid=23)
+INT4 = DataType("integer", "pg_catalog", "int4", id=23)
 PLAIN = Table(1, TableName("public", "t"), (Column(1, "id", INT4),))
 CASE = Case(PLAIN, PLAIN, Evidence(), Policy(), TargetFacts(TargetServer(POSTGRES_TYPES)))
 PARTITIONED = PLAIN.with_(partition_key="RANGE (id)")

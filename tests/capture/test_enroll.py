@@ -15,8 +15,8 @@ from airflow_ddlrepl.model.revision import Origin, Revision
 from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.model.types import DataType, TypeDefinition, TypeKind
 
-INT = DataType("integer", "pg_catalog", "int4", oid=23)
-MOOD = DataType("public.mood", "public", "mood", TypeKind.ENUM, oid=20001)
+INT = DataType("integer", "pg_catalog", "int4", id=23)
+MOOD = DataType("public.mood", "public", "mood", TypeKind.ENUM, id=20001)
 DEFINED = TypeDefinition(20001, "public", "mood", TypeKind.ENUM, labels=("a",))
 EPOCH = 1 << 32
 
@@ -112,7 +112,7 @@ def test_an_inspected_change_is_put_together_with_a_statement_that_saw_less(
 
 def test_a_type_that_moved_unseen_is_called_by_its_new_name() -> None:
     moved = TypeDefinition(20001, "s2", "mood", TypeKind.ENUM, labels=("a", "b"))
-    spelled = DataType("s2.mood[]", "s2", "mood", TypeKind.ARRAY, oid=20002)
+    spelled = DataType("s2.mood[]", "s2", "mood", TypeKind.ARRAY, id=20002)
     other = Table(2, TableName("public", "t2"), (Column(1, "c1", spelled),), types=(moved,))
     mine = Table(1, TableName("public", "t1"), (Column(1, "c1", MOOD),), types=(DEFINED,))
     (_, merged) = shapes(ddl(20, 102, "102:103:", other), ddl(30, 101, "101:102:", mine))

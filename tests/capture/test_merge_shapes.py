@@ -13,10 +13,10 @@ from airflow_ddlrepl.model.table import Column, Key, Table
 from airflow_ddlrepl.model.types import Attribute, DataType, TypeDefinition, TypeKind
 from tests.support.shapes import tables
 
-INT = DataType("integer", "pg_catalog", "int4", oid=23)
-TEXT = DataType("text", "pg_catalog", "text", oid=25)
-MOOD = DataType("public.mood", "public", "mood", TypeKind.ENUM, oid=20001)
-MOODS = DataType("public.mood[]", "public", "mood", TypeKind.ARRAY, oid=20000)
+INT = DataType("integer", "pg_catalog", "int4", id=23)
+TEXT = DataType("text", "pg_catalog", "text", id=25)
+MOOD = DataType("public.mood", "public", "mood", TypeKind.ENUM, id=20001)
+MOODS = DataType("public.mood[]", "public", "mood", TypeKind.ARRAY, id=20000)
 DEFINED = TypeDefinition(20001, "public", "mood", TypeKind.ENUM, labels=("a",))
 BASE = Table(1, TableName("public", "t"), (Column(1, "id", INT), Column(2, "m", MOOD)), types=(DEFINED,))
 
@@ -90,4 +90,4 @@ def _named(name: str) -> Table:
 
 
 def _unordered(table: Table) -> Table:
-    return table.with_(types=tuple(sorted(table.types, key=lambda t: t.oid)))
+    return table.with_(types=tuple(sorted(table.types, key=lambda t: t.id)))

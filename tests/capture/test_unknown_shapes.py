@@ -16,7 +16,7 @@ from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.model.types import DataType, TypeDefinition, TypeKind
 
 END = Position(100)
-INT = DataType("integer", "pg_catalog", "int4", oid=23)
+INT = DataType("integer", "pg_catalog", "int4", id=23)
 
 
 def shape(*columns: int) -> Table:

@@ -31,7 +31,7 @@ def names(columns: str, **options: Any) -> dict[str, str | None]:
     """What the columns of table a.t are called at the target: of a TABLE's and a MAP's options."""
     listed = {key: options.pop(key) for key in ("cols", "cols_except") if key in options}
     made = channel([{"source": "a.*", "target": "b.*", **options}], [{"table": "a.*", **listed}])
-    integer = DataType("integer", "pg_catalog", "int4", oid=23)
+    integer = DataType("integer", "pg_catalog", "int4", id=23)
     found = Table(1, NAME, tuple(Column(i, name, integer) for i, name in enumerate(columns.split(), 1)))
     return target_names(found, made.at("dw").settings(NAME).names.columns)
 

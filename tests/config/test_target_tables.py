@@ -81,4 +81,4 @@ def test_a_value_of_the_change_is_in_no_condition() -> None:
 )
 def test_a_type_is_spelled_as_the_server_does(text: str, spelled: str, typmod: int) -> None:
     found = column_type(text)
-    assert (found.text, found.typmod) == (spelled, typmod)
+    assert (found.text, found.modifier) == (spelled, typmod)

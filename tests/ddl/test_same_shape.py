@@ -13,7 +13,7 @@ from airflow_ddlrepl.model.types import DataType
 
 
 def typed(oid: int, text: str) -> DataType:
-    return DataType(text, "pg_catalog", text.strip(), oid=oid)
+    return DataType(text, "pg_catalog", text.strip(), id=oid)
 
 
 INT = typed(23, "integer")

@@ -20,6 +20,7 @@ NO_SQL = {
     "config/sections/location.py": "passwords in URLs",
     "engines/postgres/catalog/inspect.py": "places in queries of ours where others are put",
     "engines/postgres/connection/errors.py": "names in messages of a server",
+    "engines/postgres/types/literals.py": "texts of arrays and composite values",
     "goldengate/prm/clauses.py": "the words of INSTRWORDS, a text of words and phrases",
     "goldengate/prm/names.py": "name patterns of GoldenGate, in which wildcards stand in quotes, too",
     "hvr/action_text.py": "HVR's notation of actions",

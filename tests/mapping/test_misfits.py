@@ -10,7 +10,7 @@ from airflow_ddlrepl.model.types import DataType
 
 
 def column(name: str, typmod: int = -1, generated: str = "") -> Column:
-    return Column(1, "c", DataType(name, "pg_catalog", name, typmod=typmod), generated=generated)
+    return Column(1, "c", DataType(name, "pg_catalog", name, modifier=typmod), generated=generated)
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ from tests.support.shapes import NAMES, apply_all, tables
 
 diff = partial(diff_of, types=POSTGRES_TYPES)
 
-INT = DataType("integer", "pg_catalog", "int4", oid=23)
+INT = DataType("integer", "pg_catalog", "int4", id=23)
 T = TableName("public", "t")
 
 

@@ -29,7 +29,7 @@ LOOKS: dict[str, Callable[[Table], Any]] = {
     "id": lambda table: table.id,
     "name": lambda table: table.name,
     "partitioned": lambda table: table.is_partitioned,
-    "types": lambda table: table.type_oids,
+    "types": lambda table: table.type_ids,
     "types of its own": lambda table: table.types,
 }
 
@@ -57,7 +57,7 @@ def test_a_text_that_quotes_a_shape_misleads_nobody(table: Table) -> None:
     loud = table.with_(columns=columns, partition_key=f"LIST (({quoted!r}))")
     for text in texts(loud):
         assert stored(text).is_partitioned and stored(text).id == loud.id
-        assert stored(text).type_oids == loud.type_oids
+        assert stored(text).type_ids == loud.type_ids
         assert stored(text).types == loud.types
 
 

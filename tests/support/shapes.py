@@ -14,12 +14,12 @@ from airflow_ddlrepl.model.types import Attribute, DataType, TypeDefinition, Typ
 
 NAMES = st.sampled_from(["a", "b", "c", "d", 'q"x', "Ü ; --", "%s"])
 PLAIN_TYPES = [
-    DataType("integer", "pg_catalog", "int4", oid=23),
-    DataType("bigint", "pg_catalog", "int8", oid=20),
-    DataType("text", "pg_catalog", "text", oid=25),
-    DataType("character varying(5)", "pg_catalog", "varchar", oid=1043, typmod=9),
-    DataType("character varying(12)", "pg_catalog", "varchar", oid=1043, typmod=16),
-    DataType("numeric(6,2)", "pg_catalog", "numeric", oid=1700, typmod=(6 << 16 | 2) + 4),
+    DataType("integer", "pg_catalog", "int4", id=23),
+    DataType("bigint", "pg_catalog", "int8", id=20),
+    DataType("text", "pg_catalog", "text", id=25),
+    DataType("character varying(5)", "pg_catalog", "varchar", id=1043, modifier=9),
+    DataType("character varying(12)", "pg_catalog", "varchar", id=1043, modifier=16),
+    DataType("numeric(6,2)", "pg_catalog", "numeric", id=1700, modifier=(6 << 16 | 2) + 4),
 ]
 BOUNDS = ("DEFAULT", "FOR VALUES IN (1)")
 
@@ -64,7 +64,7 @@ def tables(draw: st.DrawFn, table_id: int = 1) -> Table:
 
 @st.composite
 def columns_of(draw: st.DrawFn, column_id: int, name: str, types: list[TypeDefinition]) -> Column:
-    user = [DataType(f"{t.schema}.{t.name}", t.schema, t.name, t.kind, oid=t.oid) for t in types]
+    user = [DataType(f"{t.schema}.{t.name}", t.schema, t.name, t.kind, id=t.id) for t in types]
     column = Column(column_id, name, draw(st.sampled_from(PLAIN_TYPES + user)), nullable=draw(st.booleans()))
     missing = draw(st.sampled_from([None, "1"]))
     sort = draw(st.sampled_from(["plain", "plain", "default", "identity", "generated"]))

@@ -51,15 +51,15 @@ class TableStates(dict[int, TableState]):
         """Return the tables that use one of these types in another definition."""
         found: set[int] = set()
         for now in types:
-            for known, users in self._index.by_type.get(now.oid, {}).items():
+            for known, users in self._index.by_type.get(now.id, {}).items():
                 found |= users if known != now else set()
         return self._in_order(found)
 
     def types_of_others(self, table_id: int, types: Container[int]) -> tuple[TypeDefinition, ...]:
         """Return the definitions of these types (by id) that other tables have at the target, each once."""
         found: list[tuple[int, TypeDefinition]] = []
-        for oid, definitions in self._index.by_type.items():
-            for known, users in definitions.items() if oid in types else ():
+        for type_id, definitions in self._index.by_type.items():
+            for known, users in definitions.items() if type_id in types else ():
                 others = (self._index.place[i] for i in users if i != table_id and self[i].state in THERE)
                 if (first := min(others, default=None)) is not None:
                     found.append((first, known))
@@ -95,7 +95,7 @@ class _Index:
             self._next += 1
         self.by_name[now.name].add(table_id)
         for of in now.shape.types:
-            self.by_type[of.oid].setdefault(of, set()).add(table_id)
+            self.by_type[of.id].setdefault(of, set()).add(table_id)
 
     def remove(self, table_id: int, known: TableState) -> None:
         """Remove a table; known: what it was."""
@@ -105,10 +105,10 @@ class _Index:
     def _forget(self, table_id: int, known: TableState) -> None:
         self.by_name[known.name].discard(table_id)
         for of in known.shape.types:
-            users = self.by_type[of.oid][of]
+            users = self.by_type[of.id][of]
             users.discard(table_id)
             if not users:
-                del self.by_type[of.oid][of]
+                del self.by_type[of.id][of]
 
 
 def types_elsewhere(
@@ -116,6 +116,6 @@ def types_elsewhere(
 ) -> tuple[TypeDefinition, ...]:
     """Return the table's user-defined types, before and after its change, as other tables have them at the target."""
     shapes = [*([before.shape] if before else []), *([new] if new else [])]
-    oids = {of.oid for shape in shapes for of in shape.types}
+    type_ids = {of.id for shape in shapes for of in shape.types}
     table_id = new.id if new else before.table_id if before else 0
-    return TableStates.of(table_states).types_of_others(table_id, oids) if oids else ()
+    return TableStates.of(table_states).types_of_others(table_id, type_ids) if type_ids else ()

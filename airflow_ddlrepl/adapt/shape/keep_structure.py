@@ -34,15 +34,15 @@ def keep_structure(present: Table, wanted: Table, types: TypeSystem) -> Table:
             )
     following = {c.id: c.type for c in wanted.columns}
     has_own_types = any(not c.type.is_builtin and following.get(c.id) != c.type for c in staying.values())
-    defined = {t.oid: t for t in (*(present.types if has_own_types else ()), *wanted.types)}
+    defined = {t.id: t for t in (*(present.types if has_own_types else ()), *wanted.types)}
     return wanted.with_(columns=tuple(staying[i] for i in sorted(staying)), types=tuple(defined.values()))
 
 
 def _respelled(column: Column, present: Table, wanted: Table) -> Column:
     """Return a retained column under the present name of its type, which may have been renamed."""
     of = column.type
-    oid = next((t.oid for t in present.types if (t.schema, t.name) == (of.schema, of.name)), None)
-    now = next(((t.schema, t.name) for t in wanted.types if t.oid == oid), (of.schema, of.name))
+    type_id = next((t.id for t in present.types if (t.schema, t.name) == (of.schema, of.name)), None)
+    now = next(((t.schema, t.name) for t in wanted.types if t.id == type_id), (of.schema, of.name))
     text = respell(of.text, (of.schema, of.name), now)
     return replace(column, type=replace(of, schema=now[0], name=now[1], text=text))
 

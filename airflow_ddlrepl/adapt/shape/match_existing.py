@@ -68,4 +68,4 @@ def _definition(found: TypeDefinition, twin: TypeDefinition | None) -> TypeDefin
         return found
     ids = {a.name: a.id for a in twin.attributes}
     attributes = tuple(replace(a, id=ids.get(a.name, -a.id)) for a in found.attributes)
-    return replace(found, oid=twin.oid, attributes=attributes)
+    return replace(found, id=twin.id, attributes=attributes)

@@ -122,7 +122,7 @@ def like_parent(table: Table, parent: Table | None) -> Table:
     columns = tuple(_like(ours.get(theirs.name), theirs, lowest) for theirs in parent.columns)
     if set(columns) == set(table.columns):
         return table
-    types = {of.oid: of for of in (*parent.types, *table.types)}
+    types = {of.id: of for of in (*parent.types, *table.types)}
     ordered = tuple(sorted(columns, key=lambda column: column.id))
     return table.with_(columns=ordered, types=tuple(types.values())).with_keys_of({column.id for column in columns})
 

@@ -33,7 +33,7 @@ def type_steps(change: SchemaChange, shape: Table | None, facts: TargetFacts, re
         yield from _rename(change, shape, facts, render)
     elif isinstance(change, ChangeTypeDefinition):
         sql = render.sql(change, None)
-        done = any(likeness(t) == likeness(change.new) for t in _elsewhere(change.new.oid, facts))
+        done = any(likeness(t) == likeness(change.new) for t in _elsewhere(change.new.id, facts))
         yield from _shared(change, render.unless_done(sql) if done else sql, own=change.needs_commit)
     else:
         yield from _shared(change, render.sql(change, None))
@@ -55,11 +55,11 @@ def renewed(
     exist. One that can't be altered is renamed, and a new one takes its name.
     """
     for of in table.types:
-        was = known.get(of.oid, of)
+        was = known.get(of.id, of)
         if not any(TableName(t.schema, t.name) in there for t in (was, of)):
             continue
         if (was.schema, was.name) != (of.schema, of.name):
-            renamed = RenameType(of.oid, (was.schema, was.name), (of.schema, of.name), ())
+            renamed = RenameType(of.id, (was.schema, was.name), (of.schema, of.name), ())
             yield from render.unless_done(render.sql(renamed, None))
         if likeness(was) != likeness(of):
             found = edits(was, of)
@@ -69,8 +69,8 @@ def renewed(
 
 def has_other_types(before: Table, now: Table) -> bool:
     """Did a type that both use change by more than new labels?"""
-    known = {of.oid: of for of in before.types}
-    return any(of.oid in known and _is_other(known[of.oid], of) for of in now.types)
+    known = {of.id: of for of in before.types}
+    return any(of.id in known and _is_other(known[of.id], of) for of in now.types)
 
 
 def _is_other(before: TypeDefinition, now: TypeDefinition) -> bool:
@@ -79,8 +79,8 @@ def _is_other(before: TypeDefinition, now: TypeDefinition) -> bool:
     return not added or (before.schema, before.name) != (now.schema, now.name)
 
 
-def _elsewhere(oid: int, facts: TargetFacts) -> list[TypeDefinition]:
-    return [t for t in facts.types or () if t.oid == oid]
+def _elsewhere(type_id: int, facts: TargetFacts) -> list[TypeDefinition]:
+    return [t for t in facts.types or () if t.id == type_id]
 
 
 def _create(change: CreateType, facts: TargetFacts, render: Renderer) -> Iterator[Step]:
@@ -89,11 +89,11 @@ def _create(change: CreateType, facts: TargetFacts, render: Renderer) -> Iterato
     A type that another table has in its former definition is updated; one of that name that no table uses is renamed.
     """
     of = change.definition
-    known = _elsewhere(of.oid, facts)
+    known = _elsewhere(of.id, facts)
     name = (of.schema, of.name)
     if known:
         if all((t.schema, t.name) != name for t in known):
-            renamed = RenameType(of.oid, (known[0].schema, known[0].name), name, ())
+            renamed = RenameType(of.id, (known[0].schema, known[0].name), name, ())
             yield from _shared(renamed, render.sql(renamed, None))
         if all(likeness(t) != likeness(of) for t in known) and (found := edits(known[0], of)):
             changed = ChangeTypeDefinition(known[0], of, found)
@@ -108,7 +108,7 @@ def _rename(change: RenameType, shape: Table | None, facts: TargetFacts, render:
 
     Where another table has the new name already, the type has it too, or there are two: this table moves over.
     """
-    if any((t.schema, t.name) == change.new for t in _elsewhere(change.oid, facts)):
+    if any((t.schema, t.name) == change.new for t in _elsewhere(change.id, facts)):
         sql = render.sql(change, shape) if shape is not None else ()
         yield from (Step(StepKind.SQL, str(change), sql) for _ in sql[:1])
     else:

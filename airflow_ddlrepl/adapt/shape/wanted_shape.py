@@ -33,10 +33,10 @@ def _collated(present: Table, held: Table) -> Table:
 
     A type's collation never changes; a table has one of a collation only when it is loaded anew with new types.
     """
-    plain = {of.oid for of in present.types if of.collation is None}
-    if not any(of.oid in plain and of.collation is not None for of in held.types):
+    plain = {of.id for of in present.types if of.collation is None}
+    if not any(of.id in plain and of.collation is not None for of in held.types):
         return held
-    return held.with_(types=tuple(replace(of, collation=None) if of.oid in plain else of for of in held.types))
+    return held.with_(types=tuple(replace(of, collation=None) if of.id in plain else of for of in held.types))
 
 
 def _plain_default(column: Column, before: Column | None, types: TypeSystem) -> Column:

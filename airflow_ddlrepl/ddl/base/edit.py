@@ -81,7 +81,7 @@ def comparable(table: Table) -> Table:
         second_key=_unnamed(table.second_key),
         partition=replace(table.partition, of_name=TableName("", "")) if table.partition else None,
         partition_key=canonical(table.partition_key) if table.partition_key else None,
-        types=tuple(sorted((_settled_definition(t) for t in table.types), key=lambda t: t.oid)),
+        types=tuple(sorted((_settled_definition(t) for t in table.types), key=lambda t: t.id)),
     )
 
 

@@ -43,7 +43,7 @@ def spot(old: Table, new: Table) -> Iterator[ChangeDefault]:
 def spot_blocking(old: Table, new: Table) -> Iterator[ChangeDefault]:
     """Yield a change that drops a default wherever it must go before the column's type can change."""
     for before, after in shared_columns(old, new):
-        if before.default is None or before.generated or before.type.oid == after.type.oid:
+        if before.default is None or before.generated or before.type.id == after.type.id:
             continue
         if before.default != after.default or not (before.type.is_builtin and after.type.is_builtin):
             yield ChangeDefault(after.id, after.name, before.default, None)

@@ -93,13 +93,13 @@ def extent_between(before: Column, after: Column, types: TypeSystem) -> Extent:
 
 def _is_respelled(before: Column, after: Column) -> bool:
     """Return whether the type is the same one, so that only the collation or the spelling can differ."""
-    return before.type.oid == after.type.oid and same_type(before.type, after.type)
+    return before.type.id == after.type.id and same_type(before.type, after.type)
 
 
 def retyped(old: Table, new: Table) -> Iterator[tuple[Column, Column]]:
     """Yield the columns of both shapes whose type or collation differs; its spelling does not count."""
     for before, after in shared_columns(old, new):
-        same = _is_respelled(before, after) and before.type.typmod == after.type.typmod
+        same = _is_respelled(before, after) and before.type.modifier == after.type.modifier
         if not same or before.collation != after.collation:
             yield before, after
 

@@ -13,15 +13,15 @@ Moves = Mapping[tuple[str, str], tuple[str, str]]
 
 
 def with_definitions(table: Table, known: Mapping[int, TypeDefinition]) -> Table:
-    """Return the table with these definitions of types (by oid) instead of its own."""
+    """Return the table with these definitions of types (by id) instead of its own."""
     table = respelled(table, moves(table.types, tuple(known.values())))
-    return replace(table, types=tuple(known.get(t.oid, t) for t in table.types))
+    return replace(table, types=tuple(known.get(t.id, t) for t in table.types))
 
 
 def moves(before: Sequence[TypeDefinition], after: Sequence[TypeDefinition]) -> Moves:
     """Return the types that got another schema or name: the old name, and the new one."""
-    old = {t.oid: (t.schema, t.name) for t in before}
-    return {old[t.oid]: (t.schema, t.name) for t in after if old.get(t.oid, (t.schema, t.name)) != (t.schema, t.name)}
+    old = {t.id: (t.schema, t.name) for t in before}
+    return {old[t.id]: (t.schema, t.name) for t in after if old.get(t.id, (t.schema, t.name)) != (t.schema, t.name)}
 
 
 def respelled(table: Table, moves: Moves) -> Table:

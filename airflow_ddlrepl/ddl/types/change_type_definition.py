@@ -68,13 +68,13 @@ class ReplaceType(TableChange):
 
 
 def spot(old: Table, new: Table) -> Iterator[ChangeTypeDefinition | ReplaceType]:
-    """Yield a change for each type of both shapes, matched by oid, whose definition differs.
+    """Yield a change for each type of both shapes, matched by id, whose definition differs.
 
     A difference that no edit explains is left to `opaque`, but for enums, which are replaced.
     """
-    before = {t.oid: t for t in old.types}
+    before = {t.id: t for t in old.types}
     for after in new.types:
-        was = before.get(after.oid)
+        was = before.get(after.id)
         if was is None:
             continue
         found = edits(was, after)
@@ -85,7 +85,7 @@ def spot(old: Table, new: Table) -> Iterator[ChangeTypeDefinition | ReplaceType]
 
 
 def _with_definition(table: Table, definition: TypeDefinition) -> Table:
-    return table.with_(types=tuple(definition if t.oid == definition.oid else t for t in table.types))
+    return table.with_(types=tuple(definition if t.id == definition.id else t for t in table.types))
 
 
 def _text(edit: TypeEdit) -> str:

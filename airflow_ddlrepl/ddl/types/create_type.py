@@ -36,7 +36,7 @@ class ForgetType(TableChange):
 
     def alter(self, table: Table) -> Table:
         """Return the table without the type's definition."""
-        return table.with_(types=tuple(t for t in table.types if t.oid != self.definition.oid))
+        return table.with_(types=tuple(t for t in table.types if t.id != self.definition.id))
 
     def describe(self) -> str:
         """Return the type's name."""
@@ -45,11 +45,11 @@ class ForgetType(TableChange):
 
 def spot(old: Table, new: Table) -> Iterator[CreateType]:
     """Yield a CreateType for each type that only the new shape uses, dependencies first."""
-    known = {t.oid for t in old.types}
-    yield from (CreateType(t) for t in new.types if t.oid not in known)
+    known = {t.id for t in old.types}
+    yield from (CreateType(t) for t in new.types if t.id not in known)
 
 
 def spot_unused(old: Table, new: Table) -> Iterator[ForgetType]:
     """Yield a ForgetType for each type that only the old shape uses, the types that use others first."""
-    used = {t.oid for t in new.types}
-    yield from (ForgetType(t) for t in reversed(old.types) if t.oid not in used)
+    used = {t.id for t in new.types}
+    yield from (ForgetType(t) for t in reversed(old.types) if t.id not in used)

@@ -22,7 +22,7 @@ class RenameType(TableChange):
     """
 
     kind: ClassVar[str] = "rename_type"
-    oid: int
+    id: int
     old: tuple[str, str]
     new: tuple[str, str]
     columns: tuple[tuple[int, DataType, str | None], ...]
@@ -36,7 +36,7 @@ class RenameType(TableChange):
         return table.with_(columns=columns, types=tuple(self._respell(t) for t in table.types))
 
     def _respell(self, of: TypeDefinition) -> TypeDefinition:
-        name = self.new if of.oid == self.oid else (of.schema, of.name)
+        name = self.new if of.id == self.id else (of.schema, of.name)
         return replace(
             of,
             schema=name[0],
@@ -51,15 +51,15 @@ class RenameType(TableChange):
 
 
 def spot(old: Table, new: Table) -> Iterator[RenameType]:
-    """Yield a change for each type of both shapes, matched by oid, whose schema or name differs."""
-    before = {t.oid: t for t in old.types}
+    """Yield a change for each type of both shapes, matched by id, whose schema or name differs."""
+    before = {t.id: t for t in old.types}
     for after in new.types:
-        was = before.get(after.oid)
+        was = before.get(after.id)
         if was is None:
             continue
         from_, to = (was.schema, was.name), (after.schema, after.name)
         if from_ != to:
-            yield RenameType(after.oid, from_, to, _respelled(old, new, from_, to))
+            yield RenameType(after.id, from_, to, _respelled(old, new, from_, to))
 
 
 def _respelled(
@@ -68,7 +68,7 @@ def _respelled(
     return tuple(
         (b.id, a.type, _respelled_default(b.default, a.default, was, now))
         for b, a in shared_columns(old, new)
-        if b.type.oid == a.type.oid and (b.type.schema, b.type.name) == was and (a.type.schema, a.type.name) == now
+        if b.type.id == a.type.id and (b.type.schema, b.type.name) == was and (a.type.schema, a.type.name) == now
     )
 
 

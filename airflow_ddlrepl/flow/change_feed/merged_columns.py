@@ -94,7 +94,7 @@ def _merged_type(
     if all(
         (values.shown_type(column, of.types) == last and not pa.types.is_string(last))
         or types.widens(column.type, newest.type)
-        or column.type.oid == newest.type.oid
+        or column.type.id == newest.type.id
         for column, of in history
     ):
         return last

@@ -80,8 +80,8 @@ def _rows_before(table: Table, statements: Sequence[Event]) -> RowsVersion | Non
 
 def _lacks_labels(before: Table, now: Table) -> bool:
     """Has a value of an enum another name now, so that rows which nobody has written show it?"""
-    labels = {one.oid: set(one.labels) for one in now.types}
-    return any(not set(one.labels) <= labels.get(one.oid, set(one.labels)) for one in before.types)
+    labels = {one.id: set(one.labels) for one in now.types}
+    return any(not set(one.labels) <= labels.get(one.id, set(one.labels)) for one in before.types)
 
 
 def _has_other_values(before: Column, now: Column) -> bool:

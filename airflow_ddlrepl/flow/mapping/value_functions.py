@@ -87,5 +87,5 @@ def function_reads(values: Values | None, table: Table) -> tuple[object, ...]:
     if transform is None:
         return ()
     composites = tuple(of for of in table.types if of.kind is TypeKind.COMPOSITE)
-    seen = tuple((c.id, c.name, c.type.oid, c.type.typmod) for c in table.columns if c.name in transform.reads)
+    seen = tuple((c.id, c.name, c.type.id, c.type.modifier) for c in table.columns if c.name in transform.reads)
     return transform.function, values, transform.gives, seen, composites

@@ -181,11 +181,11 @@ class TableLoader:
             return []
         shapes = [*(one.shape for one in self.table_states.values()), *after]
         there = self.loader.facts.types({TableName(of.schema, of.name) for shape in shapes for of in shape.types})
-        known = {of.oid: of for one in self.table_states.values() for of in one.shape.types}
+        known = {of.id: of for one in self.table_states.values() for of in one.shape.types}
         renderer = self.context.target(self.into).renderer()
         found = list[str]()
         for load in loads:
-            own = {of.oid: of for of in self.table_states[load.table.id].shape.types}
+            own = {of.id: of for of in self.table_states[load.table.id].shape.types}
             found += renewed(load.after.shape, known | own, there, renderer)
         return list(dict.fromkeys(found))
 

@@ -110,7 +110,7 @@ class ArchivedTables(RowOrigin):
         whole = self._whole(load.table).types
         return shape.with_(
             columns=tuple(sorted(columns, key=lambda column: column.id)),
-            types=tuple({of.oid: of for of in (*shape.types, *whole)}.values()),
+            types=tuple({of.id: of for of in (*shape.types, *whole)}.values()),
         )
 
     def finishing(self, load: TableLoad, shadow: TableName) -> Sequence[str]:

@@ -122,7 +122,7 @@ class _Result:
         known = self._known.get(name)
         if known is None:
             column = self._new(name, result[sides[0]].type)
-            self._columns.append((ColumnLayout(name, column.type.oid, -1, False, "text"), column))
+            self._columns.append((ColumnLayout(name, column.type.id, -1, False, "text"), column))
             self._data |= {side: self._texts(result[side], side) for side in sides}
             return
         raw = {side: _whole(self._batch.rows[side]) for side in sides if side in self._batch.rows.column_names}

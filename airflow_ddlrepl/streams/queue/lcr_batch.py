@@ -196,7 +196,7 @@ class _Columns:
                 self._columns.setdefault(to, replace(self._columns[column], name=to))
             case AddColumn(table=table, column=column, value=value) if table == called:
                 kind = type_of_value(value)
-                self.layouts[column] = ColumnLayout(column, kind.oid, -1, False, "text")
+                self.layouts[column] = ColumnLayout(column, kind.id, -1, False, "text")
                 self._columns[column] = Column(free_id(self._columns.values()), column, kind)
                 self.added.add(column)
             case RenameTable(table=table, to=to) if table == called:

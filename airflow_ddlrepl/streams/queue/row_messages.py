@@ -239,8 +239,8 @@ def _fit(values: ChangeValues, column: Column, like: LcrBatch, given: Sequence[A
 
 
 def _layout(known: ColumnLayout | None, column: Column) -> ColumnLayout:
-    if known is None or column.type.oid not in (0, known.type_oid):
-        return ColumnLayout(column.name, column.type.oid, -1, known is not None and known.is_key, "text")
+    if known is None or column.type.id not in (0, known.type_id):
+        return ColumnLayout(column.name, column.type.id, -1, known is not None and known.is_key, "text")
     return replace(known, encoding="text")
 
 

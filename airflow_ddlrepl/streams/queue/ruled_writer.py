@@ -126,9 +126,9 @@ class RuledWriter:
 
     def _shape(self, layout: Layout) -> Table | None:
         """Return the newest known shape that has the columns of a layout."""
-        wanted = {(one.name, one.type_oid) for one in layout.columns}
+        wanted = {(one.name, one.type_id) for one in layout.columns}
         for table in reversed(self._shapes.get(layout.table_id, [])):
-            if wanted <= {(column.name, column.type.oid) for column in table.columns}:
+            if wanted <= {(column.name, column.type.id) for column in table.columns}:
                 return table
         return None
 

@@ -77,9 +77,9 @@ class Occurrence:
         return {"key": said, "in_transaction": self.in_transaction, "partitioning": self.partitioning}
 
 
-_INT = DataType("integer", "pg_catalog", "int4", oid=INT4)
-_NARROW = DataType("character varying(5)", "pg_catalog", "varchar", oid=VARCHAR, typmod=9)
-_WIDE = DataType("character varying(12)", "pg_catalog", "varchar", oid=VARCHAR, typmod=16)
+_INT = DataType("integer", "pg_catalog", "int4", id=INT4)
+_NARROW = DataType("character varying(5)", "pg_catalog", "varchar", id=VARCHAR, modifier=9)
+_WIDE = DataType("character varying(12)", "pg_catalog", "varchar", id=VARCHAR, modifier=16)
 ORDERS = Table(
     1,
     TableName("public", "orders"),

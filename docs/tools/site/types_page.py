@@ -83,4 +83,4 @@ def _carried(name: str, others: list[str], judge: Callable[[DataType, DataType],
 
 def of(name: str) -> DataType:
     """Return the built-in type of a name of this page."""
-    return DataType(name, "pg_catalog", name, oid=TYPES[name])
+    return DataType(name, "pg_catalog", name, id=TYPES[name])

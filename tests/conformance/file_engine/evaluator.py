@@ -67,7 +67,7 @@ def _misfit(value: str | None, of: Column) -> str | None:
     """Why a column can't hold a text: it is too long, or no number of the type's size."""
     if value is None:
         return None
-    if of.type.name == "varchar" and 0 <= of.type.typmod - 4 < len(value):
+    if of.type.name == "varchar" and 0 <= of.type.modifier - 4 < len(value):
         return f"value too long for type {of.type.text}"
     try:
         bits = WHOLE.get(of.type.name)

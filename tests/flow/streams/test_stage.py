@@ -47,7 +47,7 @@ RULE = {
 def batch(*rows: dict[str, Any], identity: Identity = Identity.FULL) -> LcrBatch:
     """Rows of hr.t: op, the values after the change, and under `old` those before it."""
     is_full = identity is Identity.FULL
-    columns = (ColumnLayout(n, column_type(t).oid, -1, n == "id" or is_full, "text") for n, t in TYPES.items())
+    columns = (ColumnLayout(n, column_type(t).id, -1, n == "id" or is_full, "text") for n, t in TYPES.items())
     layout = Layout(7, "hr", "t", identity, tuple(columns), SHAPE)
     data: dict[str, Any] = {
         "lsn": pa.array([10] * len(rows), pa.int64()),
@@ -178,7 +178,7 @@ def test_a_value_whose_text_is_not_known_is_refused() -> None:
         SHAPE,
         columns=(
             *SHAPE.columns[:2],
-            Column(3, "note", DataType("box", "pg_catalog", "box", oid=603)),
+            Column(3, "note", DataType("box", "pg_catalog", "box", id=603)),
             SHAPE.columns[3],
         ),
     )

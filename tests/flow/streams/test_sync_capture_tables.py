@@ -104,7 +104,7 @@ def test_ddl_ends_no_statement_and_hides_no_column(captures: Capturing) -> None:
         ("hr.t", {}),
     ]
     files = list(captures.trail.segments(0)[0].files())
-    types = [[(one.name, one.type_oid, one.is_key) for one in file.columns] for file in files]
+    types = [[(one.name, one.type_id, one.is_key) for one in file.columns] for file in files]
     assert types[0] == [("k", 23, True), ("v", 25, False)]
     assert types[4] == [("k", 23, False), ("W 'w", 25, False)]
 

@@ -54,7 +54,7 @@ def test_types(user: Connection[Any]) -> None:
         TypeKind.BASE,
     )  # fmt: skip
     assert table.named("b").type == DataType(
-        "character varying(7)[]", "pg_catalog", "varchar", TypeKind.ARRAY, oid=1015, typmod=11
+        "character varying(7)[]", "pg_catalog", "varchar", TypeKind.ARRAY, id=1015, modifier=11
     )
     enum, domain, composite, range_, multirange = table.types
     assert (multirange.kind, multirange.name, multirange.base) == (TypeKind.MULTIRANGE, "r_multirange", "public.r")

@@ -142,7 +142,7 @@ def test_every_builtin_type_in_every_value(databases: Any, wire_format: str, tmp
     layouts = part.files[0].columns
     for number, layout in enumerate(layouts):
         got = table.column(f"a_{layout.name}").to_pylist()
-        expected = [interpret(row[number], layout.type_oid, layout.encoding, wire_format) for row in wanted]
+        expected = [interpret(row[number], layout.type_id, layout.encoding, wire_format) for row in wanted]
         assert list(map(comparable, got)) == list(map(comparable, expected)), (layout, got, expected)
     again = write_range(task(databases.source, high, end, wire_format, tmp_path))
     (changed,) = again.files

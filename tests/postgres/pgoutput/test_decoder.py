@@ -259,7 +259,7 @@ def test_a_layout_that_changes_inside_a_transaction() -> None:
 
 
 def test_control_records_keep_their_place() -> None:
-    shape = Table(1, TableName("s", "t"), (Column(1, "id", DataType("integer", "pg_catalog", "int4", oid=INT4)),))
+    shape = Table(1, TableName("s", "t"), (Column(1, "id", DataType("integer", "pg_catalog", "int4", id=INT4)),))
     ddl = {"v": 1, "kind": "ddl", "tag": "ALTER TABLE", "statement": "alter", "query": "q", "settings": {"tag": "x"}}
     ddl |= {"tables": [shape.to_json()], "dropped": [[5, ["s", "gone"]]], "rewritten": [1], "filled": [2]}
     log = [
@@ -383,14 +383,14 @@ def test_which_tables_are_binary_safe() -> None:
     boxed = TypeDefinition(70007, "shop", "boxed", TypeKind.DOMAIN, base="shop.pair")
 
     def user(one: TypeDefinition, kind: TypeKind | None = None, **more: Any) -> DataType:
-        return DataType(f"shop.{one.name}", "shop", one.name, kind or one.kind, one.oid, **more)
+        return DataType(f"shop.{one.name}", "shop", one.name, kind or one.kind, one.id, **more)
 
     assert wire_types([shape(user(mood), mood)]) == {70001: TEXT}
     assert wire_types([shape(user(price), price)]) == {70002: NUMERIC}
     assert wire_types([shape(user(dear), price, dear)]) == {70003: NUMERIC}
     assert wire_types([shape(user(felt), mood, felt)]) == {70004: TEXT}
     assert wire_types([shape(user(stamps), stamps)]) == {70006: 1185}
-    assert all(binary_safe(shape(DataType("x", "pg_catalog", "x", oid=oid))) for oid in SAFE_OIDS)
+    assert all(binary_safe(shape(DataType("x", "pg_catalog", "x", id=oid))) for oid in SAFE_OIDS)
     unsafe = [user(pair), user(boxed), user(mood, TypeKind.ARRAY), user(mood, extension="citext")]
     assert not any(binary_safe(shape(kind, mood, pair, boxed)) for kind in unsafe)
-    assert not binary_safe(shape(DataType("regclass", "pg_catalog", "regclass", oid=2205)))
+    assert not binary_safe(shape(DataType("regclass", "pg_catalog", "regclass", id=2205)))

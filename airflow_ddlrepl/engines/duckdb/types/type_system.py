@@ -23,7 +23,7 @@ class DuckTypes(TypeSystem):
 
     @property
     def text(self) -> DataType:
-        return DataType("text", "pg_catalog", "text", oid=25)
+        return DataType("text", "pg_catalog", "text", id=25)
 
     def held(self, of: TypeFamily) -> Held:
         return held(of)

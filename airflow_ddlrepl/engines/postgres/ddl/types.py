@@ -248,7 +248,7 @@ def replace_type(change: ReplaceType, before: Table | None) -> list[str]:
 
 
 def _replace(change: ReplaceType) -> list[str]:
-    old = f"{shortened(change.old.name)}_old_{change.old.oid}"
+    old = f"{shortened(change.old.name)}_old_{change.old.id}"
     return [f"ALTER TYPE {_name(change.old)} RENAME TO {quote(old)}", _enum(change.new)]
 
 
@@ -288,8 +288,8 @@ def _once_more(of: TypeDefinition) -> str:
     Unless the type exists: these names are free at the source only. Without these functions it is made under another
     name; nobody but a superuser could rename them.
     """
-    name, own = _name(of), qualified(TableName(of.schema, f"{shortened(of.name)}_made_{of.oid}"))
-    multirange = qualified(TableName(of.schema, f"{shortened(of.name)}_multirange_{of.oid}"))
+    name, own = _name(of), qualified(TableName(of.schema, f"{shortened(of.name)}_made_{of.id}"))
+    multirange = qualified(TableName(of.schema, f"{shortened(of.name)}_multirange_{of.id}"))
     values = _values_of_range(of)
     return (
         f"IF to_regtype({_text(name)}) IS NULL THEN"

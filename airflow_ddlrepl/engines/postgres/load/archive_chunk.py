@@ -116,10 +116,10 @@ def require_labels(connection: Connection[Any], tables: Sequence[Table]) -> None
 
     A COPY writes their names of that moment, whatever its snapshot shows.
     """
-    now = {of.oid: of for table in inspect(connection, [t.id for t in tables]) for of in table.types}
+    now = {of.id: of for table in inspect(connection, [t.id for t in tables]) for of in table.types}
     for table in tables:
         for of in table.types:
-            if now.get(of.oid, of).labels != of.labels:
+            if now.get(of.id, of).labels != of.labels:
                 raise SourceError(
                     f"the labels of {of.schema}.{of.name} were changed while its rows were archived",
                     code="SRC-172",

@@ -52,7 +52,7 @@ def numbered(
 def _of_ours(types: Sequence[TypeDefinition], name: str) -> Moves:
     """Return names of our own for the types of users."""
     stem = f"t_{hashlib.sha256(name.encode()).hexdigest()[:16]}_"
-    return {(of.schema, of.name): (SCHEMA, f"{stem}{of.oid}") for of in types}
+    return {(of.schema, of.name): (SCHEMA, f"{stem}{of.id}") for of in types}
 
 
 def _respelled(column: StagedColumn, moves: Moves) -> StagedColumn:

@@ -168,21 +168,21 @@ def text_codec(oid: int) -> Codec:
 
 def binary_safe(table: Table) -> bool:
     """Can all columns of the table be sent in binary format?"""
-    if table.type_oids <= SAFE_OIDS:
+    if table.type_ids <= SAFE_OIDS:
         return True
     extra = wire_types([table])
-    return all(column.type.oid in SAFE_OIDS or column.type.oid in extra for column in table.columns)
+    return all(column.type.id in SAFE_OIDS or column.type.id in extra for column in table.columns)
 
 
 def wire_types(tables: Iterable[Table]) -> dict[int, int]:
     """Return the built-in type whose binary format each enum and domain of the tables' columns shares, by oid."""
     found: dict[int, int] = {}
-    for table in (table for table in tables if not table.type_oids <= SAFE_OIDS):
+    for table in (table for table in tables if not table.type_ids <= SAFE_OIDS):
         definitions = {(one.schema, one.name): one for one in table.types}
         for column in table.columns:
             base = _wire_type(column.type, definitions)
             if base in SAFE_OIDS:
-                found[column.type.oid] = base
+                found[column.type.id] = base
     return found
 
 

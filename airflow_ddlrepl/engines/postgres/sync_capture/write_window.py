@@ -191,7 +191,7 @@ class _Files:
         keys = {column for key in shape.keys[:1] for column in key.columns}
         name = TableName(row.schema or "", row.table or "")
         layouts = tuple(
-            ColumnLayout(one.name, one.type.oid, one.type.typmod, one.id in keys, "text") for one in columns
+            ColumnLayout(one.name, one.type.id, one.type.modifier, one.id in keys, "text") for one in columns
         )
         shape = shape.with_(id=row.table_id or 0, name=name, columns=tuple(columns), partition=None)
         return Layout(shape.id, name.schema, name.name, Identity.FULL, layouts, shape, group.variant)

@@ -13,7 +13,7 @@ TEXT, VARCHAR, BPCHAR, NAME, UUID, JSON, JSONB = 25, 1043, 1042, 19, 2950, 114, 
 DATE, TIME, TIMETZ, TIMESTAMP, TIMESTAMPTZ, INET, CIDR = 1082, 1083, 1266, 1114, 1184, 869, 650
 BIT, VARBIT, BYTEA, INTERVAL = 1560, 1562, 17, 1186
 
-PLAIN_TEXT = DataType("text", "pg_catalog", "text", oid=TEXT)
+PLAIN_TEXT = DataType("text", "pg_catalog", "text", id=TEXT)
 
 _ELEMENT = {
     1000: BOOL, 1005: INT2, 1007: INT4, 1016: INT8, 1021: FLOAT4, 1022: FLOAT8, 1231: NUMERIC, 1009: TEXT,
@@ -62,7 +62,7 @@ def cast(old: DataType, new: DataType) -> Cast:
     a, b = element(old), element(new)
     if _is_array(old) != _is_array(new):
         return Cast.UNKNOWN
-    if old.oid == new.oid or (a, b) in _SAME_EVERYWHERE:
+    if old.id == new.id or (a, b) in _SAME_EVERYWHERE:
         return Cast.SAME_EVERYWHERE
     if old.kind is TypeKind.ENUM and b in (TEXT, VARCHAR):
         return Cast.SAME_EVERYWHERE
@@ -74,8 +74,8 @@ def explicit_cast(old: DataType, new: DataType) -> Cast:
 
     A cast between text and a date or time depends on DateStyle: it is not known to.
     """
-    to_enum = old.oid in (TEXT, VARCHAR) and new.kind is TypeKind.ENUM
-    return Cast.SAME_EVERYWHERE if to_enum or (old.oid, new.oid) in _EXPLICIT else cast(old, new)
+    to_enum = old.id in (TEXT, VARCHAR) and new.kind is TypeKind.ENUM
+    return Cast.SAME_EVERYWHERE if to_enum or (old.id, new.id) in _EXPLICIT else cast(old, new)
 
 
 def cast_by_text(old: DataType, new: DataType) -> Cast:
@@ -90,19 +90,19 @@ def widens(old: DataType, new: DataType) -> bool:
         return False
     a, b = element(old), element(new)
     if a == b:
-        return old.oid == new.oid and _modifier_grows(a, old.typmod, new.typmod)
+        return old.id == new.id and _modifier_grows(a, old.modifier, new.modifier)
     if (a, b) not in _WIDER:
         return False
-    return _holds_integers(a, new.typmod) if b == NUMERIC else _modifier_grows(b, old.typmod, new.typmod)
+    return _holds_integers(a, new.modifier) if b == NUMERIC else _modifier_grows(b, old.modifier, new.modifier)
 
 
 def element(of: DataType) -> int:
     """Return the oid of the type's elements where it is an array, else of the type itself."""
-    return _ELEMENT.get(of.oid, of.oid)
+    return _ELEMENT.get(of.id, of.id)
 
 
 def _is_array(of: DataType) -> bool:
-    return of.kind is TypeKind.ARRAY or of.oid in _ELEMENT
+    return of.kind is TypeKind.ARRAY or of.id in _ELEMENT
 
 
 def _modifier_grows(oid: int, old: int, new: int) -> bool:
@@ -148,9 +148,9 @@ def empty_value(of: DataType) -> str | None:
 
     None: the type has no such value.
     """
-    return _EMPTY.get(of.oid)
+    return _EMPTY.get(of.id)
 
 
 def is_exact_number(of: DataType) -> bool:
     """Return whether the type's arithmetic gives the same numbers on every server."""
-    return of.oid in (*_INTEGERS, NUMERIC)
+    return of.id in (*_INTEGERS, NUMERIC)

@@ -44,7 +44,7 @@ _PLAIN = (114, 1042, 3802)
 
 def is_hashed_by_bytes(of: DataType) -> bool:
     """Does a value of the type stay the same, as text, whatever else changes in the database?"""
-    return of.is_builtin and of.kind is TypeKind.BASE and (of.oid in _DIRECT or of.oid in _SENT or of.oid in _PLAIN)
+    return of.is_builtin and of.kind is TypeKind.BASE and (of.id in _DIRECT or of.id in _SENT or of.id in _PLAIN)
 
 
 def key_hash(sql: str) -> str:
@@ -64,7 +64,7 @@ def row_hash(columns: Sequence[tuple[str, DataType | None]], server_version: int
 
 def _column_hash(sql: str, of: DataType | None, seed: int, server_version: int) -> str:
     """Return SQL for the hash of one column's value: 0 for NULL, which the row of NULL has as well."""
-    oid = of.oid if of is not None and of.is_builtin and of.kind is TypeKind.BASE else 0
+    oid = of.id if of is not None and of.is_builtin and of.kind is TypeKind.BASE else 0
     if oid in _DIRECT:
         return f"coalesce({_DIRECT[oid].format(sql, seed)}, 0)"
     if oid in _SENT and server_version >= _HASHES_BYTES:

@@ -170,7 +170,7 @@ def without_rows(table: Table) -> LcrBatch:
         table.name.schema,
         table.name.name,
         table.identity,
-        tuple(ColumnLayout(c.name, c.type.oid, c.type.typmod, is_whole or c.id in keys, "text") for c in columns),
+        tuple(ColumnLayout(c.name, c.type.id, c.type.modifier, is_whole or c.id in keys, "text") for c in columns),
         table,
     )
     fields = [*_HEAD.items(), *((f"a_{column.name}", pa.string()) for column in columns)]
