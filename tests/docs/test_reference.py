@@ -9,7 +9,9 @@ import pytest
 from fastapi.testclient import TestClient
 from typer.main import get_command
 
+from airflow_ddlrepl import engines
 from airflow_ddlrepl.cli.app import app
+from airflow_ddlrepl.engines.duckdb.types.physical import physical
 from airflow_ddlrepl.engines.postgres.types import casts
 from airflow_ddlrepl.errors.codes import CODES
 from airflow_ddlrepl.get_provider_info import CONNECTION_FIELDS, OPTIONS
@@ -124,9 +126,23 @@ def test_the_page_of_the_api_has_every_address_parameter_and_key_that_is_served(
         assert all(f"| `{key}` |" in section for key in schema["properties"]), name
 
 
+def test_the_page_of_types_is_what_the_type_systems_say() -> None:
+    """`python -m docs.tools.site.types_page` writes it again."""
+    assert types_page.PAGE.read_text(encoding="utf-8") == types_page.page()
+    ours = {scheme for scheme, module in engines._MODULES.items() if module.startswith("airflow_ddlrepl.")}
+    assert set(types_page.ENGINES) == ours
+
+
+@pytest.mark.parametrize("text", types_page.LISTED)
+def test_a_type_of_duckdb_is_what_its_columns_are_made_with(text: str) -> None:
+    found = types_page.held(text, engines.engine("duckdb://").types)
+    assert found.type.text == physical(types_page.listed(text), types_page.DEFINED)
+
+
 def test_the_page_of_types_has_every_type_whose_casts_are_known() -> None:
     known = {value for name, value in vars(casts).items() if name.isupper() and isinstance(value, int)}
     assert known == set(types_page.TYPES.values())
-    rows = {row.split("`")[1]: row.split(" | ") for row in types_page.page().splitlines() if row.startswith("| `")}
+    casts_of = types_page.page().partition("| From |")[2]
+    rows = {row.split("`")[1]: row.split(" | ") for row in casts_of.splitlines() if row.startswith("| `")}
     assert rows["integer"][1:4] == ["bigint, numeric, double precision", "smallint, real, text, varchar", "boolean"]
     assert "timestamptz\\*" in rows["timestamp"][2]

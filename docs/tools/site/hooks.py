@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[3]
 sys.path.insert(0, str(ROOT))
 
 from airflow_ddlrepl.config.file.json_schema import json_schema  # noqa: E402
-from docs.tools.site import airflow_pages, api_page, commands_page, errors_page, front_page, types_page  # noqa: E402
+from docs.tools.site import airflow_pages, api_page, commands_page, errors_page, front_page  # noqa: E402
 
 
 def generated() -> dict[str, str]:
@@ -30,7 +30,6 @@ def generated() -> dict[str, str]:
         "reference/dags.md": airflow_pages.dags(),
         "reference/operators.md": airflow_pages.operators(),
         "reference/options.md": airflow_pages.options(),
-        "reference/types.md": types_page.page(),
     }
 
 
