@@ -22,14 +22,14 @@ WIRE = {
 def column(data: Messages, field: Field, codec: Codec, mark: int) -> pa.Array:
     """Return the values of one column as an Arrow array; rows without one are null."""
     if codec.shape is Shape.FIXED:
-        return _fixed(data, field, codec) if mark == BINARY else _strings(data, field, pa.string()).cast(codec.arrow)
+        return _fixed(data, field, codec) if mark == BINARY else strings(data, field, pa.string()).cast(codec.arrow)
     if codec.shape is Shape.BOOL:
         return _bools(data, field, 1 if mark == BINARY else ord("t"))
     if codec.shape is Shape.JSONB:
-        return _strings(data, Field(field.start + 1, _shorter(field), field.valid), pa.string())
+        return strings(data, Field(field.start + 1, _shorter(field), field.valid), pa.string())
     if codec.shape is Shape.CHAR:
-        return chars(_strings(data, field, pa.binary()))
-    return _strings(data, field, codec.arrow)
+        return chars(strings(data, field, pa.binary()))
+    return strings(data, field, codec.arrow)
 
 
 def bitmap(valid: Mask | None) -> pa.Buffer | None:
@@ -62,7 +62,7 @@ def _bools(data: Messages, field: Field, true: int) -> pa.Array:
     return pa.Array.from_buffers(pa.bool_(), len(values), [bitmap(field.valid), bits])
 
 
-def _strings(data: Messages, field: Field, kind: pa.DataType) -> pa.Array:
+def strings(data: Messages, field: Field, kind: pa.DataType) -> pa.Array:
     """Return values of varying length as an Arrow array.
 
     The places ascend, so [start, end, start, end, …] are the offsets of an Arrow array over the

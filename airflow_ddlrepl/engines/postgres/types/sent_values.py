@@ -14,7 +14,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from airflow_ddlrepl.engines.postgres.pgoutput.arrow_columns import chars
+from airflow_ddlrepl.engines.postgres.pgoutput.arrow_columns import chars, strings
+from airflow_ddlrepl.engines.postgres.pgoutput.tuple_offsets import Field
+from airflow_ddlrepl.engines.postgres.pgoutput.wire import Messages
 from airflow_ddlrepl.engines.postgres.types.moments import DAY, DAYS, MICROS, date_text, moment_text
 from airflow_ddlrepl.engines.postgres.types.numerics import decimals, numeric_texts, spread, unfit
 from airflow_ddlrepl.engines.postgres.types.send_format import TEXTS, array_head, float_text, pieces, time_text
@@ -213,8 +215,48 @@ def _as_native(values: pa.Array, name: str) -> pa.Array | None:
     return values if name in ("bytea", "uuid") else None
 
 
+def _flat_lists(values: pa.Array, name: str, as_type: pa.DataType, with_ends: bool) -> Fitted:
+    """Return arrays of one dimension, read together: the first items of all, the second ones, and so on."""
+    found = Messages(values)
+    missing = ~values.is_valid().to_numpy(zero_copy_only=False)
+    there = np.flatnonzero(~missing)
+    dimensions = found.gather(">i4", found.starts[there])
+    flat = there[dimensions == 1]
+    is_usual = found.gather(">i4", found.starts[flat] + 16) == 1
+    bad = np.zeros(len(values), np.bool_)
+    bad[there[dimensions > 1]] = True
+    bad[flat[~is_usual]] = True
+    rows = flat[is_usual]
+    sizes = np.zeros(len(values), np.int64)
+    sizes[rows] = found.gather(">i4", found.starts[rows] + 12)
+    items = _items(found, rows, sizes)
+    return as_lists(read_sent(items, name[:-2], as_type.value_type, with_ends=with_ends), sizes, missing, bad, as_type)
+
+
+def _items(found: Messages, rows: Any, sizes: Any) -> pa.Array:
+    """Return the items of arrays of one dimension, one array after the other."""
+    place, steps, number = found.starts[rows] + 20, [], 0
+    while True:
+        more = sizes[rows] > number
+        rows, place, number = rows[more], place[more], number + 1
+        if not len(rows):
+            break
+        length = found.gather(">i4", place).astype(np.int64)
+        steps.append((rows, place + 4, length))
+        place = place + 4 + np.maximum(length, 0)
+    if not steps:
+        return pa.nulls(0, pa.binary())
+    of, start, length = (np.concatenate(parts) for parts in zip(*steps, strict=True))
+    order = np.argsort(of, kind="stable")
+    start, length = start[order], length[order]
+    has = length >= 0
+    return strings(found, Field(start, np.maximum(length, 0), None if has.all() else has), pa.binary())
+
+
 def _lists(values: pa.Array, name: str, as_type: pa.DataType, with_ends: bool) -> Fitted:
     """Return arrays; those of other dimensions than the lists, or whose first item is not number 1, do not fit."""
+    if not pa.types.is_list(as_type.value_type):
+        return _flat_lists(values, name, as_type, with_ends)
     depth, item = 1, as_type.value_type
     while pa.types.is_list(item):
         depth, item = depth + 1, item.value_type
