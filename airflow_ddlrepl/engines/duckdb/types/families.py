@@ -9,15 +9,15 @@ from airflow_ddlrepl.engines.duckdb.types.physical import MOST_DIGITS, TEXT
 from airflow_ddlrepl.model.types import DataType, Family, TypeFamily
 from airflow_ddlrepl.ports.types import Held
 
-_EARLY = "a moment before the year 1 is refused"
+_LATE = "a moment after the year 294246 does not fit"
 _HELD = {
     Family.BOOLEAN: ("BOOLEAN", ""),
     Family.BYTES: ("BLOB", ""),
     Family.UUID: ("UUID", ""),
     Family.DATE: ("DATE", ""),
     Family.TIME: ("TIME", ""),
-    Family.TIMESTAMP: ("TIMESTAMP", _EARLY),
-    Family.TIMESTAMP_TZ: ("TIMESTAMPTZ", _EARLY),
+    Family.TIMESTAMP: ("TIMESTAMP", _LATE),
+    Family.TIMESTAMP_TZ: ("TIMESTAMP WITH TIME ZONE", _LATE),
     Family.JSON: ("JSON", ""),
     Family.ENUM: (TEXT, "it is a text: any label is taken"),
 }
