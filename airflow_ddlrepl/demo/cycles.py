@@ -48,10 +48,6 @@ replays:
   - name: past
     location: demo_past
 """
-TEXTS = """\
-capture:
-  format: text
-"""
 FILE = "duckdb"
 """The kind of target that is a file: no server refuses rows there, and no rewind is built there."""
 
@@ -77,7 +73,7 @@ class Place:
 
     def prepare(self) -> None:
         """Write the channel file, and give this process the three Airflow connections."""
-        self.channel.write_text(CHANNEL.format(folder=self.folder) + (TEXTS if self.is_file else REPLAYS))
+        self.channel.write_text(CHANNEL.format(folder=self.folder) + ("" if self.is_file else REPLAYS))
         os.environ["DDLREPL_HOME"] = str(self.folder)
         os.environ["AIRFLOW_CONN_DEMO_SOURCE"] = self.source
         os.environ["AIRFLOW_CONN_DEMO_TARGET"] = self.target

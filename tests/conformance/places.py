@@ -114,7 +114,7 @@ def postgres(folder: Path, source: str, target: str, /, **more: Any) -> Place:
 def files(folder: Path, source: str, /, **more: Any) -> Place:
     """Values of the log are texts: files have no other."""
     location = f"files://{folder}/target"
-    replica = Replica(source, "", channel_file(folder, source, location, capture={"format": "text"}, **more))
+    replica = Replica(source, "", channel_file(folder, source, location, **more))
 
     def read(name: TableName) -> Rows | None:
         table = FileTarget(location, "shop").files.read(name)
@@ -140,7 +140,7 @@ def files(folder: Path, source: str, /, **more: Any) -> Place:
 def duckdb(folder: Path, source: str, /, **more: Any) -> Place:
     """A rule is a CHECK: DuckDB adds one to a new table only."""
     location = f"duckdb://{folder}/target.duckdb"
-    replica = Replica(source, "", channel_file(folder, source, location, capture={"format": "text"}, **more))
+    replica = Replica(source, "", channel_file(folder, source, location, **more))
 
     def read(name: TableName) -> Rows | None:
         with session(location) as connection:
