@@ -16,6 +16,10 @@ class LocationUnusable(ConfigError):
     """A location is no URL of a database that can be used, wherever the channel runs (CFG-104)."""
 
 
+class DriverMissing(ConfigError):
+    """The driver of a kind of database is not installed in this process; it may be where an app runs (CON-113)."""
+
+
 class RuleError(ConfigError):
     """A rule, a rule set, a condition or a transformation can't be used (RUL-…)."""
 

@@ -18,7 +18,7 @@ from airflow.sdk.exceptions import AirflowException, AirflowSkipException
 from airflow_ddlrepl.config.file.load import load_channel
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.config.sections.location import redact
-from airflow_ddlrepl.errors import ConfigError, DdlReplError, LockHeld
+from airflow_ddlrepl.errors import ConfigError, DdlReplError, DriverMissing, LockHeld
 from airflow_ddlrepl.flow.stages import Stage
 from airflow_ddlrepl.hooks.after_stage import reported
 from airflow_ddlrepl.hooks.app_lines import AppLines
@@ -150,7 +150,7 @@ class DdlReplSparkOperator(SparkSubmitOperator):
 
         try:
             return bool(flow.do_here(channel, self.stage, run_id, _part(self)))
-        except ModuleNotFoundError as missing:
+        except (ModuleNotFoundError, DriverMissing) as missing:
             if is_driver(missing):
                 return True
             raise
@@ -262,7 +262,7 @@ def _await_turn(channel: Channel, seconds: float) -> None:
     """Wait while another run works on the channel; a worker without database driver lets the app wait."""
     try:
         await_turn(channel, seconds)
-    except ModuleNotFoundError as missing:
+    except (ModuleNotFoundError, DriverMissing) as missing:
         if not is_driver(missing):
             raise
 
@@ -287,9 +287,9 @@ def _part(operator: DdlReplSparkOperator) -> str:
     return str(getattr(operator, part)) if part else ""
 
 
-def is_driver(missing: ModuleNotFoundError) -> bool:
-    """Return whether a missing module is a database driver, which the app may find where it runs."""
-    return (missing.name or "").partition(".")[0] in DRIVERS
+def is_driver(missing: ModuleNotFoundError | DriverMissing) -> bool:
+    """Return whether what is missing is a database driver, which the app may find where it runs."""
+    return isinstance(missing, DriverMissing) or (missing.name or "").partition(".")[0] in DRIVERS
 
 
 def app_path(name: str) -> str:

@@ -9,6 +9,7 @@ from airflow.sdk import Context
 
 from airflow_ddlrepl.assets import data_asset, last_event_extra, schema_asset, set_event_extra
 from airflow_ddlrepl.config.sections.channel import Channel
+from airflow_ddlrepl.errors import DriverMissing
 from airflow_ddlrepl.flow.stages import INTEGRATE
 from airflow_ddlrepl.operators.base import DdlReplSparkOperator, is_driver
 from airflow_ddlrepl.visible import one_line
@@ -40,10 +41,10 @@ class IntegrateOperator(DdlReplSparkOperator):
         self.outlets = [one for one in self.outlets if one not in ours.values()]
         try:
             found = flow.news(channel, **before, run_id=str(context["run_id"]))
-        except ModuleNotFoundError as missing:
+        except (ModuleNotFoundError, DriverMissing) as missing:
             if not is_driver(missing):
                 raise
-            self.log.warning("no status and no asset events: this worker has no %s", missing.name)
+            self.log.warning("no status and no asset events: a driver is missing on this worker: %s", missing)
             return
         if (task := context.get("ti")) is not None:
             task.xcom_push(key="status", value=json.loads(json.dumps(found.status, default=str)))

@@ -22,7 +22,7 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException, Airfl
 import airflow_ddlrepl
 from airflow_ddlrepl.config.sections.location import resolve
 from airflow_ddlrepl.engines.postgres.log.positions import LsnPositions
-from airflow_ddlrepl.errors import ControlStop, DdlReplError, Unreachable
+from airflow_ddlrepl.errors import ControlStop, DdlReplError, DriverMissing, Unreachable
 from airflow_ddlrepl.flow.reporting.asset_events import AssetEvents
 from airflow_ddlrepl.flow.rewind.preview import RewindPlan
 from airflow_ddlrepl.hooks import connections, local_app
@@ -267,11 +267,19 @@ def test_nothing_to_do_starts_no_spark(
     assert asked == [kind.stage]
 
 
+@pytest.mark.parametrize(
+    "error",
+    [
+        ModuleNotFoundError("No module named 'psycopg'", name="psycopg"),
+        DriverMissing("DuckDB is not installed", code="CON-113", hint="pip install 'airflow-ddlrepl[duckdb]'"),
+    ],
+    ids=["psycopg", "duckdb"],
+)
 def test_a_worker_without_driver_lets_the_app_look(
-    channel: str, submitted: Submitted, monkeypatch: pytest.MonkeyPatch
+    channel: str, submitted: Submitted, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
     def missing(*_: Any) -> bool:
-        raise ModuleNotFoundError("No module named 'psycopg'", name="psycopg")
+        raise error
 
     work_is(monkeypatch, missing)
     submitted.outcome = leaves(rows=1)

@@ -10,7 +10,7 @@ import duckdb
 import pytest
 
 from airflow_ddlrepl.engines.duckdb.connection.database import explained, path_of, session, transaction
-from airflow_ddlrepl.errors import ConfigError, DiskFull, TargetError, Unreachable
+from airflow_ddlrepl.errors import ConfigError, DiskFull, DriverMissing, TargetError, Unreachable
 
 HOLD = "import duckdb, sys; c = duckdb.connect(sys.argv[1]); print('open', flush=True); sys.stdin.read()"
 
@@ -21,7 +21,7 @@ def at(path: Path) -> str:
 
 def test_without_duckdb_s_package_the_error_names_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "duckdb", None)
-    with pytest.raises(ConfigError, match="CON-113") as raised, session(at(tmp_path / "a.duckdb")):
+    with pytest.raises(DriverMissing, match="CON-113") as raised, session(at(tmp_path / "a.duckdb")):
         pass
     assert "airflow-ddlrepl[duckdb]" in raised.value.hint
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
-from airflow_ddlrepl.errors import ConfigError, DiskFull, ServerRefusal, TargetError, Unreachable
+from airflow_ddlrepl.errors import ConfigError, DiskFull, DriverMissing, ServerRefusal, TargetError, Unreachable
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection as Connection
@@ -90,7 +90,7 @@ def _opened(path: Path, seconds: float, *, is_reader: bool) -> Connection:
     try:
         import duckdb
     except ImportError as error:
-        raise ConfigError(
+        raise DriverMissing(
             f"DuckDB is not installed in {sys.executable}: {error}",
             code="CON-113",
             hint="pip install 'airflow-ddlrepl[duckdb]'",
