@@ -17,13 +17,13 @@ import psycopg
 from psycopg.pq import TransactionStatus
 
 from airflow_ddlrepl import flow
-from airflow_ddlrepl.engines import staging
 from airflow_ddlrepl.engines.postgres.catalog import readable_tables
 from airflow_ddlrepl.engines.postgres.connection.pool import reusing
 from airflow_ddlrepl.engines.postgres.log import read_range
 from airflow_ddlrepl.engines.postgres.merge import inline_rows
 from airflow_ddlrepl.engines.postgres.source import members
 from airflow_ddlrepl.errors import DdlReplError
+from airflow_ddlrepl.integrate import stage_task
 from airflow_ddlrepl.ports.work import InProcess
 from airflow_ddlrepl.repository.repository import Repository
 from airflow_ddlrepl.trail import pack, writer
@@ -281,6 +281,6 @@ def _in_pieces(rows: int | None) -> Iterator[None]:
         mock.patch.object(read_range, "_messages", cut),
         mock.patch.object(writer, "ROW_GROUP_BYTES", 1),
         mock.patch.object(writer, "FILE_ROWS", rows),
-        mock.patch.object(staging, "ROWS_PER_SECTION", rows),
+        mock.patch.object(stage_task, "ROWS_PER_SECTION", rows),
     ):
         yield

@@ -173,7 +173,7 @@ def test_partitions(begin: Begin) -> None:
 
 def test_many_rows_in_buckets_and_chunks(begin: Begin, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("airflow_ddlrepl.engines.staging.ROWS_PER_BUCKET", 100)
-    monkeypatch.setattr("airflow_ddlrepl.engines.staging.ROWS_PER_SECTION", 400)
+    monkeypatch.setattr("airflow_ddlrepl.integrate.stage_task.ROWS_PER_SECTION", 400)
     monkeypatch.setattr("airflow_ddlrepl.mapping.values.BATCH_ROWS", 70)
     monkeypatch.setattr("airflow_ddlrepl.engines.chunks.MINIMUM_BYTES", 2 * 8192)
     replica = begin(MASKED)
