@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from airflow_ddlrepl.model.table import Column
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
+_FIRST, _EPOCH, _LAST = datetime.min, datetime(1970, 1, 1), datetime.max
 _ENDS = {b"ends": b"infinite"}
 
 
@@ -40,6 +42,20 @@ def wanted(name: str, as_type: pa.DataType, *, with_ends: bool = False) -> pa.Fi
 def has_ends(field: pa.Field) -> bool:
     """Return whether a field was wanted with the ends of the integers."""
     return (field.metadata or {}).items() >= _ENDS.items()
+
+
+def has_python_values(values: pa.Array) -> bool:
+    """Return whether Python has each of these values: its dates and moments are of the years 1 to 9999."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not (pa.types.is_date(values.type) or pa.types.is_timestamp(values.type)):
+        return True
+    one = timedelta(microseconds=1) if pa.types.is_timestamp(values.type) else timedelta(days=1)
+    unit = values.cast(pa.int64() if pa.types.is_timestamp(values.type) else pa.int32())
+    ends = pc.min_max(unit).as_py()
+    first, last = (_FIRST - _EPOCH) // one, (_LAST - _EPOCH) // one
+    return ends["min"] is None or (ends["min"] >= first and ends["max"] <= last)
 
 
 class ChangeValues(Protocol):

@@ -178,7 +178,7 @@ def test_a_value_whose_text_is_not_known_is_refused() -> None:
         SHAPE,
         columns=(
             *SHAPE.columns[:2],
-            Column(3, "note", DataType("box", "pg_catalog", "box", id=603)),
+            Column(3, "note", DataType("public.path_of", "public", "path_of", id=70_000)),
             SHAPE.columns[3],
         ),
     )

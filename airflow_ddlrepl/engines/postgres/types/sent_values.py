@@ -21,6 +21,7 @@ from airflow_ddlrepl.engines.postgres.types.moments import DAY, DAYS, MICROS, da
 from airflow_ddlrepl.engines.postgres.types.numerics import decimals, numeric_texts, spread, unfit
 from airflow_ddlrepl.engines.postgres.types.send_format import TEXTS, array_head, float_text, pieces, time_text
 from airflow_ddlrepl.engines.postgres.types.text_values import Fitted, as_lists, cast, read_texts
+from airflow_ddlrepl.ports.change_values import NotShown
 
 _HEXADECIMAL = np.frombuffer(b"".join(b"%02x" % byte for byte in range(256)), np.uint16)
 _UUID_PARTS = ((0, 4, 0), (4, 6, 9), (6, 8, 14), (8, 10, 19), (10, 16, 24))  # bytes from, to; place in the text
@@ -68,9 +69,11 @@ def read_sent(values: pa.Array, name: str, as_type: pa.DataType, *, with_ends: b
 
 
 def sent_texts(values: pa.Array, name: str) -> pa.Array:
-    """Return values in send format as the texts that the server writes; an interval's is ISO 8601."""
+    """Return values in send format as the texts that the server writes; an interval's is ISO 8601. Raises NotShown."""
     if name == "numeric":
         return numeric_texts(values)
+    if name not in _STRINGS and name not in TEXTS:
+        raise NotShown(f"has a type, {name}, whose send format is not read here")
     return values.cast(pa.string()) if name in _STRINGS else _one_by_one(values, TEXTS[name])
 
 
