@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.mutations.mutated_copy import MutatedCopy
+from tests.mutations.mutation import Mutation
 
 ROOT = Path(__file__).parents[2]
 MOST_FILES = 6
@@ -78,8 +79,7 @@ def test_an_addition_needs_few_files(added: Addition, said: str) -> None:
         for name, edits in added.edits.items():
             text = (copy.root / name).read_text(encoding="utf-8")
             for old, new in edits:
-                assert text.count(old) == 1, (name, old)
-                text = text.replace(old, new)
+                text = Mutation("addition", name, old, new).applied(text)
             (copy.root / name).write_text(text, encoding="utf-8")
         command = [sys.executable, "-c", added.proof]
         found = subprocess.run(command, cwd=copy.root, capture_output=True, text=True, check=False)
