@@ -17,12 +17,12 @@ from typing import Any
 
 import pytest
 from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
-from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
+from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
 import airflow_ddlrepl
 from airflow_ddlrepl.config.sections.location import resolve
 from airflow_ddlrepl.engines.postgres.log.positions import LsnPositions
-from airflow_ddlrepl.errors import ControlStop, DdlReplError, DriverMissing, Unreachable
+from airflow_ddlrepl.errors import DdlReplError, DriverMissing
 from airflow_ddlrepl.flow.reporting.asset_events import AssetEvents
 from airflow_ddlrepl.flow.rewind.preview import RewindPlan
 from airflow_ddlrepl.hooks import connections, local_app
@@ -338,36 +338,6 @@ def test_a_table_that_is_no_pattern_fails_the_task_for_good(kind: Any, tables: s
         operator.execute({"run_id": "manual__1", "ti": Task()})
 
 
-@pytest.mark.parametrize(
-    ("error", "kind"),
-    [
-        (ControlStop("type changed on public.orders", code="CTL-101", hint="remove the control"), AirflowFailException),
-        (Unreachable("no answer", code="CON-101", retryable=True), AirflowException),
-    ],
-)
-def test_failures_fail_the_task_with_their_reason(
-    error: DdlReplError, kind: type[Exception], channel: str, submitted: Submitted
-) -> None:
-    submitted.outcome, submitted.code = leaves(error), int(error.exit_code)
-    task = Task()
-    with pytest.raises(AirflowException) as caught:
-        IntegrateOperator(task_id="stage", channel=channel).execute({"run_id": "manual__1", "ti": task})
-    assert type(caught.value) is kind
-    assert error.code in str(caught.value)
-    assert task.pushed["ddlrepl_error"]["code"] == error.code
-    assert task.pushed["ddlrepl_error"]["kind"] == type(error).__name__
-    assert task.pushed["status"] == {"channel": "shop", "failures": [1]}  # the newest, whatever the task's end
-
-
-def test_a_control_found_before_spark_fails_the_task(channel: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    def stopped(*_: Any) -> bool:
-        raise ControlStop("waits for a person", code="CTL-101", hint="ddlrepl controls remove")
-
-    work_is(monkeypatch, stopped)
-    with pytest.raises(AirflowFailException, match="CTL-101: waits for a person"):
-        run(IntegrateOperator, channel)
-
-
 def test_a_run_with_nothing_to_do_names_what_is_left_out(
     channel: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -380,26 +350,3 @@ def test_a_run_with_nothing_to_do_names_what_is_left_out(
     assert task.pushed["status"]["left_out"] == left_out
     said = "public.t is left out since 0/17A, its rows do not reach the targets: it is unlogged"
     assert said in capsys.readouterr().out
-
-
-def test_an_app_that_died_is_tried_again(channel: str, submitted: Submitted, spark_submit: str) -> None:
-    submitted.code = 137
-    with pytest.raises(AirflowException, match="Error code is: 137") as caught:
-        run(CaptureOperator, channel)
-    assert not isinstance(caught.value, AirflowFailException)
-
-
-def test_a_typo_in_the_channel_file_is_not_tried_again(tmp_path: Path) -> None:
-    path = tmp_path / "shop.yaml"
-    path.write_text(CHANNEL.replace("targets:", "target:"))
-    with pytest.raises(AirflowFailException, match=r"shop.yaml:6: unknown key target"):
-        run(CaptureOperator, str(path))
-
-
-def test_mixed_spark_is_refused_with_the_fix(channel: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from airflow_ddlrepl.spark.session import installation
-
-    monkeypatch.setattr(installation, "_version_file", lambda home: "4.2.0")
-    told = r"(?s)CFG-402.*mixed with its Python files 4.2.0.*pip install.*pyspark=="
-    with pytest.raises(AirflowFailException, match=told):
-        run(CaptureOperator, channel)
