@@ -198,6 +198,21 @@ def test_a_key_that_does_not_fit_and_rows_that_a_condition_chooses(databases: An
     assert replica.rows(queue) == [] and replica.compare().is_equal
 
 
+def test_a_row_waits_with_the_values_that_only_the_source_computes(databases: Any, tmp_path: Path) -> None:
+    """The target stores a generated column whose expression it does not run."""
+    table = (
+        "CREATE FUNCTION half(n int) RETURNS numeric IMMUTABLE RETURN n / 2.0",
+        "CREATE TABLE t (id int PRIMARY KEY, code text, n int, h numeric GENERATED ALWAYS AS (half(n)) STORED)",
+    )
+    entry = {"tables": "t", "types": {"code": "int"}, "coerce_error_policy": "discard"}
+    replica = active(databases, tmp_path, table, target_tables=[entry])
+    replica.at_source("INSERT INTO t VALUES (1, 'one', 3), (2, '2', 4)")
+    replica.settle()
+    assert replica.rows("SELECT id, code, h FROM t") == [(2, 2, 2)]
+    found = replica.rows("SELECT key, row ->> 'code', (row ->> 'h')::float FROM ddlrepl.discarded_rows")
+    assert found == [(["1"], "one", 1.5)]
+
+
 @pytest.mark.parametrize(
     ("table", "code"),
     [

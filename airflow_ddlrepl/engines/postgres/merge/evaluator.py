@@ -16,7 +16,7 @@ from airflow_ddlrepl.engines.postgres.merge.key_numbers import numbered
 from airflow_ddlrepl.engines.postgres.merge.staging_tables import StagedColumn, staged_column
 from airflow_ddlrepl.engines.postgres.types.misfits import functions, misfit
 from airflow_ddlrepl.engines.postgres.types.underlying import underlying
-from airflow_ddlrepl.integrate.steps.row_columns import row_columns
+from airflow_ddlrepl.integrate.steps.row_columns import RowColumn
 from airflow_ddlrepl.model.table import Column
 from airflow_ddlrepl.notation.condition.expression import Part
 from airflow_ddlrepl.ports.row_evaluator import LoggedRows, NoAnswer, RowEvaluator
@@ -89,6 +89,9 @@ class PostgresEvaluator(RowEvaluator):
 
 def _columns(rows: LoggedRows, ours: Mapping[str, Column] = {}) -> list[StagedColumn]:
     """Return how the rows' columns are staged, in their order. ours: columns of the target that take their values."""
-    target = rows.table.with_(columns=tuple(ours.get(one.name, one) for one in rows.table.columns))
-    known = {one.name: one for one in row_columns(rows.table, target, rows.encodings)}
-    return [staged_column(known[name], rows.table.types) for name in rows.values.column_names]
+    theirs = {column.name: column for column in rows.table.columns}
+    asked = (
+        RowColumn(name, ours.get(name, theirs[name]), theirs[name], rows.encodings[name])
+        for name in rows.values.column_names
+    )
+    return [staged_column(one, rows.table.types) for one in asked]
