@@ -85,9 +85,7 @@ def _differs(new: pa.ChunkedArray, old: pa.ChunkedArray) -> pa.Array:
 
 
 def _images(changes: pa.Table, task: StageTask, plan: RowPlan) -> NetRows:
-    """Return the net change of a table without a key. The first bucket has all of it."""
-    if task.bucket:
-        return NetRows(NOTHING, NOTHING, NOTHING, NOTHING)
+    """Return the net change of a table without a key."""
     try:
         rows = net_images(changes, [column.name for column in plan.columns])
     except (ValueError, KeyError):

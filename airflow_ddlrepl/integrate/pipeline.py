@@ -65,7 +65,7 @@ class Pipeline:
         """
         work = Work(task, self._plan(task), self._trail, evaluator)
         plan = work.plan
-        changes = StageReader(task, self._types, plan.key, plan.reads, plan.names, plan.reads_old).read(self._trail)
+        changes = StageReader(task, plan).read(self._trail)
         read = changes.num_rows
         for step in STEPS:
             if not changes.num_rows:
@@ -131,18 +131,16 @@ def _require(work: Work, changes: pa.Table) -> pa.Table:
     Only rows need them: those that a refresh already contains may have a key that the target has no more.
     """
     task, plan = work.task, work.plan
-    if missing := {key.name for key in plan.key} - {column.name for column in plan.of_source}:
+    if plan.missing_keys:
         raise RowsRefused(
-            f"key columns are missing in the rows or the target: {', '.join(sorted(missing))}",
+            f"key columns are missing in the rows or the target: {', '.join(plan.missing_keys)}",
             code="INT-103",
             table=task.target_name,
             hint="refresh the table, or keep its key columns in the target",
         )
-    plain = {column.id for column in task.target.columns if not column.generated}
-    plain -= {column.id for column in plan.columns}
-    if hidden := [column.name for column in task.table.columns if column.generated and column.id in plain]:
+    if plan.uncomputed:
         raise UnreadableRows(
-            f"the log has no values of {', '.join(hidden)}, which only the source can compute",
+            f"the log has no values of {', '.join(plan.uncomputed)}, which only the source can compute",
             code="INT-107",
             table=task.target_name,
             hint="refresh the table; from version 18 on `ddlrepl activate` lets the log contain stored ones",
@@ -153,7 +151,7 @@ def _require(work: Work, changes: pa.Table) -> pa.Table:
         "some rows of which may be missing at the target": task.is_resilient,
         "with a row per change (`time_key`)": plan.is_history,
     }
-    for why in (why for why, is_so in reasons.items() if is_so):
+    if why := next((why for why, is_so in reasons.items() if is_so), ""):
         require_old_rows(changes, task.table.name, why, plan.names, task.whole_rows)
     return changes
 

@@ -2,44 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from airflow_ddlrepl.integrate.netting.buckets import bucket_of
-from airflow_ddlrepl.integrate.netting.equality import KeyColumn
 from airflow_ddlrepl.integrate.netting.net_changes import has_key_updates
-from airflow_ddlrepl.integrate.stage_task import StageTask, most_buckets
+from airflow_ddlrepl.integrate.row_plan import RowPlan
+from airflow_ddlrepl.integrate.stage_task import StageTask
 from airflow_ddlrepl.model.table import Identity
-from airflow_ddlrepl.ports.types import TypeSystem
 from airflow_ddlrepl.trail.manifest import RowFile
 from airflow_ddlrepl.trail.store import Trail
 
 
 class StageReader:
-    """A stage reader reads the row changes of one stage task from the trail.
+    """A stage reader reads the row changes of one stage task from the trail."""
 
-    types: of the target. columns: source names of those wanted. layout: all, in the order of the `absent` bitmap. both:
-    names of those whose old values are wanted, too.
-    """
-
-    def __init__(
-        self,
-        task: StageTask,
-        types: TypeSystem,
-        key: Sequence[KeyColumn],
-        columns: Sequence[str],
-        layout: Sequence[str],
-        both: Sequence[str] = (),
-    ) -> None:
+    def __init__(self, task: StageTask, plan: RowPlan) -> None:
         self.task = task
-        self.types = types
-        self.key = key
-        self.columns = list(dict.fromkeys([*columns, *both]))
-        self.old = list(dict.fromkeys([*([k.name for k in key] or columns), *both]))
-        self.layout = layout
+        self.plan = plan
 
     def read(self, trail: Trail) -> pa.Table:
         """Return the row changes of the task's bucket, in log order."""
@@ -48,13 +31,11 @@ class StageReader:
         return self._all(trail, split=self.task.buckets > 1)
 
     def _can_split(self, trail: Trail) -> bool:
-        """Return whether the rows may be split by key; each bucket's task finds the same, as all see the same rows."""
-        if most_buckets(self.task.table, self.task.files, self.task.buckets, self.types) == 1:
-            return False
-        names = [key.name for key in self.key]
+        """Return whether no key changes; each bucket's task finds the same, as all see the same rows."""
+        names = [key.name for key in self.plan.key]
         wanted = ["lsn", "op", "before", "absent", *(f"{side}_{name}" for name in names for side in "ab")]
         return not any(
-            has_key_updates(batch, self.layout, self.key)
+            has_key_updates(batch, self.plan.names, self.plan.key)
             for file in self.task.files
             if file.key_updates
             for batch in self._batches(trail, file, wanted)
@@ -66,7 +47,7 @@ class StageReader:
             for batch in self._batches(trail, file, self._wanted(file)):
                 batch = self._with_old_keys(batch)
                 if split:
-                    mine = bucket_of(batch, self.key, self.task.buckets) == self.task.bucket
+                    mine = bucket_of(batch, self.plan.key, self.task.buckets) == self.task.bucket
                     batch = batch.filter(pa.array(mine))
                 tables.append(batch)
         if not tables:
@@ -81,14 +62,13 @@ class StageReader:
                 yield rows
 
     def _wanted(self, file: RowFile) -> list[str]:
-        names = self.columns
         logged = {c.name for c in file.columns if c.is_key or file.identity is Identity.FULL}
-        old = [name for name in self.old if name in logged]
-        return ["lsn", "seq", "op", "before", "absent", *(f"a_{n}" for n in names), *(f"b_{n}" for n in old)]
+        new, old = self.plan.reads, [name for name in self.plan.reads_old if name in logged]
+        return ["lsn", "seq", "op", "before", "absent", *(f"a_{n}" for n in new), *(f"b_{n}" for n in old)]
 
     def _with_old_keys(self, batch: pa.Table) -> pa.Table:
         """Add empty old keys to rows of a table whose log has none (inserts only); without a key, old rows."""
-        for name in self.old:
+        for name in self.plan.reads_old:
             if f"b_{name}" not in batch.column_names and f"a_{name}" in batch.column_names:
                 batch = batch.append_column(f"b_{name}", pa.nulls(batch.num_rows, batch[f"a_{name}"].type))
         return batch

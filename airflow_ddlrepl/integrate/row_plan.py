@@ -49,10 +49,10 @@ class RowPlan:
         """What computes values of the rows; None where no function does."""
         gives = self.transform.gives if self.transform is not None else ()
         columns = tuple(replace(one, encoding="text") if one.name in gives else one for one in columns)
-        self.of_source = with_settings(columns, own)
-        """The columns with values of the source's rows."""
         self.unfit = unfit_columns(columns, own.misfits)
-        """Those whose values the target may not be able to hold, where the channel file says what then."""
+        """The columns whose values the target may not be able to hold, where the channel file says what then."""
+        self.of_source = with_settings(columns, self.unfit, own)
+        """The columns with values of the source's rows."""
         self.discards = own.misfits is CoerceErrorPolicy.DISCARD
         self.of_change = change_columns(task.target)
         """The columns with values of the changes themselves."""
@@ -65,19 +65,29 @@ class RowPlan:
         self.is_history = history_columns(task.target) is not None
         """Is every change a row of its own?"""
         self.needs_old_rows = self.is_history or bool(own.key) or self.discards or task.conflicts is not None
+        """Are all old values of the source's columns read?"""
         self.condition = condition(task.condition) if task.condition else None
         """Which rows the target takes; None: all."""
+        self.reads = self._reads()
+        """The columns whose new values are read from the trail."""
+        self.reads_old = self._reads_old()
+        """The columns whose old values are read."""
+        self.missing_keys = sorted({key.name for key in self.key} - {column.name for column in self.of_source})
+        """Key columns that the rows or the target's table lack."""
+        stored = {one.id for one in task.target.columns if not one.generated} - {one.id for one in self.columns}
+        self.uncomputed = [one.name for one in table.columns if one.generated and one.id in stored]
+        """Generated columns whose values the target stores and the rows lack."""
 
-    @property
-    def reads(self) -> list[str]:
-        """Return the columns whose new values are read from the trail."""
-        more = [name for name in (self.transform.reads if self.transform else ()) if name in self.names]
-        return list(dict.fromkeys((*(column.name for column in self.of_source), *more)))
+    def _reads(self) -> list[str]:
+        names = [column.name for column in self.of_source]
+        more = (*(self.transform.reads if self.transform else ()), *self._condition_names())
+        return list(dict.fromkeys((*names, *(name for name in more if name in self.names))))
 
-    @property
-    def reads_old(self) -> list[str]:
-        """Return the columns whose old values are read, too, besides those of the key."""
-        both = self.condition.names() if self.condition is not None else ()
-        if self.needs_old_rows:
-            both = (*both, *(column.name for column in self.of_source))
-        return [name for name in both if name in self.names]
+    def _reads_old(self) -> list[str]:
+        names = [column.name for column in self.of_source]
+        always = [key.name for key in self.key] or self.reads
+        more = (*self._condition_names(), *(names if self.needs_old_rows else ()))
+        return list(dict.fromkeys((*always, *(name for name in more if name in self.names))))
+
+    def _condition_names(self) -> tuple[str, ...]:
+        return self.condition.names() if self.condition is not None else ()

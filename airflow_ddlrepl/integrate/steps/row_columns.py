@@ -75,9 +75,12 @@ def unfit_columns(columns: Sequence[RowColumn], policy: CoerceErrorPolicy) -> tu
     return tuple(one for one in wanted if one.source and may_not_fit(one.source, one.target)) if policy.replaces else ()
 
 
-def with_settings(columns: Sequence[RowColumn], own: OwnColumns) -> tuple[RowColumn, ...]:
-    """Return the columns with how the channel file wants their values to be read. Those of a key stay as they are."""
-    by_text = {one.id for one in unfit_columns(columns, own.misfits)}
+def with_settings(columns: Sequence[RowColumn], unfit: Sequence[RowColumn], own: OwnColumns) -> tuple[RowColumn, ...]:
+    """Return the columns with how the channel file wants their values to be read. Those of a key stay as they are.
+
+    unfit: those of `unfit_columns`.
+    """
+    by_text = {one.id for one in unfit}
     cuts = own.misfits is CoerceErrorPolicy.TRUNCATE
 
     def read(one: RowColumn) -> RowColumn:
