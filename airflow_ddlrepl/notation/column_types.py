@@ -37,7 +37,7 @@ BUILTIN_TYPES = {
 }
 """The name and number that PostgreSQL has for a type, by SQL's name."""
 _SIZED = re.compile(r"([a-z0-9 ]+?) *(?:\( *(\d{1,8}) *(?:, *(\d{1,4}) *)?\)(?: *([a-z ]+))?)?")
-_LONGEST_TEXT, _MOST_DIGITS = 10_485_760, 1000
+LONGEST_TEXT, MOST_DIGITS = 10_485_760, 1000
 
 
 def column_type(text: str) -> DataType:
@@ -59,9 +59,9 @@ def _sized(text: str, name: str, size: int | None, scale: int | None) -> DataTyp
     size = 1 if name == "character" and size is None else size
     if size is None:
         return DataType(name, "pg_catalog", short, id=oid)
-    if name == "numeric" and 1 <= size <= _MOST_DIGITS and (scale or 0) <= size:
+    if name == "numeric" and 1 <= size <= MOST_DIGITS and (scale or 0) <= size:
         sizes, typmod = f"({size},{scale or 0})", ((size << 16) | (scale or 0)) + 4
-    elif name in ("character varying", "character") and 1 <= size <= _LONGEST_TEXT and scale is None:
+    elif name in ("character varying", "character") and 1 <= size <= LONGEST_TEXT and scale is None:
         sizes, typmod = f"({size})", size + 4
     elif name.startswith("time") and size <= 6 and scale is None:
         sizes, typmod = f"({size})", size

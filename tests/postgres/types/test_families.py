@@ -38,6 +38,7 @@ INT = TypeFamily(Family.INT, bits=32)
         ("tstzrange", "range of timestamp with zone"),
         ("inet", "other"),
         ("public.citext", "other"),
+        ("public.geometry(Point,4326)", "other"),
     ],
 )
 def test_a_type_by_its_text(text: str, shown: str) -> None:
@@ -105,3 +106,16 @@ def test_what_only_other_engines_have_becomes_a_wider_type_or_a_text() -> None:
     assert POSTGRES_TYPES.held(TypeFamily(Family.INT, bits=8)).type.text == "smallint"
     assert POSTGRES_TYPES.held(TypeFamily(Family.STRUCT)).type.text == "text"
     assert POSTGRES_TYPES.held(TypeFamily(Family.STRUCT)).loss == "it is a text"
+
+
+def test_a_size_that_postgresql_does_not_have_is_left_out() -> None:
+    sizes = {
+        "numeric": [(1001, 0), (3, 5), (3, -2)],
+        "numeric(1000,0)": [(1000, 0)],
+    }
+    for text, pairs in sizes.items():
+        for precision, scale in pairs:
+            family = TypeFamily(Family.DECIMAL, precision=precision, scale=scale)
+            assert POSTGRES_TYPES.held(family).type.text == text
+    for length in (0, 4_294_967_295):
+        assert POSTGRES_TYPES.held(TypeFamily(Family.TEXT, length=length)).type.text == "text"

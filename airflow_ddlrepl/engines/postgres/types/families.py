@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from airflow_ddlrepl.engines.postgres.types.underlying import MODIFIERS, builtin_name, parts
 from airflow_ddlrepl.model.types import OTHER, DataType, Family, TypeDefinition, TypeFamily, TypeKind
-from airflow_ddlrepl.notation.column_types import column_type
+from airflow_ddlrepl.notation.column_types import LONGEST_TEXT, MOST_DIGITS, column_type
 from airflow_ddlrepl.ports.types import Held
 
 _PLAIN = {
@@ -45,19 +45,19 @@ _RANGES = {
 }
 
 _HELD = {
-    Family.BOOLEAN: ("boolean", ""),
-    Family.DECIMAL: ("numeric", ""),
-    Family.TEXT: ("text", ""),
-    Family.BYTES: ("bytea", ""),
-    Family.UUID: ("uuid", ""),
-    Family.DATE: ("date", ""),
-    Family.TIME: ("time without time zone", ""),
-    Family.TIMESTAMP: ("timestamp without time zone", ""),
-    Family.TIMESTAMP_TZ: ("timestamp with time zone", ""),
-    Family.INTERVAL: ("interval", ""),
-    Family.JSON: ("json", ""),
-    Family.ENUM: ("text", "any text is a label"),
+    Family.BOOLEAN: "boolean",
+    Family.DECIMAL: "numeric",
+    Family.TEXT: "text",
+    Family.BYTES: "bytea",
+    Family.UUID: "uuid",
+    Family.DATE: "date",
+    Family.TIME: "time without time zone",
+    Family.TIMESTAMP: "timestamp without time zone",
+    Family.TIMESTAMP_TZ: "timestamp with time zone",
+    Family.INTERVAL: "interval",
+    Family.JSON: "json",
 }
+_INTS = {8: "smallint", 16: "smallint", 32: "integer", 64: "bigint"}
 
 
 @lru_cache(maxsize=4096)
@@ -108,7 +108,7 @@ def _defined(of: TypeDefinition, types: tuple[TypeDefinition, ...]) -> TypeFamil
 
 def _builtin(text: str) -> TypeFamily:
     name = builtin_name(text)
-    found = MODIFIERS.search(text)
+    found = MODIFIERS.search(text) if name else None  # a type of an extension may have words there
     sizes = [int(one) for one in found[1].split(",")] if found else []
     if name == "numeric":
         precision, scale = (*sizes, 0)[:2] if sizes else (None, None)
@@ -127,13 +127,21 @@ def of_family(of: TypeFamily) -> Held:
     if of.kind is Family.ARRAY and of.element is not None:
         item = of_family(of.element)
         return Held(replace(item.type, text=f"{item.type.text}[]", kind=TypeKind.ARRAY), item.loss)
-    text, loss = _HELD.get(of.kind, ("text", "" if of.kind in (Family.INT, Family.FLOAT) else "it is a text"))
+    if of.kind is Family.ENUM:
+        return Held(column_type("text"), "any text is a label")
+    text = _sized(of) or _HELD.get(of.kind)
+    return Held(column_type(text or "text"), "" if text else "it is a text")
+
+
+def _sized(of: TypeFamily) -> str | None:
+    """Return the type of PostgreSQL whose size is that of a family; None for one without size, or with one too big."""
     if of.kind is Family.INT:
-        text = {64: "bigint", 32: "integer"}.get(of.bits or 64, "smallint")
-    elif of.kind is Family.FLOAT:
-        text = "real" if of.bits == 32 else "double precision"
-    elif of.kind is Family.DECIMAL and of.precision is not None:
-        text = f"numeric({of.precision},{of.scale or 0})"
-    elif of.kind is Family.TEXT and of.length is not None:
-        text = f"{'character' if of.is_padded else 'character varying'}({of.length})"
-    return Held(column_type(text), loss)
+        return _INTS[of.bits or 64]
+    if of.kind is Family.FLOAT:
+        return "real" if of.bits == 32 else "double precision"
+    if of.kind is Family.DECIMAL and of.precision is not None:
+        scale = of.scale or 0
+        return f"numeric({of.precision},{scale})" if 0 <= scale <= of.precision <= MOST_DIGITS else None
+    if of.kind is Family.TEXT and of.length is not None and 1 <= of.length <= LONGEST_TEXT:
+        return f"{'character' if of.is_padded else 'character varying'}({of.length})"
+    return None
