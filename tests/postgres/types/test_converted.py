@@ -32,6 +32,8 @@ CASES: list[tuple[str, str, pa.DataType, list[Any], Sequence[int]]] = [
     ("numeric", "1.10 Infinity", pa.string(), ["1.10", "Infinity"], ()),
     ("numeric", "1.5 -0.25", pa.float64(), [1.5, -0.25], ()),
     ("real", "1.5 1e10 Infinity", pa.float64(), [1.5, 1e10, float("inf")], ()),
+    ("real", "0.1", pa.float64(), [0.10000000149011612], ()),
+    ("real[]", "{0.1,NULL} {{1}}", pa.list_(pa.float64()), [[0.10000000149011612, None], None], (1,)),
     ("double precision", "0.1 1e15 123456 1e-5 -0 -Infinity", pa.string(),
      ["0.1", "1e+15", "123456", "1e-05", "-0", "-Infinity"], ()),
     ("real", "0.1 1e6 123456 16777216", pa.string(), ["0.1", "1e+06", "123456", "1.6777216e+07"], ()),
@@ -129,6 +131,19 @@ def test_infinities_are_the_ends_of_the_integers_for_who_wants_them(databases: A
             found = converted(databases.source, form, of, texts, as_type, with_ends=True)
             assert found.unfit is None
             assert found.values.view(pa.int32() if of == "date" else pa.int64()).to_pylist() == numbers
+
+
+def test_composite_values_of_one_field(databases: Any) -> None:
+    with connect(databases.source) as connection:
+        connection.execute("CREATE TYPE pg_temp.one AS (a int)")
+        rows = connection.execute(
+            "SELECT v::text FROM (VALUES (ROW(NULL)::pg_temp.one), (ROW(1)::pg_temp.one), (NULL)) r (v)"
+        )
+        texts = pa.array([text for (text,) in rows.fetchall()], pa.string())
+    as_type = pa.struct([("a", pa.int32())])
+    column = Column(1, "c", DataType("shop.one", "shop", "one"))
+    found = POSTGRES_VALUES.converted(texts, "text", column, wanted("c", as_type))
+    assert found.values.to_pylist() == [{"a": None}, {"a": 1}, None] and found.unfit is None
 
 
 TEXTS = {

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from airflow_ddlrepl.engines.postgres.types.families import family, plain_name
 from airflow_ddlrepl.engines.postgres.types.numerics import MAX_DIGITS
 from airflow_ddlrepl.engines.postgres.types.sent_values import native_texts, read_native, read_sent, sent_texts
-from airflow_ddlrepl.engines.postgres.types.text_values import read_texts
+from airflow_ddlrepl.engines.postgres.types.text_values import Fitted, read_texts
 from airflow_ddlrepl.engines.postgres.types.underlying import underlying
 from airflow_ddlrepl.model.table import Column
 from airflow_ddlrepl.model.types import Family, TypeDefinition
@@ -59,7 +59,10 @@ class PostgresValues(ChangeValues):
         name = plain_name(column.type.text, types)
         with_ends = has_ends(wanted)
         if is_text and not pa.types.is_string(wanted.type):
-            found = read_texts(values, wanted.type, with_ends=with_ends)
+            own = _of_32_bits(wanted.type) if name.startswith("float4") else wanted.type
+            found = read_texts(values, own, with_ends=with_ends)
+            if own != wanted.type:
+                found = Fitted(found.values.cast(wanted.type), found.bad)
         else:
             read = read_sent if encoding == "binary" else read_native
             found = read(values, name, wanted.type, with_ends=with_ends)
@@ -81,6 +84,13 @@ class PostgresValues(ChangeValues):
         if pa.types.is_boolean(values.type) and pa.types.is_string(as_type):
             return values.cast(as_type)  # as a cast to text writes it: true, where the type itself writes t
         return super().shown(values, encoding, column, as_type, types)
+
+
+def _of_32_bits(as_type: pa.DataType) -> pa.DataType:
+    """Return the type whose floats have 32 bits: the text of a real is another number in 64 bits."""
+    if pa.types.is_list(as_type):
+        return pa.list_(_of_32_bits(as_type.value_type))
+    return pa.float32() if pa.types.is_float64(as_type) else as_type
 
 
 POSTGRES_VALUES = PostgresValues()

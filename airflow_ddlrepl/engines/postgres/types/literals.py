@@ -52,8 +52,6 @@ def _rows(text: str) -> list[str]:
 
 def composite_fields(text: str) -> list[str | None] | None:
     """Return the texts of a composite value's fields, None for NULL; None for a text that is no such value."""
-    if text == "()":
-        return []
     place, fields = 1, list[str | None]()
     while found := _FIELD.match(text, place):
         fields.append(_OF_FIELD.sub(_unquoted, found[1]) if found[1] else None)
