@@ -11,7 +11,7 @@ from airflow_ddlrepl.engines.postgres.catalog.inspect import inspect
 from airflow_ddlrepl.engines.postgres.connection.connect import connect
 from airflow_ddlrepl.engines.postgres.source import helper_schema
 from airflow_ddlrepl.engines.postgres.types.type_system import POSTGRES_TYPES
-from airflow_ddlrepl.model.types import DataType, Family, TypeFamily
+from airflow_ddlrepl.model.types import OTHER, DataType, Family, TypeFamily
 from tests.support.replica import run
 
 DECIMAL = TypeFamily(Family.DECIMAL, precision=12, scale=2)
@@ -39,6 +39,9 @@ INT = TypeFamily(Family.INT, bits=32)
         ("inet", "other"),
         ("public.citext", "other"),
         ("public.geometry(Point,4326)", "other"),
+        ("public.geometry(Point,4326)[]", "other"),
+        ("box[]", "other"),
+        ("inet[]", "array of other"),
     ],
 )
 def test_a_type_by_its_text(text: str, shown: str) -> None:
@@ -57,8 +60,11 @@ def test_types_of_users_by_their_definitions(databases: Any) -> None:
         CREATE TYPE "My".item AS (name varchar(9), cost "My".price, moods "My"."Mood"[]);
         CREATE TYPE "My".span AS RANGE (subtype = int4);
         CREATE DOMAIN "My".many AS int[];
+        CREATE DOMAIN "My".place AS box;
+        CREATE TYPE "My".nothing AS ();
         CREATE TABLE t (id int PRIMARY KEY, m "My"."Mood", d "My".dear, i "My".item, ms "My"."Mood"[],
-          s "My".span, ss "My".span_multirange, many "My".many, l char(3));
+          s "My".span, ss "My".span_multirange, many "My".many, l char(3),
+          manies "My".many[], places "My".place[], n "My".nothing);
         """,
     )
     with connect(databases.source) as connection:
@@ -77,9 +83,12 @@ def test_types_of_users_by_their_definitions(databases: Any) -> None:
         ),
         "ms": moods,
         "s": TypeFamily(Family.RANGE, element=INT),
-        "ss": TypeFamily(Family.OTHER),
+        "ss": OTHER,
         "many": TypeFamily(Family.ARRAY, element=INT),
         "l": TypeFamily(Family.TEXT, length=3, is_padded=True),
+        "manies": OTHER,
+        "places": OTHER,
+        "n": OTHER,
     }
 
 

@@ -83,9 +83,22 @@ def plain_name(text: str, types: Sequence[TypeDefinition]) -> str:
 
 def _of_text(text: str, types: tuple[TypeDefinition, ...]) -> TypeFamily:
     if text.endswith("[]"):
-        return TypeFamily(Family.ARRAY, element=_of_text(text[:-2], types))
+        return _array(text[:-2], types)
     definition = _definition(text, types)
     return _builtin(text) if definition is None else _defined(definition, types)
+
+
+def _array(of: str, types: tuple[TypeDefinition, ...]) -> TypeFamily:
+    """Return the family of a type's arrays; `other` where their text is not that of a list.
+
+    Arrays of a domain over arrays have texts in them; the items of boxes, and maybe of an extension's type, have no
+    commas between them.
+    """
+    element = _of_text(of, types)
+    is_list = element.kind is not Family.ARRAY
+    if element.kind is Family.OTHER:
+        is_list = plain_name(of, types) not in ("", "box")
+    return TypeFamily(Family.ARRAY, element=element) if is_list else OTHER
 
 
 def _definition(text: str, types: Sequence[TypeDefinition]) -> TypeDefinition | None:
@@ -101,7 +114,7 @@ def _defined(of: TypeDefinition, types: tuple[TypeDefinition, ...]) -> TypeFamil
         return _of_text(of.base, others)
     if of.kind is TypeKind.RANGE and of.base:
         return TypeFamily(Family.RANGE, element=_of_text(of.base, others))
-    if of.kind is TypeKind.COMPOSITE:
+    if of.kind is TypeKind.COMPOSITE and of.attributes:
         return TypeFamily(Family.STRUCT, fields=tuple((a.name, _of_text(a.type, others)) for a in of.attributes))
     return OTHER
 
