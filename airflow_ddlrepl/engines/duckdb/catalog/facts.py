@@ -35,6 +35,14 @@ def columns_there(connection: Connection, name: TableName) -> dict[str, str]:
     return dict(connection.execute(_COLUMNS, [*name]).fetchall())
 
 
+def name_there(connection: Connection, name: TableName) -> TableName | None:
+    """Return the name of the table that DuckDB finds by this one, in upper and lower case as it is there."""
+    query = "SELECT schema_name, table_name FROM duckdb_tables() WHERE database_name = current_database()"
+    same = "lower(schema_name) = lower(?) AND lower(table_name) = lower(?)"
+    found = connection.execute(f"{query} AND {same}", [*name]).fetchall()
+    return TableName(*found[0]) if found else None
+
+
 def table_there(connection: Connection, name: TableName) -> Table | None:
     """Return the shape of a table; None when there is none.
 

@@ -6,17 +6,19 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from airflow_ddlrepl.engines.duckdb.catalog.facts import DuckFacts, columns_there
+from airflow_ddlrepl.engines.duckdb.catalog.facts import DuckFacts, name_there
 from airflow_ddlrepl.engines.duckdb.connection.database import staging_folder, transaction
 from airflow_ddlrepl.engines.duckdb.connection.quoting import literal, qualified, quote
 from airflow_ddlrepl.engines.duckdb.ddl.render import create_table, refuse_generated
 from airflow_ddlrepl.engines.duckdb.load.shadow import SHADOWS, Shadow
+from airflow_ddlrepl.engines.duckdb.load.target_only_columns import target_only
 from airflow_ddlrepl.engines.duckdb.merge.merge import refusals
 from airflow_ddlrepl.engines.duckdb.target.state import hold, leave, write_table_states
+from airflow_ddlrepl.engines.duckdb.types.physical import columns_sql
 from airflow_ddlrepl.engines.source_catalog import RowSelection
 from airflow_ddlrepl.engines.target import Loader
 from airflow_ddlrepl.engines.target_state import Fence, Placing
-from airflow_ddlrepl.errors import Unsupported
+from airflow_ddlrepl.errors import CannotAdapt, TargetError, Unsupported
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.record import RefreshDone
@@ -112,22 +114,52 @@ def _replace(connection: Connection, placing: Placing, chunks: int) -> None:
     """Make the new table and fill it; rows that stay, by their key, keep what only the target has of them."""
     state, shape = placing.state, placing.state.shape
     loading = TableName(state.name.schema, f"{state.name.name}__ddlrepl")
+    found = name_there(connection, placing.previous) if placing.previous else None
+    previous = found if found == placing.previous else None
+    _require_free(connection, state.name, previous)
+    own = target_only(connection, previous, placing)
     for statement in create_table(shape, loading):
         connection.execute(statement)
-    previous = placing.previous if placing.previous and columns_there(connection, placing.previous) else None
-    there = columns_there(connection, previous) if previous else {}
-    keeps = [name for name in placing.keeps if name in there]
-    key = [column.name for column in shape.key_columns()]
-    keeps = keeps if key and all(name in there for name in key) else []
-    loaded = [column.name for column in shape.columns if column.name not in keeps]
+    for name, of in own.added.items():
+        connection.execute(f"ALTER TABLE {qualified(loading)} ADD COLUMN {quote(name)} {of}")
+    loaded = [column.name for column in shape.columns if column.name not in own.before]
+    values = [f"s.{quote(name)}" for name in loaded] + [f"o.{quote(name)}" for name in own.before.values()]
+    join = ""
+    if own.before and previous:
+        held = columns_sql(shape)
+        pairs = [(f"s.{quote(name)}", f"o.{quote(before)}", held[name]) for name, before in own.key.items()]
+        same = " AND ".join(f"{here} = TRY_CAST({there} AS {of})" for here, there, of in pairs)
+        join = f" LEFT JOIN {qualified(previous)} AS o ON {same}"
+    into = f"{qualified(loading)} ({', '.join(map(quote, (*loaded, *own.before)))})"
+    count = 0
     for number in range(chunks):
-        rows = f"chunk_{number}.{qualified(placing.shadow)} AS s"
-        values = [f"s.{quote(name)}" for name in loaded] + [f"o.{quote(name)}" for name in keeps]
-        if keeps and previous:
-            same = " AND ".join(f"s.{quote(name)} = o.{quote(name)}" for name in key)
-            rows += f" LEFT JOIN {qualified(previous)} AS o ON {same}"
-        names = ", ".join(map(quote, (*loaded, *keeps)))
-        connection.execute(f"INSERT INTO {qualified(loading)} ({names}) SELECT {', '.join(values)} FROM {rows}")
-    for name in dict.fromkeys(filter(None, (previous, state.name))):
-        connection.execute(f"DROP TABLE IF EXISTS {qualified(name)}")
+        rows = f"chunk_{number}.{qualified(placing.shadow)} AS s{join}"
+        count += connection.execute(f"INSERT INTO {into} SELECT {', '.join(values)} FROM {rows}").fetchall()[0][0]
+    if count != placing.rows:
+        raise _not_all(placing, count)
+    for table in dict.fromkeys(filter(None, (previous, state.name))):
+        connection.execute(f"DROP TABLE IF EXISTS {qualified(table)}")
     connection.execute(f"ALTER TABLE {qualified(loading)} RENAME TO {quote(state.name.name)}")
+
+
+def _require_free(connection: Connection, name: TableName, previous: TableName | None) -> None:
+    """Raise CannotAdapt ADP-104 where another table has the name; to DuckDB it is the same in upper and lower case."""
+    occupant = name_there(connection, name)
+    if occupant not in (None, previous):
+        raise CannotAdapt(
+            f"another table has the name {name}: {occupant}",
+            code="ADP-104",
+            table=name,
+            hint="rename or drop that table at the target; where it is another table of the source, whose name differs"
+            " in upper and lower case alone, give one of them another name there (`table_properties`)",
+        )
+
+
+def _not_all(placing: Placing, count: int) -> TargetError:
+    return TargetError(
+        f"{placing.rows} rows were loaded, and {count} are there to be put in their place",
+        code="TGT-120",
+        table=placing.state.name,
+        hint="the folder beside the file must be one that all workers see (docs/duckdb.md); the table is as it was",
+        retryable=True,
+    )
