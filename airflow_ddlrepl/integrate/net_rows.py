@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from airflow_ddlrepl.errors import RowsRefused
 from airflow_ddlrepl.integrate.netting.equality import exact
-from airflow_ddlrepl.integrate.netting.images import SameKey, net_images
+from airflow_ddlrepl.integrate.netting.images import OldRowMissing, SameKey, net_images
 from airflow_ddlrepl.integrate.netting.keys import KeyIds, distinct_keys, target_keys
 from airflow_ddlrepl.integrate.netting.net_changes import NOTHING, NetRows, Netting, net
 from airflow_ddlrepl.integrate.netting.presence import absent_columns, with_whole_keys
@@ -78,7 +78,7 @@ def _of_changed_columns(updates: pa.Table, by: ConflictAnswers, names: Sequence[
 
 
 def _differs(new: pa.ChunkedArray, old: pa.ChunkedArray) -> pa.Array:
-    new, old = (exact(pa.chunked_array(values.chunks, values.type).combine_chunks()) for values in (new, old))
+    new, old = (exact(values.combine_chunks()) for values in (new, old))
     either = np.asarray(pc.xor(pc.is_null(new), pc.is_null(old)))
     other = np.asarray(pc.fill_null(pc.not_equal(new, old), False))
     return pa.array(either | other)
@@ -88,7 +88,7 @@ def _images(changes: pa.Table, task: StageTask, plan: RowPlan) -> NetRows:
     """Return the net change of a table without a key."""
     try:
         rows = net_images(changes, [column.name for column in plan.columns])
-    except (ValueError, KeyError):
+    except OldRowMissing:
         raise RowsRefused(
             "an update or delete of a table without a key came without the old row",
             code="INT-111",

@@ -91,8 +91,8 @@ def rows_in_memory(files: Sequence[RowFile]) -> int:
 def most_buckets(table: Table, files: Sequence[RowFile], parallelism: int, types: TypeSystem) -> int:
     """Return into how many buckets these rows may be split by their key; 1 where they can only be merged all together.
 
-    types: of the target, which finds keys equal or not. Under replica identity full it shows when they are read whether
-    a key changes, which is rare.
+    types: of the target, which finds keys equal or not. Where the log has whole old rows it shows when they are read
+    whether a key changes, which is rare.
     """
     keys = [types.equality(column, "", table.types) for column in table.key_columns()]
     is_moved = any(file.key_updates and file.identity is not Identity.FULL for file in files)

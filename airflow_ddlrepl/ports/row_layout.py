@@ -13,7 +13,7 @@ class ColumnLayout:
     """A column layout is one column of a row file, as the log described it at that moment.
 
     type_id, modifier: of the column's type, as in DataType.
-    is_key: part of what identifies a row in the log (every column under replica identity full).
+    is_key: part of what identifies a row in the log (every column, where the log has whole old rows).
     encoding: "native" (an Arrow type of its own), "binary" (the engine's own form) or "text".
     """
 

@@ -9,19 +9,23 @@ import pyarrow as pa
 
 from airflow_ddlrepl.integrate.netting.equality import Ints, exact
 from airflow_ddlrepl.integrate.netting.keys import KeyIds, renumber
+from airflow_ddlrepl.integrate.netting.presence import has_old_rows
 from airflow_ddlrepl.model.change import Op
+
+
+class OldRowMissing(Exception):
+    """This exception says that an update or delete came without its whole old row."""
 
 
 def net_images(changes: pa.Table, columns: Sequence[str]) -> pa.Table:
     """Return each different whole row once, with the number of its copies that come or go.
 
     Columns: `a_<column>` and `copies` (int64; negative: as many are deleted); it is never 0.
-    Needs the whole old row with every UPDATE and DELETE (replica identity full); raises ValueError without.
+    Raises OldRowMissing where an UPDATE or DELETE lacks it.
     """
+    if not has_old_rows(changes):
+        raise OldRowMissing
     op = changes["op"].to_numpy()
-    before = changes["before"].to_numpy()
-    if ((op != Op.INSERT) & (before != 2)).any():
-        raise ValueError("an update or delete without its whole old row")
     came, went = np.flatnonzero(op != Op.DELETE), np.flatnonzero(op != Op.INSERT)
     images = {c: _both(changes, c, came, went) for c in columns}
     codes = _codes(images.values(), len(came) + len(went))

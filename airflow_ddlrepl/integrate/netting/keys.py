@@ -1,4 +1,4 @@
-"""This module numbers key values densely: rows with one number are the same row to PostgreSQL."""
+"""This module numbers key values densely: rows with one number are the same row to the target."""
 
 from __future__ import annotations
 

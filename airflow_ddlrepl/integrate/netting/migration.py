@@ -14,7 +14,7 @@ def migrated(changes: pa.Table, was: Flags, now: Flags) -> pa.Table:
 
     was, now: per change, whether the condition is true for the row before and after it.
     An update that brings a row in is its insert, one that takes it out is its delete. Every UPDATE and DELETE must have
-    its whole old row, and every UPDATE its whole new one (replica identity full).
+    its whole old row, and every UPDATE its whole new one.
     """
     op = changes["op"].to_numpy()
     is_update = op == Op.UPDATE

@@ -1,6 +1,6 @@
-"""This module finds the columns that an update has a value of.
+"""This module finds what changes came with: the columns that an update has a value of, and whole old rows.
 
-A value that the log left out (unchanged TOAST) is absent, not NULL.
+A value that the log left out is absent, not NULL.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+
+from airflow_ddlrepl.model.change import Op
 
 Flags = np.ndarray[Any, np.dtype[np.bool_]]
 
@@ -43,3 +45,8 @@ def with_whole_keys(changes: pa.Table, key: Sequence[str], absent: dict[str, Fla
             whole = pc.if_else(pa.array(flags), changes[f"b_{name}"], changes[f"a_{name}"])
             changes = changes.set_column(changes.column_names.index(f"a_{name}"), f"a_{name}", whole)
     return changes
+
+
+def has_old_rows(changes: pa.Table) -> bool:
+    """Return whether every update and delete has its whole old row."""
+    return not ((changes["op"].to_numpy() != Op.INSERT) & (changes["before"].to_numpy() != 2)).any()

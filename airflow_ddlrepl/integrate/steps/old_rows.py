@@ -7,17 +7,11 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from airflow_ddlrepl.errors import RowsRefused
-from airflow_ddlrepl.integrate.netting.presence import absent_columns
-from airflow_ddlrepl.model.change import Op
+from airflow_ddlrepl.integrate.netting.presence import absent_columns, has_old_rows
 from airflow_ddlrepl.model.names import TableName
 
 THEN = "; then `ddlrepl refresh --table` with this table"
 """The end of a hint that begins with how the log comes to have whole old rows."""
-
-
-def has_old_rows(changes: pa.Table) -> bool:
-    """Return whether every update and delete has its whole old row."""
-    return not ((changes["op"].to_numpy() != Op.INSERT) & (changes["before"].to_numpy() != 2)).any()
 
 
 def require_old_rows(changes: pa.Table, table: TableName, why: str, layout: Sequence[str], hint: str) -> None:

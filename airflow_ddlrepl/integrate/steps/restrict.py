@@ -10,7 +10,8 @@ import pyarrow as pa
 from airflow_ddlrepl.errors import RowsRefused
 from airflow_ddlrepl.integrate.netting.keys import key_rows, key_values
 from airflow_ddlrepl.integrate.netting.migration import migrated
-from airflow_ddlrepl.integrate.steps.old_rows import THEN, has_old_rows
+from airflow_ddlrepl.integrate.netting.presence import has_old_rows
+from airflow_ddlrepl.integrate.steps.old_rows import THEN
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.notation.condition.expression import Part
 from airflow_ddlrepl.notation.condition.parser import spelled
