@@ -104,9 +104,10 @@ def _transform(work: Work, changes: pa.Table) -> pa.Table:
     task, plan = work.task, work.plan
     if plan.transform is None:
         return changes
-    table = task.whole or task.table
-    table = table.without_keys() if plan.needs_old_rows else table
-    return transformed(work.evaluator, changes, plan.transform, table, plan.encodings, task.whole_rows)
+    of, hint = task.whole or task.table, task.whole_rows
+    return transformed(
+        work.evaluator, changes, plan.transform, of, plan.encodings, hint, has_old_rows=plan.needs_old_rows
+    )
 
 
 def _fit(work: Work, changes: pa.Table) -> pa.Table:

@@ -64,8 +64,9 @@ class RowPlan:
         """The target's column that says whether a row was deleted, where deleted rows stay; "": they don't."""
         self.is_history = history_columns(task.target) is not None
         """Is every change a row of its own?"""
-        self.needs_old_rows = self.is_history or bool(own.key) or self.discards or task.conflicts is not None
-        """Are all old values of the source's columns read?"""
+        self.needs_old_rows = not self.key or bool(own.key) or self.discards or task.conflicts is not None
+        self.needs_old_rows |= self.is_history
+        """Are old rows read as new ones are, and not their keys alone?"""
         self.condition = condition(task.condition) if task.condition else None
         """Which rows the target takes; None: all."""
         self.reads = self._reads()
@@ -79,15 +80,12 @@ class RowPlan:
         """Generated columns whose values the target stores and the rows lack."""
 
     def _reads(self) -> list[str]:
-        names = [column.name for column in self.of_source]
-        more = (*(self.transform.reads if self.transform else ()), *self._condition_names())
-        return list(dict.fromkeys((*names, *(name for name in more if name in self.names))))
+        more = (*(self.transform.reads if self.transform is not None else ()), *self._condition_names())
+        return list(dict.fromkeys((*(c.name for c in self.of_source), *(name for name in more if name in self.names))))
 
     def _reads_old(self) -> list[str]:
-        names = [column.name for column in self.of_source]
-        always = [key.name for key in self.key] or self.reads
-        more = (*self._condition_names(), *(names if self.needs_old_rows else ()))
-        return list(dict.fromkeys((*always, *(name for name in more if name in self.names))))
+        more = self.reads if self.needs_old_rows else [n for n in self._condition_names() if n in self.names]
+        return list(dict.fromkeys((*(key.name for key in self.key), *more)))
 
     def _condition_names(self) -> tuple[str, ...]:
         return self.condition.names() if self.condition is not None else ()

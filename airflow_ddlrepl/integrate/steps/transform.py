@@ -27,12 +27,15 @@ def transformed(
     table: Table,
     encodings: Mapping[str, str],
     hint: str,
+    *,
+    has_old_rows: bool,
 ) -> pa.Table:
-    """Return the changes with a function's values: in `a_` columns, and of a table without a key in `b_`, as text.
+    """Return the changes with a function's values as text, in new rows and in old ones.
 
     table: the rows' shape at the source. encodings: of the row files, by column. hint: how the log comes to have whole
-    old rows. Raises RowsRefused INT-112 where the log has left a value out, INT-113 where it does not have a column,
-    and what `values` raises.
+    old rows. has_old_rows: were they read, and not their keys alone?
+    Raises RowsRefused INT-112 where the log has left a value out, INT-113 where it does not have a column, and what
+    `values` raises.
     """
     if lacking := [column for column in transform.reads if column not in encodings]:
         raise RowsRefused(
@@ -43,13 +46,13 @@ def transformed(
         )
     _require_whole(changes, transform, list(encodings), table, hint)
     new_at, old_at = key_rows(changes)
-    old_at = old_at[:0] if table.key else old_at
+    old_at = old_at if has_old_rows else old_at[:0]
     read = pa.table({name: key_values(changes, name, new_at, old_at) for name in transform.reads})
     texts = evaluator.texts(LoggedRows(read, table, encodings)) if read.num_rows else _no_texts(read)
     for column, computed in values(transform, texts, table.name).items():
         new, old = computed.slice(0, len(new_at)), computed.slice(len(new_at))
         changes = _with(changes, f"a_{column}", new, new_at)
-        if not table.key:
+        if has_old_rows:
             changes = _with(changes, f"b_{column}", old, old_at)
     return changes
 

@@ -125,6 +125,18 @@ def test_columns_that_the_target_has_not_or_calls_otherwise(begin: Begin) -> Non
     assert replica.rows(notes) == expected
 
 
+def test_columns_that_the_target_has_not_are_seen_in_old_rows_too(begin: Begin) -> None:
+    """A history has the values that the function gives for a deleted row."""
+    extra = {"op": "{operation}", "pos": "{position}", "seq": "{sequence}"}
+    history = {"tables": "t", "time_key": True, "extra": extra}
+    said = {"columns": "region", "absent": True}
+    replica = begin({**MASKED, "function": f"{OURS}:joined"}, column_properties=[said], target_tables=[history])
+    replica.at_source("UPDATE t SET amount = 1 WHERE id = 1", "DELETE FROM t WHERE id = 1")
+    replica.settle()
+    found = replica.rows("SELECT op, note FROM t WHERE id = 1 AND op <> 'refresh' ORDER BY op")
+    assert found == [("delete", "1|EU|1.00|in"), ("update", "1|EU|1.00|in")]
+
+
 def test_a_column_that_is_given_and_absent_is_nothing_to_do(begin: Begin) -> None:
     replica = begin(MASKED, column_properties=[{"columns": "note", "absent": True}])
     replica.at_source("UPDATE t SET note = 'x', amount = 9 WHERE id = 1")
