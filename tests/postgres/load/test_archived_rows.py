@@ -8,10 +8,13 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from airflow_ddlrepl.engines.postgres.load.archived_rows import ArchivedRows
+from airflow_ddlrepl.engines.postgres.load.archived_rows import ArchivedRows, archived_rows
 from airflow_ddlrepl.engines.postgres.load.table_rows import BINARY, TEXT
+from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.table import Column, Table
+from airflow_ddlrepl.model.types import DataType, TypeDefinition, TypeKind
 from airflow_ddlrepl.ports.change_values import wanted
-from airflow_ddlrepl.trail.loads import ChunkWriter
+from airflow_ddlrepl.trail.loads import ChunkWriter, LoadedTable
 from airflow_ddlrepl.trail.store import Trail
 
 
@@ -20,7 +23,7 @@ def archived(folder: Path, *blocks: bytes, is_binary: bool = False) -> ArchivedR
         for block in blocks:
             writer.write(block)
         files = writer.close()
-    found = ArchivedRows(str(folder), "c", ("id", "v"), (("id", "integer"), ("v", "text")), files, is_binary)
+    found = ArchivedRows(str(folder), "c", ("id", "v"), (("id", "int4"), ("v", "text")), files, is_binary)
     assert str(folder) not in repr(found)
     return pickle.loads(pickle.dumps(found))  # type: ignore[no-any-return]
 
@@ -51,6 +54,24 @@ def test_the_binary_format_is_read_by_column(tmp_path: Path) -> None:
     (found,) = rows.typed(pa.schema([wanted("id", pa.int64()), wanted("v", pa.string())]))
     assert found.rows.to_pydict() == {"id": [1, 2, -3], "v": ["a", None, ""]} and not found.unfit
     assert b"".join(rows.native(BINARY) or ()) == data and rows.native(TEXT) is None
+
+
+def test_values_of_enums_and_domains_are_read_in_the_format_of_what_is_below_them(tmp_path: Path) -> None:
+    mood = TypeDefinition(7, "shop", "mood", TypeKind.ENUM, labels=("glad",))
+    count = TypeDefinition(8, "shop", "count", TypeKind.DOMAIN, base="integer")
+    columns = (
+        Column(1, "m", DataType("shop.mood", "shop", "mood", TypeKind.ENUM)),
+        Column(2, "n", DataType("shop.count", "shop", "count", TypeKind.DOMAIN)),
+    )
+    data = (
+        b"PGCOPY\n\xff\r\n\0" + bytes(8) + struct.pack(">h", 2) + sent("glad") + struct.pack(">ii", 4, 3) + b"\xff\xff"
+    )
+    with ChunkWriter(Trail(str(tmp_path), "c").place, "e0/loads/x/1-0") as writer:
+        writer.write(data)
+        files = writer.close()
+    table = Table(1, TableName("shop", "t"), columns, types=(mood, count))
+    (rows,) = archived_rows(str(tmp_path), "c", LoadedTable(table, ("m", "n"), True, (files,), 1))
+    assert [row for batch in rows.batches() for row in batch.to_pylist()] == [{"m": "glad", "n": "3"}]
 
 
 def sent(text: str | None) -> bytes:

@@ -196,6 +196,12 @@ def test_the_text_of_a_value_in_send_format_is_the_server_s(databases: Any) -> N
         assert found.unfit is None
 
 
+def test_the_server_s_own_domains_are_written_as_what_is_below_them() -> None:
+    column = Column(1, "c", DataType("information_schema.time_stamp", "information_schema", "time_stamp"))
+    found = POSTGRES_VALUES.converted(pa.array([0, None], pa.int64()), "native", column, wanted("c", pa.string()))
+    assert found.values.to_pylist() == ["2000-01-01 00:00:00+00", None]
+
+
 def test_numbers_and_texts_of_a_server_in_arrays(databases: Any) -> None:
     """Thousands of floats and odd texts that the server writes itself, compared with what is written here."""
     queries = {

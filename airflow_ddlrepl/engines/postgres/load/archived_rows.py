@@ -11,7 +11,7 @@ from airflow_ddlrepl.engines.postgres.connection.copy_binary import read_copy_bi
 from airflow_ddlrepl.engines.postgres.connection.copy_text import read_copy_text
 from airflow_ddlrepl.engines.postgres.load.table_rows import BINARY, TEXT
 from airflow_ddlrepl.engines.postgres.load.typed_rows import typed
-from airflow_ddlrepl.engines.postgres.types.underlying import types_below
+from airflow_ddlrepl.engines.postgres.types.families import plain_name
 from airflow_ddlrepl.ports.rows import TypedRows
 from airflow_ddlrepl.trail.loads import LoadedTable, read_chunk
 from airflow_ddlrepl.trail.manifest import Blob
@@ -22,7 +22,7 @@ from airflow_ddlrepl.trail.store import Trail
 class ArchivedRows:
     """Archived rows are a chunk of a table that a COPY wrote into a trail.
 
-    files: are read one after the other. columns: all that were archived. types: of the table's columns, below domains.
+    files: are read one after the other. columns: all that were archived. types: theirs, by `plain_name`.
     """
 
     trail_url: str = field(repr=False)
@@ -63,5 +63,5 @@ class ArchivedRows:
 def archived_rows(trail_url: str, channel: str, loaded: LoadedTable) -> Sequence[ArchivedRows]:
     """Return the archived chunks of a table."""
     table, columns = loaded.table, loaded.columns
-    types = tuple(types_below(table.columns, table.types).items())
+    types = tuple((column.name, plain_name(column.type.text, table.types)) for column in table.columns)
     return [ArchivedRows(trail_url, channel, columns, types, files, loaded.is_binary) for files in loaded.chunks]

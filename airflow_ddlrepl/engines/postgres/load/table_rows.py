@@ -37,6 +37,7 @@ from airflow_ddlrepl.engines.postgres.load.typed_rows import sent_as, typed
 from airflow_ddlrepl.engines.postgres.load.undecodable_text import place_of_bad_text
 from airflow_ddlrepl.engines.postgres.pgoutput.binary_types import binary_safe
 from airflow_ddlrepl.engines.postgres.types.as_written import written
+from airflow_ddlrepl.engines.postgres.types.families import plain_name
 from airflow_ddlrepl.engines.postgres.types.underlying import types_below
 from airflow_ddlrepl.engines.source_catalog import RowSelection
 from airflow_ddlrepl.errors import UndecodableText, UnreadableTable
@@ -290,7 +291,7 @@ def typed_batches(rows: TableRows, schema: pa.Schema) -> Iterator[TypedRows]:
     The server sends what Arrow's driver reads as it is, and all else in its types' send formats; texts are only those
     of types that have no such format here, and those that a function computes. Raises what `text_batches` raises.
     """
-    types = dict(rows.types)
+    types = {name: plain_name(text, ()) for name, text in rows.types}
     if rows.transform is not None or rows.is_plain or not rows.columns:
         yield from (typed(batch, types, schema, dict.fromkeys(types, "text")) for batch in text_batches(rows))
         return

@@ -7,21 +7,18 @@ from collections.abc import Mapping
 import pyarrow as pa
 
 from airflow_ddlrepl.engines.postgres.connection.quoting import quote
-from airflow_ddlrepl.engines.postgres.types.arrow_values import POSTGRES_VALUES
+from airflow_ddlrepl.engines.postgres.types.arrow_values import converted
 from airflow_ddlrepl.engines.postgres.types.as_written import written
-from airflow_ddlrepl.engines.postgres.types.families import plain_name
 from airflow_ddlrepl.engines.postgres.types.send_format import TEXTS
-from airflow_ddlrepl.model.table import Column
-from airflow_ddlrepl.model.types import DataType
 from airflow_ddlrepl.ports.rows import TypedRows
 
 _AS_IT_IS = ("bool", "int2", "int4", "int8", "float4", "float8", "text", "varchar", "bytea")
 _SENT = ("numeric", "date", "time", "timestamp", "timestamptz", "interval", "uuid")
 
 
-def sent_as(name: str, type_: str) -> tuple[str, str]:
-    """Return the encoding in which a query gives the values of a column, and the SQL for that. type_: its DDL text."""
-    of, column = plain_name(type_, ()), quote(name)
+def sent_as(name: str, of: str) -> tuple[str, str]:
+    """Return the encoding in which a query gives the values of a column, and the SQL for that. of: its type's name."""
+    column = quote(name)
     if of in _AS_IT_IS:
         return "native", column
     if of in _SENT:
@@ -34,11 +31,10 @@ def sent_as(name: str, type_: str) -> tuple[str, str]:
 def typed(
     batch: pa.RecordBatch, types: Mapping[str, str], schema: pa.Schema, encodings: Mapping[str, str]
 ) -> TypedRows:
-    """Return the rows of a batch as values of the types of a schema. types: of the columns, below domains, as DDL."""
+    """Return the rows of a batch as values of the types of a schema. types: of the columns, by `plain_name`."""
     columns, unfit = [], {}
     for field in schema:
-        column = Column(0, field.name, DataType(types[field.name], "", ""))
-        values, bad = POSTGRES_VALUES.converted(batch[field.name], encodings[field.name], column, field)
+        values, bad = converted(batch[field.name], encodings[field.name], types[field.name], field)
         columns.append(values)
         if bad is not None:
             unfit[field.name] = bad

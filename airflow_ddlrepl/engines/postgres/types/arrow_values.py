@@ -55,23 +55,7 @@ class PostgresValues(ChangeValues):
     def converted(
         self, values: pa.Array, encoding: str, column: Column, wanted: pa.Field, types: Sequence[TypeDefinition] = ()
     ) -> Converted:
-        is_text = pa.types.is_string(values.type)
-        name = plain_name(column.type.text, types)
-        with_ends = has_ends(wanted)
-        if is_text and not pa.types.is_string(wanted.type):
-            own = _of_32_bits(wanted.type) if name.startswith("float4") else wanted.type
-            found = read_texts(values, own, with_ends=with_ends)
-            if own != wanted.type:
-                found = Fitted(found.values.cast(wanted.type), found.bad)
-        else:
-            read = read_sent if encoding == "binary" else read_native
-            found = read(values, name, wanted.type, with_ends=with_ends)
-        if found.bad is None:
-            return Converted(found.values)
-        bad = pa.array(found.bad)
-        write = sent_texts if encoding == "binary" else native_texts
-        texts = pc.replace_with_mask(pa.nulls(len(values), pa.string()), bad, write(values.filter(bad), name))
-        return Converted(found.values, texts)
+        return converted(values, encoding, plain_name(column.type.text, types), wanted)
 
     def shown(
         self,
@@ -84,6 +68,25 @@ class PostgresValues(ChangeValues):
         if pa.types.is_boolean(values.type) and pa.types.is_string(as_type):
             return values.cast(as_type)  # as a cast to text writes it: true, where the type itself writes t
         return super().shown(values, encoding, column, as_type, types)
+
+
+def converted(values: pa.Array, encoding: str, name: str, wanted: pa.Field) -> Converted:
+    """Return the values of a column as `ChangeValues.converted` documents. name: of their type, by `plain_name`."""
+    with_ends = has_ends(wanted)
+    if pa.types.is_string(values.type) and not pa.types.is_string(wanted.type):
+        own = _of_32_bits(wanted.type) if name.startswith("float4") else wanted.type
+        found = read_texts(values, own, with_ends=with_ends)
+        if own != wanted.type:
+            found = Fitted(found.values.cast(wanted.type), found.bad)
+    else:
+        read = read_sent if encoding == "binary" else read_native
+        found = read(values, name, wanted.type, with_ends=with_ends)
+    if found.bad is None:
+        return Converted(found.values)
+    bad = pa.array(found.bad)
+    write = sent_texts if encoding == "binary" else native_texts
+    texts = pc.replace_with_mask(pa.nulls(len(values), pa.string()), bad, write(values.filter(bad), name))
+    return Converted(found.values, texts)
 
 
 def _of_32_bits(as_type: pa.DataType) -> pa.DataType:

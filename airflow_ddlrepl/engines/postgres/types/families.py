@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
 
+from airflow_ddlrepl.engines.postgres.pgoutput.binary_types import BUILTIN, INFORMATION_SCHEMA
 from airflow_ddlrepl.engines.postgres.types.underlying import MODIFIERS, builtin_name, parts
 from airflow_ddlrepl.model.types import OTHER, DataType, Family, TypeDefinition, TypeFamily, TypeKind
 from airflow_ddlrepl.notation.column_types import LONGEST_TEXT, MOST_DIGITS, column_type
@@ -57,6 +58,10 @@ _HELD = {
     Family.INTERVAL: "interval",
     Family.JSON: "json",
 }
+_INFORMATION_SCHEMA = {
+    name: TypeDefinition(0, "information_schema", name, TypeKind.DOMAIN, base=BUILTIN[oid][1])
+    for name, oid in INFORMATION_SCHEMA.items()
+}
 _INTS = {8: "smallint", 16: "smallint", 32: "integer", 64: "bigint"}
 
 
@@ -103,6 +108,8 @@ def _array(of: str, types: tuple[TypeDefinition, ...]) -> TypeFamily:
 
 def _definition(text: str, types: Sequence[TypeDefinition]) -> TypeDefinition | None:
     schema, name = parts(text)
+    if schema == "information_schema":
+        return _INFORMATION_SCHEMA.get(name)
     return next((one for one in types if (one.schema, one.name) == (schema, name)), None) if schema else None
 
 
