@@ -26,6 +26,7 @@ _QUOTED_BOX = re.compile(r'[ \t\n\r\v\f"\\{};]')
 _QUOTED_BOUND = re.compile(r'[ \t\n\r\v\f"\\()\[\],]|\A\Z')
 _EMPTY, _LOW_INCLUDED, _HIGH_INCLUDED, _LOW_OPEN, _HIGH_OPEN = 1, 2, 4, 8, 16
 _WEIGHTS = ("", "C", "B", "A")
+_INFINITE = ((2**63 - 1, 2**31 - 1, 2**31 - 1), (-(2**63), -(2**31), -(2**31)))  # from version 17 on
 _FLOAT_DIGITS = {4: 6, 8: 15}  # from which exponent on the server writes a float with one, by the value's size
 
 
@@ -126,7 +127,7 @@ def _bits(value: bytes) -> str:
 def _interval(value: bytes) -> str:
     """Return an interval in ISO 8601, as the server prints it with IntervalStyle iso_8601."""
     micros, days, months = struct.unpack(">qii", value)
-    if (months, days) in ((0x7FFFFFFF, 0x7FFFFFFF), (-0x80000000, -0x80000000)):
+    if (micros, days, months) in _INFINITE:
         return "infinity" if months > 0 else "-infinity"
     years, months = int(months / 12), months - 12 * int(months / 12)
     sign, size = "-" if micros < 0 else "", abs(micros)

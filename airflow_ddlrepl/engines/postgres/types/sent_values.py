@@ -176,14 +176,10 @@ def _intervals(values: pa.Array) -> Fitted:
     found = values.drop_null()
     sent = _fixed_bytes(found, _INTERVAL)
     micros = sent["micros"].astype(np.int64)
-    months = sent["months"].astype(np.int32)
-    ends = np.iinfo(np.int32)
-    bad = (np.abs(micros) > np.iinfo(np.int64).max // 1000) | (micros == np.iinfo(np.int64).min)
-    bad |= ((months == ends.max) | (months == ends.min)) & np.isin(
-        micros, (np.iinfo(np.int64).max, np.iinfo(np.int64).min)
-    )
+    most = np.iinfo(np.int64).max // 1000  # the infinities have more
+    bad = (micros > most) | (micros < -most)
     parts = np.empty(len(found), _MONTHS_DAYS_NANOS)
-    parts["months"], parts["days"], parts["nanos"] = months, sent["days"], np.where(bad, 0, micros) * 1000
+    parts["months"], parts["days"], parts["nanos"] = sent["months"], sent["days"], np.where(bad, 0, micros) * 1000
     as_type = pa.month_day_nano_interval()
     whole = spread(pa.Array.from_buffers(as_type, len(found), [None, pa.py_buffer(parts)]), values)
     everything = np.zeros(len(values), np.bool_)
