@@ -99,6 +99,9 @@ INFORMATION_SCHEMA = {
     "time_stamp": 1184,
     "yes_or_no": 1043,
 }
+MODIFIERS = re.compile(r"\s*\(([^)]*)\)")
+_NAME = rf'({lexical.NAME}|[^."\[(]+)'
+_QUALIFIED = re.compile(rf"{_NAME}\.{_NAME}")
 _BY_NAME = {name: oid for oid, (_, name) in BUILTIN.items()} | {f"{n}[]": array for array, n in BUILTIN.values()}
 
 
@@ -200,10 +203,10 @@ def _wire_type(kind: DataType, definitions: Mapping[tuple[str, str], TypeDefinit
 
 def _base_oid(domain: TypeDefinition, definitions: Mapping[tuple[str, str], TypeDefinition]) -> int | None:
     """Return the built-in type at the bottom of a domain, enum labels as text; None when it isn't binary-safe."""
-    plain = _without_modifiers(domain.base or "")
+    plain = without_modifiers(domain.base or "")
     if plain in _BY_NAME:
         return _BY_NAME[plain]
-    inner = definitions.get(_split(domain.base or ""))
+    inner = definitions.get(parts(domain.base or ""))
     if inner is None or inner is domain:
         return None
     if inner.kind is TypeKind.ENUM:
@@ -216,24 +219,20 @@ def plain_oid(text: str) -> int:
 
     0 for an array or another type.
     """
-    return 0 if text.endswith("]") else _BY_NAME.get(_without_modifiers(text), 0)
+    return 0 if text.endswith("]") else _BY_NAME.get(without_modifiers(text), 0)
 
 
-def _without_modifiers(text: str) -> str:
+def without_modifiers(text: str) -> str:
     """Return a type's name without modifiers: `timestamp(3) with time zone[]` → `timestamp with time zone[]`."""
-    plain = re.sub(r"\s*\([^)]*\)", "", text).strip()
+    plain = MODIFIERS.sub("", text).strip()
     return re.sub(r"^interval (?:year|month|day|hour|minute|second)[a-z ]*", "interval", plain)
 
 
-_PART = rf'({lexical.NAME}|[^".\s]+)'
-_QUALIFIED = re.compile(rf"{_PART}\.{_PART}")
-
-
-def _split(text: str) -> tuple[str, str]:
-    """Return schema and name, `shop."My Type"` → ("shop", "My Type"); ("", "") when it's no qualified name."""
+def parts(text: str) -> tuple[str, str]:
+    """Return schema and name of a type, `shop."My Type"` → ("shop", "My Type"); a schema is empty where it has none."""
     match = _QUALIFIED.fullmatch(text)
-    return (_unquote(match[1]), _unquote(match[2])) if match else ("", "")
+    return (_unquoted(match[1]), _unquoted(match[2])) if match else ("", text)
 
 
-def _unquote(name: str) -> str:
+def _unquoted(name: str) -> str:
     return name[1:-1].replace('""', '"') if name.startswith('"') else name

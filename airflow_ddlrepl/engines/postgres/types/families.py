@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
 
-from airflow_ddlrepl.engines.postgres.pgoutput.binary_types import BUILTIN, INFORMATION_SCHEMA
-from airflow_ddlrepl.engines.postgres.types.underlying import MODIFIERS, builtin_name, parts
+from airflow_ddlrepl.engines.postgres.pgoutput.binary_types import BUILTIN, INFORMATION_SCHEMA, MODIFIERS, parts
+from airflow_ddlrepl.engines.postgres.types.underlying import builtin_name
 from airflow_ddlrepl.model.types import OTHER, DataType, Family, TypeDefinition, TypeFamily, TypeKind
 from airflow_ddlrepl.notation.column_types import LONGEST_TEXT, MOST_DIGITS, column_type
 from airflow_ddlrepl.ports.types import Held

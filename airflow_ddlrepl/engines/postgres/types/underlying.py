@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
+from airflow_ddlrepl.engines.postgres.pgoutput.binary_types import parts, without_modifiers
 from airflow_ddlrepl.model.table import Column
 from airflow_ddlrepl.model.types import DataType, TypeDefinition, TypeKind
-from airflow_ddlrepl.sql import lexical
 
 ENUM = "enum"
-_NAME = rf'({lexical.NAME}|[^."\[(]+)'
-MODIFIERS = re.compile(r"\s*\(([^)]*)\)")
-_QUALIFIED = re.compile(rf"{_NAME}\.{_NAME}")
 _INTERNAL = {
     '"char"': "char",
     "bigint": "int8",
@@ -79,22 +75,10 @@ def schema_of(type_: DataType, types: Sequence[TypeDefinition]) -> str:
     return "" if text == type_.text or text.endswith("]") else parts(text)[0]
 
 
-def parts(text: str) -> tuple[str, str]:
-    """Return schema and name of a type's text; a schema is empty where the text has none."""
-    match = _QUALIFIED.fullmatch(text)
-    return (_unquoted(match[1]), _unquoted(match[2])) if match else ("", text)
-
-
-def _unquoted(name: str) -> str:
-    return name[1:-1].replace('""', '"') if name.startswith('"') else name
-
-
 def builtin_name(text: str) -> str:
     """Return the catalog's name of a built-in type, `character varying(20)` → varchar.
 
     "" for arrays and others' types.
     """
-    plain = MODIFIERS.sub("", text).strip()
-    if plain.endswith("]") or "." in plain:
-        return ""
-    return "interval" if plain.startswith("interval ") else _INTERNAL.get(plain, plain)
+    plain = without_modifiers(text)
+    return "" if plain.endswith("]") or "." in plain else _INTERNAL.get(plain, plain)
