@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from airflow_ddlrepl.ddl.base.change import SchemaChange
 from airflow_ddlrepl.ddl.base.shared_columns import SharedByColumns
+from airflow_ddlrepl.ddl.types.change_type_definition import ChangeTypeDefinition
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.model.types import TypeDefinition
@@ -119,6 +120,13 @@ class Renderer(Protocol):
         Raises Unsupported ADP-110 for a kind of change that the engine has no row for.
         """
         ...
+
+    def new_texts(self, change: ChangeTypeDefinition, before: Table) -> tuple[str, ...]:
+        """Return the SQL that gives a table's rows the texts that values of a changed type have now.
+
+        An engine that has the type as the source has it changes no rows. Raises Unsupported ADP-110 or ADP-111.
+        """
+        return ()
 
     def rows_into(self, table: TableName, of: Table) -> tuple[str, ...]:
         """Return the SQL that copies the rows of the table `of` into `table`, which has the same columns."""

@@ -1,4 +1,4 @@
-"""What only the target has of a table, and other tables with nearly its name, outlive every load into a DuckDB file."""
+"""What only a DuckDB file has, and what it has otherwise than the source, costs no rows: it is done, or refused."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from airflow_ddlrepl.engines.duckdb.connection.database import session
-from airflow_ddlrepl.errors import CannotAdapt, DdlReplError, TargetError
+from airflow_ddlrepl.errors import CannotAdapt, DdlReplError, TargetError, Unsupported
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table_state import TableStatus
 from tests.conformance import places
@@ -73,3 +73,45 @@ def test_a_chunk_that_the_driver_does_not_see_is_an_error(
     with pytest.raises(TargetError, match=r"TGT-120.*30 rows were loaded, and 0 are there"):
         place.replica.refresh("public.orders")
     assert place.read(ORDERS) == before
+
+
+def test_names_and_labels_that_are_swapped_in_a_transaction_are_swapped(databases: Databases, tmp_path: Path) -> None:
+    place = places.duckdb(tmp_path, databases.source)
+    place.start(
+        "create table s (id int primary key, a text, b text); insert into s values (1, 'a', 'b')",
+        "create type mood as enum ('x', 'y')",
+        "create table m (id int primary key, mood mood); insert into m values (1, 'x')",
+    )
+    place.replica.at_source(
+        "begin; update s set a = 'aa'; alter table s rename a to c; alter table s rename b to a;"
+        " alter table s rename c to b; update s set a = 'bb'; commit",
+        "begin; alter table s rename to t; alter table log rename to s; alter table t rename to log;"
+        " insert into log values (2, 'p', 'q'); insert into s values ('last', 9); commit",
+        "begin; insert into m values (2, 'y'); alter type mood rename value 'x' to 'z';"
+        " alter type mood rename value 'y' to 'x'; alter type mood rename value 'z' to 'y'; commit",
+    )
+    place.settle()
+
+
+def test_what_duckdb_can_not_change_stops_one_table(databases: Databases, tmp_path: Path) -> None:
+    place = places.duckdb(tmp_path, databases.source)
+    place.start(
+        "create type mood as enum ('x', 'y')",
+        "create table a (id int primary key, moods mood[]); insert into a values (1, '{x,y}')",
+        "create table indexed (id int primary key, n int); insert into indexed values (1, 1)",
+    )
+    execute(tmp_path, "create index i on public.indexed (n)")
+    place.replica.at_source(
+        "alter type mood rename value 'x' to 'z'",
+        "begin; update indexed set n = 2; alter table indexed add o int; commit",
+        "insert into orders values (40, 'goes on')",
+    )
+    told = str(place.suspend())
+    assert "ADP-111" in told and place.states()["public.a"] is not TableStatus.LIVE
+    place.replica.refresh("public.a")
+    assert [row["moods"] for row in place.read(TableName("public", "a")) or []] == ["{z,y}"]
+    assert [row["n"] for row in place.read(TableName("public", "indexed")) or []] == ["2"]
+    place.replica.at_source("create table empty ()", "insert into orders values (41, 'goes on')")
+    with pytest.raises(Unsupported, match=r"ADP-110.*at least one column"):
+        place.replica.replicate()
+    assert ("41", "goes on") in [(row["id"], row["note"]) for row in place.read(ORDERS) or []]

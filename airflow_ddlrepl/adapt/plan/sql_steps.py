@@ -19,7 +19,7 @@ from airflow_ddlrepl.ddl.sql.conversion import Conversion
 from airflow_ddlrepl.ddl.tables.change_key import ChangeKey
 from airflow_ddlrepl.ddl.tables.detach_partition import DetachPartition
 from airflow_ddlrepl.ddl.tables.rename_table import RenameTable
-from airflow_ddlrepl.ddl.types.change_type_definition import ReplaceType
+from airflow_ddlrepl.ddl.types.change_type_definition import ChangeTypeDefinition, ReplaceType
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.ports.types import Cast
@@ -117,6 +117,8 @@ class Rendering:
         yield from type_steps(change, shape, self.case.facts, self.render)
         if isinstance(change, ReplaceType) and not self._is_refreshed:
             yield from _sql(change, self.render.sql(change, shape))
+        if isinstance(change, ChangeTypeDefinition) and not self._is_refreshed:
+            yield from _sql(change, self.render.new_texts(change, shape))
 
     @property
     def _is_refreshed(self) -> bool:

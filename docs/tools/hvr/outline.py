@@ -15,7 +15,7 @@ from airflow_ddlrepl.model.types import TypeDefinition
 _UNHEARD = (ChangeLogging, ChangeReplicaIdentity, ForgetType)
 
 
-class _Outline:
+class _Outline(Renderer):
     engine = "outline"
 
     def sql(self, change: SchemaChange, before: Table | None) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from airflow_ddlrepl.engines.duckdb.types.type_system import DUCK_TYPES
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Table
-from airflow_ddlrepl.model.types import DataType, TypeDefinition, TypeKind
+from airflow_ddlrepl.model.types import Attribute, DataType, TypeDefinition, TypeKind
 
 ORDERS = TableName("public", "orders")
 STATUS = DataType("public.status", "public", "status", TypeKind.ENUM)
@@ -65,12 +65,36 @@ def test_a_new_column_shows_its_value_in_old_rows_and_the_transaction_goes_on(
 
 
 def test_a_label_that_is_renamed_is_renamed_in_rows(connection: duckdb.DuckDBPyConnection) -> None:
+    change = renaming()
+    for statement in DuckDdl().new_texts(change, SHAPE):
+        connection.execute(statement)
+    assert DuckDdl().sql(change, None) == ()
+    assert connection.execute("SELECT status FROM public.orders ORDER BY id").fetchall() == [("fresh",), ("old",)]
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        Column(4, "c", DataType("public.status[]", "public", "status", TypeKind.ARRAY)),
+        Column(4, "c", DataType("public.both", "public", "both", TypeKind.COMPOSITE)),
+        Column(4, "c", DataType("public.label[]", "public", "label", TypeKind.ARRAY)),
+    ],
+)
+def test_a_label_inside_another_text_is_refused(column: Column) -> None:
+    types = (
+        TypeDefinition(7, "public", "both", TypeKind.COMPOSITE, attributes=(Attribute(1, "a", "public.label[]"),)),
+        TypeDefinition(8, "public", "label", TypeKind.DOMAIN, base="public.status"),
+        TypeDefinition(9, "public", "status", TypeKind.ENUM, labels=("new", "old")),
+    )
+    shape = SHAPE.with_(columns=(*SHAPE.columns, column), types=types)
+    with pytest.raises(Unsupported, match="ADP-111"):
+        DuckDdl().new_texts(renaming(), shape)
+
+
+def renaming() -> ChangeTypeDefinition:
     old = TypeDefinition(9, "public", "status", TypeKind.ENUM, labels=("new", "old"))
     new = TypeDefinition(9, "public", "status", TypeKind.ENUM, labels=("fresh", "old"))
-    change = ChangeTypeDefinition(old, new, (RenameLabel("new", "fresh"),))
-    for statement in DuckDdl().sql(change, SHAPE):
-        connection.execute(statement)
-    assert connection.execute("SELECT status FROM public.orders ORDER BY id").fetchall() == [("fresh",), ("old",)]
+    return ChangeTypeDefinition(old, new, (RenameLabel("new", "fresh"),))
 
 
 def test_a_table_moves_to_another_schema_with_its_rows(connection: duckdb.DuckDBPyConnection) -> None:

@@ -27,11 +27,11 @@ from airflow_ddlrepl.ddl.tables.create_table import CreateTable
 from airflow_ddlrepl.ddl.tables.drop_table import DropTable
 from airflow_ddlrepl.ddl.tables.rename_table import RenameTable
 from airflow_ddlrepl.ddl.tables.truncate import Truncate
-from airflow_ddlrepl.ddl.types.change_type_definition import ChangeTypeDefinition
+from airflow_ddlrepl.ddl.types.change_type_definition import ChangeTypeDefinition, ReplaceType
 from airflow_ddlrepl.ddl.types.create_type import CreateType, ForgetType
 from airflow_ddlrepl.ddl.types.rename_type import RenameType
-from airflow_ddlrepl.ddl.types.type_edits import AddAttribute, DropAttribute, RenameLabel
 from airflow_ddlrepl.engines.duckdb.connection.quoting import literal, qualified, quote
+from airflow_ddlrepl.engines.duckdb.ddl.new_texts import new_texts
 from airflow_ddlrepl.engines.duckdb.types.physical import columns_sql, is_literal, physical, value
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.model.names import TableName
@@ -40,14 +40,24 @@ from airflow_ddlrepl.model.types import TypeDefinition
 
 
 def create_table(table: Table, name: TableName | None = None) -> list[str]:
-    """Return the SQL that creates a table and its schema. name: another one than its own."""
+    """Return the SQL that creates a table and its schema. name: another one than its own.
+
+    Raises Unsupported ADP-110 for what a DuckDB file does not have.
+    """
     at = name or table.name
-    refuse_generated(table.columns, table.name)
+    if not table.columns:
+        raise Unsupported(
+            "a table of a DuckDB file has at least one column",
+            code="ADP-110",
+            table=table.name,
+            hint="give it a column at the source, or leave it out of the channel",
+        )
+    _refuse_generated(table.columns, table.name)
     columns = ", ".join(f"{quote(column)} {of}" for column, of in columns_sql(table).items())
     return [*_schema(at), f"CREATE TABLE {qualified(at)} ({columns})"]
 
 
-def refuse_generated(columns: Iterable[Column], table: TableName) -> None:
+def _refuse_generated(columns: Iterable[Column], table: TableName) -> None:
     """Raise Unsupported ADP-110 for columns that a target has to compute: they would stay empty."""
     if names := ", ".join(column.name for column in columns if column.generated):
         raise Unsupported(
@@ -87,7 +97,7 @@ def _add_column(change: AddColumn, before: Table) -> list[str]:
     By a default that is no constant DuckDB would update all rows, in a transaction of its own that ends ours.
     """
     column, name = change.column, quote(change.column.name)
-    refuse_generated([column], before.name)
+    _refuse_generated([column], before.name)
     add = f"{_alter(before)} ADD COLUMN {name} {physical(column.type, before.types)}"
     if column.missing is None:
         return [add]
@@ -115,20 +125,6 @@ def _fill_column(change: FillColumn, before: Table) -> list[str]:
     return [f"UPDATE {qualified(before.name)} SET {quote(change.column.name)} = {filled}"]
 
 
-def _change_definition(change: ChangeTypeDefinition, before: Table) -> list[str]:
-    """Return the SQL that gives rows the new text of a label; attributes are parts of texts that nobody takes apart."""
-    if any(isinstance(edit, AddAttribute | DropAttribute) for edit in change.edits):
-        raise _unsupported(change, before)
-    here = [c for c in before.columns if (c.type.schema, c.type.name) == (change.old.schema, change.old.name)]
-    return [
-        f"UPDATE {qualified(before.name)} SET {quote(column.name)} = {literal(edit.new)}"
-        f" WHERE {quote(column.name)} = {literal(edit.old)}"
-        for edit in change.edits
-        if isinstance(edit, RenameLabel)
-        for column in here
-    ]
-
-
 def _nothing(change: SchemaChange, before: Table | None) -> list[str]:
     """Return no SQL, for a change of what a table here does not have."""
     return []
@@ -148,7 +144,8 @@ RENDER: dict[type[SchemaChange], Callable[[Any, Any], list[str]]] = {
     RenameColumn: _rename_column,
     ChangeType: _change_type,
     FillColumn: _fill_column,
-    ChangeTypeDefinition: _change_definition,
+    ChangeTypeDefinition: _nothing,
+    ReplaceType: _nothing,
     ChangeNullability: _nothing,
     ChangeDefault: _nothing,
     ChangeIdentity: _nothing,
@@ -173,6 +170,9 @@ class DuckDdl(Renderer):
         if type(change) not in RENDER:
             raise _unsupported(change, before)
         return tuple(RENDER[type(change)](change, before))
+
+    def new_texts(self, change: ChangeTypeDefinition, before: Table) -> tuple[str, ...]:
+        return tuple(new_texts(change, before))
 
     def rows_into(self, table: TableName, of: Table) -> tuple[str, ...]:
         names = ", ".join(quote(column.name) for column in of.columns)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from airflow_ddlrepl.engines.duckdb.catalog.facts import DuckFacts, name_there
 from airflow_ddlrepl.engines.duckdb.connection.database import staging_folder, transaction
 from airflow_ddlrepl.engines.duckdb.connection.quoting import literal, qualified, quote
-from airflow_ddlrepl.engines.duckdb.ddl.render import create_table, refuse_generated
+from airflow_ddlrepl.engines.duckdb.ddl.render import create_table
 from airflow_ddlrepl.engines.duckdb.load.shadow import SHADOWS, Shadow
 from airflow_ddlrepl.engines.duckdb.load.target_only_columns import target_only
 from airflow_ddlrepl.engines.duckdb.merge.merge import refusals
@@ -61,8 +61,7 @@ class DuckLoader(Loader):
         """A DuckDB file has no types of the source's."""
 
     def make_shadow(self, shape: Table, shadow: TableName) -> None:
-        refuse_generated(shape.columns, shape.name)
-        Shadow.of(self.target.location, shadow).make(shape, shadow)
+        Shadow.of(self.target.location, shadow).make(create_table(shape, shadow))
 
     def finishing(self, shape: Table, shadow: TableName) -> tuple[str, ...]:
         return ()

@@ -12,10 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from airflow_ddlrepl.engines.duckdb.connection.database import staging_folder
-from airflow_ddlrepl.engines.duckdb.connection.quoting import quote
-from airflow_ddlrepl.engines.duckdb.types.physical import columns_sql
 from airflow_ddlrepl.model.names import TableName
-from airflow_ddlrepl.model.table import Table
 
 SHADOWS = "shadows"
 """The schema of the names of shadow tables, in the file of a chunk, too."""
@@ -33,13 +30,11 @@ class Shadow:
         """Return the shadow of this name at a target."""
         return cls(staging_folder(location) / name.name)
 
-    def make(self, shape: Table, name: TableName) -> None:
-        """Make an empty shadow of a table of this shape, in place of any other."""
+    def make(self, create: Sequence[str]) -> None:
+        """Make an empty shadow in place of any other. create: the statements that create its table."""
         shutil.rmtree(self.folder, ignore_errors=True)
         self.folder.mkdir(parents=True)
-        columns = ", ".join(f"{quote(column)} {of}" for column, of in columns_sql(shape).items())
-        create = f"CREATE SCHEMA {quote(name.schema)}; CREATE TABLE {quote(name.schema)}.{quote(name.name)} ({columns})"
-        (self.folder / _CREATE).write_text(create)
+        (self.folder / _CREATE).write_text("; ".join(create))
 
     @property
     def create(self) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,7 @@ from airflow_ddlrepl.model.position import LogKey, Position
 from airflow_ddlrepl.model.record import Record
 
 if TYPE_CHECKING:
+    import duckdb
     from duckdb import DuckDBPyConnection as Connection
 
 
@@ -112,50 +114,61 @@ class _Run:
 
         if not statements:
             return
-        kinds = [duckdb.extract_statements(statement)[0].type for statement in statements]
+        kinds = [self._kind(step, statement) for statement in statements]
         written = [kind in (duckdb.StatementType.UPDATE, duckdb.StatementType.DELETE) for kind in kinds]
         altered = [kind == duckdb.StatementType.ALTER for kind in kinds]
         is_late = any(alters and any(written[:place]) for place, alters in enumerate(altered))
         if step.before is None:
             self._new.add(step.table_id)
         elif step.table_id not in self._new and (is_late or (any(altered) and step.table_id in self._written)):
-            self._make_new(step.before.name)
+            self._make_new(step, step.before.name)
             self._new.add(step.table_id)
         for statement in statements:
             self._execute(step, statement)
         if any(written):
             self._written.add(step.table_id)
 
-    def _make_new(self, name: TableName) -> None:
-        aside = TableName(name.schema, f"{name.name}__ddlrepl")
-        self.connection.execute(f"ALTER TABLE {qualified(name)} RENAME TO {quote(aside.name)}")
-        self.connection.execute(f"CREATE TABLE {qualified(name)} AS FROM {qualified(aside)}")
-        self.connection.execute(f"DROP TABLE {qualified(aside)}")
-
-    def _execute(self, step: ProgramStep, statement: str) -> None:
+    def _kind(self, step: ProgramStep, statement: str) -> duckdb.StatementType:
         import duckdb
 
-        try:
+        with _refusals(step, statement):
+            return duckdb.extract_statements(statement)[0].type
+
+    def _make_new(self, step: ProgramStep, name: TableName) -> None:
+        aside = TableName(name.schema, f"{name.name}__ddlrepl")
+        for statement in (
+            f"ALTER TABLE {qualified(name)} RENAME TO {quote(aside.name)}",
+            f"CREATE TABLE {qualified(name)} AS FROM {qualified(aside)}",
+            f"DROP TABLE {qualified(aside)}",
+        ):
+            with _refusals(step, statement):
+                self.connection.execute(statement)
+
+    def _execute(self, step: ProgramStep, statement: str) -> None:
+        with _refusals(step, statement):
             self.connection.execute(statement)
-        except duckdb.Error as error:
-            if (known := passing(error)) is not None:
-                raise known.about(table=step.plan.name if step.plan else None) from None
-            raise _refused(step, statement, error) from None
         self.applied.statements += 1
         table = str(step.plan.name) if step.plan else ""
         self.applied.executed.append(Executed(table, str(Position(step.key.lsn)), statement))
         reach("integrate.altered")
 
 
-def _refused(step: ProgramStep, statement: str, error: Exception) -> AlterRefused:
+@contextmanager
+def _refusals(step: ProgramStep, statement: str) -> Iterator[None]:
+    """Raise AlterRefused ADP-130 for what DuckDB refuses inside the `with`."""
     import duckdb
 
-    return AlterRefused(
-        f"the target refuses to run {statement}: {' '.join(str(error).split())}",
-        on=(step.table_id, step.key),
-        by_rows=isinstance(error, duckdb.ConversionException | duckdb.ConstraintException),
-        code="ADP-130",
-        table=step.plan.name if step.plan else None,
-        at=step.key,
-        hint="everything of this run was rolled back",
-    )
+    try:
+        yield
+    except duckdb.Error as error:
+        if (known := passing(error)) is not None:
+            raise known.about(table=step.plan.name if step.plan else None) from None
+        raise AlterRefused(
+            f"the target refuses to run {statement}: {' '.join(str(error).split())}",
+            on=(step.table_id, step.key),
+            by_rows=isinstance(error, duckdb.ConversionException | duckdb.ConstraintException),
+            code="ADP-130",
+            table=step.plan.name if step.plan else None,
+            at=step.key,
+            hint="everything of this run was rolled back; an index or a view of the table may be in the way",
+        ) from None

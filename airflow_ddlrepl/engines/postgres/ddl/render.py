@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from airflow_ddlrepl.adapt.target_facts import About
+from airflow_ddlrepl.adapt.target_facts import About, Renderer
 from airflow_ddlrepl.ddl.base.change import SchemaChange
 from airflow_ddlrepl.ddl.base.edit import free_name
 from airflow_ddlrepl.ddl.columns.add_column import AddColumn
@@ -173,7 +173,7 @@ RENDER_17: Rows = {**RENDER, ChangeGenerated: ddl_columns.set_expression}
 
 
 @dataclass(frozen=True, slots=True)
-class PostgresDdl:
+class PostgresDdl(Renderer):
     """This renderer writes DDL for a PostgreSQL target of one major version."""
 
     server_version: int = 18
