@@ -113,7 +113,9 @@ class Engine(Protocol):
 
     def finish_shadow(self, task: FinishTask) -> LoadedChunk:
         """Make a loaded shadow table's key and statistics in this process, as `loading.finish_shadow` documents."""
-        ...
+        from airflow_ddlrepl.engines.loading import LoadedChunk
+
+        return LoadedChunk()
 
     def compare(self, tasks: Sequence[CompareTask]) -> list[TableReport]:
         """Compare several tables in this process, as `comparing.compare_tables` documents."""

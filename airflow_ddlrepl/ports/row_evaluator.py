@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
+from airflow_ddlrepl.errors import Unsupported
+
 if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
@@ -51,13 +53,18 @@ class RowEvaluator(Protocol):
     def misfits(self, rows: LoggedRows, columns: Mapping[str, Column]) -> pa.Table:
         """Return for each value why the target's column can't hold it, as a text; NULL: it can.
 
-        columns: the target's column for each of the source's, by the source's name.
+        columns: the target's column for each of the source's, by the source's name. Only for `coerce_error_policy` in
+        `target_tables`.
         """
-        ...
+        raise Unsupported(
+            "this kind of target does not look for values that do not fit",
+            code="ADP-164",
+            hint="take the target out of `target_tables`",
+        )
 
     def key_numbers(self, rows: LoggedRows, columns: Mapping[str, Column]) -> np.ndarray[Any, np.dtype[np.int64]]:
         """Return a number for each row, equal for rows whose values in these columns are equal at the target.
 
-        columns: as for `misfits`. Only for keys whose equality is `Equality.TARGET`.
+        columns: as for `misfits`. Only for keys whose equality the target's types call `Equality.TARGET`.
         """
-        ...
+        raise Unsupported("this kind of target compares keys as the source does", code="ADP-110", hint="report it")

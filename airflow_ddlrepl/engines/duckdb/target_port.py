@@ -90,7 +90,7 @@ class DuckTarget(Target):
         return DuckDdl()
 
     def check_condition(self, condition: Part, table: Table, columns: Sequence[Column]) -> None:
-        from airflow_ddlrepl.engines.duckdb.merge.evaluator import require_readable
+        from airflow_ddlrepl.engines.duckdb.merge.conditions import require_readable
 
         require_readable(condition, table, columns)
 

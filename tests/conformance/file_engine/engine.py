@@ -10,7 +10,7 @@ from airflow_ddlrepl.compare.report import TableReport
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.engines import Engine
 from airflow_ddlrepl.engines.comparing import CompareTask
-from airflow_ddlrepl.engines.loading import FinishTask, LoadedChunk, LoadTask
+from airflow_ddlrepl.engines.loading import LoadedChunk, LoadTask
 from airflow_ddlrepl.engines.source import Source
 from airflow_ddlrepl.errors import DdlReplError, Unsupported
 from airflow_ddlrepl.integrate.stage_task import StageTask
@@ -56,9 +56,6 @@ class FileEngine(Engine):
 
     def load(self, tasks: Sequence[LoadTask]) -> list[LoadedChunk]:
         return [load(task) for task in tasks]
-
-    def finish_shadow(self, task: FinishTask) -> LoadedChunk:
-        return LoadedChunk()
 
     def compare(self, tasks: Sequence[CompareTask]) -> list[TableReport]:
         return [compare(task) for task in tasks]

@@ -93,12 +93,11 @@ class _Comparison:
         columns = ", ".join(f"{quote(ours.name)} {self._held(ours)}" for _, ours in pairs)
         self.connection.execute(f"CREATE TEMP TABLE {_SOURCE} ({columns or 'nothing INTEGER'})")
         names = columns_compared(self.task.source, self.task.shape)
-        values = (
-            ", ".join(from_text(quote(theirs.name), self._held(ours), "TRY_CAST") for theirs, ours in pairs) or "NULL"
-        )
+        at = {name: f"v{place}" for place, name in enumerate(names)}
+        values = ", ".join(from_text(at[theirs.name], self._held(ours), "TRY_CAST") for theirs, ours in pairs) or "NULL"
         count = 0
         for batch in self.task.contents.batches():
-            self.connection.register(_BATCH, batch.rename_columns(list(names)) if names else batch)
+            self.connection.register(_BATCH, batch.rename_columns([*at.values()]) if names else batch)
             self.connection.execute(f"INSERT INTO temp.{_SOURCE} SELECT {values} FROM {_BATCH}")
             self.connection.unregister(_BATCH)
             count += batch.num_rows

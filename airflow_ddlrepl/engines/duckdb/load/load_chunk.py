@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from airflow_ddlrepl.engines.duckdb.connection.database import passing, scratch
 from airflow_ddlrepl.engines.duckdb.connection.quoting import qualified, quote
 from airflow_ddlrepl.engines.duckdb.load.shadow import Shadow
 from airflow_ddlrepl.engines.duckdb.types.physical import from_text
-from airflow_ddlrepl.engines.loading import FinishTask, LoadedChunk, LoadTask
+from airflow_ddlrepl.engines.loading import LoadedChunk, LoadTask
 from airflow_ddlrepl.errors import ChunkRefused, FunctionFailed, UnreadableTable
 from airflow_ddlrepl.failpoint import reach
 
@@ -31,7 +30,6 @@ def load(task: LoadTask) -> LoadedChunk:
         with scratch(made) as connection:
             connection.execute(shadow.create)
             count = _copy(connection, task)
-            warning = _finish(connection, task.after)
     except (UnreadableTable, FunctionFailed) as error:
         return LoadedChunk(error=error)
     except duckdb.Error as error:
@@ -41,26 +39,7 @@ def load(task: LoadTask) -> LoadedChunk:
     reach("refresh.copied")
     made.replace(path)
     reach("refresh.chunk")
-    return LoadedChunk(count, warning)
-
-
-def finish_shadow(task: FinishTask) -> LoadedChunk:
-    """Run the statements that a shadow of several chunks still needs, in the file of each."""
-    import duckdb
-
-    told = []
-    for chunk in Shadow.of(task.target_dsn, task.shadow).chunks:
-        done = chunk.with_suffix(".finished")
-        if task.statements and not done.exists():
-            try:
-                with scratch(chunk) as connection:
-                    told.append(_finish(connection, task.statements))
-            except duckdb.Error as error:
-                if (known := passing(error)) is not None:
-                    raise known.about(table=task.table) from None
-                return LoadedChunk(error=_refused(task, error))
-            done.touch()
-    return LoadedChunk(warning="; ".join(filter(None, told)))
+    return LoadedChunk(count)
 
 
 def _copy(connection: Connection, task: LoadTask) -> int:
@@ -70,26 +49,16 @@ def _copy(connection: Connection, task: LoadTask) -> int:
         ).fetchall()
     )
     names, count = ", ".join(map(quote, task.columns)), 0
+    values = ", ".join(from_text(f"v{place}", types[name]) for place, name in enumerate(task.columns))
     for batch in task.rows.batches():
-        values = ", ".join(
-            from_text(quote(here), types[there]) for here, there in zip(batch.schema.names, task.columns, strict=True)
-        )
-        connection.register(_BATCH, batch)
+        connection.register(_BATCH, batch.rename_columns([f"v{place}" for place in range(len(task.columns))]))
         connection.execute(f"INSERT INTO {qualified(task.shadow)} ({names}) SELECT {values} FROM {_BATCH}")
         connection.unregister(_BATCH)
         count += batch.num_rows
     return count
 
 
-def _finish(connection: Connection, statements: Iterable[str]) -> str:
-    """Run statements; return the warnings that they give as rows."""
-    told: list[str] = []
-    for statement in statements:
-        connection.execute(statement)
-    return "; ".join(told)
-
-
-def _refused(task: LoadTask | FinishTask, error: Exception) -> ChunkRefused:
+def _refused(task: LoadTask, error: Exception) -> ChunkRefused:
     return ChunkRefused(
         f"loading {task.shadow.name} failed: {' '.join(str(error).split())}",
         code="TGT-120",
