@@ -54,11 +54,12 @@ def test_make_demo_says_first_what_it_does(tmp_path: Path) -> None:
         [str(ROOT / ".ci" / "demo-announcement"), str(tmp_path / "no")], capture_output=True, text=True
     )
     assert "set-up" in told.stdout and "minutes" in told.stdout
-    planned = subprocess.run(
-        ["make", "-n", "demo", "QUICK=1", "PAGE=1"], cwd=ROOT, capture_output=True, text=True, timeout=60
-    ).stdout.splitlines()
-    assert planned[0].startswith(".ci/demo-announcement") and planned[-1].endswith("demo --quick --page")
-    plain = subprocess.run(["make", "-n", "demo"], cwd=ROOT, capture_output=True, text=True, timeout=60)
+    make = ["make", "--no-print-directory", "-n", "demo"]
+    planned = subprocess.run([*make, "QUICK=1", "PAGE=1"], cwd=ROOT, capture_output=True, text=True, timeout=60)
+    first, *_, last = planned.stdout.splitlines()
+    assert first.startswith(".ci/demo-announcement")
+    assert last.split()[-3:] == ["airflow_ddlrepl.demo", "--quick", "--page"]
+    plain = subprocess.run(make, cwd=ROOT, capture_output=True, text=True, timeout=60)
     assert plain.stdout.rstrip().endswith("airflow_ddlrepl.demo")
 
 
