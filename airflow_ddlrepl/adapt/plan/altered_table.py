@@ -62,7 +62,7 @@ def altered(change: ChangeAtTarget) -> TablePlan | None:
         verdict_steps = (*answer(verdicts, case), *(step for one in missing for step in respond(one, policy)))
         verdict_steps = limited(verdict_steps, change.limit, before, new, evidence)
         ahead = found if _is_same((was, held), (present, wanted)) else diff(present, wanted, types)
-        fixed = judge_fixed(ahead, case, change.limit)
+        fixed = _judge_fixed(ahead, case, change.limit)
         verdict_steps += tuple(step for one in fixed for step in respond(one, policy))
         answered = answer_refusal(case, _waits(verdict_steps))
         if change.limit and _waits(answered):
@@ -158,7 +158,7 @@ def _hazards(found: tuple[SchemaChange, ...], notes: list[str]) -> tuple[str, ..
     return tuple(dict.fromkeys([h for change in found for h in change.hazards] + notes))
 
 
-def judge_fixed(changes: Iterable[SchemaChange], case: Case, limit: str) -> Iterator[Verdict]:
+def _judge_fixed(changes: Iterable[SchemaChange], case: Case, limit: str) -> Iterator[Verdict]:
     """Judge changes of the target's table that its kind of target has no ALTER for: a refresh replaces the table.
 
     limit: which rows a refresh replaces; empty: all. Refused (ADP-174) where rows of the present table have to stay.

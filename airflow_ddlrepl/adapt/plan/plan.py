@@ -14,10 +14,7 @@ from airflow_ddlrepl.adapt.plan.renamed_table import made_anew
 from airflow_ddlrepl.adapt.plan.responses import with_refresh
 from airflow_ddlrepl.adapt.plan.settings import SettingsChange
 from airflow_ddlrepl.adapt.plan.unmanaged_table import WHY, left_alone
-from airflow_ddlrepl.adapt.plan.verdicts import (
-    judge_settings,
-    judge_unfit,
-)
+from airflow_ddlrepl.adapt.plan.verdicts import judge_settings, judge_unfit
 from airflow_ddlrepl.adapt.plan_model import Step, StepKind, TablePlan
 from airflow_ddlrepl.adapt.shape.source_expressions import require_texts
 from airflow_ddlrepl.adapt.shape.target_shape import TakeNote, hold

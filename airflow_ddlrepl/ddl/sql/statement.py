@@ -112,9 +112,9 @@ def known_conversions(statement: str | None, query: str | None) -> dict[str, Con
     With several statements in one text, the first one's conversions would be taken for the second one's.
     """
     text = query if statement is None else statement
-    found = conversions(text) if text is not None else {}
-    is_one = text is not None and found and not is_doubtful(text) and len(list(statements(text))) == 1
-    return found if is_one else {}
+    if text is None or not (found := conversions(text)):
+        return {}
+    return found if not is_doubtful(text) and len(list(statements(text))) == 1 else {}
 
 
 def statements(query: str) -> Iterator[list[str]]:
