@@ -91,9 +91,7 @@ def _take_rows(work: Work, changes: pa.Table) -> pa.Table:
     task, plan = work.task, work.plan
     if plan.condition is None:
         return changes
-    left = restricted(
-        work.evaluator, changes, plan.condition, task.whole or task.table, plan.encodings, task.whole_rows
-    )
+    left = restricted(work.evaluator, changes, plan.condition, task.logged, plan.encodings, task.whole_rows)
     left, _ = without_ignored(left, task.ignored & {RowKind.DELETE})
     work.left_out.outside = changes.num_rows - left.num_rows
     return left
@@ -104,7 +102,7 @@ def _transform(work: Work, changes: pa.Table) -> pa.Table:
     task, plan = work.task, work.plan
     if plan.transform is None:
         return changes
-    of, hint = task.whole or task.table, task.whole_rows
+    of, hint = task.logged, task.whole_rows
     return transformed(
         work.evaluator, changes, plan.transform, of, plan.encodings, hint, has_old_rows=plan.needs_old_rows
     )

@@ -24,46 +24,59 @@ ROW_BYTES = 512  # a row of more counts as several
 
 @dataclass(frozen=True, slots=True)
 class StageTask:
-    """A stage task stages one table's rows in [low, high) for its target. It is picklable; its text shows no location.
+    """A stage task stages one table's rows in [low, high) for its target.
 
-    dsn: of the target. files: of one layout, in log order (`sections`). skip_lsns: commit positions of transactions
-    that a refresh already contains.
-    table: the source's shape valid for these rows. target: the target's shape at this moment; columns
-    belong together by id. target_name: of the table to change (a partition's own). bucket, buckets:
-    which part of the keys. stage_name: unique per channel, target, table, section and bucket. token: of the run.
-    condition: of the rows that the target takes, over `whole`, the source's table with what the target does not have.
-    transform: what computes values of the rows, from those of `whole`. transactions: files of the trail that have the
-    transactions of these rows, where a column of the target takes their values. own: the key, columns and types
-    of the target's own. ignored: the kinds of changes that the target does not take. is_resilient: rows that it inserts
-    may be there already, and rows that it changes may be missing. conflicts: the answers to conflicts; None: none are
-    looked for. discarded: keys of the rows that the target has discarded. whole_rows: how the source's log comes to
-    have whole old rows, as a hint.
+    It is picklable, and its text shows no location.
     """
 
     dsn: str = field(repr=False)
+    """Of the target."""
     trail_url: str = field(repr=False)
     channel: str
     files: tuple[RowFile, ...]
+    """Of one layout, in log order (`sections`)."""
     low: LogKey
     high: LogKey
     table: Table
+    """The source's shape valid for these rows."""
     target: Table
+    """The target's shape at this moment; columns belong together by id."""
     target_name: TableName
+    """Of the table to change (a partition's own)."""
     stage_name: str
+    """Unique per channel, target, table, section and bucket."""
     skip_lsns: frozenset[int] = frozenset()
+    """Commit positions of transactions that a refresh already contains."""
     bucket: int = 0
+    """Which part of the keys."""
     buckets: int = 1
     token: int = 0
+    """Of the run."""
     condition: str = ""
+    """Of the rows that the target takes, over `whole`; empty: it takes all."""
     whole: Table | None = None
+    """The source's table with what the target does not have, where a condition or a function may look at it."""
     transform: Transform | None = None
+    """What computes values of the rows, from those of `whole`."""
     transactions: tuple[Blob, ...] = ()
+    """Files of the trail with the transactions of these rows, where a column of the target takes their values."""
     own: OwnColumns = NO_SETTINGS.columns
+    """The key, columns and types of the target's own."""
     ignored: frozenset[RowKind] = frozenset()
+    """The kinds of changes that the target does not take."""
     is_resilient: bool = False
+    """May rows that it inserts be there already, and rows that it changes be missing?"""
     conflicts: ConflictAnswers | None = None
+    """The answers to conflicts; None: none are looked for."""
     discarded: frozenset[tuple[str, ...]] = frozenset()
+    """Keys of the rows that the target has discarded."""
     whole_rows: str = "let the source's log have the table's whole old rows: `ddlrepl activate` does it, or says how"
+    """How the source's log comes to have whole old rows, as a hint."""
+
+    @property
+    def logged(self) -> Table:
+        """Return the source's table with all columns that a condition or a function may look at."""
+        return self.whole or self.table
 
 
 def sections(files: Sequence[RowFile], buckets: int = 1) -> list[tuple[RowFile, ...]]:

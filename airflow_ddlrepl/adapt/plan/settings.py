@@ -22,21 +22,24 @@ class Reads:
 
 @dataclass(frozen=True, slots=True)
 class SettingsChange:
-    """A settings change compares the channel file's settings for a table at a target: at its present shape, and now.
-
-    kind: what brings the table's change: a statement, or the file itself (PROPERTIES). before: the file's settings when
-    the table got its present shape; None for a table that the target does not have. now: the present ones. has_rows:
-    the target's table has rows that the former settings have chosen. is_live: it is in step with the source. rewritten:
-    the columns with types of the target's own whose values a statement changed. unfit: ids of the columns that can't
-    hold each value of the source's before the change; looked for where such values are, or were, replaced.
-    """
+    """A settings change compares the channel file's settings for a table at a target: at its present shape, and now."""
 
     kind: EventKind
+    """What brings the table's change: a statement, or the file itself (PROPERTIES)."""
     before: TableSettings | None
+    """The file's settings when the table got its present shape; None for a table that the target does not have."""
     now: TableSettings
+    """The file's present settings."""
     has_rows: bool = False
+    """Has the target's table rows that the former settings have chosen?"""
     is_live: bool = False
+    """Is it in step with the source?"""
     reads_before: Reads = Reads()
     reads_now: Reads = Reads()
     rewritten: tuple[str, ...] = ()
+    """The columns with types of the target's own whose values a statement changed."""
     unfit: frozenset[int] = frozenset()
+    """Ids of the columns that can't hold each value of the source's before the change.
+
+    They are looked for where such values are, or were, replaced.
+    """

@@ -51,17 +51,21 @@ NO_ROWS = NetRows(NOTHING, NOTHING, NOTHING, NOTHING)
 
 @dataclass(frozen=True, slots=True)
 class Netting:
-    """These are ways in which changes are netted that not every target needs.
-
-    distinct: the source does not see to it that its rows differ in this key. resilient: any row may be there already or
-    be missing: each key that the changes name is in the result, with its last row or as one that is gone; changes must
-    have their whole rows, old and new. old: columns whose values before all changes are wanted, too, as `b_<column>`,
-    with `was_there`, and the place of the last change as `lsn`; only for resilient ones. None: not wanted.
-    """
+    """These are ways in which changes are netted that not every target needs."""
 
     distinct: bool = False
+    """Does the source not see to it that its rows differ in this key?"""
     resilient: bool = False
+    """May any row be there already or be missing?
+
+    Each key that the changes name is in the result, with its last row or as one that is gone; changes must have their
+    whole rows, old and new.
+    """
     old: Sequence[str] | None = None
+    """Columns whose values before all changes are wanted, too, as `b_<column>`; None: none are. Resilient ones only.
+
+    With them come `was_there`, and the place of the last change as `lsn`.
+    """
 
 
 @dataclass(frozen=True, slots=True)

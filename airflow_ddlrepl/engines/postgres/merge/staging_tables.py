@@ -41,28 +41,32 @@ class Stage(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class StagedColumn:
-    """A staged column says how one column is staged and read back.
-
-    It has the column's id at the source, its names there and in the target, its SQL type in staging.
-    cast: the type that its staged value is cast to, "" when assignment is enough. is_regclass: a text has to be read
-    as that type's input. in_array: staged as a one-element array (ADBC can't copy bytes into numeric). collation: of
-    the target's column when it has one of its own. operators: schema of its `=` when that is not pg_catalog.
-    is_key; is_set: an UPDATE sets it. as_written: the text that the source's type writes is read as the target's.
-    """
+    """A staged column says how one column is staged and read back."""
 
     id: int
+    """Of the source's column."""
     source_name: str
+    """The column's name in the rows (`RowColumn.name`)."""
     name: str
+    """The target's column."""
     staging_type: str
+    """Its SQL type in staging."""
     target_type: str
     cast: str = ""
+    """The type that its staged value is cast to; empty: assignment is enough."""
     is_regclass: bool = False
+    """Has a text to be read as that type's input?"""
     collation: str = ""
+    """Of the target's column when it has one of its own."""
     operators: str = ""
+    """The schema of its `=` when that is not pg_catalog."""
     in_array: bool = False
+    """Is it staged as a one-element array? ADBC can't copy bytes into numeric."""
     is_key: bool = False
     is_set: bool = True
+    """Does an UPDATE set it?"""
     as_written: bool = False
+    """Is the text that the source's type writes read as the target's?"""
 
     @property
     def is_of_source(self) -> bool:
@@ -98,33 +102,35 @@ class StagedColumn:
 
 @dataclass(frozen=True, slots=True)
 class Staged:
-    """This value is one table's (or one bucket's) net change, staged and ready to be merged.
-
-    tables: staging table and row count per kind; only those that hold rows. inline: of these kinds the rows are
-    here, and no such table was made. held: ids of the columns that have an `h` flag, per kind. fills: SQL of target
-    columns that the rows do not know, for inserts. replaces: updates must delete and insert (they set a column that
-    UPDATE can't set). changes: rows read from the trail. left_out: what of them the target does not take. deletion: the
-    target's column that says whether a row was deleted, where deleted rows stay; "": they don't. is_resilient: rows
-    that it inserts may be there already, and rows that it changes may be missing.
-    conflicts: the answers to conflicts; None: none are looked for. has_heirs: tables inherit from the target's that are
-    no partitions of it; their rows are not its own.
-    """
+    """This value is one table's (or one bucket's) net change, staged and ready to be merged."""
 
     table_id: int
     target: TableName
     columns: tuple[StagedColumn, ...]
     tables: Mapping[Stage, str] = field(default_factory=dict)
+    """The staging table of each kind that has rows."""
     rows: Mapping[Stage, int] = field(default_factory=dict)
+    """How many rows of each kind there are."""
     inline: Mapping[Stage, InlineRows] = field(default_factory=dict)
+    """Of these kinds the rows are here, and no table was made."""
     held: Mapping[Stage, tuple[int, ...]] = field(default_factory=dict)
+    """Ids of the columns that have an `h` flag, per kind."""
     fills: tuple[tuple[str, str], ...] = ()
+    """Columns of the target that the rows do not know, each with SQL of its value in inserts."""
     replaces: bool = False
+    """Must updates delete and insert, because they set a column that UPDATE can't set?"""
     changes: int = 0
+    """How many changes were read from the trail."""
     left_out: LeftOut = field(default_factory=LeftOut)
+    """What of them the target does not take."""
     deletion: str = ""
+    """The target's column that says whether a row was deleted, where deleted rows stay; empty: they don't."""
     is_resilient: bool = False
+    """May rows that it inserts be there already, and rows that it changes be missing?"""
     conflicts: ConflictAnswers | None = None
+    """The answers to conflicts; None: none are looked for."""
     has_heirs: bool = False
+    """Do tables inherit from the target's that are no partitions of it? Their rows are not its own."""
 
     @property
     def there(self) -> str:
