@@ -19,6 +19,7 @@ COLUMNS = {
     "t": "text", "v": "character varying(20)", "d": "date", "ts": "timestamp without time zone", "u": "uuid",
     "ok": "boolean",
 }  # fmt: skip
+OTHERS = {"big": "numeric", "c": "character(3)", "j": "jsonb"}
 THERE = {
     "s": "SMALLINT", "i": "INTEGER", "b": "BIGINT", "n": "DECIMAL(9,2)", "m": "DECIMAL(4,3)", "f": "DOUBLE",
     "t": "VARCHAR", "v": "VARCHAR", "d": "DATE", "ts": "TIMESTAMP", "u": "UUID", "ok": "BOOLEAN",
@@ -171,6 +172,7 @@ def as_uuid(text: str) -> str:
         ("CURRENT_USER", "text"),
         ("upper(t)", "text"),
         ("(t < 'b'::text)", "boolean"),
+        ("NULLIF(j, '1'::jsonb)", "jsonb"),
         ("'abc'::character varying(2)", "text"),
         ("'today'::date", "date"),
         ("'0044-03-15 BC'::date", "date"),
@@ -195,6 +197,6 @@ def as_uuid(text: str) -> str:
     ],
 )
 def test_what_may_mean_something_else_is_refused(text: str, of: str) -> None:
-    columns = {name: family(one) for name, one in {**COLUMNS, "big": "numeric", "c": "character(3)"}.items()}
+    columns = {name: family(one) for name, one in {**COLUMNS, **OTHERS}.items()}
     with pytest.raises(Untranslatable):
         for_duckdb(text, family(of), columns)

@@ -162,7 +162,7 @@ class _Reading:
 
     def compared(self, part: exp.Expression) -> Found:
         common = _common(self.families([part.this, part.expression]), part)
-        allowed = _EQUAL if isinstance(part, exp.EQ | exp.NEQ) else _ORDERED
+        allowed = _EQUAL if isinstance(part, exp.EQ | exp.NEQ | exp.Nullif) else _ORDERED
         _require(common is None or common.kind in allowed, part)
         return _BOOLEAN
 
@@ -177,6 +177,10 @@ class _Reading:
 
     def chosen(self, part: exp.Expression) -> Found:
         return _common(self.families(part.iter_expressions()), part)
+
+    def nulled(self, part: exp.Expression) -> Found:
+        self.compared(part)
+        return self.chosen(part)
 
     def case(self, part: exp.Expression) -> Found:
         _require(part.args.get("this") is None, part)
@@ -204,7 +208,8 @@ _READ: Sequence[tuple[tuple[type[exp.Expression], ...], Callable[[_Reading, exp.
     ((exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE), _Reading.compared),
     ((exp.And, exp.Or, exp.Not), _Reading.logical),
     ((exp.Is,), _Reading.tested),
-    ((exp.Coalesce, exp.Nullif), _Reading.chosen),
+    ((exp.Coalesce,), _Reading.chosen),
+    ((exp.Nullif,), _Reading.nulled),
     ((exp.Case,), _Reading.case),
     ((exp.Length,), _Reading.length),
 )
