@@ -44,18 +44,20 @@ def has_ends(field: pa.Field) -> bool:
     return (field.metadata or {}).items() >= _ENDS.items()
 
 
-def has_python_values(values: pa.Array) -> bool:
-    """Return whether Python has each of these values: its dates and moments are of the years 1 to 9999."""
+def python_values(values: pa.Array) -> pa.Array:
+    """Return values that Python has, too: its dates and moments are of the years 1 to 9999. Raises NotShown."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     if not (pa.types.is_date(values.type) or pa.types.is_timestamp(values.type)):
-        return True
+        return values
     one = timedelta(microseconds=1) if pa.types.is_timestamp(values.type) else timedelta(days=1)
     unit = values.cast(pa.int64() if pa.types.is_timestamp(values.type) else pa.int32())
     ends = pc.min_max(unit).as_py()
     first, last = (_FIRST - _EPOCH) // one, (_LAST - _EPOCH) // one
-    return ends["min"] is None or (ends["min"] >= first and ends["max"] <= last)
+    if ends["min"] is not None and (ends["min"] < first or ends["max"] > last):
+        raise NotShown("has a moment before the year 1 or after the year 9999")
+    return values
 
 
 class ChangeValues(Protocol):

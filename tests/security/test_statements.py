@@ -111,7 +111,7 @@ def test_code_and_rights_of_a_schema_stay_at_the_source(databases: Databases, tm
     assert sum(told.values()) == len(made) - 1, "no rule of a schema takes an operator"
     assert "hr.f: CREATE FUNCTION: it is left out: it carries code or rights (function)" in told
     with channel.opened() as context:
-        (state,) = apply_states(context, context.repository.runs(context.channel.name))
+        (state,), _ = apply_states(context, context.repository.runs(context.channel.name))
     assert state["left_out"]["hr.f: CREATE FUNCTION"] == 1
     assert "  left out: hr.f: CREATE FUNCTION" in apply_lines([state])
 

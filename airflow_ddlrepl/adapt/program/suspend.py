@@ -149,6 +149,11 @@ def behind(table_states: Mapping[int, TableState]) -> list[TableState]:
     return sorted(found, key=lambda s: (s.suspension.at if s.suspension else LogKey(0, 0), s.table_id))
 
 
+def needed_from(table_states: Mapping[int, TableState], passed: Position) -> Position:
+    """Return the position from which on a target needs the log: its own, `passed`, or that of a table behind it."""
+    return min([passed, *(Position(s.suspension.at.lsn) for s in behind(table_states) if s.suspension)])
+
+
 def suspended(table_states: Mapping[int, TableState]) -> list[TableState]:
     """Return the suspended tables, in the order of the log."""
     return [s for s in behind(table_states) if s.suspension and not s.suspension.is_isolation]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.flow.admin.apply_lag import ApplyLag
+from airflow_ddlrepl.flow.client_states.states import Applied
 from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.stages import APPLY
 from airflow_ddlrepl.flow.streams.apply_process.allowed_code import LEFT_OUT
@@ -15,24 +16,32 @@ from airflow_ddlrepl.flow.streams.apply_process.apply import apply_process
 from airflow_ddlrepl.flow.streams.clients import StreamsClients
 from airflow_ddlrepl.flow.streams.instantiation.lacking_tables import lacking
 from airflow_ddlrepl.flow.targets.lag import Lag, lag_text
+from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.repository.rows import RunRow
 
 MOST_LINES = 10
 
 
-def apply_states(run: RunContext, runs: Sequence[RunRow], lag: ApplyLag | None = None) -> list[dict[str, Any]]:
-    """Return for each target of an apply process its client, positions by feed, and how many transactions wait.
+def apply_states(
+    run: RunContext, runs: Sequence[RunRow], lag: ApplyLag | None = None
+) -> tuple[list[dict[str, Any]], Applied]:
+    """Return as JSON for each apply process its target, positions by feed, and how many transactions wait.
 
+    Beside that the positions as such, by target.
     runs: the channel's newest.
     suspended: source tables that get no changes any more, and why. lacking: source tables of which the target may lack
     rows, and why. fewer_sessions: why its last run applied fewer transactions at the same time than `parallelism` says;
     None: it did not. left_out: statements with code or rights that did not run there, with their number in the runs
     that are known. unreachable: why nothing is known of it. lag_seconds and its like: as a target's, by `lag`.
     """
-    return list(_states(StreamsClients(run), runs, lag))
+    found = list(_states(StreamsClients(run), runs, lag))
+    return [state for state, _ in found], {state["target"]: feeds for state, feeds in found}
 
 
-def _states(clients: StreamsClients, runs: Sequence[RunRow], lag: ApplyLag | None) -> Iterable[dict[str, Any]]:
+def _states(
+    clients: StreamsClients, runs: Sequence[RunRow], lag: ApplyLag | None
+) -> Iterator[tuple[dict[str, Any], dict[str, Position | None] | None]]:
+    """Yield the state of each target as JSON, and its positions by feed; None where it does not answer."""
     results = [row.result for row in runs if row.stage == APPLY.name and row.result]
     for target in clients.section.targets:
         own = [one for one in results if any(at.startswith(f"{target.name}:") for at in one.get("positions", ()))]
@@ -62,12 +71,12 @@ def _states(clients: StreamsClients, runs: Sequence[RunRow], lag: ApplyLag | Non
                 "suspended": [],
                 **Lag(None).to_json(),
             }
-            yield {**found, **unknown, "unreachable": error.message}
+            yield {**found, **unknown, "unreachable": error.message}, None
             continue
         positions = {name: None if at is None else str(at) for name, at in feeds.items()}
         is_disabled = bool(waiting) and settings.disables_on_error
         state = {"positions": positions, "waiting": len(waiting), "is_disabled": is_disabled, **behind.to_json()}
-        yield {**found, **state, "lacking": lacks, "suspended": suspended}
+        yield {**found, **state, "lacking": lacks, "suspended": suspended}, feeds
 
 
 def _left_out(results: Iterable[Mapping[str, Any]]) -> dict[str, int]:

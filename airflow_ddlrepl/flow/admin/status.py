@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from airflow_ddlrepl.adapt.program.program import NO_TABLE
+from airflow_ddlrepl.adapt.program.suspend import needed_from
 from airflow_ddlrepl.config.sections.places import Target
 from airflow_ddlrepl.engines.source import LeftOut
 from airflow_ddlrepl.engines.target_state import TargetState
@@ -23,7 +24,7 @@ from airflow_ddlrepl.flow.admin.table_status import left_out_status, not_there, 
 from airflow_ddlrepl.flow.admin.trail_status import trail_status
 from airflow_ddlrepl.flow.capture.left_out import not_in_the_log
 from airflow_ddlrepl.flow.client_states.lines import client_lines
-from airflow_ddlrepl.flow.client_states.states import Applied, AtSource, client_states, with_captured
+from airflow_ddlrepl.flow.client_states.states import AtSource, client_states, with_captured
 from airflow_ddlrepl.flow.comparing.may_differ import may_differ
 from airflow_ddlrepl.flow.health.failures import failure_lines, failures_json
 from airflow_ddlrepl.flow.mapping.misplaced import with_misplaced
@@ -186,18 +187,15 @@ def status(context: RunContext) -> Status:
     segments, runs = context.live_segments(), context.repository.runs(context.channel.name)
     uncaptured = lag_of_capture(context, before, source.log_end, source.clock)
     damaged: dict[str, None] = {}
-    targets: dict[str, dict[str, Any]] = {}
-    for target in context.channel.targets:
-        lag = partial(_unless_damaged, damaged, lag_at, context, segments, uncaptured, source.clock)
-        targets[target.name] = _target(context, target, lag, source.not_in_the_log)
+    lag = partial(_unless_damaged, damaged, lag_at, context, segments, uncaptured, source.clock)
+    targets = {one.name: _target(context, one, lag, source.not_in_the_log) for one in context.channel.targets}
     back = _unless_damaged(damaged, horizon, context) if context.channel.rewind_horizon else None
-    applied = apply_states(context, runs, ApplyLag(context, uncaptured, source.clock))
+    applied, positions = apply_states(context, runs, ApplyLag(context, uncaptured, source.clock))
     at_source = AtSource(uncaptured, source.clock, not source.unreachable)
-    clients, queues = client_states(context, at_source, _applied(applied))
+    clients, queues = client_states(context, at_source, positions)
     captured, end = _ends(context, source)
     ends = context.repository.stage_ends(name)
     ahead = None if source.unreachable else context.positions.distance(captured, end)
-    targets = {one: {**found, **_bytes_behind(context, found, end)} for one, found in targets.items()}
     return Status(
         name,
         captured,
@@ -205,11 +203,11 @@ def status(context: RunContext) -> Status:
         source.unreachable,
         ahead,
         {
-            **trail_status(context, segments, targets.values(), back),
+            **trail_status(context, segments, [one.needs for one in targets.values() if one.needs is not None], back),
             "held_from": source.held_from,
             "damaged": list(damaged),
         },
-        targets,
+        {name: {**one.content, "lag_bytes": one.lag_bytes(context, end)} for name, one in targets.items()},
         len(context.repository.controls(name)),
         context.repository.error_count(name),
         _last_runs(runs),
@@ -240,19 +238,17 @@ def _ends(context: RunContext, source: _Source) -> tuple[Position, Position]:
     return captured, max(end or captured, captured)
 
 
-def _bytes_behind(context: RunContext, found: dict[str, Any], end: Position) -> dict[str, Any]:
-    at = found["position"]
-    return {"lag_bytes": None if at is None else context.positions.distance(Position.parse(at), end)}
+@dataclass(frozen=True, slots=True)
+class _AtTarget:
+    """This is what the status tells of a target."""
 
+    content: dict[str, Any]
+    position: Position | None = None  # None: it is not known
+    needs: Position | None = None  # from where on it needs the trail; None: it needs nothing of it
 
-def _applied(states: Sequence[dict[str, Any]]) -> Applied:
-    """Return up to where the targets of apply processes are, by feed, from their states."""
-    return {
-        one["target"]: None
-        if one["unreachable"]
-        else {feed: Position.parse(at) if at else None for feed, at in one["positions"].items()}
-        for one in states
-    }
+    def lag_bytes(self, context: RunContext, end: Position) -> int | None:
+        """Return how much of the log up to its end the target lacks; None where its position is not known."""
+        return None if self.position is None else context.positions.distance(self.position, end)
 
 
 def _cut_over(context: RunContext) -> dict[str, str] | None:
@@ -291,21 +287,21 @@ def _target(
     target: Target,
     lag: Callable[[Position], Lag | None],
     aside: Sequence[LeftOut],
-) -> dict[str, Any]:
+) -> _AtTarget:
     """Return a target's status, or why it is not known. aside: tables that are not in the stream."""
     name = context.channel.name
     try:
         if missing := what_is_missing(context, target.name):
-            return {**_AWAY, "missing": missing}
+            return _AtTarget({**_AWAY, "missing": missing})
         found = _without_removed(context, target.name, context.target(target.name).state())
     except (ConfigError, Unreachable) as error:
         log.error("%s", error)
-        return {**_AWAY, "unreachable": error.message}
+        return _AtTarget({**_AWAY, "unreachable": error.message}, needs=Position(0))
     latest = context.repository.latest_revisions(name)
     here = (context, target.name)
     lacks = (may_differ(*here), discarded_counts(*here), conflict_counts(*here))
     without = left_at_source(*here, found.table_states.values(), latest)
-    return {
+    content = {
         **_AWAY,
         "position": str(found.lsn),
         **(lag(found.lsn) or Lag(None)).to_json(),
@@ -320,6 +316,7 @@ def _target(
             ],
         ),
     }
+    return _AtTarget(content, found.lsn, needed_from(found.table_states, found.lsn))
 
 
 def _without_removed(context: RunContext, target: str, found: TargetState) -> TargetState:

@@ -9,7 +9,6 @@ from typing import Any
 from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.model.installation import LogHolder, Problem
 from airflow_ddlrepl.model.position import Position
-from airflow_ddlrepl.model.table_state import TableStatus
 from airflow_ddlrepl.repository.rows import SegmentRow
 from airflow_ddlrepl.trail.loads import Load
 
@@ -23,13 +22,14 @@ _WAIT = "nothing: they go when `retention` removes them; until then a changed ma
 
 
 def trail_status(
-    context: RunContext, segments: Sequence[SegmentRow], targets: Iterable[dict[str, Any]], back: Load | None
+    context: RunContext, segments: Sequence[SegmentRow], needed: Iterable[Position], back: Load | None
 ) -> dict[str, Any]:
     """Return what the trail holds that is needed, what is retained besides, and how far back a rewind can go.
 
-    targets: their status. back: the load that a rewind could begin with; None: there is none.
+    needed: from where on each target needs the trail. back: the load that a rewind could begin with; None: none.
     """
-    since = _needed_from(context, targets, back)
+    rewound = [back.position if back else Position(0)] if context.channel.rewind_horizon is not None else []
+    since = min([*needed, *rewound], default=Position(0))
     retained = [row for row in segments if row.high <= since]
     return {
         **_extent([row for row in segments if row.high > since]),
@@ -90,18 +90,6 @@ def _held_line(one: dict[str, Any]) -> str:
         return f"{one['problem']}: {one['fix']}"
     left = "" if one["left"] is None else f", {one['left']} bytes until it is lost"
     return f"slot {one['name']} retains {one['bytes']} bytes of the source's log ({one['state']}{left})"
-
-
-def _needed_from(context: RunContext, targets: Iterable[dict[str, Any]], back: Load | None) -> Position:
-    """Return the position from which on a target, one of its suspended tables, or a rewind needs the trail."""
-    positions: list[Position] = []
-    for one in targets:
-        if not one["missing"]:
-            late = [table["since"] for table in one["tables"] if table["state"] == TableStatus.SUSPENDED]
-            positions += map(Position.parse, [one["position"] or "0/0", *late])
-    if context.channel.rewind_horizon is not None:
-        positions.append(back.position if back else Position(0))
-    return min(positions, default=Position(0))
 
 
 def _extent(segments: Sequence[SegmentRow]) -> dict[str, Any]:

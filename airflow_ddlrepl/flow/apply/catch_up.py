@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-from airflow_ddlrepl.adapt.program.suspend import CatchUp, behind, families, family, suspended
+from airflow_ddlrepl.adapt.program.suspend import CatchUp, behind, families, family, needed_from, suspended
 from airflow_ddlrepl.adapt.target_facts import Renderer
 from airflow_ddlrepl.ddl.tables.detach_partition import DetachPartition
 from airflow_ddlrepl.engines.target_state import Applied, StateChange, TargetState
@@ -168,8 +168,8 @@ def retained_from(run: RunContext, target: str, passed: Position) -> Position:
 
     A table that would hold more of it than `suspended_log` allows waits for a refresh from here on.
     """
-    late = behind(run.target(target).state().table_states)
-    if not late:
+    states = run.target(target).state().table_states
+    if not behind(states):
         return passed
     limit, live = run.channel.target(target).suspended_log, run.live_segments()
 
@@ -177,8 +177,8 @@ def retained_from(run: RunContext, target: str, passed: Position) -> Position:
         since = one.suspension.at.lsn if one.suspension else passed
         return sum(row.bytes for row in live if row.high > since and row.low < passed)
 
-    if too_far := [one for one in suspended({s.table_id: s for s in late}) if held(one) > limit]:
+    if too_far := [one for one in suspended(states) if held(one) > limit]:
         why = f"it was suspended, and the trail holds more than {limit} bytes from its place on (suspended_log)"
         wait_for_refresh(run, target, too_far, why)
-        late = behind(run.target(target).state().table_states)
-    return min([passed, *(Position(one.suspension.at.lsn) for one in late if one.suspension)])
+        states = run.target(target).state().table_states
+    return needed_from(states, passed)

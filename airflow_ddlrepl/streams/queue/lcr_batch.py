@@ -18,7 +18,7 @@ from airflow_ddlrepl.model.change import Op
 from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.model.types import DataType
 from airflow_ddlrepl.notation.column_types import column_type
-from airflow_ddlrepl.ports.change_values import ChangeValues, NotShown, has_python_values
+from airflow_ddlrepl.ports.change_values import ChangeValues, NotShown, python_values
 from airflow_ddlrepl.ports.row_layout import ColumnLayout, Layout
 from airflow_ddlrepl.streams.condition.kinds import Kind
 from airflow_ddlrepl.streams.evaluation.row_batch import RowBatch
@@ -150,10 +150,7 @@ class LcrBatch:
         self, values: ChangeValues, raw: pa.Array, of: tuple[ColumnLayout, Column], as_type: pa.DataType
     ) -> pa.Array:
         layout, column = of
-        found = values.shown(raw, layout.encoding, column, as_type, self.shape.types)
-        if not has_python_values(found):
-            raise NotShown("has a moment before the year 1 or after the year 9999")
-        return found
+        return python_values(values.shown(raw, layout.encoding, column, as_type, self.shape.types))
 
 
 def kept_batch(batch: LcrBatch, rows: RowBatch, declared: Iterable[Declared]) -> LcrBatch:

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from airflow_ddlrepl.model.table import Column, Table
-from airflow_ddlrepl.ports.change_values import ChangeValues, NotShown, has_python_values
+from airflow_ddlrepl.ports.change_values import ChangeValues, NotShown, python_values
 from airflow_ddlrepl.streams.messages import RowLcr
 from airflow_ddlrepl.streams.queue.row_messages import odd_value
 
@@ -42,10 +42,8 @@ class TypedValues:
         shown = self.values.shown_type(column, shape.types)
         is_number = self.values.is_number(column, shape.types)
         try:
-            found = self.values.shown(pa.array([text]), "text", column, shown, shape.types)
+            found = python_values(self.values.shown(pa.array([text]), "text", column, shown, shape.types))
         except NotShown:
-            found = None
-        if found is None or not has_python_values(found):
             return odd_value(text, shown, is_number=is_number)
         value = found[0].as_py()
         return Decimal(value) if is_number and pa.types.is_string(shown) else value
