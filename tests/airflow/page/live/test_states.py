@@ -20,7 +20,7 @@ def told(world: World, channel: str) -> dict[str, Any]:
 
 def test_a_healthy_channel_is_good(world: World) -> None:
     found = told(world, "shop")
-    assert found["verdict"]["level"] == "good"
+    assert found["verdict"]["level"] == "good", found["verdict"]
     assert [one["verdict"]["level"] for one in found["targets"]] == ["good"]
     assert found["waiting"] == []
     assert {row["target"] for row in found["history"]} == {"warehouse"}
