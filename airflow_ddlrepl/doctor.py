@@ -123,10 +123,10 @@ def _findings_at(what: str, location: str, ask: Any) -> Iterator[Finding]:
 
 def _source(channel: Channel, dsn: str) -> Iterator[tuple[bool, str, str]]:
     from airflow_ddlrepl.engines import engine
-    from airflow_ddlrepl.flow.sequences.selection import unreadable
+    from airflow_ddlrepl.flow.sequences.selection import unreadable_sequences
 
     with closing(engine(dsn).source(channel, dsn)) as source:
-        problems = [*source.missing_rights(), *unreadable(channel, source)]
+        problems = [*source.missing_rights(), *unreadable_sequences(channel, source)]
         members = source.membership
         problems += [*members.installation().problems, *members.refused_statements(), *_undecodable(members)]
         yield from ((False, problem.what, problem.fix) for problem in problems)

@@ -30,12 +30,12 @@ class TimeLimit:
         if self._can_stop:
             signal.signal(signal.SIGALRM, self._before)
 
-    def __call__(self, function: Callable[..., Any], given: Any) -> Any:
+    def __call__(self, function: Callable[..., Any], argument: Any) -> Any:
         if not self._can_stop:
-            return function(given)
+            return function(argument)
         left, began = signal.setitimer(signal.ITIMER_REAL, self._seconds)[0], time.monotonic()
         try:
-            return function(given)
+            return function(argument)
         finally:  # a limit around this one goes on
             signal.setitimer(signal.ITIMER_REAL, max(left - (time.monotonic() - began), 0.001) if left else 0)
 

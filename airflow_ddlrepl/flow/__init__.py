@@ -31,7 +31,7 @@ from airflow_ddlrepl.flow.cycle.replicate import replicate
 from airflow_ddlrepl.flow.cycle.run_clients import apply_queues
 from airflow_ddlrepl.flow.look import do_here, has_work
 from airflow_ddlrepl.flow.refresh.refresh import refresh
-from airflow_ddlrepl.flow.reporting.asset_events import news
+from airflow_ddlrepl.flow.reporting.asset_events import new_events
 from airflow_ddlrepl.flow.reporting.keep_status import keep_status
 from airflow_ddlrepl.flow.reporting.last_status import last_status
 from airflow_ddlrepl.flow.rewind.rewind import plan_rewind, rewind
@@ -82,7 +82,7 @@ __all__ = [
     "integrate",
     "last_status",
     "lost_error",
-    "news",
+    "new_events",
     "open_channel",
     "plan",
     "plan_rewind",

@@ -40,7 +40,7 @@ class IntegrateOperator(DdlReplSparkOperator):
         before = {kind: last_event_extra(context, asset) for kind, asset in ours.items()}
         self.outlets = [one for one in self.outlets if one not in ours.values()]
         try:
-            found = flow.news(channel, **before, run_id=str(context["run_id"]))
+            found = flow.new_events(channel, **before, run_id=str(context["run_id"]))
         except (ModuleNotFoundError, DriverMissing) as missing:
             if not is_driver(missing):
                 raise

@@ -96,8 +96,12 @@ def work_is(monkeypatch: pytest.MonkeyPatch, has_work: Callable[..., Any]) -> No
     flow = ModuleType("airflow_ddlrepl.flow")
     flow.do_here = has_work  # type: ignore[attr-defined]
     flow.wait_for_turn = lambda *_: None  # type: ignore[attr-defined]
+
+    def new_events(channel: Any, **_: Any) -> AssetEvents:
+        return AssetEvents({"channel": channel.name, "left_out": [], "setup": {}}, None, None)
+
     flow.last_status = lambda channel: {"channel": channel.name, "failures": [1]}  # type: ignore[attr-defined]
-    flow.news = lambda channel, **_: AssetEvents({"channel": channel.name, "left_out": [], "setup": {}}, None, None)  # type: ignore[attr-defined]
+    flow.new_events = new_events  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "airflow_ddlrepl.flow", flow)
     monkeypatch.setattr(airflow_ddlrepl, "flow", flow, raising=False)
 

@@ -14,7 +14,7 @@ from airflow_ddlrepl.config.sections.location import resolve
 from airflow_ddlrepl.engines import engine
 from airflow_ddlrepl.errors import ConfigError, DdlReplError, TargetError, Unreachable, Unsupported
 from airflow_ddlrepl.flow.mapping.existing_tables import refuse_foreign
-from airflow_ddlrepl.flow.mapping.initial_state import waiting
+from airflow_ddlrepl.flow.mapping.initial_state import pending_state
 from airflow_ddlrepl.flow.mapping.server_traits import target_server, told_traits
 from airflow_ddlrepl.flow.mapping.tables import seen_at
 from airflow_ddlrepl.flow.run.context import RunContext
@@ -71,7 +71,7 @@ def _states(run: RunContext, name: str, tables: Sequence[Table], found: AtTarget
         error = error or _error(partial(_require_texts, run, name, table))
         try:
             if error is None:
-                states[table.id] = waiting(run.channel.at(name), table, facts)
+                states[table.id] = pending_state(run.channel.at(name), table, facts)
         except Unsupported as refused:
             error = refused
         if isinstance(error, TargetError):  # it is the source's own database, or the like: not a matter of this table

@@ -15,7 +15,7 @@ from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.apply.catch_up import catch_up
 from airflow_ddlrepl.flow.apply.suspension import suspended_error
 from airflow_ddlrepl.flow.capture.log_continuity import follow
-from airflow_ddlrepl.flow.refresh.readiness import in_step
+from airflow_ddlrepl.flow.refresh.readiness import loadable
 from airflow_ddlrepl.flow.refresh.requests import ask, isolate, isolation_lock, options_of
 from airflow_ddlrepl.flow.refresh.row_origin import ShapesAtTarget
 from airflow_ddlrepl.flow.refresh.source_rows import SourceRows
@@ -86,11 +86,11 @@ def begin(run: RunContext, patterns: Sequence[str], options: RefreshOptions) -> 
         if patterns:
             ask(run, target.name, patterns, options)
         now = run.target(target.name).state()
-        found[target.name] = [str(s.name) for s in isolate(run, target.name, now, _asked(run, target.name))]
+        found[target.name] = [str(s.name) for s in isolate(run, target.name, now, _pending_refreshes(run, target.name))]
     return Isolated(found)
 
 
-def _asked(run: RunContext, target: str) -> Mapping[int, RefreshRow]:
+def _pending_refreshes(run: RunContext, target: str) -> Mapping[int, RefreshRow]:
     return {row.table_id: row for row in run.repository.pending_refreshes(run.channel.name, target)}
 
 
@@ -101,12 +101,12 @@ def _load(run: RunContext, target: str, mark: int) -> dict[str, int]:
     if not ids:
         return {}
     states = CatchUp(ids, now.lsn).resumed(now.table_states)
-    asked, refused = _asked(run, target), dict[int, DdlReplError]()
+    asked, refused = _pending_refreshes(run, target), dict[int, DdlReplError]()
     with place.loading_isolated(mark) as loader, run.source.snapshot(ids, run.log_identity) as source:
         reach("isolated.snapshot")
         refused |= source.refused
         options = {t.id: options_of(run, target, t.name, asked.get(t.id)) for t in source.tables}
-        ready = list(in_step(run, target, now.lsn, states, source.tables))
+        ready = list(loadable(run, target, now.lsn, states, source.tables))
         shapes = ShapesAtTarget(run, target, loader.facts, states, ready, source.snapshot)
         isolation = Isolation(partial(_placed, now.table_states), partial(_placing, run, target, ids), mark)
         done = TableLoader(

@@ -174,7 +174,7 @@ def _is_worth_another_try(
         log.warning("%s: %s", error.table, error.message)
         why = error.message
         if ahead.replicat is not None and error.is_text:
-            found = ahead.replicat.answer(error.on[1], code_of(error), attempt.tried(error.on[1]))
+            found = ahead.replicat.error_response(error.on[1], code_of(error), attempt.tried(error.on[1]))
             if found is not None and found.handling is Handling.RETRY:
                 wait(run, found)
                 return True

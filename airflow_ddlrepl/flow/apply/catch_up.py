@@ -173,11 +173,11 @@ def retained_from(run: RunContext, target: str, passed: Position) -> Position:
         return passed
     limit, live = run.channel.target(target).suspended_log, run.live_segments()
 
-    def held(one: TableState) -> int:
+    def bytes_behind(one: TableState) -> int:
         since = one.suspension.at.lsn if one.suspension else passed
         return sum(row.bytes for row in live if row.high > since and row.low < passed)
 
-    if too_far := [one for one in suspended(states) if held(one) > limit]:
+    if too_far := [one for one in suspended(states) if bytes_behind(one) > limit]:
         why = f"it was suspended, and the trail holds more than {limit} bytes from its place on (suspended_log)"
         wait_for_refresh(run, target, too_far, why)
         states = run.target(target).state().table_states

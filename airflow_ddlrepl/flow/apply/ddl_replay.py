@@ -64,7 +64,7 @@ class Texts:
             self._may_call(names),
         )
 
-    def alone(self, event: Event, refusal: Refusal | None) -> Statement:
+    def without_tables(self, event: Event, refusal: Refusal | None) -> Statement:
         """Return a statement about tables that the target does not have. refusal: the target has refused it."""
         names = self._names(event)
         mapped = self._mapped(event, names)
@@ -115,7 +115,7 @@ def without_table(texts: Texts, event: Event, refusal: Refusal | None, renderer:
     """Return the plan of a statement about no table of the channel, which is for a Replicat alone."""
     code = texts.replicat.parameters.code if texts.replicat is not None else ()
     name = subject_of(event).base or TableName(event.tag, "-")
-    return run_without_table(name, texts.alone(event, refusal), code, renderer)
+    return run_without_table(name, texts.without_tables(event, refusal), code, renderer)
 
 
 def _made_in(record: Record) -> set[str]:

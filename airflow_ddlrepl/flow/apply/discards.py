@@ -85,20 +85,20 @@ def discarded(
     return found
 
 
-def outside(staged: Sequence[StagedSlice]) -> Counter[str]:
+def outside(slices: Sequence[StagedSlice]) -> Counter[str]:
     """Return how many changes are about rows that the target does not take (`restrict`), by table and reason."""
     found: Counter[str] = Counter()
-    for one in staged:
+    for one in slices:
         if one.piece.condition:
             count = sum(part.left_out.outside for parts in one.sections.values() for part in parts)
             found[f"{one.piece.source.name}: {OUTSIDE}"] += count
     return +found
 
 
-def ignored(staged: Sequence[StagedSlice]) -> Found:
+def ignored(slices: Sequence[StagedSlice]) -> Found:
     """Return how many changes were left out because of their kind (`ignore`), by table and reason."""
     found = Found()
-    for one in staged:
+    for one in slices:
         counts: Counter[RowKind] = Counter()
         for parts in one.sections.values() if one.piece.settings.rows.ignore else ():
             for part in parts:

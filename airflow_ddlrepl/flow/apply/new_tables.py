@@ -77,11 +77,11 @@ def name_in_use(run: RunContext, target: str, other_id: int, other: TableName, n
     )
 
 
-def refuse_occupied(run: RunContext, target: str, present: ServerFacts, new: Table) -> None:
+def refuse_occupied(run: RunContext, target: str, facts: ServerFacts, new: Table) -> None:
     """Raise Unsupported where a table with rows that the channel did not write has a new table's name.
 
     Also ADP-146 where another table's second TARGET, or a later one, has that name.
-    present: what the server there has. None of the channel's tables there has that name.
+    facts: what the server there has. None of the channel's tables there has that name.
     """
     place = run.channel.target(target)
     name = run.channel.at(target).target_name(new.name)
@@ -91,5 +91,5 @@ def refuse_occupied(run: RunContext, target: str, present: ServerFacts, new: Tab
             if one.name == name and one.table_id != new.id:
                 source = run.repository.latest_revisions(run.channel.name)[one.table_id].table
                 raise same_name(name, source.name if source is not None else one.name, new.name)
-    refuse_strangers(present, [new.with_(name=name)])
-    refuse_foreign(place, present, name, new.name)
+    refuse_strangers(facts, [new.with_(name=name)])
+    refuse_foreign(place, facts, name, new.name)

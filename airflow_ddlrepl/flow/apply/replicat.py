@@ -74,7 +74,7 @@ class TargetReplicat:
             return bool(event.discarded) and not self.parameters.is_further
         return not known.is_elsewhere
 
-    def answer(self, at: LogKey, code: str, tries: int) -> Answer | None:
+    def error_response(self, at: LogKey, code: str, tries: int) -> Answer | None:
         """Return how to go on behind a statement that the target has refused; None: no statement was evaluated there.
 
         code: of the target's error, or of ours. tries: how often it has been run.
@@ -91,7 +91,7 @@ class TargetReplicat:
         if step is None or step.policy != BY_REPLICAT or event.discarded:  # a refusal that is not about a text counts
             return None
         code = next((one.code for (_, key), one in refused.items() if key == event.key and one.code), step.code)
-        found = self.answer(event.key, code, _EXHAUSTED)
+        found = self.error_response(event.key, code, _EXHAUSTED)
         if found is None or found.handling not in _PASSED_OVER:
             return None
         text = self._known[event.key].record.text

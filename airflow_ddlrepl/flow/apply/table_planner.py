@@ -59,7 +59,7 @@ Refusals = Mapping[tuple[int, LogKey], Refusal]
 def planner(
     run: RunContext,
     target: str,
-    present: ServerFacts,
+    facts: ServerFacts,
     shape_at: Callable[[int, LogKey], Table | None],
     table_states: Mapping[int, TableState],
     refused: Refusals,
@@ -67,10 +67,10 @@ def planner(
 ) -> Planner:
     """Return the function that plans one table's change at this target.
 
-    present: what the server there has. table_states: the channel's tables there. replicat: what has evaluated the
+    facts: what the server there has. table_states: the channel's tables there. replicat: what has evaluated the
     statements; None: the target has none.
     """
-    return _Planner(run, run.channel.at(target), present, shape_at, TableStates.of(table_states), refused, replicat)
+    return _Planner(run, run.channel.at(target), facts, shape_at, TableStates.of(table_states), refused, replicat)
 
 
 @dataclass
@@ -92,11 +92,11 @@ class _Planner:
         reload: str = "",
     ) -> TablePlan:
         if before is None and new is None and not event.dropped:
-            return without_table(_texts(self, table_states), event, self._refusal(NO_TABLE, event), self.renderer)
+            return without_table(_statements(self, table_states), event, self._refusal(NO_TABLE, event), self.renderer)
         if before is None and self.replicat is not None and self.replicat.runs_alone(event):
             table_id = new.id if new else next(iter(dict(event.dropped)))
             name = new.name if new else _source_name(self.shape_at, table_id, event)
-            alone = _texts(self, table_states).alone(event, self._refusal(table_id, event))
+            alone = _statements(self, table_states).without_tables(event, self._refusal(table_id, event))
             return run_alone(name, alone, self.renderer)
         try:
             if is_returning(event) and (taken := _returned(self, before, new, event, table_states)) is not None:
@@ -161,7 +161,9 @@ class _Planner:
                 policy,
                 source_before=self._seen_before(source_before, seen, policy) if before and source_before else None,
                 settings=settings_change(before, source_before, new, event.kind, known, settings, self.run.types),
-                text=_texts(self, table_states).statement(before, new, event, facts, refusal) if runs_text else None,
+                text=_statements(self, table_states).statement(before, new, event, facts, refusal)
+                if runs_text
+                else None,
                 limit=limit_of(before, event, settings),
                 former=former,
                 reload=reload,
@@ -260,7 +262,7 @@ class _Planner:
         return is_text and self.at.replays(new.name)
 
 
-def _texts(by: _Planner, table_states: Mapping[int, TableState]) -> Texts:
+def _statements(by: _Planner, table_states: Mapping[int, TableState]) -> Texts:
     return Texts(by.at, by.shape_at, table_states, by.replicat)
 
 
@@ -295,7 +297,7 @@ def _refuse_occupied(by: _Planner, new: Table, table_states: Mapping[int, TableS
 
 def _occupant(
     ours: Mapping[int, TableState],
-    present: ServerFacts,
+    facts: ServerFacts,
     table_id: int,
     name: TableName,
     before: TableState | None,
@@ -303,14 +305,14 @@ def _occupant(
 ) -> TableState | None:
     """Return the target's table under the name that the table is to have, when it is another table.
 
-    ours: the channel's tables there as they are now. present: what the server there has.
+    ours: the channel's tables there as they are now. facts: what the server there has.
     """
     if before is not None and before.name == name:
         return None
     for table_state in TableStates.of(table_states).called(name):
         if table_state.table_id != table_id:
             return table_state
-    shape = None if TableStates.of(ours).called(name) else present.table(name)
+    shape = None if TableStates.of(ours).called(name) else facts.table(name)
     return TableState(shape.id, name, shape) if shape else None
 
 

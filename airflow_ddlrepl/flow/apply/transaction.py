@@ -232,7 +232,7 @@ def _records(context: RunContext, program: Program) -> list[RecordAt]:
     for i, table_state in there.items():
         if not table_state.waits_for_refresh:
             continue
-        asking = _asking(program, i)
+        asking = _refresh_step(program, i)
         if (table_state.state is TableStatus.PENDING and i not in joining) or (table_state.awaits_rows and asking):
             key = asking.key if asking else LogKey(program.high, START_OF_TRANSACTION)
             found.append(RecordAt(key, RefreshRequested(i, reason(program, i), program.high, how=_how(program, i))))
@@ -275,7 +275,7 @@ def _declined(program: Program) -> Iterator[RecordAt]:
 
 def reason(program: Program, table_id: int) -> str:
     """Return why a table has to be loaded again."""
-    step = _asking(program, table_id)
+    step = _refresh_step(program, table_id)
     if step is not None and step.plan is not None:
         return next(s.why for s in step.plan.steps if s.kind is StepKind.REFRESH)
     suspension = program.table_states[table_id].suspension if table_id in program.table_states else None
@@ -287,14 +287,14 @@ def reason(program: Program, table_id: int) -> str:
 
 def _how(program: Program, table_id: int) -> str:
     """Return how to load a table: one that came into the log late may hold rows that the target never had."""
-    step = _asking(program, table_id)
+    step = _refresh_step(program, table_id)
     if step is None:
         return ""
     is_anew = step.before is None or (step.plan is not None and step.plan.is_made_anew)
     return FIRST_LOAD if is_anew or table_id in step.event.filled else ""
 
 
-def _asking(program: Program, table_id: int) -> ProgramStep | None:
+def _refresh_step(program: Program, table_id: int) -> ProgramStep | None:
     """Return the first step that has the table wait for a refresh, and has the reason."""
 
     def says(step: ProgramStep) -> bool:

@@ -41,7 +41,7 @@ def reread_where_lost(run: RunContext, work: Callable[[], Result]) -> Result:
             if error.at is None or error.at in tried:
                 raise
             tried.add(error.at)
-            row = _held(run, Position.parse(error.at))
+            row = _retained_segment(run, Position.parse(error.at))
             if row is None:
                 raise
             log.warning("%s: the segment is read again from the log that the source holds", error.message)
@@ -109,7 +109,7 @@ def reread(run: RunContext, row: SegmentRow) -> None:
     run.repository.set_segment_digest(run.channel.name, run.token, row.epoch, row.low, digest)
 
 
-def _held(run: RunContext, low: Position) -> SegmentRow | None:
+def _retained_segment(run: RunContext, low: Position) -> SegmentRow | None:
     """Return the segment that begins there, if the source holds its log."""
     since = run.source.retained_log.held_from()
     if since is None or since > low:

@@ -36,9 +36,9 @@ class FeedOptions:
     before_prefix: str = "before_"
 
 
-def read_options(given: Mapping[str, str]) -> FeedOptions:
+def read_options(options: Mapping[str, str]) -> FeedOptions:
     """Return the options of a change feed from texts by name. Raises TrailError TRL-120."""
-    values = {name.lower(): str(value).strip() for name, value in given.items()}
+    values = {name.lower(): str(value).strip() for name, value in options.items()}
     if unknown := [name for name in values if name not in _KNOWN and name != "path"]:
         raise _wrong(f"the change feed has no option {unknown[0]!r}", nearest(unknown[0], _KNOWN))
     for name in ("channel", "table"):

@@ -127,9 +127,9 @@ class ClientStates:
             self._waiting[place] = max(self._waiting.get(place, Queued()), waiting[-1], key=lambda one: one.messages)
         return self._state(positions, waiting)
 
-    def _state(self, positions: Mapping[str, str | None], waiting: Sequence[Queued]) -> dict[str, Any]:
+    def _state(self, positions: Mapping[str, str | None], queued: Sequence[Queued]) -> dict[str, Any]:
         """Return where a client or a queue is, and what waits there together, as JSON."""
-        whole = sum_of(waiting)
+        whole = sum_of(queued)
         lag = 0.0 if whole.oldest is None else age(whole.oldest, self.source.clock)
         return {"positions": positions, "messages": whole.messages, "is_more": whole.is_more, "lag_seconds": lag}
 
@@ -140,10 +140,10 @@ def with_captured(states: list[dict[str, Any]], captured: Position, ahead: int |
     return [{**one, **place} if one["kind"] == ClientKind.CAPTURE and not one["problem"] else one for one in states]
 
 
-def sum_of(waiting: Sequence[Queued]) -> Queued:
+def sum_of(queued: Sequence[Queued]) -> Queued:
     """Return what waits in several feeds together."""
-    oldest = min((one.oldest for one in waiting if one.oldest is not None), default=None)
-    return Queued(sum(one.messages for one in waiting), any(one.is_more for one in waiting), oldest)
+    oldest = min((one.oldest for one in queued if one.oldest is not None), default=None)
+    return Queued(sum(one.messages for one in queued), any(one.is_more for one in queued), oldest)
 
 
 def client_states(run: RunContext, source: AtSource, applied: Applied) -> tuple[list[dict[str, Any]], list[Any]]:

@@ -63,7 +63,7 @@ def compared(run: RunContext) -> Iterator[Condition]:
     differing = _named(run, ((one, _shown(one)) for one in tables if _differs(one) and one not in loaded))
     hint = "`ddlrepl compare CHANNEL.yaml` shows the rows, --repair writes them"
     yield Condition(Code.DIFFERENCES, None, "tables that differ, or of which nobody can say it", differing, hint)
-    flying = [(one, _waiting(one)) for one in tables if one.in_flight or one.on_their_way]
+    flying = [(one, _in_flight(one)) for one in tables if one.in_flight or one.on_their_way]
     flying += [(one, f"{_shown(one)}, until it is loaded again") for one in loaded]
     hint = "the cut-over brings it, and compares once more; before it, `ddlrepl replicate` does"
     yield Condition(Code.IN_FLIGHT, None, FLYING, _named(run, flying), hint)
@@ -89,7 +89,7 @@ def _shown(one: TableReport) -> str:
     return f"{one.target}: {', '.join(parts)}"
 
 
-def _waiting(one: TableReport) -> str:
+def _in_flight(one: TableReport) -> str:
     rows = [f"{one.in_flight} rows"] if one.in_flight else []
     return f"{one.target}: {', '.join([*rows, *one.on_their_way])}"
 

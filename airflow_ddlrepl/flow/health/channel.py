@@ -89,9 +89,9 @@ def lag_json(row: LagRow) -> dict[str, Any]:
     }
 
 
-def _head(facts: Facts, waiting: list[Waiting]) -> dict[str, Any]:
+def _head(facts: Facts, items: list[Waiting]) -> dict[str, Any]:
     """Return how the channel and its targets are, and of when that is."""
-    stopping = [one for one in waiting if stops_a_target(one)]
+    stopping = [one for one in items if stops_a_target(one)]
     verdicts = {name: target_verdict(facts, name, stopping) for name in facts.targets}
     return {
         "channel": facts.channel,

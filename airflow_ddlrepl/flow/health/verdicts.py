@@ -28,7 +28,7 @@ _TOLD_ELSEWHERE = (ControlStop, CannotAdapt, TablesSuspended)
 _READS = names_of(Cycle.BEGINS, Cycle.WHOLE)
 
 
-def target_verdict(facts: Facts, target: str, waiting: list[Waiting]) -> Verdict:
+def target_verdict(facts: Facts, target: str, items: list[Waiting]) -> Verdict:
     """Return how one target is."""
     before = _not_active(facts)
     if before is not None:
@@ -38,7 +38,7 @@ def target_verdict(facts: Facts, target: str, waiting: list[Waiting]) -> Verdict
     if found is None and apply is None:
         return Verdict(Level.UNKNOWN, "nothing is known of it yet", remedy=_remedies(facts).replicate())
     known = {"missing": None, "tables": [], **(found or apply or {}), **_newest_lag(facts, target)}
-    verdicts = [*_of_a_target(facts, target, known, waiting)]
+    verdicts = [*_of_a_target(facts, target, known, items)]
     return worst(verdicts) or (_lag_unknown(facts, known) if known.get("lag_seconds") is None else _good(facts, known))
 
 
@@ -48,19 +48,19 @@ def _newest_lag(facts: Facts, target: str) -> dict[str, Any]:
     return {} if row is None or row.lag_seconds is None else {"lag_seconds": row.lag_seconds}
 
 
-def channel_verdict(facts: Facts, targets: dict[str, Verdict], waiting: list[Waiting]) -> Verdict:
+def channel_verdict(facts: Facts, targets: dict[str, Verdict], items: list[Waiting]) -> Verdict:
     """Return how the channel is: the worst of what holds for it as a whole, and of its targets."""
     before = _not_active(facts)
     if before is not None:
         return before
-    told = [*_of_the_channel(facts, waiting)]
+    told = [*_of_the_channel(facts, items)]
     told += [
         replace(one, sentence=f"target {name} {one.sentence}") for name, one in targets.items() if _is_trouble(one)
     ]
     found = worst(told)
     if found is None:
         found = worst(targets.values()) or _good(facts, {"lag_seconds": None, "tables": []})
-    people = len(waiting)
+    people = len(items)
     if found.level is Level.WAITING and people > 1:
         found = replace(found, reason=f"{people} things wait for a person; the first: {found.sentence}: {found.reason}")
     return found
@@ -88,7 +88,7 @@ def _not_active(facts: Facts) -> Verdict | None:
     return Verdict(Level.UNKNOWN, "not activated yet", "no table is loaded, nothing is captured", remedies.activate())
 
 
-def _of_a_target(facts: Facts, target: str, known: dict[str, Any], waiting: list[Waiting]) -> Iterator[Verdict]:
+def _of_a_target(facts: Facts, target: str, known: dict[str, Any], items: list[Waiting]) -> Iterator[Verdict]:
     as_of = facts.status.taken if facts.status else None
     since = _target_failing_since(facts, target)
     if known["unreachable"]:
@@ -98,7 +98,7 @@ def _of_a_target(facts: Facts, target: str, known: dict[str, Any], waiting: list
     if known["missing"]:
         remedy = _remedies(facts).replicate("the next run prepares it, or says why it can't")
         yield Verdict(Level.WAITING, "is not prepared", known["missing"], remedy, as_of)
-    ours = [one for one in waiting if one.target == target]
+    ours = [one for one in items if one.target == target]
     if ours:
         yield replace(_of_people(ours), as_of=as_of)
     states = Counter(table["state"] for table in known["tables"])
@@ -126,7 +126,7 @@ def _tables(number: int) -> str:
     return "has 1 table that waits" if number == 1 else f"has {number} tables that wait"
 
 
-def _of_the_channel(facts: Facts, waiting: list[Waiting]) -> Iterator[Verdict]:
+def _of_the_channel(facts: Facts, items: list[Waiting]) -> Iterator[Verdict]:
     as_of = facts.status.taken if facts.status else None
     source = facts.content.get("source_unreachable")
     if source and not _is_newer_success(facts):
@@ -140,7 +140,7 @@ def _of_the_channel(facts: Facts, waiting: list[Waiting]) -> Iterator[Verdict]:
             yield _failed(facts, end)
     for why in facts.content.get("trail", {}).get("damaged", ()):
         yield Verdict(Level.BAD, "a file of the trail is missing or damaged", why, _remedies(facts).look(), as_of)
-    own = [one for one in waiting if not one.target]
+    own = [one for one in items if not one.target]
     if own:
         yield Verdict(Level.WAITING, own[0].what, own[0].why, own[0].remedy, as_of)
     yield from _of_time(facts)

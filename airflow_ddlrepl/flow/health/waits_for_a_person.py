@@ -52,9 +52,9 @@ def waiting_list(facts: Facts) -> list[Waiting]:
     return [*of_targets, *_at_the_source(facts), *_discarded(facts)]
 
 
-def stops_a_target(waiting: Waiting) -> bool:
+def stops_a_target(item: Waiting) -> bool:
     """Does it keep a target from following its source? Rows that are discarded do not: others go on."""
-    return waiting.kind != DISCARDED
+    return item.kind != DISCARDED
 
 
 def queued_json(row: QueuedRow) -> dict[str, Any]:

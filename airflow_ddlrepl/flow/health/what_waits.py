@@ -50,7 +50,7 @@ def forget_what_all_have(repository: Repository, channel: str, targets: Mapping[
     repository.forget_rows(channel, min(map(Position.parse, positions)), own)
 
 
-def _own(target: str, known: Mapping[str, Any], asked: Mapping[tuple[str, int], Position]) -> dict[int, Position]:
+def _own(target: str, known: Mapping[str, Any], requested: Mapping[tuple[str, int], Position]) -> dict[int, Position]:
     """Return the tables for which another position counts than the target's.
 
     One that is suspended has its own; for one that waits for a load nothing is applied since the load was asked for.
@@ -58,8 +58,8 @@ def _own(target: str, known: Mapping[str, Any], asked: Mapping[tuple[str, int], 
     found: dict[int, Position] = {}
     for table in known["tables"]:
         number = table["table_id"]
-        if table["state"] in ("pending", "new") and (target, number) in asked:
-            found[number] = asked[target, number]
+        if table["state"] in ("pending", "new") and (target, number) in requested:
+            found[number] = requested[target, number]
         elif table["state"] in FOLLOWS and table.get("lacks_from"):
             found[number] = Position.parse(table["lacks_from"])
     return found

@@ -33,12 +33,12 @@ def as_enrolled(channel: Channel, table: Table, history: Sequence[Revision]) -> 
     return table.with_(columns=columns).with_keys_of({column.id for column in columns})
 
 
-def waiting(at: ChannelAt, table: Table, present: ServerFacts) -> TableState:
+def pending_state(at: ChannelAt, table: Table, facts: ServerFacts) -> TableState:
     """Return the state of a table that waits for its first load, with the name and shape it will have at the target.
 
     table: as the source has it. Raises Unsupported where its properties ask what can't be.
     """
     name = at.target_name(table.name)
-    shape = target_shape(seen_at(at, table), facts=TargetFacts(server_alone(present), name_after=name))
+    shape = target_shape(seen_at(at, table), facts=TargetFacts(server_alone(facts), name_after=name))
     settings = at.settings(table.name)
     return TableState(table.id, name, shape, TableStatus.NEW, settings=settings)

@@ -12,11 +12,11 @@ from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.flow.run.targets import server_alone
 
 
-def target_server(run: RunContext, present: ServerFacts) -> TargetServer:
+def target_server(run: RunContext, facts: ServerFacts) -> TargetServer:
     """Return what is known of a target's server for all its tables; of an unreachable source nothing is known."""
-    source, there = run.source_traits, present.traits
+    source, there = run.source_traits, facts.traits
     return replace(
-        server_alone(present),
+        server_alone(facts),
         publishes_generated=source is not None and source.publishes_generated,
         unlike=source.unlike(there) if source is not None and there is not None else frozenset(),
     )

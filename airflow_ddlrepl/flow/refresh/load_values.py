@@ -70,14 +70,14 @@ def with_texts(shape: Table, load: TableLoad) -> Table:
     return shape.with_(columns=tuple(columns))
 
 
-def fitting(load: TableLoad, given: Table, shadow: TableName, loader: Loader, render: Renderer) -> Iterator[str]:
+def fitting(load: TableLoad, loaded: Table, shadow: TableName, loader: Loader, render: Renderer) -> Iterator[str]:
     """Yield the statements that leave in a loaded shadow table what the target's columns hold, and restore their types.
 
-    given: the shadow's shape, as it was made.
+    loaded: the shadow's shape, as it was made.
     """
     if not load.unfit:
         return
-    named = given.with_(name=shadow)
+    named = loaded.with_(name=shadow)
     columns = [ours for _, ours in load.unfit]
     if load.policy is CoerceErrorPolicy.DISCARD:
         yield from loader.discarding(shadow, load.after.shape, columns)

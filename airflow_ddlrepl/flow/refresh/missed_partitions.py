@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from airflow_ddlrepl.engines.target_state import StateChange, TargetState
-from airflow_ddlrepl.flow.mapping.initial_state import as_enrolled, waiting
+from airflow_ddlrepl.flow.mapping.initial_state import as_enrolled, pending_state
 from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.model.record import FIRST_LOAD, RefreshRequested
 from airflow_ddlrepl.model.revision import Revision
@@ -30,7 +30,7 @@ def let_missed_partitions_wait(run: RunContext, target: str, now: TargetState) -
     found: dict[int, TableState] = {}
     for table_id, (table, history) in missed.items():
         if present is not None and decide(client, table.name, ChangeKind.TABLE).is_taken:
-            found[table_id] = waiting(run.channel.at(target), as_enrolled(run.channel, table, history), present)
+            found[table_id] = pending_state(run.channel.at(target), as_enrolled(run.channel, table, history), present)
             log.info("%s came to the source while the table that it was a partition of was not applied", table.name)
     if not found:
         return now

@@ -42,7 +42,7 @@ def place_parents(
             continue
         loader.context.check_lock()
         after, below = loads[table.id].after, _below(table, tables)
-        with loader.alone(table):
+        with loader.error_isolation(table):
             if loader.loader.place_parent(after, loader.before(table), loader.context.fence):
                 done.append((after, 0))
             else:
@@ -67,7 +67,7 @@ def exchange(loader: TableLoader, tree: PartitionTree, counts: Mapping[int, int]
     parents = [(load.after, loader.before(load.table)) for load in tree.parents]
     placings = [loader.placing(load, counts[load.table.id]) for load in tree.leaves]
     loader.context.check_lock()
-    with loader.alone(root):
+    with loader.error_isolation(root):
         done = loader.loader.exchange_tree(parents, placings, loader.context.fence)
         for load, how in zip(tree.leaves, done, strict=True):
             log.info(

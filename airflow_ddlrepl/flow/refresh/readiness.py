@@ -18,7 +18,7 @@ from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.table_state import TableState, TableStatus
 
 
-def in_step(
+def loadable(
     run: RunContext, target: str, at: Position, table_states: Mapping[int, TableState], tables: Sequence[Table]
 ) -> Iterator[Table]:
     """Yield the tables that can be loaded now: no later change of theirs is pending that other tables share with them.

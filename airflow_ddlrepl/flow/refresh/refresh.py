@@ -16,7 +16,7 @@ from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.capture.log_continuity import follow
 from airflow_ddlrepl.flow.refresh.missed_partitions import let_missed_partitions_wait
 from airflow_ddlrepl.flow.refresh.periodic_reload import ask_for_reload, is_reload_due
-from airflow_ddlrepl.flow.refresh.readiness import in_step, names_given_up
+from airflow_ddlrepl.flow.refresh.readiness import loadable, names_given_up
 from airflow_ddlrepl.flow.refresh.requests import (
     ask,
     isolate,
@@ -110,14 +110,14 @@ Done = tuple[list[tuple[TableState, int]], list[DdlReplError], list[str]]
 """The tables that were loaded, each with its number of rows; the errors of the others; and warnings."""
 
 
-def _each(context: RunContext, asked: Mapping[str, Mapping[int, RefreshRow]]) -> list[tuple[str, Callable[[], Done]]]:
+def _each(context: RunContext, pending: Mapping[str, Mapping[int, RefreshRow]]) -> list[tuple[str, Callable[[], Done]]]:
     """Return a function per target that loads it, or waits for its load: several run at once where options say so.
 
-    asked: the refreshes that wait, by target and table.
+    pending: the refreshes that wait, by target and table.
     """
     saved = _Saved()
-    loads = [(name, partial(_refresh_target, context, name, saved, asked[name])) for name in asked]
-    at_once = min(targets_at_once(context, asked), len(asked))
+    loads = [(name, partial(_refresh_target, context, name, saved, pending[name])) for name in pending]
+    at_once = min(targets_at_once(context, pending), len(pending))
     if at_once <= 1:
         return list(loads)
     with ThreadPoolExecutor(at_once) as pool:
@@ -142,8 +142,8 @@ class _Saved:
             return {table.id: self.refused[table.id] for table in source.tables if table.id in self.refused}
 
 
-def _refresh_target(context: RunContext, target: str, saved: _Saved, asked: Mapping[int, RefreshRow]) -> Done:
-    """Load the tables that wait at one target. asked: the refreshes that wait, by table."""
+def _refresh_target(context: RunContext, target: str, archived: _Saved, pending: Mapping[int, RefreshRow]) -> Done:
+    """Load the tables that wait at one target. pending: the refreshes that wait, by table."""
     claim(context, target)
     place = context.target(target)
     if not place.is_waiting():
@@ -151,16 +151,16 @@ def _refresh_target(context: RunContext, target: str, saved: _Saved, asked: Mapp
     with place.loading(context.token) as loader:
         now = let_missed_partitions_wait(context, target, place.state())
         with context.source.snapshot(list(_pending(now.table_states)), context.log_identity) as source:
-            refused = {**source.refused, **saved.save(context, source, now.lsn, target)}
+            refused = {**source.refused, **archived.save(context, source, now.lsn, target)}
             for error in source.refused.values():
                 log.warning("%s is not loaded: %s: %s", error.table, error.code, error.message)
             readable = [table for table in source.tables if table.id not in refused]
             if renames := names_given_up(context, target, now.table_states, readable):
                 place.change_state(renames, context.fence)
                 now = place.state()
-            options = {t.id: options_of(context, target, t.name, asked.get(t.id)) for t in readable}
+            options = {t.id: options_of(context, target, t.name, pending.get(t.id)) for t in readable}
             states = now.table_states
-            ready = list(in_step(context, target, now.lsn, states, readable))
+            ready = list(loadable(context, target, now.lsn, states, readable))
             shapes = ShapesAtTarget(context, target, loader.facts, states, ready, source.snapshot)
             rows = SourceRows(source, shapes)
             tables = TableLoader(context, target, loader, rows, states, options=options, refused=refused)

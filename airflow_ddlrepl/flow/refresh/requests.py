@@ -38,7 +38,7 @@ def ask(run: RunContext, target: str, patterns: Sequence[str], options: RefreshO
     named = {i for i, table in tables.items() if any_matches(patterns, table.name)}
     wanted = {i: now.table_states[i] for i in _and_partitions(tables, named)}
     asked = {
-        i: _asked(run, target, tables[i], s, options.context) if s.state in _LOADED else s
+        i: _to_be_loaded(run, target, tables[i], s, options.context) if s.state in _LOADED else s
         for i, s in wanted.items()
         if s.state in (*_LOADED, *WAITING)
     }
@@ -52,7 +52,7 @@ def ask(run: RunContext, target: str, patterns: Sequence[str], options: RefreshO
     record(run, target)
 
 
-def _asked(run: RunContext, target: str, table: Table, now: TableState, context: str) -> TableState:
+def _to_be_loaded(run: RunContext, target: str, table: Table, now: TableState, context: str) -> TableState:
     """Return the state of a table whose rows, or those of them that the file chooses, are to be loaded again."""
     limit = run.channel.at(target).refresh_limit(table.name, context)
     if not limit or now.state is not TableStatus.LIVE or table.is_partitioned:
@@ -90,7 +90,7 @@ def isolation_lock(run: RunContext) -> str:
 
 
 def isolate(
-    run: RunContext, target: str, now: TargetState, asked: Mapping[int, RefreshRow] = MappingProxyType({})
+    run: RunContext, target: str, now: TargetState, pending: Mapping[int, RefreshRow] = MappingProxyType({})
 ) -> list[TableState]:
     """Isolate the tables that wait, as the options asked for, or those of their actions, say; return all isolated ones.
 
@@ -103,7 +103,7 @@ def isolate(
         table = latest[table_id].table if table_id in latest else None
         if one.state is not TableStatus.PENDING or table is None or table.partition or table.is_partitioned:
             continue
-        if options_of(run, target, table.name, asked.get(table_id)).isolates:
+        if options_of(run, target, table.name, pending.get(table_id)).isolates:
             why = Suspension(at, now.lsn, ISOLATED, LOADED_ALONE, status=one.state, cause=Cause.REFRESH)
             found[table_id] = replace(one, state=TableStatus.SUSPENDED, suspension=why)
     if found:
@@ -129,26 +129,28 @@ def _is_suspended_alone(state: TableState) -> bool:
     return state.state is TableStatus.SUSPENDED and state.shape.partition is None
 
 
-def let_wait(run: RunContext, target: str, waits: Mapping[int, TableState], asked: Sequence[RefreshRequested]) -> None:
+def let_wait(
+    run: RunContext, target: str, waits: Mapping[int, TableState], requests: Sequence[RefreshRequested]
+) -> None:
     """Let these tables wait for a refresh, in one transaction with the records of it for the repository."""
-    run.target(target).change_state(StateChange(states=waits, records=asked), run.fence)
+    run.target(target).change_state(StateChange(states=waits, records=requests), run.fence)
 
 
-def options_of(run: RunContext, target: str, table: TableName, asked: RefreshRow | None) -> RefreshOptions:
+def options_of(run: RunContext, target: str, table: TableName, pending: RefreshRow | None) -> RefreshOptions:
     """Return the options that a waiting table is loaded with: a person's, else those of the actions.
 
     Rows that the target could never have had are no difference that a mask leaves. table: its name at the source.
     """
-    how = asked.how if asked else ""
+    how = pending.how if pending else ""
     if how not in ("", FIRST_LOAD, RELOAD):
         return read_options(how)
     options = policy_at(run.channel.at(target), table).refresh
     return replace(options, mask=options.mask - {Difference.INSERT}) if how == FIRST_LOAD else options
 
 
-def targets_at_once(run: RunContext, asked: Mapping[str, Mapping[int, RefreshRow]]) -> int:
-    """Return the largest number of targets at once in the options of a waiting table. asked: by target and table."""
+def targets_at_once(run: RunContext, pending: Mapping[str, Mapping[int, RefreshRow]]) -> int:
+    """Return the largest number of targets at once in the options of a waiting table. pending: by target and table."""
     latest = run.repository.latest_revisions(run.channel.name)
-    waiting = [(latest.get(i), row) for rows in asked.values() for i, row in rows.items()]
+    waiting = [(latest.get(i), row) for rows in pending.values() for i, row in rows.items()]
     known = [(one.table, row) for one, row in waiting if one is not None and one.table is not None]
     return max([options_of(run, row.target, table.name, row).targets for table, row in known], default=1)

@@ -106,7 +106,7 @@ class TableLoader:
         """Load all tables and put them in their places; return the state and the number of rows of each."""
         loads: dict[int, TableLoad] = {}
         for table in self.origin.tables:
-            with self.alone(table):
+            with self.error_isolation(table):
                 load = self.origin.load_of(table)
                 if self.isolation is not None:
                     load = replace(load, after=self.isolation.placed(load.after))
@@ -142,7 +142,7 @@ class TableLoader:
         at = self._position()
         found = []
         for load in each(leaves, f"tables have a place to be loaded into at target {self.into}"):
-            with self.alone(load.table):
+            with self.error_isolation(load.table):
                 statements = [one for one in self._renewed([load], shapes) if one not in done]
                 self.loader.renew_types(statements)
                 done |= set(statements)
@@ -151,7 +151,7 @@ class TableLoader:
         return found
 
     @contextmanager
-    def alone(self, table: Table) -> Iterator[None]:
+    def error_isolation(self, table: Table) -> Iterator[None]:
         """Let an error about one table stop that table only, where `refused` takes it."""
         try:
             yield
@@ -247,7 +247,7 @@ class TableLoader:
         if left and placed:
             return placed | self._place(left, counts)
         for load in left:
-            with self.alone(load.table):
+            with self.error_isolation(load.table):
                 raise refused[load.table.id]
         return placed
 
@@ -289,7 +289,7 @@ def _of_trusted_owners(loader: TableLoader, loads: Mapping[int, TableLoad]) -> d
     shapes = [load.after.shape.with_(name=load.after.name) for load in loads.values()]
     strange, found = loader.loader.facts.owned_by_strangers(shapes), dict[int, TableLoad]()
     for table_id, load in loads.items():
-        with loader.alone(load.table):
+        with loader.error_isolation(load.table):
             if load.after.name in strange and not load.table.is_partitioned:  # `place_parent` says it of the tree
                 raise strange[load.after.name]
             if load.after.name not in strange:

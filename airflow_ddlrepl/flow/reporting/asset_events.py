@@ -37,7 +37,7 @@ class AssetEvents:
     schema: dict[str, Any] | None
 
 
-def news(
+def new_events(
     channel: Channel, data: Published | None = None, schema: Published | None = None, run_id: str = ""
 ) -> AssetEvents:
     """Return what is new at the targets since the last asset events.

@@ -13,7 +13,7 @@ from airflow_ddlrepl.errors import DdlReplError, TargetError
 from airflow_ddlrepl.flow.apply.pending_log import Attempt, TargetAt, pending_log_at
 from airflow_ddlrepl.flow.apply.transaction import reason
 from airflow_ddlrepl.flow.capture.left_out import why_not_in_the_log
-from airflow_ddlrepl.flow.mapping.initial_state import waiting
+from airflow_ddlrepl.flow.mapping.initial_state import pending_state
 from airflow_ddlrepl.flow.mapping.row_filters import condition_at
 from airflow_ddlrepl.flow.mapping.tables import require_possible
 from airflow_ddlrepl.flow.mapping.value_functions import transform_at
@@ -138,15 +138,15 @@ def preview_rewind(run: RunContext, into: str, way: RewindRoute) -> RewindPrevie
             if before is not None and stop is not None and way.takes(stop.load, before):
                 condition_at(run.channel.at(into), archived.table)
                 transform_at(run.channel.at(into), archived.table)
-                held = waiting(run.channel.at(into), archived.table, present)
+                held = pending_state(run.channel.at(into), archived.table, present)
                 table_states[before.table_id] = replace(held, state=TableStatus.LIVE, snapshot=stop.load.snapshot)
     return RewindPreview(tuple(steps), _unsafe(way, table_states, why))
 
 
-def waiting_tables(run: RunContext, into: str, way: RewindRoute, present: ServerFacts) -> dict[int, TableState]:
+def waiting_tables(run: RunContext, into: str, way: RewindRoute, facts: ServerFacts) -> dict[int, TableState]:
     """Return the tables where the route begins: each waits for its load. Raises what `require_possible` raises."""
     require_possible(run.channel.at(into), way.before.values())
-    return {i: waiting(run.channel.at(into), table, present) for i, table in way.before.items()}
+    return {i: pending_state(run.channel.at(into), table, facts) for i, table in way.before.items()}
 
 
 def rewind_plan(run: RunContext, into: str, way: RewindRoute, found: RewindPreview) -> RewindPlan:
@@ -232,13 +232,13 @@ def _said(program: Program) -> str:
     return f"at {program.high}, before a change of {program.stop.name}: {whys}"
 
 
-def names_on_the_way(run: RunContext, into: str, way: RewindRoute, present: Sequence[Table] = ()) -> Names:
+def names_on_the_way(run: RunContext, into: str, way: RewindRoute, existing: Sequence[Table] = ()) -> Names:
     """Return the names of tables and types that a replay needs: those of all shapes on its route, and displaced ones.
 
-    present: what is there already, and may have to be renamed.
+    existing: what is there already, and may have to be renamed.
     """
     target_name = run.channel.at(into).target_name
-    shapes = [*present, *(shape.with_(name=target_name(shape.name)) for shape in way.shapes)]
+    shapes = [*existing, *(shape.with_(name=target_name(shape.name)) for shape in way.shapes)]
     tables = {name for shape in shapes for name in (shape.name, aside_name(shape))}
     return tables, {TableName(of.schema, of.name) for shape in way.shapes for of in shape.types}
 

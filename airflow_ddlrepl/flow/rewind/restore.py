@@ -120,9 +120,9 @@ class ArchivedTables(RowOrigin):
         render, named = self.context.target(self.into).renderer(), shape.with_(name=shadow)
         dropped = (render.sql(DropColumn(column), named) for column in self._lacking(load).values())
         widened = (render.sql(change, named) for change in self._widened(load))
-        return (*self._restricted(load, shape, shadow), *chain.from_iterable((*dropped, *widened)))
+        return (*self._remove_unlike(load, shape, shadow), *chain.from_iterable((*dropped, *widened)))
 
-    def _restricted(self, load: TableLoad, shape: Table, shadow: TableName) -> Sequence[str]:
+    def _remove_unlike(self, load: TableLoad, shape: Table, shadow: TableName) -> Sequence[str]:
         """Return the SQL that removes rows that don't meet the condition, while every archived column is there."""
         if load.condition is None:
             return ()

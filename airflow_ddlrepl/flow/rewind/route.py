@@ -112,7 +112,7 @@ def rewind_route(
     }
     histories = run.repository.histories(run.channel.name)
     starts, unsafe = _starts(run, {i: histories[i][0] for i in wanted | gone}, last, joined)
-    unsafe |= _untold(run, high, {i: histories[i] for i in wanted})
+    unsafe |= _unrecorded_changes(run, high, {i: histories[i] for i in wanted})
     if not starts:
         raise out_of_reach(run, base, _reasons(unsafe, {**earlier, **tables}))
     low = min(starts.values())
@@ -178,7 +178,7 @@ def _starts(
     return starts, unsafe
 
 
-def _untold(run: RunContext, high: Position, histories: Mapping[int, Sequence[Revision]]) -> dict[int, str]:
+def _unrecorded_changes(run: RunContext, high: Position, histories: Mapping[int, Sequence[Revision]]) -> dict[int, str]:
     """Return tables of which the log lacks something before `high`, by id, and what.
 
     Capture has seen it when it inspected them after `high`: a change that the event triggers could not record, or rows

@@ -136,7 +136,7 @@ def _at_target(
 
 
 def _beside(
-    run: RunContext, target: str, way: RewindRoute, present: ServerFacts, comes: TableState, now: TableState | None
+    run: RunContext, target: str, way: RewindRoute, facts: ServerFacts, comes: TableState, now: TableState | None
 ) -> TableState:
     """Return the table's state after the exchange: what the policies retain of the existing one stays.
 
@@ -146,14 +146,14 @@ def _beside(
 
     def own(column: Column) -> Column:
         of = theirs.get(column.id)
-        if of is None or column.type != present.type_system.text or of.type.extension not in present.extensions:
+        if of is None or column.type != facts.type_system.text or of.type.extension not in facts.extensions:
             return column
         return replace(column, type=of.type, collation=of.collation)
 
     shape = comes.shape.with_(columns=tuple(map(own, comes.shape.columns)))
     policy = policy_at(run.channel.at(target), _last_names(way)[comes.table_id])
     return replace(
-        comes, shape=wanted_shape(now.shape, shape, policy, present.type_system) if now and policy.adapts else shape
+        comes, shape=wanted_shape(now.shape, shape, policy, facts.type_system) if now and policy.adapts else shape
     )
 
 

@@ -125,8 +125,8 @@ def about_target(name: str, error: DdlReplError) -> DdlReplError:
     return named.replaced(message=named.message_with_names)
 
 
-def server_alone(present: ServerFacts) -> TargetServer:
+def server_alone(facts: ServerFacts) -> TargetServer:
     """Return what is known of a target's server without the source."""
-    known = (present.type_system, present.version, present.extensions)
-    able = (present.has_collation, present.has_builtin)
-    return TargetServer(*known, *able, computes=present.traits is not None)
+    known = (facts.type_system, facts.version, facts.extensions)
+    able = (facts.has_collation, facts.has_builtin)
+    return TargetServer(*known, *able, computes=facts.traits is not None)

@@ -98,7 +98,7 @@ class _Planner:
         if one.id not in self.at.source.values:
             return None
         owner = self.columns.find(one.owner) if one.owner is not None else None
-        found, is_taken_over = self._present(one, owner)
+        found, is_taken_over = self._at_target(one, owner)
         if found is None and one.is_identity:
             return None  # the target has no such column, or not yet
         if found is not None and (whose := self._whose(one, found, owner)):
@@ -119,7 +119,7 @@ class _Planner:
         self.found.names[one.id] = name
         return self._valued(one, found, self._placed(one, found, name, owner), is_new=is_taken_over)
 
-    def _present(self, one: DbSequence, owner: ColumnPlace | None) -> tuple[DbSequence | None, bool]:
+    def _at_target(self, one: DbSequence, owner: ColumnPlace | None) -> tuple[DbSequence | None, bool]:
         """Return the target's sequence for one of the source's, and whether it was that of one that is gone there."""
         if one.is_identity:
             return (self.identities.get(owner[2:]) if owner is not None else None), False

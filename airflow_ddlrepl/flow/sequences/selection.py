@@ -33,7 +33,7 @@ def selected(channel: Channel, catalog: SequenceCatalog, tables: Collection[int]
     )
 
 
-def unreadable(channel: Channel, source: Source) -> list[Problem]:
+def unreadable_sequences(channel: Channel, source: Source) -> list[Problem]:
     """Return the sequences that the channel file asks for and the source's role may not read."""
     if channel.db_sequence is None:
         return []

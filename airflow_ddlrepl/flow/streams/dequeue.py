@@ -126,18 +126,18 @@ class MessagingClient:
                 if given == at_most:
                     return
 
-    def _taken(self, waiting: Waiting, discarded: Counter[str]) -> Message | None:
+    def _taken(self, entry: Waiting, discarded: Counter[str]) -> Message | None:
         """Return the message as the client gives it; None: it is discarded, or no message."""
-        if waiting.message is None:
-            if waiting.problem:
-                log.warning("message at %s: %s; it is discarded", waiting.at.key, waiting.problem)
-                discarded[waiting.problem] += 1
+        if entry.message is None:
+            if entry.problem:
+                log.warning("message at %s: %s; it is discarded", entry.at.key, entry.problem)
+                discarded[entry.problem] += 1
             return None
-        if waiting.is_ruled:
-            return waiting.message
-        verdict, message = ruled(self.client, waiting.message, self._functions)
+        if entry.is_ruled:
+            return entry.message
+        verdict, message = ruled(self.client, entry.message, self._functions)
         for warning in verdict.warnings:
-            log.warning("message at %s: %s", waiting.at.key, warning)
+            log.warning("message at %s: %s", entry.at.key, warning)
         if verdict.is_taken:
             return message
         if verdict.reason is not Reason.NOT_FOR_CLIENT:

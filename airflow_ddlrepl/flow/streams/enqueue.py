@@ -59,10 +59,10 @@ def _queue(clients: StreamsClients, queue: str) -> str:
     return capture.queue
 
 
-def _accepted(environment: Environment, given: Message | Mapping[str, Any]) -> Message:
+def _accepted(environment: Environment, content: Message | Mapping[str, Any]) -> Message:
     """Return a message that may be enqueued. What an object says is read again as its reader will."""
     case = environment.case
-    message = message_of(written(given, case) if isinstance(given, Message) else given, case)
+    message = message_of(written(content, case) if isinstance(content, Message) else content, case)
     if message.message_class is not MessageClass.PERSISTENT:
         raise MessageError(
             f"a {message.message_class} message can't be enqueued",

@@ -14,7 +14,7 @@ from airflow_ddlrepl.engines.target_state import Fence, Move, StateChange
 from airflow_ddlrepl.errors import TargetError
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.mapping.capabilities import require_capable
-from airflow_ddlrepl.flow.mapping.initial_state import as_enrolled, waiting
+from airflow_ddlrepl.flow.mapping.initial_state import as_enrolled, pending_state
 from airflow_ddlrepl.flow.mapping.row_filters import require_restrictable
 from airflow_ddlrepl.flow.mapping.tables import require_possible
 from airflow_ddlrepl.flow.mapping.target_tables import require_old_rows
@@ -95,7 +95,7 @@ def prepare_target(run: RunContext, target: str, begins: Beginning) -> int:
         before = place.state()
         begins = replace(begins, starts_over=begins.starts_over or before.epoch != begins.epoch)
     known = before.table_states if before else {}
-    pending = _waiting(run, target, begins, known)
+    pending = _pending_tables(run, target, begins, known)
     orphaned, removed = _gone(run, target, begins, known)
     aside = _out_of_the_way(run, target, begins, pending)
     to = begins.position if before is None or begins.starts_over else before.lsn
@@ -112,7 +112,9 @@ def prepare_target(run: RunContext, target: str, begins: Beginning) -> int:
     return len(pending)
 
 
-def _waiting(run: RunContext, target: str, begins: Beginning, known: Mapping[int, TableState]) -> dict[int, TableState]:
+def _pending_tables(
+    run: RunContext, target: str, begins: Beginning, known: Mapping[int, TableState]
+) -> dict[int, TableState]:
     """Return the tables that wait for a refresh, by id. known: those that the target has already."""
     present, client = run.target(target).facts(), client_at(run.channel.at(target))
     history = run.repository.histories(run.channel.name)
@@ -124,7 +126,7 @@ def _waiting(run: RunContext, target: str, begins: Beginning, known: Mapping[int
                 pending[table.id] = replace(table_state, state=TableStatus.PENDING, snapshot=None)
         elif decide(client, table.name, ChangeKind.TABLE).is_taken:
             as_known = as_enrolled(run.channel, table, history.get(table.id, ()))
-            pending[table.id] = waiting(run.channel.at(target), as_known, present)
+            pending[table.id] = pending_state(run.channel.at(target), as_known, present)
     if begins.starts_over:
         pending |= _dropped_later(run, known, {table.id for table in begins.tables})
     return pending

@@ -24,7 +24,7 @@ class Listener:
         self.schema: Any = None
 
     def hear(self) -> AssetEvents:
-        found = flow.news(self.channel, self.data, self.schema)
+        found = flow.new_events(self.channel, self.data, self.schema)
         self.data = json.loads(json.dumps(found.data)) or self.data
         self.schema = json.loads(json.dumps(found.schema)) or self.schema
         return found

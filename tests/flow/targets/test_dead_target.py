@@ -151,19 +151,19 @@ def test_how_long_a_server_has(black_hole: str) -> None:
 def test_news_of_the_others(two: Replica, past: str) -> None:
     """What is told of the one that is away stays as it was told."""
     channel = load_channel(two.file)
-    first = flow.news(channel)
+    first = flow.new_events(channel)
     assert first.data and first.schema
     edit(two.file, past, DEAD)
     two.at_source("insert into t values (2, 'b')", "alter table t add n int")
     assert failed(as_tasks(two, "one")).keys() == {"adapt"}
-    told = flow.news(load_channel(two.file), first.data, first.schema, run_id="one")
+    told = flow.new_events(load_channel(two.file), first.data, first.schema, run_id="one")
     assert told.data and told.schema
     assert told.data["targets"]["away"] == first.data["targets"]["away"]
     assert told.schema["targets"]["away"] == first.schema["targets"]["away"]
     assert {one["target"] for one in told.schema["changed"]} == {"well"}
     assert told.status["targets"]["away"]["unreachable"]
     with pytest.raises(Unreachable, match="CON-101: target away: "):
-        flow.news(load_channel(two.file), first.data, first.schema, run_id="another")
+        flow.new_events(load_channel(two.file), first.data, first.schema, run_id="another")
 
 
 def test_a_refresh_beside_other_runs_fails_too(two: Replica, past: str) -> None:

@@ -252,9 +252,9 @@ class _Total:
         for warning in prepared.warnings:
             self._warn(process, warning)
 
-    def add_fewer(self, process: ApplyProcess, sessions: int, asked: int, why: str) -> None:
+    def add_fewer(self, process: ApplyProcess, sessions: int, wanted: int, why: str) -> None:
         """Add that a process has fewer sessions than its `parallelism` asks for, and why."""
-        text = f"at most {sessions} transactions are applied at the same time, not {asked} (`parallelism`): {why}"
+        text = f"at most {sessions} transactions are applied at the same time, not {wanted} (`parallelism`): {why}"
         self._warn(process, text)
         self.fewer_sessions[process.name] = text
 

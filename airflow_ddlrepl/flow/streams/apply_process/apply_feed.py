@@ -92,7 +92,7 @@ class FeedApply:
                     kinds = self._read(one, spool)
                 except RuleError as error:
                     self._apply_all(pending)
-                    raise waiting(self.client, one, error) from error
+                    raise undecidable(self.client, one, error) from error
                 pending.append(_Pending(Position(one.lsn), one.xid, one.committed, spool, kinds))
                 at = Position(one.lsn + 1)
                 if len(pending) >= TRANSACTIONS or sum(len(other.spool) for other in pending) >= MESSAGES:
@@ -243,7 +243,7 @@ def disabled(client: str, number: int, at: Position, error: ApplyError) -> Apply
     )
 
 
-def waiting(client: str, one: QueuedTransaction, error: RuleError) -> ApplyError:
+def undecidable(client: str, one: QueuedTransaction, error: RuleError) -> ApplyError:
     """Return the error of a client that has stopped in front of a transaction that its rules can't handle."""
     return ApplyError(
         f"apply client {client} is disabled: transaction {one.xid} can't be dequeued: {error.message}",

@@ -163,7 +163,7 @@ class Instantiation:
     def _lacking(self, group: Group, filled: Filled, position: Position) -> Iterator[Applied]:
         """Yield the source's tables whose rows were not loaded, for their tables at the target were there already."""
         for way in group.ways:
-            if not any(filled.queued.get(one) for one in way.queued) and self.given(way.table.name) is None:
+            if not any(filled.queued.get(one) for one in way.queued) and self.given_scn(way.table.name) is None:
                 yield Applied(self._database, way.table.name.schema, way.table.name.name, position)
 
     def _instantiation(self, name: TableName, position: Position, seen: Visibility, is_loaded: bool) -> Applied:
@@ -180,17 +180,17 @@ class Instantiation:
         found = [low for feed in feeds for low in feed.starts()[:1]]
         return min([*found, self._run.captured()])
 
-    def given(self, queued: TableName) -> int | None:
+    def given_scn(self, queued: TableName) -> int | None:
         """Return the position that a person has given for a table."""
         settings = self._process.clients.environment.apply_settings(self._client)
         return settings.given_scn(self._database, queued.schema, queued.name)
 
     def _require_not_behind(self, queued: TableName, is_loaded: bool, position: Position) -> None:
         """Raise ApplyError APL-136 where a person says that the target has more than its rows contain."""
-        given = self.given(queued)
-        if is_loaded and given is not None and given >= position:
+        scn = self.given_scn(queued)
+        if is_loaded and scn is not None and scn >= position:
             raise ApplyError(
-                f"set_table_instantiation_scn says that the target has {queued} up to {Position(given)}, and it has no"
+                f"set_table_instantiation_scn says that the target has {queued} up to {Position(scn)}, and it has no"
                 f" such table; its rows would be those of {position}",
                 code="APL-136",
                 table=queued,
@@ -202,8 +202,8 @@ class Instantiation:
             self._rows[str(name)] = count
             log.info("%s has %d rows at target %s, as of %s", name, count, self._process.name, rows.position)
         for name, is_loaded in filled.queued.items():
-            given = self.given(name)
-            at = rows.position if is_loaded else Position(max(self._began, 0 if given is None else given + 1))
+            scn = self.given_scn(name)
+            at = rows.position if is_loaded else Position(max(self._began, 0 if scn is None else scn + 1))
             self._positions[str(name)] = at
         for name in filled.existing:
             self._existing[str(name)] = "its rows stay as they are; nobody compares them with the source's"

@@ -274,19 +274,21 @@ class _Joining:
         return {former for former, later in names if former is not None and former != later}
 
     @cached_property
-    def _waiting(self) -> Sequence[tuple[Feed, Position | None]]:
+    def _captured_feeds(self) -> Sequence[tuple[Feed, Position | None]]:
         """Return the feeds of the source's log, each with the position up to which it is applied."""
         return [(feed, at) for feed, at in self._process.positions() if feed.name.endswith(CAPTURE)]
 
     @property
     def _begins(self) -> Position:
         """Return where the log begins that is not applied yet."""
-        return min((at or Position(0) for _, at in self._waiting), default=Position(0))
+        return min((at or Position(0) for _, at in self._captured_feeds), default=Position(0))
 
     @cached_property
     def _pending(self) -> Sequence[Event]:
         """Return the control records of the queue that are not applied yet."""
-        return [event for feed, at in self._waiting for one in feed.segments(at) for event in feed.trail.events(one)]
+        return [
+            event for feed, at in self._captured_feeds for one in feed.segments(at) for event in feed.trail.events(one)
+        ]
 
     @cached_property
     def _events(self) -> Sequence[Event]:

@@ -120,7 +120,7 @@ def lacking(process: ApplyProcess) -> list[Lacking]:
     found: dict[tuple[str, TableName], int] = {}
     for kind in _CAUSES:
         for name, at in _named_today(process, stored_places(process, kind), now).items():
-            if at > max(loaded.get(name, -1), work.given(name) or -1):
+            if at > max(loaded.get(name, -1), work.given_scn(name) or -1):
                 found[kind, name] = at
     return [Lacking(name, Position(at), *_CAUSES[kind]) for (kind, name), at in found.items()]
 
