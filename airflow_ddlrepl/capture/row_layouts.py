@@ -73,20 +73,20 @@ class Rows(Protocol):
 def unexplained_layouts(
     files: Sequence[Rows],
     shape_at: Callable[[int, LogKey], Table | None],
-    present: dict[int, Table],
+    tables: dict[int, Table],
     xid_at: Callable[[int], int],
 ) -> list[Event]:
     """Return an event for each file of rows that the revision valid at its first row doesn't explain.
 
     When the catalog shows just this layout, the table's new shape, still under its old name (ambiguous: the
     statement that made it is unknown); else a RELATION record, which requests a refresh of that table.
-    present: the tables as the catalog shows them. xid_at: the transaction that commits at a position.
+    tables: the tables as the catalog shows them. xid_at: the transaction that commits at a position.
     """
     found: list[Event] = []
     explained: dict[int, Table] = {}
     for file in sorted(files, key=lambda f: f.first):
         shape = explained.get(file.table_id) or shape_at(file.table_id, file.first)
-        now = present.get(file.table_id)
+        now = tables.get(file.table_id)
         if shape is None or _explains(shape, file, now):
             continue
         if now is not None and fits(file, now) and _has_key_of(file, now):

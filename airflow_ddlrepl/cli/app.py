@@ -131,7 +131,7 @@ def options(
     start_logging(logging.DEBUG if debug else logging.WARNING if quiet else logging.INFO)
 
 
-@command(app, judge=lambda result: result.exit_code)
+@command(app, exit_code_of=lambda result: result.exit_code)
 def doctor(
     channel: Annotated[
         Path | None, typer.Argument(metavar="[CHANNEL.yaml]", help="Also check this channel's servers.")
@@ -184,7 +184,7 @@ def replicate(channel: ChannelFile, until: Until = "", master: Spark = "") -> Re
     return commands.replicate(channel, master, until)
 
 
-@command(app, judge=commands.judge_rewind, takes_turns=True)
+@command(app, exit_code_of=commands.judge_rewind, takes_turns=True)
 def rewind(
     channel: ChannelFile,
     to: Annotated[str, typer.Option(metavar="MOMENT|POSITION", help="2026-11-21T08:00:00+00:00, or 0/16B3748.")],
@@ -219,13 +219,13 @@ def refresh(
     return commands.refresh(channel, table or [], options, master)
 
 
-@command(app, judge=commands.judge_comparison, takes_turns=True)
+@command(app, exit_code_of=commands.judge_comparison, takes_turns=True)
 def compare(channel: ChannelFile, table: Tables = None, repair: Repair = False, master: Spark = "") -> Result:
     """Compare source and targets row by row. Exit code 1 when anything differs that the log does not bring."""
     return commands.compare(channel, table or [], repair, master)
 
 
-@command(app, judge=commands.judge_status)
+@command(app, exit_code_of=commands.judge_status)
 def status(channel: ChannelFile) -> Result:
     """Show the positions of the channel and its targets. Exit code 4 when a target does not answer."""
     return commands.status(channel)
@@ -247,7 +247,7 @@ for _name, _function in error_commands.COMMANDS.items():
     command(errors, _name, takes_turns=_name in ("retry", "delete"))(_function)
 
 
-@command(app, judge=commands.judge_cutover, takes_turns=True)
+@command(app, exit_code_of=commands.judge_cutover, takes_turns=True)
 def cutover(
     channel: ChannelFile,
     do: Annotated[bool, typer.Option("--do", help="Switch over: a last cycle, then the channel stops.")] = False,
@@ -299,7 +299,7 @@ def remove_control(
     return commands.remove_control(channel, control)
 
 
-@command(imports, "hvr", judge=commands.judge_import)
+@command(imports, "hvr", exit_code_of=commands.judge_import)
 def import_hvr(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="HVR's actions as text, or its exported JSON.")],
     output: Annotated[
@@ -311,7 +311,7 @@ def import_hvr(
     return commands.import_hvr(file, output, channel)
 
 
-@command(imports, "goldengate", judge=commands.judge_import)
+@command(imports, "goldengate", exit_code_of=commands.judge_import)
 def import_goldengate(
     files: Annotated[list[Path], typer.Argument(metavar="FILE.prm…", help="Of an Extract, a Replicat, or both.")],
     check: Annotated[bool, typer.Option("--check", help="List what is not taken, and print no parameters.")] = False,
@@ -346,7 +346,7 @@ def explain_trail(
     return commands.explain_trail(channel, at)
 
 
-@command(imports, "streams", judge=commands.judge_import)
+@command(imports, "streams", exit_code_of=commands.judge_import)
 def import_streams(
     file: Annotated[Path, typer.Argument(metavar="FILE.sql", help="A script that calls DBMS_STREAMS_ADM.")],
     check: Annotated[bool, typer.Option("--check", help="List what is not taken, and print no rules.")] = False,
@@ -355,7 +355,7 @@ def import_streams(
     return commands.import_streams(file, has_yaml=not check)
 
 
-@command(rules, "explain", judge=commands.judge_import)
+@command(rules, "explain", exit_code_of=commands.judge_import)
 def explain_rules(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A SQL script, or YAML with the section `streams`.")],
     change: Annotated[str, typer.Option(metavar="JSON", help="A row change, DDL or a message.")] = "",

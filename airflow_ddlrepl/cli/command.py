@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from airflow_ddlrepl.cli.open_channel import waiting
+from airflow_ddlrepl.cli.open_channel import lock_wait
 from airflow_ddlrepl.cli.terminal import Work, always_done, perform
 from airflow_ddlrepl.errors import Exit
 
@@ -33,20 +33,20 @@ WaitSeconds = Annotated[
 def command(
     group: typer.Typer,
     name: str | None = None,
-    judge: Callable[[Any], Exit] = always_done,
+    exit_code_of: Callable[[Any], Exit] = always_done,
     *,
     takes_turns: bool = False,
 ) -> Callable[[Callable[..., Work]], Callable[..., Work]]:
     """Return a decorator that makes a function a command of the group, prints its result, and adds `--json` to it.
 
-    judge: the exit code that a result means. takes_turns: it locks the channel, and has `--wait`.
+    exit_code_of: the exit code that a result means. takes_turns: it locks the channel, and has `--wait`.
     """
 
     def add(function: Callable[..., Work]) -> Callable[..., Work]:
         @wraps(function)
         def run(as_json: bool = False, wait_seconds: float = 0, **options: Any) -> None:
-            with waiting(wait_seconds):
-                raise typer.Exit(perform(partial(function, **options), as_json=as_json, judge=judge))
+            with lock_wait(wait_seconds):
+                raise typer.Exit(perform(partial(function, **options), as_json=as_json, exit_code_of=exit_code_of))
 
         own = inspect.signature(function, eval_str=True)
         added = [_option("wait_seconds", 0.0, WaitSeconds)] if takes_turns else []

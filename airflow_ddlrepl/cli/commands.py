@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from airflow_ddlrepl.adapt.policy import isolates
 from airflow_ddlrepl.cli.check_clients import notes_of_clients
-from airflow_ddlrepl.cli.open_channel import opened, wait_seconds
+from airflow_ddlrepl.cli.open_channel import open_channel, wait_seconds
 from airflow_ddlrepl.cli.shape_diff import parse_span, shape_diff
 from airflow_ddlrepl.cli.terminal import Result, Table, TextResult
 from airflow_ddlrepl.config.file.json_schema import json_schema
@@ -36,7 +36,7 @@ def with_flow(path: Path, act: Callable[[ModuleType, Any], Result], spark: str =
 
     spark: a master, or sc://… of a Spark Connect server; empty: as environment or channel say.
     """
-    with opened(path) as channel:  # a mistake in the file is told before anything heavy is imported
+    with open_channel(path) as channel:  # a mistake in the file is told before anything heavy is imported
         from airflow_ddlrepl import flow
         from airflow_ddlrepl.spark.execute.runner import SparkRunner
         from airflow_ddlrepl.spark.session.settings import SparkSettings
@@ -52,7 +52,7 @@ def with_flow(path: Path, act: Callable[[ModuleType, Any], Result], spark: str =
 
 @contextmanager
 def _repository(path: Path) -> Iterator[tuple[Channel, Repository]]:
-    with opened(path) as channel, Repository.open(channel.repository) as repository:
+    with open_channel(path) as channel, Repository.open(channel.repository) as repository:
         yield channel, repository
 
 
@@ -194,7 +194,7 @@ def check(path: Path) -> Result:
     """
     from airflow_ddlrepl.flow.mapping.value_functions import require_functions
 
-    with opened(path) as channel:
+    with open_channel(path) as channel:
         require_functions(channel)
         notes = [
             *warnings(channel),
@@ -354,5 +354,5 @@ class Diagnosis:
 
 def doctor(path: Path | None) -> Diagnosis:
     """Check this machine, and the servers of a channel when its file is named."""
-    with opened(path) if path else nullcontext() as channel:
+    with open_channel(path) if path else nullcontext() as channel:
         return Diagnosis(tuple(import_module("airflow_ddlrepl.doctor").run_doctor(channel)))

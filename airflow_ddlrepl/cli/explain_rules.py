@@ -109,14 +109,14 @@ def parameters_in(path: Path) -> StreamsParameters:
         data = yaml.safe_load(path.read_text(encoding="utf-8"))
         return Streams.model_validate(data.get("streams") if isinstance(data, dict) else data)
     except OSError as error:
-        raise _unreadable(path, error.strerror or str(error)) from None
+        raise _unreadable_script(path, error.strerror or str(error)) from None
     except yaml.YAMLError as error:
-        raise _unreadable(path, " ".join(str(error).split())) from None
+        raise _unreadable_script(path, " ".join(str(error).split())) from None
     except ValidationError as error:
-        raise _unreadable(path, message(error)) from None
+        raise _unreadable_script(path, message(error)) from None
 
 
-def _unreadable(path: Path, why: str) -> ConfigError:
+def _unreadable_script(path: Path, why: str) -> ConfigError:
     hint = "give a SQL script, or what `ddlrepl import streams` prints of one"
     return ConfigError(f"{path}: {why}", code="CFG-182", hint=hint)
 

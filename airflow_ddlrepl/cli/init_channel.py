@@ -26,7 +26,7 @@ _WHERE = "URL or Airflow connection id. 'postgresql://app:${APP_PASSWORD}@host/s
 
 def add_to(app: typer.Typer) -> None:
     """Add the command to the command line."""
-    command(app, "init", judge=lambda result: result.exit_code)(init)
+    command(app, "init", exit_code_of=lambda result: result.exit_code)(init)
 
 
 def init(
@@ -49,25 +49,25 @@ def init(
     return propose(given)
 
 
-def propose(given: Answers) -> Any:
+def propose(answers: Answers) -> Any:
     """Write the channel file for these answers, and return the proposal. Raises what the source raises."""
     from airflow_ddlrepl.cli.propose.channel_text import Draft, bare, channel_text, schema_patterns
-    from airflow_ddlrepl.cli.propose.found_tables import survey
+    from airflow_ddlrepl.cli.propose.found_tables import inspect_places
     from airflow_ddlrepl.cli.propose.proposal import Proposal
 
-    place = target_name(given.target.text)
-    draft = Draft(given.channel, given.source.text, place, given.target.text, given.tables or ("*.*",))
-    with known(given.source, given.target):
-        with _looking(read_channel(bare(draft), str(given.file))) as run:
-            found = survey(run)
+    place = target_name(answers.target.text)
+    draft = Draft(answers.channel, answers.source.text, place, answers.target.text, answers.tables or ("*.*",))
+    with known(answers.source, answers.target):
+        with _looking(read_channel(bare(draft), str(answers.file))) as run:
+            found = inspect_places(run)
         names = [one.name for one in found.tables]
-        tables = given.tables or schema_patterns(names)
-        final = Draft(given.channel, given.source.text, place, given.target.text, tables)
+        tables = answers.tables or schema_patterns(names)
+        final = Draft(answers.channel, answers.source.text, place, answers.target.text, tables)
         text = channel_text(final, found)
-        read_channel(text, str(given.file))
-    _write(given, text)
-    variables = tuple(dict.fromkeys([*given.source.variables, *given.target.variables]))
-    return Proposal(given.file, given.channel, found, variables, command_name())
+        read_channel(text, str(answers.file))
+    _write(answers, text)
+    variables = tuple(dict.fromkeys([*answers.source.variables, *answers.target.variables]))
+    return Proposal(answers.file, answers.channel, found, variables, command_name())
 
 
 @contextmanager
@@ -82,19 +82,19 @@ def _looking(channel: Channel) -> Iterator[Any]:
             yield run
 
 
-def _write(given: Answers, text: str) -> None:
+def _write(answers: Answers, text: str) -> None:
     """Write the channel file, and the JSON Schema beside it that the file's first line names."""
     from airflow_ddlrepl.cli.propose.channel_text import SCHEMA_FILE
 
-    part = given.file.with_name(f".{given.file.name}.{os.getpid()}")
+    part = answers.file.with_name(f".{answers.file.name}.{os.getpid()}")
     try:
-        if given.is_overwriting:
+        if answers.is_overwriting:
             part.write_text(text, encoding="utf-8")
-            part.replace(given.file)
+            part.replace(answers.file)
         else:
-            with given.file.open("x", encoding="utf-8") as file:
+            with answers.file.open("x", encoding="utf-8") as file:
                 file.write(text)
-        schema = given.file.with_name(SCHEMA_FILE)
+        schema = answers.file.with_name(SCHEMA_FILE)
         schema.write_text(json.dumps(json_schema(), indent=1) + "\n", encoding="utf-8")
     except OSError as error:
         hint = "name a file in a folder that you may write to"

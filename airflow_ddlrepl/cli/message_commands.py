@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from airflow_ddlrepl.cli.command import ChannelFile, command
-from airflow_ddlrepl.cli.open_channel import opened
+from airflow_ddlrepl.cli.open_channel import open_channel
 from airflow_ddlrepl.cli.terminal import Result
 from airflow_ddlrepl.errors import Exit, MessageError
 from airflow_ddlrepl.ports.work import InProcess
@@ -25,7 +25,7 @@ MessageFile = Annotated[str, typer.Argument(metavar="FILE|-", help="JSON: one me
 def add_to(app: typer.Typer) -> None:
     """Add the commands to the command line."""
     command(app, "enqueue")(enqueue_file)
-    command(app, "dequeue", judge=_judge)(print_dequeued)
+    command(app, "dequeue", exit_code_of=_exit_code)(print_dequeued)
 
 
 def enqueue_file(
@@ -35,7 +35,7 @@ def enqueue_file(
 ) -> Result:
     """Put messages into a queue: all of the file's, in one transaction at the source."""
     messages = _messages(file)
-    with opened(channel) as known:
+    with open_channel(channel) as known:
         from airflow_ddlrepl.flow.run.context import RunContext
         from airflow_ddlrepl.flow.streams.enqueue import enqueue
 
@@ -58,7 +58,7 @@ def print_dequeued(
 
 @contextmanager
 def _dequeued(channel: Path, client: str, browse: bool, most: int) -> Iterator[Result]:
-    with opened(channel) as known:
+    with open_channel(channel) as known:
         from airflow_ddlrepl.flow.run.context import RunContext
         from airflow_ddlrepl.flow.streams.dequeue import browsed, dequeuing
 
@@ -70,7 +70,7 @@ def _dequeued(channel: Path, client: str, browse: bool, most: int) -> Iterator[R
                 yield found
 
 
-def _judge(result: Any) -> Exit:
+def _exit_code(result: Any) -> Exit:
     code: Exit = result.exit_code
     return code
 

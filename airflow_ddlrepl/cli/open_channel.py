@@ -25,7 +25,7 @@ _wait_seconds: ContextVar[float] = ContextVar("wait_seconds", default=0.0)
 
 
 @contextmanager
-def waiting(seconds: float) -> Iterator[None]:
+def lock_wait(seconds: float) -> Iterator[None]:
     """Let the command in this block wait, at most so many seconds, while another run works on its channel."""
     token = _wait_seconds.set(seconds)
     try:
@@ -60,7 +60,7 @@ def command_name() -> str:
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[Channel]:
+def open_channel(path: Path) -> Iterator[Channel]:
     """Open the channel of a file; inside the block its connections can be resolved."""
     channel = load_channel(path)
     with connected(channel):

@@ -85,16 +85,16 @@ def always_done(result: Any) -> Exit:
     return Exit.DONE
 
 
-def perform(work: Callable[[], Work], *, as_json: bool, judge: Callable[[Any], Exit] = always_done) -> Exit:
+def perform(work: Callable[[], Work], *, as_json: bool, exit_code_of: Callable[[Any], Exit] = always_done) -> Exit:
     """Do the work of a command, print its result or its error, and return the exit code.
 
-    judge: the exit code that a result means. What the work opens is closed when its result is printed.
+    exit_code_of: the exit code that a result means. What the work opens is closed when its result is printed.
     """
     with _output(as_json) as write:
         try:
             found = work()
             with found if isinstance(found, AbstractContextManager) else nullcontext(found) as result:
-                code = judge(result)
+                code = exit_code_of(result)
                 write(_json(result.to_json()) if as_json else _shown(result))
         except DdlReplError as error:
             code = error.exit_code

@@ -104,7 +104,7 @@ class TableReport:
         for why in self.may_differ if self.differences else ():
             yield f"{self.table}: may differ {why}"
 
-    def waiting(self) -> Iterator[str]:
+    def not_arrived(self) -> Iterator[str]:
         """Yield what the target does not have yet, and what nobody can tell, one a line; these are no differences."""
         for found in self.on_their_way:
             yield f"{self.table}: not at the target yet: {found}"
@@ -179,9 +179,9 @@ class Comparison:
         """Return every difference that the reports name, one a line."""
         return [*(self._named(table, line) for table in self.tables for line in table.lines()), *self.sequences]
 
-    def waiting(self) -> list[str]:
+    def not_arrived(self) -> list[str]:
         """Return what the targets do not have yet, and what nobody can tell, one a line."""
-        found = [self._named(table, line) for table in self.tables for line in table.waiting()]
+        found = [self._named(table, line) for table in self.tables for line in table.not_arrived()]
         return [*found, *self.moved_sequences]
 
     def _named(self, table: TableReport, line: str) -> str:
@@ -195,7 +195,7 @@ class Comparison:
             "position": self.position,
             "targets": dict(self.targets),
             "in_flight": self.in_flight,
-            "waiting": self.waiting(),
+            "waiting": self.not_arrived(),
             "undecided": dict(self.undecided),
             "rows": sum(table.source_rows for table in self.tables),
             "tables": [table.to_json() for table in self.tables],
@@ -215,7 +215,7 @@ class Comparison:
         widths = [max(len(row[i]) for row in (heads, *body)) for i in range(len(heads))]
         lines = [_line(row, widths) for row in (heads, *body)]
         lines += self.lines()
-        lines += self.waiting()
+        lines += self.not_arrived()
         lines += [f"{name} is left out and was not compared: {why}" for name, why in self.left_out.items()]
         lines += [f"{name} was repaired" for name in self.repaired]
         lines += [f"{name} still differs after the repair: {_HELP}" for name in self.unrepaired]
@@ -245,8 +245,8 @@ def _cells(table: TableReport) -> tuple[str, ...]:
         rows += f" / {table.target_rows}"
     least = "≥" if table.is_partial else ""
     counts = (f"{least}{n}" if n else "0" for n in (table.missing, table.extra, table.different))
-    waiting = str(table.in_flight + len(table.on_their_way)) + ("?" if table.undecided else "")
-    return (str(table.table), str(table.columns), rows, *counts, str(len(table.structure)), waiting)
+    not_arrived = str(table.in_flight + len(table.on_their_way)) + ("?" if table.undecided else "")
+    return (str(table.table), str(table.columns), rows, *counts, str(len(table.structure)), not_arrived)
 
 
 def _line(cells: tuple[str, ...], widths: list[int]) -> str:

@@ -46,15 +46,15 @@ NOTES = (
 DROP = "ALTER TABLE public.demo_notes DROP COLUMN obsolete"
 
 
-def look_at(place: Place, asked: str, state: str, watch: Watch, wait: Callable[[], None]) -> None:
+def look_at(place: Place, second_target: str, state: str, watch: Watch, wait: Callable[[], None]) -> None:
     """Start an Airflow with the demo's channels, print where it is, and wait; then stop it.
 
-    asked: URL of an empty database, the second channel's target. state: of an empty one for Airflow. wait: returns, or
+    second_target: URL of an empty database, the second channel's target. state: of an empty one for Airflow. wait: returns, or
     raises KeyboardInterrupt, when nobody looks any more.
     """
     watch.doing("activating a second channel, which waits for a person")
     with to_log(place.folder / "page.log"):
-        _second_channel(place, asked)
+        _second_channel(place, second_target)
     login = Login(USER, secrets.token_urlsafe(9))
     home = place.folder / "page"
     environment = _environment(place, home, login)
@@ -79,11 +79,11 @@ def until_interrupted() -> None:
         time.sleep(60)
 
 
-def _second_channel(place: Place, asked: str) -> None:
+def _second_channel(place: Place, second_target: str) -> None:
     """Give the first channel a schedule, and activate one that stops at a control in its first cycle."""
     lines = [line for line in place.channel.read_text().splitlines() if not line.startswith("schedule:")]
     place.channel.write_text("\n".join([*lines, f"schedule: {SCHEDULE}", ""]))
-    os.environ["AIRFLOW_CONN_DEMO_ASKED"] = asked
+    os.environ["AIRFLOW_CONN_DEMO_ASKED"] = second_target
     file = place.folder / "demo_asks.yaml"
     file.write_text(ASKING.format(folder=place.folder, schedule=SCHEDULE))
     with connect(place.source, application_name="demo") as connection:

@@ -38,7 +38,7 @@ _ACTIONS = {
 }
 
 
-def answer(record: Record, error: str | None, tries: int, parameters: ReplicatParameters) -> Answer:
+def response_to(record: Record, error: str | None, tries: int, parameters: ReplicatParameters) -> Answer:
     """Return how to go on. error: the code that the target gave, None for none. tries: how often it has been run.
 
     The first rule in the file that has the code, and whose clauses are true, counts; then the first DEFAULT; without

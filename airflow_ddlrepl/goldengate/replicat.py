@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from airflow_ddlrepl.goldengate.ddl_errors import UNTRANSLATABLE, Answer, Handling, answer
+from airflow_ddlrepl.goldengate.ddl_errors import UNTRANSLATABLE, Answer, Handling, response_to
 from airflow_ddlrepl.goldengate.event_record import record_of
 from airflow_ddlrepl.goldengate.mapped_names import (
     derived_target,
@@ -194,7 +194,7 @@ def answered(
     """
     if evaluation.record.untranslatable:
         error = UNTRANSLATABLE
-    found = answer(evaluation.record, error, tries, parameters)
+    found = response_to(evaluation.record, error, tries, parameters)
     text = evaluation.record.text
     said = [(CHECK_ERROR, f"error {error}" if error else "no error: the next statement", GOES_ON)]
     if error:

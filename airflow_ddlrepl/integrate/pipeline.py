@@ -22,7 +22,7 @@ from airflow_ddlrepl.integrate.steps.discard_rows import without_unfit
 from airflow_ddlrepl.integrate.steps.ignored_kinds import without_ignored
 from airflow_ddlrepl.integrate.steps.null_values import with_nulls
 from airflow_ddlrepl.integrate.steps.old_rows import require_old_rows
-from airflow_ddlrepl.integrate.steps.restrict import restricted
+from airflow_ddlrepl.integrate.steps.restrict import restrict
 from airflow_ddlrepl.integrate.steps.retained_rows import deletes_as_updates, one_row_each
 from airflow_ddlrepl.integrate.steps.transform import transformed
 from airflow_ddlrepl.model.settings.row_kind import RowKind
@@ -91,7 +91,7 @@ def _take_rows(work: Work, changes: pa.Table) -> pa.Table:
     task, plan = work.task, work.plan
     if plan.condition is None:
         return changes
-    left = restricted(work.evaluator, changes, plan.condition, task.logged, plan.encodings, task.whole_rows)
+    left = restrict(work.evaluator, changes, plan.condition, task.logged, plan.encodings, task.whole_rows)
     left, _ = without_ignored(left, task.ignored & {RowKind.DELETE})
     work.left_out.outside = changes.num_rows - left.num_rows
     return left

@@ -151,7 +151,9 @@ def _parsed(text: str, tables_in: Callable[[dict[str, Any]], Iterable[Any]]) -> 
         tables = list(tables_in(value))
         if [one["columns"] for one in tables] == list(range(len(columns))):
             for one, known in zip(tables, columns, strict=True):
-                one["columns"] = _shared(known) if len(known) <= LONGEST else columns_from_json(json.loads(known))
+                one["columns"] = (
+                    _cached_columns(known) if len(known) <= LONGEST else columns_from_json(json.loads(known))
+                )
             return value
     except (ValueError, TypeError, KeyError, AttributeError):
         pass  # it is spelled otherwise, or no such JSON: then this raises
@@ -173,7 +175,7 @@ def _places(text: str) -> Iterator[tuple[int, int]]:
 
 
 @lru_cache(4096)
-def _shared(text: str) -> tuple[Column, ...]:
+def _cached_columns(text: str) -> tuple[Column, ...]:
     return columns_from_json(json.loads(text))
 
 

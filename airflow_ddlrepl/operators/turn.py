@@ -32,14 +32,14 @@ def await_turn(channel: Channel, seconds: float) -> None:
         raise held
 
 
-def later(held: LockHeld, context: Context) -> AirflowRescheduleException:
+def later(lock_error: LockHeld, context: Context) -> AirflowRescheduleException:
     """Write whom the task waits for to the log and an XCom, and return what lets Airflow start it again later."""
     at = datetime.now(UTC) + LATER
     if (task := context.get("ti")) is not None:
-        task.xcom_push(key=XCOM_KEY, value={"code": held.code, "message": held.message})
+        task.xcom_push(key=XCOM_KEY, value={"code": lock_error.code, "message": lock_error.message})
     log.warning(
         "waits for its turn and tries again at %s UTC, which is no failure and no retry: %s",
         at.strftime("%H:%M:%S"),
-        held.message,
+        lock_error.message,
     )
     return AirflowRescheduleException(at)

@@ -51,22 +51,25 @@ class Health:
     def table(self, channel: str, table_id: int) -> dict[str, Any]:
         """Return the history of a table; one that the channel does not have has no revisions. Raises DdlReplError."""
         return self._fresh(
-            ("table", channel, table_id), partial(self._asked, channel, lambda at: _table(at, channel, table_id))
+            ("table", channel, table_id),
+            partial(self._ask_repository, channel, lambda at: _table(at, channel, table_id)),
         )
 
     def executed(self, channel: str, run_id: str) -> dict[str, Any]:
         """Return the SQL that a run has executed at the targets. Raises DdlReplError."""
-        ask = partial(self._asked, channel, lambda at: executed_sql(at.repository, channel, run_id))
+        ask = partial(self._ask_repository, channel, lambda at: executed_sql(at.repository, channel, run_id))
         return self._fresh(("run", channel, run_id), ask)
 
     def history(self, channel: str, hours: int) -> list[dict[str, Any]]:
         """Return how far the targets of a channel were behind in the last hours. Raises DdlReplError."""
         return self._fresh(
             ("history", channel, hours),
-            partial(self._asked, channel, lambda at: lag_history(at.repository, channel, datetime.now(UTC), hours)),
+            partial(
+                self._ask_repository, channel, lambda at: lag_history(at.repository, channel, datetime.now(UTC), hours)
+            ),
         )
 
-    def _asked(self, channel: str, ask: Callable[[Place], T]) -> T:
+    def _ask_repository(self, channel: str, ask: Callable[[Place], T]) -> T:
         """Return what the repository of a channel answers; one that did not just now is not asked again so soon."""
         place = self._places.place(channel)
         until, away = self._away.get(id(place.repository), (0.0, None))
@@ -80,13 +83,13 @@ class Health:
 
     def _line(self, channel: str) -> dict[str, Any]:
         try:
-            return self._asked(channel, lambda place: _line(place, channel))
+            return self._ask_repository(channel, lambda place: _line(place, channel))
         except DdlReplError as error:
             return {**unread(channel, error), "waiting": 0}
 
     def _channel(self, channel: str) -> dict[str, Any]:
         try:
-            return self._asked(channel, lambda place: _whole(place, channel))
+            return self._ask_repository(channel, lambda place: _whole(place, channel))
         except DdlReplError as error:
             return unread(channel, error)
 

@@ -46,7 +46,7 @@ def pending_approvals(user: Any, channels: Collection[str]) -> dict[str, list[di
     found: dict[str, list[dict[str, Any]]] = {}
     for row in rows:
         if readable[row.dag_id]:
-            found.setdefault(channel_of(row.dag_id), []).append(_waiting(row))
+            found.setdefault(channel_of(row.dag_id), []).append(_approval(row))
     return found
 
 
@@ -56,7 +56,7 @@ def _may_read(dag: str, user: Any) -> bool:
     return bool(get_auth_manager().is_authorized_dag(user=user, **asked))
 
 
-def _waiting(row: Any) -> dict[str, Any]:
+def _approval(row: Any) -> dict[str, Any]:
     places = [quote(one, safe="") for one in (row.dag_id, row.run_id, row.task_id)]
     return {
         "kind": "approval",

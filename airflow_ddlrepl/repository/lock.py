@@ -38,7 +38,7 @@ class ChannelLock:
         self._deadline = taken + lease_seconds
         self._lost: Fenced | None = None
         self._ending = threading.Event()
-        self._thread = threading.Thread(target=self._keep, name=f"lock {channel}", daemon=True)
+        self._thread = threading.Thread(target=self._renew_until_end, name=f"lock {channel}", daemon=True)
 
     def renew(self) -> None:
         """Extend the lease; raise Fenced LCK-102 when another run has the channel."""
@@ -68,7 +68,7 @@ class ChannelLock:
             ours = (locks.c.channel == self.channel) & (locks.c.token == self.token)
             connection.execute(update(locks).where(ours).values(holder=None, process=None, lease_until=None))
 
-    def _keep(self) -> None:
+    def _renew_until_end(self) -> None:
         while not self._ending.wait(self._lease / 3):
             try:
                 self.renew()
@@ -115,10 +115,10 @@ class Locks(Base):
         row = self._held_now(channel)
         return None if row is None else str(row.holder)
 
-    def held(self, channel: str) -> LockHeld | None:
+    def holder_error(self, channel: str) -> LockHeld | None:
         """Return the error that taking the channel would raise now, which says who holds it; None when it is free."""
         row = self._held_now(channel)
-        return None if row is None else _held(channel, row)
+        return None if row is None else _lock_held(channel, row)
 
     def last_holder(self, channel: str) -> LockRow | None:
         """Return who has the channel, or had it and has not given it back; None: nobody."""
@@ -143,7 +143,7 @@ class Locks(Base):
             row = connection.execute(select(locks).where(locks.c.channel == channel).with_for_update()).one()
             now = self._database.now(connection)
             if row.holder is not None and row.lease_until > now and not is_gone(row.process):
-                raise _held(channel, row)
+                raise _lock_held(channel, row)
             return self._write_holder(connection, row, holder, now, lease_seconds)
 
     def _write_holder(self, connection: Connection, row: Row[Any], holder: str, now: datetime, lease: float) -> int:
@@ -154,7 +154,7 @@ class Locks(Base):
         return token
 
 
-def _held(channel: str, row: Row[Any]) -> LockHeld:
+def _lock_held(channel: str, row: Row[Any]) -> LockHeld:
     since, until = (moment.isoformat(timespec="seconds") for moment in (row.since, row.lease_until))
     return LockHeld(
         f"channel {channel} is locked by {row.holder} since {since}, at least until {until}",

@@ -94,7 +94,7 @@ class RowFile:
             **{
                 **data,
                 "identity": Identity(data["identity"]),
-                "columns": _shared(tuple(map(tuple, data["columns"]))),
+                "columns": _layouts(tuple(map(tuple, data["columns"]))),
                 "first": LogKey(*data["first"]),
                 "last": LogKey(*data["last"]),
                 "shape": Table.from_json(data["shape"]) if data.get("shape") else None,
@@ -103,7 +103,7 @@ class RowFile:
 
 
 @lru_cache(1024)
-def _shared(columns: tuple[tuple[Any, ...], ...]) -> tuple[ColumnLayout, ...]:
+def _layouts(columns: tuple[tuple[Any, ...], ...]) -> tuple[ColumnLayout, ...]:
     """Return the layouts of columns; files of thousands of tables with equal columns share them."""
     return tuple(ColumnLayout(*one) for one in columns)
 

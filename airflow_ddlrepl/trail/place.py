@@ -186,7 +186,7 @@ class Sink:
 
     def _write(self, data: Any) -> None:
         view = memoryview(data).cast("B")
-        with store_errors(), self._room(len(view)):
+        with store_errors(), self._disk_space(len(view)):
             self._file.write(view)
         self._checksum.update(view)
 
@@ -214,7 +214,7 @@ class Sink:
         if self.closed:
             return
         self.closed = True
-        with store_errors(), self._room(self.size), self._file:
+        with store_errors(), self._disk_space(self.size), self._file:
             self._write_small()
             if self._folder:
                 self._file.flush()
@@ -227,7 +227,7 @@ class Sink:
         with contextlib.suppress(Exception):
             self._file.close()
 
-    def _room(self, wanted: int) -> contextlib.AbstractContextManager[None]:
+    def _disk_space(self, wanted: int) -> contextlib.AbstractContextManager[None]:
         if self._folder is None:
             return contextlib.nullcontext()
         return disk_space_errors(self._folder, f"{self._folder}/{os.path.basename(self.path)}", wanted)

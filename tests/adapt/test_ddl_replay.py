@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from airflow_ddlrepl.adapt.plan.change_at_target import ChangeAtTarget
-from airflow_ddlrepl.adapt.plan.ddl_replay import Statement, replayed
+from airflow_ddlrepl.adapt.plan.ddl_replay import Statement, with_source_text
 from airflow_ddlrepl.adapt.plan.ddl_replay import unlike as unlike_of
 from airflow_ddlrepl.adapt.plan.plan import plan
 from airflow_ddlrepl.adapt.plan_model import StepKind, TablePlan
@@ -124,7 +124,7 @@ def made(happened: Event, new: Table | None = ADDED, old: Table | None = OLD, **
     known = Evidence(rewritten=False, filled=False, has_using=False, statement=happened.statement)
     found = plan(ChangeAtTarget(old, new, OUTLINE, FACTS, known, REPLAYED))
     of = Statement(happened, old, new, old, old, {1: T}, may_call=True)
-    return replayed(found, replace(of, **more), OUTLINE, POSTGRES_TYPES)  # type: ignore[arg-type]
+    return with_source_text(found, replace(of, **more), OUTLINE, POSTGRES_TYPES)  # type: ignore[arg-type]
 
 
 unlike = partial(unlike_of, types=POSTGRES_TYPES)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from airflow_ddlrepl.adapt.plan.new_table import reshape
-from airflow_ddlrepl.adapt.plan.verdicts import Case, judge
+from airflow_ddlrepl.adapt.plan.verdicts import Case, verdicts_on
 from airflow_ddlrepl.adapt.policy import Policy
 from airflow_ddlrepl.adapt.shape.alter_in_place import relayout
 from airflow_ddlrepl.adapt.target_facts import TargetFacts, TargetServer
@@ -35,7 +35,7 @@ PARTITIONED = PLAIN.with_(partition_key="RANGE (id)")
     ],
 )
 def test_what_no_server_can_alter_is_refused(change: Any, code: str) -> None:
-    (verdict,) = judge(change, CASE)
+    (verdict,) = verdicts_on(change, CASE)
     assert verdict.code == code and change.describe() in verdict.why and "ddlrepl refresh" in verdict.hint
 
 
@@ -44,7 +44,7 @@ def test_a_kind_without_a_row_is_refused() -> None:
         kind = "unknown"
 
     with pytest.raises(Unsupported, match=r"ADP-100.*unknown"):
-        list(judge(Unknown((), PLAIN), CASE))
+        list(verdicts_on(Unknown((), PLAIN), CASE))
 
 
 def test_a_table_that_is_partitioned_in_another_way_takes_no_alter() -> None:

@@ -20,7 +20,7 @@ from airflow_ddlrepl.integrate.netting.images import net_images
 from airflow_ddlrepl.integrate.netting.keys import key_rows
 from airflow_ddlrepl.integrate.netting.migration import migrated
 from airflow_ddlrepl.integrate.netting.net_changes import net
-from airflow_ddlrepl.integrate.steps.restrict import restricted
+from airflow_ddlrepl.integrate.steps.restrict import restrict
 from airflow_ddlrepl.mapping.rows import condition_columns
 from airflow_ddlrepl.model.change import Op
 from airflow_ddlrepl.model.names import TableName
@@ -262,7 +262,7 @@ def test_a_column_that_the_log_does_not_carry() -> None:
     """A publication may leave columns out."""
     changes = changes_of([{"op": Op.INSERT, "a": {"n": 1}}], {"n": dict(INT_FIELDS)["lsn"]}, ())
     with pytest.raises(TargetError, match="does not carry s, which") as caught:
-        restricted(Mock(), changes, condition("n > 1 AND s = 'a'"), TYPED, {"n": "native"}, "")
+        restrict(Mock(), changes, condition("n > 1 AND s = 'a'"), TYPED, {"n": "native"}, "")
     assert caught.value.code == "INT-113"
 
 

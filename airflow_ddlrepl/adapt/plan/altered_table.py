@@ -8,7 +8,7 @@ from dataclasses import replace
 from airflow_ddlrepl.adapt.plan.change_at_target import ChangeAtTarget
 from airflow_ddlrepl.adapt.plan.partial_refresh import beyond_limit, limited
 from airflow_ddlrepl.adapt.plan.refused_alter import answer_refusal, is_left, rendered
-from airflow_ddlrepl.adapt.plan.responses import answer, ask, respond
+from airflow_ddlrepl.adapt.plan.responses import responses_to, ask, respond
 from airflow_ddlrepl.adapt.plan.sql_steps import Rendering
 from airflow_ddlrepl.adapt.plan.verdicts import (
     REWRITTEN,
@@ -16,7 +16,7 @@ from airflow_ddlrepl.adapt.plan.verdicts import (
     Case,
     Verdict,
     is_rewritten,
-    judge,
+    verdicts_on,
     judge_columns,
     judge_late,
     judge_own_types,
@@ -54,12 +54,12 @@ def altered(change: ChangeAtTarget) -> TablePlan | None:
         wanted = joined(wanted, facts.parent_shape)
     case = Case(new, held, evidence, policy, facts, change.needs)
     try:
-        verdicts = [verdict for one in found for verdict in judge(one, case)]
+        verdicts = [verdict for one in found for verdict in verdicts_on(one, case)]
         asked = (Verdict(True, change.reload),) if change.reload else ()
         missing = (*judge_late(case), *judge_columns(was, present), *judge_own_types(case), *asked)
         if not any(verdict.reload for verdict in (*verdicts, *missing)) and is_rewritten(case, found):
             verdicts.append(REWRITTEN)
-        verdict_steps = (*answer(verdicts, case), *(step for one in missing for step in respond(one, policy)))
+        verdict_steps = (*responses_to(verdicts, case), *(step for one in missing for step in respond(one, policy)))
         verdict_steps = limited(verdict_steps, change.limit, before, new, evidence)
         ahead = found if _is_same((was, held), (present, wanted)) else diff(present, wanted, types)
         fixed = _judge_fixed(ahead, case, change.limit)
@@ -102,10 +102,10 @@ def _is_same(one: tuple[Table, Table], other: tuple[Table, Table]) -> bool:
     return one == other and next(extras) == next(extras)
 
 
-def _computing(present: Table, old: Table) -> Table:
+def _computing(existing: Table, old: Table) -> Table:
     """Return the shape of a target's table with what its columns compute there now, though no new table would."""
-    if present.columns is old.columns:
-        return present
+    if existing.columns is old.columns:
+        return existing
     known = {column.id: column for column in old.columns}
 
     def computing(column: Column) -> Column:
@@ -113,12 +113,12 @@ def _computing(present: Table, old: Table) -> Table:
         is_same = (column.generated, column.default) == (now.generated, now.default)
         return column if is_same else replace(column, generated=now.generated, default=now.default)
 
-    columns = same_or(present.columns, map(computing, present.columns))
-    return present if columns is present.columns else present.with_(columns=columns)
+    columns = same_or(existing.columns, map(computing, existing.columns))
+    return existing if columns is existing.columns else existing.with_(columns=columns)
 
 
-def _is_attached(present: Table, wanted: Table) -> bool:
-    before, after = present.partition, wanted.partition
+def _is_attached(existing: Table, wanted: Table) -> bool:
+    before, after = existing.partition, wanted.partition
     return after is not None and (before is None or before.of != after.of)
 
 
@@ -126,12 +126,12 @@ def _waits(steps: Iterable[Step]) -> bool:
     return any(step.is_reload for step in steps)
 
 
-def _hidden(new: Table, held: Table, facts: TargetFacts, was: Table) -> tuple[Step, ...]:
+def _hidden(new: Table, representable: Table, facts: TargetFacts, was: Table) -> tuple[Step, ...]:
     """Return refusals for new generated columns whose values would never arrive."""
     known = {c.id for c in was.columns}
     return tuple(
         Step(StepKind.REFUSE, f"column {c.name}: {_UNFILLED}", code="ADP-103", hint=LOGGED)
-        for c in hides_values(new, held, facts)
+        for c in hides_values(new, representable, facts)
         if c.id not in known or _is_new_expression(c, was)
     )
 

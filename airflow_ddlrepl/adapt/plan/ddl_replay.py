@@ -115,7 +115,7 @@ class Statement:
         return self.event.is_inspected and not (found.changes and found.steps)
 
 
-def replayed(found: TablePlan, of: Statement, render: Renderer, types: TypeSystem) -> TablePlan:
+def with_source_text(found: TablePlan, of: Statement, render: Renderer, types: TypeSystem) -> TablePlan:
     """Return the plan with the source's text in place of the SQL that was made of the change, or a refusal.
 
     found: what the planner makes of the change, under `REPLAYED`.
@@ -261,13 +261,13 @@ def _types(of: Statement) -> set[TableName]:
     return {TableName(t.schema, t.name) for t in (of.before.types if of.before else ())}
 
 
-def _other(present: Table, was: Table) -> Iterator[str]:
+def _other(existing: Table, was: Table) -> Iterator[str]:
     """Yield what differs between the target's table and the source's.
 
     The target's table alone may keep some columns, or have wider ones, from when it was adapted.
     """
-    yield from (f"column {name}" for name in sorted({one.column for one in unlike_shapes(was, present, COLUMNS)}))
-    if not partitioned_alike(present, was):
+    yield from (f"column {name}" for name in sorted({one.column for one in unlike_shapes(was, existing, COLUMNS)}))
+    if not partitioned_alike(existing, was):
         yield "its partitioning"
 
 

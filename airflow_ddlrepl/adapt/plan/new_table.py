@@ -124,8 +124,8 @@ def _structure(existing: Table | None, wanted: Table, stays: bool, render: Rende
     ]
 
 
-def _types(held: Table, facts: TargetFacts, render: Renderer) -> list[Step]:
-    return [step for of in held.types for step in type_steps(CreateType(of), None, facts, render)]
+def _types(representable: Table, facts: TargetFacts, render: Renderer) -> list[Step]:
+    return [step for of in representable.types for step in type_steps(CreateType(of), None, facts, render)]
 
 
 def _without_rows(change: SchemaChange) -> tuple[SchemaChange, ...]:

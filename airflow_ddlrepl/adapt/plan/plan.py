@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from airflow_ddlrepl.adapt.plan.altered_table import altered
 from airflow_ddlrepl.adapt.plan.change_at_target import ChangeAtTarget
-from airflow_ddlrepl.adapt.plan.ddl_replay import replayed
+from airflow_ddlrepl.adapt.plan.ddl_replay import with_source_text
 from airflow_ddlrepl.adapt.plan.dropped_table import removed
 from airflow_ddlrepl.adapt.plan.new_table import created
 from airflow_ddlrepl.adapt.plan.renamed_table import made_anew
@@ -39,7 +39,7 @@ def plan(change: ChangeAtTarget) -> TablePlan:
     if change.settings is not None:
         found = _with_settings(found, change, change.settings)
     if change.text is not None:
-        found = replayed(found, change.text, change.render, change.facts.server.type_system)
+        found = with_source_text(found, change.text, change.render, change.facts.server.type_system)
     if change.settings is None:
         return found
     refitted = judge_unfit(change.settings, change.old, found.shape) if change.old and found.shape else ()

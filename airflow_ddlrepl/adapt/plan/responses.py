@@ -29,7 +29,7 @@ _ADD_COLUMN = {
 STILL_WAITS = Step(StepKind.REFRESH, WAITS.why)
 
 
-def answer(verdicts: Iterable[Verdict], case: Case) -> tuple[Step, ...]:
+def responses_to(verdicts: Iterable[Verdict], case: Case) -> tuple[Step, ...]:
     """Return one step per verdict that isn't simply carried.
 
     A partitioned table holds no rows: its partitions are refreshed.

@@ -93,7 +93,7 @@ class Case:
 CARRIED = Verdict()
 
 
-def judge(change: SchemaChange, case: Case) -> Iterator[Verdict]:
+def verdicts_on(change: SchemaChange, case: Case) -> Iterator[Verdict]:
     """Yield the verdicts on one change. Raises Unsupported ADP-100 for a kind that has no row.
 
     There is a second one where the first answers for the column's default only, and a refresh is asked for in any case.
@@ -132,9 +132,9 @@ JOINS = Verdict(True, "the table may hold rows from before it joined the channel
 LATE = Verdict(True, "the table holds rows from before the log carried them", By.NONE)
 
 
-def judge_new(held: Table, evidence: Evidence, *, keeps_rows: bool) -> Iterator[Verdict]:
+def judge_new(representable: Table, evidence: Evidence, *, keeps_rows: bool) -> Iterator[Verdict]:
     """Judge a table that is new to the target. keeps_rows: the rows of an existing table under its name stay."""
-    if (evidence.filled is not False or keeps_rows) and not held.is_partitioned:
+    if (evidence.filled is not False or keeps_rows) and not representable.is_partitioned:
         yield JOINS
 
 
@@ -144,12 +144,12 @@ def judge_late(case: Case) -> Iterator[Verdict]:
         yield LATE
 
 
-def judge_columns(was: Table, present: Table) -> Iterator[Verdict]:
+def judge_columns(was: Table, existing: Table) -> Iterator[Verdict]:
     """Judge columns that the target did not follow before: no change has their values.
 
-    was: the shape that the target would have before the change. present: the shape that it has.
+    was: the shape that the target would have before the change. existing: the shape that it has.
     """
-    there = {column.id for column in present.columns}
+    there = {column.id for column in existing.columns}
     names = ", ".join(c.name for c in was.columns if c.id not in there and not c.generated and not c.extra)
     if names and not was.is_partitioned:
         yield Verdict(True, f"the target's table lacks what the source's had before: {names}", By.NONE)
@@ -196,11 +196,11 @@ def _are_others(before: CoerceErrorPolicy, now: CoerceErrorPolicy) -> bool:
     return before.replaces or (now.replaces and before is CoerceErrorPolicy.TRUNCATE)
 
 
-def judge_unfit(settings: SettingsChange, present: Table, wanted: Table) -> Iterator[Verdict]:
+def judge_unfit(settings: SettingsChange, existing: Table, wanted: Table) -> Iterator[Verdict]:
     """Judge values that do not fit, and were replaced, where their columns get other types: some fit now."""
     if settings.before is None or not settings.before.misfits.replaces:
         return
-    types = {column.id: column.type for column in present.columns if column.id in settings.unfit}
+    types = {column.id: column.type for column in existing.columns if column.id in settings.unfit}
     names = ", ".join(c.name for c in wanted.columns if c.id in types and types[c.id] != c.type)
     if names:
         yield Verdict(True, f"values that did not fit before may do so now (coerce_error_policy): {names}", By.NONE)

@@ -154,7 +154,7 @@ class ProgramBuilder:
                     continue
                 enrolled = self.shape_at(table.id, event.key)  # not always what the statement saw
                 shape = table if enrolled == table else enrolled  # equal ones differ in storage: a rewrite shows in it
-                if (shape is not None or table.id in self._draft.present) and (
+                if (shape is not None or table.id in self._draft.table_ids) and (
                     stop := self._change(event, table.id, shape)
                 ):
                     return stop

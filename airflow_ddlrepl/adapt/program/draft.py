@@ -44,7 +44,7 @@ class Draft:
     ends_as: dict[int, TableState] = field(default_factory=dict)
 
     @property
-    def present(self) -> set[int]:
+    def table_ids(self) -> set[int]:
         """Return the ids of the target's tables that are the channel's: not those whose source was dropped."""
         return {i for i, table_state in self.states.items() if table_state.state is not TableStatus.ORPHANED}
 

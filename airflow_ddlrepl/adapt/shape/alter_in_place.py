@@ -85,7 +85,7 @@ def _open(shape: Table, wanted: Table, mask: Collection[Difference]) -> Table:
     """Return the wanted shape without what old rows may not fulfil yet: NOT NULL and identity are left for later."""
     there = {column.id: column for column in shape.columns}
 
-    def opened(column: Column) -> Column:
+    def without_constraints(column: Column) -> Column:
         old = there.get(column.id)
         if column.generated:
             return column
@@ -93,4 +93,4 @@ def _open(shape: Table, wanted: Table, mask: Collection[Difference]) -> Table:
         nullable = column.nullable or ((old is None or old.nullable) and not is_filled)
         return replace(column, nullable=nullable, identity=column.identity if old and old.identity else "")
 
-    return wanted.with_(columns=tuple(opened(column) for column in wanted.columns))
+    return wanted.with_(columns=tuple(without_constraints(column) for column in wanted.columns))

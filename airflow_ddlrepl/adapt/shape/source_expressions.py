@@ -43,7 +43,7 @@ def require_texts(table: Table, version: int, strange: Collection[tuple[str, str
     ADP-190: a text of its shape is not one type, collation or bound. ADP-191: its partition key calls what no target
     runs for its source. strange: functions (schema, name) of its partition key that are a stranger's at the target.
     """
-    for kind, text, parse in _texts(table):
+    for kind, text, parse in _expressions(table):
         try:
             parse(text)
         except NotOneText as error:
@@ -65,7 +65,7 @@ def require_texts(table: Table, version: int, strange: Collection[tuple[str, str
         )
 
 
-def _texts(table: Table) -> Iterator[tuple[str, str, Callable[[str], Found]]]:
+def _expressions(table: Table) -> Iterator[tuple[str, str, Callable[[str], Found]]]:
     for column in table.columns:
         yield "type", column.type.text, parse_type
         if column.collation:

@@ -43,16 +43,16 @@ def hold(table: Table, name: TableName | None, facts: TargetFacts, note: TakeNot
     """
     partition = _partition(table.partition, facts)
     if table.types or partition is not None:
-        types, columns, notes = _held(table, partition, facts)
+        types, columns, notes = _representable(table, partition, facts)
     else:
-        types, columns, notes = facts.server.held.of((table.columns,), None, lambda: _held(table, None, facts))
+        types, columns, notes = facts.server.held.of((table.columns,), None, lambda: _representable(table, None, facts))
     for one in notes:
         note(one)
     keys = _named_keys(table, facts)
     return table.with_(name=name or table.name, partition=partition, types=types, columns=columns, **keys)
 
 
-def _held(table: Table, partition: Partition | None, facts: TargetFacts) -> HeldColumns:
+def _representable(table: Table, partition: Partition | None, facts: TargetFacts) -> HeldColumns:
     known, notes = Evaluable(table, facts.server.version), list[Note]()
     types = _types(table.types, known, facts, notes.append)
     columns = same_or(table.columns, (_column(c, partition, known, facts, notes.append) for c in table.columns))
@@ -115,17 +115,18 @@ def _collated(column: Column, facts: TargetFacts, note: TakeNote) -> Column:
     return replace(column, collation=None)
 
 
-def become_text(table: Table, held: Table, facts: TargetFacts) -> tuple[str, ...]:
+def become_text(table: Table, representable: Table, facts: TargetFacts) -> tuple[str, ...]:
     """Return warnings that name the columns whose values travel as text, because the target can't have their type.
 
-    held: see `hold`.
+    representable: see `hold`.
     """
-    if held.columns is table.columns:
+    if representable.columns is table.columns:
         return ()
     return tuple(
         f"column {column.name} of {table.name} becomes text: {_why_text(column.type)}"
         for column in table.columns
-        if column.type != facts.server.type_system.text and held.column(column.id).type == facts.server.type_system.text
+        if column.type != facts.server.type_system.text
+        and representable.column(column.id).type == facts.server.type_system.text
         if not column.type.is_builtin or not facts.server.type_system.has(column.type)
     )
 
@@ -206,7 +207,7 @@ LOGGED = (
 """What to do about generated columns whose values a target can't get."""
 
 
-def hides_values(table: Table, held: Table, facts: TargetFacts) -> tuple[Column, ...]:
+def hides_values(table: Table, representable: Table, facts: TargetFacts) -> tuple[Column, ...]:
     """Return the generated columns whose values the target can neither compute nor get from the log."""
     logged = ("", "stored") if facts.server.publishes_generated else ("",)
-    return tuple(c for c in table.columns if c.generated not in logged and not held.column(c.id).generated)
+    return tuple(c for c in table.columns if c.generated not in logged and not representable.column(c.id).generated)

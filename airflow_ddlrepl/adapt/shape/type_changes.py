@@ -34,9 +34,9 @@ def type_steps(change: SchemaChange, shape: Table | None, facts: TargetFacts, re
     elif isinstance(change, ChangeTypeDefinition):
         sql = render.sql(change, None)
         done = any(likeness(t) == likeness(change.new) for t in _elsewhere(change.new.id, facts))
-        yield from _shared(change, render.unless_done(sql) if done else sql, own=change.needs_commit)
+        yield from _type_step(change, render.unless_done(sql) if done else sql, own=change.needs_commit)
     else:
-        yield from _shared(change, render.sql(change, None))
+        yield from _type_step(change, render.sql(change, None))
 
 
 def likeness(of: TypeDefinition) -> tuple[object, ...]:
@@ -94,13 +94,13 @@ def _create(change: CreateType, facts: TargetFacts, render: Renderer) -> Iterato
     if known:
         if all((t.schema, t.name) != name for t in known):
             renamed = RenameType(of.id, (known[0].schema, known[0].name), name, ())
-            yield from _shared(renamed, render.sql(renamed, None))
+            yield from _type_step(renamed, render.sql(renamed, None))
         if all(likeness(t) != likeness(of) for t in known) and (found := edits(known[0], of)):
             changed = ChangeTypeDefinition(known[0], of, found)
-            yield from _shared(changed, render.unless_done(render.sql(changed, None)), own=changed.needs_commit)
+            yield from _type_step(changed, render.unless_done(render.sql(changed, None)), own=changed.needs_commit)
     elif facts.types is not None:
-        yield from _shared(f"another type {of.schema}.{of.name} makes way", render.make_way(of))
-    yield from _shared(change, render.sql(change, None))
+        yield from _type_step(f"another type {of.schema}.{of.name} makes way", render.make_way(of))
+    yield from _type_step(change, render.sql(change, None))
 
 
 def _rename(change: RenameType, shape: Table | None, facts: TargetFacts, render: Renderer) -> Iterator[Step]:
@@ -112,9 +112,9 @@ def _rename(change: RenameType, shape: Table | None, facts: TargetFacts, render:
         sql = render.sql(change, shape) if shape is not None else ()
         yield from (Step(StepKind.SQL, str(change), sql) for _ in sql[:1])
     else:
-        yield from _shared(change, render.sql(change, None))
+        yield from _type_step(change, render.sql(change, None))
 
 
-def _shared(change: SchemaChange | str, sql: tuple[str, ...], *, own: bool = False) -> Iterator[Step]:
+def _type_step(change: SchemaChange | str, sql: tuple[str, ...], *, own: bool = False) -> Iterator[Step]:
     if sql:
         yield Step(StepKind.SQL, str(change), sql, own_transaction=own, shared=True)

@@ -12,31 +12,33 @@ from airflow_ddlrepl.model.table import Column, Table, same_or
 from airflow_ddlrepl.ports.types import TypeSystem
 
 
-def wanted_shape(present: Table, held: Table, policy: Policy, types: TypeSystem) -> Table:
+def wanted_shape(existing: Table, representable: Table, policy: Policy, types: TypeSystem) -> Table:
     """Return the shape that the target table gets under the policies.
 
-    present: the target table now. held: the source's new shape as the target holds it. types: of the target.
+    existing: the target table now. representable: the source's new shape as the target holds it. types: of the target.
     """
     if not policy.adapts:
-        return present
-    held = _collated(present, held)
-    wanted = keep_structure(present, held, types) if policy.keep_existing_structure else held
+        return existing
+    representable = _collated(existing, representable)
+    wanted = keep_structure(existing, representable, types) if policy.keep_existing_structure else representable
     if policy.on_add_column_with_default in (OnAddColumnWithDefault.FILL, OnAddColumnWithDefault.REFRESH):
         return wanted
-    before = {c.id: c for c in present.columns}
+    before = {c.id: c for c in existing.columns}
     columns = same_or(wanted.columns, (_plain_default(c, before.get(c.id), types) for c in wanted.columns))
     return wanted if columns is wanted.columns else wanted.with_(columns=columns)
 
 
-def _collated(present: Table, held: Table) -> Table:
+def _collated(existing: Table, representable: Table) -> Table:
     """Return the held shape with the types that the target has made without their collations, which it lacked then.
 
     A type's collation never changes; a table has one of a collation only when it is loaded anew with new types.
     """
-    plain = {of.id for of in present.types if of.collation is None}
-    if not any(of.id in plain and of.collation is not None for of in held.types):
-        return held
-    return held.with_(types=tuple(replace(of, collation=None) if of.id in plain else of for of in held.types))
+    plain = {of.id for of in existing.types if of.collation is None}
+    if not any(of.id in plain and of.collation is not None for of in representable.types):
+        return representable
+    return representable.with_(
+        types=tuple(replace(of, collation=None) if of.id in plain else of for of in representable.types)
+    )
 
 
 def _plain_default(column: Column, before: Column | None, types: TypeSystem) -> Column:

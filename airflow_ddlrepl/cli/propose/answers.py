@@ -55,9 +55,9 @@ def answers(
 def _answered(
     file: Path | None, source: str, target: str, channel: str, tables: list[str], *, asks: bool, is_overwriting: bool
 ) -> Answers:
-    source = source or _asked("source", f"Source: {_PLACE}", asks)
+    source = source or _ask("source", f"Source: {_PLACE}", asks)
     secret = _password("source", source, asks)
-    target = target or _asked("target", f"Target: {_PLACE}", asks)
+    target = target or _ask("target", f"Target: {_PLACE}", asks)
     secret_there = _password("target", target, asks)
     name = channel or _name(file.stem if file else database(source))
     if asks and not channel and file is None:
@@ -92,7 +92,7 @@ def target_name(location: str) -> str:
     return found if re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]{0,39}", found) else _TARGET_NAME
 
 
-def _asked(option: str, question: str, asks: bool) -> str:
+def _ask(option: str, question: str, asks: bool) -> str:
     if asks:
         return str(click.prompt(question, err=True)).strip()
     raise ConfigError(

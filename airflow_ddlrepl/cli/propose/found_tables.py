@@ -58,7 +58,7 @@ class Survey:
         return not (self.missing or self.there.missing or self.there.away)
 
 
-def survey(run: RunContext) -> Survey:
+def inspect_places(run: RunContext) -> Survey:
     """Look at the channel's source and its first target. Raises what connecting to the source raises."""
     catalog = run.source.catalog
     profile = catalog.profile()

@@ -103,7 +103,7 @@ class ChannelAt:
             self._names(table, by),
             self._rows(table, by),
             function.values if function is not None else None,
-            self._own_columns(table, by),
+            self._columns_of_target(table, by),
             self._conflicts(table, by),
         )
         return settings if settings != NO_SETTINGS else NO_SETTINGS
@@ -128,7 +128,7 @@ class ChannelAt:
         limit = next(limits, None) if not self.is_replay else None
         return taken if limit is None else replace(taken, refresh=limit.refresh, refresh_context=limit.context)
 
-    def _own_columns(self, table: TableName, by: mapped_rows.Parameters) -> OwnColumns:
+    def _columns_of_target(self, table: TableName, by: mapped_rows.Parameters) -> OwnColumns:
         entry = next((p for p in self.channel.target_tables if p.applies_to(self.target, table)), None)
         found = entry.own if entry is not None else mapped_rows.target_table(by)
         return found if found is not None else OwnColumns()

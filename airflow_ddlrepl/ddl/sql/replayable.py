@@ -73,7 +73,7 @@ def _read(statement: str, tag: str) -> Reading:
         return Reading(refused=why)
     words = [word for word in tokens(statement) if word != Word(Kind.SIGN, ";")]
     verb, *rest = tag.lower().split()
-    if _texts(words, 1) != [verb]:
+    if _bare_words(words, 1) != [verb]:
         return Reading(refused=f"its text is no {tag}")
     return form(words[1:], rest[0])
 
@@ -96,13 +96,15 @@ def _alter_table(words: Words, kind: str) -> Reading:
     name, words = _name(_skip(words, "only"))
     if name is None:
         return _UNKNOWN
-    actions = parts(words[1:] if _texts(words, 1) == ["*"] else words)
-    local = [any(_texts(action, len(start)) == list(start) for start in _LOCAL) for action in actions]
+    actions = parts(words[1:] if _bare_words(words, 1) == ["*"] else words)
+    local = [any(_bare_words(action, len(start)) == list(start) for start in _LOCAL) for action in actions]
     if all(local):
         return Reading((name,), local="it concerns the source alone (owner, storage, privileges, triggers, log)")
     if any(local):
         return Reading((name,), refused="it also does things that concern the source alone")
-    partition = next((a[2:] for a in actions if _texts(a, 2) in (["attach", "partition"], ["detach", "partition"])), [])
+    partition = next(
+        (a[2:] for a in actions if _bare_words(a, 2) in (["attach", "partition"], ["detach", "partition"])), []
+    )
     if Word(Kind.WORD, "concurrently") in partition:
         return Reading((name,), refused="CONCURRENTLY can't run together with the rows")
     other, _ = _name(partition)
@@ -125,7 +127,7 @@ def _drop_table(words: Words, kind: str) -> Reading:
     names = []
     for part in parts(_skip(_after(words, kind), "if", "exists")):
         name, rest = _name(part)
-        if name is None or _texts(rest, 2) not in ([], ["restrict"]):
+        if name is None or _bare_words(rest, 2) not in ([], ["restrict"]):
             return _UNKNOWN
         names.append(name)
     return Reading(tuple(names))
@@ -154,10 +156,10 @@ def as_run(statement: str) -> str:
     text = statement.strip().rstrip("; \n\r\t")
     placed = list(islice(placed_tokens(text), 5))
     words = [word for word, _, _ in placed]
-    if _texts(words, 2) != ["drop", "index"]:
+    if _bare_words(words, 2) != ["drop", "index"]:
         return text
-    number = 3 if _texts(words[2:], 1) == ["concurrently"] else 2
-    number += 2 if _texts(words[number:], 2) == ["if", "exists"] else 0
+    number = 3 if _bare_words(words[2:], 1) == ["concurrently"] else 2
+    number += 2 if _bare_words(words[number:], 2) == ["if", "exists"] else 0
     return f"{text[: placed[1][2]]} IF EXISTS{text[placed[number - 1][2] :]}"
 
 
@@ -170,7 +172,7 @@ def _alter_type(words: Words, kind: str) -> Reading:
     name, rest = _name(_after(words, kind))
     if name is None:
         return _UNKNOWN
-    if _texts(rest, 2) == ["owner", "to"]:
+    if _bare_words(rest, 2) == ["owner", "to"]:
         return Reading(local="it concerns the source alone (owner)")
     return Reading(type=name)
 
@@ -198,7 +200,7 @@ def _cascades(words: Words) -> bool:
     )
 
 
-def _texts(words: Words, count: int) -> list[str]:
+def _bare_words(words: Words, count: int) -> list[str]:
     """Return the texts of the first words, empty for names in quotes."""
     return [word.text if word.kind in (Kind.WORD, Kind.SIGN) else "" for word in words[:count]]
 
@@ -209,7 +211,7 @@ def _after(words: Words, kind: str) -> Words:
 
 
 def _skip(words: Words, *optional: str) -> Words:
-    return words[len(optional) :] if _texts(words, len(optional)) == list(optional) else words
+    return words[len(optional) :] if _bare_words(words, len(optional)) == list(optional) else words
 
 
 def _name(words: Words) -> tuple[Named | None, Words]:

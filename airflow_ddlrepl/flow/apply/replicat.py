@@ -14,7 +14,7 @@ from airflow_ddlrepl.config.sections.channel_at import ChannelAt
 from airflow_ddlrepl.errors import AlterRefused
 from airflow_ddlrepl.flow.mapping.tableless import is_for_replicats, is_tableless
 from airflow_ddlrepl.flow.run.context import RunContext, log
-from airflow_ddlrepl.goldengate.ddl_errors import Answer, Handling, answer
+from airflow_ddlrepl.goldengate.ddl_errors import Answer, Handling, response_to
 from airflow_ddlrepl.goldengate.parameters.clauses import DdlScope
 from airflow_ddlrepl.goldengate.parameters.mapping import target_of
 from airflow_ddlrepl.goldengate.parameters.replicat import ReplicatParameters
@@ -80,7 +80,7 @@ class TargetReplicat:
         code: of the target's error, or of ours. tries: how often it has been run.
         """
         known = self._known.get(at)
-        return answer(known.record, code, tries, self.parameters) if known is not None else None
+        return response_to(known.record, code, tries, self.parameters) if known is not None else None
 
     def passed_over(self, event: Event, stop: TablePlan, refused: Mapping[tuple[int, LogKey], Refusal]) -> Event | None:
         """Return the event as one that is discarded, where DDLERROR goes on behind the refused plan; None: it ends.

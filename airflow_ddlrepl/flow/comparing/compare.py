@@ -125,7 +125,7 @@ def _told(one: TableReport, table_id: int, position: str) -> dict[str, Any]:
     }
     kinds = ("missing", "extra", "different", "in_flight", "discarded", "is_partial", "undecided")
     found |= {name: getattr(one, name) for name in kinds if getattr(one, name)}
-    if told := [*one.lines(), *one.waiting()][:MOST_TOLD]:
+    if told := [*one.lines(), *one.not_arrived()][:MOST_TOLD]:
         found["found"] = told
     return found
 

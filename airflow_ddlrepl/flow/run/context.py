@@ -56,7 +56,7 @@ def _holder(purpose: str, run_id: str) -> str:
 
 def _tell_of_wait(repository: Repository, channel: str, seconds: float) -> None:
     """Log for whom this run waits; nothing where it does not wait."""
-    if seconds and (held := repository.held(channel)) is not None:
+    if seconds and (held := repository.holder_error(channel)) is not None:
         log.info("waits, at most %d seconds: %s", seconds, held.message)
 
 

@@ -19,7 +19,7 @@ def wait_for_turn(channel: Channel, seconds: float, tell: Callable[[LockHeld], N
     """
     end, told = time.monotonic() + seconds, ""
     with Repository.open(channel.repository) as repository:
-        while (held := repository.held(channel.name)) is not None and time.monotonic() < end:
+        while (held := repository.holder_error(channel.name)) is not None and time.monotonic() < end:
             holder = repository.holder(channel.name) or ""
             if tell is not None and holder and holder != told:
                 tell(held)

@@ -37,10 +37,10 @@ def clauses_without_tables(filters: Filters | None) -> Iterator[tuple[str, str]]
 
 
 def session_schemas(
-    given: Sequence[SessionSchema], maps: Sequence[MapParameter], side: str
+    parameters: Sequence[SessionSchema], maps: Sequence[MapParameter], side: str
 ) -> Iterator[tuple[int, Found]]:
     """Yield whether the MAPs give the schemas that MAPSESSIONSCHEMA gives to sessions. side: EXTRACT or REPLICAT."""
-    for at, source, target in given:
+    for at, source, target in parameters:
         what = f"DDLOPTIONS MAPSESSIONSCHEMA {source}"
         name = TableName(source.strip('"'), "t")
         named = [one for one in maps if matches(split_table_pattern(one.source)[0], name.schema)]

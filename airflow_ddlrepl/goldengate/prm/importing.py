@@ -13,7 +13,7 @@ from airflow_ddlrepl.errors import ConfigError
 from airflow_ddlrepl.goldengate.parameters.extract import ExtractParameters
 from airflow_ddlrepl.goldengate.parameters.replicat import ReplicatParameters
 from airflow_ddlrepl.goldengate.prm.compile import compile_file
-from airflow_ddlrepl.goldengate.prm.problems import ParameterFinding, Place, Problem, unreadable
+from airflow_ddlrepl.goldengate.prm.problems import ParameterFinding, Place, Problem, unreadable_file
 from airflow_ddlrepl.goldengate.prm.source_text import read_source
 from airflow_ddlrepl.notation.import_findings import WORST_FIRST, Fate, report_lines
 
@@ -76,10 +76,10 @@ def read_parameter_file(path: Path) -> ParameterFile:
     try:
         source = read_source(path)
     except Problem as problem:
-        raise unreadable([problem.located(lambda _: Place(str(path), 1, 1))]) from None
+        raise unreadable_file([problem.located(lambda _: Place(str(path), 1, 1))]) from None
     compiled = compile_file(source)
     if compiled.problems:
-        raise unreadable(compiled.problems)
+        raise unreadable_file(compiled.problems)
     findings = sorted(compiled.findings, key=lambda one: (WORST_FIRST.index(one.fate), one.file, one.line, one.column))
     return ParameterFile(str(path), compiled.parameters, tuple(findings))
 

@@ -54,7 +54,7 @@ class Refused(Exception):
         self.at, self.what, self.why = at, what, why
 
 
-def unreadable(found: list[tuple[Place, str]]) -> ConfigError:
+def unreadable_file(found: list[tuple[Place, str]]) -> ConfigError:
     """Return the error that a person gets, with every problem as FILE:LINE:COLUMN."""
     lines = [f"{place}: {text}" for place, text in sorted(set(found))]
     head = "" if len(lines) == 1 else f"{len(lines)} problems\n"

@@ -98,7 +98,7 @@ def net(
     Raises NeedsTargetKeys when ids are needed and missing, SameKey.
     """
     wanted = list(layout if columns is None else columns)
-    if how == Netting() and (alone := _alone(changes, wanted)) is not None:
+    if how == Netting() and (alone := _single_change(changes, wanted)) is not None:
         return alone
     absent = absent_columns(changes["absent"], layout)
     changes = with_whole_keys(changes, [c.name for c in key], absent)
@@ -117,7 +117,7 @@ def net(
     return _Taker(changes, [c.name for c in key], wanted, ids, how.old).tables(kinds)
 
 
-def _alone(changes: pa.Table, columns: Sequence[str]) -> NetRows | None:
+def _single_change(changes: pa.Table, columns: Sequence[str]) -> NetRows | None:
     """Return the net change of one insert or update with all its values, under the key that it had: itself.
 
     None for all else. Of thousands of tables with a row each the general way takes ten times as long.
@@ -256,8 +256,8 @@ class _Taker:
     def tables(self, kinds: Mapping[Kind, _Rows]) -> NetRows:
         made: dict[Kind, Callable[[_Rows], dict[str, Any]]] = {
             Kind.DELETE: lambda rows: {**self._old_values(rows), **self._base_keys(rows)},
-            Kind.UPDATE: lambda rows: {**self._values(rows), **_held(rows), **self._old_values(rows)},
-            Kind.MOVE: lambda rows: {**self._base_keys(rows), **self._values(rows), **_held(rows)},
+            Kind.UPDATE: lambda rows: {**self._values(rows), **_value_flags(rows), **self._old_values(rows)},
+            Kind.MOVE: lambda rows: {**self._base_keys(rows), **self._values(rows), **_value_flags(rows)},
             Kind.INSERT: lambda rows: {**self._values(rows), **self._places(rows)},
         }
         tables = {kind: pa.table(made[kind](rows) if len(rows.base) else {}) for kind, rows in kinds.items()}
@@ -305,6 +305,6 @@ class _Taker:
         return result
 
 
-def _held(rows: _Rows) -> dict[str, Any]:
+def _value_flags(rows: _Rows) -> dict[str, Any]:
     """Return the `h_` flags of the columns that some of these rows do not change."""
     return {f"h_{name}": pa.array(at >= 0) for name, at in rows.value_at.items() if (at < 0).any()}

@@ -59,7 +59,7 @@ class _Asked:
             whole = pc.fill_null(whole, "")
         return whole
 
-    def texts(self, values: dict[str, Any]) -> list[tuple[str, ...]]:
+    def rows_as_text(self, values: dict[str, Any]) -> list[tuple[str, ...]]:
         """Return the texts of each row's values."""
         found = self.evaluator.texts(self._rows(values))
         return list(zip(*(found[name].to_pylist() for name in values), strict=True))
@@ -85,7 +85,7 @@ def without_unfit(
     if fits.all() and not known:
         return Discarding(changes)
     by_id = sorted((column for column in columns if column.is_key), key=lambda column: column.id)
-    keys = asked.texts({c.name: key_values(changes, c.name, new_at, old_at) for c in by_id})
+    keys = asked.rows_as_text({c.name: key_values(changes, c.name, new_at, old_at) for c in by_id})
     was, now, new_place = (np.zeros(changes.num_rows, kind) for kind in (bool, bool, np.int64))
     now[new_at], was[old_at], new_place[new_at] = fits[: len(new_at)], fits[len(new_at) :], np.arange(len(new_at))
     settled: set[tuple[str, ...]] = set()
@@ -97,7 +97,7 @@ def without_unfit(
         if is_new and not fits[place]:
             last[keys[place]] = at
     left = changes.take(pa.array([*last.values()], pa.int64()))
-    rows = asked.texts({c.name: left[f"a_{c.name}"] for c in columns}) if last else []
+    rows = asked.rows_as_text({c.name: left[f"a_{c.name}"] for c in columns}) if last else []
     found = tuple(
         DiscardedRow(table.id, key, reasons[int(new_place[at])].as_py(), _named(columns, row), Position(lsn))
         for (key, at), row, lsn in zip(last.items(), rows, left["lsn"].to_pylist(), strict=True)

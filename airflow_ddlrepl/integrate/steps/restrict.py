@@ -18,7 +18,7 @@ from airflow_ddlrepl.notation.condition.parser import spelled
 from airflow_ddlrepl.ports.row_evaluator import LoggedRows, NoAnswer, RowEvaluator
 
 
-def restricted(
+def restrict(
     evaluator: RowEvaluator, changes: pa.Table, condition: Part, table: Table, encodings: Mapping[str, str], hint: str
 ) -> pa.Table:
     """Return the changes for a target that takes only the rows which a condition is true for.

@@ -75,7 +75,7 @@ class ConflictAnswers:
     answers: Mapping[Conflict, ConflictAnswer] = field(default_factory=dict, hash=False)
     """The answers that there are; a conflict without one is an error."""
 
-    def answer(self, conflict: Conflict) -> ConflictAnswer | None:
+    def answer_to(self, conflict: Conflict) -> ConflictAnswer | None:
         """Return the answer to a conflict; None: it is an error."""
         return self.answers.get(conflict)
 

@@ -53,7 +53,7 @@ def settings_from_text(text: str) -> TableSettings:
         _names(entries),
         _rows(entries),
         next((_values(one) for one in entries if "function" in one), None),
-        next((_own_columns(one) for one in entries if one.keys() & _OWN), OwnColumns()),
+        next((_columns_of_target(one) for one in entries if one.keys() & _OWN), OwnColumns()),
         next((_conflicts(one) for one in entries if one.keys() & _OF_CONFLICTS), None),
     )
 
@@ -146,7 +146,7 @@ def _values(entry: Entry) -> Values:
     )
 
 
-def _own_columns(entry: Entry) -> OwnColumns:
+def _columns_of_target(entry: Entry) -> OwnColumns:
     return OwnColumns(
         entry.get("soft_delete"),
         entry.get("deleted_at"),
@@ -159,7 +159,7 @@ def _own_columns(entry: Entry) -> OwnColumns:
 
 
 def _conflicts(entry: Entry) -> ConflictAnswers:
-    answers = {conflict: _answer(entry[conflict.value]) for conflict in Conflict if conflict.value in entry}
+    answers = {conflict: _conflict_answer(entry[conflict.value]) for conflict in Conflict if conflict.value in entry}
     return ConflictAnswers(_compared(entry.get("compare")), _compared(entry.get("compare_deletes")), answers)
 
 
@@ -169,7 +169,7 @@ def _compared(value: Any) -> Compared:
     return cast(Compared, tuple(value) if isinstance(value, list) else value)
 
 
-def _answer(value: Any) -> ConflictAnswer:
+def _conflict_answer(value: Any) -> ConflictAnswer:
     if isinstance(value, str):
         return ConflictAnswer(Resolution(value))
     ((resolution, columns),) = value.items()

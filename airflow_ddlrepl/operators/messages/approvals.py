@@ -91,7 +91,7 @@ _LOST = (
 )
 
 
-def controls_text(channel: str, held: Sequence[HeldControl]) -> str:
+def controls_text(channel: str, controls: Sequence[HeldControl]) -> str:
     """Return the text about controls: which hold, the changes behind them, and what their removal means."""
     rows = [
         (
@@ -102,14 +102,14 @@ def controls_text(channel: str, held: Sequence[HeldControl]) -> str:
             plain(one.control.reason),
             plain(one.control.policy),
         )
-        for one in held
+        for one in controls
     ]
     parts = [
         "### What will be lost",
-        *(text for is_asked, text in _LOST if any(one.is_asked is is_asked for one in held)),
+        *(text for is_asked, text in _LOST if any(one.is_asked is is_asked for one in controls)),
         "### Which targets wait",
         table(("Control", "Target", "At", "Since", "Reason", "Policy"), rows),
-        *(part for one in held for part in _behind(one)),
+        *(part for one in controls for part in _behind(one)),
         "### What to look at",
         f"The next of the {link(f'runs of {channel}', 'dags', dag_id(channel, 'replicate'), 'runs')} goes on."
         f" `ddlrepl plan FILE` shows the SQL, `ddlrepl refresh FILE --table TABLE` loads a table again.",
@@ -117,15 +117,15 @@ def controls_text(channel: str, held: Sequence[HeldControl]) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _behind(held: HeldControl) -> Iterator[str]:
+def _behind(control: HeldControl) -> Iterator[str]:
     """Yield the changes behind a control: the table and the statement of each."""
-    for change in held.changes[:MOST_STATEMENTS]:
-        where = f"Control {held.control.id}: revision {change.revision} of {code(change.table)}"
+    for change in control.changes[:MOST_STATEMENTS]:
+        where = f"Control {control.control.id}: revision {change.revision} of {code(change.table)}"
         yield f"{where}: {'; '.join(map(code, change.changes)) or 'no change of its shape'}"
         if change.statement:
             yield block(change.statement, "sql")
-    if len(held.changes) > MOST_STATEMENTS:
-        yield _rest(held.changes, MOST_STATEMENTS).strip()
+    if len(control.changes) > MOST_STATEMENTS:
+        yield _rest(control.changes, MOST_STATEMENTS).strip()
 
 
 def differences_text(channel: str, found: Mapping[str, Any], run_id: str) -> str:

@@ -124,7 +124,7 @@ class TrailStreamReader(DataSourceStreamReader):
 
 
 def planned(
-    feed: ChangeFeed, given: StructType, start: Position, end: Position, known_from: Position
+    feed: ChangeFeed, schema: StructType, start: Position, end: Position, known_from: Position
 ) -> list[InputPartition]:
     """Return the partitions between two positions. known_from: where the revisions begin that the schema shows.
 
@@ -132,7 +132,7 @@ def planned(
     """
     known = feed.history(known_from, end)
     now = spark_schema(feed, known_from, end)
-    if _names_and_types(now) != _names_and_types(given):
+    if _names_and_types(now) != _names_and_types(schema):
         raise TrailError(
             "the table's columns have changed since the feed was loaded, or a schema was given that is not the feed's",
             code="TRL-126",

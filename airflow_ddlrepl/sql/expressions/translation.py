@@ -142,7 +142,7 @@ class _Reading:
 
     def array(self, part: exp.Expression) -> Found:
         items = self.families(part.expressions)
-        return TypeFamily(Family.ARRAY, element=_common(items, part) if items else None)
+        return TypeFamily(Family.ARRAY, element=_union(items, part) if items else None)
 
     def arithmetic(self, part: exp.Expression) -> Found:
         found = self.families([part.this, part.expression])
@@ -161,7 +161,7 @@ class _Reading:
         return _TEXT
 
     def compared(self, part: exp.Expression) -> Found:
-        common = _common(self.families([part.this, part.expression]), part)
+        common = _union(self.families([part.this, part.expression]), part)
         allowed = _EQUAL if isinstance(part, exp.EQ | exp.NEQ | exp.Nullif) else _ORDERED
         _require(common is None or common.kind in allowed, part)
         return _BOOLEAN
@@ -176,7 +176,7 @@ class _Reading:
         return _BOOLEAN
 
     def chosen(self, part: exp.Expression) -> Found:
-        return _common(self.families(part.iter_expressions()), part)
+        return _union(self.families(part.iter_expressions()), part)
 
     def nulled(self, part: exp.Expression) -> Found:
         self.compared(part)
@@ -188,7 +188,7 @@ class _Reading:
             _require(self.family(branch.this) == _BOOLEAN, part)
         default = part.args.get("default")
         results = [branch.args["true"] for branch in part.args["ifs"]]
-        return _common(self.families([*results, *([default] if default is not None else [])]), part)
+        return _union(self.families([*results, *([default] if default is not None else [])]), part)
 
     def length(self, part: exp.Expression) -> Found:
         self.joined(exp.DPipe(this=part.this, expression=part.this))
@@ -300,7 +300,7 @@ def _size(of: TypeFamily, part: exp.Expression) -> tuple[int, int]:
     return of.precision or 0, of.scale or 0
 
 
-def _common(found: Sequence[TypeFamily], part: exp.Expression) -> Found:
+def _union(found: Sequence[TypeFamily], part: exp.Expression) -> Found:
     """Return the family that holds values of all of these."""
     if not found:
         return None
@@ -326,16 +326,16 @@ def _casts(found: TypeFamily, to: TypeFamily) -> bool:
     return _is_held(to) and _grows(found, to)
 
 
-def _assigns(given: TypeFamily, of: TypeFamily, found: exp.Expression) -> bool:
+def _assigns(value: TypeFamily, of: TypeFamily, found: exp.Expression) -> bool:
     """Return whether a value that an expression gives is the same in a column of both engines."""
-    if given.kind in (Family.TEXT, Family.ENUM):
+    if value.kind in (Family.TEXT, Family.ENUM):
         if of.is_padded:
             inner = found.unnest().this
             return isinstance(inner, exp.Literal) and len(inner.this) == of.length
-        return of.kind is given.kind
-    if given.kind is Family.ARRAY:
-        return of.kind is Family.ARRAY and given.element in (None, of.element)
-    return _is_held(of) and (_grows(given, of) or given.kind is of.kind is Family.INT)
+        return of.kind is value.kind
+    if value.kind is Family.ARRAY:
+        return of.kind is Family.ARRAY and value.element in (None, of.element)
+    return _is_held(of) and (_grows(value, of) or value.kind is of.kind is Family.INT)
 
 
 def _grows(found: TypeFamily, to: TypeFamily) -> bool:

@@ -242,8 +242,8 @@ def _not(of: Evaluator, node: tree.Not) -> Answer:
     return _unless(of.truth(node.of))
 
 
-def _unless(answer: Answer) -> Answer:
-    return None if answer is None else not answer
+def _unless(value: Answer) -> Answer:
+    return None if value is None else not value
 
 
 def _all(answers: Any) -> Answer:

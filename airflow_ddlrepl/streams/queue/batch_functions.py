@@ -50,13 +50,13 @@ def batch_called(
     return _Result(action.function, of, batch, values).left(given, result) if len(batch) else None
 
 
-def _unchanged(given: pa.RecordBatch, result: pa.RecordBatch) -> int:
+def _unchanged(rows: pa.RecordBatch, result: pa.RecordBatch) -> int:
     """Return how many rows a function has left as they were. result: as many rows in the same order."""
-    if set(given.schema.names) != set(result.schema.names):
+    if set(rows.schema.names) != set(result.schema.names):
         return 0
-    same = np.ones(given.num_rows, np.bool_)
-    for name in given.schema.names:
-        before, after = given[name], result[name]
+    same = np.ones(rows.num_rows, np.bool_)
+    for name in rows.schema.names:
+        before, after = rows[name], result[name]
         if not before.equals(after):
             try:
                 same &= np.asarray(_stays(before, after))
@@ -98,13 +98,13 @@ class _Result:
         self._columns: list[tuple[ColumnLayout, Column]] = []
         self._data: dict[str, pa.Array] = {}
 
-    def left(self, given: pa.RecordBatch, result: pa.RecordBatch) -> LcrBatch:
+    def left(self, argument: pa.RecordBatch, result: pa.RecordBatch) -> LcrBatch:
         strange = [name for name in result.schema.names if name != "op" and not name.startswith(("a_", "b_"))]
         if strange:
             raise refused(self._function, self._of, f"a column {strange[0]}", "columns are a_NAME, b_NAME and op")
         names = list(dict.fromkeys(name[2:] for name in result.schema.names if name != "op"))
         for name in names:
-            self._add(name, given, result)
+            self._add(name, argument, result)
         rows, layout = self._batch.rows, self._batch.layout
         absent = self._absent(names)
         data = {name: rows[name] for name in HEAD} | {"absent": absent_bitmap(absent, names, len(rows))}
@@ -117,16 +117,16 @@ class _Result:
             pa.table({**data, **{name: self._data[name] for name in order}}),
         )
 
-    def _add(self, name: str, given: pa.RecordBatch, result: pa.RecordBatch) -> None:
+    def _add(self, name: str, rows: pa.RecordBatch, result: pa.RecordBatch) -> None:
         sides = [f"{side}_{name}" for side in "ab" if f"{side}_{name}" in result.schema.names]
         known = self._known.get(name)
         if known is None:
             column = self._new(name, result[sides[0]].type)
             self._columns.append((ColumnLayout(name, column.type.id, -1, False, "text"), column))
-            self._data |= {side: self._texts(result[side], side) for side in sides}
+            self._data |= {side: self._as_text(result[side], side) for side in sides}
             return
         raw = {side: _whole(self._batch.rows[side]) for side in sides if side in self._batch.rows.column_names}
-        if all(side in raw and result[side].equals(given[side]) for side in sides):
+        if all(side in raw and result[side].equals(rows[side]) for side in sides):
             self._columns.append(known)
             self._data |= raw
             return
@@ -137,16 +137,16 @@ class _Result:
             return
         self._columns.append((replace(layout, encoding="text"), column))
         for side in sides:
-            self._data[side] = self._changed(side, raw.get(side), given, result)
+            self._data[side] = self._changed(side, raw.get(side), rows, result)
 
-    def _changed(self, side: str, raw: pa.Array | None, given: pa.RecordBatch, result: pa.RecordBatch) -> pa.Array:
+    def _changed(self, side: str, raw: pa.Array | None, rows: pa.RecordBatch, result: pa.RecordBatch) -> pa.Array:
         new = result[side]
-        if raw is None or new.type != given[side].type:
-            return self._texts(new, side)
+        if raw is None or new.type != rows[side].type:
+            return self._as_text(new, side)
         before = self._batch.shown(self._values, raw, self._known[side[2:]], pa.string())
-        return pc.if_else(_stays(given[side], new), before, self._texts(new, side))
+        return pc.if_else(_stays(rows[side], new), before, self._as_text(new, side))
 
-    def _texts(self, values: pa.Array, name: str) -> pa.Array:
+    def _as_text(self, values: pa.Array, name: str) -> pa.Array:
         """Return values as texts that a server reads. Raises RuleError RUL-136."""
         of = values.type
         if pa.types.is_null(of):

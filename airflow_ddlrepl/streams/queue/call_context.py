@@ -39,10 +39,10 @@ def called_by(context: CallContext | None, function: Callable[..., Any]) -> Call
     if context is None:
         return function
 
-    def called(given: Any) -> Any:
+    def called(argument: Any) -> Any:
         token = _CURRENT.set(context)
         try:
-            return function(given)
+            return function(argument)
         finally:
             _CURRENT.reset(token)
 

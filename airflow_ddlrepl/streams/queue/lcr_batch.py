@@ -171,7 +171,7 @@ def kept_batch(batch: LcrBatch, rows: RowBatch, declared: Iterable[Declared]) ->
         for side in "ab":
             if f"{side}_{name}" in table.column_names:
                 at = table.column_names.index(f"{side}_{name}")
-                table = table.set_column(at, f"{side}_{name}", _texts(table[f"{side}_{name}"]))
+                table = table.set_column(at, f"{side}_{name}", _as_text(table[f"{side}_{name}"]))
     bitmap = absent_bitmap(rows.absent, names, len(rows))
     table = table.set_column(table.column_names.index("absent"), "absent", bitmap)
     order = [*HEAD, *(f"{side}_{name}" for side in "ab" for name in names if f"{side}_{name}" in table.column_names)]
@@ -247,7 +247,7 @@ def value_text(value: Any) -> str | None:
     raise ValueError(f"{value!r} of type {type(value).__name__} is no value of a column")
 
 
-def _texts(values: pa.ChunkedArray) -> pa.Array:
+def _as_text(values: pa.ChunkedArray) -> pa.Array:
     """Return the values of an added column, which are all equal, as texts."""
     if not len(values) or values.null_count == len(values):
         return pa.nulls(len(values), pa.string())

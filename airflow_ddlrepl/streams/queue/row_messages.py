@@ -217,15 +217,15 @@ def _columns(
     return found
 
 
-def _is_mixed(given: Sequence[Any]) -> bool:
-    return len({type_of_value(value) for value in given}) > 1
+def _is_mixed(items: Sequence[Any]) -> bool:
+    return len({type_of_value(value) for value in items}) > 1
 
 
-def _fit(values: ChangeValues, column: Column, like: LcrBatch, given: Sequence[Any]) -> bool:
+def _fit(values: ChangeValues, column: Column, like: LcrBatch, items: Sequence[Any]) -> bool:
     """Return whether a column's type has these values; a text counts as the value that it is the text of."""
     shown = values.shown_type(column, like.shape.types)
-    texts = [value for value in given if isinstance(value, str)]
-    kinds = {type(value) for value in given} - {str}
+    texts = [value for value in items if isinstance(value, str)]
+    kinds = {type(value) for value in items} - {str}
     try:
         if values.is_number(column, like.shape.types):
             return kinds <= {int, Decimal, float} and all(Decimal(text) is not None for text in texts)

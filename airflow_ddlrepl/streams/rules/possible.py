@@ -41,7 +41,7 @@ class PossibleChanges:
             ("positive", self._client.positive, self._positive),
             ("negative", self._client.negative, self._negative),
         )
-        return "; ".join(f"{side} {rules.texts(owner, name)}" for side, given, rules in sides if given is not None)
+        return "; ".join(f"{side} {rules.rule_texts(owner, name)}" for side, given, rules in sides if given is not None)
 
     def functions(self, owner: str, name: str) -> list[str]:
         """Return the names of the functions that rules for row changes of a table call, each once."""
@@ -91,7 +91,7 @@ class _Indexed:
         self._rules = sorted(found, key=lambda rule: not rule.action.changes_messages)
         self._index = KeyIndex(rule.condition for rule in self._rules)
 
-    def texts(self, owner: str, name: str) -> list[str]:
+    def rule_texts(self, owner: str, name: str) -> list[str]:
         """Return conditions and actions of the rules that can be true for row changes of a table."""
         found = self.of_rows(owner, name)
         return [f"{one.text} {sorted(one.action.pairs.items())} {one.action.declared}" for one in found]

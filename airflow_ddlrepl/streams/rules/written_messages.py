@@ -56,7 +56,7 @@ def message_of(data: Any, case: NameCase = NameCase.UPPER) -> Message:
 
 def _require_whole_texts(data: Any) -> None:
     """Raise ValueError for a text that no database holds: JSON may have a NUL, or half of a character."""
-    for text in _texts(data):
+    for text in _strings(data):
         try:
             text.encode()
         except UnicodeEncodeError:
@@ -65,7 +65,7 @@ def _require_whole_texts(data: Any) -> None:
             raise ValueError("a text has a NUL")
 
 
-def _texts(data: Any) -> Iterator[str]:
+def _strings(data: Any) -> Iterator[str]:
     """Yield each text in a JSON value, and each name of its objects."""
     match data:
         case str():
@@ -73,10 +73,10 @@ def _texts(data: Any) -> Iterator[str]:
         case dict():
             yield from data
             for value in data.values():
-                yield from _texts(value)
+                yield from _strings(value)
         case list():
             for value in data:
-                yield from _texts(value)
+                yield from _strings(value)
 
 
 def _read(kind: type[Message], data: Mapping[str, Any], command: str, case: NameCase) -> Message:

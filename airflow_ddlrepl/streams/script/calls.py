@@ -64,7 +64,7 @@ class CallReader:
         if kind is None:
             self._note_other(call, name)
             return None
-        given = dict(self._given(call, kind))
+        given = dict(self._by_parameter(call, kind))
         self.context = _context(given)
         values: dict[str, Any] = {}
         for parameter, argument in given.items():
@@ -110,7 +110,7 @@ class CallReader:
         if entry.fate is Fate.REFUSED:
             raise Refused(Fate.REFUSED, entry.why)
 
-    def _given(self, call: Call, kind: type[Procedure]) -> Iterator[tuple[str, Argument]]:
+    def _by_parameter(self, call: Call, kind: type[Procedure]) -> Iterator[tuple[str, Argument]]:
         """Yield the arguments by the names of their parameters."""
         order = kind.parameters()
         positional = [one for one in call.arguments if not one.parameter]
@@ -201,12 +201,12 @@ def _parameter(name: Any, value: Any) -> Entry:
     return entry
 
 
-def _context(given: dict[str, Argument]) -> ActionPairs | None:
+def _context(arguments: dict[str, Argument]) -> ActionPairs | None:
     """Take the pairs out of a call's arguments, where it has an action context that is known."""
-    argument = given.get("action_context")
+    argument = arguments.get("action_context")
     if argument is None or not isinstance(argument.value, ActionPairs):
         return None
-    del given["action_context"]
+    del arguments["action_context"]
     return argument.value
 
 

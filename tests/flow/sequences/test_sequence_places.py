@@ -125,7 +125,7 @@ def test_a_sequence_that_has_only_moved_on_at_the_source_is_in_flight(
     assert (found.is_equal, found.lines(), found.in_flight) == (True, [], 1)
     told = "target warehouse: sequence app.one: it is behind the source's, which is at 12"
     told += ": only since the last cycle"
-    assert found.waiting() == [told] and found.to_json()["moved_sequences"] == [told] and told in found.text()
+    assert found.not_arrived() == [told] and found.to_json()["moved_sequences"] == [told] and told in found.text()
     with flow.open_channel(replica.file, InProcess()) as run:
         (one,) = sequence_differences(run, "warehouse")  # a cut-over has to bring it
         assert one.is_in_flight and str(one) == "app.one: it is behind the source's, which is at 12"

@@ -69,7 +69,7 @@ def resolve(cursor: Any, staged: Staged) -> Resolved:
         cursor.execute(f"SELECT q, v, count(*) FROM {staged.from_(stage)} WHERE q IS NOT NULL GROUP BY 1, 2".encode())
         for name, wins, count in cursor.fetchall():
             conflict = Conflict(name)
-            answer = by.answer(conflict)
+            answer = by.answer_to(conflict)
             if answer is None:
                 raise _no_answer(cursor, staged, stage, conflict, count)
             is_stored = answer.resolution is Resolution.DISCARD
@@ -105,20 +105,20 @@ def _mark(cursor: Any, staged: Staged, stage: Stage, by: ConflictAnswers) -> Non
     if (missing := MISSING.get(stage)) is not None:
         expected = " AND s.w" if stage is Stage.DELETES else ""
         cursor.execute(
-            f"UPDATE {staged.from_(stage)} s SET q = {literal(missing)}, v = {_wins(staged, by.answer(missing))}"
+            f"UPDATE {staged.from_(stage)} s SET q = {literal(missing)}, v = {_wins(staged, by.answer_to(missing))}"
             f" WHERE NOT EXISTS (SELECT FROM {there} t WHERE {key}){expected}".encode()
         )
     if differs := _is_another(staged, stage, by):
         exists = EXISTS[stage]
         statement = (
-            f"UPDATE {staged.from_(stage)} s SET q = {literal(exists)}, v = {_wins(staged, by.answer(exists))}"
+            f"UPDATE {staged.from_(stage)} s SET q = {literal(exists)}, v = {_wins(staged, by.answer_to(exists))}"
             f" FROM {there} t WHERE {key} AND {differs}"
         )
         try:
             cursor.execute(statement.encode())
         except cursor.connection.ProgrammingError as error:
             raise RowsRefused(
-                f"values of {', '.join(_named(by.answer(exists)))} can't be compared: {str(error).splitlines()[0]}",
+                f"values of {', '.join(_named(by.answer_to(exists)))} can't be compared: {str(error).splitlines()[0]}",
                 code="INT-152",
                 table=staged.target,
                 hint=f"name a column in the answer to {exists} whose type has an order",
