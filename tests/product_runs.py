@@ -27,7 +27,7 @@ class ProductRuns:
         self.count = 0
         self._of_fixtures: set[int] = set()
         self._before = 0
-        for name in ("_connected", "_with_safe_settings", "_settle"):
+        for name in ("_connected", "_with_safe_settings", "_configure"):
             setattr(connect, name, self._counted(getattr(connect, name)))
         sys.addaudithook(self._heard)
 

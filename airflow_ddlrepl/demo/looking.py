@@ -49,8 +49,8 @@ DROP = "ALTER TABLE public.demo_notes DROP COLUMN obsolete"
 def look_at(place: Place, second_target: str, state: str, watch: Watch, wait: Callable[[], None]) -> None:
     """Start an Airflow with the demo's channels, print where it is, and wait; then stop it.
 
-    second_target: URL of an empty database, the second channel's target. state: of an empty one for Airflow. wait: returns, or
-    raises KeyboardInterrupt, when nobody looks any more.
+    second_target: URL of an empty database, the second channel's target. state: of an empty one for Airflow. wait:
+    returns, or raises KeyboardInterrupt, when nobody looks any more.
     """
     watch.doing("activating a second channel, which waits for a person")
     with to_log(place.folder / "page.log"):

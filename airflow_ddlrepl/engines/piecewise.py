@@ -57,13 +57,13 @@ class PiecewiseTarget(Protocol):
         """
         ...
 
-    def arrive(self, arrival: Arrival, fence: Fence) -> None:
+    def move_position(self, arrival: Arrival, fence: Fence) -> None:
         """Move the target's position to the end of the program: all or nothing. Raises Fenced LCK-102."""
         ...
 
 
 def apply_in_pieces(
-    target: PiecewiseTarget, program: Program, staged: Sequence[StagedSlice], records: Sequence[RecordAt], fence: Fence
+    target: PiecewiseTarget, program: Program, slices: Sequence[StagedSlice], records: Sequence[RecordAt], fence: Fence
 ) -> Applied:
     """Apply a program in pieces, which brings a target from program.low to program.high.
 
@@ -71,7 +71,7 @@ def apply_in_pieces(
     Raises what `engines.target.Target.apply` raises. What came before a refused change stays applied.
     """
     applied = Applied()
-    waiting = list(staged)
+    waiting = list(slices)
     left = sorted(records, key=lambda one: one.key)
     for steps in program.statements:
         key = steps[0].key
@@ -84,7 +84,7 @@ def apply_in_pieces(
         left = [one for one in left if one.key > key]
         _change(target, program, steps, here, applied, fence)
     _merge(target, waiting, applied, fence)
-    target.arrive(
+    target.move_position(
         Arrival(program.move, {**program.past_refreshes, **program.ends_as}, [one.record for one in left]), fence
     )
     reach("integrate.transaction")

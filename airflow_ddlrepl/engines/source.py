@@ -127,7 +127,7 @@ class Membership(NamedSessions, Protocol):
         """Return ids of tables that are not in the channel, though a new one of that name would be: they are older."""
         ...
 
-    def waiting(self) -> list[TableName]:
+    def unpublishable(self) -> list[TableName]:
         """Return the tables that `publish_late` could not publish."""
         ...
 
@@ -157,7 +157,7 @@ class Membership(NamedSessions, Protocol):
         """
         ...
 
-    def settle(self) -> None:
+    def await_transactions(self) -> None:
         """Wait until no transaction is open that began before a table was published: its rows are not in the log.
 
         Raises SourceError SRC-120 when one stays open for too long.

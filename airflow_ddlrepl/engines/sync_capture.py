@@ -118,7 +118,7 @@ class SyncCapture(Protocol):
         """
         ...
 
-    def waiting(self) -> CapturedRows:
+    def unread_rows(self) -> CapturedRows:
         """Return how many captured rows no run has read yet, and how old the oldest one is. Changes nothing."""
         ...
 

@@ -161,7 +161,7 @@ class RewindArea(Protocol):
         ...
 
     def begin(
-        self, low: Position, found: TargetState, waiting: Mapping[int, TableState], names: Names, fence: Fence
+        self, low: Position, found: TargetState, pending: Mapping[int, TableState], names: Names, fence: Fence
     ) -> None:
         """Remove what an earlier rewind built, reserve the names, and begin at `low` with tables that wait for loads.
 
@@ -323,7 +323,7 @@ class Target(Protocol):
         ...
 
     def apply(
-        self, program: Program, staged: Sequence[StagedSlice], records: Sequence[RecordAt], fence: Fence
+        self, program: Program, slices: Sequence[StagedSlice], records: Sequence[RecordAt], fence: Fence
     ) -> Applied:
         """Apply a program: its rows, schema changes and records; move the position from program.low to program.high.
 

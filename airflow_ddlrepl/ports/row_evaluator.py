@@ -46,7 +46,7 @@ class RowEvaluator(Protocol):
         """
         ...
 
-    def texts(self, rows: LoggedRows) -> pa.Table:
+    def as_text(self, rows: LoggedRows) -> pa.Table:
         """Return the text of each value as the source writes it, by the same names; NULL for NULL."""
         ...
 

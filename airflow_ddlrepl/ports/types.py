@@ -53,7 +53,7 @@ class TypeSystem(Protocol):
         """
         return OTHER
 
-    def held(self, of: TypeFamily) -> Held:
+    def representation(self, of: TypeFamily) -> Held:
         """Return the type of this system that has the values of a family, and what of them is lost."""
         ...
 

@@ -348,7 +348,7 @@ def test_a_run_with_nothing_to_do_names_what_is_left_out(
     work_is(monkeypatch, lambda channel, stage, *_: False)
     left_out = [{"table": "public.t", "since": "0/17A", "why": "it is unlogged"}]
     news = AssetEvents({"channel": "shop", "left_out": left_out, "setup": {}}, None, None)
-    monkeypatch.setattr(sys.modules["airflow_ddlrepl.flow"], "news", lambda channel, run_id: news)
+    monkeypatch.setattr(sys.modules["airflow_ddlrepl.flow"], "new_events", lambda channel, run_id: news)
     task = Task()
     IntegrateOperator(task_id="stage", channel=channel).execute({"run_id": "manual__1", "ti": task})
     assert task.pushed["status"]["left_out"] == left_out

@@ -16,7 +16,7 @@ import pytest
 from airflow_ddlrepl import flow
 from airflow_ddlrepl.config.file.load import load_channel
 from airflow_ddlrepl.demo.servers import PrivateServer
-from airflow_ddlrepl.engines.postgres.target.outbox import leave
+from airflow_ddlrepl.engines.postgres.target.outbox import write_records
 from airflow_ddlrepl.failpoint import FAIL_POINTS
 from airflow_ddlrepl.model.record import StepApplied
 from airflow_ddlrepl.ports.work import InProcess
@@ -164,7 +164,7 @@ def test_something_to_record_is_work_for_the_next_run(databases: Databases, tmp_
     assert not flow.has_work(channel, "adapt")
     with psycopg.connect(replica.target) as connection, connection.cursor() as cursor:
         (table_id,) = cursor.execute("select min(table_id) from ddlrepl.tables").fetchone() or (0,)
-        leave(cursor, "shop", [StepApplied(table_id, 7, 0, "", "was killed")])
+        write_records(cursor, "shop", [StepApplied(table_id, 7, 0, "", "was killed")])
     assert flow.has_work(channel, "adapt")
     with flow.open_channel(replica.file, InProcess()) as run:
         flow.adapt(run)

@@ -84,6 +84,9 @@ OPAQUE = frozenset(
     ]
 )
 
+# What an option or a column has, and its type explains.
+OF_PARAMETERS = frozenset(["texts", "until"])
+
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -132,6 +135,17 @@ def test_folders_hold_few_modules() -> None:
 
 def test_module_names_say_what_is_in_them() -> None:
     assert [str(file.relative_to(ROOT)) for file in modules() if file.stem in OPAQUE] == []
+
+
+def test_functions_and_parameters_say_what_they_are() -> None:
+    functions = [f"{name}: {node.name}" for name, node in definitions() if node.name.strip("_") in OPAQUE]
+    named = ((f"{name}: {node.name}", one) for name, node in definitions() for one in ast.walk(node.args))
+    found = [f"{where} {one.arg}" for where, one in named if isinstance(one, ast.arg) if is_opaque(one)]
+    assert [*functions, *found] == []
+
+
+def is_opaque(parameter: ast.arg) -> bool:
+    return parameter.arg.strip("_") in OPAQUE - OF_PARAMETERS
 
 
 def test_functions_take_few_parameters() -> None:

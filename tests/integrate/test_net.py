@@ -243,5 +243,5 @@ def test_a_change_alone_is_netted_as_among_others(full: bool, monkeypatch: pytes
         changes = changes_of(source.log, types, COLUMNS if full else ("k",))
         alone = net(changes, COLUMNS, KEY, ["x", "k"])
         with monkeypatch.context() as generally:
-            generally.setattr(net_changes, "_alone", lambda *_: None)
+            generally.setattr(net_changes, "_single_change", lambda *_: None)
             assert alone == net(changes, COLUMNS, KEY, ["x", "k"])

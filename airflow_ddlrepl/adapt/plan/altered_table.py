@@ -8,7 +8,7 @@ from dataclasses import replace
 from airflow_ddlrepl.adapt.plan.change_at_target import ChangeAtTarget
 from airflow_ddlrepl.adapt.plan.partial_refresh import beyond_limit, limited
 from airflow_ddlrepl.adapt.plan.refused_alter import answer_refusal, is_left, rendered
-from airflow_ddlrepl.adapt.plan.responses import responses_to, ask, respond
+from airflow_ddlrepl.adapt.plan.responses import ask, respond, responses_to
 from airflow_ddlrepl.adapt.plan.sql_steps import Rendering
 from airflow_ddlrepl.adapt.plan.verdicts import (
     REWRITTEN,
@@ -16,10 +16,10 @@ from airflow_ddlrepl.adapt.plan.verdicts import (
     Case,
     Verdict,
     is_rewritten,
-    verdicts_on,
     judge_columns,
     judge_late,
     judge_own_types,
+    verdicts_on,
 )
 from airflow_ddlrepl.adapt.plan_model import Step, StepKind, TablePlan
 from airflow_ddlrepl.adapt.shape.partitions import joined

@@ -10,8 +10,8 @@ from airflow_ddlrepl.model.table import Key, Table
 def linked_by_name(existing: Table, before: Table, after: Table) -> Table:
     """Return a target's table, which stays as it is, with the source's ids of the columns that it takes values of.
 
-    existing: the target's table, with the ids that it had until now. before, after: the source's table before the change
-    and after it, with the names for this target. A column that has another name now gives no more values to the column
+    existing: the target's table, with the ids that it had until now. before, after: the source's table before and after
+    the change, with the names for this target. A column that has another name now gives no more values to the column
     that it gave them to; a renamed or new one gives them to a column of its name that gets none. Columns without values
     have negative ids.
     """

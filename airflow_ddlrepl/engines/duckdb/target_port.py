@@ -164,7 +164,7 @@ class DuckTarget(Target):
             for statement in change.statements:
                 connection.execute(statement)
             state.write_table_states(connection, self.holder, change.states, change.gone)
-            state.leave(connection, self.holder, change.records)
+            state.write_records(connection, self.holder, change.records)
 
     def sweep(self, token: int) -> None:
         self._sweep("s", token)
@@ -184,10 +184,10 @@ class DuckTarget(Target):
         return f"s_{self._channel}_{token}_{name}"
 
     def apply(
-        self, program: Program, staged: Sequence[StagedSlice], records: Sequence[RecordAt], fence: Fence
+        self, program: Program, slices: Sequence[StagedSlice], records: Sequence[RecordAt], fence: Fence
     ) -> Applied:
         with self.writing() as connection:
-            return run_program(connection, self.holder, program, staged, [one.record for one in records], fence)
+            return run_program(connection, self.holder, program, slices, [one.record for one in records], fence)
 
     @contextmanager
     def loading(self, token: int) -> Iterator[DuckLoader]:

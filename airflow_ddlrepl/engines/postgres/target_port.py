@@ -88,7 +88,7 @@ class PostgresTarget(Target):
         seconds: how long the server has to answer, whatever the location says. owners: as the channel file says.
         Raises what `state.opened` raises.
         """
-        opened = state.opened(location, seconds)
+        opened = state.state_session(location, seconds)
         return cls(location, holder, lock_timeout, opened, TrustedOwners(opened, holder, owners))
 
     @property
@@ -187,12 +187,12 @@ class PostgresTarget(Target):
         return f"{_staging_stem(self.holder)}{token}_{name}"
 
     def apply(
-        self, program: Program, staged: Sequence[StagedSlice], records: Sequence[RecordAt], fence: Fence
+        self, program: Program, slices: Sequence[StagedSlice], records: Sequence[RecordAt], fence: Fence
     ) -> Applied:
         from airflow_ddlrepl.engines.postgres.target.apply import Place, run_program
 
         place = Place(self.location, self.holder, self.lock_timeout, self.trusted.names)
-        return run_program(place, program, staged, [one.record for one in records], fence)
+        return run_program(place, program, slices, [one.record for one in records], fence)
 
     @contextmanager
     def loading(self, token: int) -> Iterator[PostgresLoader]:
@@ -237,7 +237,7 @@ class PostgresTarget(Target):
         rows = self.connection.execute(_IDS, [[name.schema for name in names], [name.name for name in names]])
         ids = [row[0] for row in rows]
         named = session_name("refresh", self.holder, token)
-        with source_snapshot(self.location, ids, name=named, held=OwnTables) as found:
+        with source_snapshot(self.location, ids, name=named, hold=OwnTables) as found:
             for error in found.refused.values():
                 raise error
             yield found
@@ -267,7 +267,7 @@ def _change(cursor: Any, holder: str, change: StateChange, fence: Fence) -> None
     for statement in change.statements:
         cursor.execute(statement.encode())
     state.write_table_states(cursor, holder, change.states, change.gone)
-    outbox.leave(cursor, holder, change.records)
+    outbox.write_records(cursor, holder, change.records)
 
 
 def _move(cursor: Any, holder: str, move: Move | None, fence: Fence) -> None:

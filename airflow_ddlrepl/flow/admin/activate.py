@@ -149,7 +149,7 @@ def _activated(run: RunContext, trail: TrailChoice, accept: Accepted) -> tuple[P
     _require_possible(run, tables)
     revisions = _new_revisions(run, tables, position, is_broken=is_broken)
     if (revisions or late) and not is_new:
-        run.source.membership.settle()
+        run.source.membership.await_transactions()
     beginning = Beginning(
         position, tables, run.epoch + begins, frozenset(late), why=NEW_TRAIL if is_new_trail else JOINED
     )

@@ -11,7 +11,7 @@ from airflow_ddlrepl.model.position import Position
 
 def warn_of_waiting(run: RunContext) -> None:
     """Log a warning for each table that waits to be published: its rows do not come until then."""
-    for name in run.source.membership.waiting():
+    for name in run.source.membership.unpublishable():
         log.warning(
             "%s is not published yet: another transaction is in the way (maybe a prepared one), or the source's role"
             " may not publish it. Its rows are left out until a later capture can publish and load it, or"
@@ -42,4 +42,4 @@ def settle_joined(
     """
     joined = {i for event in drift for i in event.filled if outcomes.get(i) != "left out"}
     if joined or any(event.settings.get("shared") for event in events):
-        run.source.membership.settle()
+        run.source.membership.await_transactions()

@@ -112,7 +112,7 @@ class ClientStates:
         state = {**UNKNOWN, "positions": {feed.name: place_text(feed, read_before(feed.end()))}}
         if not self.source.answers:
             return state
-        found = self.clients.run.source.sync_captures.of(self.clients.capture_rules_of(client)).waiting()
+        found = self.clients.run.source.sync_captures.of(self.clients.capture_rules_of(client)).unread_rows()
         lag = round(found.seconds or 0.0, 1)
         return {**state, "messages": found.rows, "is_more": found.is_more, "lag_seconds": lag}
 

@@ -61,7 +61,7 @@ class _Asked:
 
     def rows_as_text(self, values: dict[str, Any]) -> list[tuple[str, ...]]:
         """Return the texts of each row's values."""
-        found = self.evaluator.texts(self._rows(values))
+        found = self.evaluator.as_text(self._rows(values))
         return list(zip(*(found[name].to_pylist() for name in values), strict=True))
 
 

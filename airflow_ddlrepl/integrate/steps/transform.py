@@ -48,7 +48,7 @@ def transformed(
     new_at, old_at = key_rows(changes)
     old_at = old_at if has_old_rows else old_at[:0]
     read = pa.table({name: key_values(changes, name, new_at, old_at) for name in transform.reads})
-    texts = evaluator.texts(LoggedRows(read, table, encodings)) if read.num_rows else _no_texts(read)
+    texts = evaluator.as_text(LoggedRows(read, table, encodings)) if read.num_rows else _no_texts(read)
     for column, computed in values(transform, texts, table.name).items():
         new, old = computed.slice(0, len(new_at)), computed.slice(len(new_at))
         changes = _with(changes, f"a_{column}", new, new_at)

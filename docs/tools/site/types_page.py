@@ -104,7 +104,7 @@ def held(text: str, types: TypeSystem) -> Held:
     """Return what a column of this type of PostgreSQL is at a target with such types."""
     of = listed(text)
     if types is not POSTGRES_TYPES:
-        return types.held(POSTGRES_TYPES.family(of, DEFINED))
+        return types.representation(POSTGRES_TYPES.family(of, DEFINED))
     lacks = not types.has(of) and of.kind is TypeKind.BASE
     return Held(of, "it is a text where the target's server lacks the type" if lacks else "")
 

@@ -43,12 +43,12 @@ class FileEvaluator(RowEvaluator):
                 raise NoAnswer(str(error)) from None
         return np.array([bool(one) for (one,) in found], bool)
 
-    def texts(self, rows: LoggedRows) -> pa.Table:
+    def as_text(self, rows: LoggedRows) -> pa.Table:
         names = rows.values.column_names
         return pa.table({n: pa.array(map(text, rows.values[n].to_pylist()), pa.string()) for n in names})
 
     def misfits(self, rows: LoggedRows, columns: Mapping[str, Column]) -> pa.Table:
-        texts = self.texts(rows)
+        texts = self.as_text(rows)
         return pa.table(
             {n: pa.array([_misfit(one, of) for one in texts[n].to_pylist()], pa.string()) for n, of in columns.items()}
         )

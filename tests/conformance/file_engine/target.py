@@ -235,7 +235,7 @@ class FileTarget(Target, PiecewiseTarget):
             self.files.write(name, table)
         return {"changes": done}
 
-    def arrive(self, arrival: Arrival, fence: Fence) -> None:
+    def move_position(self, arrival: Arrival, fence: Fence) -> None:
         low, high = arrival.position
         with self.files.writing(fence) as state:
             assert state.data["lsn"] == low

@@ -19,7 +19,7 @@ class FileTypes(TypeSystem):
     def text(self) -> DataType:
         return DataType("text", "pg_catalog", "text")
 
-    def held(self, of: TypeFamily) -> Held:
+    def representation(self, of: TypeFamily) -> Held:
         return Held(self.text, "" if of == OTHER else "it is a text")
 
     def has(self, of: DataType) -> bool:

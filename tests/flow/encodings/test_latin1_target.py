@@ -10,7 +10,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from airflow_ddlrepl.engines.postgres.types.held_texts import as_dumped, dumped, held, loaded
+from airflow_ddlrepl.engines.postgres.types.held_texts import as_dumped, dumped, encodable, loaded
 from airflow_ddlrepl.errors import DdlReplError
 from tests.conftest import Databases
 from tests.flow.refresh.test_unreadable_tables import waiting
@@ -79,7 +79,7 @@ def test_what_is_noted_of_a_table_comes_back(replica: Replica) -> None:
     with psycopg.connect(replica.target, autocommit=True, client_encoding="utf8") as connection:
         for text in TEXTS:
             value: Any = {text: [text, 1], "id": text * 2}
-            ((there,),) = connection.execute("select to_jsonb(%s::text)", [held(connection, text)]).fetchall()
+            ((there,),) = connection.execute("select to_jsonb(%s::text)", [encodable(connection, text)]).fetchall()
             assert loaded(connection, there) == text
             written = dumped(connection, value)
             ((parsed, told),) = connection.execute(

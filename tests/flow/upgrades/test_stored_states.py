@@ -9,7 +9,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from airflow_ddlrepl.engines.postgres.source.helper_schema import present
+from airflow_ddlrepl.engines.postgres.source.helper_schema import find_helper
 from tests.flow.upgrades.stored_state import laid_down
 from tests.support.replica import Replica
 
@@ -37,7 +37,7 @@ def replica(private_server: Any, request: pytest.FixtureRequest, tmp_path: Path,
 
 def is_current(replica: Replica) -> bool:
     with psycopg.connect(replica.source, autocommit=True) as connection:
-        return present(connection).is_current
+        return find_helper(connection).is_current
 
 
 def test_a_cycle_goes_on(replica: Replica) -> None:

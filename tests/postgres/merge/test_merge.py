@@ -14,7 +14,7 @@ import pytest
 from airflow_ddlrepl.engines.postgres.catalog.inspect import inspect
 from airflow_ddlrepl.engines.postgres.merge import inline_rows
 from airflow_ddlrepl.engines.postgres.merge.copy_arrow import require_rows
-from airflow_ddlrepl.engines.postgres.target.cleanup import leftovers
+from airflow_ddlrepl.engines.postgres.target.cleanup import tables_to_drop
 from airflow_ddlrepl.errors import TargetError, UnreadableRows
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.trail.store import Trail
@@ -314,7 +314,7 @@ def test_younger_columns_show_what_the_source_shows(pair: Pair) -> None:
     staged = pair.stage(pair.tasks(pair.capture(), younger))
     assert pickle.loads(pickle.dumps(staged)) == staged
     with pair.merging() as (cursor, _):
-        assert leftovers(cursor, "s_") == staged[0].stored
+        assert tables_to_drop(cursor, "s_") == staged[0].stored
     pair.merge(staged)
     assert pair.target.execute("select * from t").fetchall() == [(1, "a", 7, "own")]
 

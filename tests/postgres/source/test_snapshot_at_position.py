@@ -95,7 +95,7 @@ def test_an_open_transaction_is_waited_for_and_named(databases: Any) -> None:
     run(databases.source, "CREATE TABLE t (id int)")
     with psycopg.connect(databases.source) as other:
         other.execute("INSERT INTO t VALUES (1)")
-        with pytest.raises(SourceError) as error, snapshot_at_position(databases.source, [], patience=0.2):
+        with pytest.raises(SourceError) as error, snapshot_at_position(databases.source, [], timeout=0.2):
             pass
         assert error.value.code == "SRC-110" and str(other.info.backend_pid) in error.value.hint
     with snapshot_at_position(databases.source, ids(databases.source, "t")) as (_, seen):

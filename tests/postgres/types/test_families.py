@@ -107,14 +107,14 @@ def test_types_of_users_by_their_definitions(databases: Any) -> None:
     ],
 )
 def test_a_family_of_postgresql_s_has_its_own_type_there(text: str) -> None:
-    found = POSTGRES_TYPES.held(POSTGRES_TYPES.family(DataType(text, "pg_catalog", "")))
+    found = POSTGRES_TYPES.representation(POSTGRES_TYPES.family(DataType(text, "pg_catalog", "")))
     assert (found.type.text, found.loss) == (text, "")
 
 
 def test_what_only_other_engines_have_becomes_a_wider_type_or_a_text() -> None:
-    assert POSTGRES_TYPES.held(TypeFamily(Family.INT, bits=8)).type.text == "smallint"
-    assert POSTGRES_TYPES.held(TypeFamily(Family.STRUCT)).type.text == "text"
-    assert POSTGRES_TYPES.held(TypeFamily(Family.STRUCT)).loss == "it is a text"
+    assert POSTGRES_TYPES.representation(TypeFamily(Family.INT, bits=8)).type.text == "smallint"
+    assert POSTGRES_TYPES.representation(TypeFamily(Family.STRUCT)).type.text == "text"
+    assert POSTGRES_TYPES.representation(TypeFamily(Family.STRUCT)).loss == "it is a text"
 
 
 def test_a_size_that_postgresql_does_not_have_is_left_out() -> None:
@@ -125,6 +125,6 @@ def test_a_size_that_postgresql_does_not_have_is_left_out() -> None:
     for text, pairs in sizes.items():
         for precision, scale in pairs:
             family = TypeFamily(Family.DECIMAL, precision=precision, scale=scale)
-            assert POSTGRES_TYPES.held(family).type.text == text
+            assert POSTGRES_TYPES.representation(family).type.text == text
     for length in (0, 4_294_967_295):
-        assert POSTGRES_TYPES.held(TypeFamily(Family.TEXT, length=length)).type.text == "text"
+        assert POSTGRES_TYPES.representation(TypeFamily(Family.TEXT, length=length)).type.text == "text"

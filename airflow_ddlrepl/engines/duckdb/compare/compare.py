@@ -28,10 +28,10 @@ _BATCH = "ddlrepl_batch"
 def compare_tables(tasks: Sequence[CompareTask]) -> list[TableReport]:
     """Compare tables of one source with those of one file; a table that can't be read is reported with the reason."""
     with session(tasks[0].target_dsn, is_reader=True) as connection:
-        return [_alone(connection, task) for task in tasks]
+        return [_one_table(connection, task) for task in tasks]
 
 
-def _alone(connection: Connection, task: CompareTask) -> TableReport:
+def _one_table(connection: Connection, task: CompareTask) -> TableReport:
     started = time.monotonic()
     try:
         report = _Comparison(connection, task).report()
@@ -58,7 +58,7 @@ class _Comparison:
             count = sum(batch.num_rows for batch in task.contents.batches())
             why = ("the table is missing at the target",)
             return replace(plain, source_rows=count, structure=why, missing=count)
-        pairs = [one for one in self._pairs() if found.get(one[1].name) == self._held(one[1])]
+        pairs = [one for one in self._pairs() if found.get(one[1].name) == self._physical_type(one[1])]
         try:
             source_rows = self._copy(pairs)
             there = self.connection.execute(f"SELECT count(*) FROM {qualified(task.target)}").fetchall()[0][0]
@@ -74,13 +74,13 @@ class _Comparison:
         columns = [self.task.source.named(name) for name in names]
         return [(one, there[one.id]) for one in columns if one.id not in self.task.uncompared]
 
-    def _held(self, column: Column) -> str:
+    def _physical_type(self, column: Column) -> str:
         return physical(column.type, self.task.shape.types)
 
     def _structure(self, found: dict[str, str]) -> Iterator[str]:
         task = self.task
         yield from left_behind(task.wanted or task.source, task.shape, DUCK_TYPES)
-        wanted = {column.name: self._held(column) for column in task.shape.columns}
+        wanted = {column.name: self._physical_type(column) for column in task.shape.columns}
         for name, held in wanted.items():
             if name not in found:
                 yield f"column {name} is missing at the target"
@@ -90,11 +90,14 @@ class _Comparison:
 
     def _copy(self, pairs: Sequence[tuple[Column, Column]]) -> int:
         """Copy the source's rows into a temporary table with the columns of the target; return how many there are."""
-        columns = ", ".join(f"{quote(ours.name)} {self._held(ours)}" for _, ours in pairs)
+        columns = ", ".join(f"{quote(ours.name)} {self._physical_type(ours)}" for _, ours in pairs)
         self.connection.execute(f"CREATE TEMP TABLE {_SOURCE} ({columns or 'nothing INTEGER'})")
         names = columns_compared(self.task.source, self.task.shape)
         at = {name: f"v{place}" for place, name in enumerate(names)}
-        values = ", ".join(from_text(at[theirs.name], self._held(ours), "TRY_CAST") for theirs, ours in pairs) or "NULL"
+        values = (
+            ", ".join(from_text(at[theirs.name], self._physical_type(ours), "TRY_CAST") for theirs, ours in pairs)
+            or "NULL"
+        )
         count = 0
         for batch in self.task.contents.batches():
             self.connection.register(_BATCH, batch.rename_columns([*at.values()]) if names else batch)
@@ -129,7 +132,7 @@ class _Comparison:
         for kind, here, there, alias in ((Kind.MISSING, m, e, "m"), (Kind.EXTRA, e, m, "e")):
             other = "e" if alias == "m" else "m"
             query = f"FROM {here} AS {alias} WHERE NOT EXISTS (SELECT 1 FROM {there} AS {other} WHERE {same})"
-            found += [RowDifference(kind, text) for text in self._texts(key, query, alias)]
+            found += [RowDifference(kind, text) for text in self._keys(key, query, alias)]
         differs = ", ".join(f"m.{name} IS DISTINCT FROM e.{name}" for name in names)
         keys = self._key_text(key, "m")
         rows = self.connection.execute(f"SELECT {keys}, {differs} FROM {m} AS m JOIN {e} AS e ON {same}").fetchall()
@@ -141,10 +144,10 @@ class _Comparison:
     def _by_row(self, plain: TableReport, names: Sequence[str]) -> TableReport:
         found: list[RowDifference] = []
         for kind in (Kind.MISSING, Kind.EXTRA):
-            found += [RowDifference(kind, text) for text in self._texts(names, f"FROM ddlrepl_{kind} AS r", "r")]
+            found += [RowDifference(kind, text) for text in self._keys(names, f"FROM ddlrepl_{kind} AS r", "r")]
         return self._told(plain, found)
 
-    def _texts(self, names: Sequence[str], query: str, alias: str) -> list[str]:
+    def _keys(self, names: Sequence[str], query: str, alias: str) -> list[str]:
         rows = self.connection.execute(f"SELECT {self._key_text(names, alias)} {query}").fetchall()
         return [text for (text,) in rows]
 

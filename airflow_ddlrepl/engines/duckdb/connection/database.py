@@ -53,7 +53,7 @@ def session(location: str, seconds: float | None = None, *, is_reader: bool = Fa
     seconds: how long to wait for another process that has it open. is_reader: nothing is written, so that other readers
     may have it open, too. Raises Unreachable CON-101, TargetError TGT-104 for a file that this version can't read.
     """
-    connection = _opened(path_of(location), PATIENCE if seconds is None else seconds, is_reader=is_reader)
+    connection = _open(path_of(location), PATIENCE if seconds is None else seconds, is_reader=is_reader)
     try:
         connection.execute("SET TimeZone = 'UTC'")
         yield connection
@@ -86,7 +86,7 @@ def scratch(path: Path | None = None) -> Iterator[Connection]:
         connection.close()
 
 
-def _opened(path: Path, seconds: float, *, is_reader: bool) -> Connection:
+def _open(path: Path, seconds: float, *, is_reader: bool) -> Connection:
     try:
         import duckdb
     except ImportError as error:

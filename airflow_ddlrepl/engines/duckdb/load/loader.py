@@ -13,7 +13,7 @@ from airflow_ddlrepl.engines.duckdb.ddl.render import create_table
 from airflow_ddlrepl.engines.duckdb.load.shadow import SHADOWS, Shadow
 from airflow_ddlrepl.engines.duckdb.load.target_only_columns import target_only
 from airflow_ddlrepl.engines.duckdb.merge.merge import refusals
-from airflow_ddlrepl.engines.duckdb.target.state import hold, leave, write_table_states
+from airflow_ddlrepl.engines.duckdb.target.state import hold, write_records, write_table_states
 from airflow_ddlrepl.engines.duckdb.types.physical import columns_sql
 from airflow_ddlrepl.engines.source_catalog import RowSelection
 from airflow_ddlrepl.engines.target import Loader
@@ -99,7 +99,7 @@ class DuckLoader(Loader):
                 hold(connection, self.target.holder, fence)
                 _replace(connection, placing, len(chunks))
                 write_table_states(connection, self.target.holder, {state.table_id: state})
-                leave(connection, self.target.holder, [RefreshDone(state.table_id, placing.rows)])
+                write_records(connection, self.target.holder, [RefreshDone(state.table_id, placing.rows)])
                 reach("refresh.transaction")
         Shadow.of(self.target.location, placing.shadow).remove()
         return "placed"

@@ -39,9 +39,9 @@ _TEXTS = frozenset(["text", "character varying"])
 _NO_CASTS = frozenset(["numeric", "real", "interval", "bytea", "inet"])
 
 
-def is_true(condition: Part, held: Mapping[str, str]) -> str:
-    """Return SQL that is true or false, never NULL. held: SQL for the value of each column, by its name."""
-    return f"({condition.sql(Spelling(held.__getitem__, literal))}) IS TRUE"
+def is_true(condition: Part, values: Mapping[str, str]) -> str:
+    """Return SQL that is true or false, never NULL. values: SQL for the value of each column, by its name."""
+    return f"({condition.sql(Spelling(values.__getitem__, literal))}) IS TRUE"
 
 
 def require_readable(condition: Part, table: Table, columns: Sequence[Column]) -> None:

@@ -48,7 +48,7 @@ class DuckEvaluator(RowEvaluator):
             raise NoAnswer(" ".join(str(error).split())) from None
         return found
 
-    def texts(self, rows: LoggedRows) -> pa.Table:
+    def as_text(self, rows: LoggedRows) -> pa.Table:
         """Return the texts. Raises RowsRefused INT-120 for values that the log does not have as texts."""
         found: dict[str, Any] = {}
         for name in rows.values.column_names:

@@ -46,8 +46,8 @@ def merge(connection: Connection, name: TableName, shape: Table, part: Sequence[
 class _Merge:
     """A merge of one kind of rows. What is staged is seen as a table of Arrow."""
 
-    def __init__(self, connection: Connection, name: TableName, shape: Table, staged: Staged) -> None:
-        self.connection, self.name, self.shape, self.staged = connection, name, shape, staged
+    def __init__(self, connection: Connection, name: TableName, shape: Table, staging: Staged) -> None:
+        self.connection, self.name, self.shape, self.staged = connection, name, shape, staging
         self.to = qualified(name)
         self.rows = pa.table({})
 

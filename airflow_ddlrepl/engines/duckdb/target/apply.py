@@ -14,7 +14,7 @@ from airflow_ddlrepl.engines.duckdb.connection.database import passing
 from airflow_ddlrepl.engines.duckdb.connection.quoting import qualified, quote
 from airflow_ddlrepl.engines.duckdb.ddl.render import DuckDdl
 from airflow_ddlrepl.engines.duckdb.merge.merge import merge
-from airflow_ddlrepl.engines.duckdb.target.state import advance, leave, write_table_states
+from airflow_ddlrepl.engines.duckdb.target.state import advance, write_records, write_table_states
 from airflow_ddlrepl.engines.target_state import Applied, Fence, StagedSlice
 from airflow_ddlrepl.errors import AlterRefused, identified
 from airflow_ddlrepl.failpoint import reach
@@ -31,7 +31,7 @@ def run_program(
     connection: Connection,
     channel: str,
     program: Program,
-    staged: Sequence[StagedSlice],
+    slices: Sequence[StagedSlice],
     records: Sequence[Record],
     fence: Fence,
 ) -> Applied:
@@ -40,7 +40,7 @@ def run_program(
     Raises Fenced LCK-102, RowsRefused INT-… when rows don't fit, AlterRefused ADP-130 when a statement is refused.
     """
     advance(connection, channel, *program.move, fence)
-    run = _Run(connection, list(staged))
+    run = _Run(connection, list(slices))
     for steps in program.statements:
         run.merge_before(steps)
         run.change(steps)
@@ -49,7 +49,7 @@ def run_program(
     states = {i: one for i, one in program.table_states.items() if i in touched}
     gone = touched - program.table_states.keys() - {NO_TABLE}
     write_table_states(connection, channel, {**states, **program.past_refreshes, **program.ends_as}, gone)
-    leave(connection, channel, records)
+    write_records(connection, channel, records)
     reach("integrate.transaction")
     return run.applied
 
@@ -61,9 +61,9 @@ class _Run:
     such rows (`_written`, by id) becomes a new one of its name first; a new one (`_new`) may be changed in any order.
     """
 
-    def __init__(self, connection: Connection, staged: Sequence[StagedSlice]) -> None:
+    def __init__(self, connection: Connection, slices: Sequence[StagedSlice]) -> None:
         self.connection = connection
-        self.waiting = sorted(staged, key=lambda one: one.piece.low)
+        self.waiting = sorted(slices, key=lambda one: one.piece.low)
         self.applied = Applied()
         self._written: set[int] = set()
         self._new: set[int] = set()

@@ -156,7 +156,7 @@ def write_table_states(
     )
 
 
-def leave(connection: Connection, channel: str, records: Sequence[Record]) -> None:
+def write_records(connection: Connection, channel: str, records: Sequence[Record]) -> None:
     """Write records for the repository, in this order, in the open transaction."""
     rows = [[channel, json.dumps(to_json(record))] for record in records]
     if rows:

@@ -24,13 +24,13 @@ _HELD = {
 _INTS = {8: "TINYINT", 16: "SMALLINT", 32: "INTEGER", 64: "BIGINT"}
 
 
-def held(of: TypeFamily) -> Held:
+def representation(of: TypeFamily) -> Held:
     """Return the type of DuckDB that has the values of a family, and what of them is lost."""
-    text, loss = _held(of)
+    text, loss = _type_and_loss(of)
     return Held(DataType(text, "", text), loss)
 
 
-def _held(of: TypeFamily) -> tuple[str, str]:
+def _type_and_loss(of: TypeFamily) -> tuple[str, str]:
     if of.kind is Family.INT:
         return _INTS[of.bits or 64], ""
     if of.kind is Family.FLOAT:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from airflow_ddlrepl.engines.duckdb.types.families import held
+from airflow_ddlrepl.engines.duckdb.types.families import representation
 from airflow_ddlrepl.engines.duckdb.types.physical import TEXT, physical
 from airflow_ddlrepl.model.table import Column
 from airflow_ddlrepl.model.types import DataType, TypeDefinition, TypeFamily, TypeKind
@@ -25,8 +25,8 @@ class DuckTypes(TypeSystem):
     def text(self) -> DataType:
         return DataType("text", "pg_catalog", "text", id=25)
 
-    def held(self, of: TypeFamily) -> Held:
-        return held(of)
+    def representation(self, of: TypeFamily) -> Held:
+        return representation(of)
 
     def has(self, of: DataType) -> bool:
         return True
@@ -67,10 +67,10 @@ class DuckTypes(TypeSystem):
         return None
 
     def equality(self, column: Column, encoding: str, types: Sequence[TypeDefinition] = ()) -> Equality:
-        held = physical(column.type, types)
-        if held in ("FLOAT", "DOUBLE"):
+        text = physical(column.type, types)
+        if text in ("FLOAT", "DOUBLE"):
             return Equality.FLOAT
-        if held.startswith("DECIMAL") or column.type.name == "numeric":
+        if text.startswith("DECIMAL") or column.type.name == "numeric":
             return Equality.NUMERIC if encoding == "binary" else Equality.NUMERIC_TEXT
         if column.type.name in ("bpchar", "character"):
             return Equality.BLANKS
@@ -80,8 +80,8 @@ class DuckTypes(TypeSystem):
 DUCK_TYPES = DuckTypes()
 
 
-def _size(held: str) -> tuple[int, int] | None:
-    found = _DECIMAL.fullmatch(held)
+def _size(text: str) -> tuple[int, int] | None:
+    found = _DECIMAL.fullmatch(text)
     return (int(found[1]), int(found[2])) if found else None
 
 

@@ -60,13 +60,15 @@ def read_layout(cursor: Any, name: TableName) -> TableLayout | None:
     return TableLayout(columns, tuple(row[0] for row in found if row[5])) if found else None
 
 
-def require_trusted(cursor: Any, uses: Mapping[TableName, Collection[TypeDefinition]], trusted: Iterable[str]) -> None:
+def require_trusted(
+    cursor: Any, uses: Mapping[TableName, Collection[TypeDefinition]], trusted_roles: Iterable[str]
+) -> None:
     """Raise ApplyError APL-118 where one of these tables would use what belongs to a role that is not trusted.
 
     A schema's owner is trusted in it: that role makes its objects, where the file names no other (`run_as`).
     uses: as `owned_by_strangers` takes it.
     """
-    found = owned_by_strangers(cursor, uses, trusted)
+    found = owned_by_strangers(cursor, uses, trusted_roles)
     at_home = {(one.table, one.owner) for one in found if one.kind == "SCHEMA"}
     for one in found:
         if (one.table, one.owner) not in at_home:

@@ -64,7 +64,7 @@ class PostgresLcrTarget(LcrTarget):
     @classmethod
     def open(cls, location: str, holder: str, lock_timeout: float, owners: tuple[str, ...] = ()) -> PostgresLcrTarget:
         """Connect to a target and return it. Raises what `state.opened` raises."""
-        opened = state.opened(location)
+        opened = state.state_session(location)
         return cls(location, holder, lock_timeout, opened, TrustedOwners(opened, holder, owners))
 
     def prepare(self, fence: Fence) -> None:

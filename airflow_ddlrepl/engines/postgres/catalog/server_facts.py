@@ -12,7 +12,7 @@ from airflow_ddlrepl.engines.postgres.catalog.server_traits import server_traits
 from airflow_ddlrepl.engines.postgres.catalog.table_objects import is_broken, references, table_objects
 from airflow_ddlrepl.engines.postgres.connection.quoting import qualified
 from airflow_ddlrepl.engines.postgres.owners.strangers import errors_of, owned_by_strangers
-from airflow_ddlrepl.engines.postgres.types.held_texts import held
+from airflow_ddlrepl.engines.postgres.types.held_texts import encodable
 from airflow_ddlrepl.engines.postgres.types.type_system import POSTGRES_TYPES
 from airflow_ddlrepl.errors import StrangeOwner
 from airflow_ddlrepl.model.names import TableName
@@ -53,10 +53,10 @@ class ServerFacts:
 
     type_system: TypeSystem = POSTGRES_TYPES
 
-    def __init__(self, connection: Connection[Any], trusted: Collection[str] = ()) -> None:
-        """Ask this connection. trusted: names of roles that may own what the channel uses."""
+    def __init__(self, connection: Connection[Any], trusted_roles: Collection[str] = ()) -> None:
+        """Ask this connection. trusted_roles: names of roles that may own what the channel uses."""
         self._connection = connection
-        self._trusted = trusted
+        self._trusted = trusted_roles
         self._tables: dict[TableName, Table | None] = {}
         self._collations: dict[str, bool] = {}
 
@@ -100,14 +100,14 @@ class ServerFacts:
     def table(self, name: TableName) -> Table | None:
         """Return the shape of the table of that name; None when there is none."""
         if name not in self._tables:
-            row = self._connection.execute(_OID_SQL, self._held(name)).fetchone()
+            row = self._connection.execute(_OID_SQL, self._encodable_name(name)).fetchone()
             found = inspect(self._connection, [row[0]]) if row else []
             self._tables[name] = found[0] if found else None
         return self._tables[name]
 
     def look(self, names: Collection[TableName]) -> None:
         """Read the shapes of all of these tables at once, so that `table` has them."""
-        written = {self._held(name): name for name in names}
+        written = {self._encodable_name(name): name for name in names}
         rows = self._connection.execute(_OIDS_SQL, self._columns(names)).fetchall()
         shapes = {shape.id: shape for shape in inspect(self._connection, [oid for _, _, oid in rows])}
         self._tables |= dict.fromkeys(names) | {written[TableName(s, t)]: shapes.get(oid) for s, t, oid in rows}
@@ -138,18 +138,18 @@ class ServerFacts:
 
     def _columns(self, names: Iterable[TableName]) -> list[list[str]]:
         """Return schemas and names of tables as the server can take them."""
-        written = [self._held(name) for name in names]
+        written = [self._encodable_name(name) for name in names]
         return [[name.schema for name in written], [name.name for name in written]]
 
-    def _held(self, name: TableName) -> TableName:
+    def _encodable_name(self, name: TableName) -> TableName:
         """Return a name as the server can take it: one that its encoding can't hold becomes one that nothing has."""
-        return TableName(held(self._connection, name.schema), held(self._connection, name.name))
+        return TableName(encodable(self._connection, name.schema), encodable(self._connection, name.name))
 
     def types(self, names: Collection[TableName]) -> frozenset[TableName]:
         """Return those of these names under which a type exists here."""
         if not names:
             return frozenset()
-        by_text = {qualified(self._held(name)): name for name in names}
+        by_text = {qualified(self._encodable_name(name)): name for name in names}
         found = self._connection.execute(
             "SELECT text FROM unnest(%s::text[]) text WHERE to_regtype(text) IS NOT NULL", [list(by_text)]
         )
@@ -185,7 +185,7 @@ class ServerFacts:
     def is_there(self, name: TableName) -> bool:
         """Is there a table of that name now? The server is asked each time."""
         query = f"{_OID_SQL} AND c.relkind IN ('r', 'p')"
-        return self._connection.execute(query.encode(), self._held(name)).fetchone() is not None
+        return self._connection.execute(query.encode(), self._encodable_name(name)).fetchone() is not None
 
     def has_rows(self, name: TableName) -> bool:
         """Is there a table of that name with a row in it?"""

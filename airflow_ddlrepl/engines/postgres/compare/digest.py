@@ -24,7 +24,7 @@ from airflow_ddlrepl.engines.postgres.compare.temporary_copy import temporary_co
 from airflow_ddlrepl.engines.postgres.connection.conditions import where
 from airflow_ddlrepl.engines.postgres.connection.connect import session
 from airflow_ddlrepl.engines.postgres.connection.quoting import literal, qualified, quote, rows_of
-from airflow_ddlrepl.engines.postgres.connection.read_errors import unreadable
+from airflow_ddlrepl.engines.postgres.connection.read_errors import unreadable_table
 from airflow_ddlrepl.engines.postgres.connection.settings import SPELLING
 from airflow_ddlrepl.engines.postgres.load.table_rows import TableRows
 from airflow_ddlrepl.engines.postgres.types.row_hash import row_hash
@@ -59,13 +59,13 @@ def compare_tables(tasks: Sequence[CompareTask]) -> list[TableReport]:
 
 
 def _compared_alone(
-    task: CompareTask, present: ServerFacts, here: Connection[Any] | None, there: Connection[Any]
+    task: CompareTask, facts: ServerFacts, here: Connection[Any] | None, there: Connection[Any]
 ) -> TableReport:
     """Compare one table; say why where it can't be read, and let the sessions go on with the next one."""
     from psycopg.pq import TransactionStatus
 
     try:
-        return _compared(task, present, here, there)
+        return _compared(task, facts, here, there)
     except (SourceError, TargetError) as error:
         for connection in (here, there):
             if connection is not None and connection.info.transaction_status is TransactionStatus.INERROR:
@@ -73,7 +73,7 @@ def _compared_alone(
                 connection.execute(_BEGIN)
         if task.computed and not error.retryable:
             rest = replace(task, uncompared=frozenset(column.id for column in task.computed))
-            return _without_computed(_compared_alone(rest, present, here, there), task, error)
+            return _without_computed(_compared_alone(rest, facts, here, there), task, error)
         why = f"it is not compared: {error.code}: {error.message}; {error.hint}"
         return TableReport(task.source.name, task.target, structure=(why,), waits=True)
 
@@ -87,10 +87,10 @@ def _without_computed(found: TableReport, task: CompareTask, error: DdlReplError
 
 
 def _compared(
-    task: CompareTask, present: ServerFacts, here: Connection[Any] | None, there: Connection[Any]
+    task: CompareTask, facts: ServerFacts, here: Connection[Any] | None, there: Connection[Any]
 ) -> TableReport:
     started = time.monotonic()
-    found, rows = present.table(task.target), task.contents
+    found, rows = facts.table(task.target), task.contents
     if found is None:
         report = _without_target(task, here)
     elif here is not None and isinstance(rows, TableRows) and not _is_copied(task, rows):
@@ -176,7 +176,7 @@ class _Side:
         try:
             return self.connection.execute(query.encode()).fetchall()
         except psycopg.Error as error:
-            raise unreadable(self.place, self.table, error) from None
+            raise unreadable_table(self.place, self.table, error) from None
 
 
 class _Comparer:

@@ -16,7 +16,7 @@ from airflow_ddlrepl.engines.postgres.connection.copy import SourceFailed, copy_
 from airflow_ddlrepl.engines.postgres.connection.copy_text import copy_text
 from airflow_ddlrepl.engines.postgres.connection.errors import passing
 from airflow_ddlrepl.engines.postgres.connection.quoting import qualified, quote
-from airflow_ddlrepl.engines.postgres.connection.read_errors import unreadable
+from airflow_ddlrepl.engines.postgres.connection.read_errors import unreadable_table
 from airflow_ddlrepl.engines.postgres.connection.settings import SPELLING
 from airflow_ddlrepl.engines.postgres.ddl.columns import define
 from airflow_ddlrepl.engines.postgres.load.statistics import gather_statistics
@@ -63,7 +63,7 @@ def fill(connection: Connection[Any], task: CompareTask) -> tuple[Table, int]:
         unfit = {column.id: column for column in held.columns if column.id in {one.id for one in task.unfit}}
         layout = ", ".join(define(as_text(column) if column.id in unfit else column) for column in held.columns)
         connection.execute(f"CREATE TEMPORARY TABLE {qualified(NAME)} ({layout})".encode())
-        texts = _texts(_readable(task, [name for name, _ in pairs]), [name for name, _ in pairs])
+        texts = _copy_rows(_readable(task, [name for name, _ in pairs]), [name for name, _ in pairs])
         feed(connection, copy_in(NAME, [name for _, name in pairs], binary=False), texts)
         discarded = _fit(connection, list(unfit.values()), discards=task.discards)
         gather_statistics(connection, NAME)
@@ -97,7 +97,7 @@ def _readable(task: CompareTask, columns: Sequence[str]) -> RowSource:
     return plain(replace(rows, columns=tuple(columns), scratch=task.target_dsn), task.source)
 
 
-def _texts(rows: RowSource, columns: Sequence[str]) -> Iterator[bytes]:
+def _copy_rows(rows: RowSource, columns: Sequence[str]) -> Iterator[bytes]:
     for batch in text_batches(rows) if isinstance(rows, TableRows) else rows.batches():
         yield copy_text(batch.select(columns).columns, batch.num_rows)
 
@@ -115,11 +115,11 @@ def _refusals(table: TableName) -> Iterator[None]:
     try:
         yield
     except SourceFailed as error:
-        raise unreadable("source", table, error) from None
+        raise unreadable_table("source", table, error) from None
     except UndecodableText:
         raise
     except UnreadableTable as error:  # as a load says it
-        raise unreadable("source", table, error) from None
+        raise unreadable_table("source", table, error) from None
     except psycopg.Error as error:
         if (trouble := passing(error, "the target")) is not None:
             raise trouble from None

@@ -49,7 +49,7 @@ def written_keys(task: WrittenKeys) -> dict[str, bool] | None:
             for file in files:
                 types = _staging_types(task.compared, file, pairs)
                 for changes in _changes(trail, file, names, task):
-                    texts = _texts(connection, _keys(changes, names), types, pairs)
+                    texts = _keys_as_written(connection, _keys(changes, names), types, pairs)
                     if texts is None:
                         return None
                     found = {**texts, **found}
@@ -111,7 +111,7 @@ def _keys(changes: pa.Table, names: Sequence[str]) -> pa.Table:
     return first.select([*values, "f_first"])
 
 
-def _texts(
+def _keys_as_written(
     connection: Connection[Any],
     keys: pa.Table,
     types: Sequence[tuple[str, str]],

@@ -85,7 +85,7 @@ def session(
 
     while (opened := pool.take(dsn)) is not None:
         try:
-            _settle(opened, application_name)
+            _configure(opened, application_name)
             break
         except psycopg.Error:  # it was ended since
             opened.discard()
@@ -94,21 +94,21 @@ def session(
         refuse_mixing(opened, dsn, describe(dsn), partial(connect, dsn))
         opened.location = dsn
         opened.prepare_threshold = sys.maxsize  # what asks for it, and nothing else
-        _settle(opened, application_name)
+        _configure(opened, application_name)
     opened.set_autocommit(autocommit)
     return cast("Connection[tuple[Any, ...]]", opened)
 
 
-def location_of(opened: Connection[Any]) -> str:
+def location_of(connection: Connection[Any]) -> str:
     """Return the location that a session was opened for, with its password."""
-    return str(getattr(opened, "location"))  # noqa: B009 - only sessions have it
+    return str(getattr(connection, "location"))  # noqa: B009 - only sessions have it
 
 
-def _settle(opened: Connection[Any], application_name: str) -> None:
-    timeouts = TIMEOUTS if opened.info.server_version >= 170000 else TIMEOUTS[:-1]
+def _configure(connection: Connection[Any], application_name: str) -> None:
+    timeouts = TIMEOUTS if connection.info.server_version >= 170000 else TIMEOUTS[:-1]
     named = f"SET application_name = {literal(application_name)}"
     settings = (named, f"SET lock_timeout = '{LOCK_TIMEOUT}'", *(f"SET {name} = 0" for name in timeouts))
-    opened.execute("; ".join([SAFE_PATH, *_PINNED, *settings]).encode())
+    connection.execute("; ".join([SAFE_PATH, *_PINNED, *settings]).encode())
 
 
 _PINNED = tuple(f"SET {name} = {literal(value).strip()}" for name, value in SESSION.items())

@@ -51,10 +51,10 @@ def reading(table: TableName) -> Iterator[None]:
                 hint="the source's database has the encoding SQL_ASCII, which takes any bytes: correct the value with"
                 " an UPDATE, with client_encoding set to what it was written in; the next run loads the table",
             ) from None
-        raise _unreadable(table, error) from None
+        raise _unreadable_table(table, error) from None
 
 
-def _unreadable(table: TableName, error: SourceFailed) -> SourceError:
+def _unreadable_table(table: TableName, error: SourceFailed) -> SourceError:
     message = f"the table can't be read: {error}"
     hint = "the target's table is as it was; the next run starts this refresh over"
     if error.__cause__ is not None and passing(error.__cause__):

@@ -42,7 +42,7 @@ def reusing() -> Iterator[None]:
     try:
         yield
     finally:
-        _kept.leave()
+        _kept.release()
 
 
 def take(location: str) -> Any:
@@ -68,7 +68,7 @@ class _Kept:
         with self._turn:
             self._users += 1
 
-    def leave(self) -> None:
+    def release(self) -> None:
         with self._turn:
             self._users -= 1
             left = [] if self._users else [one for kept in self._idle.values() for one in kept]
@@ -121,8 +121,8 @@ def kind() -> type[Connection[tuple[Any, ...]]]:
         location = ""
         is_idle = False
 
-        def __init__(self, *given: Any, **more: Any) -> None:
-            super().__init__(*given, **more)
+        def __init__(self, *arguments: Any, **more: Any) -> None:
+            super().__init__(*arguments, **more)
             self.cursor_factory = _cursor_kind()
 
         @property
@@ -171,16 +171,16 @@ def _cursor_kind() -> Any:
     class Placing(psycopg.Cursor[tuple[Any, ...]]):
         """A cursor says behind each error of its statements which server it comes from, and if that is read-only."""
 
-        def execute(self, *given: Any, **more: Any) -> Any:
+        def execute(self, *arguments: Any, **more: Any) -> Any:
             try:
-                return super().execute(*given, **more)
+                return super().execute(*arguments, **more)
             except psycopg.Error as error:
                 raise error from _origin(error, self.connection)
 
         @contextmanager
-        def copy(self, *given: Any, **more: Any) -> Iterator[Any]:
+        def copy(self, *arguments: Any, **more: Any) -> Iterator[Any]:
             try:
-                with super().copy(*given, **more) as found:
+                with super().copy(*arguments, **more) as found:
                     yield found
             except psycopg.Error as error:
                 raise error from _origin(error, self.connection)

@@ -21,7 +21,9 @@ _known: set[str] = set()
 """These are locations of this process whose sessions are their client's alone."""
 
 
-def refuse_mixing(opened: Connection[Any], location: str, place: str, another: Callable[[], Connection[Any]]) -> None:
+def refuse_mixing(
+    connection: Connection[Any], location: str, place: str, another: Callable[[], Connection[Any]]
+) -> None:
     """Raise Unreachable CON-108 where the sessions of a location are not their client's alone.
 
     A server tells a client the process of its session; a pooler invents one. Then two clients are compared, one of
@@ -29,12 +31,12 @@ def refuse_mixing(opened: Connection[Any], location: str, place: str, another: C
     """
     if location in _known:
         return
-    first = _process(opened)
-    if first != opened.info.backend_pid:
+    first = _process(connection)
+    if first != connection.info.backend_pid:
         with another() as other:
-            is_mixed = _process(other) == first or _process(opened) != first
+            is_mixed = _process(other) == first or _process(connection) != first
         if is_mixed:
-            opened.close()
+            connection.close()
             raise Unreachable(
                 f"{place} is a connection pooler that gives each transaction another session",
                 code="CON-108",

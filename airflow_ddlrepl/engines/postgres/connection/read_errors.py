@@ -36,7 +36,7 @@ def is_unreadable(error: Any) -> bool:
     return bool(state == NOT_A_VALUE)
 
 
-def unreadable(place: str, table: TableName, error: BaseException) -> DdlReplError:
+def unreadable_table(place: str, table: TableName, error: BaseException) -> DdlReplError:
     """Return SourceError SRC-180 or TargetError TGT-180: a table can't be read to compare it.
 
     place: source or target. error: a driver's, or of one; or UnreadableTable, which has what the server said.

@@ -58,12 +58,12 @@ class HeldTables:
         if not wanted:
             return
         self._answers |= dict.fromkeys(wanted, False)
-        found = self._held(wanted)
+        found = self._lock(wanted)
         self._answers |= dict.fromkeys(found, True)
         if plain := len(wanted) - len(found):
             log.debug("%d tables are read by COPY alone: a query over them could run code of their owners", plain)
 
-    def _held(self, table_ids: list[int]) -> list[int]:
+    def _lock(self, table_ids: list[int]) -> list[int]:
         import psycopg
 
         try:

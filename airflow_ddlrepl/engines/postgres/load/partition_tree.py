@@ -20,7 +20,7 @@ from airflow_ddlrepl.engines.postgres.ddl.types import create_types
 from airflow_ddlrepl.engines.postgres.load.swap import locked, put_in_place, refusals, with_added
 from airflow_ddlrepl.engines.postgres.load.target_only_columns import added_columns
 from airflow_ddlrepl.engines.postgres.target import state
-from airflow_ddlrepl.engines.postgres.target.outbox import leave
+from airflow_ddlrepl.engines.postgres.target.outbox import write_records
 from airflow_ddlrepl.engines.postgres.target.release_sequences import release
 from airflow_ddlrepl.engines.postgres.types.type_system import POSTGRES_TYPES
 from airflow_ddlrepl.engines.target_state import Fence, Placing
@@ -116,7 +116,7 @@ def _create(cursor: Any, shape: Table) -> None:
 
 def _store(cursor: Any, channel: str, table_state: TableState) -> None:
     state.write_table_states(cursor, channel, {table_state.table_id: table_state})
-    leave(cursor, channel, [RefreshDone(table_state.table_id, 0)])
+    write_records(cursor, channel, [RefreshDone(table_state.table_id, 0)])
 
 
 def _alter_with_rows(cursor: Any, found: Table, recorded: Table | None, wanted: Table) -> bool:

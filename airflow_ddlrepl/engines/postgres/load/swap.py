@@ -32,9 +32,9 @@ from airflow_ddlrepl.engines.postgres.load.row_by_row import Exchange, Written, 
 from airflow_ddlrepl.engines.postgres.load.target_only_columns import (
     added_columns,
     carry_over,
-    own_columns,
     refuse_clash,
     retain_deleted,
+    retain_values,
 )
 from airflow_ddlrepl.engines.postgres.merge.constraints import (
     GRANT,
@@ -47,7 +47,7 @@ from airflow_ddlrepl.engines.postgres.merge.constraints import (
 from airflow_ddlrepl.engines.postgres.merge.statements import note_truncate
 from airflow_ddlrepl.engines.postgres.target import load_marks, state
 from airflow_ddlrepl.engines.postgres.target.discarded_rows import found_by, placed
-from airflow_ddlrepl.engines.postgres.target.outbox import leave
+from airflow_ddlrepl.engines.postgres.target.outbox import write_records
 from airflow_ddlrepl.engines.postgres.target.release_sequences import release
 from airflow_ddlrepl.engines.postgres.types.type_system import POSTGRES_TYPES
 from airflow_ddlrepl.engines.target_state import Fence, Placing
@@ -155,9 +155,11 @@ def put_in_place(connection: Connection[Any], channel: str, placing: Placing, fe
         state.write_table_states(cursor, channel, {table_state.table_id: table_state})
         at = table_state.snapshot.high if table_state.snapshot else placing.at or Position(0)
         placed(cursor, channel, table_state.table_id, shadow, at, placing.discarded)
-        leave(cursor, channel, [RefreshDone(table_state.table_id, placing.rows)])
+        write_records(cursor, channel, [RefreshDone(table_state.table_id, placing.rows)])
         if written.left and table_state.snapshot is not None:
-            leave(cursor, channel, [RefreshDeclined(table_state.table_id, written.text, table_state.snapshot.high)])
+            write_records(
+                cursor, channel, [RefreshDeclined(table_state.table_id, written.text, table_state.snapshot.high)]
+            )
         reach("refresh.transaction")
     return f"{written.text}; not row by row: {why}" if why else written.text
 
@@ -178,7 +180,7 @@ def _in_bulk(
     if found is None or not hanging:
         _replace(cursor, found, wanted, shadow)
         return "replaced"
-    with own_columns(cursor, found, wanted, added, recorded):
+    with retain_values(cursor, found, wanted, added, recorded):
         _exchange(cursor, found, wanted, shadow, session, added)
     return f"contents exchanged, because of {', '.join(hanging)}"
 

@@ -136,7 +136,7 @@ def _naming_bad_text(rows: TableRows) -> Iterator[None]:
         yield
     except UndecodableText as error:
         found = ""
-        with suppress(SourceFailed), _opened(replace(rows, snapshot="")) as connection:
+        with suppress(SourceFailed), _snapshot_session(replace(rows, snapshot="")) as connection:
             found = place_of_bad_text(connection, rows.place, rows.columns)
             connection.close()  # maybe in the middle of a COPY, and with another encoding
         if not found:
@@ -249,15 +249,15 @@ def _end(connection: Connection[Any]) -> None:
 def _session(rows: TableRows) -> Iterator[Connection[Any]]:
     shared, key = _shared.get(), (rows.dsn, rows.snapshot)
     if shared is None:
-        with _opened(rows) as connection:
+        with _snapshot_session(rows) as connection:
             yield connection
         return
     if key not in shared or shared[key].closed:
-        shared[key] = _opened(rows)
+        shared[key] = _snapshot_session(rows)
     yield shared[key]
 
 
-def _opened(rows: TableRows) -> Connection[Any]:
+def _snapshot_session(rows: TableRows) -> Connection[Any]:
     connection = session(rows.dsn, autocommit=False, application_name=NAME)
     try:
         open_snapshot(connection, rows.snapshot)

@@ -90,7 +90,7 @@ def retain_deleted(cursor: Any, old: Table, wanted: Table, shadow: TableName, re
 
 
 @contextmanager
-def own_columns(
+def retain_values(
     cursor: Any, old: Table, wanted: Table, added: Sequence[Column], recorded: Table | None
 ) -> Iterator[None]:
     """Set the values of columns that people added aside, and put them back after the `with`, by key.

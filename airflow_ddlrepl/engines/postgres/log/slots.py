@@ -84,16 +84,16 @@ def blockers(connection: Connection[Any], seconds: float = 0) -> list[tuple[str,
     return [(what, sql) for what, sql in connection.execute(_BLOCKERS_SQL, [seconds]).fetchall()]
 
 
-def create(connection: Connection[Any], name: str, patience: float) -> Position:
+def create(connection: Connection[Any], name: str, timeout: float) -> Position:
     """Create a slot and return its first position.
 
-    Waits `patience` seconds for transactions that are open now.
+    Waits `timeout` seconds for transactions that are open now.
     Standbys that synchronise slots get it, too (version 17 and later), and have it when they are promoted.
     Raises SourceError SRC-110 that names them, SRC-105 without the right to, SRC-111 when no slot is free.
     """
     options = ", failover => true" if connection.info.server_version >= FAILOVER_VERSION else ""
     with connection.transaction():
-        limits = [("statement_timeout", str(int(patience * 1000))), ("lock_timeout", "0")]
+        limits = [("statement_timeout", str(int(timeout * 1000))), ("lock_timeout", "0")]
         for name_and_value in limits:
             connection.execute("SELECT set_config(%s, %s, true)", name_and_value)
         try:

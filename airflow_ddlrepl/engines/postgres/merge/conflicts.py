@@ -51,67 +51,67 @@ class Resolved:
     discarded: tuple[DiscardedRow, ...] = ()
 
 
-def resolve(cursor: Any, staged: Staged) -> Resolved:
+def resolve(cursor: Any, staging: Staged) -> Resolved:
     """Decide the conflicts of a staged net change in the open transaction.
 
     Raises RowsRefused INT-150 for a conflict without an answer, INT-152 for values that have no order.
     """
-    by = staged.conflicts
-    stages = [stage for stage in KEY_PREFIX if staged.count(stage)]
+    by = staging.conflicts
+    stages = [stage for stage in KEY_PREFIX if staging.count(stage)]
     if by is None or not stages:
-        return Resolved(staged, {})
+        return Resolved(staging, {})
     for stage in stages:
-        cursor.execute(_lock(staged, stage).encode())
-    rows, counts = dict(staged.rows), Counter[str]()
+        cursor.execute(_lock(staging, stage).encode())
+    rows, counts = dict(staging.rows), Counter[str]()
     discarded: list[DiscardedRow] = []
     for stage in stages:
-        _mark(cursor, staged, stage, by)
-        cursor.execute(f"SELECT q, v, count(*) FROM {staged.from_(stage)} WHERE q IS NOT NULL GROUP BY 1, 2".encode())
+        _mark(cursor, staging, stage, by)
+        cursor.execute(f"SELECT q, v, count(*) FROM {staging.from_(stage)} WHERE q IS NOT NULL GROUP BY 1, 2".encode())
         for name, wins, count in cursor.fetchall():
             conflict = Conflict(name)
             answer = by.answer_to(conflict)
             if answer is None:
-                raise _no_answer(cursor, staged, stage, conflict, count)
+                raise _no_answer(cursor, staging, stage, conflict, count)
             is_stored = answer.resolution is Resolution.DISCARD
             counts[f"{conflict}, {answer}: {DISCARDED if is_stored else APPLIED if wins else LEFT_OUT}"] += count
             if is_stored:
-                discarded += _rows(cursor, staged, stage, conflict)
-        rows[stage] -= _leave_out(cursor, staged, stage)
-    return Resolved(replace(staged, rows=rows), counts, tuple(discarded))
+                discarded += _rows(cursor, staging, stage, conflict)
+        rows[stage] -= _leave_out(cursor, staging, stage)
+    return Resolved(replace(staging, rows=rows), counts, tuple(discarded))
 
 
-def key_texts(staged: Staged) -> Iterator[str]:
+def key_texts(staging: Staged) -> Iterator[str]:
     """Yield for each stage SQL that returns the texts of its keys, by which discarded rows are found."""
     for stage in KEY_PREFIX:
-        if staged.count(stage):
-            yield f"SELECT {_key_text(staged, stage)} AS key FROM {staged.from_(stage)} s"
+        if staging.count(stage):
+            yield f"SELECT {_key_text(staging, stage)} AS key FROM {staging.from_(stage)} s"
 
 
-def _key_text(staged: Staged, stage: Stage) -> str:
-    return texts_of_key((column.id, column.text("s", KEY_PREFIX[stage])) for column in staged.keys)
+def _key_text(staging: Staged, stage: Stage) -> str:
+    return texts_of_key((column.id, column.text("s", KEY_PREFIX[stage])) for column in staging.keys)
 
 
-def _lock(staged: Staged, stage: Stage) -> str:
+def _lock(staging: Staged, stage: Stage) -> str:
     """Return the statement that locks the target's rows of a stage until the transaction ends."""
     return (
-        f"SELECT count(*) FROM (SELECT FROM {staged.there} t JOIN {staged.from_(stage)} s"
-        f" ON {key_is(staged, KEY_PREFIX[stage])} FOR UPDATE OF t) AS locked"
+        f"SELECT count(*) FROM (SELECT FROM {staging.there} t JOIN {staging.from_(stage)} s"
+        f" ON {key_is(staging, KEY_PREFIX[stage])} FOR UPDATE OF t) AS locked"
     )
 
 
-def _mark(cursor: Any, staged: Staged, stage: Stage, by: ConflictAnswers) -> None:
+def _mark(cursor: Any, staging: Staged, stage: Stage, by: ConflictAnswers) -> None:
     """Write into the staged rows which conflict each has, and whether the change wins."""
-    there, key = staged.there, key_is(staged, KEY_PREFIX[stage])
+    there, key = staging.there, key_is(staging, KEY_PREFIX[stage])
     if (missing := MISSING.get(stage)) is not None:
         expected = " AND s.w" if stage is Stage.DELETES else ""
         cursor.execute(
-            f"UPDATE {staged.from_(stage)} s SET q = {literal(missing)}, v = {_wins(staged, by.answer_to(missing))}"
+            f"UPDATE {staging.from_(stage)} s SET q = {literal(missing)}, v = {_wins(staging, by.answer_to(missing))}"
             f" WHERE NOT EXISTS (SELECT FROM {there} t WHERE {key}){expected}".encode()
         )
-    if differs := _is_another(staged, stage, by):
+    if differs := _is_another(staging, stage, by):
         exists = EXISTS[stage]
         statement = (
-            f"UPDATE {staged.from_(stage)} s SET q = {literal(exists)}, v = {_wins(staged, by.answer_to(exists))}"
+            f"UPDATE {staging.from_(stage)} s SET q = {literal(exists)}, v = {_wins(staging, by.answer_to(exists))}"
             f" FROM {there} t WHERE {key} AND {differs}"
         )
         try:
@@ -120,17 +120,17 @@ def _mark(cursor: Any, staged: Staged, stage: Stage, by: ConflictAnswers) -> Non
             raise RowsRefused(
                 f"values of {', '.join(_named(by.answer_to(exists)))} can't be compared: {str(error).splitlines()[0]}",
                 code="INT-152",
-                table=staged.target,
+                table=staging.target,
                 hint=f"name a column in the answer to {exists} whose type has an order",
             ) from error
 
 
-def _is_another(staged: Staged, stage: Stage, by: ConflictAnswers) -> str:
+def _is_another(staging: Staged, stage: Stage, by: ConflictAnswers) -> str:
     """Return SQL that is true where the target's row is not the one that the change was made to; empty: it never is.
 
     A row that is as the change leaves it is no conflict.
     """
-    ours = [column for column in staged.columns if column.is_of_source]
+    ours = [column for column in staging.columns if column.is_of_source]
     if stage is Stage.INSERTS:
         return f"NOT ({same_image(ours)})"
     of_deletes = stage is Stage.DELETES
@@ -141,21 +141,21 @@ def _is_another(staged: Staged, stage: Stage, by: ConflictAnswers) -> str:
     return f"{differs} AND NOT ({same_image(ours)})" if stage is Stage.UPDATES else differs
 
 
-def _wins(staged: Staged, answer: ConflictAnswer | None) -> str:
+def _wins(staging: Staged, response: ConflictAnswer | None) -> str:
     """Return SQL for whether the change wins; NULL without an answer."""
-    if answer is None:
+    if response is None:
         return "NULL"
-    if not answer.columns:
-        return "true" if answer.resolution is Resolution.OVERWRITE else "false"
-    by_name = {column.source_name: column for column in staged.columns}
-    is_max = answer.resolution in (Resolution.USE_MAX, Resolution.USE_MAX_EQ)
-    wins = "true" if answer.resolution in (Resolution.USE_MAX_EQ, Resolution.USE_MIN_EQ) else "false"
-    for name in reversed(answer.columns):
+    if not response.columns:
+        return "true" if response.resolution is Resolution.OVERWRITE else "false"
+    by_name = {column.source_name: column for column in staging.columns}
+    is_max = response.resolution in (Resolution.USE_MAX, Resolution.USE_MAX_EQ)
+    wins = "true" if response.resolution in (Resolution.USE_MAX_EQ, Resolution.USE_MIN_EQ) else "false"
+    for name in reversed(response.columns):
         if name not in by_name:
             raise RowsRefused(
-                f"the rows have no column {name}, by which a conflict is resolved ({answer})",
+                f"the rows have no column {name}, by which a conflict is resolved ({response})",
                 code="INT-152",
-                table=staged.target,
+                table=staging.target,
                 hint="name a column that the source and the target have",
             )
         column = by_name[name]
@@ -173,40 +173,40 @@ def _further(column: StagedColumn, new: str, old: str, is_max: bool) -> str:
     return f"{new} OPERATOR({quote(column.operators)}.{sign}) {old}" if column.operators else f"{new} {sign} {old}"
 
 
-def _named(answer: ConflictAnswer | None) -> tuple[str, ...]:
-    return answer.columns if answer is not None else ()
+def _named(response: ConflictAnswer | None) -> tuple[str, ...]:
+    return response.columns if response is not None else ()
 
 
-def _leave_out(cursor: Any, staged: Staged, stage: Stage) -> int:
+def _leave_out(cursor: Any, staging: Staged, stage: Stage) -> int:
     """Remove the changes that lose from their staging table; return how many they were. Others set whole rows."""
-    if flags := staged.held.get(stage, ()):
+    if flags := staging.held.get(stage, ()):
         sets = ", ".join(f"h{column} = true" for column in flags)
-        cursor.execute(f"UPDATE {staged.from_(stage)} SET {sets} WHERE v".encode())
-    cursor.execute(f"DELETE FROM {staged.from_(stage)} WHERE NOT v".encode())
+        cursor.execute(f"UPDATE {staging.from_(stage)} SET {sets} WHERE v".encode())
+    cursor.execute(f"DELETE FROM {staging.from_(stage)} WHERE NOT v".encode())
     return int(cursor.rowcount)
 
 
-def _rows(cursor: Any, staged: Staged, stage: Stage, conflict: Conflict) -> Iterator[DiscardedRow]:
+def _rows(cursor: Any, staging: Staged, stage: Stage, conflict: Conflict) -> Iterator[DiscardedRow]:
     """Yield the changes that are stored because they lose a conflict."""
     prefix = "k" if stage is Stage.DELETES else "c"
-    texts = row_texts([(c.name, c.text("s", prefix)) for c in staged.columns if c.is_of_source])
+    texts = row_texts([(c.name, c.text("s", prefix)) for c in staging.columns if c.is_of_source])
     cursor.execute(
-        f"SELECT {_key_text(staged, stage)}, {texts}::text, s.p FROM {staged.from_(stage)} s"
+        f"SELECT {_key_text(staging, stage)}, {texts}::text, s.p FROM {staging.from_(stage)} s"
         f" WHERE s.q = {literal(conflict)}".encode()
     )
     for key, values, at in cursor.fetchall():
         why = f"{conflict}: {WHY[conflict]}"
-        yield DiscardedRow(staged.table_id, tuple(key), why, json.loads(values), Position(at), conflict=conflict)
+        yield DiscardedRow(staging.table_id, tuple(key), why, json.loads(values), Position(at), conflict=conflict)
 
 
-def _no_answer(cursor: Any, staged: Staged, stage: Stage, conflict: Conflict, count: int) -> RowsRefused:
-    rows = f"{staged.from_(stage)} s WHERE s.q = {literal(conflict)}"
-    cursor.execute(f"SELECT {_key_text(staged, stage)} FROM {rows} LIMIT 1".encode())
+def _no_answer(cursor: Any, staging: Staged, stage: Stage, conflict: Conflict, count: int) -> RowsRefused:
+    rows = f"{staging.from_(stage)} s WHERE s.q = {literal(conflict)}"
+    cursor.execute(f"SELECT {_key_text(staging, stage)} FROM {rows} LIMIT 1".encode())
     key = ", ".join(cursor.fetchone()[0])
     return RowsRefused(
         f"{conflict}: {WHY[conflict]}; {count} changes, one with key ({key})",
         code="INT-150",
-        table=staged.target,
+        table=staging.target,
         hint=f"write an answer to {conflict} in `conflicts` of the channel file, or make the rows equal:"
         " `ddlrepl compare --repair` takes the source's",
     )

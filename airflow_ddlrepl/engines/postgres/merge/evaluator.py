@@ -51,7 +51,7 @@ class PostgresEvaluator(RowEvaluator):
                     raise trouble from None
                 raise NoAnswer(" ".join(str(error).split())) from None
 
-    def texts(self, rows: LoggedRows) -> pa.Table:
+    def as_text(self, rows: LoggedRows) -> pa.Table:
         """Return the texts; texts, whole numbers and truth values need no server."""
         types = {column.name: column.type for column in rows.table.columns}
         found: dict[str, Any] = {}

@@ -51,14 +51,14 @@ class MergeCounts:
     changes: int = 0
 
 
-def merge(cursor: Any, staged: Sequence[Staged], session: Session) -> list[MergeCounts]:
+def merge(cursor: Any, staging: Sequence[Staged], session: Session) -> list[MergeCounts]:
     """Merge staged rows in the cursor's open transaction and drop the staging tables; return one result per table.
 
     Raises RowsRefused INT-101 (rows are missing in the target), INT-102 (rows are there already),
     INT-104 (a foreign key), INT-105 (the target refuses rows), INT-106. The caller rolls back then.
     """
     groups: dict[TableName, list[Staged]] = {}
-    for one in staged:
+    for one in staging:
         groups.setdefault(one.target, []).append(one)
     ids = {str(name): group[0].table_id for name, group in groups.items()}
     touched = [name for name, group in groups.items() if any(one.rows for one in group)]
@@ -76,7 +76,7 @@ def merge(cursor: Any, staged: Sequence[Staged], session: Session) -> list[Merge
         for one_table in merges:
             one_table.insert()
             session.look(cursor, one_table.name)
-    for one in staged:
+    for one in staging:
         if one.stored:
             cursor.execute(statements.drop(one).encode())
     return [_counts(group) for group in groups.values()]

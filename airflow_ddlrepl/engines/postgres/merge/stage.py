@@ -73,7 +73,7 @@ class PostgresStager(Stager):
         inline = self._inline(layout, rows) if ready.task.conflicts is None else None
         if inline is None:
             self._load(layout, rows, ready.task.stage_name)
-        return layout.staged(ready, rows, inline or {})
+        return layout.stage_rows(ready, rows, inline or {})
 
     def _cursor(self) -> Any:
         if self._opened is None:
@@ -138,7 +138,9 @@ class _Layout:
         fixed = {"n": "int8", "h": "bool", "w": "bool", "p": "int8", "q": "text", "v": "bool"}
         return [(name, fixed.get(name[0]) or self._types[name[1:]]) for name in table.column_names]
 
-    def staged(self, ready: ReadyRows, rows: Mapping[Stage, pa.Table], inline: Mapping[Stage, InlineRows]) -> Staged:
+    def stage_rows(
+        self, ready: ReadyRows, rows: Mapping[Stage, pa.Table], inline: Mapping[Stage, InlineRows]
+    ) -> Staged:
         """Return what the merge needs to know of staged rows."""
         task = ready.task
         return Staged(

@@ -23,18 +23,18 @@ _HASHABLE = frozenset(
 )
 
 
-def delete(staged: Staged, stage: Stage) -> str:
+def delete(staging: Staged, stage: Stage) -> str:
     """Return the statement that deletes the rows of a stage from the target.
 
     DELETES: rows that are gone. MOVES, UPDATES: rows that will be put back changed.
     """
-    return f"DELETE FROM {staged.there} t USING {staged.from_(stage)} s WHERE {_same_key(staged, stage)}"
+    return f"DELETE FROM {staging.there} t USING {staging.from_(stage)} s WHERE {_same_key(staging, stage)}"
 
 
-def forget_deleted(staged: Staged, stage: Stage) -> str:
+def forget_deleted(staging: Staged, stage: Stage) -> str:
     """Return the statement that removes rows marked as deleted whose keys rows of this stage get."""
-    where = f"{_new_key(staged)} AND t.{quote(staged.deletion)}"
-    return f"DELETE FROM {staged.there} t USING {staged.from_(stage)} s WHERE {where}"
+    where = f"{_new_key(staging)} AND t.{quote(staging.deletion)}"
+    return f"DELETE FROM {staging.there} t USING {staging.from_(stage)} s WHERE {where}"
 
 
 def mark_all_deleted(rows: str, flag: str, at: tuple[str, str] | None) -> str:
@@ -62,91 +62,91 @@ def note_truncate(shape: Table, name: TableName, of: tuple[LogKey, int, int | No
     return f"INSERT INTO {qualified(name)} ({names}) VALUES ({cast})"
 
 
-def update(staged: Staged, stage: Stage = Stage.UPDATES) -> str | None:
+def update(staging: Staged, stage: Stage = Stage.UPDATES) -> str | None:
     """Return the one UPDATE of a table; None when it has nothing to set (every column belongs to the key)."""
-    held = staged.held.get(stage, ())
+    held = staging.held.get(stage, ())
     sets = [
         f"{quote(column.name)} = {_held_or(column, held, f't.{quote(column.name)}')}"
-        for column in staged.columns
+        for column in staging.columns
         if column.is_set
     ]
     if not sets:
         return None
     return (
-        f"UPDATE {staged.there} t SET {', '.join(sets)}"
-        f" FROM {staged.from_(stage)} s WHERE {_same_key(staged, Stage.UPDATES)}"
+        f"UPDATE {staging.there} t SET {', '.join(sets)}"
+        f" FROM {staging.from_(stage)} s WHERE {_same_key(staging, Stage.UPDATES)}"
     )
 
 
-def drop_aside(staged: Staged, stage: Stage) -> str:
+def drop_aside(staging: Staged, stage: Stage) -> str:
     """Return the statement that drops the table of rows set aside, once they are put back."""
-    return f"DROP TABLE {aside(staged, stage)}"
+    return f"DROP TABLE {aside(staging, stage)}"
 
 
-def set_aside(staged: Staged, stage: Stage, row: str) -> str:
+def set_aside(staging: Staged, stage: Stage, row: str) -> str:
     """Return the statement that copies the target's rows of a stage aside as they are, with every column, ours or not.
 
     row: name of a column that points to the staged row which changes it.
     """
     return (
-        f"CREATE UNLOGGED TABLE {aside(staged, stage)} AS SELECT s.ctid AS {quote(row)}, t.*"
-        f" FROM {staged.there} t JOIN {staged.from_(stage)} s ON {_same_key(staged, stage)}"
+        f"CREATE UNLOGGED TABLE {aside(staging, stage)} AS SELECT s.ctid AS {quote(row)}, t.*"
+        f" FROM {staging.there} t JOIN {staging.from_(stage)} s ON {_same_key(staging, stage)}"
     )
 
 
-def put_back(staged: Staged, stage: Stage, row: str, columns: Sequence[str]) -> str:
+def put_back(staging: Staged, stage: Stage, row: str, columns: Sequence[str]) -> str:
     """Return the statement that inserts the rows set aside, changed.
 
     columns: every column of the target that can be inserted.
     """
-    ours = {column.name: column for column in staged.columns}
-    held = staged.held.get(stage, ())
+    ours = {column.name: column for column in staging.columns}
+    held = staging.held.get(stage, ())
     values = [_held_or(ours[c], held, f"t.{quote(c)}") if c in ours else f"t.{quote(c)}" for c in columns]
     return (
-        f"{_insert_into(staged, columns)} SELECT {', '.join(values)}"
-        f" FROM {aside(staged, stage)} t JOIN {staged.from_(stage)} s ON s.ctid = t.{quote(row)}"
+        f"{_insert_into(staging, columns)} SELECT {', '.join(values)}"
+        f" FROM {aside(staging, stage)} t JOIN {staging.from_(stage)} s ON s.ctid = t.{quote(row)}"
     )
 
 
-def aside(staged: Staged, stage: Stage) -> str:
+def aside(staging: Staged, stage: Stage) -> str:
     """Return the name of the table in which rows wait that are put back changed."""
-    return qualified(TableName(SCHEMA, f"{staged.tables[stage]}a"))
+    return qualified(TableName(SCHEMA, f"{staging.tables[stage]}a"))
 
 
-def drop(staged: Staged) -> str:
+def drop(staging: Staged) -> str:
     """Return the statement that drops every staging table of a staged change."""
-    return f"DROP TABLE IF EXISTS {', '.join(qualified(TableName(SCHEMA, name)) for name in staged.stored)}"
+    return f"DROP TABLE IF EXISTS {', '.join(qualified(TableName(SCHEMA, name)) for name in staging.stored)}"
 
 
-def insert(staged: Staged) -> str:
+def insert(staging: Staged) -> str:
     """Return the statement that inserts new rows."""
-    names, values = _new_row(staged)
-    return f"{_insert_into(staged, names)} SELECT {', '.join(values)} FROM {staged.from_(Stage.INSERTS)} s"
+    names, values = _new_row(staging)
+    return f"{_insert_into(staging, names)} SELECT {', '.join(values)} FROM {staging.from_(Stage.INSERTS)} s"
 
 
-def insert_missing(staged: Staged, stage: Stage) -> str:
+def insert_missing(staging: Staged, stage: Stage) -> str:
     """Return the statement that inserts those rows of a stage whose keys the target does not have."""
-    there = f"SELECT FROM {staged.there} t WHERE {_new_key(staged)}"
-    names, values = _new_row(staged)
-    rows = f"SELECT {', '.join(values)} FROM {staged.from_(stage)} s WHERE NOT EXISTS ({there})"
-    return f"{_insert_into(staged, names)} {rows}"
+    there = f"SELECT FROM {staging.there} t WHERE {_new_key(staging)}"
+    names, values = _new_row(staging)
+    rows = f"SELECT {', '.join(values)} FROM {staging.from_(stage)} s WHERE NOT EXISTS ({there})"
+    return f"{_insert_into(staging, names)} {rows}"
 
 
-def insert_copies(staged: Staged) -> str:
+def insert_copies(staging: Staged) -> str:
     """Return the statement that inserts new rows of a table without a key, each as often as it came."""
-    names, values = _new_row(staged)
+    names, values = _new_row(staging)
     return (
-        f"{_insert_into(staged, names)} SELECT {', '.join(values)}"
-        f" FROM {staged.from_(Stage.ADDED)} s CROSS JOIN LATERAL generate_series(1, s.n)"
+        f"{_insert_into(staging, names)} SELECT {', '.join(values)}"
+        f" FROM {staging.from_(Stage.ADDED)} s CROSS JOIN LATERAL generate_series(1, s.n)"
     )
 
 
-def delete_copies(staged: Staged) -> str:
+def delete_copies(staging: Staged) -> str:
     """Return the statement that deletes exactly as many copies of each whole row as were deleted at the source."""
     return (
-        f"DELETE FROM {staged.there} WHERE ctid = ANY (ARRAY(SELECT copy.place FROM ("
+        f"DELETE FROM {staging.there} WHERE ctid = ANY (ARRAY(SELECT copy.place FROM ("
         f"SELECT t.ctid AS place, s.n AS wanted, row_number() OVER (PARTITION BY s.ctid ORDER BY t.ctid) AS number"
-        f" FROM {staged.there} t JOIN {staged.from_(Stage.REMOVED)} s ON {same_image(staged.columns)}"
+        f" FROM {staging.there} t JOIN {staging.from_(Stage.REMOVED)} s ON {same_image(staging.columns)}"
         f") copy WHERE copy.number <= copy.wanted))"
     )
 
@@ -167,30 +167,30 @@ def same_image(columns: Sequence[StagedColumn], prefix: str = "c") -> str:
     return " AND ".join(parts) or "true"  # a table without columns
 
 
-def _same_key(staged: Staged, stage: Stage) -> str:
-    same = _new_key(staged) if stage is Stage.UPDATES else key_is(staged, "k")
-    return f"{same} AND NOT t.{quote(staged.deletion)}" if staged.deletion else same
+def _same_key(staging: Staged, stage: Stage) -> str:
+    same = _new_key(staging) if stage is Stage.UPDATES else key_is(staging, "k")
+    return f"{same} AND NOT t.{quote(staging.deletion)}" if staging.deletion else same
 
 
-def _new_key(staged: Staged) -> str:
-    return key_is(staged, "c")
+def _new_key(staging: Staged) -> str:
+    return key_is(staging, "c")
 
 
-def key_is(staged: Staged, prefix: str) -> str:
+def key_is(staging: Staged, prefix: str) -> str:
     """Return SQL that is true for the target's row of a staged one. prefix: `k`: by the key that it had before."""
-    return " AND ".join(c.equals(f"t.{quote(c.name)}", c.value("s", prefix)) for c in staged.keys)
+    return " AND ".join(c.equals(f"t.{quote(c.name)}", c.value("s", prefix)) for c in staging.keys)
 
 
-def _held_or(column: StagedColumn, held: Sequence[int], otherwise: str) -> str:
+def _held_or(column: StagedColumn, current: Sequence[int], otherwise: str) -> str:
     value = column.value("s")
-    return f"CASE WHEN s.h{column.id} THEN {value} ELSE {otherwise} END" if column.id in held else value
+    return f"CASE WHEN s.h{column.id} THEN {value} ELSE {otherwise} END" if column.id in current else value
 
 
-def _insert_into(staged: Staged, names: Sequence[str]) -> str:
+def _insert_into(staging: Staged, names: Sequence[str]) -> str:
     columns = f" ({', '.join(quote(name) for name in names)})" if names else ""
-    return f"INSERT INTO {qualified(staged.target)}{columns} OVERRIDING SYSTEM VALUE"
+    return f"INSERT INTO {qualified(staging.target)}{columns} OVERRIDING SYSTEM VALUE"
 
 
-def _new_row(staged: Staged) -> tuple[list[str], list[str]]:
-    names = [column.name for column in staged.columns] + [name for name, _ in staged.fills]
-    return names, [column.value("s") for column in staged.columns] + [sql for _, sql in staged.fills]
+def _new_row(staging: Staged) -> tuple[list[str], list[str]]:
+    names = [column.name for column in staging.columns] + [name for name, _ in staging.fills]
+    return names, [column.value("s") for column in staging.columns] + [sql for _, sql in staging.fills]

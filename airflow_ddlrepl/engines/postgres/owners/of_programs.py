@@ -13,12 +13,12 @@ from airflow_ddlrepl.model.types import TypeDefinition
 
 
 def refuse_program_of_strangers(
-    cursor: Any, program: Program, pieces: Iterable[Slice], trusted: Collection[str]
+    cursor: Any, program: Program, pieces: Iterable[Slice], trusted_roles: Collection[str]
 ) -> None:
     """Raise StrangeOwner ADP-192 about the first table of a program that would use what belongs to a stranger.
 
-    cursor: in the transaction that runs the program. pieces: the slices that have rows. trusted: names of roles that
-    may own something.
+    cursor: in the transaction that runs the program. pieces: the slices that have rows. trusted_roles: names of roles
+    that may own something.
     """
     uses: dict[TableName, tuple[TypeDefinition, ...]] = {}
     ids: dict[str, int] = {}
@@ -26,7 +26,7 @@ def refuse_program_of_strangers(
         uses[name] = (*uses.get(name, ()), *types)
         ids[str(name)] = table_id
     with identified(ids):
-        refuse_strangers(cursor, uses, trusted)
+        refuse_strangers(cursor, uses, trusted_roles)
 
 
 def _touched(program: Program, pieces: Iterable[Slice]) -> Iterator[tuple[int, TableName, tuple[TypeDefinition, ...]]]:

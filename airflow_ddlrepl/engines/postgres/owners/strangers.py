@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from airflow_ddlrepl.engines.postgres.types.held_texts import held, loaded
+from airflow_ddlrepl.engines.postgres.types.held_texts import encodable, loaded
 from airflow_ddlrepl.errors import StrangeOwner
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table_state import TableState
@@ -67,12 +67,12 @@ class Owned:
 
 
 def owned_by_strangers(
-    cursor: Any, uses: Mapping[TableName, Collection[TypeDefinition]], trusted: Iterable[str]
+    cursor: Any, uses: Mapping[TableName, Collection[TypeDefinition]], trusted_roles: Iterable[str]
 ) -> list[Owned]:
     """Return what these tables need at the target and what belongs to a stranger, by table.
 
     cursor: of psycopg. uses: for each table, named as at the target, the types that it will have besides those that it
-    has. trusted: names of roles that may own something.
+    has. trusted_roles: names of roles that may own something.
     """
     rows: list[tuple[str, str, str | None, str | None]] = []
     for name, types in uses.items():
@@ -82,7 +82,7 @@ def owned_by_strangers(
         return []
     connection = getattr(cursor, "connection", cursor)
     schemas, names, type_schemas, type_names = (
-        [held(connection, name) if name else name for name in column] for column in zip(*rows, strict=True)
+        [encodable(connection, name) if name else name for name in column] for column in zip(*rows, strict=True)
     )
     found = cursor.execute(
         _OWNERS_SQL.encode(),
@@ -91,7 +91,7 @@ def owned_by_strangers(
             "names": names,
             "type_schemas": type_schemas,
             "type_names": type_names,
-            "trusted": list(trusted),
+            "trusted": list(trusted_roles),
         },
     )
     return [
@@ -108,9 +108,11 @@ def errors_of(found: Iterable[Owned]) -> dict[TableName, StrangeOwner]:
     return errors
 
 
-def refuse_strangers(cursor: Any, uses: Mapping[TableName, Collection[TypeDefinition]], trusted: Iterable[str]) -> None:
+def refuse_strangers(
+    cursor: Any, uses: Mapping[TableName, Collection[TypeDefinition]], trusted_roles: Iterable[str]
+) -> None:
     """Raise StrangeOwner ADP-192 about the first of these tables that would use what belongs to a stranger."""
-    for one in owned_by_strangers(cursor, uses, trusted):
+    for one in owned_by_strangers(cursor, uses, trusted_roles):
         raise one.error
 
 

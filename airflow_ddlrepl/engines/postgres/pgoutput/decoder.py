@@ -130,7 +130,7 @@ class Decoder:
         data = Messages(array)
         self.bytes_read += data.size
         try:
-            one = self._survey(data)
+            one = self._split(data)
             events = [self._ignored.mark(event) for event in self._control(one)]
             rows = self._rows(one)
             ended = self._ended(one)
@@ -144,7 +144,7 @@ class Decoder:
         if self._open is not None:
             raise _not_understood("the stream ends inside a transaction", self._at)
 
-    def _survey(self, data: Messages) -> _Batch:
+    def _split(self, data: Messages) -> _Batch:
         lengths = data.ends - data.starts
         if not (lengths > 0).all():
             raise Malformed("an empty message")

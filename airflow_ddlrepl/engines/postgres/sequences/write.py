@@ -53,7 +53,7 @@ class _Writing:
         shaped = [step for step in plan.sequences if not step.is_about_value]
         names = self._out_of_the_way(shaped)
         for step in shaped:
-            with self._alone(step.source):
+            with self._one_sequence(step.source):
                 self._shape(step, names.get(step.id, step.before))
                 self._set(step)
                 self.done.append(step)
@@ -69,7 +69,7 @@ class _Writing:
         found = {}
         for step in steps:
             if step.before is not None and wanted.get(step.before, step.id) != step.id:
-                with self._alone(step.source):
+                with self._one_sequence(step.source):
                     found[step.id] = self._aside(step.before, step)
         return found
 
@@ -119,7 +119,7 @@ class _Writing:
             if error.sqlstate in CONTENTION:
                 raise
             for step in steps:
-                with self._alone(step.source):
+                with self._one_sequence(step.source):
                     self._set(step)
                     self.done.append(step)
 
@@ -141,7 +141,7 @@ class _Writing:
         table, name = qualified(step.at.table), quote(step.at.column)
         parts = (p if isinstance(p, str) else f"{literal(qualified(p)).strip()}::regclass" for p in step.pieces)
         verb = f"SET DEFAULT {''.join(parts)}" if step.pieces else "DROP DEFAULT"
-        with self._alone(step.at.table, is_needed=step.is_same_type):
+        with self._one_sequence(step.at.table, is_needed=step.is_same_type):
             self._run(f"ALTER TABLE ONLY {table} ALTER COLUMN {name} {verb}")
 
     def _run(self, statement: str, *, is_shown: bool = True) -> None:
@@ -150,7 +150,7 @@ class _Writing:
             self.statements.append(statement)
 
     @contextmanager
-    def _alone(self, name: TableName, *, is_needed: bool = True) -> Iterator[None]:
+    def _one_sequence(self, name: TableName, *, is_needed: bool = True) -> Iterator[None]:
         """Roll back what is done for one sequence or table, and go on, where the target refuses it."""
         import psycopg
 

@@ -128,7 +128,7 @@ def origin_set_up(connection: Connection[Any], channel: str, number: int) -> Ite
     Raises NoFreeOrigin where the server has none: changes without a tag could come back to their source.
     """
     facts = _facts(connection, channel)
-    with _held(_taken(connection, channel, number, facts) if facts.may else Origin(connection)) as origin:
+    with _session_origin(_taken(connection, channel, number, facts) if facts.may else Origin(connection)) as origin:
         yield origin
 
 
@@ -140,7 +140,7 @@ def marked(connection: Connection[Any], channel: str) -> Iterator[Origin]:
     session goes on without one, and `why_not` says so.
     """
     facts = _facts(connection, channel)
-    with _held(_first_free(connection, channel, facts)) as origin:
+    with _session_origin(_first_free(connection, channel, facts)) as origin:
         yield origin
 
 
@@ -198,7 +198,7 @@ def _taken(connection: Connection[Any], channel: str, number: int, facts: _Facts
 
 
 @contextmanager
-def _held(origin: Origin) -> Iterator[Origin]:
+def _session_origin(origin: Origin) -> Iterator[Origin]:
     import psycopg
 
     try:

@@ -91,7 +91,9 @@ def activate(connection: Connection[Any], wanted: SourceSetup) -> Activation:
             changes.append(f"slot {wanted.slot} at {position}")
             if may_prepare:
                 _remember_slot(connection, wanted, position)
-        return Activation(position, tuple(changes), is_new, helper_schema.present(connection).has_triggers, restored)
+        return Activation(
+            position, tuple(changes), is_new, helper_schema.find_helper(connection).has_triggers, restored
+        )
     finally:
         connection.execute("SELECT pg_advisory_unlock_all()")
 
@@ -113,7 +115,7 @@ def deactivate(connection: Connection[Any], wanted: SourceSetup) -> list[str]:
         drop = f"DROP PUBLICATION {quote(wanted.publication)}".encode()
         _in_time(connection, wanted, partial(connection.execute, drop))
         changes.append(f"publication {wanted.publication} dropped")
-    if helper_schema.present(connection).is_readable:
+    if helper_schema.find_helper(connection).is_readable:
         for (member,) in connection.execute(
             "SELECT table_id::bigint FROM ddlrepl.member WHERE channel = %s", [wanted.channel]
         ).fetchall():
@@ -222,7 +224,7 @@ def _tend_tables(connection: Connection[Any], wanted: SourceSetup) -> list[str]:
         if place % membership.BATCH == 0:
             done = membership.tend_many(connection, wanted.channel, every_member[place : place + membership.BATCH])
         if table_id not in done:
-            _tend(connection, wanted, table_id)
+            _set_up_table(connection, wanted, table_id)
     for table_id in session_triggers.due(connection, wanted.channel, wanted.sessions):
         with suppress(errors().InsufficientPrivilege):  # `require_all` says so
             name = partial(connection.execute, _NAME_SESSIONS, [wanted.channel, table_id])
@@ -234,7 +236,7 @@ def _tend_tables(connection: Connection[Any], wanted: SourceSetup) -> list[str]:
     return [f"table {names.get(i, i)}: {state}" for i, state in after.items() if before.get(i) != state]
 
 
-def _tend(connection: Connection[Any], wanted: SourceSetup, table_id: int) -> None:
+def _set_up_table(connection: Connection[Any], wanted: SourceSetup, table_id: int) -> None:
     """Bring one table into its state; wait for locks up to the channel's patience.
 
     Raises SourceError SRC-109 with who holds them.

@@ -114,7 +114,7 @@ def source_snapshot(
     table_ids: Sequence[int],
     timeline: int = 0,
     name: str = "ddlrepl refresh",
-    held: Callable[[str], HeldTables] = HeldTables,
+    hold: Callable[[str], HeldTables] = HeldTables,
 ) -> Iterator[ExportedSnapshot]:
     """Export a snapshot that stays usable inside the `with`.
 
@@ -125,7 +125,7 @@ def source_snapshot(
     Which transactions the rows contain is known by their ids: a commit record is in the log before its
     transaction becomes visible, so no log position read before the snapshot is certain (low is 0). One read after
     it is: what was visible had its commit record in the log already (high).
-    timeline: that the run began with; 0: any. name: of the session. held: returns what says which of them queries
+    timeline: that the run began with; 0: any. name: of the session. hold: returns what says which of them queries
     may read. A table that this role may not read, or that is locked for long, is left out, with the error.
     Raises SourceError SRC-117 when the log is on another timeline, SRC-171 when it is not known which table is locked.
     """
@@ -140,14 +140,14 @@ def source_snapshot(
         tables = inspect(connection, list(found.names))
         refused = {**found.refused, **not_inspected(connection, found.names, tables)}
         sizes = _sizes(connection, tables)
-        with closing(held(dsn)) as tables_held:
+        with closing(hold(dsn)) as tables_held:
             yield ExportedSnapshot(dsn, str(row[0]), seen, tuple(tables), sizes, tables_held, refused)
         connection.rollback()
 
 
 @contextmanager
 def snapshot_at_position(
-    dsn: str, table_ids: Sequence[int], timeline: int = 0, patience: float = OPEN_TRANSACTIONS_SECONDS
+    dsn: str, table_ids: Sequence[int], timeline: int = 0, timeout: float = OPEN_TRANSACTIONS_SECONDS
 ) -> Iterator[tuple[Position, ExportedSnapshot]]:
     """Export a snapshot that has each transaction whose commit is in front of a position of the log, and no other.
 
@@ -155,7 +155,7 @@ def snapshot_at_position(
     locked behind the snapshot, because what a slot waits for may itself wait for such a lock; a table that was altered
     or rewritten in between would show nothing, or something else, so all begins again then. A table that is gone is
     left out; one that stays locked, or is altered again and again, is refused, and keeps no other one from its load.
-    patience: seconds to wait for open transactions. Raises what `exported_position` and `source_snapshot` do.
+    timeout: seconds to wait for open transactions. Raises what `exported_position` and `source_snapshot` do.
     """
     deadline, held = time.monotonic() + PATIENCE_SECONDS, dict[int, UnreadableTable]()
     with session(dsn, autocommit=False, application_name="ddlrepl instantiate") as connection:
@@ -163,7 +163,7 @@ def snapshot_at_position(
         while True:
             if timeline:
                 require_timeline(connection, timeline)
-            with exported_position(dsn, patience) as (position, name):
+            with exported_position(dsn, timeout) as (position, name):
                 open_snapshot(connection, name)
                 found = readable(connection, [i for i in table_ids if i not in held])
             try:

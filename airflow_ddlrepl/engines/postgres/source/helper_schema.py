@@ -95,17 +95,17 @@ def looked_at_once(connection: Connection[Any]) -> Iterator[None]:
         _looked.pop(connection, None)
 
 
-def present(connection: Connection[Any]) -> Helper:
+def find_helper(connection: Connection[Any]) -> Helper:
     """Return what is installed now.
 
     Raises SourceError SRC-121 when it belongs to a role that we can't trust, SRC-132 when it is a newer version's.
     """
     if not (known := _looked.get(connection, [])):
-        known.append(_present(connection))
+        known.append(_inspect(connection))
     return known[0]
 
 
-def _present(connection: Connection[Any]) -> Helper:
+def _inspect(connection: Connection[Any]) -> Helper:
     row = connection.execute(_MARK_SQL).fetchone()
     if row is None:
         return Helper(False)
@@ -117,7 +117,7 @@ def _present(connection: Connection[Any]) -> Helper:
 
 def known_publication(connection: Connection[Any], channel: str) -> int | None:
     """Return the id of the publication that the channel was activated with; None where nothing here knows it."""
-    if not present(connection).is_readable:
+    if not find_helper(connection).is_readable:
         return None
     row = connection.execute("SELECT publication_id FROM ddlrepl.channel WHERE name = %s", [channel]).fetchone()
     return row[0] if row else None
@@ -129,7 +129,7 @@ def install(connection: Connection[Any], ddl: DdlCapture) -> list[str]:
     Raises SourceError SRC-105 when this role may not, SRC-121 when somebody else has made the schema.
     """
     _looked.pop(connection, None)
-    now = present(connection)
+    now = find_helper(connection)
     wants_triggers = ddl is not DdlCapture.RELATIONS
     done: list[str] = []
     before = installed(connection)

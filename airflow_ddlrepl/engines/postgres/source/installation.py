@@ -30,7 +30,7 @@ def installation(connection: Connection[Any], publication: str, ddl: DdlCapture)
     now = installed(connection)
     told = (f"{one}: records of schema changes may be missing" for one in differences(connection, now))
     problems = [Problem(what, AGAIN) for what in told]
-    if ddl is DdlCapture.TRIGGERS and not problems and not helper_schema.present(connection).has_triggers:
+    if ddl is DdlCapture.TRIGGERS and not problems and not helper_schema.find_helper(connection).has_triggers:
         problems.append(Problem("event triggers are missing or disabled", AGAIN))
     return Installation(now.versions, tuple(problems), _feed(connection, publication))
 
@@ -54,7 +54,7 @@ def _feed(connection: Connection[Any], publication: str) -> Feed | None:
     (version,) = row
     found = connection.execute(_TABLES.encode(), [publication], prepare=True).fetchall()
     tables = {int(i): PublishedTable(entry, lacks or "") for i, entry, lacks in found}
-    is_recorded = helper_schema.present(connection).is_readable and _is_recorded(connection, publication, version)
+    is_recorded = helper_schema.find_helper(connection).is_readable and _is_recorded(connection, publication, version)
     return Feed(version, tables, is_recorded)
 
 

@@ -21,7 +21,7 @@ from airflow_ddlrepl.engines.postgres.source.activate import SourceSetup
 from airflow_ddlrepl.engines.postgres.source.installation import installation, refused_statements
 from airflow_ddlrepl.engines.postgres.source.left_out import left_out
 from airflow_ddlrepl.engines.postgres.source.member_cause import CAUSE, Cause
-from airflow_ddlrepl.engines.postgres.source.open_transactions import settle
+from airflow_ddlrepl.engines.postgres.source.open_transactions import await_transactions
 from airflow_ddlrepl.engines.source import LeftOut
 from airflow_ddlrepl.model.installation import Installation, Problem, SessionNames
 from airflow_ddlrepl.model.names import TableName
@@ -102,9 +102,9 @@ class PostgresMembership:
         """Return ids that `publish_late` has returned, and `forget_late` has not been called with."""
         return membership.late(self.connection, self.channel) if self._may_look() else set()
 
-    def waiting(self) -> list[TableName]:
+    def unpublishable(self) -> list[TableName]:
         """Return the tables that `publish_late` could not publish."""
-        return membership.waiting(self.connection, self.channel) if self._may_look() else []
+        return membership.unpublishable(self.connection, self.channel) if self._may_look() else []
 
     def forget_late(self, table_ids: Set[int]) -> None:
         """Store, durably, that these tables wait for a refresh, so that `late` does not return them any more.
@@ -127,15 +127,15 @@ class PostgresMembership:
         return session_triggers.make(self.connection, self.channel, self.sessions, again)
 
     def _may_look(self) -> bool:
-        return helper_schema.present(self.connection).is_readable
+        return helper_schema.find_helper(self.connection).is_readable
 
     def feed_id(self) -> int | None:
         """Return the id of the publication that an administrator has made; None where our helper schema manages it."""
         return None if self._may_look() else preconditions.publication_id(over(self.connection), self.publication)
 
-    def settle(self) -> None:
-        """Wait for open transactions as `open_transactions.settle` does, for no longer than SETTLE_SECONDS."""
-        settle(self.connection, SETTLE_SECONDS)
+    def await_transactions(self) -> None:
+        """Wait for the transactions that are open now, for no longer than SETTLE_SECONDS."""
+        await_transactions(self.connection, SETTLE_SECONDS)
 
     def published(self) -> set[int]:
         """Return ids of the tables whose rows are in the log; none without a publication."""

@@ -96,10 +96,10 @@ def tend_many(connection: Connection[Any], channel: str, table_ids: Sequence[int
             connection.execute(f"SET LOCAL lock_timeout = '{NO_PATIENCE}'".encode())
             found = {int(i): str(state) for i, state in connection.execute(_TEND_MANY, [channel, list(table_ids)])}
             _mark_late(connection, channel, [i for i, state in found.items() if state == "filled"])
-            waiting = {int(i) for (i,) in connection.execute(_HELD.encode(), [channel, list(table_ids)])}
+            unpublishable = {int(i) for (i,) in connection.execute(_HELD.encode(), [channel, list(table_ids)])}
     except (errors().DatabaseError, errors().InterfaceError):
         return {}
-    return {i: state for i, state in found.items() if i not in waiting}
+    return {i: state for i, state in found.items() if i not in unpublishable}
 
 
 def tend_one(connection: Connection[Any], channel: str, table_id: int) -> str:
@@ -167,7 +167,7 @@ def has_late(connection: Connection[Any], channel: str) -> bool:
     return bool(row and row[0]) or bool(_changed_texts(connection, channel))
 
 
-def waiting(connection: Connection[Any], channel: str) -> list[TableName]:
+def unpublishable(connection: Connection[Any], channel: str) -> list[TableName]:
     """Return the tables that `publish_late` could not publish."""
     rows = connection.execute(
         f"SELECT schema_name, table_name FROM ddlrepl.member m WHERE channel = %s AND"

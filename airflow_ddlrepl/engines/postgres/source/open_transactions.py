@@ -16,15 +16,15 @@ if TYPE_CHECKING:
 PAUSE_SECONDS = 0.1
 
 
-def settle(connection: Connection[Any], patience: float = 60.0) -> None:
+def await_transactions(connection: Connection[Any], timeout: float = 60.0) -> None:
     """Wait until every transaction that is open now has ended. Locks nothing.
 
     A snapshot taken afterwards contains everything that the log does not. Raises SourceError SRC-120 after
-    `patience` seconds, naming who is in the way.
+    `timeout` seconds, naming who is in the way.
     """
     row = connection.execute("SELECT pg_snapshot_xmax(pg_current_snapshot())::text").fetchone()
     assert row is not None
-    deadline = time.monotonic() + patience
+    deadline = time.monotonic() + timeout
     while True:
         done = connection.execute("SELECT pg_snapshot_xmin(pg_current_snapshot()) >= %s::xid8", [row[0]]).fetchone()
         if done is not None and done[0]:

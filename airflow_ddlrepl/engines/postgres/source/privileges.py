@@ -190,7 +190,7 @@ def _activating(role: _Role, access: list[_Access], ddl: DdlCapture) -> list[Pro
 
 
 def _activated(connection: Connection[Any], ddl: DdlCapture) -> list[Problem]:
-    now = helper_schema.present(connection)
+    now = helper_schema.find_helper(connection)
     if ddl is DdlCapture.TRIGGERS and not now.has_triggers:
         return [
             Problem(

@@ -45,9 +45,9 @@ class PostgresSyncCapture:
         """Return the window that is open, or open one; None when nothing is captured."""
         return self._windows.open()
 
-    def waiting(self) -> CapturedRows:
+    def unread_rows(self) -> CapturedRows:
         """Return how many captured rows no run has read yet; none where the capture is not prepared."""
-        return self._windows.waiting() if setup.clients(self.connection, self.of.channel) else CapturedRows()
+        return self._windows.unread_rows() if setup.clients(self.connection, self.of.channel) else CapturedRows()
 
     def write(self, window: CapturedWindow, place: FeedPlace) -> Part:
         """Write the rows of the open window into files of a feed."""

@@ -139,7 +139,7 @@ class Windows:
         number, transactions, changes, first, last, truncated = row
         return CapturedWindow(number, transactions, changes, first, last, is_new, tuple(truncated))
 
-    def waiting(self) -> CapturedRows:
+    def unread_rows(self) -> CapturedRows:
         """Return how many rows no run has read yet, and the age of the oldest; of many, only the oldest are counted."""
         row = self.connection.execute(_WAITING.encode(), self._known).fetchone()
         number, seconds = row if row is not None else (0, None)

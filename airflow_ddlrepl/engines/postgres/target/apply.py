@@ -36,10 +36,10 @@ from airflow_ddlrepl.engines.postgres.owners.of_programs import refuse_program_o
 from airflow_ddlrepl.engines.postgres.sessions.replication_origin import UNMARKED, Origin, marked
 from airflow_ddlrepl.engines.postgres.sessions.session_names import session_name
 from airflow_ddlrepl.engines.postgres.target.conflict_counts import count_conflicts
-from airflow_ddlrepl.engines.postgres.target.discarded_rows import clear, replace_rows, settle
+from airflow_ddlrepl.engines.postgres.target.discarded_rows import clear, remove_rows, replace_rows
 from airflow_ddlrepl.engines.postgres.target.index_rebuild import index_again, own_indexes
 from airflow_ddlrepl.engines.postgres.target.lost_session import surviving
-from airflow_ddlrepl.engines.postgres.target.outbox import leave
+from airflow_ddlrepl.engines.postgres.target.outbox import write_records
 from airflow_ddlrepl.engines.postgres.target.release_sequences import release
 from airflow_ddlrepl.engines.postgres.target.state import advance, write_table_states
 from airflow_ddlrepl.engines.postgres.target.tracked_sequences import has_any
@@ -74,7 +74,7 @@ class Place:
 def run_program(
     place: Place,
     program: Program,
-    staged: Sequence[StagedSlice],
+    slices: Sequence[StagedSlice],
     records: Sequence[Record],
     fence: Fence,
 ) -> Applied:
@@ -91,10 +91,10 @@ def run_program(
         connection = origin.connection
         with connection.transaction(), connection.cursor() as cursor:
             advance(cursor, channel, *program.move, epoch=fence.epoch, token=fence.token)
-            refuse_program_of_strangers(cursor, program, [one.piece for one in staged], place.trusted)
-            require_rows(cursor, [name for piece in staged for name in _names(piece)])
-            run = _Run(cursor, channel, list(staged), prepare_session(cursor, is_watched=is_watched))
-            touched = sorted({name for piece in staged for name in _touched(piece)})
+            refuse_program_of_strangers(cursor, program, [one.piece for one in slices], place.trusted)
+            require_rows(cursor, [name for piece in slices for name in _names(piece)])
+            run = _Run(cursor, channel, list(slices), prepare_session(cursor, is_watched=is_watched))
+            touched = sorted({name for piece in slices for name in _touched(piece)})
             note_silent(cursor, touched, run.session)
             note_heirs(cursor, touched, run.session)
             with pipeline(cursor, run.session) if is_piped else nullcontext():
@@ -106,7 +106,7 @@ def run_program(
                 run.merge_rest()
             run.session.require_unchanged(cursor)
             write_table_states(cursor, channel, _changed(program), _gone(program))
-            leave(cursor, channel, records)
+            write_records(cursor, channel, records)
             origin.stamp()
             reach("integrate.transaction")
             return run.applied
@@ -115,8 +115,8 @@ def run_program(
         with session(dsn, application_name=session_name("integrate", channel, fence.token)) as connection:
             limit(connection, place.lock_timeout)
             with marked(connection, channel) as origin:
-                alone = partial(_unchanged, once, origin, _tables(program, staged))
-                work = partial(once, origin, is_piped=True) if is_piped else partial(_once_more, alone, staged)
+                alone = partial(_unchanged, once, origin, _tables(program, slices))
+                work = partial(once, origin, is_piped=True) if is_piped else partial(_once_more, alone, slices)
                 applied = patiently(work, connection, dsn)
             applied.warnings += [UNMARKED.format(origin.why_not)] if origin.why_not else []
             return applied
@@ -141,30 +141,30 @@ def _unchanged(once: Callable[..., Applied], origin: Origin, tables: set[int]) -
         return once(origin, is_watched=True)
 
 
-def _tables(program: Program, staged: Sequence[StagedSlice]) -> set[int]:
+def _tables(program: Program, slices: Sequence[StagedSlice]) -> set[int]:
     """Return ids of the tables that a transaction writes to."""
-    return {step.table_id for step in program.steps} | {one.piece.table_id for one in staged}
+    return {step.table_id for step in program.steps} | {one.piece.table_id for one in slices}
 
 
-def _once_more(work: Callable[[], Applied], staged: Sequence[StagedSlice]) -> Applied:
+def _once_more(work: Callable[[], Applied], slices: Sequence[StagedSlice]) -> Applied:
     """Run a transaction; again when a row came between the look for conflicts and the merge: it is found then."""
     try:
         return work()
     except KeyTaken:
-        parts = (part for one in staged for parts in one.sections.values() for part in parts)
+        parts = (part for one in slices for parts in one.sections.values() for part in parts)
         if all(part.conflicts is None for part in parts):
             raise
     return work()
 
 
-def _names(staged: StagedSlice) -> list[str]:
+def _names(staged_slice: StagedSlice) -> list[str]:
     """Return the names of all staging tables of a slice; each has rows."""
-    return [name for buckets in staged.sections.values() for one in buckets for name in one.stored]
+    return [name for buckets in staged_slice.sections.values() for one in buckets for name in one.stored]
 
 
-def _touched(staged: StagedSlice) -> Iterator[TableName]:
+def _touched(staged_slice: StagedSlice) -> Iterator[TableName]:
     """Yield the names of the tables that the rows of a slice go to."""
-    return (one.target for buckets in staged.sections.values() for one in buckets if any(one.rows.values()))
+    return (one.target for buckets in staged_slice.sections.values() for one in buckets if any(one.rows.values()))
 
 
 def _reloaded_with(step: ProgramStep, group: Sequence[ProgramStep]) -> list[TableName]:
@@ -198,12 +198,12 @@ def _gone(program: Program) -> list[int]:
 class _Run:
     """A run is one pass through a program inside its transaction."""
 
-    def __init__(self, cursor: Cursor[Any], channel: str, staged: list[StagedSlice], session: Session) -> None:
+    def __init__(self, cursor: Cursor[Any], channel: str, slices: list[StagedSlice], session: Session) -> None:
         self.cursor = cursor
         self.channel = channel
         self.session = session
         self.waiting: dict[int, list[StagedSlice]] = {}
-        for one in staged:
+        for one in slices:
             self.waiting.setdefault(one.piece.table_id, []).append(one)
         self.applied = Applied()
         self.has_sequences = has_any(cursor.connection, channel)
@@ -360,7 +360,7 @@ class _Run:
         if one.conflicts is None:
             return one
         if one.conflicts.discards:
-            settle(self.cursor, self.channel, one.table_id, key_texts(one))
+            remove_rows(self.cursor, self.channel, one.table_id, key_texts(one))
         found = resolve(self.cursor, one)
         replace_rows(self.cursor, self.channel, one.table_id, (), found.discarded)
         count_conflicts(self.cursor, self.channel, one.table_id, found.counts)

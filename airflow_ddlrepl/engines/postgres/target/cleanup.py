@@ -13,7 +13,7 @@ from airflow_ddlrepl.model.names import TableName
 log = logging.getLogger("ddlrepl")
 
 
-def leftovers(cursor: Any, stem: str) -> list[str]:
+def tables_to_drop(cursor: Any, stem: str) -> list[str]:
     """Return the names of the tables in our schema that begin with a stem.
 
     cursor: of psycopg.
@@ -32,7 +32,7 @@ def sweep(connection: Any, stem: str, token: int) -> None:
     connection: in autocommit.
     """
     with connection.cursor() as cursor:
-        for name in leftovers(cursor, stem):
+        for name in tables_to_drop(cursor, stem):
             if int(name.removeprefix(stem).partition("_")[0]) < token:
                 try:
                     with connection.transaction():

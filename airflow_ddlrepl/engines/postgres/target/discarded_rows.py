@@ -95,7 +95,7 @@ def replace_rows(
     _add(cursor, channel, rows)
 
 
-def settle(cursor: Any, channel: str, table_id: int, keys: Iterable[str]) -> None:
+def remove_rows(cursor: Any, channel: str, table_id: int, keys: Iterable[str]) -> None:
     """Remove the rows of a table whose keys these queries return as `key`, in the open transaction."""
     if STORED.is_there(cursor.connection):
         for query in keys:

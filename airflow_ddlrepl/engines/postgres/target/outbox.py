@@ -23,7 +23,7 @@ AT_ONCE = 1000
 """So many rows go to the target with one statement, in binary format (%b): as text each quote is escaped, slowly."""
 
 
-def leave(cursor: Any, channel: str, records: Sequence[Record]) -> None:
+def write_records(cursor: Any, channel: str, records: Sequence[Record]) -> None:
     """Write records into the outbox, in this order, in the open transaction."""
     for low in range(0, len(records), AT_ONCE):
         texts = [dumped(cursor.connection, to_json(record)) for record in records[low : low + AT_ONCE]]

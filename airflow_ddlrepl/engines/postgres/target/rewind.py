@@ -35,29 +35,29 @@ class PostgresRewindArea(RewindArea):
         return rewind_area.in_the_way(self.target.connection, self.target.holder, names, ours)
 
     def begin(
-        self, low: Position, found: TargetState, waiting: Mapping[int, TableState], names: Names, fence: Fence
+        self, low: Position, found: TargetState, pending: Mapping[int, TableState], names: Names, fence: Fence
     ) -> None:
         holder = self.target.holder
 
         def empty() -> None:
-            with self._held(connection, found.epoch, fence.token) as cursor:
+            with self._locked(connection, found.epoch, fence.token) as cursor:
                 rewind_area.clear(cursor, holder, found.table_states.values())
                 rewind_area.reserve(cursor, holder, *names)
-                state.write_table_states(cursor, holder, waiting, found.table_states.keys() - waiting.keys())
+                state.write_table_states(cursor, holder, pending, found.table_states.keys() - pending.keys())
                 state.restart(cursor, holder, low, fence.epoch, fence.token)
 
         with self.target.writing(fence.token) as connection:
             self.target.patiently(empty, connection)
 
     def reserve(self, names: Names, fence: Fence) -> None:
-        with self._held(self.target.connection, fence.epoch, fence.token) as cursor:
+        with self._locked(self.target.connection, fence.epoch, fence.token) as cursor:
             rewind_area.reserve(cursor, self.target.holder, *names)
 
     def finish(self, made_as: str, at: Position, gone: Mapping[int, TableState], fence: Fence) -> None:
         holder = self.target.holder
 
         def close() -> None:
-            with self._held(self.target.connection, fence.epoch, fence.token) as cursor:
+            with self._locked(self.target.connection, fence.epoch, fence.token) as cursor:
                 rewind_area.drop_tables(cursor, [one.name for one in gone.values() if one.state is not TableStatus.NEW])
                 state.write_table_states(cursor, holder, {}, gone)
                 rewind_area.finish(cursor, holder, made_as, at)
@@ -68,11 +68,11 @@ class PostgresRewindArea(RewindArea):
         return rewind_area.finished(self.target.connection, self.target.holder, made_as)
 
     def free(self, fence: Fence) -> None:
-        with self._held(self.target.connection, fence.epoch, fence.token) as cursor:
+        with self._locked(self.target.connection, fence.epoch, fence.token) as cursor:
             rewind_area.free(cursor, self.target.holder)
 
     @contextmanager
-    def _held(self, connection: Connection[Any], epoch: int, token: int) -> Iterator[Cursor[Any]]:
+    def _locked(self, connection: Connection[Any], epoch: int, token: int) -> Iterator[Cursor[Any]]:
         """Open a transaction during which no other run can write here. Raises Fenced LCK-102."""
         with connection.transaction(), connection.cursor() as cursor:
             state.hold(cursor, self.target.holder, epoch=epoch, token=token)

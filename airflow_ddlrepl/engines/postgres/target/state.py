@@ -25,7 +25,7 @@ from airflow_ddlrepl.engines.postgres.target import (
     tracked_sequences,
 )
 from airflow_ddlrepl.engines.postgres.target.channel_table import PREPARING, ChannelTable
-from airflow_ddlrepl.engines.postgres.types.held_texts import as_dumped, as_held, held, loaded
+from airflow_ddlrepl.engines.postgres.types.held_texts import as_dumped, as_held, encodable, loaded
 from airflow_ddlrepl.engines.target_state import WAITING, TargetPosition, TargetState, forgotten
 from airflow_ddlrepl.errors import Fenced, TargetError
 from airflow_ddlrepl.model.marks import Mark
@@ -111,7 +111,7 @@ class _Known:
 _known: WeakKeyDictionary[Connection[Any], _Known] = WeakKeyDictionary()
 
 
-def opened(dsn: str, limit: int | None = None) -> Connection[Any]:
+def state_session(dsn: str, limit: int | None = None) -> Connection[Any]:
     """Open a session that reads and writes a target's state. limit: seconds that the server has to answer.
 
     Raises TargetError TGT-104 when somebody else has made our schema there, and what `session` raises.
@@ -382,7 +382,7 @@ def _row(connection: Connection[Any], table_state: TableState) -> tuple[Any, ...
     more = {"properties": properties, **{name: one.to_json() for name, one in known.items() if one}}
     shape = as_held(connection, table_text(table_state.shape, more))
     snapshot = json.dumps(table_state.snapshot.to_json()) if table_state.snapshot else None
-    name = (held(connection, part) for part in table_state.name)
+    name = (encodable(connection, part) for part in table_state.name)
     return (table_state.table_id, *name, shape, table_state.state.value, snapshot)
 
 

@@ -35,7 +35,7 @@ def as_held(connection: Connection[Any], text: str) -> str:
     return _ESCAPE.sub(lambda found: found[0] if _has(codec, found[1]) else f"\\u001a{found[1]};", text)
 
 
-def held(connection: Connection[Any], text: str) -> str:
+def encodable(connection: Connection[Any], text: str) -> str:
     """Return a text as the database of this session can hold it; `loaded` returns it again."""
     return text if text.isascii() and _SIGN not in text else str(json.loads(dumped(connection, text)))
 

@@ -22,7 +22,7 @@ class PostgresTypes(TypeSystem):
     def family(self, of: DataType, types: Sequence[TypeDefinition] = ()) -> TypeFamily:
         return family(of, tuple(types))
 
-    def held(self, of: TypeFamily) -> Held:
+    def representation(self, of: TypeFamily) -> Held:
         return of_family(of)
 
     def has(self, of: DataType) -> bool:

@@ -124,7 +124,7 @@ def test_while_a_transaction_keeps_a_new_table_from_its_load_the_others_get_thei
 ) -> None:
     channel = begun(tmp_path, databases, ROWS, at_source=(*TABLES, *BOTH_TABLES))
     loaded(channel)
-    monkeypatch.setattr(source, "snapshot_at_position", partial(snapshot_at_position, patience=0.3))
+    monkeypatch.setattr(source, "snapshot_at_position", partial(snapshot_at_position, timeout=0.3))
     with psycopg.connect(databases.source) as other:
         other.execute("CREATE TABLE open_still (id int)")
         channel.at_source("CREATE TABLE hr.late (id int PRIMARY KEY)", "INSERT INTO hr.late VALUES (1)")
