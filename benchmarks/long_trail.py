@@ -20,7 +20,7 @@ from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.model.position import LogKey, Position
 from airflow_ddlrepl.repository.channels import CAPTURED
 from airflow_ddlrepl.repository.database import Database
-from airflow_ddlrepl.repository.tables import positions, segments
+from airflow_ddlrepl.repository.stored.tables import positions, segments
 from airflow_ddlrepl.trail.checksum import checksum
 from airflow_ddlrepl.trail.manifest import Blob, Segment
 from airflow_ddlrepl.trail.segments import TRANSACTIONS, manifest_path

@@ -12,11 +12,25 @@ import typer
 from typer.core import TyperGroup
 
 from airflow_ddlrepl.cli import commands, error_commands, explain_ddl, init_channel, list_unsupported, message_commands
-from airflow_ddlrepl.cli.command import ChannelFile, command
+from airflow_ddlrepl.cli.command import (
+    Accept,
+    ChannelFile,
+    ExtractFile,
+    Into,
+    Known,
+    RefreshOptions,
+    Repair,
+    ReplicatFile,
+    Spark,
+    Start,
+    Tables,
+    Until,
+    command,
+)
 from airflow_ddlrepl.cli.explain_ddl import Files, Side
 from airflow_ddlrepl.cli.open_channel import Connections, connections_of, environment_alone
 from airflow_ddlrepl.cli.terminal import Result, perform, start_logging
-from airflow_ddlrepl.config.sections.policies import Accepted, Enrollment, TrailChoice
+from airflow_ddlrepl.config.sections.policies import TrailChoice
 from airflow_ddlrepl.errors import ConfigError
 from airflow_ddlrepl.sql.dialect import Dialect
 
@@ -50,54 +64,6 @@ rules = typer.Typer(no_args_is_help=True, help="What rules of Oracle Streams dec
 app.add_typer(rules, name="rules")
 errors = typer.Typer(cls=ListFirst, help="Errors that ended runs; tables and transactions that wait because of one.")
 app.add_typer(errors, name="errors")
-
-Tables = Annotated[
-    list[str] | None, typer.Option("--table", metavar="TABLE", help="schema.table; repeat it for more tables.")
-]
-Until = Annotated[
-    str,
-    typer.Option("--until", metavar="MOMENT|POSITION", help="Stop there: 2026-11-21T08:00:00+00:00, or 0/16B3748."),
-]
-Into = Annotated[
-    str,
-    typer.Option(
-        "--into", metavar="NAME", help="One of the channel's `replays`, or a target. Default: the channel's target."
-    ),
-]
-Start = Annotated[
-    str,
-    typer.Option(
-        metavar="now|oldest|MOMENT|POSITION", help="Capture again from there, in the log that the source holds."
-    ),
-]
-Known = Annotated[
-    Enrollment,
-    typer.Option(help="Keep the recorded shapes; or inspect every table again (regenerate); or do only that."),
-]
-Accept = Annotated[
-    Accepted,
-    typer.Option(
-        help="Source or repository was put back to an older copy: load every table again as the source has it now. Or"
-        " the source's server was upgraded: go on with its migrated slot."
-    ),
-]
-Repair = Annotated[
-    bool, typer.Option("--repair", help="Write the rows that differ, and nothing else; then compare again.")
-]
-RefreshOptions = Annotated[
-    str,
-    typer.Option(
-        "--options",
-        metavar="OPTIONS",
-        help='For the tables named: "-gr -v" row by row, each difference as SQL; -f triggers fire; -mdi no deletes and'
-        " inserts; -p2 two targets at a time. Default: -gb, in bulk.",
-    ),
-]
-ExtractFile = Annotated[Path | None, typer.Option(metavar="FILE.prm", help="The parameter file of the Extract.")]
-ReplicatFile = Annotated[Path | None, typer.Option(metavar="FILE.prm", help="The parameter file of the Replicat.")]
-Spark = Annotated[
-    str, typer.Option("--master", metavar="URL", help="Spark master, or sc://host:port of a Spark Connect server.")
-]
 
 
 def main(arguments: Sequence[str] | None = None, connections: Connections = environment_alone) -> None:

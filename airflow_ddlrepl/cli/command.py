@@ -1,4 +1,7 @@
-"""This module makes a function a command: it prints the function's result, and adds `--json` and `--wait`."""
+"""This module makes a function a command: it prints the function's result, and adds `--json` and `--wait`.
+
+The options that several commands have stand here, too.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,7 @@ import typer
 
 from airflow_ddlrepl.cli.open_channel import lock_wait
 from airflow_ddlrepl.cli.terminal import Work, always_done, perform
+from airflow_ddlrepl.config.sections.policies import Accepted, Enrollment
 from airflow_ddlrepl.errors import Exit
 
 ChannelFile = Annotated[Path, typer.Argument(metavar="CHANNEL.yaml", help="The channel file.")]
@@ -27,6 +31,53 @@ WaitSeconds = Annotated[
         show_default=False,
         help="Wait so long while another run works on the channel. Default: fail.",
     ),
+]
+Tables = Annotated[
+    list[str] | None, typer.Option("--table", metavar="TABLE", help="schema.table; repeat it for more tables.")
+]
+Until = Annotated[
+    str,
+    typer.Option("--until", metavar="MOMENT|POSITION", help="Stop there: 2026-11-21T08:00:00+00:00, or 0/16B3748."),
+]
+Into = Annotated[
+    str,
+    typer.Option(
+        "--into", metavar="NAME", help="One of the channel's `replays`, or a target. Default: the channel's target."
+    ),
+]
+Start = Annotated[
+    str,
+    typer.Option(
+        metavar="now|oldest|MOMENT|POSITION", help="Capture again from there, in the log that the source holds."
+    ),
+]
+Known = Annotated[
+    Enrollment,
+    typer.Option(help="Keep the recorded shapes; or inspect every table again (regenerate); or do only that."),
+]
+Accept = Annotated[
+    Accepted,
+    typer.Option(
+        help="Source or repository was put back to an older copy: load every table again as the source has it now. Or"
+        " the source's server was upgraded: go on with its migrated slot."
+    ),
+]
+Repair = Annotated[
+    bool, typer.Option("--repair", help="Write the rows that differ, and nothing else; then compare again.")
+]
+RefreshOptions = Annotated[
+    str,
+    typer.Option(
+        "--options",
+        metavar="OPTIONS",
+        help='For the tables named: "-gr -v" row by row, each difference as SQL; -f triggers fire; -mdi no deletes and'
+        " inserts; -p2 two targets at a time. Default: -gb, in bulk.",
+    ),
+]
+ExtractFile = Annotated[Path | None, typer.Option(metavar="FILE.prm", help="The parameter file of the Extract.")]
+ReplicatFile = Annotated[Path | None, typer.Option(metavar="FILE.prm", help="The parameter file of the Replicat.")]
+Spark = Annotated[
+    str, typer.Option("--master", metavar="URL", help="Spark master, or sc://host:port of a Spark Connect server.")
 ]
 
 

@@ -15,7 +15,8 @@ from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.flow.run.fencing import require_not_cut_over
 from airflow_ddlrepl.flow.stages import STAGES, Stage
 from airflow_ddlrepl.ports.work import InProcess
-from airflow_ddlrepl.repository.rows import Outcome, RunStatus, StageEnd
+from airflow_ddlrepl.repository.stored.health_rows import Outcome, StageEnd
+from airflow_ddlrepl.repository.stored.rows import RunStatus
 
 
 class Work(Enum):

@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Table, Update, and_, bindparam, insert, selec
 
 from airflow_ddlrepl.errors import Fenced
 from airflow_ddlrepl.repository.database import Database
-from airflow_ddlrepl.repository.tables import locks
+from airflow_ddlrepl.repository.stored.tables import locks
 
 # Statements that a cycle runs again and again are made once: making one costs more than SQLite takes to run it.
 _HOLDER = select(locks.c.token, locks.c.holder).where(locks.c.channel == bindparam("channel")).with_for_update()

@@ -11,9 +11,9 @@ from airflow_ddlrepl.errors import RepositoryError
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.repository.base import Base, insert_new, upsert
-from airflow_ddlrepl.repository.health import OF_WHAT_WAITS
-from airflow_ddlrepl.repository.rows import ChannelRow, ChannelState, EnrolledState, TableRow
-from airflow_ddlrepl.repository.tables import OF_A_CHANNEL, channels, locks, positions, source_records, tables
+from airflow_ddlrepl.repository.stored.health_tables import OF_HEALTH
+from airflow_ddlrepl.repository.stored.rows import ChannelRow, ChannelState, EnrolledState, TableRow
+from airflow_ddlrepl.repository.stored.tables import OF_A_CHANNEL, channels, locks, positions, source_records, tables
 
 CAPTURED, CUT_OVER = "captured", "cut over"
 _CHANNEL = select(channels).where(channels.c.name == bindparam("name"))
@@ -141,7 +141,7 @@ class Channels(Base):
             if epoch is not None:
                 where = locks.c.channel == channel
                 connection.execute(update(locks).where(where).values(next_epoch=epoch + 1))
-            for table in (*OF_A_CHANNEL, *OF_WHAT_WAITS):
+            for table in (*OF_A_CHANNEL, *OF_HEALTH):
                 connection.execute(delete(table).where(table.c.channel == channel))
             connection.execute(delete(channels).where(channels.c.name == channel))
 

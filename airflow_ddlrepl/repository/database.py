@@ -24,7 +24,7 @@ from airflow_ddlrepl.errors import ConfigError, DdlReplError, DiskFull, Reposito
 from airflow_ddlrepl.folders import private_folder
 from airflow_ddlrepl.model.stored import serialized
 from airflow_ddlrepl.notation.environment import expand
-from airflow_ddlrepl.repository.tables import SCHEMA
+from airflow_ddlrepl.repository.stored.tables import SCHEMA
 
 BUSY_SECONDS = 30
 _COMPILED: dict[Any, Any] = {}  # statements of ours by dialect; they are few, for values are no part of them

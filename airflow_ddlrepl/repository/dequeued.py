@@ -11,7 +11,7 @@ from airflow_ddlrepl.errors import RepositoryError
 from airflow_ddlrepl.model.position import LogKey
 from airflow_ddlrepl.repository.base import upsert
 from airflow_ddlrepl.repository.lock import ChannelLock, Locks
-from airflow_ddlrepl.repository.tables import channels, dequeued
+from airflow_ddlrepl.repository.stored.tables import channels, dequeued
 
 
 @dataclass(frozen=True, slots=True, order=True)

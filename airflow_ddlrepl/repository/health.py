@@ -2,93 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, replace
-from datetime import datetime, timedelta
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy import (
-    JSON,
-    BigInteger,
-    Column,
     Connection,
-    Index,
-    Integer,
-    PrimaryKeyConstraint,
-    Table,
-    Text,
     delete,
     func,
-    insert,
     select,
 )
 
-from airflow_ddlrepl.model.position import LogKey, Position
+from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.repository.base import Base, insert_new, insert_new_all, put_all, update_row, upsert
-from airflow_ddlrepl.repository.rows import (
-    CountedFrom,
-    LagRow,
-    Outcome,
-    PlanRow,
-    QueuedRow,
-    SegmentFacts,
-    StageEnd,
-    StatusRow,
-)
-from airflow_ddlrepl.repository.tables import (
-    Moment,
+from airflow_ddlrepl.repository.lag import add_lag, lag_row
+from airflow_ddlrepl.repository.stored.health_rows import LagRow, Outcome, StageEnd, StatusRow
+from airflow_ddlrepl.repository.stored.health_tables import (
     captured_rows,
     counted_from,
     lag_history,
-    metadata,
     stage_ends,
     statuses,
     table_changes,
     troubles,
 )
+from airflow_ddlrepl.repository.stored.rows import CountedFrom, SegmentFacts
 
-DENSE = timedelta(hours=48)
-"""A row of each cycle is stored for so long, then one of each hour."""
-HOURLY = timedelta(days=30)
-"""Rows of hours are stored for so long."""
-_HOUR = timedelta(hours=1)
 MOST_TOGETHER = 500  # tables of one query: databases limit the number of its parameters
-
-
-# One row per change of a table that is captured and that a target lacks: what it would do about the change.
-plans = Table(
-    "plans",
-    metadata,
-    Column("channel", Text, nullable=False),
-    Column("target", Text, nullable=False),
-    Column("table_id", BigInteger, nullable=False),
-    Column("lsn", BigInteger, nullable=False),
-    Column("seq", BigInteger, nullable=False),
-    Column("low", BigInteger, nullable=False),  # where the target, or its table, was when this was planned
-    Column("high", BigInteger, nullable=False),  # the end of the log that was captured then
-    Column("revision", Integer),  # NULL: the change makes none
-    Column("fingerprint", Text, nullable=False),  # of the channel file's settings then
-    Column("run_id", Text, nullable=False),
-    Column("planned", Moment, nullable=False),
-    Column("content", JSON, nullable=False),
-    PrimaryKeyConstraint("channel", "target", "table_id", "lsn", "seq"),
-)
-
-# One row per row, or change of a row, that waits in the error queue of a target; content: its key and its error.
-queued_rows = Table(
-    "queued_rows",
-    metadata,
-    Column("channel", Text, nullable=False),
-    Column("target", Text, nullable=False),
-    Column("number", Integer, nullable=False),
-    Column("table_name", Text, nullable=False),  # at the target
-    Column("found", Moment, nullable=False),
-    Column("content", JSON, nullable=False),
-    PrimaryKeyConstraint("channel", "target", "number"),
-)
-Index("queued_rows_of_table", queued_rows.c.channel, queued_rows.c.table_name)
-
-OF_WHAT_WAITS = (plans, queued_rows)
 
 
 class Health(Base):
@@ -152,7 +93,7 @@ class Health(Base):
             if not end.progress:
                 del values["progress"]  # what an earlier run has brought holds
             upsert(connection, stage_ends, key, {**values, "outcome": str(end.outcome)})
-            _add_lag(connection, channel, lag)
+            add_lag(connection, channel, lag)
 
     def stage_ends(self, channel: str) -> dict[str, StageEnd]:
         """Return how the newest run of each stage ended, by stage."""
@@ -163,13 +104,13 @@ class Health(Base):
     def add_lag(self, channel: str, rows: Sequence[LagRow]) -> None:
         """Store how far targets are behind after a cycle, and thin out what is old, once an hour."""
         with self._database.write() as connection:
-            _add_lag(connection, channel, rows)
+            add_lag(connection, channel, rows)
 
     def lag_rows(self, channel: str, since: datetime) -> list[LagRow]:
         """Return how far the targets were behind since a moment, oldest first."""
         query = select(lag_history).where(lag_history.c.channel == channel, lag_history.c.at >= since)
         with self._database.read() as connection:
-            return [_lag(row) for row in connection.execute(query.order_by(lag_history.c.at))]
+            return [lag_row(row) for row in connection.execute(query.order_by(lag_history.c.at))]
 
     def add_table_changes(self, channel: str, rows: Mapping[int, int], changed: datetime) -> None:
         """Store that tables have changed. rows: how many of their changes are new, by table id."""
@@ -243,65 +184,6 @@ class Health(Base):
             update_row(connection, counted_from, {"channel": channel}, values)
 
 
-class Pending(Base):
-    """This part of the repository stores what waits at targets, for people; nothing here needs the channel's lock."""
-
-    def set_plans(self, channel: str, target: str, rows: Sequence[PlanRow]) -> None:
-        """Store the plan of a target in place of the one before."""
-        values = [
-            {
-                "channel": channel,
-                "target": target,
-                "table_id": one.table_id,
-                "lsn": int(one.key.lsn),
-                "seq": one.key.seq,
-                "low": int(one.low),
-                "high": int(one.high),
-                **{name: getattr(one, name) for name in ("revision", "fingerprint", "run_id", "content")},
-            }
-            for one in rows
-        ]
-        self._replace(plans, "planned", channel, target, values)
-
-    def plans(self, channel: str, table_id: int) -> list[PlanRow]:
-        """Return what targets would do about the captured changes of a table that they lack, in log order."""
-        query = select(plans).where(plans.c.channel == channel, plans.c.table_id == table_id)
-        with self._database.read() as connection:
-            found = connection.execute(query.order_by(plans.c.target, plans.c.lsn, plans.c.seq))
-            return [_plan(row) for row in found]
-
-    def set_queued_rows(self, channel: str, target: str, rows: Sequence[QueuedRow]) -> None:
-        """Store the rows in a target's error queue in place of those before."""
-        values = [
-            {"channel": channel, "target": target, "number": number, "table_name": one.table, "content": one.content}
-            for number, one in enumerate(rows)
-        ]
-        self._replace(queued_rows, "found", channel, target, values)
-
-    def queued_rows(self, channel: str, tables: Collection[str] | None = None, most: int = 1000) -> list[QueuedRow]:
-        """Return rows in the error queues of targets, as each queue has them. tables: of these alone."""
-        query = select(queued_rows).where(queued_rows.c.channel == channel)
-        if tables is not None:
-            query = query.where(queued_rows.c.table_name.in_(list(tables)))
-        query = query.order_by(queued_rows.c.target, queued_rows.c.number).limit(most)
-        with self._database.read() as connection:
-            rows = connection.execute(query)
-            return [QueuedRow(row.target, row.table_name, row.content, row.found) for row in rows]
-
-    def _replace(self, table: Table, moment: str, channel: str, target: str, values: Sequence[dict[str, Any]]) -> None:
-        """Put these rows in the place of a target's; where there are none before and after, write nothing."""
-        here = (table.c.channel == channel) & (table.c.target == target)
-        if not values:
-            with self._database.read() as connection:
-                if not connection.execute(select(func.count()).select_from(table).where(here)).scalar():
-                    return
-        with self._database.write() as connection:
-            connection.execute(delete(table).where(here))
-            if values:
-                now = self._database.now(connection)
-                connection.execute(insert(table), [{**one, moment: now} for one in values])
-
-
 def count_rows(connection: Connection, channel: str, segment: SegmentFacts) -> None:
     """Store how many rows of each table a new segment has; needs a fenced transaction."""
     insert_new(connection, counted_from, {"channel": channel, "position": int(segment.low), "tables": {}})
@@ -333,45 +215,6 @@ def _failing_since(connection: Connection, key: Mapping[str, Any]) -> datetime |
     return found
 
 
-def _add_lag(connection: Connection, channel: str, rows: Sequence[LagRow]) -> None:
-    insert_new_all(connection, lag_history, [{"channel": channel, **asdict(row)} for row in rows])
-    for row in rows:
-        old = (lag_history.c.channel == channel) & (lag_history.c.target == row.target)
-        old &= lag_history.c.at < row.at - DENSE - _HOUR
-        if connection.execute(select(lag_history.c.at).where(old, ~lag_history.c.is_hour).limit(1)).first():
-            _thin_out(connection, channel, row.target, row.at)
-
-
-def by_hour(rows: Sequence[LagRow]) -> list[LagRow]:
-    """Return one row for each target and whole hour, as they are stored of cycles of long ago."""
-    hours: dict[tuple[str, datetime], list[LagRow]] = {}
-    for row in rows:
-        hours.setdefault((row.target, row.at.replace(minute=0, second=0, microsecond=0)), []).append(row)
-    return [_hour(hour, found) for (_, hour), found in sorted(hours.items(), key=lambda one: one[0][1])]
-
-
-def _thin_out(connection: Connection, channel: str, target: str, now: datetime) -> None:
-    """Put one row for each whole hour in the place of the rows of its cycles, and delete what is too old."""
-    here = (lag_history.c.channel == channel) & (lag_history.c.target == target)
-    limit = (now - DENSE).replace(minute=0, second=0, microsecond=0)
-    old = here & (lag_history.c.at < limit) & ~lag_history.c.is_hour
-    cycles = [_lag(row) for row in connection.execute(select(lag_history).where(old).order_by(lag_history.c.at))]
-    connection.execute(delete(lag_history).where(old | (here & (lag_history.c.at < now - HOURLY))))
-    for row in by_hour(cycles):
-        if row.at >= now - HOURLY:
-            connection.execute(insert(lag_history).values(channel=channel, **asdict(row)))
-
-
-def _hour(hour: datetime, rows: Sequence[LagRow]) -> LagRow:
-    lags = [row.lag_seconds for row in rows if row.lag_seconds is not None]
-    sizes = [row.lag_bytes for row in rows if row.lag_bytes is not None]
-    names = dict.fromkeys(name for row in rows for name in row.seconds)
-    seconds = {name: round(sum(row.seconds.get(name, 0.0) for row in rows) / len(rows), 3) for name in names}
-    counts = (sum(row.rows for row in rows), sum(row.schema_changes for row in rows))
-    made = LagRow(rows[0].target, hour, max(lags, default=None), max(sizes, default=None), *counts, seconds)
-    return replace(made, is_hour=True)
-
-
 def _status(row: Any) -> StatusRow:
     return StatusRow(row.taken, row.run_id, row.stage, row.seconds, row.reason, row.content)
 
@@ -379,13 +222,3 @@ def _status(row: Any) -> StatusRow:
 def _stage_end(row: Any) -> StageEnd:
     when = (row.stage, row.run_id, row.began, row.ended)
     return StageEnd(*when, Outcome(row.outcome), row.failing_since, row.failure, row.progress or {})
-
-
-def _lag(row: Any) -> LagRow:
-    lags = (row.target, row.at, row.lag_seconds, row.lag_bytes)
-    return LagRow(*lags, row.rows, row.schema_changes, row.seconds, row.is_hour)
-
-
-def _plan(row: Any) -> PlanRow:
-    place = (row.target, row.table_id, LogKey(Position(row.lsn), row.seq), Position(row.low), Position(row.high))
-    return PlanRow(*place, row.revision, row.fingerprint, row.run_id, row.content, row.planned)

@@ -18,8 +18,8 @@ from airflow_ddlrepl.errors import DdlReplError, Fenced, LockHeld
 from airflow_ddlrepl.repository.base import Base, fenced, insert_new
 from airflow_ddlrepl.repository.database import Database
 from airflow_ddlrepl.repository.process import is_gone, this_process
-from airflow_ddlrepl.repository.rows import LockRow
-from airflow_ddlrepl.repository.tables import locks
+from airflow_ddlrepl.repository.stored.rows import LockRow
+from airflow_ddlrepl.repository.stored.tables import locks
 
 
 def _clock() -> float:

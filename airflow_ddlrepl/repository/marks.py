@@ -10,7 +10,7 @@ from sqlalchemy import bindparam, delete, func, select, update
 from airflow_ddlrepl.model.marks import Mark
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.repository.base import Base, upsert
-from airflow_ddlrepl.repository.tables import channels, marks, positions
+from airflow_ddlrepl.repository.stored.tables import channels, marks, positions
 
 REMEMBERED = 100_000
 CLAIMED = "mark of target "

@@ -8,8 +8,9 @@ from typing import Self
 from airflow_ddlrepl.repository.channels import Channels
 from airflow_ddlrepl.repository.database import Database, is_there
 from airflow_ddlrepl.repository.dequeued import Dequeued
-from airflow_ddlrepl.repository.health import Health, Pending
+from airflow_ddlrepl.repository.health import Health
 from airflow_ddlrepl.repository.marks import Marks
+from airflow_ddlrepl.repository.pending import Pending
 from airflow_ddlrepl.repository.revisions import Revisions
 from airflow_ddlrepl.repository.runs import Runs
 from airflow_ddlrepl.repository.segments import FeedSegments, Segments

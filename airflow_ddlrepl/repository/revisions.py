@@ -33,18 +33,9 @@ from airflow_ddlrepl.repository.base import Base, insert_new, insert_new_all, pu
 from airflow_ddlrepl.repository.channels import CAPTURED, advance, mark_table
 from airflow_ddlrepl.repository.database import Database
 from airflow_ddlrepl.repository.health import count_rows
-from airflow_ddlrepl.repository.rows import EnrolledState, SegmentFacts
-from airflow_ddlrepl.repository.tables import (
-    captured_rows,
-    channels,
-    controls,
-    counted_from,
-    events,
-    positions,
-    revisions,
-    segments,
-    tables,
-)
+from airflow_ddlrepl.repository.stored.health_tables import captured_rows, counted_from
+from airflow_ddlrepl.repository.stored.rows import EnrolledState, SegmentFacts
+from airflow_ddlrepl.repository.stored.tables import channels, controls, events, positions, revisions, segments, tables
 
 MOST_TOGETHER = 500  # tables of one query: databases limit the number of its parameters
 _RAW = {"created": type_coerce(revisions.c.created, Text), "shape": cast(revisions.c.shape, Text)}

@@ -11,8 +11,8 @@ from airflow_ddlrepl.config.sections.location import redact
 from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.errors.carried import kind_name
 from airflow_ddlrepl.repository.base import Base, update_row, upsert
-from airflow_ddlrepl.repository.rows import ErrorRow, RunRow, RunStatus
-from airflow_ddlrepl.repository.tables import errors, locks, runs
+from airflow_ddlrepl.repository.stored.rows import ErrorRow, RunRow, RunStatus
+from airflow_ddlrepl.repository.stored.tables import errors, locks, runs
 
 COMPARE, COMPARE_SOME = "compare", "compare some tables"
 

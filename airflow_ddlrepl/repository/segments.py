@@ -11,8 +11,8 @@ from sqlalchemy import ColumnElement, Select, bindparam, delete, func, select, u
 from airflow_ddlrepl.model.change import EventKind
 from airflow_ddlrepl.model.position import LogKey, Position
 from airflow_ddlrepl.repository.base import Base, upsert
-from airflow_ddlrepl.repository.rows import EventRow, SegmentRow
-from airflow_ddlrepl.repository.tables import channels, events, feed_segments, loads, segments
+from airflow_ddlrepl.repository.stored.rows import EventRow, SegmentRow
+from airflow_ddlrepl.repository.stored.tables import channels, events, feed_segments, loads, segments
 
 _DIGEST = select(segments.c.digest).where(
     segments.c.channel == bindparam("channel"),

@@ -10,7 +10,7 @@ from sqlalchemy.schema import CreateSchema
 
 from airflow_ddlrepl.errors import RepositoryError
 from airflow_ddlrepl.repository.database import Database
-from airflow_ddlrepl.repository.tables import HEAD, SCHEMA
+from airflow_ddlrepl.repository.stored.tables import HEAD, SCHEMA
 
 PATIENCE_SECONDS = 60
 _LOCK_NOT_AVAILABLE = "55P03"

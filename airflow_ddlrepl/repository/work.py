@@ -11,8 +11,8 @@ from airflow_ddlrepl.errors import ConfigError, StepContradicted
 from airflow_ddlrepl.model.position import LogKey, Position
 from airflow_ddlrepl.model.record import RELOAD, RefreshRequested, StepApplied
 from airflow_ddlrepl.repository.base import Base, insert_new, upsert
-from airflow_ddlrepl.repository.rows import ControlRow, LedgerRow, RefreshRow, StepState
-from airflow_ddlrepl.repository.tables import controls, ledger, refreshes
+from airflow_ddlrepl.repository.stored.rows import ControlRow, LedgerRow, RefreshRow, StepState
+from airflow_ddlrepl.repository.stored.tables import controls, ledger, refreshes
 
 
 class Work(Base):

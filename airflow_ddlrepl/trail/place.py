@@ -6,11 +6,8 @@ Local files are private to their owner (0600, folders 0700) and durable when `cl
 from __future__ import annotations
 
 import contextlib
-import errno
 import os
 import re
-import shutil
-import uuid
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import IO, Any
@@ -20,11 +17,19 @@ from fsspec.implementations.local import LocalFileSystem
 
 from airflow_ddlrepl.config.sections.location import redact
 from airflow_ddlrepl.errors import DiskFull, TrailError, Unreachable
-from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.trail.checksum import Checksum
+from airflow_ddlrepl.trail.local_files import (
+    FULL,
+    beside,
+    disk_space_errors,
+    drop_empty_folders,
+    link_if_absent,
+    listed,
+    make_folders,
+    sync_folder,
+)
 from airflow_ddlrepl.trail.manifest import Blob
 
-FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 AT_ONCE = 1 << 16  # what is smaller is written together: thousands of tables have a line and a piece each
 _UNSAFE = re.compile(r"[\x00-\x1f\\:*?\[\]]")
 
@@ -77,7 +82,7 @@ class Place:
         with store_errors():
             if not self.is_local:
                 return Sink(path, self.fs.open(full, "wb"))
-            _folders(os.path.dirname(full))
+            make_folders(os.path.dirname(full))
             handle = os.open(full, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
             return Sink(path, os.fdopen(handle, "wb"), folder=os.path.dirname(full))
 
@@ -86,7 +91,7 @@ class Place:
         full = self.full(path)
         with store_errors():
             if self.is_local:
-                return _link_if_absent(full, data)
+                return link_if_absent(full, data)
             try:
                 self.fs.pipe_file(full, data, mode="create")
             except FileExistsError:
@@ -104,7 +109,7 @@ class Place:
             if not self.is_local:
                 self.fs.pipe_file(full, data)
                 return
-            with _beside(full, data) as temporary:
+            with beside(full, data) as temporary:
                 os.replace(temporary, full)
 
     def read(self, path: str, offset: int | None = None, size: int = 0) -> bytes | None:
@@ -134,7 +139,7 @@ class Place:
         top = self.full(folder) if folder else self.root
         with store_errors():
             try:
-                found = _listed(top) if self.is_local else self.fs.find(top, detail=True)
+                found = listed(top) if self.is_local else self.fs.find(top, detail=True)
             except FileNotFoundError:
                 return {}
         prefix = self.root.lstrip("/") + "/"
@@ -146,7 +151,7 @@ class Place:
         with store_errors(), contextlib.suppress(FileNotFoundError):
             self.fs.rm_file(full)
         if self.is_local:
-            _drop_empty_folders(PurePosixPath(full).parent, PurePosixPath(self.root))
+            drop_empty_folders(PurePosixPath(full).parent, PurePosixPath(self.root))
 
 
 class Sink:
@@ -219,7 +224,7 @@ class Sink:
             if self._folder:
                 self._file.flush()
                 os.fsync(self._file.fileno())
-                _sync_folder(self._folder)
+                sync_folder(self._folder)
 
     def abandon(self) -> None:
         """Close the file and ignore any error: nobody will read it."""
@@ -281,100 +286,3 @@ def _full(error: OSError) -> DiskFull:
         " confirmed to the source: the next run reads the log again",
         retryable=True,
     )
-
-
-@contextlib.contextmanager
-def disk_space_errors(folder: str, path: str, wanted: int) -> Iterator[None]:
-    """Add the file, the bytes to write and the free space to a "disk full" error of a write inside the block."""
-    try:
-        yield
-    except OSError as error:
-        if error.errno not in FULL:
-            raise
-        free = shutil.disk_usage(folder).free
-        what = f"{os.strerror(error.errno or 0)}: {wanted} bytes do not fit into {path}, {free} are free"
-        raise OSError(error.errno, what) from error
-
-
-def _folders(path: str) -> None:
-    """Make the folders that are missing, each private to the owner."""
-    if os.path.isdir(path):
-        return
-    parent = os.path.dirname(path)
-    _folders(parent)
-    with contextlib.suppress(FileExistsError):
-        os.mkdir(path, 0o700)
-        _sync_folder(parent)
-
-
-def _link_if_absent(full: str, data: bytes) -> bool:
-    with _beside(full, data) as temporary:
-        try:
-            os.link(temporary, full)
-        except FileExistsError:
-            return False
-    return True
-
-
-@contextlib.contextmanager
-def _beside(full: str, data: bytes) -> Iterator[str]:
-    """Yield a durable temporary file with the data in the same folder; what the block does with it is durable."""
-    folder = os.path.dirname(full)
-    _folders(folder)
-    temporary = f"{full}.{uuid.uuid4().hex}.tmp"
-    with disk_space_errors(folder, full, len(data)):
-        _write_new(temporary, data)
-    reach("trail.temporary")
-    try:
-        yield temporary
-    finally:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(temporary)
-    _sync_folder(folder)
-
-
-def _write_new(path: str, data: bytes) -> None:
-    """Write a new durable file; on an error, leave none."""
-    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-    except BaseException:
-        os.unlink(path)
-        raise
-
-
-def _listed(top: str) -> dict[str, dict[str, Any]]:
-    """Return every file below a folder, unlike `find` of fsspec with an error for a folder that can't be read."""
-    found: dict[str, dict[str, Any]] = {}
-    for folder, _, names in os.walk(top, onerror=_unless_gone):
-        for name in names:
-            path = os.path.join(folder, name)
-            with contextlib.suppress(FileNotFoundError):
-                facts = os.lstat(path)
-                found[path] = {"size": facts.st_size, "mtime": facts.st_mtime}
-    return found
-
-
-def _unless_gone(error: OSError) -> None:
-    if not isinstance(error, FileNotFoundError):
-        raise error
-
-
-def _sync_folder(path: str) -> None:
-    handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
-def _drop_empty_folders(folder: PurePosixPath, root: PurePosixPath) -> None:
-    while folder != root and root in folder.parents:
-        try:
-            os.rmdir(folder)
-        except OSError:
-            return
-        folder = folder.parent

@@ -13,7 +13,7 @@ from airflow_ddlrepl.model.position import LogKey
 from airflow_ddlrepl.operators.messages import approvals
 from airflow_ddlrepl.operators.messages.approvals import MOST_TABLES, controls_text, rewind_text
 from airflow_ddlrepl.operators.messages.markdown import block, code, link, plain, table
-from airflow_ddlrepl.repository.rows import ControlRow
+from airflow_ddlrepl.repository.stored.rows import ControlRow
 
 NASTY = "a`b|c``d\n# <img src=x> [x](http://other) **b** ~~~ ```\n| q |"
 """As a table may be called, or a statement may say."""

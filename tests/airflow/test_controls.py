@@ -19,7 +19,7 @@ from airflow_ddlrepl.model.position import LogKey
 from airflow_ddlrepl.operators.controls import ExplainControlsOperator, RemoveControlsOperator
 from airflow_ddlrepl.ports.work import InProcess
 from airflow_ddlrepl.repository.repository import Repository
-from airflow_ddlrepl.repository.rows import ControlRow
+from airflow_ddlrepl.repository.stored.rows import ControlRow
 from tests.airflow.support import shop
 from tests.airflow.test_dag_run import the_dag
 

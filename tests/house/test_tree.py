@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-LONGEST_FILE = 400
+LONGEST_FILE, NEAR_THE_LONGEST = 400, 360
 
 
 def tracked(*suffixes: str) -> list[Path]:
@@ -37,8 +37,11 @@ def test_import_contracts_hold() -> None:
 
 
 def test_no_file_is_longer_than_400_lines() -> None:
+    """Few files of the product are near that: the next change would have to split them."""
     sizes = {str(p.relative_to(ROOT)): p.read_text(encoding="utf-8").count("\n") for p in tracked(".py", ".sql")}
     assert {name: lines for name, lines in sizes.items() if lines > LONGEST_FILE} == {}
+    product = {name: lines for name, lines in sizes.items() if not name.startswith(("tests", "docs", "benchmarks"))}
+    assert len([name for name, lines in product.items() if lines > NEAR_THE_LONGEST]) <= 5, "split one of them"
 
 
 def test_no_folder_of_tests_has_more_than_25_files() -> None:

@@ -20,7 +20,7 @@ from airflow_ddlrepl.model.record import RefreshRequested, StepApplied
 from airflow_ddlrepl.repository.dequeued import FeedPosition
 from airflow_ddlrepl.repository.process import is_gone, this_holder, this_process
 from airflow_ddlrepl.repository.repository import Repository
-from airflow_ddlrepl.repository.rows import ChannelState, RunStatus, SegmentFacts, StepState
+from airflow_ddlrepl.repository.stored.rows import ChannelState, RunStatus, SegmentFacts, StepState
 
 HIDDEN = 1 << 23  # no process has that number
 

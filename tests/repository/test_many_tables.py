@@ -10,7 +10,7 @@ from airflow_ddlrepl.model.record import StepApplied
 from airflow_ddlrepl.model.revision import Revision
 from airflow_ddlrepl.repository import revisions as stored_revisions
 from airflow_ddlrepl.repository.repository import Repository
-from airflow_ddlrepl.repository.rows import EnrolledState, SegmentFacts, StepState
+from airflow_ddlrepl.repository.stored.rows import EnrolledState, SegmentFacts, StepState
 from tests.repository.test_repository import ddl, location, repository, revision, shape, token
 
 __all__ = ["location", "repository", "token"]

@@ -26,8 +26,8 @@ from airflow_ddlrepl.model.table import Column, Key, Table
 from airflow_ddlrepl.model.types import DataType
 from airflow_ddlrepl.repository.database import _url as database_url
 from airflow_ddlrepl.repository.repository import Repository
-from airflow_ddlrepl.repository.rows import ChannelState, EnrolledState, RunStatus, SegmentFacts, StepState
-from airflow_ddlrepl.repository.tables import HEAD, SCHEMA, metadata
+from airflow_ddlrepl.repository.stored.rows import ChannelState, EnrolledState, RunStatus, SegmentFacts, StepState
+from airflow_ddlrepl.repository.stored.tables import HEAD, SCHEMA, metadata
 
 INT = DataType("integer", "pg_catalog", "int4")
 KEY = LogKey(0x100, 3)

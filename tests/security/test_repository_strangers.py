@@ -12,7 +12,7 @@ import pytest
 from airflow_ddlrepl.errors import RepositoryError
 from airflow_ddlrepl.repository import upgrade
 from airflow_ddlrepl.repository.repository import Repository
-from airflow_ddlrepl.repository.tables import SCHEMA
+from airflow_ddlrepl.repository.stored.tables import SCHEMA
 from tests.conftest import Databases
 from tests.support.replica import run
 

@@ -37,7 +37,7 @@ from airflow_ddlrepl.model.revision import Origin, Revision
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.notation.moment import Start
 from airflow_ddlrepl.ports.work import probe
-from airflow_ddlrepl.repository.rows import ChannelState
+from airflow_ddlrepl.repository.stored.rows import ChannelState
 from airflow_ddlrepl.scope.decide import ChangeKind, decide
 
 

@@ -14,7 +14,7 @@ from airflow_ddlrepl.flow.streams.sync_capture import prepare_client, remove_syn
 from airflow_ddlrepl.flow.streams.uncaptured_rows import take_note
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Position
-from airflow_ddlrepl.repository.rows import ChannelState
+from airflow_ddlrepl.repository.stored.rows import ChannelState
 from airflow_ddlrepl.streams.rules.client import ClientKind
 
 _READERS = (ClientKind.PROPAGATION, ClientKind.APPLY, ClientKind.DEQUEUE)

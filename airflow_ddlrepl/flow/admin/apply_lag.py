@@ -14,7 +14,7 @@ from airflow_ddlrepl.flow.streams.apply_process.apply import ApplyProcess
 from airflow_ddlrepl.flow.streams.feed import CapturedManifests, Feed
 from airflow_ddlrepl.flow.targets.lag import Lag, age, oldest_captured
 from airflow_ddlrepl.model.position import Position
-from airflow_ddlrepl.repository.rows import RunStatus
+from airflow_ddlrepl.repository.stored.rows import RunStatus
 from airflow_ddlrepl.streams.messages import MessageClass
 
 

@@ -17,7 +17,7 @@ from airflow_ddlrepl.flow.streams.clients import StreamsClients
 from airflow_ddlrepl.flow.streams.instantiation.lacking_tables import lacking
 from airflow_ddlrepl.flow.targets.lag import Lag, lag_text
 from airflow_ddlrepl.model.position import Position
-from airflow_ddlrepl.repository.rows import RunRow
+from airflow_ddlrepl.repository.stored.rows import RunRow
 
 MOST_LINES = 10
 

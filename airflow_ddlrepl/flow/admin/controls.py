@@ -17,7 +17,7 @@ from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.revision import Revision
 from airflow_ddlrepl.ports.types import TypeSystem
 from airflow_ddlrepl.repository.repository import Repository
-from airflow_ddlrepl.repository.rows import ControlRow
+from airflow_ddlrepl.repository.stored.rows import ControlRow
 from airflow_ddlrepl.visible import visible
 
 IDENTITY = ("id", "target", "at", "seq", "created")

@@ -9,7 +9,7 @@ from airflow_ddlrepl.config.sections.streams import Streams
 from airflow_ddlrepl.errors.carried import kind_named
 from airflow_ddlrepl.flow.health.failures import each_failure, failure_text, open_failures
 from airflow_ddlrepl.flow.stages import CAPTURE
-from airflow_ddlrepl.repository.rows import StageEnd
+from airflow_ddlrepl.repository.stored.health_rows import StageEnd
 from airflow_ddlrepl.streams.rules.client import ClientKind
 
 

@@ -30,7 +30,7 @@ from airflow_ddlrepl.flow.stages import ISOLATE
 from airflow_ddlrepl.flow.targets.readiness import prepared_targets, ready_targets
 from airflow_ddlrepl.model.table_state import TableState, TableStatus
 from airflow_ddlrepl.notation.refresh_options import ISOLATING, RefreshOptions
-from airflow_ddlrepl.repository.rows import RefreshRow
+from airflow_ddlrepl.repository.stored.rows import RefreshRow
 
 PATIENCE = 6 * 3600.0
 """Seconds that a loaded table waits for the channel: a cycle of other tables may hold it for long."""

@@ -35,7 +35,7 @@ from airflow_ddlrepl.flow.targets.lag import Lag, lag_at, lag_of_capture, lag_te
 from airflow_ddlrepl.flow.targets.readiness import what_is_missing
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.table_state import TableStatus
-from airflow_ddlrepl.repository.rows import RunRow
+from airflow_ddlrepl.repository.stored.rows import RunRow
 from airflow_ddlrepl.streams.rules.function_use import FunctionUse
 from airflow_ddlrepl.visible import as_lines
 

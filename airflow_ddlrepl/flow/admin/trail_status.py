@@ -9,7 +9,7 @@ from typing import Any
 from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.model.installation import LogHolder, Problem
 from airflow_ddlrepl.model.position import Position
-from airflow_ddlrepl.repository.rows import SegmentRow
+from airflow_ddlrepl.repository.stored.rows import SegmentRow
 from airflow_ddlrepl.trail.loads import Load
 
 _RESTORE = "restore the files; `ddlrepl activate --start-moment oldest` reads them again where the source holds its log"

@@ -24,6 +24,7 @@ from airflow_ddlrepl.engines.target import ServerFacts
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.flow.apply.ddl_replay import Texts, require_one_way, without_table
 from airflow_ddlrepl.flow.apply.new_tables import former_policy, is_renamed, name_in_use, refuse_occupied, was_there
+from airflow_ddlrepl.flow.apply.refused_tree import Refusals, of_tree
 from airflow_ddlrepl.flow.apply.renamed_tables import RETURNED, moves, why_returned
 from airflow_ddlrepl.flow.apply.replicat import TargetReplicat, with_discard
 from airflow_ddlrepl.flow.apply.returned_ddl import ReturnedChange, is_returning
@@ -52,8 +53,6 @@ from airflow_ddlrepl.model.table_state import TableState, TableStatus
 from airflow_ddlrepl.sql.expressions.allowed import user_functions
 
 _NEWEST = LogKey(Position(2**63 - 1), 0)
-Refusals = Mapping[tuple[int, LogKey], Refusal]
-"""The changes that a target has refused in this run, by the table's id and the change's place in the log."""
 
 
 def planner(
@@ -340,17 +339,6 @@ def _runs_text(policy: Policy, before: TableState | None, event: Event) -> bool:
 def _source_name(shape_at: ShapeAt, table_id: int, event: Event) -> TableName:
     known = shape_before(shape_at, table_id, event)
     return known.name if known else dict(event.dropped).get(table_id, TableName("", ""))
-
-
-def of_tree(
-    refused: Refusals, table_id: int, event: Event, shape_at: Callable[[int, LogKey], Table | None]
-) -> Refusal | None:
-    """Return what the target refused of a change of the partitioned tables above a partition, because of rows."""
-    known = shape_before(shape_at, table_id, event) if refused else None
-    if known is None or known.partition is None:
-        return None
-    above = refused.get((known.partition.of, event.key))
-    return above if above and above.by_rows else of_tree(refused, known.partition.of, event, shape_at)
 
 
 def _under(shape: Table, table_states: Mapping[int, TableState]) -> Table:

@@ -19,7 +19,7 @@ from airflow_ddlrepl.flow.targets.stop_position import Until, require_past
 from airflow_ddlrepl.model.change import Event, EventKind
 from airflow_ddlrepl.model.position import LogKey, Position
 from airflow_ddlrepl.model.revision import Revision
-from airflow_ddlrepl.repository.rows import SegmentRow
+from airflow_ddlrepl.repository.stored.rows import SegmentRow
 from airflow_ddlrepl.trail.manifest import Part, Segment
 from airflow_ddlrepl.trail.store import inspection_file
 

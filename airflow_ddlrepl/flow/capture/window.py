@@ -25,7 +25,7 @@ from airflow_ddlrepl.model.change import Event, EventKind, of_source
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.revision import Revision
 from airflow_ddlrepl.repository.channels import CAPTURED
-from airflow_ddlrepl.repository.rows import SegmentFacts, TableRows
+from airflow_ddlrepl.repository.stored.rows import SegmentFacts, TableRows
 from airflow_ddlrepl.trail.manifest import Part, Segment
 from airflow_ddlrepl.trail.store import INSPECTED_FILE, data_folder
 

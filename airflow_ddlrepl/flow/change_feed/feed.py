@@ -24,7 +24,7 @@ from airflow_ddlrepl.model.position import LogKey, Position
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.notation.moment import parse_start, parse_until
 from airflow_ddlrepl.ports.work import InProcess
-from airflow_ddlrepl.repository.rows import SegmentRow
+from airflow_ddlrepl.repository.stored.rows import SegmentRow
 from airflow_ddlrepl.trail.manifest import Blob, RowFile
 
 PARTITION_BYTES = 128 << 20  # in memory; a piece reads a row group (16 MB) at each end that another piece reads, too

@@ -18,7 +18,7 @@ from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.model.change import Event, why_ignored
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.ports.work import InProcess
-from airflow_ddlrepl.repository.rows import SegmentRow
+from airflow_ddlrepl.repository.stored.rows import SegmentRow
 from airflow_ddlrepl.trail.manifest import Part, RowFile
 from airflow_ddlrepl.trail.store import Trail
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.model.change import EventKind, counted, session_ignored
-from airflow_ddlrepl.repository.rows import EventRow, RefreshRow
+from airflow_ddlrepl.repository.stored.rows import EventRow, RefreshRow
 
 
 def may_differ(context: RunContext, target: str) -> Mapping[int, tuple[str, ...]]:

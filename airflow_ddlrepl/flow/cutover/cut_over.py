@@ -27,7 +27,7 @@ from airflow_ddlrepl.flow.sequences.replicate import is_wanted
 from airflow_ddlrepl.flow.stages import CUT_OVER, REOPEN
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.notation.name_pattern import exact_pattern
-from airflow_ddlrepl.repository.rows import ChannelState
+from airflow_ddlrepl.repository.stored.rows import ChannelState
 
 WATCH_SECONDS = 2.0
 """For so long nobody may have written before the channel is stopped."""

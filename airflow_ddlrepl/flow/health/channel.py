@@ -13,9 +13,9 @@ from airflow_ddlrepl.flow.health.tables import table_rows
 from airflow_ddlrepl.flow.health.verdict import moment_text
 from airflow_ddlrepl.flow.health.verdicts import channel_verdict, target_verdict
 from airflow_ddlrepl.flow.health.waits_for_a_person import Waiting, stops_a_target, waiting_list
-from airflow_ddlrepl.repository.health import by_hour
+from airflow_ddlrepl.repository.lag import by_hour
 from airflow_ddlrepl.repository.repository import Repository
-from airflow_ddlrepl.repository.rows import LagRow, StageEnd
+from airflow_ddlrepl.repository.stored.health_rows import LagRow, StageEnd
 
 MOST_TABLES = 100
 

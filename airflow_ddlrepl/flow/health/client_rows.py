@@ -10,7 +10,7 @@ from airflow_ddlrepl.flow.health.facts import Facts
 from airflow_ddlrepl.flow.health.failures import each_failure, failure_text
 from airflow_ddlrepl.flow.health.verdict import moment_text
 from airflow_ddlrepl.flow.stages import APPLY, CAPTURE, REPLICATE
-from airflow_ddlrepl.repository.rows import StageEnd
+from airflow_ddlrepl.repository.stored.health_rows import StageEnd
 from airflow_ddlrepl.streams.rules.client import ClientKind
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from airflow_ddlrepl.flow.health.verdict import moment_text
 from airflow_ddlrepl.repository.repository import Repository
-from airflow_ddlrepl.repository.rows import RunRow
+from airflow_ddlrepl.repository.stored.rows import RunRow
 
 MOST_STAGES = 100
 

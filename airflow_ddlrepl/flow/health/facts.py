@@ -13,7 +13,8 @@ from airflow_ddlrepl.flow.health.failures import OF_THE_CHANNEL, open_failures
 from airflow_ddlrepl.flow.health.verdict import moment_text
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.repository.repository import Repository
-from airflow_ddlrepl.repository.rows import ChannelState, ControlRow, LagRow, LockRow, QueuedRow, StageEnd, StatusRow
+from airflow_ddlrepl.repository.stored.health_rows import LagRow, QueuedRow, StageEnd, StatusRow
+from airflow_ddlrepl.repository.stored.rows import ChannelState, ControlRow, LockRow
 
 HISTORY = timedelta(hours=48)
 MOST_QUEUED = 500

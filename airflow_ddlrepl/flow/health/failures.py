@@ -10,7 +10,7 @@ from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.errors.carried import is_kind
 from airflow_ddlrepl.flow.health.verdict import moment_text
 from airflow_ddlrepl.flow.stages import REPLICATE, Cycle, names_of
-from airflow_ddlrepl.repository.rows import Outcome, StageEnd
+from airflow_ddlrepl.repository.stored.health_rows import Outcome, StageEnd
 
 OF_THE_CHANNEL = names_of(Cycle.BEFORE, Cycle.BEGINS, Cycle.WITHIN, Cycle.ENDS, Cycle.WHOLE)
 """A failure of another stage, such as a rewind, says nothing of how the channel follows its source."""

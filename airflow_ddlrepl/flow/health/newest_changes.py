@@ -11,7 +11,7 @@ from airflow_ddlrepl.flow.health.verdict import moment_text
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.revision import Revision
 from airflow_ddlrepl.repository.repository import Repository
-from airflow_ddlrepl.repository.rows import EventRow, LedgerRow, RefreshRow
+from airflow_ddlrepl.repository.stored.rows import EventRow, LedgerRow, RefreshRow
 
 MOST, MOST_TABLES = 30, 100
 Row = TypeVar("Row", LedgerRow, RefreshRow)

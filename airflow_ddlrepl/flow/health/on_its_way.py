@@ -15,7 +15,8 @@ from airflow_ddlrepl.flow.health.waits_for_a_person import queued_json
 from airflow_ddlrepl.model.position import LogKey, Position
 from airflow_ddlrepl.model.revision import Revision
 from airflow_ddlrepl.repository.repository import Repository
-from airflow_ddlrepl.repository.rows import ControlRow, PlanRow, RefreshRow
+from airflow_ddlrepl.repository.stored.health_rows import PlanRow
+from airflow_ddlrepl.repository.stored.rows import ControlRow, RefreshRow
 
 MOST_ERRORS, OF_THE_NEWEST, MOST_ROWS = 20, 1000, 200
 LATER = "the next cycle brings it"

@@ -10,7 +10,7 @@ from typing import Any
 from airflow_ddlrepl.config.sections.location import redact
 from airflow_ddlrepl.flow.health.verdict import moment_text
 from airflow_ddlrepl.model.revision import Revision
-from airflow_ddlrepl.repository.rows import ControlRow, LedgerRow, RefreshRow
+from airflow_ddlrepl.repository.stored.rows import ControlRow, LedgerRow, RefreshRow
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,8 @@ from airflow_ddlrepl.flow.health.remedies import Remedies
 from airflow_ddlrepl.flow.health.verdict import Level, Remedy, Verdict, since_text, span_text, worst
 from airflow_ddlrepl.flow.health.waits_for_a_person import Waiting
 from airflow_ddlrepl.flow.stages import Cycle, names_of
-from airflow_ddlrepl.repository.rows import ChannelState, StageEnd
+from airflow_ddlrepl.repository.stored.health_rows import StageEnd
+from airflow_ddlrepl.repository.stored.rows import ChannelState
 
 LATE_SECONDS = 300.0
 """A target that is further behind is late, or three times the usual interval, whichever is more."""

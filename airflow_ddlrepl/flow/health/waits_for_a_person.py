@@ -14,7 +14,7 @@ from airflow_ddlrepl.flow.health.remedies import Remedies
 from airflow_ddlrepl.flow.health.verdict import NOTHING_TO_DO, Remedy, moment_text
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.table_state import TableStatus
-from airflow_ddlrepl.repository.rows import QueuedRow
+from airflow_ddlrepl.repository.stored.health_rows import QueuedRow
 
 MOST_ROWS = 5
 """So many rows of an error queue are in the list; the page of a table has more of them."""

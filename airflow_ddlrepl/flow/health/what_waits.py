@@ -7,7 +7,7 @@ from typing import Any
 
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.repository.repository import Repository
-from airflow_ddlrepl.repository.rows import CountedFrom, RefreshRow
+from airflow_ddlrepl.repository.stored.rows import CountedFrom, RefreshRow
 
 FOLLOWS = frozenset(("live", "suspended", "pending", "new"))
 """A table in another state gets nothing of the log, so nothing waits for it."""

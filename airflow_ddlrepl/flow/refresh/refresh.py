@@ -42,7 +42,7 @@ from airflow_ddlrepl.flow.targets.readiness import has_new_target, prepared_targ
 from airflow_ddlrepl.model.position import START_OF_TRANSACTION, LogKey, Position
 from airflow_ddlrepl.model.table_state import Cause, Suspension, TableState
 from airflow_ddlrepl.notation.refresh_options import BULK, RefreshOptions
-from airflow_ddlrepl.repository.rows import RefreshRow
+from airflow_ddlrepl.repository.stored.rows import RefreshRow
 
 
 @stage(REFRESH)

@@ -19,7 +19,7 @@ from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.table_state import ISOLATED, Cause, PartialRefresh, Suspension, TableState, TableStatus
 from airflow_ddlrepl.notation.name_pattern import any_matches
 from airflow_ddlrepl.notation.refresh_options import BULK, Difference, RefreshOptions, read_options
-from airflow_ddlrepl.repository.rows import RefreshRow
+from airflow_ddlrepl.repository.stored.rows import RefreshRow
 
 LOADED_ALONE = "a refresh loads it, while the other tables go on"
 _LOADED = (TableStatus.LIVE, TableStatus.SUSPENDED)

@@ -18,7 +18,7 @@ from airflow_ddlrepl.flow.reporting.progress import brings_more_than_rows, lag_a
 from airflow_ddlrepl.flow.reporting.queued_rows import keep_queued_rows
 from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.stages import INTEGRATE, Cycle, names_of
-from airflow_ddlrepl.repository.rows import Outcome, StageEnd, StatusRow
+from airflow_ddlrepl.repository.stored.health_rows import Outcome, StageEnd, StatusRow
 
 COSTS_AT_MOST = 0.05
 """A status after a run that went well takes at most this part of the time; how the run ended is always stored."""

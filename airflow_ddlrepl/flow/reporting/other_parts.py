@@ -9,7 +9,7 @@ from airflow_ddlrepl.flow.health.failures import each_failure
 from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.flow.stages import PROPAGATE
 from airflow_ddlrepl.flow.streams.clients import StreamsClients
-from airflow_ddlrepl.repository.rows import Outcome, StageEnd
+from airflow_ddlrepl.repository.stored.health_rows import Outcome, StageEnd
 from airflow_ddlrepl.streams.rules.client import ClientKind
 
 

@@ -15,7 +15,7 @@ from airflow_ddlrepl.flow.apply.suspension import suspends
 from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.model.position import LogKey, Position
 from airflow_ddlrepl.model.table_state import Suspension
-from airflow_ddlrepl.repository.rows import PlanRow
+from airflow_ddlrepl.repository.stored.health_rows import PlanRow
 
 MOST_PLANS, MOST_STEPS = 10_000, 50
 """So many changes of a target are stored, and so many steps of each."""

@@ -10,7 +10,8 @@ from airflow_ddlrepl.flow.admin.status import Status
 from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.stages import APPLY, CAPTURE, INTEGRATE, REPLICATE, Cycle, names_of
 from airflow_ddlrepl.model.position import Position
-from airflow_ddlrepl.repository.rows import LagRow, Outcome, RunStatus, StageEnd
+from airflow_ddlrepl.repository.stored.health_rows import LagRow, Outcome, StageEnd
+from airflow_ddlrepl.repository.stored.rows import RunStatus
 
 LAST = names_of(Cycle.ENDS, Cycle.WHOLE)
 """A cycle ends with one of these stages: then its row of the lag is stored, and one of each stage that fails."""

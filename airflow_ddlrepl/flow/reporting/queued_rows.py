@@ -16,7 +16,7 @@ from airflow_ddlrepl.flow.streams.apply_process.error_queue import listed
 from airflow_ddlrepl.flow.streams.clients import StreamsClients
 from airflow_ddlrepl.integrate.steps.discarded_row import DiscardedRow
 from airflow_ddlrepl.model.table import Table
-from airflow_ddlrepl.repository.rows import QueuedRow
+from airflow_ddlrepl.repository.stored.health_rows import QueuedRow
 from airflow_ddlrepl.streams.apply_message import ApplyMessage
 from airflow_ddlrepl.streams.messages import DdlLcr, RowLcr
 

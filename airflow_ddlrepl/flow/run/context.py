@@ -33,7 +33,8 @@ from airflow_ddlrepl.ports.work import Runner
 from airflow_ddlrepl.repository.lock import ChannelLock
 from airflow_ddlrepl.repository.process import this_holder
 from airflow_ddlrepl.repository.repository import Repository
-from airflow_ddlrepl.repository.rows import SegmentRow, StageEnd
+from airflow_ddlrepl.repository.stored.health_rows import StageEnd
+from airflow_ddlrepl.repository.stored.rows import SegmentRow
 from airflow_ddlrepl.scope.client import Client
 from airflow_ddlrepl.scope.decide import ChangeKind, decide
 from airflow_ddlrepl.trail.store import Trail

@@ -13,7 +13,7 @@ from airflow_ddlrepl.errors import CannotAdapt, RepositoryError, StepContradicte
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.model.record import Record, RefreshDeclined, RefreshRequested, StatementDiscarded, StepApplied
-from airflow_ddlrepl.repository.rows import StepState
+from airflow_ddlrepl.repository.stored.rows import StepState
 
 
 def record(run: RunContext, target: str) -> None:

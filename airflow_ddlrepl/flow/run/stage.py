@@ -19,7 +19,8 @@ from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.run.fencing import require_not_cut_over
 from airflow_ddlrepl.flow.run.results import Printable
 from airflow_ddlrepl.flow.stages import Stage
-from airflow_ddlrepl.repository.rows import Outcome, RunStatus, StageEnd
+from airflow_ddlrepl.repository.stored.health_rows import Outcome, StageEnd
+from airflow_ddlrepl.repository.stored.rows import RunStatus
 
 Given = ParamSpec("Given")
 Result = TypeVar("Result", bound=Printable)

@@ -11,7 +11,7 @@ from airflow_ddlrepl.flow.run.clock import is_clock_right
 from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.snapshots.archive import forgettable
 from airflow_ddlrepl.model.position import Position
-from airflow_ddlrepl.repository.rows import SegmentRow
+from airflow_ddlrepl.repository.stored.rows import SegmentRow
 from airflow_ddlrepl.trail.loads import readable_loads, remove
 
 LEFTOVER_SECONDS = 24 * 3600.0

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from airflow_ddlrepl.flow.run.context import log
 from airflow_ddlrepl.flow.streams.clients import StreamsClients
-from airflow_ddlrepl.repository.rows import RunRow
+from airflow_ddlrepl.repository.stored.rows import RunRow
 from airflow_ddlrepl.streams.procedures.notes import needless_calls
 from airflow_ddlrepl.streams.rules.client import Client
 from airflow_ddlrepl.streams.rules.function_use import FunctionCounts, FunctionUse, summed, uses, uses_in

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.flow.stages import Cycle, names_of
 from airflow_ddlrepl.model.position import Position
-from airflow_ddlrepl.repository.rows import RunRow, RunStatus, SegmentRow
+from airflow_ddlrepl.repository.stored.rows import RunRow, RunStatus, SegmentRow
 
 _READ_ALL = names_of(Cycle.BEGINS, Cycle.BEFORE)
 """What committed before such a stage began is captured once it is done."""

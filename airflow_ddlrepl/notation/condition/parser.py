@@ -31,8 +31,9 @@ from airflow_ddlrepl.notation.condition.expression import (
     Text,
     Truth,
 )
+from airflow_ddlrepl.notation.condition.tokens import tokens
 from airflow_ddlrepl.sql import lexical
-from airflow_ddlrepl.sql.lexer import Kind, Word, placed_tokens
+from airflow_ddlrepl.sql.lexer import Kind, Word
 
 TYPES = {
     **dict.fromkeys(("smallint", "int2"), "smallint"),
@@ -48,7 +49,6 @@ TYPES = {
 }
 """What may be cast to, and how that is spelled."""
 _COMPARISONS = ("=", "<>", "<", "<=", ">", ">=")
-_DOUBLE = {("<", ">"): "<>", ("!", "="): "<>", ("<", "="): "<=", (">", "="): ">="}
 _NUMBER = re.compile(r"\d+(\.\d+)?(e\d+)?", re.IGNORECASE)
 # Words that are no column's without quotes, or mean something else to a server than a column.
 _WORDS = """
@@ -119,7 +119,7 @@ class _Reader:
     """A reader parses the tokens of one condition, from the first to the last."""
 
     def __init__(self, text: str, *, of_change: bool = False) -> None:
-        self.found = _tokens(text)
+        self.found = tokens(text)
         self.at = 0
         self.of_change = of_change
 
@@ -343,24 +343,3 @@ def _digits(spelled_so: str) -> str:
     if not _NUMBER.fullmatch(spelled_so):
         raise ValueError(f"{spelled_so} is no number")
     return spelled_so.lower()
-
-
-def _tokens(text: str) -> list[Word]:
-    """Return the condition's tokens, signs that belong together as one; raise ValueError for a comment."""
-    found: list[Word] = []
-    after, is_sign = 0, False
-    for token, begin, end in placed_tokens(text):
-        if text[after:begin].strip():
-            raise ValueError("there are no comments in a condition")
-        double = _DOUBLE.get((found[-1].text, token.text)) if is_sign and after == begin else None
-        if double:
-            found[-1], is_sign = Word(Kind.SIGN, double), False
-        else:
-            found.append(token)
-            is_sign = token.kind is Kind.SIGN
-        after = end
-    if text[after:].strip():
-        raise ValueError("there are no comments in a condition")
-    if not found:
-        raise ValueError("it is empty")
-    return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 from alembic import context
 from sqlalchemy import Connection
 
-from airflow_ddlrepl.repository.tables import SCHEMA, metadata
+from airflow_ddlrepl.repository.stored.tables import SCHEMA, metadata
 
 connection: Connection = context.config.attributes["connection"]
 context.configure(

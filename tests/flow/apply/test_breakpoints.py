@@ -13,7 +13,7 @@ from airflow_ddlrepl import flow
 from airflow_ddlrepl.config.file.load import load_channel
 from airflow_ddlrepl.errors import ControlStop, Exit
 from airflow_ddlrepl.ports.work import InProcess
-from airflow_ddlrepl.repository.rows import ControlRow
+from airflow_ddlrepl.repository.stored.rows import ControlRow
 from tests.support.refusing import in_shell, new_replica, refused
 from tests.support.replica import Replica
 

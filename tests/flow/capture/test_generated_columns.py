@@ -13,7 +13,7 @@ from airflow_ddlrepl import flow
 from airflow_ddlrepl.config.file.load import load_channel
 from airflow_ddlrepl.model.record import RELOADED
 from airflow_ddlrepl.ports.work import InProcess
-from airflow_ddlrepl.repository import tables
+from airflow_ddlrepl.repository.stored import tables
 from tests.conftest import Databases
 from tests.flow.capture.test_left_out import status
 from tests.flow.capture.test_without_triggers import both

@@ -12,7 +12,8 @@ from airflow_ddlrepl.flow.health.channel import channel_health, channel_line, la
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.record import RefreshRequested
 from airflow_ddlrepl.repository.repository import Repository
-from airflow_ddlrepl.repository.rows import ChannelState, LagRow, Outcome, StageEnd, StatusRow
+from airflow_ddlrepl.repository.stored.health_rows import LagRow, Outcome, StageEnd, StatusRow
+from airflow_ddlrepl.repository.stored.rows import ChannelState
 from tests.repository.test_repository import revision, shape
 
 TABLES = 5000

@@ -16,7 +16,7 @@ from airflow_ddlrepl.flow.reporting import keep_status
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.ports.work import InProcess
 from airflow_ddlrepl.repository.repository import Repository
-from airflow_ddlrepl.repository.rows import Outcome, StageEnd
+from airflow_ddlrepl.repository.stored.health_rows import Outcome, StageEnd
 from tests.support.replica import Make, Replica
 
 TABLE = "CREATE TABLE t (id int PRIMARY KEY)"

@@ -19,7 +19,7 @@ from airflow_ddlrepl.flow.health.verdict import Level, Verdict, worst
 from airflow_ddlrepl.flow.reporting import keep_status
 from airflow_ddlrepl.ports.work import InProcess
 from airflow_ddlrepl.repository.repository import Repository
-from airflow_ddlrepl.repository.rows import LagRow
+from airflow_ddlrepl.repository.stored.health_rows import LagRow
 from tests.flow.health.test_channel_health import health, verdict
 from tests.support.crashing import die
 from tests.support.replica import Make, Replica

@@ -9,7 +9,7 @@ from airflow_ddlrepl.config.file.load import load_channel
 from airflow_ddlrepl.flow.health.channel import channel_health
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.repository.repository import Repository
-from airflow_ddlrepl.repository.rows import SegmentFacts, TableRows
+from airflow_ddlrepl.repository.stored.rows import SegmentFacts, TableRows
 from tests.support.replica import Make, Replica
 from tests.support.suspending import ACCEPT, REFUSE, START, cycle_fails
 

@@ -14,7 +14,7 @@ from airflow_ddlrepl import flow
 from airflow_ddlrepl.errors import DdlReplError, RepositoryError, ServerRefusal, Unreachable
 from airflow_ddlrepl.ports.work import InProcess
 from airflow_ddlrepl.repository.repository import Repository
-from airflow_ddlrepl.repository.rows import ErrorRow, RunRow, RunStatus
+from airflow_ddlrepl.repository.stored.rows import ErrorRow, RunRow, RunStatus
 from tests.support.replica import Replica, channel_file
 
 

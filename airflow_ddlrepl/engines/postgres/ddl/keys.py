@@ -9,8 +9,8 @@ from collections.abc import Sequence
 
 from airflow_ddlrepl.ddl.tables.change_key import ChangeKey
 from airflow_ddlrepl.engines.postgres.connection.quoting import literal, qualified, quote
+from airflow_ddlrepl.engines.postgres.ddl.blocks import block
 from airflow_ddlrepl.engines.postgres.ddl.source_texts import deferrable_words
-from airflow_ddlrepl.engines.postgres.ddl.types import block
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Key, Table
 

@@ -32,11 +32,12 @@ from airflow_ddlrepl.ddl.types.create_type import CreateType, ForgetType
 from airflow_ddlrepl.ddl.types.rename_type import RenameType
 from airflow_ddlrepl.engines.postgres.connection.quoting import literal, qualified, quote
 from airflow_ddlrepl.engines.postgres.ddl import columns as ddl_columns
-from airflow_ddlrepl.engines.postgres.ddl import types
+from airflow_ddlrepl.engines.postgres.ddl import displaced_types, types
+from airflow_ddlrepl.engines.postgres.ddl.blocks import block
 from airflow_ddlrepl.engines.postgres.ddl.keys import change_key, key_sql
 from airflow_ddlrepl.engines.postgres.ddl.replay_text import OWN_ZONE, replayed_text
 from airflow_ddlrepl.engines.postgres.ddl.source_texts import bound_text, key_text
-from airflow_ddlrepl.engines.postgres.ddl.types import block, create_types
+from airflow_ddlrepl.engines.postgres.ddl.types import create_types
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Partition, Table
@@ -215,7 +216,7 @@ class PostgresDdl(Renderer):
 
         The new name contains the type's oid; columns that have the type still have it.
         """
-        return tuple(types.make_way(of))
+        return tuple(displaced_types.make_way(of))
 
     def of_its_type(self, column: Column, table: Table) -> tuple[str, ...]:
         """Return the statements that give a column the type of its name, where it still has a renamed one.

@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from airflow_ddlrepl.adapt.target_facts import About
 from airflow_ddlrepl.engines.postgres.connection.quoting import literal, qualified, quote
 from airflow_ddlrepl.engines.postgres.connection.settings import MERGE, SAFE_PATH
-from airflow_ddlrepl.engines.postgres.ddl.types import block, create_schema
+from airflow_ddlrepl.engines.postgres.ddl.blocks import block
+from airflow_ddlrepl.engines.postgres.ddl.types import create_schema
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.sql.lexer import Kind, tokens
 

@@ -6,7 +6,6 @@ Type changes are rendered without a table.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import partial
 from typing import Any
 
 from airflow_ddlrepl.ddl.types.change_type_definition import ChangeTypeDefinition, ReplaceType
@@ -25,7 +24,9 @@ from airflow_ddlrepl.ddl.types.type_edits import (
 )
 from airflow_ddlrepl.engines.postgres.connection.quoting import literal, qualified, quote
 from airflow_ddlrepl.engines.postgres.ddl import source_texts as texts
+from airflow_ddlrepl.engines.postgres.ddl.blocks import block, text_literal
 from airflow_ddlrepl.engines.postgres.ddl.columns import set_default
+from airflow_ddlrepl.engines.postgres.ddl.displaced_types import declared_type, step_aside
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.model.names import TableName, displaced_name, shortened
 from airflow_ddlrepl.model.table import Column, Table
@@ -74,100 +75,6 @@ def unless_done(statement: str) -> str:
     return block(f"BEGIN {statement}; EXCEPTION WHEN {done} THEN NULL; END")
 
 
-def make_way(of: TypeDefinition) -> list[str]:
-    """Return the SQL that renames a type of this name with other labels, attributes, checks or base.
-
-    Such a type is not the source's type as it is now.
-    """
-    return [
-        block(
-            f"DECLARE {_there(of.schema, of.name)} fits boolean;"
-            f" BEGIN SELECT {_FITS[of.kind](of)} INTO fits FROM pg_type t WHERE t.oid = there;"
-            f" IF NOT coalesce(fits, true) THEN {_step_aside(of.schema, of.name)} END IF; END"
-        )
-    ]
-
-
-def _there(schema: str, name: str) -> str:
-    """Return the declaration of the variables for `_step_aside`: the type of that name."""
-    return f"there regtype := to_regtype({_text(qualified(TableName(schema, name)))}); made record;"
-
-
-def _step_aside(schema: str, name: str) -> str:
-    """Return the SQL that renames a type, so that its name is free.
-
-    A range's multirange and (as a superuser) the functions of their names, which were made with it, are renamed, too.
-    """
-    escaped = qualified(TableName(schema, name)).replace("%", "%%").replace("'", "''")
-    to = f"{_text(displaced_name(name, ''))} || there::oid::text"
-    return (
-        f"EXECUTE format('ALTER TYPE {escaped} RENAME TO %I', {to});"
-        f" FOR made IN {_MADE_WITH_RANGE} LOOP"
-        f" BEGIN EXECUTE format('ALTER %s %s RENAME TO %I', made.kind, made.name, {to} || made.suffix);"
-        " EXCEPTION WHEN insufficient_privilege THEN NULL; END; END LOOP;"
-    )
-
-
-_MADE_WITH_RANGE = (
-    "SELECT 'TYPE' AS kind, rngmultitypid::regtype::text AS name, '_m' AS suffix FROM pg_range WHERE rngtypid = there"
-    " UNION ALL SELECT 'FUNCTION', objid::regprocedure::text, '' FROM pg_range JOIN pg_depend"
-    " ON refobjid IN (rngtypid, rngmultitypid) AND refclassid = 'pg_type'::regclass"
-    " WHERE rngtypid = there AND classid = 'pg_proc'::regclass AND deptype = 'i'"
-)
-
-
-def _labels_fit(of: TypeDefinition) -> str:
-    """Return SQL that is true where an enum has exactly the labels of a definition.
-
-    A label that is added now can't be used before the commit.
-    """
-    seen = "SELECT array_agg(enumlabel::text ORDER BY enumsortorder) FROM pg_enum WHERE enumtypid = t.oid"
-    return f"typtype = 'e' AND ({seen}) IS NOT DISTINCT FROM {_array(of.labels)}"
-
-
-def _attributes_fit(of: TypeDefinition) -> str:
-    seen = (
-        "SELECT array_agg(attname || ' ' || format_type(atttypid, atttypmod) ORDER BY attnum) FROM pg_attribute"
-        " WHERE attrelid = t.typrelid AND attnum > 0 AND NOT attisdropped"
-    )
-    return f"typtype = 'c' AND ({seen}) IS NOT DISTINCT FROM {_array(f'{a.name} {a.type}' for a in of.attributes)}"
-
-
-def _domain_fits(of: TypeDefinition) -> str:
-    seen = (
-        "SELECT array_agg(conname::text ORDER BY conname) FROM pg_constraint WHERE contypid = t.oid AND contype = 'c'"
-    )
-    return (
-        f"typtype = 'd' AND format_type(typbasetype, typtypmod) = {_text(of.base or '')}"
-        f" AND typnotnull = {str(of.not_null).lower()}"
-        f" AND ({seen}) IS NOT DISTINCT FROM {_array(sorted(name for name, _ in of.constraints))}"
-    )
-
-
-def _array(texts: Iterable[str]) -> str:
-    """Return texts as an SQL array, as array_agg returns it: null where there are none."""
-    items = ", ".join(_text(text) for text in texts)
-    return f"ARRAY[{items}]::text[]" if items else "NULL::text[]"
-
-
-def _base_fits(typtype: str, base: str, key: str, of: TypeDefinition) -> str:
-    """Return SQL that is true where a range or multirange type is made of the type of its definition.
-
-    base, key: columns of pg_range, for what the type is made of and for itself.
-    """
-    seen = f"SELECT format_type({base}, NULL) FROM pg_range WHERE {key} = t.oid"
-    return f"typtype = '{typtype}' AND ({seen}) = {_text(of.base or '')}"
-
-
-_FITS: dict[TypeKind, Callable[[TypeDefinition], str]] = {
-    TypeKind.ENUM: _labels_fit,
-    TypeKind.COMPOSITE: _attributes_fit,
-    TypeKind.DOMAIN: _domain_fits,
-    TypeKind.RANGE: partial(_base_fits, "r", "rngsubtype", "rngtypid"),
-    TypeKind.MULTIRANGE: partial(_base_fits, "m", "rngtypid", "rngmultitypid"),
-}
-
-
 def rename_type(change: RenameType, before: Table | None) -> list[str]:
     """Return the SQL that renames a type.
 
@@ -177,7 +84,7 @@ def rename_type(change: RenameType, before: Table | None) -> list[str]:
     if before is not None:
         return _move_over(change, before)
     old, new = TableName(*change.old), TableName(*change.new)
-    declared, away = _there(*change.new), _step_aside(*change.new)
+    declared, away = declared_type(*change.new), step_aside(*change.new)
     drop = f"DROP TYPE IF EXISTS {qualified(new)}"
     sql = [block(f"DECLARE {declared} BEGIN {drop}; EXCEPTION WHEN dependent_objects_still_exist THEN {away} END")]
     if old.name != new.name:
@@ -213,8 +120,11 @@ def of_its_type(column: Column, table: Table) -> str:
     steps = [f"{alter} TYPE {to} USING NULL::{to}"]
     if column.default is not None and not column.generated:
         steps = [f"{alter} DROP DEFAULT", *steps, set_default(table, column.name, column.default)]
-    found = f"SELECT FROM pg_attribute WHERE attrelid = {_text(at)}::regclass AND attname = {_text(column.name)}"
-    return block(f"BEGIN IF EXISTS ({found} AND atttypid <> {_text(to)}::regtype) THEN {'; '.join(steps)}; END IF; END")
+    found = f"SELECT FROM pg_attribute WHERE attrelid = {text_literal(at)}::regclass"
+    found += f" AND attname = {text_literal(column.name)}"
+    return block(
+        f"BEGIN IF EXISTS ({found} AND atttypid <> {text_literal(to)}::regtype) THEN {'; '.join(steps)}; END IF; END"
+    )
 
 
 def change_type_definition(change: ChangeTypeDefinition, before: Table | None) -> list[str]:
@@ -252,20 +162,12 @@ def _replace(change: ReplaceType) -> list[str]:
     return [f"ALTER TYPE {_name(change.old)} RENAME TO {quote(old)}", _enum(change.new)]
 
 
-def block(body: str) -> str:
-    """Return a DO statement, an anonymous code block, with this body."""
-    tag = "$ddlrepl$"
-    while tag in body:
-        tag = tag[:-1] + "_$"
-    return f"DO {tag} {body} {tag}"
-
-
 def _name(of: TypeDefinition) -> str:
     return qualified(TableName(of.schema, of.name))
 
 
 def _enum(of: TypeDefinition) -> str:
-    return f"CREATE TYPE {_name(of)} AS ENUM ({', '.join(_text(label) for label in of.labels)})"
+    return f"CREATE TYPE {_name(of)} AS ENUM ({', '.join(text_literal(label) for label in of.labels)})"
 
 
 def _composite(of: TypeDefinition) -> str:
@@ -292,7 +194,7 @@ def _once_more(of: TypeDefinition) -> str:
     multirange = qualified(TableName(of.schema, f"{shortened(of.name)}_multirange_{of.id}"))
     values = _values_of_range(of)
     return (
-        f"IF to_regtype({_text(name)}) IS NULL THEN"
+        f"IF to_regtype({text_literal(name)}) IS NULL THEN"
         f" BEGIN CREATE TYPE {name} AS RANGE ({values}, MULTIRANGE_TYPE_NAME = {multirange});"
         f" EXCEPTION WHEN duplicate_function THEN CREATE TYPE {own} AS RANGE ({values});"
         f" ALTER TYPE {own} RENAME TO {quote(of.name)}; END; END IF;"
@@ -304,12 +206,12 @@ def _multirange(of: TypeDefinition) -> str:
 
     The server has made it with its range, under a name of the server's choice; in between it has a third name.
     """
-    name, schema = _text(of.name), _text(of.schema)
-    away = f"{_text(displaced_name(of.name, ''))} || made.oid"
+    name, schema = text_literal(of.name), text_literal(of.schema)
+    away = f"{text_literal(displaced_name(of.name, ''))} || made.oid"
     return (
         "DECLARE made record; BEGIN FOR made IN SELECT t.oid, t.oid::regtype::text AS now, nspname FROM pg_range"
         " JOIN pg_type t ON t.oid = rngmultitypid JOIN pg_namespace n ON n.oid = typnamespace"
-        f" WHERE rngtypid = to_regtype({_text(of.base or '')}) AND (nspname, typname) <> ({schema}, {name}) LOOP"
+        f" WHERE rngtypid = to_regtype({text_literal(of.base or '')}) AND (nspname, typname) <> ({schema}, {name}) LOOP"
         f" EXECUTE format('ALTER TYPE %s RENAME TO %I', made.now, {away}); IF made.nspname <> {schema} THEN"
         f" EXECUTE format('ALTER TYPE %I.%I SET SCHEMA %I', made.nspname, {away}, {schema}); END IF;"
         f" EXECUTE format('ALTER TYPE %I.%I RENAME TO %I', {schema}, {away}, {name}); END LOOP; END"
@@ -331,13 +233,9 @@ def _missing_labels(of: TypeDefinition) -> list[str]:
     return [_add_label(_name(of), AddLabel(label, "after", before)) for label, before in pairs]
 
 
-def _text(value: str) -> str:
-    return literal(value).strip()
-
-
 def _add_label(name: str, edit: AddLabel) -> str:
-    place = f" {edit.place.upper()} {_text(edit.beside)}" if edit.place else ""
-    return f"ALTER TYPE {name} ADD VALUE IF NOT EXISTS {_text(edit.label)}{place}"
+    place = f" {edit.place.upper()} {text_literal(edit.beside)}" if edit.place else ""
+    return f"ALTER TYPE {name} ADD VALUE IF NOT EXISTS {text_literal(edit.label)}{place}"
 
 
 def _add_constraint(name: str, edit: AddConstraint) -> str:
@@ -387,7 +285,7 @@ _CREATE = {
 
 _EDIT: dict[type, Callable[[str, Any], str]] = {
     AddLabel: _add_label,
-    RenameLabel: lambda name, e: f"ALTER TYPE {name} RENAME VALUE {_text(e.old)} TO {_text(e.new)}",
+    RenameLabel: lambda name, e: f"ALTER TYPE {name} RENAME VALUE {text_literal(e.old)} TO {text_literal(e.new)}",
     AddAttribute: lambda name, e: (
         f"ALTER TYPE {name} ADD ATTRIBUTE {quote(e.attribute.name)} {texts.type_text(e.attribute.type)}"
     ),

@@ -11,12 +11,9 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
-from airflow_ddlrepl.engines.postgres.connection.errors import passing
 from airflow_ddlrepl.engines.postgres.connection.quoting import qualified
-from airflow_ddlrepl.engines.postgres.connection.read_errors import MISSING_HERE, NOT_A_VALUE, is_unreadable
 from airflow_ddlrepl.engines.postgres.merge import statements
 from airflow_ddlrepl.engines.postgres.merge.constraints import (
-    GRANT,
     Session,
     deferred,
     prepare_session,
@@ -26,13 +23,10 @@ from airflow_ddlrepl.engines.postgres.merge.constraints import (
 )
 from airflow_ddlrepl.engines.postgres.merge.inline_rows import taking
 from airflow_ddlrepl.engines.postgres.merge.own_triggers import at_rest, what_takes_rows
+from airflow_ddlrepl.engines.postgres.merge.refusals import EXCLUSION, REPAIR, UNIQUE, refused, telling_refusals
 from airflow_ddlrepl.engines.postgres.merge.staging_tables import Stage, Staged
-from airflow_ddlrepl.errors import DdlReplError, ForeignKeyBroken, KeyTaken, RowsRefused, UnreadableRows, identified
+from airflow_ddlrepl.errors import DdlReplError, RowsRefused, identified
 from airflow_ddlrepl.model.names import TableName
-
-UNIQUE, EXCLUSION, FOREIGN_KEY = "23505", "23P01", "23503"
-NO_RIGHT, CHECK, BY_TRIGGER, NO_IDENTITY = "42501", "23514", "P0001", "55000"
-REPAIR = "compare and repair: ddlrepl compare --repair; or load the table again: ddlrepl refresh --table"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +59,7 @@ def merge(cursor: Any, staging: Sequence[Staged], session: Session) -> list[Merg
     names = table_order(cursor, touched) if session.enforces and touched else touched
     name = names[0] if len(names) == 1 else None
     resting = at_rest(cursor, touched, session)
-    with identified(ids), _explained(name, cursor), resting, deferred(cursor, names, session):
+    with identified(ids), telling_refusals(name, cursor), resting, deferred(cursor, names, session):
         merges = [_Merge(cursor, name, groups[name], session) for name in names]
         for one_table in reversed(merges):
             one_table.delete()
@@ -122,7 +116,7 @@ def truncate(cursor: Any, names: Sequence[TableName], session: Session, *, resta
     except FeatureNotSupported:
         delete_all(cursor, names, session)
     except cursor.connection.Error as error:
-        raise _refused(_refusing_truncate(cursor, names), error) from error
+        raise refused(_refusing_truncate(cursor, names), error) from error
 
 
 def _refusing_truncate(cursor: Any, names: Sequence[TableName]) -> TableName:
@@ -148,7 +142,7 @@ def delete_all(cursor: Any, names: Sequence[TableName], session: Session, where:
 
     Raises ForeignKeyBroken INT-104 (a foreign key).
     """
-    with _explained(names[0] if len(names) == 1 else None, cursor), deferred(cursor, names, session):
+    with telling_refusals(names[0] if len(names) == 1 else None, cursor), deferred(cursor, names, session):
         rows = rows_of(cursor, names, session)
         for name in reversed(table_order(cursor, names)):
             cursor.execute(f"DELETE FROM {rows[name]} t WHERE {where}".encode())
@@ -181,7 +175,7 @@ class _Merge:
 
     def delete(self) -> None:
         """Run phase 1: delete rows that are gone; set rows aside whose key changes."""
-        with _explained(self.name, self.cursor):
+        with telling_refusals(self.name, self.cursor):
             for one in self._with(Stage.DELETES):
                 self._run(statements.delete(one, Stage.DELETES), one, Stage.DELETES, "delete")
             for one in self._with(Stage.REMOVED):
@@ -190,7 +184,7 @@ class _Merge:
 
     def change(self) -> None:
         """Run phase 2: update rows; put rows back whose key changed."""
-        with _explained(self.name, self.cursor):
+        with telling_refusals(self.name, self.cursor):
             self._update()
             self._put_back(Stage.MOVES)
             for one in self._with(Stage.UPDATES):
@@ -199,7 +193,7 @@ class _Merge:
 
     def insert(self) -> None:
         """Run phase 3: insert new rows."""
-        with _explained(self.name, self.cursor):
+        with telling_refusals(self.name, self.cursor):
             for one in self._with(Stage.INSERTS):
                 self._forget_deleted(one, Stage.INSERTS)
                 if one.is_resilient:
@@ -310,61 +304,6 @@ class _Merge:
             )
             self._columns_known = dict(self.cursor.fetchall())
         return self._columns_known
-
-
-@contextmanager
-def _explained(name: TableName | None, cursor: Any) -> Iterator[None]:
-    """Raise an error that says where and what to do, for what the target refuses inside the `with`."""
-    try:
-        yield
-    except cursor.connection.Error as error:
-        raise _refused(name, error) from error
-
-
-def _refused(name: TableName | None, error: Any) -> DdlReplError:
-    if (trouble := passing(error, "the target")) is not None:
-        return trouble.about(table=name)
-    name = name or _named(error)
-    detail = " ".join(str(error).split())
-    state = getattr(error, "sqlstate", None) or ""
-    if state in (UNIQUE, EXCLUSION):
-        return KeyTaken(f"rows are in the target already: {detail}", code="INT-102", table=name, hint=REPAIR)
-    if state == FOREIGN_KEY:
-        return ForeignKeyBroken(
-            f"a foreign key of the target does not allow the change: {detail}",
-            code="INT-104",
-            table=name,
-            hint=f"replicate both tables, or let ddlrepl skip the target's foreign keys while it writes: {GRANT}",
-        )
-    return (UnreadableRows if is_unreadable(error) else RowsRefused)(
-        f"the target refuses rows: {detail}",
-        code="INT-105",
-        table=name,
-        hint=MISSING_HERE if is_unreadable(error) and state != NOT_A_VALUE else _remedy(state),
-        retryable=state.startswith(("08", "40", "53", "55", "57")),
-    )
-
-
-def _named(error: Any) -> TableName | None:
-    """Return the table that the server names beside its message, if it does."""
-    diagnosis = getattr(error, "diag", None)
-    if diagnosis is None or not diagnosis.table_name:
-        return None
-    return TableName(diagnosis.schema_name or "", diagnosis.table_name)
-
-
-def _remedy(state: str) -> str:
-    """Return the hint what helps where the target refuses rows."""
-    if state == NO_RIGHT:
-        return "give the role of the target's location its rights on the table again"
-    if state in (CHECK, BY_TRIGGER):
-        return "drop the constraint or trigger that was added at the target, and run again"
-    if state == NO_IDENTITY:
-        return "a publication there needs old rows: ALTER TABLE … REPLICA IDENTITY FULL at the target, and run again"
-    return (
-        "was the target's table changed by hand? ddlrepl compare CHANNEL.yaml --repair restores its columns and rows;"
-        " where a column has another type: ddlrepl refresh CHANNEL.yaml --table schema.table"
-    )
 
 
 __all__ = ["MergeCounts", "PipelineFailed", "Session", "merge", "pipeline", "prepare_session", "table_order"]

@@ -8,7 +8,7 @@ at will (relations, types, origins): so the same change has the same key however
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import cast
 
 import numpy as np
@@ -17,6 +17,14 @@ import pyarrow as pa
 
 from airflow_ddlrepl.config.sections.ignored_sessions import NO_SESSIONS, Session
 from airflow_ddlrepl.engines.postgres.pgoutput import control_messages
+from airflow_ddlrepl.engines.postgres.pgoutput.batch import (
+    Batch,
+    OpenTransaction,
+    by_table,
+    left_open,
+    stamp,
+    transactions,
+)
 from airflow_ddlrepl.engines.postgres.pgoutput.binary_types import wire_types
 from airflow_ddlrepl.engines.postgres.pgoutput.few_rows import batch
 from airflow_ddlrepl.engines.postgres.pgoutput.gaps import Gaps, taken
@@ -26,12 +34,11 @@ from airflow_ddlrepl.engines.postgres.pgoutput.queue_messages import UnsignedMes
 from airflow_ddlrepl.engines.postgres.pgoutput.relation_layout import Compiled, compile_layout, is_ours
 from airflow_ddlrepl.engines.postgres.pgoutput.row_messages import DELETE, INSERT, UPDATE
 from airflow_ddlrepl.engines.postgres.pgoutput.tuple_offsets import Malformed
-from airflow_ddlrepl.engines.postgres.pgoutput.wire import Ints, Mask, Messages
+from airflow_ddlrepl.engines.postgres.pgoutput.wire import Ints, Messages
 from airflow_ddlrepl.errors import SourceError
 from airflow_ddlrepl.model.change import Event, EventKind
 from airflow_ddlrepl.model.position import LogKey, Position
 from airflow_ddlrepl.ports.row_layout import Layout
-from airflow_ddlrepl.trail.segments import TRANSACTIONS
 
 EPOCH_2000 = 946_684_800_000_000
 BEGIN, COMMIT, RELATION, TYPE, ORIGIN, MESSAGE, TRUNCATE = b"BCRYOMT"
@@ -58,36 +65,6 @@ class Decoded:
     events: list[Event]
     transactions: pa.RecordBatch | None
     begun: pa.RecordBatch | None = None
-
-
-@dataclass(slots=True)
-class _Open:
-    """An open transaction is one whose end has not come yet."""
-
-    lsn: int
-    xid: int
-    committed: int
-    origin: str
-    counted: int
-    changes: int
-
-
-@dataclass(slots=True)
-class _Batch:
-    """A batch has one batch's messages by transaction: number 0 is the one that the batch before left open."""
-
-    data: Messages
-    tags: npt.NDArray[np.uint8]
-    number: Ints
-    seq: Ints
-    lsn: Ints
-    xid: Ints
-    committed: Ints
-    inside: Mask
-    origins: dict[int, str]
-    changes: Ints
-    rare: list[int]
-    relations: dict[int, list[tuple[int, control_messages.Relation]]] = field(default_factory=dict)
 
 
 class Decoder:
@@ -119,7 +96,7 @@ class Decoder:
         self._relations: dict[int, control_messages.Relation] = {}
         self._texts: dict[int, bytes] = {}
         self._compiled: dict[control_messages.Relation, Compiled] = {}
-        self._open: _Open | None = None
+        self._open: OpenTransaction | None = None
         self._at = int(low)
         self.bytes_read, self.shows_begun = 0, False
 
@@ -144,7 +121,7 @@ class Decoder:
         if self._open is not None:
             raise _not_understood("the stream ends inside a transaction", self._at)
 
-    def _split(self, data: Messages) -> _Batch:
+    def _split(self, data: Messages) -> Batch:
         lengths = data.ends - data.starts
         if not (lengths > 0).all():
             raise Malformed("an empty message")
@@ -153,14 +130,14 @@ class Decoder:
             raise Malformed("a message ends early")
         begins = np.flatnonzero(tags == BEGIN)
         place = data.starts[begins]
-        head = self._open or _Open(0, 0, 0, "", 0, 0)
+        head = self._open or OpenTransaction(0, 0, 0, "", 0, 0)
         number = np.cumsum(tags == BEGIN)
         counted = np.cumsum(_COUNTED[tags])
         base = np.concatenate(([-head.counted], counted[begins]))
         lsn = np.concatenate(([head.lsn], data.gather(">i8", place + 1)))
         inside = (lsn >= self._low) & (lsn < self._high)
         inside[0] &= self._open is not None
-        return _Batch(
+        return Batch(
             data=data,
             tags=tags,
             number=number,
@@ -174,7 +151,7 @@ class Decoder:
             rare=_rare(data, tags),
         )
 
-    def _control(self, one: _Batch) -> list[Event]:
+    def _control(self, one: Batch) -> list[Event]:
         """Decode the rare messages of a batch: store relations and origins.
 
         Return the control records of the window.
@@ -197,7 +174,7 @@ class Decoder:
                 raise Malformed(f"an unknown message {chr(tag)!r}")
         return events
 
-    def _relation(self, one: _Batch, index: int, message: bytes) -> None:
+    def _relation(self, one: Batch, index: int, message: bytes) -> None:
         number = int.from_bytes(message[1:5], "big")
         if self._texts.get(number) == message:
             return
@@ -206,8 +183,8 @@ class Decoder:
         one.relations.setdefault(number, [(-1, before)] if before else []).append((index, relation))
         self._relations[number], self._texts[number] = relation, message
 
-    def _event(self, one: _Batch, index: int, tag: int, message: bytes, *, is_genuine: bool) -> Event | None:
-        number, at = int(one.number[index]), _stamp(one, index)
+    def _event(self, one: Batch, index: int, tag: int, message: bytes, *, is_genuine: bool) -> Event | None:
+        number, at = int(one.number[index]), stamp(one, index)
         if tag == TRUNCATE:
             return _truncate(message, self._known, at) if one.inside[number] else None
         logical = control_messages.logical_message(message)
@@ -239,7 +216,7 @@ class Decoder:
             raise Malformed(f"rows of relation {number} come before its description")
         return relation
 
-    def _rows(self, one: _Batch) -> list[tuple[Layout, pa.RecordBatch]]:
+    def _rows(self, one: Batch) -> list[tuple[Layout, pa.RecordBatch]]:
         is_row = _ROW[one.tags]
         if self._open is None and bool((is_row & (one.number == 0)).any()):
             raise Malformed("a row is outside of a transaction")
@@ -247,14 +224,14 @@ class Decoder:
         if not len(index):
             return []
         table = one.data.gather(">u4", one.data.starts[index] + 1)
-        groups = [same for number, rows in _by_table(table, index) for same in self._by_layout(one, number, rows)]
+        groups = [same for number, rows in by_table(table, index) for same in self._by_layout(one, number, rows)]
         theirs = [(relation, rows) for relation, rows in groups if not is_ours(relation)]
         if theirs:
             number = one.number[np.concatenate([rows for _, rows in theirs])]
             one.changes += np.bincount(number, minlength=len(one.changes))
         return [self._batch(one, relation, rows) for relation, rows in theirs]
 
-    def _by_layout(self, one: _Batch, number: int, rows: Ints) -> list[tuple[control_messages.Relation, Ints]]:
+    def _by_layout(self, one: Batch, number: int, rows: Ints) -> list[tuple[control_messages.Relation, Ints]]:
         changes = one.relations.get(number)
         if changes is None:
             return [(self._known(number), rows)]
@@ -264,7 +241,7 @@ class Decoder:
         ends = [*places[1:], len(rows)]
         return [(r, rows[a:b]) for (_, r), a, b in zip(changes, places, ends, strict=True) if b > a]
 
-    def _batch(self, one: _Batch, relation: control_messages.Relation, rows: Ints) -> tuple[Layout, pa.RecordBatch]:
+    def _batch(self, one: Batch, relation: control_messages.Relation, rows: Ints) -> tuple[Layout, pa.RecordBatch]:
         number = one.number[rows]
         self._at = int(one.lsn[number[0]])
         compiled = self._compiled.get(relation)
@@ -272,7 +249,7 @@ class Decoder:
             compiled = self._compiled[relation] = compile_layout(relation, self._format, self._types)
         return compiled.layout, batch(one.data, rows, compiled, one.lsn[number], one.seq[rows])
 
-    def _ended(self, one: _Batch) -> pa.RecordBatch | None:
+    def _ended(self, one: Batch) -> pa.RecordBatch | None:
         """Return the transactions that ended in the batch and lie in the window.
 
         The last one stays open if it didn't end.
@@ -284,11 +261,11 @@ class Decoder:
             1,
         ):
             raise Malformed("begin and commit do not alternate")
-        self._open = _left_open(one) if len(ends) < len(one.lsn) - first else None
+        self._open = left_open(one) if len(ends) < len(one.lsn) - first else None
         done = ends[one.inside[ends]]
         if not len(done):
             return None
-        return _transactions(one, done)
+        return transactions(one, done)
 
 
 def _truncate(
@@ -300,14 +277,14 @@ def _truncate(
 
 
 def _without_ignored(
-    one: _Batch, index: Ints, by: IgnoredTransactions, relation_of: Callable[[int], control_messages.Relation]
+    one: Batch, index: Ints, by: IgnoredTransactions, relation_of: Callable[[int], control_messages.Relation]
 ) -> Ints:
     """Return the rows whose transactions are not ignored, and count the others."""
     ignored = by.among(one.lsn)
     if ignored is None:
         return index
     left = index[ignored[one.number[index]]]
-    for table_id, rows in _by_table(one.data.gather(">u4", one.data.starts[left] + 1), left):
+    for table_id, rows in by_table(one.data.gather(">u4", one.data.starts[left] + 1), left):
         relation = relation_of(table_id)
         if not is_ours(relation):
             number = one.number[rows]
@@ -315,7 +292,7 @@ def _without_ignored(
     return index[~ignored[one.number[index]]]
 
 
-def _signed(one: _Batch, signatures: Signatures) -> set[int]:
+def _signed(one: Batch, signatures: Signatures) -> set[int]:
     """Return which messages of a batch have our signature, of those that need it to be believed."""
     claims: dict[int, bytes] = {}
     for index in one.rare:
@@ -328,12 +305,6 @@ def _signed(one: _Batch, signatures: Signatures) -> set[int]:
     return {index for index, is_genuine in zip(claims, answers, strict=True) if is_genuine}
 
 
-def _stamp(one: _Batch, index: int) -> control_messages.Stamp:
-    number = int(one.number[index])
-    key = LogKey(int(one.lsn[number]), int(one.seq[index]))
-    return control_messages.Stamp(key, int(one.xid[number]), int(one.committed[number]), one.origins.get(number, ""))
-
-
 def _rare(data: Messages, tags: npt.NDArray[np.uint8]) -> list[int]:
     """Return the messages of a batch that are looked at one by one: neither rows nor what no client takes."""
     messages = np.flatnonzero(tags == MESSAGE)
@@ -341,52 +312,8 @@ def _rare(data: Messages, tags: npt.NDArray[np.uint8]) -> list[int]:
     return cast("list[int]", np.sort(np.concatenate((others, messages[taken(data, messages)]))).tolist())
 
 
-def _left_open(one: _Batch) -> _Open:
-    """Return the transaction that the last message of a batch leaves open."""
-    last = len(one.lsn) - 1
-    counted = int(one.seq[-1]) + 1
-    return _Open(
-        lsn=int(one.lsn[last]),
-        xid=int(one.xid[last]),
-        committed=int(one.committed[last]),
-        origin=one.origins.get(last, ""),
-        counted=counted,
-        changes=int(one.changes[last]),
-    )
-
-
-def _all(one: _Batch) -> pa.RecordBatch:
-    return _transactions(one, np.arange(len(one.lsn)))
-
-
-def _transactions(one: _Batch, done: Ints) -> pa.RecordBatch:
-    """Return the transactions of a batch that have ended, by their numbers."""
-    origins = [one.origins.get(i, "") for i in done.tolist()] if one.origins else [""] * len(done)
-    return pa.RecordBatch.from_arrays(
-        [
-            pa.array(one.lsn[done]),
-            pa.array(one.xid[done]),
-            pa.array(one.committed[done]),
-            pa.array(origins, pa.string()),
-            pa.array(one.changes[done]),
-        ],
-        schema=TRANSACTIONS,
-    )
-
-
-def _by_table(table: Ints, index: Ints) -> list[tuple[int, Ints]]:
-    """Return the messages of each table, in their order."""
-    if not len(table):
-        return []
-    if (table == table[0]).all():
-        return [(int(table[0]), index)]
-    distinct = np.unique(table)
-    codes = np.searchsorted(distinct, table)
-    small = codes.astype(np.uint16) if len(distinct) < 1 << 16 else codes
-    order = np.argsort(small, kind="stable")
-    cuts = np.cumsum(np.bincount(codes, minlength=len(distinct)))[:-1]
-    groups = cast("list[Ints]", np.split(index[order], cuts))
-    return [(int(number), rows) for number, rows in zip(distinct, groups, strict=True)]
+def _all(one: Batch) -> pa.RecordBatch:
+    return transactions(one, np.arange(len(one.lsn)))
 
 
 def _not_understood(why: str, at: int) -> SourceError:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from alembic import op
 from sqlalchemy import JSON, BigInteger, Boolean, Column, Integer, PrimaryKeyConstraint, Text, UniqueConstraint
 
-from airflow_ddlrepl.repository.tables import Moment, Serial
+from airflow_ddlrepl.repository.stored.tables import Moment, Serial
 
 revision = "0001"
 down_revision = None

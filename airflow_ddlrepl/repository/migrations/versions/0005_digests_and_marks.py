@@ -5,7 +5,7 @@ from __future__ import annotations
 from alembic import op
 from sqlalchemy import BigInteger, Column, PrimaryKeyConstraint, Text
 
-from airflow_ddlrepl.repository.tables import SCHEMA, Moment
+from airflow_ddlrepl.repository.stored.tables import SCHEMA, Moment
 
 revision = "0005"
 down_revision = "0004"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from alembic import op
 from sqlalchemy import JSON, Column, PrimaryKeyConstraint, Text
 
-from airflow_ddlrepl.repository.tables import Moment
+from airflow_ddlrepl.repository.stored.tables import Moment
 
 revision = "0009"
 down_revision = "0008"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from alembic import op
 from sqlalchemy import JSON, Column, Text, column, select, table, update
 
-from airflow_ddlrepl.repository.tables import SCHEMA
+from airflow_ddlrepl.repository.stored.tables import SCHEMA
 
 revision = "0012"
 down_revision = "0011"

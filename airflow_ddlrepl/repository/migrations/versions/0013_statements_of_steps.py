@@ -5,7 +5,7 @@ from __future__ import annotations
 from alembic import op
 from sqlalchemy import Column, Text
 
-from airflow_ddlrepl.repository.tables import SCHEMA
+from airflow_ddlrepl.repository.stored.tables import SCHEMA
 
 revision = "0013"
 down_revision = "0012"

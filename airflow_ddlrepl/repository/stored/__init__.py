@@ -1,0 +1,1 @@
+"""The tables that the repository has, and the rows that it returns."""
