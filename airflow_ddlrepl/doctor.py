@@ -122,10 +122,10 @@ def _findings_at(what: str, location: str, ask: Any) -> Iterator[Finding]:
 
 
 def _source(channel: Channel, dsn: str) -> Iterator[tuple[bool, str, str]]:
-    from airflow_ddlrepl.engines import engine
+    from airflow_ddlrepl.engines import of_sources
     from airflow_ddlrepl.flow.sequences.selection import unreadable_sequences
 
-    with closing(engine(dsn).source(channel, dsn)) as source:
+    with closing(of_sources(dsn).source(channel, dsn)) as source:
         problems = [*source.missing_rights(), *unreadable_sequences(channel, source)]
         members = source.membership
         problems += [*members.installation().problems, *members.refused_statements(), *_undecodable(members)]
@@ -163,9 +163,9 @@ def _undecodable(members: Any) -> list[Problem]:
 
 
 def _target(dsn: str) -> Iterator[tuple[bool, str, str]]:
-    from airflow_ddlrepl.engines import engine
+    from airflow_ddlrepl.engines import of_targets
 
-    detail, fix = engine(dsn).target_rights(dsn)
+    detail, fix = of_targets(dsn).target_rights(dsn)
     yield not fix, detail, fix
 
 

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from airflow_ddlrepl.engines import engine
+from airflow_ddlrepl.engines import of_sources
 from airflow_ddlrepl.flow.streams.propagation import EVERYTHING, PartTask, pass_on_part
 from airflow_ddlrepl.model.change import Op
 from airflow_ddlrepl.model.names import TableName
@@ -160,7 +160,7 @@ def _seconds(work: Callable[[], None]) -> float:
 
 
 def _staging(of: ClientRules, data: list[LcrBatch], known: TransactionFacts) -> Callable[[], None]:
-    stage = ClientStage(of.client, of.database, engine("postgresql://").values, of.functions)
+    stage = ClientStage(of.client, of.database, of_sources("postgresql://").values, of.functions)
 
     def work() -> None:
         for one in data:

@@ -9,9 +9,11 @@ from typing import Any, Protocol
 from airflow_ddlrepl.ddl.base.change import SchemaChange
 from airflow_ddlrepl.ddl.base.shared_columns import SharedByColumns
 from airflow_ddlrepl.ddl.types.change_type_definition import ChangeTypeDefinition
+from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.model.types import TypeDefinition
+from airflow_ddlrepl.ports.server_facts import NEWEST
 from airflow_ddlrepl.ports.server_traits import Trait
 from airflow_ddlrepl.ports.types import TypeSystem
 
@@ -39,7 +41,7 @@ class TargetServer:
 
     type_system: TypeSystem
     """What types do to values there."""
-    version: int = 18
+    version: int = NEWEST
     """The major one."""
     extensions: frozenset[str] = frozenset()
     """Those that are installed there."""
@@ -107,12 +109,11 @@ class About:
 
 
 class Renderer(Protocol):
-    """An engine's renderer writes the exact SQL of a schema change."""
+    """An engine's renderer writes the exact SQL of a schema change.
 
-    @property
-    def engine(self) -> str:
-        """Return the name of the engine whose SQL it writes."""
-        ...
+    What an engine does not write is for kinds of database with types of their own, sessions with settings, or rows that
+    SQL copies.
+    """
 
     def sql(self, change: SchemaChange, before: Table | None) -> tuple[str, ...]:
         """Return the SQL statements that make a change. before: the shape at the target just before.
@@ -129,25 +130,36 @@ class Renderer(Protocol):
         return ()
 
     def rows_into(self, table: TableName, of: Table) -> tuple[str, ...]:
-        """Return the SQL that copies the rows of the table `of` into `table`, which has the same columns."""
-        ...
+        """Return the SQL that copies the rows of the table `of` into `table`, which has the same columns.
+
+        Raises Unsupported ADP-110 where no statement does it.
+        """
+        raise _refusal(f"copies the rows of a table into {table}", of.name, "let a refresh load the table again")
 
     def unless_done(self, sql: tuple[str, ...]) -> tuple[str, ...]:
         """Return the edits of a type, changed so that an edit is skipped where it was made already."""
-        ...
+        return sql
 
     def make_way(self, of: TypeDefinition) -> tuple[str, ...]:
         """Return SQL that renames a type of this name at the target unless it can serve as this one."""
-        ...
+        return ()
 
     def of_its_type(self, column: Column, table: Table) -> tuple[str, ...]:
         """Return SQL that moves an empty table's column from a former type to the type that has its name now."""
-        ...
+        return ()
 
     def in_time_zone(self, zone: str, sql: tuple[str, ...]) -> tuple[str, ...]:
         """Return the statements, to be run in the session time zone `zone`."""
-        ...
+        return sql
 
     def replayed_text(self, text: str, path: str, zone: str | None, about: About) -> tuple[str, ...]:
-        """Return a source's statement, to be run under the search_path and time zone that it had at the source."""
-        ...
+        """Return a source's statement, to be run under the search_path and time zone that it had at the source.
+
+        Raises Unsupported ADP-110 for a kind of target that runs no statements of a source.
+        """
+        raise _refusal("runs a statement of a source", None, "leave `replay_ddl` out for this target")
+
+
+def _refusal(what: str, table: TableName | None, hint: str) -> Unsupported:
+    """Return the error of a target without a statement that does this."""
+    return Unsupported(f"this kind of target has no statement that {what}", code="ADP-110", table=table, hint=hint)

@@ -6,21 +6,22 @@ An engine is found by the URL scheme of a location. The stages import this packa
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Protocol, cast
 
-from airflow_ddlrepl.config.sections.location import SCHEMES, resolve
-from airflow_ddlrepl.errors import ConfigError, DdlReplError, Unsupported
+from airflow_ddlrepl.config.sections.location import SCHEMES, redact, resolve
+from airflow_ddlrepl.engines.ability import Ability, Lack, able
+from airflow_ddlrepl.errors import ConfigError, DdlReplError
 
 if TYPE_CHECKING:
     from airflow_ddlrepl.compare.report import TableReport
     from airflow_ddlrepl.config.sections.channel import Channel
     from airflow_ddlrepl.engines.comparing import CompareTask, WrittenKeys
     from airflow_ddlrepl.engines.differing import Differing, DifferingTask
-    from airflow_ddlrepl.engines.lcr_target import LcrTarget
     from airflow_ddlrepl.engines.loading import FinishTask, LoadedChunk, LoadTask
     from airflow_ddlrepl.engines.source import Source
     from airflow_ddlrepl.engines.staging import Stager
@@ -45,55 +46,63 @@ def register(scheme: str, module: str) -> None:
 
 
 class Engine(Protocol):
-    """An engine is one kind of database: it opens sources and targets of that kind and explains its drivers' errors."""
-
-    @property
-    def positions(self) -> Positions:
-        """Return the rules for a source's log positions: how they are read from text, and how far two are apart."""
-        ...
+    """An engine is one kind of database: of sources, of targets, or of both, by the abilities that its class has."""
 
     @property
     def types(self) -> TypeSystem:
         """Return the type system of such a database: what its types do to values."""
         ...
 
+    def reusing_sessions(self) -> AbstractContextManager[None]:
+        """Reuse, inside the `with`, a session that this process has closed for the next one to the same location."""
+        return nullcontext()
+
+    def explained(self, error: BaseException) -> DdlReplError | None:
+        """Return a driver's error as an error that says what to do; None when it is of no driver of this engine."""
+        return None
+
+
+class SourceEngine(Engine, Ability, ABC):
+    """A source engine opens sources."""
+
+    lack = Lack("is no source", "name a PostgreSQL database in `source`")
+
+    @abstractmethod
     def source(self, channel: Channel, location: str) -> Source:
         """Return the channel's source at a location; nothing is connected before the first question.
 
         location: as `resolve` returns it.
         """
-        ...
-
-    def target(self, channel: Channel, name: str, location: str, seconds: int | None = None) -> Target:
-        """Connect to the channel's target or replay of this name.
-
-        seconds: how long the server has to answer, at most. Raises Unreachable or ConfigError.
-        """
-        ...
-
-    def lcr_target(self, location: str, holder: str, lock_timeout: float, owners: tuple[str, ...] = ()) -> LcrTarget:
-        """Connect to a target of an apply client. holder: under which name the channel's state is stored there.
-
-        owners: roles that may own what is written to. Raises Unreachable or ConfigError, Unsupported APL-120 for a kind
-        of database that applies no single changes.
-        """
-        raise Unsupported(
-            "an apply client can't write to this kind of database",
-            code="APL-120",
-            hint="name a PostgreSQL database in `streams: targets`",
-        )
 
     @property
+    @abstractmethod
+    def positions(self) -> Positions:
+        """Return the rules for a source's log positions: how they are read from text, and how far two are apart."""
+
+    @property
+    @abstractmethod
     def values(self) -> ChangeValues:
         """Return how values of the trail are shown as Arrow values, for the change feed."""
-        ...
 
+    @abstractmethod
     def whole_rows_hint(self, table: Table, section: str) -> str:
         """Return what a person has to do so that the source's log contains the whole old rows of a table.
 
         section: the section of the channel file that needs them.
         """
-        ...
+
+
+class TargetEngine(Engine, Ability, ABC):
+    """A target engine opens targets."""
+
+    lack = Lack("is no target", "name a PostgreSQL database or a DuckDB file in `targets`")
+
+    @abstractmethod
+    def target(self, channel: Channel, name: str, location: str, seconds: int | None = None) -> Target:
+        """Connect to the channel's target or replay of this name.
+
+        seconds: how long the server has to answer, at most. Raises Unreachable or ConfigError.
+        """
 
     def target_rights(self, location: str, schemas: Collection[str] = ()) -> tuple[str, str]:
         """Return a sentence about a target's answer, and the statements that have to be run there first.
@@ -101,15 +110,15 @@ class Engine(Protocol):
         schemas: that the channel writes to. The second is empty when nothing has to be done. Raises Unreachable or
         ConfigError.
         """
-        ...
+        return f"{redact(location)} is a target", ""
 
+    @abstractmethod
     def stager(self, task: StageTask) -> AbstractContextManager[Stager]:
         """Open what stores the rows of this task, and of others of the same target, in this process."""
-        ...
 
+    @abstractmethod
     def load(self, tasks: Sequence[LoadTask]) -> list[LoadedChunk]:
         """Load several chunks in this process, as `loading.load_chunks` documents."""
-        ...
 
     def finish_shadow(self, task: FinishTask) -> LoadedChunk:
         """Make a loaded shadow table's key and statistics in this process, as `loading.finish_shadow` documents."""
@@ -117,29 +126,33 @@ class Engine(Protocol):
 
         return LoadedChunk()
 
+
+class Compares(Ability, ABC):
+    """An engine compares where it can read the rows of a target beside those of a source."""
+
+    lack = Lack("does not compare its rows with a source's", "compare the other targets (`--target`)")
+
+    @abstractmethod
     def compare(self, tasks: Sequence[CompareTask]) -> list[TableReport]:
         """Compare several tables in this process, as `comparing.compare_tables` documents."""
-        ...
 
     def written_keys(self, task: WrittenKeys) -> dict[str, bool] | None:
         """Return the keys of rows that were written, as `comparing.written_keys` documents."""
         return None
 
+
+class FindsDiffering(Ability, ABC):
+    """An engine finds differing rows by digests, without reading them."""
+
+    lack = Lack("has no digests of ranges of rows", "let the refresh load all rows")
+
+    @abstractmethod
     def find_differing(self, task: DifferingTask) -> Differing | None:
         """Search a table for the rows that differ, as `differing.find_differing` documents."""
-        return None
 
+    @abstractmethod
     def load_mark(self, task: DifferingTask) -> str:
         """Return what the target stores of a load, as `differing.load_mark` documents."""
-        return ""
-
-    def reusing_sessions(self) -> AbstractContextManager[None]:
-        """Reuse, inside the `with`, a session that this process has closed for the next one to the same location."""
-        ...
-
-    def explained(self, error: BaseException) -> DdlReplError | None:
-        """Return a driver's error as an error that says what to do; None when it is of no driver of this engine."""
-        ...
 
 
 def engine(location: str) -> Engine:
@@ -147,9 +160,19 @@ def engine(location: str) -> Engine:
     return _engine(location.partition("://")[0])
 
 
-def source_engine(channel: Channel) -> Engine:
+def of_sources(location: str) -> SourceEngine:
+    """Return the engine for the location of a source. Raises Unsupported ADP-195 for one that has none."""
+    return able(engine(location), SourceEngine)
+
+
+def of_targets(location: str) -> TargetEngine:
+    """Return the engine for the location of a target. Raises Unsupported ADP-195 for one that has none."""
+    return able(engine(location), TargetEngine)
+
+
+def source_engine(channel: Channel) -> SourceEngine:
     """Return the engine of the channel's source; nothing is connected."""
-    return engine(resolve(channel.source.location))
+    return of_sources(resolve(channel.source.location))
 
 
 def targets_read_natively(channel: Channel) -> bool:

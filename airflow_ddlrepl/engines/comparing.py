@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from airflow_ddlrepl.compare.report import TableReport
-from airflow_ddlrepl.engines import engine
+from airflow_ddlrepl.engines import Compares, engine
+from airflow_ddlrepl.engines.ability import able
 from airflow_ddlrepl.mapping.misfits import may_not_fit
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import LogKey
@@ -101,7 +102,7 @@ def written_keys(task: WrittenKeys) -> dict[str, bool] | None:
     The value of a key: did the first change of it find a row with this key, as updates and deletes do?
     None: the log does not show them, because it lacks old values or has some of a type that can't be read alone.
     """
-    return engine(task.compared.target_dsn).written_keys(task)
+    return able(engine(task.compared.target_dsn), Compares).written_keys(task)
 
 
 def compare_tables(tasks: Sequence[CompareTask]) -> list[TableReport]:
@@ -110,4 +111,4 @@ def compare_tables(tasks: Sequence[CompareTask]) -> list[TableReport]:
     Changes that the target has not applied yet count as differences.
     Raises SourceError SRC-180 or TargetError TGT-180 when a side can't be read, and what a transformation raises.
     """
-    return engine(tasks[0].target_dsn).compare(tasks)
+    return able(engine(tasks[0].target_dsn), Compares).compare(tasks)

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from airflow_ddlrepl.engines import engine
+from airflow_ddlrepl.engines import FindsDiffering, engine
+from airflow_ddlrepl.engines.ability import find
 from airflow_ddlrepl.model.key_ranges import KeyRanges
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column
@@ -57,7 +58,8 @@ def load_mark(task: DifferingTask) -> str:
 
     The target stores it in the transaction that gives its table these rows, and no others.
     """
-    return engine(task.target_dsn).load_mark(task)
+    by_digests = find(engine(task.target_dsn), FindsDiffering)
+    return by_digests.load_mark(task) if by_digests is not None else ""
 
 
 def find_differing(task: DifferingTask) -> Differing | None:
@@ -65,4 +67,5 @@ def find_differing(task: DifferingTask) -> Differing | None:
 
     The target's table is read as it is now: what others write there later counts for the next search.
     """
-    return engine(task.target_dsn).find_differing(task)
+    by_digests = find(engine(task.target_dsn), FindsDiffering)
+    return by_digests.find_differing(task) if by_digests is not None else None

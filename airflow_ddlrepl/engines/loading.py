@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
-from airflow_ddlrepl.engines import engine
+from airflow_ddlrepl.engines import of_targets
 from airflow_ddlrepl.engines.chunks import group_chunks
 from airflow_ddlrepl.errors import TargetError, UnreadableTable
 from airflow_ddlrepl.model.names import TableName
@@ -104,7 +104,7 @@ def load_chunks(tasks: Sequence[LoadTask]) -> list[LoadedChunk]:
     Run twice, each is loaded once. Raises SourceError SRC-170 when the source is gone, Unreachable or DiskFull when the
     target can't go on, and what `values` of a transformation raises.
     """
-    return engine(tasks[0].target_dsn).load(tasks)
+    return of_targets(tasks[0].target_dsn).load(tasks)
 
 
 def finish_shadow(task: FinishTask) -> LoadedChunk:
@@ -112,7 +112,7 @@ def finish_shadow(task: FinishTask) -> LoadedChunk:
 
     No rows are loaded here: what comes back is a warning, or the error TGT-121 where the rows take no key.
     """
-    return engine(task.target_dsn).finish_shadow(task)
+    return of_targets(task.target_dsn).finish_shadow(task)
 
 
 def load_tables(runner: Runner, work: Sequence[Work], finishing: Mapping[int, FinishTask], size: int) -> Loads:

@@ -6,16 +6,13 @@ from collections.abc import Callable, Collection, Sequence, Set
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Protocol
 
 from airflow_ddlrepl.config.sections.ignored_sessions import NO_SESSIONS, IgnoredSessions
 from airflow_ddlrepl.config.sections.retention import NO_LIMITS, Limits
-from airflow_ddlrepl.engines.sequences import Sequences
 from airflow_ddlrepl.engines.source_catalog import LeftOut as LeftOut
 from airflow_ddlrepl.engines.source_catalog import RowSelection, SourceCatalog, SourceSnapshot
-from airflow_ddlrepl.engines.sync_capture import SyncCaptures
-from airflow_ddlrepl.errors import Unsupported
-from airflow_ddlrepl.model.installation import Installation, LogHolder, Problem
+from airflow_ddlrepl.model.installation import Installation, Problem
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.table import Table
@@ -169,37 +166,12 @@ class Membership(NamedSessions, Protocol):
         ...
 
 
-class RetainedLog(Protocol):
-    """The retained log is log that a source retains although it is captured, so that it can be read again."""
-
-    def holders(self) -> list[LogHolder]:
-        """Return what retains log for the channel, the one that captures read first, also where it is missing."""
-        ...
-
-    def hold(self, since: Position) -> None:
-        """Retain what commits from a position on; the source may forget what is older."""
-        ...
-
-    def held_from(self) -> Position | None:
-        """Return the position from which on log is retained; None when none is."""
-        ...
-
-    def release(self) -> None:
-        """Let the source forget all log that has been captured."""
-        ...
-
-
 class Source(Protocol):
     """A source is the database whose changes a channel captures. It connects at the first question, until `close`."""
 
     @property
     def membership(self) -> Membership:
         """Return the membership: which tables' rows are in the log."""
-        ...
-
-    @property
-    def retained_log(self) -> RetainedLog:
-        """Return the log that the source retains although it is captured."""
         ...
 
     @property
@@ -210,16 +182,6 @@ class Source(Protocol):
     @property
     def marks(self) -> SourceMarks:
         """Return the marks that captures leave at the source."""
-        ...
-
-    @property
-    def sync_captures(self) -> SyncCaptures:
-        """Return the synchronous captures of the channel."""
-        ...
-
-    @property
-    def sequences(self) -> Sequences:
-        """Return the source's sequences; what an open transaction is altering is not waited for."""
         ...
 
     def looking_once(self) -> AbstractContextManager[None]:
@@ -330,20 +292,6 @@ class Source(Protocol):
         """Open a snapshot; nobody can alter, truncate or drop these tables meanwhile. log_identity: as in LogWindow."""
         ...
 
-    def snapshot_at_position(
-        self, table_ids: Sequence[int], log_identity: str
-    ) -> AbstractContextManager[tuple[Position, SourceSnapshot]]:
-        """Open a snapshot, as `snapshot` does, of exactly the transactions that commit in front of a position.
-
-        Waits for open transactions; raises SourceError SRC-110 where they stay open. Raises Unsupported ADP-168 for a
-        kind of source that has no such snapshots.
-        """
-        raise Unsupported(
-            "this kind of source has no snapshots at a position of its log",
-            code="ADP-168",
-            hint="fill the target's tables by other means, and give their positions by set_table_instantiation_scn",
-        )
-
     def archived(self, trail_url: str, channel: str, loaded: LoadedTable) -> Sequence[RowSource]:
         """Return the chunks of a table that `SourceSnapshot.archive` has written; the source itself is not asked."""
         ...
@@ -352,13 +300,6 @@ class Source(Protocol):
         """Return a function that makes row sources for these tables, as they are when they are read.
 
         Inside the `with` nobody can make reading them run code that others have written.
-        """
-        ...
-
-    def send(self, payloads: Sequence[str], within: Any = None) -> None:
-        """Write messages for queues into the log, in one transaction.
-
-        within: an open connection of the caller, in whose transaction they are written; None: one of their own.
         """
         ...
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from airflow_ddlrepl.engines import engine
+from airflow_ddlrepl.engines import engine, of_targets
 from airflow_ddlrepl.errors import identified
 from airflow_ddlrepl.integrate.pipeline import Pipeline
 from airflow_ddlrepl.integrate.ready_rows import LeftOut, ReadyRows
 from airflow_ddlrepl.integrate.stage_task import ROWS_PER_BUCKET, StageTask, most_buckets, rows_in_memory
-from airflow_ddlrepl.ports.row_evaluator import RowEvaluator
+from airflow_ddlrepl.ports.row_evaluator import NO_SERVER, RowEvaluator
 
 
 class StagedRows(Protocol):
@@ -19,7 +19,7 @@ class StagedRows(Protocol):
     @property
     def left_out(self) -> LeftOut:
         """Return what the target does not take of the changes."""
-        ...
+        return LeftOut()
 
 
 class Stager(Protocol):
@@ -29,8 +29,8 @@ class Stager(Protocol):
     """
 
     def evaluator(self, task: StageTask) -> RowEvaluator:
-        """Return what answers questions about the rows of a task."""
-        ...
+        """Return what answers questions about the rows of a task; by default none that only a server can answer."""
+        return NO_SERVER
 
     def store(self, ready: ReadyRows) -> StagedRows:
         """Store the rows of a task where nobody sees them. Raises RowsRefused INT-120, UnreadableRows INT-105."""
@@ -42,7 +42,7 @@ def stage_all(tasks: Sequence[StageTask]) -> list[StagedRows]:
 
     Raises TargetError INT-… where the target can't take rows, TrailError for damaged files.
     """
-    of_target = engine(tasks[0].dsn)
+    of_target = of_targets(tasks[0].dsn)
     pipeline = Pipeline(tasks[0], of_target.types)
     found: list[StagedRows] = []
     with of_target.stager(tasks[0]) as stager:

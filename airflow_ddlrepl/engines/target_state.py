@@ -35,20 +35,13 @@ class Capabilities:
 
     transactional_ddl: schema changes, rows and the position are committed together; where not, the ledger has to store
     before each change that it is begun, and after it that it is done. position_scope: does one position hold for the
-    whole target, or does each table have its own? target_tables: can a table have what `target_tables` in the channel
-    file gives it? partial_refresh: can some rows of a table be replaced, and changes be applied to rows that may be
-    there already, or be missing? conflicts: does it find changes that were made to another row than it has, and resolve
-    them as `conflicts` in the channel file says? sequences: can it have sequences (`db_sequence`)? renames_columns,
-    alters_types: can a column of a table be renamed, and get another type? Where not, a refresh creates the table
-    again.
+    whole target, or does each table have its own? renames_columns, alters_types: can a column of a table be renamed,
+    and get another type? Where not, a refresh creates the table again. What it does besides are abilities
+    (`engines.ability`).
     """
 
     transactional_ddl: bool
     position_scope: Literal["target", "table"]
-    target_tables: bool = False
-    partial_refresh: bool = False
-    conflicts: bool = False
-    sequences: bool = False
     renames_columns: bool = True
     alters_types: bool = True
 
@@ -104,14 +97,17 @@ class TargetState:
     token: int
     table_states: Mapping[int, TableState]
     table_positions: Mapping[int, LogKey] = field(default_factory=dict)
+    mark: Mark | None = None
+    """Of the newest capture that a run has claimed the target with, if any is stored."""
 
 
 @dataclass(frozen=True, slots=True)
 class Move:
     """A move changes a target's position to `to`.
 
-    since: where the target is now, which nobody else may have changed; None: it has no position yet. restarts: the
-    channel begins again there, whatever was applied; records that were not read yet are forgotten.
+    since: where the target is now, which nobody else may have changed; None: it has no position yet, or with restarts
+    that does not matter. restarts: the channel begins again there, whatever was applied; records that were not read yet
+    are forgotten.
     """
 
     to: Position

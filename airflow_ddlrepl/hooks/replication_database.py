@@ -10,7 +10,7 @@ from airflow.sdk import BaseHook
 
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.config.sections.location import from_connection
-from airflow_ddlrepl.engines import engine
+from airflow_ddlrepl.engines import of_sources, of_targets
 from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.get_provider_info import CONNECTION_TYPE
 from airflow_ddlrepl.hooks.connections import connection_fields
@@ -47,7 +47,7 @@ class ReplicationDatabaseHook(BaseHook):
         """
         try:
             url, use = self.get_conn(), self.get_connection(self.ddlrepl_conn_id).extra_dejson.get("use") or ""
-            answer, target_fix = engine(url).target_rights(url)
+            answer, target_fix = of_targets(url).target_rights(url)
             problems = {
                 "source": _at_source(url) if use in ("", "source", "both") else None,
                 "target": ([f"schemas can't be created: {target_fix}"] if target_fix else [])
@@ -66,5 +66,5 @@ def _at_source(url: str) -> list[str]:
     """Return what a first activation would lack at the server, besides rights on tables."""
     data = {"channel": "connection_test", "source": {"location": "here", "tables": [NOTHING]}}
     channel = Channel.model_validate({**data, "targets": [{"name": "none", "location": "there"}]})
-    with closing(engine(url).source(channel, url)) as source:
+    with closing(of_sources(url).source(channel, url)) as source:
         return [f"{problem.what}: {problem.fix}" for problem in source.missing_rights()]

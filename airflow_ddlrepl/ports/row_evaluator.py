@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from airflow_ddlrepl.errors import Unsupported
+from airflow_ddlrepl.errors import RowsRefused, Unsupported
 
 if TYPE_CHECKING:
     import numpy as np
@@ -42,13 +42,22 @@ class RowEvaluator(Protocol):
     def is_true(self, condition: Part, rows: LoggedRows) -> np.ndarray[Any, np.dtype[np.bool_]]:
         """Return for which rows a condition is true; NULL is not true.
 
-        Raises NoAnswer where it can't be decided for a row.
+        Only for what `Target.check_condition` lets pass. Raises NoAnswer where it can't be decided for a row.
         """
-        ...
+        raise Unsupported(
+            "this kind of target evaluates no conditions",
+            code="ADP-148",
+            hint="leave `restrict` out for this target",
+        )
 
     def as_text(self, rows: LoggedRows) -> pa.Table:
-        """Return the text of each value as the source writes it, by the same names; NULL for NULL."""
-        ...
+        """Return the text of each value as the source writes it, by the same names; NULL for NULL.
+
+        Raises RowsRefused INT-120 for values that the log does not have as texts.
+        """
+        import pyarrow as pa
+
+        return pa.table({name: _text(rows.values[name], name, rows.table) for name in rows.values.column_names})
 
     def misfits(self, rows: LoggedRows, columns: Mapping[str, Column]) -> pa.Table:
         """Return for each value why the target's column can't hold it, as a text; NULL: it can.
@@ -68,3 +77,27 @@ class RowEvaluator(Protocol):
         columns: as for `misfits`. Only for keys whose equality the target's types call `Equality.TARGET`.
         """
         raise Unsupported("this kind of target compares keys as the source does", code="ADP-110", hint="report it")
+
+
+def _text(values: pa.ChunkedArray, name: str, table: Table) -> pa.ChunkedArray:
+    """Return the text of each value of a column that the log has as texts, or with one text for each value."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if pa.types.is_boolean(values.type):
+        return pc.if_else(values, "t", "f")
+    if pa.types.is_string(values.type) or pa.types.is_integer(values.type):
+        return values.cast(pa.string())
+    raise RowsRefused(
+        f"the text of values of column {name} is not known here: the log has them as {values.type}",
+        code="INT-120",
+        table=table.name,
+        hint="write `capture: {format: text}`, or leave the column out of `reads` in `transform`",
+    )
+
+
+class _NoServer(RowEvaluator):
+    """This evaluator knows what the log says by itself."""
+
+
+NO_SERVER = _NoServer()

@@ -55,23 +55,23 @@ class TypeSystem(Protocol):
 
     def representation(self, of: TypeFamily) -> Held:
         """Return the type of this system that has the values of a family, and what of them is lost."""
-        ...
+        return Held(self.text, "" if of == OTHER else "it is a text")
 
     def has(self, of: DataType) -> bool:
         """Return whether every database of this kind has the type, whatever was installed or created in it."""
-        ...
+        return True
 
     def cast(self, old: DataType, new: DataType) -> Cast:
         """Return how far changing a column's type without a USING clause gives the same values everywhere."""
-        ...
+        return Cast.SAME_EVERYWHERE if self.widens(old, new) else Cast.UNKNOWN
 
     def explicit_cast(self, old: DataType, new: DataType) -> Cast:
         """Return how far `USING c::type` gives the same values everywhere."""
-        ...
+        return self.cast(old, new)
 
     def cast_by_text(self, old: DataType, new: DataType) -> Cast:
         """Return how far `USING c::text::type` gives the same values everywhere."""
-        ...
+        return self.cast(old, new)
 
     def widens(self, old: DataType, new: DataType) -> bool:
         """Return whether every value of the old type is valid in the new type, and is the same value there."""
@@ -79,15 +79,15 @@ class TypeSystem(Protocol):
 
     def holds_any_text(self, of: DataType) -> bool:
         """Return whether the type, or the element type of its arrays, can hold any text without loss."""
-        ...
+        return self.widens(self.text, of)
 
     def is_exact_number(self, of: DataType) -> bool:
         """Return whether the type's arithmetic gives the same numbers everywhere."""
-        ...
+        return False
 
     def empty_value(self, of: DataType) -> str | None:
         """Return the SQL of what a mandatory column of this type shows where no value was passed; None: none does."""
-        ...
+        return None
 
     def equality(self, column: Column, encoding: str, types: Sequence[TypeDefinition] = ()) -> Equality:
         """Return how the values of this key column compare; `types` has the definitions of the types in use.

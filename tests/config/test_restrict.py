@@ -10,9 +10,9 @@ import pytest
 
 from airflow_ddlrepl.config.file.load import read_channel
 from airflow_ddlrepl.config.sections.channel import Channel
-from airflow_ddlrepl.engines.target_state import Capabilities
+from airflow_ddlrepl.engines.abilities.of_target import ReplacesSomeRows
 from airflow_ddlrepl.errors import ConfigError, Unsupported
-from airflow_ddlrepl.flow.mapping.capabilities import require_capable
+from airflow_ddlrepl.flow.mapping.abilities import require_able
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.settings.table_settings import NO_SETTINGS, Rows
 from airflow_ddlrepl.model.table import Table
@@ -111,12 +111,12 @@ def test_no_table_is_both_restricted_and_replayed_as_text() -> None:
 
 def test_conditions_apart_need_a_target_that_can_replace_some_rows() -> None:
     found = channel({"tables": "t", "refresh": "a = 1"}, {"condition": "b = 1"})
-    plain, able = (Capabilities(True, "target", partial_refresh=can) for can in (False, True))
+    plain, able = object(), ReplacesSomeRows()
     t, u = (Table(i, TableName("public", name), ()) for i, name in enumerate("tu"))
-    require_capable(found.at("berlin"), [t, u], able)
-    require_capable(found.at("berlin"), [u], plain)
+    require_able(found.at("berlin"), [t, u], able)
+    require_able(found.at("berlin"), [u], plain)
     with pytest.raises(Unsupported, match="ADP-178"):
-        require_capable(found.at("berlin"), [t], plain)
+        require_able(found.at("berlin"), [t], plain)
 
 
 @pytest.mark.parametrize(

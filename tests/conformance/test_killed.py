@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from airflow_ddlrepl import flow
-from airflow_ddlrepl.engines.target_state import Capabilities
+from airflow_ddlrepl.engines.abilities.sequences import HasSequences
+from airflow_ddlrepl.engines.ability import find
+from airflow_ddlrepl.engines.target import Target
 from airflow_ddlrepl.failpoint import FAIL_POINTS
 from airflow_ddlrepl.ports.work import InProcess
 from tests.conformance import places
@@ -45,8 +47,8 @@ def test_runs_killed_at_each_fail_point_in_turn_are_made_good(make_place: MakePl
     place = make_place()
     place.start()
     with flow.open_channel(place.replica.file, InProcess()) as run:
-        capabilities = run.target("warehouse").capabilities
-    if capabilities.sequences:
+        target = run.target("warehouse")
+    if find(target, HasSequences) is not None:
         place.replica.file.write_text(place.replica.file.read_text() + "db_sequence: true\n")
     died = set()
     for number, point in enumerate(POINTS, 1):
@@ -58,14 +60,14 @@ def test_runs_killed_at_each_fail_point_in_turn_are_made_good(make_place: MakePl
         if number % 4 == 0:
             place.settle()
     place.settle()
-    assert died >= {point for point in POINTS if _is_reached(point, capabilities)}
+    assert died >= {point for point in POINTS if _is_reached(point, target)}
 
 
-def _is_reached(point: str, of: Capabilities) -> bool:
+def _is_reached(point: str, of: Target) -> bool:
     """A target that commits everything together has no ledger; one that does not stages and alters in its own way."""
     if point == "integrate.sequences":
-        return of.sequences
-    if of.transactional_ddl:
+        return find(of, HasSequences) is not None
+    if of.capabilities.transactional_ddl:
         return not point.startswith("ledger.") and point not in ("integrate.loaded", "integrate.first_commit")
     return point not in ("integrate.loaded", "integrate.altered", "integrate.first_commit")
 

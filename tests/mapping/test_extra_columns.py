@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from airflow_ddlrepl.engines.target_state import Capabilities
+from airflow_ddlrepl.engines.abilities.of_target import HasOwnColumns
 from airflow_ddlrepl.errors import Unsupported
-from airflow_ddlrepl.flow.mapping.capabilities import require_capable
+from airflow_ddlrepl.flow.mapping.abilities import require_able
 from airflow_ddlrepl.mapping.extra_columns import builtin_type, value_of, with_extra_columns, with_own_key
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.settings.table_settings import CoerceErrorPolicy, OwnColumns
@@ -94,11 +94,11 @@ def test_an_expression_may_wait_for_its_column_where_the_log_brings_it() -> None
 
 def test_a_target_of_a_kind_that_has_no_such_tables_refuses() -> None:
     found = channel(target_tables=[{"tables": "t", "targets": "berlin", "soft_delete": "gone"}])
-    plain, able = (Capabilities(True, "target", target_tables=can) for can in (False, True))
-    require_capable(found.at("berlin"), [T], able)
-    require_capable(found.at("paris"), [T], plain)
+    plain, able = object(), HasOwnColumns()
+    require_able(found.at("berlin"), [T], able)
+    require_able(found.at("paris"), [T], plain)
     with pytest.raises(Unsupported, match="ADP-164: target berlin"):
-        require_capable(found.at("berlin"), [T], plain)
+        require_able(found.at("berlin"), [T], plain)
 
 
 def test_another_key_has_columns_that_are_never_null() -> None:

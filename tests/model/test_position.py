@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from airflow_ddlrepl.engines import engine
+from airflow_ddlrepl.engines import of_sources
 from airflow_ddlrepl.errors import ConfigError
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.notation.moment import parse_until
@@ -23,7 +23,7 @@ def test_what_is_no_position(text: str) -> None:
 
 
 def test_a_log_in_bytes() -> None:
-    positions = engine("postgresql://source").positions
+    positions = of_sources("postgresql://source").positions
     low, high = Position(100), Position(350)
     assert positions.distance(low, high) == 250
     assert positions.distance(high, low) == 0
@@ -32,6 +32,6 @@ def test_a_log_in_bytes() -> None:
 
 
 def test_a_moment_or_a_position() -> None:
-    positions = engine("postgresql://source").positions
+    positions = of_sources("postgresql://source").positions
     assert parse_until("0/16B3748", positions) == Position(0x16B3748)
     assert parse_until("2026-11-21T08:00:00+00:00", positions) == datetime(2026, 11, 21, 8, tzinfo=UTC)

@@ -11,7 +11,7 @@ from airflow_ddlrepl.adapt.shape.source_expressions import require_texts
 from airflow_ddlrepl.adapt.shape.target_shape import Note, become_text
 from airflow_ddlrepl.adapt.target_facts import TargetFacts
 from airflow_ddlrepl.config.sections.location import resolve
-from airflow_ddlrepl.engines import engine
+from airflow_ddlrepl.engines import of_targets
 from airflow_ddlrepl.errors import ConfigError, DdlReplError, TargetError, Unreachable, Unsupported
 from airflow_ddlrepl.flow.mapping.existing_tables import refuse_foreign
 from airflow_ddlrepl.flow.mapping.initial_state import pending_state
@@ -50,7 +50,7 @@ def ask_target(run: RunContext, tables: Sequence[Table]) -> AtTarget:
     schemas = {run.channel.at(name).target_name(table.name).schema for table in mine}
     try:
         location = resolve(run.channel.targets[0].location)
-        found.detail, fix = engine(location).target_rights(location, sorted(schemas))
+        found.detail, fix = of_targets(location).target_rights(location, sorted(schemas))
         found.missing += [Problem(found.detail, fix)] if fix else []
         found.told = tuple(told_traits(run, name))
         states = _states(run, name, mine, found)

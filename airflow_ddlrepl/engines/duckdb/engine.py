@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING
 
-from airflow_ddlrepl.engines import Engine
-from airflow_ddlrepl.errors import DdlReplError, Unsupported
+from airflow_ddlrepl.engines import Compares, TargetEngine
+from airflow_ddlrepl.errors import DdlReplError
 
 if TYPE_CHECKING:
     from airflow_ddlrepl.compare.report import TableReport
@@ -17,35 +16,17 @@ if TYPE_CHECKING:
     from airflow_ddlrepl.engines.duckdb.target_port import DuckTarget
     from airflow_ddlrepl.engines.duckdb.types.type_system import DuckTypes
     from airflow_ddlrepl.engines.loading import LoadedChunk, LoadTask
-    from airflow_ddlrepl.engines.source import Source
     from airflow_ddlrepl.integrate.stage_task import StageTask
-    from airflow_ddlrepl.model.table import Table
-    from airflow_ddlrepl.ports.change_values import ChangeValues
-    from airflow_ddlrepl.ports.positions import Positions
 
 
-class DuckEngine(Engine):
-    """The DuckDB engine does for DuckDB files what `engines.Engine` documents; they are targets only."""
-
-    @property
-    def positions(self) -> Positions:
-        raise _no_source()
+class DuckEngine(TargetEngine, Compares):
+    """The DuckDB engine opens DuckDB files as targets."""
 
     @property
     def types(self) -> DuckTypes:
         from airflow_ddlrepl.engines.duckdb.types.type_system import DUCK_TYPES
 
         return DUCK_TYPES
-
-    @property
-    def values(self) -> ChangeValues:
-        raise _no_source()
-
-    def source(self, channel: Channel, location: str) -> Source:
-        raise _no_source()
-
-    def whole_rows_hint(self, table: Table, section: str) -> str:
-        raise _no_source()
 
     def target(self, channel: Channel, name: str, location: str, seconds: int | None = None) -> DuckTarget:
         from airflow_ddlrepl.engines.duckdb.target_port import DuckTarget
@@ -73,17 +54,10 @@ class DuckEngine(Engine):
 
         return compare_tables(tasks)
 
-    def reusing_sessions(self) -> AbstractContextManager[None]:
-        return nullcontext()
-
     def explained(self, error: BaseException) -> DdlReplError | None:
         from airflow_ddlrepl.engines.duckdb.connection.database import explained
 
         return explained(error)
 
 
-def _no_source() -> Unsupported:
-    return Unsupported("a DuckDB file is no source", code="ADP-110", hint="name PostgreSQL as the source")
-
-
-ENGINE: Engine = DuckEngine()
+ENGINE = DuckEngine()

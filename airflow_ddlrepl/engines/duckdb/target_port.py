@@ -7,18 +7,18 @@ import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from airflow_ddlrepl.adapt.program.program import Program
-from airflow_ddlrepl.engines.duckdb.catalog.facts import DuckFacts, EmptiedFacts
+from airflow_ddlrepl.engines.abilities.of_target import CutsOver, LoadsBeside
+from airflow_ddlrepl.engines.duckdb.catalog.facts import DuckFacts
 from airflow_ddlrepl.engines.duckdb.connection.database import path_of, session, staging_folder, transaction
 from airflow_ddlrepl.engines.duckdb.ddl.render import DuckDdl
 from airflow_ddlrepl.engines.duckdb.load.loader import DuckLoader
 from airflow_ddlrepl.engines.duckdb.target import state
 from airflow_ddlrepl.engines.duckdb.target.apply import run_program
-from airflow_ddlrepl.engines.target import RewindArea, Target
+from airflow_ddlrepl.engines.target import Target
 from airflow_ddlrepl.engines.target_state import (
-    WAITING,
     Applied,
     Capabilities,
     CutOver,
@@ -26,16 +26,10 @@ from airflow_ddlrepl.engines.target_state import (
     RecordAt,
     StagedSlice,
     StateChange,
-    TargetPosition,
     TargetState,
-    forgotten,
 )
-from airflow_ddlrepl.errors import Unsupported
-from airflow_ddlrepl.model.names import TableName
-from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.record import Record
 from airflow_ddlrepl.model.table import Column, Table
-from airflow_ddlrepl.model.table_state import TableStatus
 from airflow_ddlrepl.notation.condition.expression import Part
 
 if TYPE_CHECKING:
@@ -43,7 +37,7 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class DuckTarget(Target):
+class DuckTarget(Target, LoadsBeside, CutsOver):
     """A DuckDB target opens its file for each call, and closes it: one process at a time has it.
 
     holder: under which name the state is stored. seconds: how long to wait for another process; None: as usual.
@@ -53,14 +47,6 @@ class DuckTarget(Target):
     holder: str
     seconds: float | None = None
     capabilities = Capabilities(transactional_ddl=True, position_scope="target")
-
-    @property
-    def rewind_area(self) -> RewindArea:
-        raise Unsupported("a DuckDB file is no place for a rewind", code="REW-104", hint="rewind into PostgreSQL")
-
-    @property
-    def is_closed(self) -> bool:
-        return False
 
     def session(self, *, is_reader: bool = False) -> AbstractContextManager[Connection]:
         """Open the file."""
@@ -83,9 +69,6 @@ class DuckTarget(Target):
     def facts(self) -> DuckFacts:
         return DuckFacts(self.session)
 
-    def facts_when_emptied(self) -> EmptiedFacts:
-        return EmptiedFacts(self.session)
-
     def renderer(self) -> DuckDdl:
         return DuckDdl()
 
@@ -94,41 +77,15 @@ class DuckTarget(Target):
 
         require_readable(condition, table, columns)
 
-    def position(self, holder: str = "") -> TargetPosition | None:
+    def find_state(self, holder: str = "") -> TargetState | None:
         if not self.is_there:
             return None
         with self.session(is_reader=True) as connection:
-            return state.find_position(connection, holder or self.holder)
-
-    def find_state(self) -> TargetState | None:
-        if not self.is_there:
-            return None
-        with self.session(is_reader=True) as connection:
-            return state.find_state(connection, self.holder)
-
-    def state(self) -> TargetState:
-        found = self.find_state()
-        if found is None:
-            raise forgotten(f"the file {path_of(self.location)}", self.holder)
-        return found
-
-    def has_loaded(self) -> bool:
-        found = self.find_state()
-        return found is not None and any(s.state is not TableStatus.NEW for s in found.table_states.values())
-
-    def is_waiting(self) -> bool:
-        found = self.find_state()
-        return found is not None and any(s.state in WAITING or s.awaits_rows for s in found.table_states.values())
+            return state.find_state(connection, holder or self.holder)
 
     def prepare(self, token: int) -> None:
         with self.writing() as connection:
             state.create(connection)
-
-    def take_over(self, at: Position, fence: Fence) -> None:
-        with self.writing() as connection:
-            state.create(connection)
-            state.begin(connection, self.holder, at, fence)
-            state.restart(connection, self.holder, at, fence)
 
     def claim(self, fence: Fence) -> None:
         self.state()
@@ -154,6 +111,8 @@ class DuckTarget(Target):
                 state.hold(connection, self.holder, fence)
             elif move.since is None:
                 state.begin(connection, self.holder, move.to, fence)
+                if move.restarts:
+                    state.restart(connection, self.holder, move.to, fence)
             else:
                 state.hold(connection, self.holder, Fence(move.since.epoch, fence.token))
                 if move.restarts:
@@ -198,9 +157,6 @@ class DuckTarget(Target):
         self._sweep("i", mark)
         yield DuckLoader(self, f"i_{self._channel}_{mark}_r")
 
-    def snapshot(self, names: Sequence[TableName], token: int) -> AbstractContextManager[Any]:
-        raise Unsupported("a DuckDB file is no source", code="REW-104", hint="rewind into PostgreSQL")
-
     def outbox(self) -> list[tuple[int, Record]]:
         if not self.is_there:
             return []
@@ -214,6 +170,3 @@ class DuckTarget(Target):
     def forget(self) -> None:
         with self.writing() as connection:
             state.forget(connection, self.holder)
-
-    def close(self) -> None:
-        """Close nothing: each call has closed the file."""

@@ -6,7 +6,8 @@ from collections.abc import Collection, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
-from airflow_ddlrepl.engines import Engine
+from airflow_ddlrepl.engines import Compares, FindsDiffering, SourceEngine, TargetEngine
+from airflow_ddlrepl.engines.abilities.lcr_target import TakesLcrs
 from airflow_ddlrepl.errors import DdlReplError
 
 if TYPE_CHECKING:
@@ -26,8 +27,8 @@ if TYPE_CHECKING:
     from airflow_ddlrepl.model.table import Table
 
 
-class PostgresEngine(Engine):
-    """The PostgreSQL engine does for PostgreSQL databases what `engines.Engine` documents."""
+class PostgresEngine(SourceEngine, TargetEngine, Compares, FindsDiffering, TakesLcrs):
+    """The PostgreSQL engine opens PostgreSQL databases as sources and as targets, with all abilities."""
 
     @property
     def positions(self) -> LsnPositions:
@@ -121,4 +122,4 @@ class PostgresEngine(Engine):
         return explained(error)
 
 
-ENGINE: Engine = PostgresEngine()
+ENGINE = PostgresEngine()

@@ -10,6 +10,17 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.adapt.program.program import Program
+from airflow_ddlrepl.engines.abilities.discarded_rows import DiscardsRows
+from airflow_ddlrepl.engines.abilities.of_target import (
+    CutsOver,
+    FindsConflicts,
+    HasOwnColumns,
+    LoadsBeside,
+    RepairsRows,
+    ReplacesSomeRows,
+)
+from airflow_ddlrepl.engines.abilities.rewinds import Rewinds
+from airflow_ddlrepl.engines.abilities.sequences import HasSequences
 from airflow_ddlrepl.engines.comparing import RepairTask
 from airflow_ddlrepl.engines.postgres.catalog.server_facts import EmptiedServerFacts, ServerFacts
 from airflow_ddlrepl.engines.postgres.connection.connect import running, session
@@ -57,7 +68,18 @@ JOIN unnest(%s::text[], %s::text[]) w(s, t) ON n.nspname = w.s AND c.relname = w
 
 
 @dataclass
-class PostgresTarget(Target):
+class PostgresTarget(
+    Target,
+    HasOwnColumns,
+    DiscardsRows,
+    ReplacesSomeRows,
+    FindsConflicts,
+    HasSequences,
+    Rewinds,
+    RepairsRows,
+    LoadsBeside,
+    CutsOver,
+):
     """A PostgreSQL target has one channel's tables and state in one database.
 
     connection: for queries, in autocommit mode.
@@ -70,14 +92,7 @@ class PostgresTarget(Target):
     lock_timeout: float
     connection: Connection[Any]
     trusted: TrustedOwners
-    capabilities = Capabilities(
-        transactional_ddl=True,
-        position_scope="target",
-        target_tables=True,
-        partial_refresh=True,
-        conflicts=True,
-        sequences=True,
-    )
+    capabilities = Capabilities(transactional_ddl=True, position_scope="target")
 
     @classmethod
     def open(
@@ -135,8 +150,8 @@ class PostgresTarget(Target):
     def position(self, holder: str = "") -> TargetPosition | None:
         return state.find_position(self.connection, holder or self.holder)
 
-    def find_state(self) -> TargetState | None:
-        return state.find_state(self.connection, self.holder)
+    def find_state(self, holder: str = "") -> TargetState | None:
+        return state.find_state(self.connection, holder or self.holder)
 
     def state(self) -> TargetState:
         return state.read_state(self.connection, self.holder)
@@ -162,7 +177,7 @@ class PostgresTarget(Target):
         claim = partial(
             state.claim, self.connection, self.holder, epoch=fence.epoch, token=fence.token, mark=fence.mark
         )
-        self.patiently(claim, self.connection)
+        patiently(claim, self.connection, self.location)
         self.trusted.look_again()
 
     def cut_over(self) -> CutOver | None:
@@ -253,10 +268,6 @@ class PostgresTarget(Target):
 
     def close(self) -> None:
         self.connection.close()
-
-    def patiently(self, work: Callable[[], None], connection: Connection[Any]) -> None:
-        """Run a transaction of `connection`; again while a lock can't be had. Raises TargetError TGT-110 in the end."""
-        patiently(work, connection, self.location)
 
 
 def _change(cursor: Any, holder: str, change: StateChange, fence: Fence) -> None:

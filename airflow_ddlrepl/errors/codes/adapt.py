@@ -136,5 +136,7 @@ CODES = (
         "`ddlrepl refresh --table` with this table loads it whole."),
     Code("ADP-194", "A kind of target does not look for conflicts.",
         "Take the table, or the target, out of `conflicts`."),
+    Code("ADP-195", "A kind of database can't do what the channel file, or a command, asks of it.",
+        "The message says which ability it lacks: leave that out, or name a database of another kind."),
 )
 # fmt: on

@@ -8,6 +8,8 @@ from itertools import pairwise
 
 from airflow_ddlrepl.config.sections.policies import Accepted, Enrollment, ExistingTables, TrailChoice
 from airflow_ddlrepl.ddl.diff import diff
+from airflow_ddlrepl.engines.abilities.of_source import RetainsLog
+from airflow_ddlrepl.engines.ability import find
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.admin.activate_clients import activate_without_log, require_whole_log
 from airflow_ddlrepl.flow.apply.ddl_replay import require_one_way
@@ -20,6 +22,7 @@ from airflow_ddlrepl.flow.capture.recapture import require_held, reread
 from airflow_ddlrepl.flow.capture.source_changes import look, record_activation
 from airflow_ddlrepl.flow.capture.source_marks import MarkState, begin_marks, mark_state
 from airflow_ddlrepl.flow.comparing.repair import repair
+from airflow_ddlrepl.flow.mapping.abilities import require_source_able
 from airflow_ddlrepl.flow.mapping.server_traits import told_traits
 from airflow_ddlrepl.flow.pipelines import pipeline_of
 from airflow_ddlrepl.flow.refresh.refresh import refresh
@@ -70,6 +73,7 @@ def activate(
     """
     pipeline = pipeline_of(run.channel)
     pipeline.require_activable(run)
+    require_source_able(run.channel, run.source)
     if not run.channel.captures_log:
         found = activate_without_log(run)
         return replace(found, refreshed=pipeline.bring_tables(run, load=load))
@@ -173,8 +177,9 @@ def _activated(run: RunContext, trail: TrailChoice, accept: Accepted) -> tuple[P
     reach("activate.enrolled")
     if row is None or row.state is not ChannelState.ACTIVE or row.fingerprint != run.channel.fingerprint():
         run.repository.set_state(run.channel.name, run.token, ChannelState.ACTIVE, run.channel.fingerprint())
-    if begins or run.channel.hold_log is None:
-        run.source.retained_log.release()
+    source = find(run.source, RetainsLog)
+    if source is not None and (begins or run.channel.hold_log is None):
+        source.retained_log.release()
     return position, tables
 
 

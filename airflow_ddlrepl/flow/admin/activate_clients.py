@@ -10,7 +10,7 @@ from airflow_ddlrepl.flow.streams.clients import StreamsClients
 from airflow_ddlrepl.flow.streams.instantiation.instantiate import instantiate
 from airflow_ddlrepl.flow.streams.known_tables import BEGINNING, inspect_tables, note_tables
 from airflow_ddlrepl.flow.streams.rows_in_log import UnsupportedTable, require_rows_in_log, unsupported_tables
-from airflow_ddlrepl.flow.streams.sync_capture import prepare_client, remove_sync_capture
+from airflow_ddlrepl.flow.streams.sync_capture import prepare_client, prepared_clients, remove_sync_capture
 from airflow_ddlrepl.flow.streams.uncaptured_rows import take_note
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Position
@@ -93,5 +93,5 @@ def bring_tables(run: RunContext, *, load: bool) -> dict[str, int]:
 
 def remove_triggers(run: RunContext) -> None:
     """Remove the triggers of synchronous captures."""
-    for name in sorted(run.source.sync_captures.clients()):
+    for name in sorted(prepared_clients(run)):
         remove_sync_capture(run, name)

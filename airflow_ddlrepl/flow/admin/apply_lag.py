@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from airflow_ddlrepl.engines.lcr_target import QueuedError
+from airflow_ddlrepl.engines.abilities.lcr_target import QueuedError
 from airflow_ddlrepl.errors import TrailError
 from airflow_ddlrepl.flow.client_states.queued import commits_behind
 from airflow_ddlrepl.flow.run.context import RunContext, log

@@ -6,6 +6,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from airflow_ddlrepl.engines.abilities.discarded_rows import DiscardsRows
+from airflow_ddlrepl.engines.ability import find
 from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.flow.targets.readiness import ready_targets
 
@@ -22,24 +24,24 @@ BY_HAND = "the target's row stays: write the wanted values at either end; the ro
 
 def discarded_counts(run: RunContext, target: str) -> Mapping[int, int]:
     """Return how many rows of each table a target discards, by the table's id."""
-    place = run.target(target)
-    return place.discarded_rows.counts() if place.capabilities.target_tables else {}
+    place = find(run.target(target), DiscardsRows)
+    return place.discarded_rows.counts() if place is not None else {}
 
 
 def conflict_counts(run: RunContext, target: str) -> Mapping[int, Mapping[str, int]]:
     """Return how many changes found another row at a target, by the table's id and what became of them."""
-    place = run.target(target)
-    return place.discarded_rows.conflicts() if place.capabilities.target_tables else {}
+    place = find(run.target(target), DiscardsRows)
+    return place.discarded_rows.conflicts() if place is not None else {}
 
 
 def discarded_rows(run: RunContext) -> list[dict[str, Any]]:
     """Return the newest discarded rows of every target, as the list of errors has them."""
     found: list[dict[str, Any]] = []
     for target in ready_targets(run):
-        place = run.target(target.name)
-        if not place.capabilities.target_tables:
+        place = find(run.target(target.name), DiscardsRows)
+        if place is None:
             continue
-        names = {i: str(one.name) for i, one in place.state().table_states.items()}
+        names = {i: str(one.name) for i, one in run.target(target.name).state().table_states.items()}
         for row in place.discarded_rows.newest(MOST):
             lost = row.conflict is not None
             known = {"id": "", "stage": f"target {target.name}", "code": LOST if lost else CODE, "at": str(row.at)}

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from airflow_ddlrepl.adapt.program.suspend import CatchUp, isolated
+from airflow_ddlrepl.engines.abilities.of_target import LoadsBeside
+from airflow_ddlrepl.engines.ability import able
 from airflow_ddlrepl.engines.target_state import Applied
 from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.failpoint import reach
@@ -102,7 +104,10 @@ def _load(run: RunContext, target: str, mark: int) -> dict[str, int]:
         return {}
     states = CatchUp(ids, now.lsn).resumed(now.table_states)
     asked, refused = _pending_refreshes(run, target), dict[int, DdlReplError]()
-    with place.loading_isolated(mark) as loader, run.source.snapshot(ids, run.log_identity) as source:
+    with (
+        able(place, LoadsBeside).loading_isolated(mark) as loader,
+        run.source.snapshot(ids, run.log_identity) as source,
+    ):
         reach("isolated.snapshot")
         refused |= source.refused
         options = {t.id: options_of(run, target, t.name, asked.get(t.id)) for t in source.tables}

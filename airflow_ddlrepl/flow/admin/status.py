@@ -11,6 +11,8 @@ from typing import Any, TypeVar
 from airflow_ddlrepl.adapt.program.program import NO_TABLE
 from airflow_ddlrepl.adapt.program.suspend import needed_from
 from airflow_ddlrepl.config.sections.places import Target
+from airflow_ddlrepl.engines.abilities.of_source import RetainsLog
+from airflow_ddlrepl.engines.ability import able
 from airflow_ddlrepl.engines.source import LeftOut
 from airflow_ddlrepl.engines.target_state import TargetState
 from airflow_ddlrepl.errors import ConfigError, TrailError, Unreachable
@@ -340,7 +342,7 @@ def _unless_damaged(damaged: dict[str, None], ask: Callable[..., T], *about: Any
 
 def _held_from(context: RunContext) -> str | None:
     """Return the position from which on the source holds log that is captured."""
-    since = context.source.retained_log.held_from() if context.channel.hold_log else None
+    since = able(context.source, RetainsLog).retained_log.held_from() if context.channel.hold_log else None
     return str(since) if since is not None else None
 
 

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
+from airflow_ddlrepl.engines.abilities.of_source import RetainsLog
+from airflow_ddlrepl.engines.ability import find
 from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.model.installation import LogHolder, Problem
 from airflow_ddlrepl.model.position import Position
@@ -51,7 +53,8 @@ def held_log(context: RunContext) -> list[dict[str, Any]]:
 
 def holders(context: RunContext) -> list[LogHolder]:
     """Return what makes the source retain log for an active channel; nothing where none is captured from there."""
-    found = context.source.retained_log.holders() if context.channel.captures_log else []
+    source = find(context.source, RetainsLog) if context.channel.captures_log else None
+    found = source.retained_log.holders() if source is not None else []
     if not any(one.problem for one in found) or context.repository.reads(
         context.channel.name, context.source.identity()
     ):

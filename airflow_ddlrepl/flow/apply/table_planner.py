@@ -28,7 +28,7 @@ from airflow_ddlrepl.flow.apply.refused_tree import Refusals, of_tree
 from airflow_ddlrepl.flow.apply.renamed_tables import RETURNED, moves, why_returned
 from airflow_ddlrepl.flow.apply.replicat import TargetReplicat, with_discard
 from airflow_ddlrepl.flow.apply.returned_ddl import ReturnedChange, is_returning
-from airflow_ddlrepl.flow.mapping.capabilities import require_capable
+from airflow_ddlrepl.flow.mapping.abilities import require_able
 from airflow_ddlrepl.flow.mapping.row_filters import require_lasting
 from airflow_ddlrepl.flow.mapping.server_traits import target_server
 from airflow_ddlrepl.flow.mapping.settings_change import limit_of, settings_change
@@ -133,7 +133,7 @@ class _Planner:
                 require_lasting(before, new, settings)
                 require_still_given(before, source_before, new, settings)
                 transform_at(self.at, new)
-            require_capable(self.at, [new], self.run.target(self.at.target).capabilities)
+            require_able(self.at, [new], self.run.target(self.at.target))
             if policy.adapts:
                 _refuse_impossible(self, before, new, event, table_states)
             is_made = (before is None or former) and not self._runs_creation(new, event)

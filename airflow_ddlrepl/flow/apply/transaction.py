@@ -17,6 +17,8 @@ from airflow_ddlrepl.adapt.program.program import NO_TABLE, Discarded, Program, 
 from airflow_ddlrepl.capture.enroll import valid_at
 from airflow_ddlrepl.config.sections.location import redact
 from airflow_ddlrepl.engines import engine, source_engine
+from airflow_ddlrepl.engines.abilities.discarded_rows import DiscardsRows
+from airflow_ddlrepl.engines.ability import able
 from airflow_ddlrepl.engines.staging import bucket_count, stage_all
 from airflow_ddlrepl.engines.target_state import TRUNCATED, Applied, RecordAt, StagedSlice
 from airflow_ddlrepl.errors import ControlStop
@@ -137,7 +139,8 @@ def _tasks(
     buckets = most_buckets(piece.source, wanted, context.runner.parallelism, types) if wanted else 1
     transform = transform_of(piece.settings.values, piece.whole or piece.source)
     own = piece.settings.columns
-    discarded = target.discarded_rows.keys(piece.table_id) if own.discards and wanted else frozenset()
+    discards = able(target, DiscardsRows) if own.discards and wanted else None
+    discarded = discards.discarded_rows.keys(piece.table_id) if discards is not None else frozenset()
     for section, run in enumerate(sections(wanted, buckets)):
         name = f"{ahead.target}_{piece.table_id}_{ahead.low:x}_{number}_{section}"
         yield StageTask(

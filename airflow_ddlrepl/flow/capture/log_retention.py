@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
+from airflow_ddlrepl.engines.abilities.of_source import RetainsLog
+from airflow_ddlrepl.engines.ability import able
 from airflow_ddlrepl.flow.run.clock import is_clock_right
 from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.model.position import Position
@@ -22,4 +24,4 @@ def hold(run: RunContext) -> None:
     low = Position(0) if wanted.size is None else run.positions.limit(captured, -wanted.size)
     begin = run.repository.first_segment_since(run.channel.name, since, low)
     run.check_lock()
-    run.source.retained_log.hold(captured if begin is None else begin)
+    able(run.source, RetainsLog).retained_log.hold(captured if begin is None else begin)

@@ -7,6 +7,8 @@ from dataclasses import replace
 from typing import Literal, TypeVar
 
 from airflow_ddlrepl.config.sections.ignored_sessions import of_labels
+from airflow_ddlrepl.engines.abilities.of_source import RetainsLog
+from airflow_ddlrepl.engines.ability import find
 from airflow_ddlrepl.errors import ConfigError, FileDamaged, SourceError, TrailError
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.capture.captured_log import window_of, write_log, writing_of
@@ -54,7 +56,7 @@ def require_held(run: RunContext, start: Until | Literal["oldest"]) -> list[Segm
     Raises ConfigError CFG-134 when it holds none, SourceError SRC-119 when what it holds begins later, DdlReplError
     CTL-110 for what is still to come.
     """
-    since = run.source.retained_log.held_from()
+    since = _held_from(run)
     if since is None:
         raise ConfigError(
             "the source does not hold the captured log: capture can't start again in the past",
@@ -109,9 +111,14 @@ def reread(run: RunContext, row: SegmentRow) -> None:
     run.repository.set_segment_digest(run.channel.name, run.token, row.epoch, row.low, digest)
 
 
+def _held_from(run: RunContext) -> Position | None:
+    source = find(run.source, RetainsLog)
+    return source.retained_log.held_from() if source is not None else None
+
+
 def _retained_segment(run: RunContext, low: Position) -> SegmentRow | None:
     """Return the segment that begins there, if the source holds its log."""
-    since = run.source.retained_log.held_from()
+    since = _held_from(run)
     if since is None or since > low:
         return None
     rows = run.repository.segments(run.channel.name, low, Position(low + 1))

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from airflow_ddlrepl.engines import engine
+from airflow_ddlrepl.engines import of_sources
 from airflow_ddlrepl.errors import TrailError
 from airflow_ddlrepl.flow.change_feed.feed import FeedPartition, Slice
 from airflow_ddlrepl.flow.change_feed.merged_columns import FeedColumn
@@ -35,7 +35,7 @@ def read(partition: FeedPartition) -> Iterator[pa.RecordBatch]:
     Raises TrailError TRL-125 where a value can't be shown, and the trail's errors.
     """
     trail = Trail(partition.trail, partition.channel)
-    values = engine(f"{partition.scheme}://").values
+    values = of_sources(f"{partition.scheme}://").values
     commits: dict[Blob | None, tuple[Any, Any, Any]] = {}
     for one in partition.slices:
         _require_columns(partition, one)

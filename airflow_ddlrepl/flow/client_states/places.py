@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from airflow_ddlrepl.engines.sync_capture import NUMBER_BITS
+from airflow_ddlrepl.engines.abilities.sync_capture import NUMBER_BITS
 from airflow_ddlrepl.flow.streams.feed import Feed
 from airflow_ddlrepl.model.position import LogKey, Position
 from airflow_ddlrepl.streams.messages import MessageClass

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from airflow_ddlrepl.engines.abilities.sync_capture import CapturesBySync
+from airflow_ddlrepl.engines.ability import able
 from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.flow.client_states.places import UNREAD, place_text, read_before
 from airflow_ddlrepl.flow.client_states.queued import Queued, queued
@@ -112,7 +114,8 @@ class ClientStates:
         state = {**UNKNOWN, "positions": {feed.name: place_text(feed, read_before(feed.end()))}}
         if not self.source.answers:
             return state
-        found = self.clients.run.source.sync_captures.of(self.clients.capture_rules_of(client)).unread_rows()
+        captures = able(self.clients.run.source, CapturesBySync).sync_captures
+        found = captures.of(self.clients.capture_rules_of(client)).unread_rows()
         lag = round(found.seconds or 0.0, 1)
         return {**state, "messages": found.rows, "is_more": found.is_more, "lag_seconds": lag}
 

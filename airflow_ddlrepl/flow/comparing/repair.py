@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from airflow_ddlrepl.compare.report import Comparison
+from airflow_ddlrepl.engines.abilities.of_target import RepairsRows
+from airflow_ddlrepl.engines.ability import able
 from airflow_ddlrepl.engines.comparing import RepairTask
 from airflow_ddlrepl.errors import DdlReplError, SourceError, TargetError, TrailError, Unsupported
 from airflow_ddlrepl.flow.comparing.compare import look, tasks_of
@@ -118,7 +120,7 @@ def _write(run: RunContext, target: str, one: Compared, shapes: ShapesAhead) -> 
         return
     keys = tuple(row.key for row in one.report.unlike)
     task = RepairTask(one.task, one.state, keys)
-    done = run.target(target).repair_rows(task, run.fence, lambda: rows_ahead(run, one, shapes))
+    done = able(run.target(target), RepairsRows).repair_rows(task, run.fence, lambda: rows_ahead(run, one, shapes))
     log.info("repaired %s at target %s, %s", one.report.table, target, done)
 
 

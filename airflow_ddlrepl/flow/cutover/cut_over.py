@@ -10,6 +10,8 @@ import time
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
+from airflow_ddlrepl.engines.abilities.of_target import CutsOver
+from airflow_ddlrepl.engines.ability import able
 from airflow_ddlrepl.engines.target_state import CutOver
 from airflow_ddlrepl.errors import CannotCutOver, ConfigError, TablesSuspended
 from airflow_ddlrepl.failpoint import reach
@@ -105,7 +107,7 @@ def cut_over(
 @stage(REOPEN)
 def reopen(run: RunContext) -> Reopened:
     """Let a channel that is cut over go on. Raises CannotCutOver CUT-105 when it is not."""
-    is_marked = any(run.target(target.name).cut_over() for target in run.channel.targets)
+    is_marked = any(able(run.target(target.name), CutsOver).cut_over() for target in run.channel.targets)
     if not is_marked and run.repository.cut_over_at(run.channel.name) is None:
         raise CannotCutOver(
             f"channel {run.channel.name} is not cut over",
@@ -202,14 +204,14 @@ def _marked(run: RunContext, accepted: tuple[str, ...]) -> CutOverDone:
     found = run.repository.cut_over_at(run.channel.name)
     assert found is not None
     mark, names = CutOver(*found), tuple(target.name for target in run.channel.targets)
-    if unmarked := [name for name in names if run.target(name).cut_over() != mark]:
+    if unmarked := [name for name in names if able(run.target(name), CutsOver).cut_over() != mark]:
         try:
             _require_nothing_new(run, mark.position)
         except CannotCutOver:
             _reopen(run)
             raise
         for name in unmarked:
-            run.target(name).mark_cut_over(mark, run.fence)
+            able(run.target(name), CutsOver).mark_cut_over(mark, run.fence)
             reach("cutover.marked")
     since = mark.since.isoformat(sep=" ", timespec="seconds")
     return CutOverDone(run.channel.name, mark.position, since, names, accepted)
@@ -217,7 +219,7 @@ def _marked(run: RunContext, accepted: tuple[str, ...]) -> CutOverDone:
 
 def _reopen(run: RunContext) -> None:
     for target in run.channel.targets:
-        run.target(target.name).mark_cut_over(None, run.fence)
+        able(run.target(target.name), CutsOver).mark_cut_over(None, run.fence)
     reach("cutover.reopened")
     if run.repository.cut_over_at(run.channel.name) is not None:
         run.repository.set_state(run.channel.name, run.token, ChannelState.ACTIVE)

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from functools import partial
 
 from airflow_ddlrepl.config.sections.db_sequences import DbSequences
+from airflow_ddlrepl.engines.abilities.sequences import ShowsSequences
+from airflow_ddlrepl.engines.ability import able
 from airflow_ddlrepl.flow.cutover.condition import Code, Condition
 from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.flow.sequences.differences import sequence_differences
@@ -22,7 +24,7 @@ def sequence_conditions(run: RunContext, target: str, tables: dict[int, TableSta
         yield Condition(Code.SEQUENCES, target, "sequences that are not ahead of the source's", behind, hint)
         return
     channel = run.channel.model_copy(update={"db_sequence": DbSequences()})
-    catalog = run.source.sequences.catalog(partial(selected, channel, tables=tables))
+    catalog = able(run.source, ShowsSequences).sequences.catalog(partial(selected, channel, tables=tables))
     names = sorted(str(catalog.sequences[one].name) for one in catalog.values)
     hint = "set `db_sequence: true` (docs/sequences.md), or setval at the target by yourself"
     what = "sequences that the channel file leaves out"

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from airflow_ddlrepl.engines.chunks import chunk_bytes
 from airflow_ddlrepl.engines.differing import Differing, DifferingTask, find_differing, load_mark
 from airflow_ddlrepl.engines.source_catalog import RowSelection, SourceSnapshot
-from airflow_ddlrepl.flow.mapping.capabilities import require_capable
+from airflow_ddlrepl.flow.mapping.abilities import require_able
 from airflow_ddlrepl.flow.mapping.row_filters import require_restrictable
 from airflow_ddlrepl.flow.mapping.target_tables import require_old_rows
 from airflow_ddlrepl.flow.mapping.value_functions import require_transformable
@@ -45,7 +45,7 @@ class SourceRows(RowOrigin):
     def load_of(self, table: Table) -> TableLoad:
         context, into = self.shapes.context, self.shapes.into
         at = context.channel.at(into)
-        require_capable(at, [table], context.target(into).capabilities)
+        require_able(at, [table], context.target(into))
         require_restrictable(at, [table], context.target(into).check_condition)
         require_transformable(at, [table])
         require_old_rows(at, [table])

@@ -7,7 +7,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from airflow_ddlrepl.config.sections.location import CUT, cut, redact
-from airflow_ddlrepl.engines.lcr_target import LcrTarget, QueuedError
+from airflow_ddlrepl.engines.abilities.discarded_rows import DiscardsRows
+from airflow_ddlrepl.engines.abilities.lcr_target import LcrTarget, QueuedError
+from airflow_ddlrepl.engines.ability import able
 from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.flow.admin.discarded import BY_HAND, CODE, CORRECT, LOST
 from airflow_ddlrepl.flow.run.context import RunContext, log
@@ -51,7 +53,7 @@ def _discarded(run: RunContext, target: str) -> list[QueuedRow]:
     """Return the newest rows that a target discards."""
     place = run.target(target)
     states = place.state().table_states
-    rows = [one for one in place.discarded_rows.newest(MOST_ROWS) if one.table_id in states]
+    rows = [one for one in able(place, DiscardsRows).discarded_rows.newest(MOST_ROWS) if one.table_id in states]
     return [_discarded_row(target, one, str(states[one.table_id].name), states[one.table_id].shape) for one in rows]
 
 

@@ -8,7 +8,9 @@ from typing import Any
 
 from airflow_ddlrepl.adapt.plan.dropped_table import aside_name
 from airflow_ddlrepl.adapt.program.program import Program, ProgramStep
-from airflow_ddlrepl.engines.target import Names, Obstacles, ServerFacts
+from airflow_ddlrepl.engines.abilities.rewinds import Names, Obstacles, Rewinds
+from airflow_ddlrepl.engines.ability import able
+from airflow_ddlrepl.engines.target import ServerFacts
 from airflow_ddlrepl.errors import DdlReplError, TargetError
 from airflow_ddlrepl.flow.apply.pending_log import Attempt, TargetAt, pending_log_at
 from airflow_ddlrepl.flow.apply.transaction import reason
@@ -120,7 +122,7 @@ class RewindPlan:
 
 def preview_rewind(run: RunContext, into: str, way: RewindRoute) -> RewindPreview:
     """Return the plans of the whole route, as the replay will make them. Reads what `pending_log_at` reads."""
-    present = run.target(into).facts_when_emptied()
+    present = able(run.target(into), Rewinds).facts_when_emptied()
     table_states = waiting_tables(run, into, way, present)
     low, steps = way.low, list[ProgramStep]()
     why = dict(way.unsafe)
@@ -173,7 +175,7 @@ def rewind_plan(run: RunContext, into: str, way: RewindRoute, found: RewindPrevi
     extent = run.repository.segment_extent(run.channel.name, way.low, way.high)
     there = _there(run, into)
     names = names_on_the_way(run, into, way)
-    obstacles = run.target(into).rewind_area.obstacles(names, there)
+    obstacles = able(run.target(into), Rewinds).rewind_area.obstacles(names, there)
     removed = sorted(map(str, there))
     return RewindPlan(into, way.low, way.high, tables, *extent, removed, found.stopped, in_the_way=obstacles)
 

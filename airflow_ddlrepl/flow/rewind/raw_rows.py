@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
+from airflow_ddlrepl.engines.abilities.rewinds import RereadsRows
+from airflow_ddlrepl.engines.ability import able
 from airflow_ddlrepl.engines.target import Loader
 from airflow_ddlrepl.errors import CannotRewind
 from airflow_ddlrepl.model.names import TableName
@@ -51,4 +53,4 @@ def raw_tables(loader: Loader, shapes: Mapping[TableName, Table]) -> Iterator[No
         loader.make_shadow(shape, name)
     yield
     if shapes:
-        loader.drop(shapes)
+        able(loader, RereadsRows).drop(shapes)

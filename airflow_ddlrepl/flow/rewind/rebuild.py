@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from itertools import chain
 
 from airflow_ddlrepl.config.sections.policies import ExistingTables
+from airflow_ddlrepl.engines.abilities.rewinds import Rewinds
+from airflow_ddlrepl.engines.ability import able
 from airflow_ddlrepl.engines.target_state import WAITING, Applied, Move, StateChange, TargetState
 from airflow_ddlrepl.errors import CannotRewind, DdlReplError, TargetError
 from airflow_ddlrepl.failpoint import reach
@@ -72,7 +74,7 @@ def _names_freed_on_failure(run: RunContext, into: str) -> Iterator[None]:
         yield
     except DdlReplError:
         with suppress(DdlReplError):  # the first error matters more
-            run.target(into).rewind_area.free(run.fence)
+            able(run.target(into), Rewinds).rewind_area.free(run.fence)
         raise
 
 
@@ -109,7 +111,7 @@ def _finish(run: RunContext, into: str, way: RewindRoute, made_as: str) -> None:
                 " refresh, or leave the table out with --table",
             )
     others = {i: one for i, one in there.table_states.items() if not way.ends_with(i)}
-    target.rewind_area.finish(made_as, there.lsn, others, run.fence)
+    able(target, Rewinds).rewind_area.finish(made_as, there.lsn, others, run.fence)
 
 
 def _gone(run: RunContext, into: str, way: RewindRoute, made_as: str) -> Position | None:
@@ -127,7 +129,7 @@ def _gone(run: RunContext, into: str, way: RewindRoute, made_as: str) -> Positio
         there.token > run.token
         or there.epoch != run.epoch
         or at > way.high
-        or at != target.rewind_area.finished(made_as)
+        or at != able(target, Rewinds).rewind_area.finished(made_as)
     ):
         return None
     return None if any(stop.load.position < at < stop.load.snapshot.high for stop in way.stops) else at
@@ -143,7 +145,7 @@ def _begin(run: RunContext, into: str, way: RewindRoute) -> None:
     waiting = waiting_tables(run, into, way, target.facts())
     run.check_lock()
     target.sweep(run.token)  # what a killed rewind left is of types that go now
-    target.rewind_area.begin(way.low, found, waiting, names_on_the_way(run, into, way), run.fence)
+    able(target, Rewinds).rewind_area.begin(way.low, found, waiting, names_on_the_way(run, into, way), run.fence)
     run.repository.forget_target(run.channel.name, run.token, into)
     reach("rewind.begun")
 
@@ -172,7 +174,7 @@ def _go_on(run: RunContext, into: str, way: RewindRoute) -> None:
     """Reserve the names that the rest of the route needs, too."""
     target = run.target(into)
     present = [one.shape.with_(name=one.name) for one in target.state().table_states.values()]
-    target.rewind_area.reserve(names_on_the_way(run, into, way, present), run.fence)
+    able(target, Rewinds).rewind_area.reserve(names_on_the_way(run, into, way, present), run.fence)
 
 
 def _bring(run: RunContext, into: str, high: Position, way: RewindRoute, total: Applied) -> None:

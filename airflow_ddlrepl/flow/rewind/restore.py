@@ -14,6 +14,8 @@ from airflow_ddlrepl.ddl.base.edit import free_name
 from airflow_ddlrepl.ddl.columns.change_default import ChangeDefault
 from airflow_ddlrepl.ddl.columns.change_type import ChangeType, Using
 from airflow_ddlrepl.ddl.columns.drop_column import DropColumn
+from airflow_ddlrepl.engines.abilities.rewinds import RereadsRows
+from airflow_ddlrepl.engines.ability import able
 from airflow_ddlrepl.engines.chunks import chunk_bytes
 from airflow_ddlrepl.engines.loading import load_chunks
 from airflow_ddlrepl.engines.source_catalog import RowSelection
@@ -69,7 +71,7 @@ class ArchivedTables(RowOrigin):
         with raw_tables(self.loader, {place: shapes[i] for i, place in places.items()}):
             raw = [chunk for load in transformed for chunk in self._archived(load, shapes[load.table.id])]
             self._load_raw([(chunk, places[chunk.load.table.id]) for chunk in raw])
-            sizes = self.loader.sizes(places)
+            sizes = able(self.loader, RereadsRows).sizes(places)
             most = chunk_bytes(sizes.values(), self.context.runner.parallelism)
             for load in transformed:
                 found += self._transformed(load, places[load.table.id], most)
@@ -97,7 +99,9 @@ class ArchivedTables(RowOrigin):
         require_archived(load.table, load.transform.reads if load.transform else (), self._archive(load).columns)
         columns = tuple(theirs.name for theirs, _ in load.columns)
         selection = RowSelection(load.table, columns, load.condition, load.transform)
-        return [Chunk(load, rows, load.columns) for rows in self.loader.chunks(place, selection, most)]
+        return [
+            Chunk(load, rows, load.columns) for rows in able(self.loader, RereadsRows).chunks(place, selection, most)
+        ]
 
     def shadow_shape(self, load: TableLoad) -> Table:
         """Return the shape of the archived rows: with columns that are not to be here, and types as they were."""
@@ -128,7 +132,7 @@ class ArchivedTables(RowOrigin):
             return ()
         ours = {column.id: column for column in shape.columns}
         here = {column.name: (column, ours[column.id]) for column in load.table.columns if column.id in ours}
-        return self.loader.removing_unlike(shadow, load.condition, here)
+        return able(self.loader, RereadsRows).removing_unlike(shadow, load.condition, here)
 
     def _widened(self, load: TableLoad) -> Iterator[SchemaChange]:
         cut = {ours.id for _, ours in (*load.cut, *load.unfit)}

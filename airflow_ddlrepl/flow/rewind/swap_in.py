@@ -9,6 +9,9 @@ from dataclasses import dataclass, replace
 
 from airflow_ddlrepl.adapt.policy import policy_at
 from airflow_ddlrepl.adapt.shape.wanted_shape import wanted_shape
+from airflow_ddlrepl.engines.abilities.discarded_rows import DiscardsRows
+from airflow_ddlrepl.engines.abilities.rewinds import Rewinds
+from airflow_ddlrepl.engines.ability import able
 from airflow_ddlrepl.engines.source_catalog import SourceSnapshot
 from airflow_ddlrepl.engines.target import ServerFacts, Target
 from airflow_ddlrepl.errors import CannotRewind, DdlReplError
@@ -76,7 +79,7 @@ def reinstate(run: RunContext, target: str, replay: str, way: RewindRoute) -> di
         _refuse_other_parents(before, after)
         _refuse_left_alone(run, target, before, after, way)
         names = {i: table_state.name for i, table_state in wanted.items()}
-        with built_at.snapshot(list(names.values()), run.token) as place:
+        with able(built_at, Rewinds).snapshot(list(names.values()), run.token) as place:
             nothing = {i: replace(one, state=TableStatus.NEW) for i, one in after.items() if i not in before}
             left = {i: _discarded(built_at, one) for i, one in wanted.items()}
             loads = {i: TableLoad(one.shape, after[i], one.shape, discarded=left[i]) for i, one in come.items()}
@@ -91,7 +94,7 @@ def reinstate(run: RunContext, target: str, replay: str, way: RewindRoute) -> di
 def _discarded(built_at: Target, table_state: TableState) -> Sequence[DiscardedRow]:
     """Return the rows that the replay has discarded of a table: the target does not have them either."""
     discards = table_state.settings.columns.discards
-    return built_at.discarded_rows.all_of(table_state.table_id) if discards else ()
+    return able(built_at, DiscardsRows).discarded_rows.all_of(table_state.table_id) if discards else ()
 
 
 def _tell_differences(run: RunContext, target: str, replay: str, table_ids: Container[int]) -> None:

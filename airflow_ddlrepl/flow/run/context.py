@@ -17,7 +17,7 @@ from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.config.sections.location import process_user, redact, resolve
 from airflow_ddlrepl.config.sections.policies import Defaults
 from airflow_ddlrepl.config.sections.scope import Scope
-from airflow_ddlrepl.engines import engine, reusing_sessions, source_engine
+from airflow_ddlrepl.engines import of_sources, reusing_sessions, source_engine
 from airflow_ddlrepl.engines.source import Source
 from airflow_ddlrepl.engines.target import Target as TargetPort
 from airflow_ddlrepl.engines.target_state import Fence
@@ -127,7 +127,7 @@ class RunContext:
     def source(self) -> Source:
         """Return the channel's source, which connects at its first use."""
         location = resolve(self.channel.source.location)
-        return engine(location).source(self.channel, location)
+        return of_sources(location).source(self.channel, location)
 
     @cached_property
     def _members(self) -> set[int]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from airflow_ddlrepl.engines.abilities.of_target import CutsOver
+from airflow_ddlrepl.engines.ability import find
 from airflow_ddlrepl.engines.target_state import Fence
 from airflow_ddlrepl.errors import CannotCutOver
 from airflow_ddlrepl.flow.run.context import RunContext
@@ -37,7 +39,8 @@ def require_target_not_cut_over(run: RunContext, target: str) -> None:
 
     It may be another one, or have been restored to an earlier state.
     """
-    if mark := run.target(target).cut_over():
+    place = find(run.target(target), CutsOver)
+    if place is not None and (mark := place.cut_over()):
         raise _error(run, f"target {target}", mark.position, mark.since)
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from airflow_ddlrepl.engines.abilities.of_source import RetainsLog
+from airflow_ddlrepl.engines.ability import able
 from airflow_ddlrepl.errors import LimitReached, Unreachable
 from airflow_ddlrepl.flow.run.context import RunContext, log
 
@@ -47,7 +49,7 @@ def reached(run: RunContext) -> list[Reached]:
         found.append(Reached(TRAIL, sum(row.bytes for row in run.live_segments()), limits.trail_bytes))
     if limits.retained_log_bytes is not None:
         try:
-            size = max((one.bytes or 0 for one in run.source.retained_log.holders()), default=0)
+            size = max((one.bytes or 0 for one in able(run.source, RetainsLog).retained_log.holders()), default=0)
         except Unreachable:
             size = 0  # the run says so already
         found.append(Reached(SOURCE_LOG, size, limits.retained_log_bytes))

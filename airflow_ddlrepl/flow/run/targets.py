@@ -10,7 +10,7 @@ from airflow_ddlrepl.adapt.target_facts import TargetServer
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.config.sections.location import resolve
 from airflow_ddlrepl.config.sections.places import Target, named_in_file
-from airflow_ddlrepl.engines import engine
+from airflow_ddlrepl.engines import of_targets
 from airflow_ddlrepl.engines.target import ServerFacts
 from airflow_ddlrepl.engines.target import Target as TargetPort
 from airflow_ddlrepl.errors import ConfigError, DdlReplError, TargetError, Unreachable
@@ -108,7 +108,7 @@ class ChannelTargets:
             seconds = AGAIN_SECONDS if name in self._reported else None
             try:
                 location = resolve(self.channel.place(name).location)
-                found = self._connected[name] = engine(location).target(self.channel, name, location, seconds)
+                found = self._connected[name] = of_targets(location).target(self.channel, name, location, seconds)
             except (Unreachable, ConfigError) as error:
                 raise about_target(name, error) from None
         return found

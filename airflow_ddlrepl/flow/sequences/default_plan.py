@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from airflow_ddlrepl.ddl.sql.expression import follows_sequences
-from airflow_ddlrepl.engines.sequences import DefaultStep
+from airflow_ddlrepl.engines.abilities.sequences import DefaultStep
 from airflow_ddlrepl.flow.sequences.places import TargetColumns
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.sequence import SequenceCatalog, SequenceDefault

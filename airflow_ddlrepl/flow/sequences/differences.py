@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from airflow_ddlrepl.engines.sequences import SequenceStep, SequencesWritten
+from airflow_ddlrepl.engines.abilities.sequences import SequenceStep, SequencesWritten
 from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.flow.sequences.plan import PlannedSequences
 from airflow_ddlrepl.flow.sequences.replicate import bring_sequences, is_wanted, planned, source_sequences

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from airflow_ddlrepl.config.sections.channel import Channel
-from airflow_ddlrepl.engines.sequences import SequencePlan, SequenceStep, TrackedSequence
+from airflow_ddlrepl.engines.abilities.sequences import SequencePlan, SequenceStep, TrackedSequence
 from airflow_ddlrepl.errors import DdlReplError, SourceError, StrangeOwner, TargetError
 from airflow_ddlrepl.flow.sequences.default_plan import DefaultPlanner
 from airflow_ddlrepl.flow.sequences.places import TargetColumns

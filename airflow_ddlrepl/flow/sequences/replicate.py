@@ -12,7 +12,14 @@ from functools import partial
 
 from airflow_ddlrepl.config.sections.location import redact
 from airflow_ddlrepl.config.sections.places import is_further
-from airflow_ddlrepl.engines.sequences import SequencePlan, SequencesWritten, TrackedSequence
+from airflow_ddlrepl.engines.abilities.sequences import (
+    HasSequences,
+    SequencePlan,
+    SequencesWritten,
+    ShowsSequences,
+    TrackedSequence,
+)
+from airflow_ddlrepl.engines.ability import able, find
 from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.run.isolation import FailureIsolation
@@ -30,7 +37,7 @@ def is_wanted(run: RunContext) -> bool:
 def source_sequences(run: RunContext, targets: Sequence[str]) -> SequenceCatalog:
     """Return the source's sequences as they are now, with the values of those that these targets have."""
     tables = {i for target in targets for i in run.target(target).state().table_states}
-    return run.source.sequences.catalog(partial(selected, run.channel, tables=tables))
+    return able(run.source, ShowsSequences).sequences.catalog(partial(selected, run.channel, tables=tables))
 
 
 def planned(run: RunContext, target: str, source: SequenceCatalog, headroom: int | None = None) -> PlannedSequences:
@@ -41,15 +48,16 @@ def planned(run: RunContext, target: str, source: SequenceCatalog, headroom: int
     if is_further(target):  # sequences, which MAP does not name, are with the first TARGET of tables
         return PlannedSequences()
     place = run.target(target)
-    known = place.sequences.tracked()
+    there = able(place, HasSequences).sequences
+    known = there.tracked()
     tables = place.state().table_states
-    here = place.sequences.catalog(partial(_compared, source, known, tables))
+    here = there.catalog(partial(_compared, source, known, tables))
     wanted = run.channel.db_sequence
     settled = headroom if headroom is not None else wanted.headroom if wanted is not None else 0
-    others = place.sequences.of_other_channels()
+    others = there.of_other_channels()
     at = SequencesAt(run.channel, target, source, here, known, tables, settled, others)
     found = plan_sequences(at)
-    strange = place.sequences.owned_by_strangers({*found.names.values(), *(one.name for one in known.values())})
+    strange = there.owned_by_strangers({*found.names.values(), *(one.name for one in known.values())})
     return plan_sequences(replace(at, strange=strange)) if strange else found
 
 
@@ -66,7 +74,7 @@ def bring_sequences(
     written = SequencesWritten()
     if found.plan.does_anything:
         run.check_lock()
-        written = run.target(target).sequences.write(found.plan, run.fence)
+        written = able(run.target(target), HasSequences).sequences.write(found.plan, run.fence)
         for statement in written.statements:
             log.info("target %s: %s", target, redact(statement))
         for warning in written.warnings:
@@ -97,8 +105,8 @@ def bring_all(run: RunContext, targets: Sequence[str], isolation: FailureIsolati
 
 def _forget(run: RunContext, target: str) -> None:
     """Stop tracking a target's sequences, which stay as they are."""
-    place = run.target(target)
-    if place.capabilities.sequences and (known := place.sequences.tracked()):
+    place = find(run.target(target), HasSequences)
+    if place is not None and (known := place.sequences.tracked()):
         place.sequences.write(SequencePlan(forgets=frozenset(known)), run.fence)
 
 

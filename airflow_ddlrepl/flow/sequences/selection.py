@@ -6,6 +6,8 @@ from collections.abc import Collection
 from functools import partial
 
 from airflow_ddlrepl.config.sections.channel import Channel
+from airflow_ddlrepl.engines.abilities.sequences import ShowsSequences
+from airflow_ddlrepl.engines.ability import able
 from airflow_ddlrepl.engines.source import Source
 from airflow_ddlrepl.model.installation import Problem
 from airflow_ddlrepl.model.names import TableName
@@ -39,7 +41,7 @@ def unreadable_sequences(channel: Channel, source: Source) -> list[Problem]:
         return []
     tables = [i for i, name in source.catalog.list_tables().items() if channel.source.wants(name)]
     choose = partial(selected, channel, tables=tables)
-    found = source.sequences.catalog(choose)
+    found = able(source, ShowsSequences).sequences.catalog(choose)
     closed = [one.name for i in choose(found) if not (one := found.sequences[i]).may_read]
     role = exact_pattern(TableName("", source.describe().partition("@")[0])).partition(".")[2]
     return [

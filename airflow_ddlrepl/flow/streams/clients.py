@@ -13,7 +13,7 @@ import pyarrow as pa
 from airflow_ddlrepl.config.sections.location import resolve, user_of
 from airflow_ddlrepl.config.sections.streams import ApplyTarget, Streams
 from airflow_ddlrepl.engines import source_engine
-from airflow_ddlrepl.engines.sync_capture import CaptureRules
+from airflow_ddlrepl.engines.abilities.sync_capture import CaptureRules
 from airflow_ddlrepl.errors import ConfigError, RuleError
 from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.flow.streams.feed import CapturedManifests, Feed, FeedManifests, OwnFeed

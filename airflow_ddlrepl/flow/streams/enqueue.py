@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from airflow_ddlrepl.engines.abilities.of_source import SendsMessages
+from airflow_ddlrepl.engines.ability import able
 from airflow_ddlrepl.errors import MessageError
 from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.flow.run.fencing import require_not_cut_over
@@ -43,7 +45,7 @@ def enqueue(
     accepted = [_accepted(clients.environment, message) for message in messages]
     require_not_cut_over(run)
     run.captured()
-    run.source.send([payload_of(message) for message in accepted], connection)
+    able(run.source, SendsMessages).send([payload_of(message) for message in accepted], connection)
     return Enqueued(len(accepted), name)
 
 

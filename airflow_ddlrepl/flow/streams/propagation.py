@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from airflow_ddlrepl.config.sections.location import resolve
-from airflow_ddlrepl.engines import engine
+from airflow_ddlrepl.engines import of_sources
 from airflow_ddlrepl.errors import TrailError
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.run.context import RunContext, log
@@ -235,7 +235,7 @@ def pass_on_part(task: PartTask) -> PassedPart:
     source.is_own = lambda _epoch, _low, digest: digest == task.digest
     part = next(one for one in source.segment(task.epoch, task.segment_low).parts if one.index == task.index)
     writer = PartWriter(destination, task.epoch, task.segment_low, task.index, task.token)
-    ruled = RuledWriter(writer, task.rules, engine(f"{task.scheme}://").values)
+    ruled = RuledWriter(writer, task.rules, of_sources(f"{task.scheme}://").values)
     with undone_on_failure(ruled):
         _pass_on_rows(source, part, ruled, task)
         return PassedPart(ruled.finish(part.low, part.high, 0), ruled.migrated)

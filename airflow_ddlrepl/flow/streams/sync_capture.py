@@ -11,7 +11,15 @@ from dataclasses import dataclass, field
 
 import pyarrow.compute as pc
 
-from airflow_ddlrepl.engines.sync_capture import NUMBER_BITS, CapturedWindow, FeedPlace, Prepared, SyncCapture
+from airflow_ddlrepl.engines.abilities.sync_capture import (
+    NUMBER_BITS,
+    CapturedWindow,
+    CapturesBySync,
+    FeedPlace,
+    Prepared,
+    SyncCapture,
+)
+from airflow_ddlrepl.engines.ability import able, find
 from airflow_ddlrepl.errors import SourceError
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.run.context import RunContext, log
@@ -65,7 +73,7 @@ def sync_capture(run: RunContext) -> SyncCaptured:
     """
     clients, found = StreamsClients(run), SyncCaptured()
     captures, isolation = clients.of_kind(ClientKind.SYNC_CAPTURE), FailureIsolation()
-    for name in sorted({*run.source.sync_captures.clients()} - {client.name for client in captures}):
+    for name in sorted({*prepared_clients(run)} - {client.name for client in captures}):
         with isolation.one(client=f"{ClientKind.SYNC_CAPTURE.words} {name}"):
             found = found.and_then(SyncCaptured(changes=remove_sync_capture(run, name)))
     for client in captures:
@@ -83,7 +91,7 @@ def sync_capture_client(clients: StreamsClients, client: Client, isolation: Fail
     started = time.monotonic()
     run, feed = clients.run, feed_of(clients, client)
     feed.finish(run.token)
-    capture = run.source.sync_captures.of(clients.capture_rules_of(client))
+    capture = able(run.source, CapturesBySync).sync_captures.of(clients.capture_rules_of(client))
     prepared = bring_up(run, client.name, capture, last_window(feed))
     _warn(client, prepared)
     rows = transactions = segments = 0
@@ -112,7 +120,7 @@ def sync_capture_client(clients: StreamsClients, client: Client, isolation: Fail
 
 def prepare_client(clients: StreamsClients, client: Client) -> Prepared:
     """Bring the triggers of one client up to its rules, so that they capture from now on."""
-    capture = clients.run.source.sync_captures.of(clients.capture_rules_of(client))
+    capture = able(clients.run.source, CapturesBySync).sync_captures.of(clients.capture_rules_of(client))
     prepared = bring_up(clients.run, client.name, capture, last_window(feed_of(clients, client)))
     if prepared.failed:
         raise prepared.failed[0]
@@ -125,12 +133,18 @@ def has_sync_captures(run: RunContext) -> bool:
     Raises ConfigError CFG-130 when the channel is not active: what triggers capture would wait at the source for ever.
     """
     run.captured()
-    return bool(StreamsClients(run).of_kind(ClientKind.SYNC_CAPTURE) or run.source.sync_captures.clients())
+    return bool(StreamsClients(run).of_kind(ClientKind.SYNC_CAPTURE) or prepared_clients(run))
+
+
+def prepared_clients(run: RunContext) -> list[str]:
+    """Return the names of the clients that are prepared at the source, whatever the channel file has by now."""
+    source = find(run.source, CapturesBySync)
+    return source.sync_captures.clients() if source is not None else []
 
 
 def remove_sync_capture(run: RunContext, name: str) -> tuple[str, ...]:
     """Remove a client's triggers at the source, with what no run has read; return what was removed, in words."""
-    changes = run.source.sync_captures.remove(name)
+    changes = able(run.source, CapturesBySync).sync_captures.remove(name)
     forget(run, name)
     for change in changes:
         log.warning("synchronous capture %s is removed: %s", name, change)

@@ -11,7 +11,8 @@ from dataclasses import replace
 
 from airflow_ddlrepl.capture.captured_table import Captured, Uncaptured
 from airflow_ddlrepl.capture.trigger_changes import uncaptured
-from airflow_ddlrepl.engines.sync_capture import Prepared, SyncCapture
+from airflow_ddlrepl.engines.abilities.sync_capture import CapturesBySync, Prepared, SyncCapture
+from airflow_ddlrepl.engines.ability import able
 from airflow_ddlrepl.errors import SourceError
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.run.context import RunContext, log
@@ -100,7 +101,11 @@ def _lost_now(run: RunContext) -> Iterator[tuple[TableName, str]]:
     clients = StreamsClients(run)
     for client in clients.of_kind(ClientKind.SYNC_CAPTURE):
         known = captured(run, client.name)
-        now = run.source.sync_captures.of(clients.capture_rules_of(client)).tables(known.tables.values())
+        now = (
+            able(run.source, CapturesBySync)
+            .sync_captures.of(clients.capture_rules_of(client))
+            .tables(known.tables.values())
+        )
         lost = {name: f"since {known.at}: {why}" for name, why in uncaptured(known.tables, now).items()}
         yield from {**lost, **{name: str(one) for name, one in _unnoted(known).items()}}.items()
 

@@ -13,7 +13,7 @@ from airflow_ddlrepl.adapt.target_facts import TargetFacts
 from airflow_ddlrepl.engines.target_state import Fence, Move, StateChange
 from airflow_ddlrepl.errors import TargetError
 from airflow_ddlrepl.failpoint import reach
-from airflow_ddlrepl.flow.mapping.capabilities import require_capable
+from airflow_ddlrepl.flow.mapping.abilities import require_able
 from airflow_ddlrepl.flow.mapping.initial_state import as_enrolled, pending_state
 from airflow_ddlrepl.flow.mapping.row_filters import require_restrictable
 from airflow_ddlrepl.flow.mapping.tables import require_possible
@@ -56,7 +56,7 @@ class Beginning:
 def require_preparable(run: RunContext, target: str, tables: Sequence[Table]) -> None:
     """Raise unless the target can have these tables as the channel file says: Unsupported, or TargetError TGT-106."""
     at = run.channel.at(target)
-    require_capable(at, tables, run.target(target).capabilities)
+    require_able(at, tables, run.target(target))
     require_old_rows(at, tables)
     require_possible(at, tables)
     require_restrictable(at, tables, run.source.catalog.check_condition)

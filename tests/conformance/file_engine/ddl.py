@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from airflow_ddlrepl.adapt.target_facts import About, Renderer
+from airflow_ddlrepl.adapt.target_facts import Renderer
 from airflow_ddlrepl.ddl.base.change import SchemaChange
 from airflow_ddlrepl.ddl.columns.add_column import AddColumn
 from airflow_ddlrepl.ddl.columns.change_type import ChangeType
@@ -18,9 +18,8 @@ from airflow_ddlrepl.ddl.tables.rename_table import RenameTable
 from airflow_ddlrepl.ddl.tables.truncate import Truncate
 from airflow_ddlrepl.errors import AlterRefused, Unsupported
 from airflow_ddlrepl.model.names import TableName
-from airflow_ddlrepl.model.table import Column, Table
+from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.target_columns import DELETED, history_columns
-from airflow_ddlrepl.model.types import TypeDefinition
 from tests.conformance.file_engine.files import Files, TableFile
 from tests.conformance.file_engine.types import FileTypes
 
@@ -31,10 +30,6 @@ REFUSED_KINDS = frozenset(["attach_partition", "detach_partition", "change_gener
 @dataclass(frozen=True, slots=True)
 class FileDdl(Renderer):
     """Values are texts: most changes of a type change no row."""
-
-    @property
-    def engine(self) -> str:
-        return "files"
 
     def sql(self, change: SchemaChange, before: Table | None) -> tuple[str, ...]:
         if change.kind in TYPE_KINDS:
@@ -68,21 +63,6 @@ class FileDdl(Renderer):
 
     def rows_into(self, table: TableName, of: Table) -> tuple[str, ...]:
         return (_statement("copy", of.name, to=list(table)),)
-
-    def unless_done(self, sql: tuple[str, ...]) -> tuple[str, ...]:
-        return sql
-
-    def make_way(self, of: TypeDefinition) -> tuple[str, ...]:
-        return ()
-
-    def of_its_type(self, column: Column, table: Table) -> tuple[str, ...]:
-        return ()
-
-    def in_time_zone(self, zone: str, sql: tuple[str, ...]) -> tuple[str, ...]:
-        return sql
-
-    def replayed_text(self, text: str, path: str, zone: str | None, about: About) -> tuple[str, ...]:
-        raise Unsupported("files run no statement of a source", code="ADP-110", hint="leave replay_ddl off")
 
 
 def _statement(what: str, name: TableName, **more: Any) -> str:

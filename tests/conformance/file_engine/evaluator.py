@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from airflow_ddlrepl.errors import RowsRefused
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column
 from airflow_ddlrepl.notation.condition.expression import Part, Spelling
@@ -52,9 +51,6 @@ class FileEvaluator(RowEvaluator):
         return pa.table(
             {n: pa.array([_misfit(one, of) for one in texts[n].to_pylist()], pa.string()) for n, of in columns.items()}
         )
-
-    def key_numbers(self, rows: LoggedRows, columns: Mapping[str, Column]) -> Any:
-        raise RowsRefused("files compare keys byte by byte", code="INT-120", table=self.table)
 
 
 def text(value: Any) -> str | None:

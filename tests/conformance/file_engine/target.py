@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from airflow_ddlrepl.adapt.program.program import Program
-from airflow_ddlrepl.engines.discarded_rows import DiscardedRows
+from airflow_ddlrepl.engines.abilities.of_target import CutsOver, HasOwnColumns, LoadsBeside
 from airflow_ddlrepl.engines.ledger import Ledger, LedgerEntry, finish_begun, run_entry
 from airflow_ddlrepl.engines.piecewise import Arrival, PiecewiseTarget, apply_in_pieces
-from airflow_ddlrepl.engines.source_catalog import RowSelection
-from airflow_ddlrepl.engines.target import Loader, RewindArea, Target
+from airflow_ddlrepl.engines.target import Loader, Target
 from airflow_ddlrepl.engines.target_state import (
-    WAITING,
     Applied,
     Capabilities,
     CutOver,
@@ -27,22 +24,18 @@ from airflow_ddlrepl.engines.target_state import (
     RecordAt,
     StagedSlice,
     StateChange,
-    TargetPosition,
     TargetState,
-    forgotten,
 )
-from airflow_ddlrepl.errors import RowsRefused, Unsupported
+from airflow_ddlrepl.errors import RowsRefused
 from airflow_ddlrepl.failpoint import reach
-from airflow_ddlrepl.integrate.steps.discarded_row import DiscardedRow
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import LogKey, Position
 from airflow_ddlrepl.model.record import Record, RefreshDone, from_json, to_json
 from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.model.table_state import TableState, TableStatus
 from airflow_ddlrepl.notation.condition.expression import Part
-from airflow_ddlrepl.ports.rows import RowSource
 from tests.conformance.file_engine.ddl import Executor, FileDdl, drop, place
-from tests.conformance.file_engine.facts import EmptiedFacts, FileFacts
+from tests.conformance.file_engine.facts import FileFacts
 from tests.conformance.file_engine.files import Files, State, replace_file
 from tests.conformance.file_engine.rows import merge
 
@@ -80,12 +73,12 @@ class FileLedger(Ledger):
 
 
 @dataclass
-class FileTarget(Target, PiecewiseTarget):
+class FileTarget(Target, PiecewiseTarget, HasOwnColumns, LoadsBeside, CutsOver):
     """location: `files:///folder`."""
 
     location: str = field(repr=False)
     holder: str
-    capabilities = Capabilities(transactional_ddl=False, position_scope="table", target_tables=True)
+    capabilities = Capabilities(transactional_ddl=False, position_scope="table")
 
     @cached_property
     def files(self) -> Files:
@@ -95,26 +88,8 @@ class FileTarget(Target, PiecewiseTarget):
     def ledger(self) -> FileLedger:
         return FileLedger(self.files)
 
-    @property
-    def discarded_rows(self) -> NoDiscardedRows:
-        return NoDiscardedRows()
-
-    @property
-    def rewind_area(self) -> RewindArea:
-        raise Unsupported("files are no place for a rewind", code="REW-104", hint="rewind into PostgreSQL")
-
-    @property
-    def is_closed(self) -> bool:
-        return False
-
-    def database(self) -> str:
-        return str(self.files.root.resolve())
-
     def facts(self) -> FileFacts:
         return FileFacts(self.files)
-
-    def facts_when_emptied(self) -> FileFacts:
-        return EmptiedFacts(self.files)
 
     def renderer(self) -> FileDdl:
         return FileDdl()
@@ -122,16 +97,13 @@ class FileTarget(Target, PiecewiseTarget):
     def check_condition(self, condition: Part, table: Table, columns: Sequence[Column]) -> None:
         """Conditions are evaluated here as they were checked at the source."""
 
-    def position(self, holder: str = "") -> TargetPosition | None:
-        found = Files(self.files.root, holder or self.holder).state()
-        return TargetPosition(Position(found.data["lsn"]), found.data["epoch"], found.data["token"]) if found else None
-
-    def find_state(self) -> TargetState | None:
-        at, state = self.position(), self.files.state()
-        if at is None or state is None:
+    def find_state(self, holder: str = "") -> TargetState | None:
+        state = Files(self.files.root, holder or self.holder).state()
+        if state is None:
             return None
-        states = state.table_states()
-        return TargetState(at.lsn, at.epoch, at.token, states, self._positions(state, states))
+        states, stored = state.table_states(), state.data
+        positions = self._positions(state, states)
+        return TargetState(Position(stored["lsn"]), stored["epoch"], stored["token"], states, positions)
 
     def _positions(self, state: State, states: Mapping[int, TableState]) -> dict[int, LogKey]:
         """What is further than the target as a whole: by the rows of a table, or by the last change of its shape."""
@@ -142,29 +114,6 @@ class FileTarget(Target, PiecewiseTarget):
             if table is not None and table.position is not None and table.epoch == state.data["epoch"]:
                 found[table_id] = max(table.position, found.get(table_id, table.position))
         return {i: key for i, key in found.items() if key.lsn >= state.data["lsn"] or i in suspended}
-
-    def state(self) -> TargetState:
-        found = self.find_state()
-        if found is None:
-            raise forgotten(f"the folder {self.files.root}", self.holder)
-        return found
-
-    def has_loaded(self) -> bool:
-        found = self.find_state()
-        return found is not None and any(s.state is not TableStatus.NEW for s in found.table_states.values())
-
-    def is_waiting(self) -> bool:
-        found = self.find_state()
-        return found is not None and any(s.state in WAITING for s in found.table_states.values())
-
-    def prepare(self, token: int) -> None:
-        return None
-
-    def take_over(self, at: Position, fence: Fence) -> None:
-        with self.files.locked():
-            state = self.files.state() or State.new(at, fence)
-            _restart(state, at, fence)
-            self.files.put_state(state)
 
     def claim(self, fence: Fence) -> None:
         self.state()
@@ -186,8 +135,10 @@ class FileTarget(Target, PiecewiseTarget):
         move = change.move
         if move is not None and move.since is None:
             with self.files.locked():
-                if self.files.state() is None:
-                    self.files.put_state(State.new(move.to, fence))
+                state = self.files.state() or State.new(move.to, fence)
+                if move.restarts:
+                    _restart(state, move.to, fence)
+                self.files.put_state(state)
         if change.statements or change.states or change.gone or change.records:
             tables = tuple(state.name for state in change.states.values())
             entry = LedgerEntry(
@@ -204,9 +155,6 @@ class FileTarget(Target, PiecewiseTarget):
         for shadow in (self.files.root / "shadows").iterdir():
             if int(shadow.name.partition("_")[0]) < token:
                 shutil.rmtree(shadow)
-
-    def staging_name(self, token: int, name: str) -> str:
-        return f"{token}_{name}"
 
     def apply(
         self, program: Program, staged: Sequence[StagedSlice], records: Sequence[RecordAt], fence: Fence
@@ -254,9 +202,6 @@ class FileTarget(Target, PiecewiseTarget):
     def loading_isolated(self, mark: int) -> Iterator[Loader]:
         yield FileLoader(self, mark)
 
-    def snapshot(self, names: Sequence[TableName], token: int) -> AbstractContextManager[Any]:
-        raise Unsupported("files are no source", code="REW-104", hint="rewind into PostgreSQL")
-
     def outbox(self) -> list[tuple[int, Record]]:
         state = self.files.state()
         return [(number, from_json(record)) for number, record in state.data["outbox"]] if state else []
@@ -268,28 +213,6 @@ class FileTarget(Target, PiecewiseTarget):
 
     def forget(self) -> None:
         self.files.forget()
-
-    def close(self) -> None:
-        return None
-
-
-class NoDiscardedRows(DiscardedRows):
-    """`coerce_error_policy` is refused by the loads of files, so that no row waits anywhere."""
-
-    def counts(self) -> Mapping[int, int]:
-        return {}
-
-    def keys(self, table_id: int) -> frozenset[tuple[str, ...]]:
-        return frozenset()
-
-    def all_of(self, table_id: int) -> Sequence[DiscardedRow]:
-        return ()
-
-    def conflicts(self) -> Mapping[int, Mapping[str, int]]:
-        return {}
-
-    def newest(self, most: int) -> Sequence[DiscardedRow]:
-        return ()
 
 
 @dataclass
@@ -306,48 +229,11 @@ class FileLoader(Loader):
     def shadow(self, table_id: int) -> TableName:
         return TableName("shadows", f"{self.token}_{table_id}")
 
-    def place_parent(self, state: TableState, recorded: Table | None, fence: Fence) -> bool:
-        raise Unsupported(
-            "files have no partitions", code="ADP-107", table=state.name, hint="leave partitioned tables out"
-        )
-
-    def exchange_tree(
-        self, parents: Sequence[tuple[TableState, Table | None]], leaves: Sequence[Placing], fence: Fence
-    ) -> Sequence[str]:
-        raise AssertionError("place_parent has raised")
-
-    def renew_types(self, statements: Sequence[str]) -> None:
-        assert not statements
-
     def make_shadow(self, shape: Table, shadow: TableName) -> None:
         at = self.target.files.root / "shadows" / shadow.name
         shutil.rmtree(at, ignore_errors=True)
         at.mkdir()
         replace_file(at / "shape", {"shape": shape.to_json(), "rows": [], "epoch": 0, "position": None})
-
-    def finishing(self, shape: Table, shadow: TableName) -> tuple[str, ...]:
-        return ()
-
-    def removing_unlike(
-        self, shadow: TableName, condition: Part, here: Mapping[str, tuple[Column, Column]]
-    ) -> tuple[str, ...]:
-        raise Unsupported("files take every row", code="ADP-148", table=shadow, hint="leave `restrict` out")
-
-    def coercing(self, shadow: TableName, columns: Sequence[Column]) -> tuple[str, ...]:
-        raise Unsupported("files have no such tables", code="ADP-164", table=shadow, hint="leave `target_tables` out")
-
-    def discarding(self, shadow: TableName, shape: Table, columns: Sequence[Column]) -> tuple[str, ...]:
-        return self.coercing(shadow, columns)
-
-    def sizes(self, names: Mapping[int, TableName]) -> dict[int, int]:
-        return dict.fromkeys(names, 0)
-
-    def chunks(self, place: TableName, selection: RowSelection, most: int) -> Sequence[RowSource]:
-        raise Unsupported("files are no place for a rewind", code="REW-104", hint="rewind into PostgreSQL")
-
-    def drop(self, names: Collection[TableName]) -> None:
-        for name in names:
-            shutil.rmtree(self.target.files.root / "shadows" / name.name)
 
     def put_in_place(self, placing: Placing, fence: Fence) -> str:
         state = placing.state

@@ -17,6 +17,8 @@ from airflow_ddlrepl import flow
 from airflow_ddlrepl.cli import main
 from airflow_ddlrepl.config.file.load import load_channel
 from airflow_ddlrepl.doctor import servers
+from airflow_ddlrepl.engines.abilities.of_target import CutsOver
+from airflow_ddlrepl.engines.ability import able
 from airflow_ddlrepl.engines.postgres.log import slot_log
 from airflow_ddlrepl.errors import CannotCutOver, ConfigError, DdlReplError
 from airflow_ddlrepl.ports.work import InProcess
@@ -192,7 +194,7 @@ def add_target(replica: Replica, location: str) -> None:
 
 def targets_marked(replica: Replica) -> dict[str, Any]:
     with flow.open_channel(replica.file, InProcess()) as cycle:
-        return {target.name: cycle.target(target.name).cut_over() for target in cycle.channel.targets}
+        return {target.name: able(cycle.target(target.name), CutsOver).cut_over() for target in cycle.channel.targets}
 
 
 def rows(dsn: str, query: str) -> list[Any]:

@@ -15,6 +15,8 @@ import psycopg
 import pytest
 
 from airflow_ddlrepl import flow
+from airflow_ddlrepl.engines.abilities.of_source import RetainsLog
+from airflow_ddlrepl.engines.ability import able
 from airflow_ddlrepl.engines.postgres.log.retained_slot import held_name
 from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.model.position import Position
@@ -187,7 +189,7 @@ def test_how_much_is_held(databases: Any, past: str, tmp_path: Path) -> None:
         replica.settle()
     with flow.open_channel(replica.file, InProcess()) as run:
         rows = run.live_segments()
-        held = run.source.retained_log.held_from()
+        held = able(run.source, RetainsLog).retained_log.held_from()
     assert kept_log(replica) != first
     assert held in {row.low for row in rows[1:]}
     assert held is not None and rows[-1].high - held <= 1 << 20 < rows[-1].high - rows[0].low

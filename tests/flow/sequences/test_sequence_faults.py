@@ -9,7 +9,9 @@ import pytest
 
 from airflow_ddlrepl.config.file.load import load_channel
 from airflow_ddlrepl.doctor import run_doctor
-from airflow_ddlrepl.engines.target import Target
+from airflow_ddlrepl.engines.abilities.sequences import HasSequences
+from airflow_ddlrepl.engines.ability import able
+from airflow_ddlrepl.engines.duckdb.target_port import DuckTarget
 from airflow_ddlrepl.errors import DdlReplError, Unsupported
 from tests.flow.sequences.test_sequences import value
 from tests.support.replica import Make
@@ -74,8 +76,8 @@ def test_a_table_of_the_target_has_the_name(make: Make) -> None:
 
 
 def test_a_kind_of_target_without_sequences() -> None:
-    with pytest.raises(Unsupported, match="ADP-166"):
-        Target.sequences.fget(None)  # type: ignore[attr-defined]
+    with pytest.raises(Unsupported, match=r"ADP-166: this kind of database has no sequences"):
+        able(DuckTarget("duckdb:///none", "shop"), HasSequences)
 
 
 def test_a_sequence_that_is_being_altered_is_read_by_the_next_cycle(make: Make, caplog: Any) -> None:

@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 
 from airflow_ddlrepl import flow
+from airflow_ddlrepl.engines.abilities.of_source import RetainsLog
+from airflow_ddlrepl.engines.ability import able
 from airflow_ddlrepl.flow.capture import log_retention
 from airflow_ddlrepl.flow.run import clock
 from airflow_ddlrepl.flow.snapshots import retention
@@ -56,4 +58,4 @@ def test_nothing_is_removed_by_a_clock_that_has_jumped(
 
 def held_from(replica: Any) -> Any:
     with flow.open_channel(replica.file, InProcess()) as run:
-        return run.source.retained_log.held_from()
+        return able(run.source, RetainsLog).retained_log.held_from()

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from airflow_ddlrepl.engines import engine
+from airflow_ddlrepl.engines import of_sources
 from airflow_ddlrepl.errors import RuleError, TrailError
 from airflow_ddlrepl.model.change import Op
 from airflow_ddlrepl.model.names import TableName
@@ -72,7 +72,7 @@ def stage_of(kind: ClientKind, *calls: dict[str, Any], **functions: str) -> Clie
     environment = environment_of(parameters, NameCase.LOWER)
     (client,) = [client for (of, _), client in environment.clients.items() if of is kind]
     listed = {f"hr.{name}": f"{HERE}:{place}" for name, place in functions.items()}
-    return ClientStage(client, "dbs1", engine("postgresql://").values, CustomFunctions(listed, 0.5))
+    return ClientStage(client, "dbs1", of_sources("postgresql://").values, CustomFunctions(listed, 0.5))
 
 
 def function(name: str) -> list[dict[str, Any]]:
@@ -195,13 +195,13 @@ def test_a_value_whose_text_is_not_known_is_refused() -> None:
 
 
 def test_rows_one_by_one_have_exact_texts_and_typed_values() -> None:
-    (one,) = queued_rows(batch({"id": "1", "k": "2.50"}), FACTS, "dbs1", engine("postgresql://").values)
+    (one,) = queued_rows(batch({"id": "1", "k": "2.50"}), FACTS, "dbs1", of_sources("postgresql://").values)
     assert (one.texts.new["k"], str(one.typed.new["k"]), one.typed.new["id"]) == ("2.50", "2.50", 1)
 
 
 def test_a_value_that_no_python_value_holds_is_a_text_for_functions() -> None:
     rows = batch({"id": "1", "k": "NaN", "at": "infinity"}, {"id": "2", "k": "1.5", "at": "2024-01-31 10:00:00"})
-    first, second = queued_rows(rows, FACTS, "dbs1", engine("postgresql://").values)
+    first, second = queued_rows(rows, FACTS, "dbs1", of_sources("postgresql://").values)
     assert (first.typed.new["at"], str(first.typed.new["k"])) == ("infinity", "NaN")
     assert isinstance(first.typed.new["at"], str)
     assert second.typed.new["at"] == datetime(2024, 1, 31, 10)

@@ -8,7 +8,7 @@ from typing import Any
 
 import psycopg
 
-from airflow_ddlrepl.engines.lcr_target import LcrTransaction
+from airflow_ddlrepl.engines.abilities.lcr_target import LcrTransaction
 from airflow_ddlrepl.engines.postgres.apply_lcrs.target import PostgresLcrTarget
 from airflow_ddlrepl.engines.target_state import Fence
 from airflow_ddlrepl.streams.messages import Command, DdlLcr, MessageClass, RowLcr

@@ -8,7 +8,8 @@ from typing import Any
 import psycopg
 import pytest
 
-from airflow_ddlrepl.engines.lcr_target import FailedTransaction, FeedPosition, LcrTransaction
+from airflow_ddlrepl.engines.abilities.lcr_target import FailedTransaction, FeedPosition, LcrTransaction, TakesLcrs
+from airflow_ddlrepl.engines.ability import able
 from airflow_ddlrepl.engines.target_state import Fence
 from airflow_ddlrepl.errors import ApplyError, Fenced, TargetError, Unsupported
 from airflow_ddlrepl.model.position import Position
@@ -247,7 +248,7 @@ def test_foreign_keys_that_are_checked_at_the_end(databases: Any) -> None:
 
 def test_another_kind_of_database_applies_no_single_changes() -> None:
     with pytest.raises(Unsupported) as raised:
-        FileEngine().lcr_target("files:///tmp", "hr", 5)
+        able(FileEngine(), TakesLcrs)
     assert raised.value.code == "APL-120"
 
 

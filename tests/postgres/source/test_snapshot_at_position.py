@@ -7,15 +7,16 @@ import sys
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, cast
+from typing import Any
 
 import psycopg
 import pytest
 
+from airflow_ddlrepl.engines.abilities.of_source import GivesRowsAtPosition
+from airflow_ddlrepl.engines.ability import able
 from airflow_ddlrepl.engines.postgres.catalog import readable_tables
 from airflow_ddlrepl.engines.postgres.source import exported_snapshot
 from airflow_ddlrepl.engines.postgres.source.exported_snapshot import ExportedSnapshot, snapshot_at_position
-from airflow_ddlrepl.engines.source import Source
 from airflow_ddlrepl.engines.source_catalog import RowSelection
 from airflow_ddlrepl.errors import SourceError, Unsupported
 from airflow_ddlrepl.model.position import Position
@@ -161,8 +162,5 @@ def test_a_table_that_stays_locked_is_told(databases: Any, monkeypatch: pytest.M
 
 
 def test_a_kind_of_source_without_such_snapshots_says_so() -> None:
-    class Files(Source):
-        """A source that says nothing of snapshots."""
-
     with pytest.raises(Unsupported, match="ADP-168"):
-        Source.snapshot_at_position(cast(Source, Files), [], "")
+        able(object(), GivesRowsAtPosition)

@@ -12,10 +12,8 @@ from airflow_ddlrepl.engines.duckdb.connection.quoting import qualified
 from airflow_ddlrepl.engines.duckdb.target.state import shape_texts
 from airflow_ddlrepl.engines.duckdb.types.physical import columns_sql
 from airflow_ddlrepl.engines.duckdb.types.type_system import DUCK_TYPES
-from airflow_ddlrepl.errors import StrangeOwner
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Table
-from airflow_ddlrepl.model.table_object import TableObject
 from airflow_ddlrepl.model.table_state import TableState
 from airflow_ddlrepl.model.types import DataType
 from airflow_ddlrepl.ports.server_facts import ServerFacts
@@ -65,10 +63,7 @@ class DuckFacts(ServerFacts):
     """These facts ask the file each time; session: opens it. It holds values of every type of a source."""
 
     session: Callable[[], AbstractContextManager[Any]]
-    version: int = 18
-    extensions: frozenset[str] = frozenset()
     type_system: TypeSystem = DUCK_TYPES
-    traits: None = None
     _known: dict[TableName, Table | None] = field(default_factory=dict)
 
     def table(self, name: TableName) -> Table | None:
@@ -80,48 +75,8 @@ class DuckFacts(ServerFacts):
             with self.session() as connection:
                 self._known |= {name: table_there(connection, name) for name in new}
 
-    def strange(self, functions: Collection[tuple[str, str]]) -> frozenset[tuple[str, str]]:
-        return frozenset()
-
-    def objects(self, names: Collection[TableName]) -> list[TableObject]:
-        return []
-
-    def broken_references(self, names: Collection[TableName]) -> list[tuple[TableName, str]]:
-        return []
-
-    def filled_partitions(
-        self, tables: Collection[TableName], known: Collection[TableName]
-    ) -> list[tuple[TableName, TableName]]:
-        return []
-
-    def has_collation(self, name: str) -> bool:
-        return True
-
-    def has_builtin(self, name: str) -> bool:
-        return True
-
-    def types(self, names: Collection[TableName]) -> frozenset[TableName]:
-        return frozenset(names)
-
-    def owned_by_strangers(self, tables: Collection[Table]) -> dict[TableName, StrangeOwner]:
-        return {}
-
     def has_rows(self, name: TableName) -> bool:
         with self.session() as connection:
             if not columns_there(connection, name):
                 return False
             return bool(connection.execute(f"SELECT 1 FROM {qualified(name)} LIMIT 1").fetchall())
-
-
-@dataclass
-class EmptiedFacts(DuckFacts):
-    """These are the facts when all tables are gone."""
-
-    def table(self, name: TableName) -> Table | None:
-        return None
-
-    def look(self, names: Collection[TableName]) -> None:
-        return None
-
-    def has_rows(self, name: TableName) -> bool:
-        return False

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
@@ -65,11 +65,10 @@ def session(location: str, seconds: float | None = None, *, is_reader: bool = Fa
 def transaction(connection: Connection) -> Iterator[None]:
     """Commit what is done inside the `with`, or nothing of it."""
     connection.execute("BEGIN")
-    try:
+    with ExitStack() as undoing:
+        undoing.callback(connection.execute, "ROLLBACK")
         yield
-    except BaseException:
-        connection.execute("ROLLBACK")
-        raise
+        undoing.pop_all()
     connection.execute("COMMIT")
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from airflow_ddlrepl.adapt.target_facts import About, Renderer
+from airflow_ddlrepl.adapt.target_facts import Renderer
 from airflow_ddlrepl.ddl.base.change import SchemaChange
 from airflow_ddlrepl.ddl.columns.add_column import AddColumn
 from airflow_ddlrepl.ddl.columns.change_default import ChangeDefault
@@ -36,7 +36,6 @@ from airflow_ddlrepl.engines.duckdb.types.physical import columns_sql, is_litera
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Table
-from airflow_ddlrepl.model.types import TypeDefinition
 
 
 def create_table(table: Table, name: TableName | None = None) -> list[str]:
@@ -162,10 +161,6 @@ RENDER: dict[type[SchemaChange], Callable[[Any, Any], list[str]]] = {
 class DuckDdl(Renderer):
     """This renderer writes DDL for a DuckDB file."""
 
-    @property
-    def engine(self) -> str:
-        return "duckdb"
-
     def sql(self, change: SchemaChange, before: Table | None) -> tuple[str, ...]:
         if type(change) not in RENDER:
             raise _unsupported(change, before)
@@ -178,22 +173,8 @@ class DuckDdl(Renderer):
         names = ", ".join(quote(column.name) for column in of.columns)
         return (f"INSERT INTO {qualified(table)} ({names}) SELECT {names} FROM {qualified(of.name)}",)
 
-    def unless_done(self, sql: tuple[str, ...]) -> tuple[str, ...]:
-        return sql
-
-    def make_way(self, of: TypeDefinition) -> tuple[str, ...]:
-        return ()
-
-    def of_its_type(self, column: Column, table: Table) -> tuple[str, ...]:
-        return ()
-
     def in_time_zone(self, zone: str, sql: tuple[str, ...]) -> tuple[str, ...]:
         return (f"SET TimeZone = {literal(zone)}", *sql, "SET TimeZone = 'UTC'")
-
-    def replayed_text(self, text: str, path: str, zone: str | None, about: About) -> tuple[str, ...]:
-        raise Unsupported(
-            "DuckDB runs no statement of a source", code="ADP-110", hint="leave `replay_ddl` out for this target"
-        )
 
 
 def _unsupported(change: SchemaChange, before: Table | None) -> Unsupported:

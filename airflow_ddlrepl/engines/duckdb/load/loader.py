@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -15,17 +14,13 @@ from airflow_ddlrepl.engines.duckdb.load.target_only_columns import target_only
 from airflow_ddlrepl.engines.duckdb.merge.merge import refusals
 from airflow_ddlrepl.engines.duckdb.target.state import hold, write_records, write_table_states
 from airflow_ddlrepl.engines.duckdb.types.physical import columns_sql
-from airflow_ddlrepl.engines.source_catalog import RowSelection
 from airflow_ddlrepl.engines.target import Loader
 from airflow_ddlrepl.engines.target_state import Fence, Placing
-from airflow_ddlrepl.errors import CannotAdapt, TargetError, Unsupported
+from airflow_ddlrepl.errors import CannotAdapt, TargetError
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.record import RefreshDone
-from airflow_ddlrepl.model.table import Column, Table
-from airflow_ddlrepl.model.table_state import TableState
-from airflow_ddlrepl.notation.condition.expression import Part
-from airflow_ddlrepl.ports.rows import RowSource
+from airflow_ddlrepl.model.table import Table
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection as Connection
@@ -47,47 +42,8 @@ class DuckLoader(Loader):
     def shadow(self, table_id: int) -> TableName:
         return TableName(SHADOWS, f"{self.stem}{table_id}")
 
-    def place_parent(self, state: TableState, recorded: Table | None, fence: Fence) -> bool:
-        raise Unsupported(
-            "a DuckDB file has no partitioned tables", code="ADP-107", table=state.name, hint="leave these tables out"
-        )
-
-    def exchange_tree(
-        self, parents: Sequence[tuple[TableState, Table | None]], leaves: Sequence[Placing], fence: Fence
-    ) -> Sequence[str]:
-        raise AssertionError("place_parent has raised")
-
-    def renew_types(self, statements: Sequence[str]) -> None:
-        """A DuckDB file has no types of the source's."""
-
     def make_shadow(self, shape: Table, shadow: TableName) -> None:
         Shadow.of(self.target.location, shadow).make(create_table(shape, shadow))
-
-    def finishing(self, shape: Table, shadow: TableName) -> tuple[str, ...]:
-        return ()
-
-    def removing_unlike(
-        self, shadow: TableName, condition: Part, here: Mapping[str, tuple[Column, Column]]
-    ) -> tuple[str, ...]:
-        raise Unsupported("a DuckDB target takes every row", code="ADP-148", table=shadow, hint="leave `restrict` out")
-
-    def coercing(self, shadow: TableName, columns: Sequence[Column]) -> tuple[str, ...]:
-        raise Unsupported(
-            "a DuckDB target has no such columns", code="ADP-164", table=shadow, hint="leave `target_tables` out"
-        )
-
-    def discarding(self, shadow: TableName, shape: Table, columns: Sequence[Column]) -> tuple[str, ...]:
-        return self.coercing(shadow, columns)
-
-    def sizes(self, names: Mapping[int, TableName]) -> dict[int, int]:
-        return dict.fromkeys(names, 0)
-
-    def chunks(self, place: TableName, selection: RowSelection, most: int) -> Sequence[RowSource]:
-        raise Unsupported("a DuckDB file is no origin of rows", code="REW-104", hint="rewind into PostgreSQL")
-
-    def drop(self, names: Collection[TableName]) -> None:
-        for name in names:
-            Shadow.of(self.target.location, name).remove()
 
     def put_in_place(self, placing: Placing, fence: Fence) -> str:
         """Copy the chunks into a new table, in one transaction with the table's state."""

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from airflow_ddlrepl.engines.duckdb.connection.database import scratch
 from airflow_ddlrepl.engines.duckdb.merge.conditions import is_true, why_unlike
 from airflow_ddlrepl.engines.duckdb.types.physical import from_text, physical
-from airflow_ddlrepl.errors import RowsRefused
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.notation.condition.expression import Part
 from airflow_ddlrepl.ports.row_evaluator import LoggedRows, NoAnswer, RowEvaluator
@@ -47,21 +45,3 @@ class DuckEvaluator(RowEvaluator):
         except duckdb.Error as error:
             raise NoAnswer(" ".join(str(error).split())) from None
         return found
-
-    def as_text(self, rows: LoggedRows) -> pa.Table:
-        """Return the texts. Raises RowsRefused INT-120 for values that the log does not have as texts."""
-        found: dict[str, Any] = {}
-        for name in rows.values.column_names:
-            values = rows.values[name]
-            if pa.types.is_boolean(values.type):
-                found[name] = pc.if_else(values, "t", "f")
-            elif pa.types.is_string(values.type) or pa.types.is_integer(values.type):
-                found[name] = values.cast(pa.string())
-            else:
-                raise RowsRefused(
-                    f"the text of values of column {name} is not known here: the log has them as {values.type}",
-                    code="INT-120",
-                    table=self._table,
-                    hint="write `capture: {format: text}`, or leave the column out of `reads` in `transform`",
-                )
-        return pa.table(found)

@@ -66,7 +66,9 @@ def find_position(connection: Connection, channel: str) -> TargetPosition | None
 def find_state(connection: Connection, channel: str) -> TargetState | None:
     """Return the state that the target has of the channel; None when it was never prepared for it."""
     at = find_position(connection, channel)
-    return TargetState(at.lsn, at.epoch, at.token, table_states(connection, channel)) if at else None
+    if at is None:
+        return None
+    return TargetState(at.lsn, at.epoch, at.token, table_states(connection, channel), mark=at.mark)
 
 
 def table_states(connection: Connection, channel: str) -> dict[int, TableState]:

@@ -9,7 +9,7 @@ from airflow_ddlrepl.engines.duckdb.types.families import representation
 from airflow_ddlrepl.engines.duckdb.types.physical import TEXT, physical
 from airflow_ddlrepl.model.table import Column
 from airflow_ddlrepl.model.types import DataType, TypeDefinition, TypeFamily, TypeKind
-from airflow_ddlrepl.ports.types import Cast, Equality, Held, TypeSystem
+from airflow_ddlrepl.ports.types import Equality, Held, TypeSystem
 
 _WHOLE = ("SMALLINT", "INTEGER", "BIGINT")
 _DIGITS = {"SMALLINT": 5, "INTEGER": 10, "BIGINT": 19}
@@ -27,18 +27,6 @@ class DuckTypes(TypeSystem):
 
     def representation(self, of: TypeFamily) -> Held:
         return representation(of)
-
-    def has(self, of: DataType) -> bool:
-        return True
-
-    def cast(self, old: DataType, new: DataType) -> Cast:
-        return Cast.SAME_EVERYWHERE if self.widens(old, new) else Cast.UNKNOWN
-
-    def explicit_cast(self, old: DataType, new: DataType) -> Cast:
-        return self.cast(old, new)
-
-    def cast_by_text(self, old: DataType, new: DataType) -> Cast:
-        return self.cast(old, new)
 
     def widens(self, old: DataType, new: DataType) -> bool:
         before, after = physical(old), physical(new)
@@ -62,9 +50,6 @@ class DuckTypes(TypeSystem):
 
     def is_exact_number(self, of: DataType) -> bool:
         return physical(of) in _WHOLE or _size(physical(of)) is not None
-
-    def empty_value(self, of: DataType) -> str | None:
-        return None
 
     def equality(self, column: Column, encoding: str, types: Sequence[TypeDefinition] = ()) -> Equality:
         text = physical(column.type, types)

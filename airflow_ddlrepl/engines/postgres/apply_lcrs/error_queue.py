@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from airflow_ddlrepl.engines.lcr_target import FailedTransaction, QueuedError
+from airflow_ddlrepl.engines.abilities.lcr_target import FailedTransaction, QueuedError
 from airflow_ddlrepl.engines.postgres.target.apply_tables import ERRORS
 from airflow_ddlrepl.errors import NotInErrorQueue
 from airflow_ddlrepl.failpoint import reach

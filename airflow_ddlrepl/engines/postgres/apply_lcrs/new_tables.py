@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from airflow_ddlrepl.engines.lcr_target import NewTables
+from airflow_ddlrepl.engines.abilities.lcr_target import NewTables
 from airflow_ddlrepl.engines.postgres.apply_lcrs.table_layout import require_trusted
 from airflow_ddlrepl.engines.postgres.catalog.server_facts import ServerFacts
 from airflow_ddlrepl.engines.postgres.connection.copy import copy_in, feed

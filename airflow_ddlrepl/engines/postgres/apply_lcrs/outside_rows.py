@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from airflow_ddlrepl.engines.lcr_target import RowCondition
+from airflow_ddlrepl.engines.abilities.lcr_target import RowCondition
 from airflow_ddlrepl.engines.postgres.connection.quoting import literal, qualified, quote
 from airflow_ddlrepl.engines.postgres.connection.settings import SPELLING_HERE
 from airflow_ddlrepl.engines.postgres.sync_capture.condition_sql import ConditionWriter

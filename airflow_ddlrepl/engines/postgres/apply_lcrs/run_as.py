@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.ddl.sql.statement_code import Code
-from airflow_ddlrepl.engines.lcr_target import RunAs
+from airflow_ddlrepl.engines.abilities.lcr_target import RunAs
 from airflow_ddlrepl.engines.postgres.connection.quoting import quote
 from airflow_ddlrepl.errors import ApplyError
 from airflow_ddlrepl.streams.messages import DdlLcr

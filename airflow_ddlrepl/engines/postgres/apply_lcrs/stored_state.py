@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from airflow_ddlrepl.engines.lcr_target import FeedPosition
+from airflow_ddlrepl.engines.abilities.lcr_target import FeedPosition
 from airflow_ddlrepl.engines.postgres.target.apply_tables import INSTANTIATIONS, POSITIONS
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.visibility import parse_visibility

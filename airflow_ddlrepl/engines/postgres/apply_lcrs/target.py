@@ -1,4 +1,4 @@
-"""This module is a PostgreSQL database as the target of an apply client: the port of `engines.lcr_target`."""
+"""This module is a PostgreSQL database as the target of an apply client: the port of `engines.abilities.lcr_target`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from airflow_ddlrepl.engines.lcr_target import (
+from airflow_ddlrepl.engines.abilities.lcr_target import (
     FeedPosition,
     LcrSession,
     LcrTarget,

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from airflow_ddlrepl.adapt.target_facts import About
-from airflow_ddlrepl.engines.lcr_target import (
+from airflow_ddlrepl.engines.abilities.lcr_target import (
     FailedTransaction,
     FeedPosition,
     LcrTransaction,

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
+from airflow_ddlrepl.engines.abilities.rewinds import RereadsRows
 from airflow_ddlrepl.engines.postgres.catalog.server_facts import ServerFacts
 from airflow_ddlrepl.engines.postgres.connection.conditions import unlike
 from airflow_ddlrepl.engines.postgres.connection.lock_retry import patiently
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class PostgresLoader(Loader):
+class PostgresLoader(Loader, RereadsRows):
     """A PostgreSQL loader loads tables for one refresh, over one session that changes tables.
 
     origin: of its session, none of whose statements waits for a lock for long; `claim` of a later run ends it.

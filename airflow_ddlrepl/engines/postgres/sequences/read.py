@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
+from airflow_ddlrepl.engines.abilities.sequences import Choose
 from airflow_ddlrepl.engines.postgres.catalog.inspect import LOCKED_SQL, spelling
 from airflow_ddlrepl.engines.postgres.connection.errors import errors
 from airflow_ddlrepl.engines.postgres.connection.quoting import literal, qualified
-from airflow_ddlrepl.engines.sequences import Choose
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.sequence import (
     ColumnPlace,

@@ -1,4 +1,4 @@
-"""This module is the port of sequences for PostgreSQL: `engines.sequences` over one connection."""
+"""This module is the port of sequences for PostgreSQL: `engines.abilities.sequences` over one connection."""
 
 from __future__ import annotations
 
@@ -7,6 +7,13 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from airflow_ddlrepl.engines.abilities.sequences import (
+    Choose,
+    SequencePlan,
+    SequencesWritten,
+    TargetSequences,
+    TrackedSequence,
+)
 from airflow_ddlrepl.engines.postgres.connection.connect import session
 from airflow_ddlrepl.engines.postgres.connection.lock_retry import limit, patiently
 from airflow_ddlrepl.engines.postgres.owners.strangers import errors_of, owned_by_strangers
@@ -14,7 +21,6 @@ from airflow_ddlrepl.engines.postgres.sequences.read import read, read_unlocked
 from airflow_ddlrepl.engines.postgres.sequences.write import write
 from airflow_ddlrepl.engines.postgres.sessions.session_names import session_name
 from airflow_ddlrepl.engines.postgres.target import state, tracked_sequences
-from airflow_ddlrepl.engines.sequences import Choose, SequencePlan, SequencesWritten, TargetSequences, TrackedSequence
 from airflow_ddlrepl.engines.target_state import Fence
 from airflow_ddlrepl.errors import StrangeOwner
 from airflow_ddlrepl.model.names import TableName

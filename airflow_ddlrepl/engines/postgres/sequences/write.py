@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from airflow_ddlrepl.engines.abilities.sequences import DefaultStep, SequencePlan, SequenceStep, SequencesWritten
 from airflow_ddlrepl.engines.postgres.connection.errors import CONTENTION, passing
 from airflow_ddlrepl.engines.postgres.connection.quoting import literal, qualified, quote
 from airflow_ddlrepl.engines.postgres.ddl.types import create_schema
 from airflow_ddlrepl.engines.postgres.target import state, tracked_sequences
-from airflow_ddlrepl.engines.sequences import DefaultStep, SequencePlan, SequenceStep, SequencesWritten
 from airflow_ddlrepl.engines.target_state import Fence
 from airflow_ddlrepl.errors import DdlReplError, TargetError
 from airflow_ddlrepl.failpoint import reach

@@ -16,6 +16,9 @@ from airflow_ddlrepl.config.sections.ignored_sessions import NO_SESSIONS, Ignore
 from airflow_ddlrepl.config.sections.policies import DdlCapture, ReplicaIdentity
 from airflow_ddlrepl.config.sections.retention import LARGEST_MESSAGE
 from airflow_ddlrepl.config.sections.scope import Scope
+from airflow_ddlrepl.engines.abilities.of_source import GivesRowsAtPosition, RetainsLog, SendsMessages
+from airflow_ddlrepl.engines.abilities.sequences import ShowsSequences
+from airflow_ddlrepl.engines.abilities.sync_capture import CapturesBySync
 from airflow_ddlrepl.engines.postgres.catalog.raw_texts import read_any_bytes
 from airflow_ddlrepl.engines.postgres.catalog.writers import writers
 from airflow_ddlrepl.engines.postgres.connection.connect import describe, identity, running, session
@@ -90,7 +93,7 @@ class _OneConnection:
 
 
 @dataclass(eq=False)
-class PostgresSource(_OneConnection):
+class PostgresSource(_OneConnection, RetainsLog, ShowsSequences, CapturesBySync, GivesRowsAtPosition, SendsMessages):
     """A PostgreSQL source is one channel's source. Its connection opens when first used; `with` or `close()` ends it.
 
     dsn: a libpq URL. channel: the channel's name. patience: seconds that activation waits for

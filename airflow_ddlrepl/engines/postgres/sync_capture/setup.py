@@ -10,6 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from airflow_ddlrepl.engines.abilities.sync_capture import CaptureRules, Prepared
 from airflow_ddlrepl.engines.postgres.catalog.inspect import SHAPE_SQL
 from airflow_ddlrepl.engines.postgres.connection.advisory_lock import AdvisoryLock
 from airflow_ddlrepl.engines.postgres.connection.errors import errors
@@ -26,7 +27,6 @@ from airflow_ddlrepl.engines.postgres.sync_capture.trigger_function import (
 )
 from airflow_ddlrepl.engines.postgres.sync_capture.triggers import Trigger, maintain_triggers, may_not
 from airflow_ddlrepl.engines.postgres.sync_capture.value_sql import LETTERS
-from airflow_ddlrepl.engines.sync_capture import CaptureRules, Prepared
 from airflow_ddlrepl.errors import RuleError, SourceError
 from airflow_ddlrepl.model.names import TableName
 

@@ -1,4 +1,4 @@
-"""This module is a PostgreSQL source's synchronous capture, `engines.sync_capture.SyncCapture`, over a connection."""
+"""This module is a PostgreSQL source's synchronous capture: the port `engines.abilities.sync_capture`."""
 
 from __future__ import annotations
 
@@ -7,13 +7,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.capture.captured_table import CapturedTable
+from airflow_ddlrepl.engines.abilities.sync_capture import (
+    CapturedRows,
+    CapturedWindow,
+    CaptureRules,
+    FeedPlace,
+    Prepared,
+)
 from airflow_ddlrepl.engines.postgres.sync_capture import setup
 from airflow_ddlrepl.engines.postgres.sync_capture.captured_tables import captured_tables
 from airflow_ddlrepl.engines.postgres.sync_capture.ruled_tables import ruled_tables
 from airflow_ddlrepl.engines.postgres.sync_capture.setup import Setup
 from airflow_ddlrepl.engines.postgres.sync_capture.window import Windows
 from airflow_ddlrepl.engines.postgres.sync_capture.write_window import write_rows
-from airflow_ddlrepl.engines.sync_capture import CapturedRows, CapturedWindow, CaptureRules, FeedPlace, Prepared
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.trail.manifest import Part
 from airflow_ddlrepl.trail.store import Trail

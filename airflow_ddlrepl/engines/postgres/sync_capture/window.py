@@ -18,8 +18,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from airflow_ddlrepl.engines.abilities.sync_capture import CapturedRows, CapturedWindow
 from airflow_ddlrepl.engines.postgres.connection.errors import errors
-from airflow_ddlrepl.engines.sync_capture import CapturedRows, CapturedWindow
 from airflow_ddlrepl.model.table import Table
 
 if TYPE_CHECKING:

@@ -16,9 +16,9 @@ from itertools import islice
 
 import pyarrow as pa
 
+from airflow_ddlrepl.engines.abilities.sync_capture import CapturedWindow
 from airflow_ddlrepl.engines.postgres.sync_capture.transformation_sql import BOOLEAN, NUMERIC, TEXT
 from airflow_ddlrepl.engines.postgres.sync_capture.window import CapturedRow, Windows
-from airflow_ddlrepl.engines.sync_capture import CapturedWindow
 from airflow_ddlrepl.model.change import Event, EventKind, Op
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import LogKey

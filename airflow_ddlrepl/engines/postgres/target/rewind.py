@@ -1,4 +1,4 @@
-"""This module implements the port `engines.target.RewindArea` for PostgreSQL; each step is one transaction."""
+"""This module implements the port `engines.abilities.rewinds` for PostgreSQL; each step is one transaction."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from airflow_ddlrepl.engines.abilities.rewinds import Names, RewindArea
+from airflow_ddlrepl.engines.postgres.connection.lock_retry import patiently
 from airflow_ddlrepl.engines.postgres.target import rewind_area, state
 from airflow_ddlrepl.engines.postgres.target.rewind_area import Obstacles
-from airflow_ddlrepl.engines.target import Names, RewindArea
 from airflow_ddlrepl.engines.target_state import Fence, TargetState
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Position
@@ -47,7 +48,7 @@ class PostgresRewindArea(RewindArea):
                 state.restart(cursor, holder, low, fence.epoch, fence.token)
 
         with self.target.writing(fence.token) as connection:
-            self.target.patiently(empty, connection)
+            patiently(empty, connection, self.target.location)
 
     def reserve(self, names: Names, fence: Fence) -> None:
         with self._locked(self.target.connection, fence.epoch, fence.token) as cursor:
@@ -62,7 +63,7 @@ class PostgresRewindArea(RewindArea):
                 state.write_table_states(cursor, holder, {}, gone)
                 rewind_area.finish(cursor, holder, made_as, at)
 
-        self.target.patiently(close, self.target.connection)
+        patiently(close, self.target.connection, self.target.location)
 
     def finished(self, made_as: str) -> Position | None:
         return rewind_area.finished(self.target.connection, self.target.holder, made_as)

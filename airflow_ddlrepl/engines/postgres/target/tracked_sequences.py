@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
-from airflow_ddlrepl.engines.sequences import SequenceStep, TrackedSequence
+from airflow_ddlrepl.engines.abilities.sequences import SequenceStep, TrackedSequence
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.sequence import SequenceValue
 

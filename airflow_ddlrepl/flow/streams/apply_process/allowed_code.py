@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from airflow_ddlrepl.config.sections.streams import ApplyTarget
 from airflow_ddlrepl.ddl.sql.statement_code import Carried, Code, carried
-from airflow_ddlrepl.engines.lcr_target import RunAs
+from airflow_ddlrepl.engines.abilities.lcr_target import RunAs
 from airflow_ddlrepl.errors import ApplyError
 from airflow_ddlrepl.streams.messages import DdlLcr, MessageClass
 from airflow_ddlrepl.streams.queue.ddl.one_object import why_not_one

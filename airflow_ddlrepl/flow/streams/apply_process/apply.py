@@ -12,7 +12,8 @@ from typing import Protocol
 from airflow_ddlrepl.config.sections.location import resolve, user_of
 from airflow_ddlrepl.config.sections.streams import ApplyTarget
 from airflow_ddlrepl.engines import engine
-from airflow_ddlrepl.engines.lcr_target import LcrSession, LcrTarget, OpenedSessions
+from airflow_ddlrepl.engines.abilities.lcr_target import LcrSession, LcrTarget, OpenedSessions, TakesLcrs
+from airflow_ddlrepl.engines.ability import able
 from airflow_ddlrepl.errors import ApplyError, ConfigError, DdlReplError, Unreachable
 from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.run.isolation import FailureIsolation
@@ -155,7 +156,7 @@ def apply_process(clients: StreamsClients, target: ApplyTarget) -> Iterator[Appl
     try:
         location = resolve(target.location)
         holder, owners = run.channel.holder(target.name), (*target.trusted_owners, *target.run_as.values())
-        there = engine(location).lcr_target(location, holder, target.lock_timeout, owners)
+        there = able(engine(location), TakesLcrs).lcr_target(location, holder, target.lock_timeout, owners)
     except (Unreachable, ConfigError) as error:
         raise about_target(target.name, error) from None
     try:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
-from airflow_ddlrepl.engines.lcr_target import QueuedError
+from airflow_ddlrepl.engines.abilities.lcr_target import QueuedError
 from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.flow.run.stage import stage
 from airflow_ddlrepl.flow.stages import DELETE_ERRORS, RETRY_ERRORS

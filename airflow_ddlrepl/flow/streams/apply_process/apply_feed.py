@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 
-from airflow_ddlrepl.engines.lcr_target import (
+from airflow_ddlrepl.engines.abilities.lcr_target import (
     FailedTransaction,
     FeedPosition,
     LcrSession,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from airflow_ddlrepl.engines.lcr_target import LcrSession, LcrTarget, LcrTransaction, QueuedError
+from airflow_ddlrepl.engines.abilities.lcr_target import LcrSession, LcrTarget, LcrTransaction, QueuedError
 from airflow_ddlrepl.errors import ApplyError, NotInErrorQueue
 from airflow_ddlrepl.flow.run.results import Printable
 from airflow_ddlrepl.flow.streams.apply_process.apply_feed import apply_messages, failed_transaction

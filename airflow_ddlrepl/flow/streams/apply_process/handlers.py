@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from airflow_ddlrepl.engines import explained
-from airflow_ddlrepl.engines.lcr_target import LcrTransaction
+from airflow_ddlrepl.engines.abilities.lcr_target import LcrTransaction
 from airflow_ddlrepl.errors import ApplyError
 from airflow_ddlrepl.flow.streams.apply_process.allowed_code import NO_CODE, AllowedCode
 from airflow_ddlrepl.model.table import Table

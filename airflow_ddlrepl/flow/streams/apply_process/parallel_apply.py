@@ -8,7 +8,7 @@ from threading import Condition
 from typing import TypeVar
 
 from airflow_ddlrepl.engines import explained
-from airflow_ddlrepl.engines.lcr_target import LcrSession, LcrTransaction
+from airflow_ddlrepl.engines.abilities.lcr_target import LcrSession, LcrTransaction
 from airflow_ddlrepl.flow.run.context import log
 from airflow_ddlrepl.streams.apply_message import ApplyMessage
 from airflow_ddlrepl.streams.messages import RowLcr

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from airflow_ddlrepl.engines.lcr_target import LcrTarget
+from airflow_ddlrepl.engines.abilities.lcr_target import LcrTarget
 from airflow_ddlrepl.errors import ApplyError
 from airflow_ddlrepl.flow.streams.clients import StreamsClients
 from airflow_ddlrepl.model.names import TableName

@@ -12,7 +12,9 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
-from airflow_ddlrepl.engines.lcr_target import LcrSession, LcrTransaction
+from airflow_ddlrepl.engines.abilities.lcr_target import LcrSession, LcrTransaction
+from airflow_ddlrepl.engines.abilities.of_source import GivesRowsAtPosition
+from airflow_ddlrepl.engines.ability import able
 from airflow_ddlrepl.engines.source_catalog import SourceSnapshot
 from airflow_ddlrepl.errors import ApplyError, DdlReplError, RuleError, UnreadableTable
 from airflow_ddlrepl.failpoint import reach
@@ -130,7 +132,10 @@ class Instantiation:
         for client in clients.of_kind(ClientKind.SYNC_CAPTURE):  # what comes behind the snapshot is captured
             prepare_client(clients, client)
         ids = list({way.table.id: None for group in groups for way in group.ways})
-        with self._run.source.snapshot_at_position(ids, self._run.log_identity) as (position, snapshot):
+        with able(self._run.source, GivesRowsAtPosition).snapshot_at_position(ids, self._run.log_identity) as (
+            position,
+            snapshot,
+        ):
             rows = Rows(position, snapshot, self._process.clients.values)
             refused = dict[int, DdlReplError]()
             for group in groups:

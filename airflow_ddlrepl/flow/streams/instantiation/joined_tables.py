@@ -13,7 +13,7 @@ from dataclasses import replace
 from functools import cached_property
 
 from airflow_ddlrepl.engines import source_engine
-from airflow_ddlrepl.engines.lcr_target import LcrSession, LcrTransaction
+from airflow_ddlrepl.engines.abilities.lcr_target import LcrSession, LcrTransaction
 from airflow_ddlrepl.errors import BlockedByOthers, DdlReplError
 from airflow_ddlrepl.flow.run.context import log
 from airflow_ddlrepl.flow.run.source_records import last_record

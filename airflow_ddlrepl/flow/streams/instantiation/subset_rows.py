@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from airflow_ddlrepl.engines.lcr_target import RowCondition
+from airflow_ddlrepl.engines.abilities.lcr_target import RowCondition
 from airflow_ddlrepl.flow.streams.instantiation.instantiation_plan import way_of
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Table

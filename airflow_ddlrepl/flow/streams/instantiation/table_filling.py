@@ -14,7 +14,7 @@ import pyarrow as pa
 from airflow_ddlrepl.adapt.plan.plan import target_shape
 from airflow_ddlrepl.adapt.shape.source_expressions import require_texts
 from airflow_ddlrepl.adapt.target_facts import TargetFacts
-from airflow_ddlrepl.engines.lcr_target import LcrTransaction, NewTables
+from airflow_ddlrepl.engines.abilities.lcr_target import LcrTransaction, NewTables
 from airflow_ddlrepl.engines.source_catalog import RowSelection, SourceSnapshot
 from airflow_ddlrepl.errors import ApplyError
 from airflow_ddlrepl.flow.run.targets import server_alone

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from airflow_ddlrepl.engines import engine
+from airflow_ddlrepl.engines import of_sources
 from airflow_ddlrepl.errors import RuleError
 from airflow_ddlrepl.model.change import REPLACED, Event, EventKind
 from airflow_ddlrepl.model.names import TableName
@@ -20,7 +20,7 @@ from airflow_ddlrepl.streams.rules.client import ClientKind
 from tests.flow.streams import functions
 from tests.flow.streams.test_stage import FACTS, RULE, SHAPE, TYPES, batch, stage, stage_of
 
-VALUES = engine("postgresql://").values
+VALUES = of_sources("postgresql://").values
 TABLE = {"add_table_rules": {**RULE, "include_ddl": True}}
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
+from airflow_ddlrepl.engines.ability import Ability, Lack
 from airflow_ddlrepl.integrate.steps.discarded_row import DiscardedRow
 
 
@@ -30,3 +32,14 @@ class DiscardedRows(Protocol):
     def newest(self, most: int) -> Sequence[DiscardedRow]:
         """Return the newest of them, at most so many."""
         ...
+
+
+class DiscardsRows(Ability, ABC):
+    """A target discards rows that its tables can't hold, or that lose a conflict, and stores them in a queue."""
+
+    lack = Lack("discards no rows", "take the target out of `target_tables`", "ADP-164")
+
+    @property
+    @abstractmethod
+    def discarded_rows(self) -> DiscardedRows:
+        """Return the rows that the target has discarded."""

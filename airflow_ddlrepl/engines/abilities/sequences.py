@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
+from airflow_ddlrepl.engines.ability import Ability, Lack
 from airflow_ddlrepl.engines.target_state import Fence
 from airflow_ddlrepl.errors import DdlReplError, StrangeOwner
 from airflow_ddlrepl.model.names import TableName
@@ -125,3 +127,28 @@ class TargetSequences(Sequences, Protocol):
         Raises Fenced LCK-102 when another run has been here, TargetError TGT-110 when a lock can't be had.
         """
         ...
+
+
+_NO_SEQUENCES = Lack("has no sequences", "take `db_sequence` out of the channel file", "ADP-166")
+
+
+class ShowsSequences(Ability, ABC):
+    """A source shows sequences where it has some, whose values can be read."""
+
+    lack = _NO_SEQUENCES
+
+    @property
+    @abstractmethod
+    def sequences(self) -> Sequences:
+        """Return the source's sequences; what an open transaction is altering is not waited for."""
+
+
+class HasSequences(Ability, ABC):
+    """A target has sequences where those of the source can be brought to it."""
+
+    lack = _NO_SEQUENCES
+
+    @property
+    @abstractmethod
+    def sequences(self) -> TargetSequences:
+        """Return the target's sequences."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from airflow_ddlrepl.capture.captured_table import CapturedTable
+from airflow_ddlrepl.engines.ability import Ability, Lack
 from airflow_ddlrepl.errors import SourceError
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Position
@@ -145,3 +147,14 @@ class SyncCaptures(Protocol):
     def remove(self, client: str) -> list[str]:
         """Remove a client's triggers and what they have captured; return what was removed, in words."""
         ...
+
+
+class CapturesBySync(Ability, ABC):
+    """A source captures synchronously where triggers can write row LCRs in the transactions that change rows."""
+
+    lack = Lack("has no synchronous captures", "let a capture process read the log (ADD_TABLE_RULES with CAPTURE)")
+
+    @property
+    @abstractmethod
+    def sync_captures(self) -> SyncCaptures:
+        """Return the synchronous captures of the channel."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from airflow_ddlrepl.ddl.sql.statement_code import Code
+from airflow_ddlrepl.engines.ability import Ability, Lack
 from airflow_ddlrepl.engines.target import ServerFacts
 from airflow_ddlrepl.engines.target_state import Fence
 from airflow_ddlrepl.model.names import TableName
@@ -280,3 +282,20 @@ class LcrTarget(Protocol):
     def close(self) -> None:
         """End the connection."""
         ...
+
+
+class TakesLcrs(Ability, ABC):
+    """An engine takes LCRs where an apply client can write to its databases, change by change."""
+
+    lack = Lack(
+        "is no target of an apply client: it takes no single changes",
+        "name a PostgreSQL database in `streams: targets`",
+        "APL-120",
+    )
+
+    @abstractmethod
+    def lcr_target(self, location: str, holder: str, lock_timeout: float, owners: tuple[str, ...] = ()) -> LcrTarget:
+        """Connect to a target of an apply client. holder: under which name the channel's state is stored there.
+
+        owners: roles that may own what is written to. Raises Unreachable or ConfigError.
+        """

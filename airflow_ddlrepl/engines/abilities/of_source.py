@@ -1,0 +1,76 @@
+"""These are abilities of a source, beside those that have a port of their own."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
+
+from airflow_ddlrepl.engines.ability import Ability, Lack
+from airflow_ddlrepl.engines.source_catalog import SourceSnapshot
+from airflow_ddlrepl.model.installation import LogHolder
+from airflow_ddlrepl.model.position import Position
+
+
+class RetainedLog(Protocol):
+    """The retained log is log that a source retains although it is captured, so that it can be read again."""
+
+    def holders(self) -> list[LogHolder]:
+        """Return what retains log for the channel, the one that captures read first, also where it is missing."""
+        ...
+
+    def hold(self, since: Position) -> None:
+        """Retain what commits from a position on; the source may forget what is older."""
+        ...
+
+    def held_from(self) -> Position | None:
+        """Return the position from which on log is retained; None when none is."""
+        ...
+
+    def release(self) -> None:
+        """Let the source forget all log that has been captured."""
+        ...
+
+
+class RetainsLog(Ability, ABC):
+    """A source retains log where captured log can be read again from it."""
+
+    lack = Lack("does not retain log that is captured", "take `hold_log` and `limits: retained_log_bytes` out")
+
+    @property
+    @abstractmethod
+    def retained_log(self) -> RetainedLog:
+        """Return the log that the source retains although it is captured."""
+
+
+class GivesRowsAtPosition(Ability, ABC):
+    """A source gives rows at a position where a snapshot has exactly the transactions in front of it."""
+
+    lack = Lack(
+        "has no snapshots at a position of its log",
+        "fill the target's tables by other means, and give their positions by set_table_instantiation_scn",
+        "ADP-168",
+    )
+
+    @abstractmethod
+    def snapshot_at_position(
+        self, table_ids: Sequence[int], log_identity: str
+    ) -> AbstractContextManager[tuple[Position, SourceSnapshot]]:
+        """Open a snapshot, as `snapshot` does, of exactly the transactions that commit in front of a position.
+
+        Waits for open transactions; raises SourceError SRC-110 where they stay open.
+        """
+
+
+class SendsMessages(Ability, ABC):
+    """A source sends messages where they can be written into its log."""
+
+    lack = Lack("takes no messages into its log", "leave messages to a queue of PostgreSQL")
+
+    @abstractmethod
+    def send(self, payloads: Sequence[str], within: Any = None) -> None:
+        """Write messages for queues into the log, in one transaction.
+
+        within: an open connection of the caller, in whose transaction they are written; None: one of their own.
+        """

@@ -1,0 +1,87 @@
+"""These are small abilities of a target, beside those that have a port of their own."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
+
+from airflow_ddlrepl.engines.ability import Ability, Lack
+from airflow_ddlrepl.engines.comparing import RepairTask
+from airflow_ddlrepl.engines.target import Loader
+from airflow_ddlrepl.engines.target_state import CutOver, Fence
+
+
+class HasOwnColumns(Ability):
+    """A target has own columns where a table can have what `target_tables` in the channel file gives it."""
+
+    lack = Lack(
+        "has no tables with deleted rows or columns of its own",
+        "take the table, or the target, out of `target_tables`",
+        "ADP-164",
+    )
+
+
+class ReplacesSomeRows(Ability):
+    """A target replaces some rows of a table where it applies changes to rows that may be there already, or missing."""
+
+    lack = Lack(
+        "can't replace some rows of a table, or leave out some changes",
+        "write `condition` in `restrict`, which is for all that is taken, without `ignore`",
+        "ADP-178",
+    )
+
+
+class FindsConflicts(Ability):
+    """A target finds changes that were made to another row than it has, and does what `conflicts` says of them."""
+
+    lack = Lack(
+        "does not look for conflicts",
+        "take the table, or the target, out of `conflicts`",
+        "ADP-194",
+    )
+
+
+class RepairsRows(Ability, ABC):
+    """A target repairs rows where it writes chosen rows of a table."""
+
+    lack = Lack(
+        "does not write single rows of a table",
+        "`ddlrepl refresh --table` with this table (of the source) loads it whole",
+        "ADP-193",
+    )
+
+    @abstractmethod
+    def repair_rows(self, task: RepairTask, fence: Fence, in_flight: Callable[[], Iterable[str]]) -> str:
+        """Write chosen rows of a table as the source has them; return what was done, as text.
+
+        in_flight: called when the source's rows are read: keys of rows that are left as they are, for log that is to
+        come changes them. Raises TargetError TGT-182 where the rows can't be written one by one, Fenced LCK-102.
+        """
+
+
+class LoadsBeside(Ability, ABC):
+    """A target loads tables beside a run that writes to the other ones."""
+
+    lack = Lack("loads no tables while a run writes", "take `-inow` out of `refresh_options`")
+
+    @abstractmethod
+    def loading_isolated(self, mark: int) -> AbstractContextManager[Loader]:
+        """Open a session that loads tables while other runs write; what loads of lower marks have left is removed."""
+
+
+class CutsOver(Ability, ABC):
+    """A target cuts over where it can store that applications use it instead of the source."""
+
+    lack = Lack("does not store that applications use it", "leave the target out of the channel before the switch")
+
+    @abstractmethod
+    def cut_over(self) -> CutOver | None:
+        """Return the mark that applications use this target instead of the source; None: there is none."""
+
+    @abstractmethod
+    def mark_cut_over(self, mark: CutOver | None, fence: Fence) -> None:
+        """Store, durably, that applications use this target, or with None that the channel goes on.
+
+        Raises Fenced LCK-102 when another run has been here.
+        """

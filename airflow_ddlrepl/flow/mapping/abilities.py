@@ -1,0 +1,62 @@
+"""What the channel file asks of a source or a target is refused where its kind of database can't do it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from airflow_ddlrepl.config.sections.channel import Channel
+from airflow_ddlrepl.config.sections.channel_at import ChannelAt
+from airflow_ddlrepl.engines.abilities.discarded_rows import DiscardsRows
+from airflow_ddlrepl.engines.abilities.of_source import RetainsLog
+from airflow_ddlrepl.engines.abilities.of_target import FindsConflicts, HasOwnColumns, ReplacesSomeRows
+from airflow_ddlrepl.engines.abilities.sequences import HasSequences, ShowsSequences
+from airflow_ddlrepl.engines.ability import Ability, able
+from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.settings.table_settings import OwnColumns
+from airflow_ddlrepl.model.table import Table
+from airflow_ddlrepl.scope.decide import taken_tables
+
+
+def _has_conditions_apart(at: ChannelAt, table: TableName) -> bool:
+    rows = at.settings(table).rows
+    return bool(rows.ignore or rows.of_changes_alone or at.refresh_limits(table))
+
+
+OF_SOURCES: dict[type[Ability], Callable[[Channel], bool]] = {
+    RetainsLog: lambda channel: channel.hold_log is not None or channel.limits.retained_log_bytes is not None,
+    ShowsSequences: lambda channel: channel.db_sequence is not None,
+}
+"""Whether a channel file asks for an ability of its source."""
+OF_TARGETS: dict[type[Ability], Callable[[Channel], bool]] = {
+    HasSequences: lambda channel: channel.db_sequence is not None,
+}
+"""Whether a channel file asks for an ability of each of its targets."""
+OF_TABLES: dict[type[Ability], Callable[[ChannelAt, TableName], bool]] = {
+    HasOwnColumns: lambda at, table: at.settings(table).columns != OwnColumns(),
+    DiscardsRows: lambda at, table: at.settings(table).columns.discards,
+    ReplacesSomeRows: _has_conditions_apart,
+    FindsConflicts: lambda at, table: at.settings(table).conflicts is not None,
+}
+"""Whether a channel file asks for an ability of a target because of one table."""
+
+
+def require_source_able(channel: Channel, source: object) -> None:
+    """Raise Unsupported where the channel file asks for what its kind of source can't do: ADP-195, ADP-166."""
+    for ability, is_asked in OF_SOURCES.items():
+        if is_asked(channel):
+            able(source, ability)
+
+
+def require_able(at: ChannelAt, tables: Iterable[Table], place: object) -> None:
+    """Raise Unsupported where the channel file asks for what a kind of target can't do, with the code of the ability.
+
+    place: the target. tables: those of the source that are to be there.
+    """
+    who = f"target {at.target} is of a kind that"
+    for ability, is_asked in OF_TARGETS.items():
+        if is_asked(at.channel):
+            able(place, ability, who)
+    for table in taken_tables(at, tables):
+        for of_table, is_asked_for in OF_TABLES.items():
+            if is_asked_for(at, table.name):
+                able(place, of_table, who, table.name)

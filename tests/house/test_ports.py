@@ -1,0 +1,51 @@
+"""How much a new engine has to write: the methods of the ports that have no answer of their own."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from airflow_ddlrepl.adapt.target_facts import Renderer
+from airflow_ddlrepl.engines import Engine, TargetEngine
+from airflow_ddlrepl.engines.staging import StagedRows, Stager
+from airflow_ddlrepl.engines.target import Loader, Target
+from airflow_ddlrepl.ports.row_evaluator import RowEvaluator
+from airflow_ddlrepl.ports.server_facts import ServerFacts
+from airflow_ddlrepl.ports.types import TypeSystem
+
+ENGINES = Path(__file__).parents[2] / "airflow_ddlrepl" / "engines"
+TARGET = (*(Engine, TargetEngine, Target, Loader, Stager, StagedRows, RowEvaluator, ServerFacts, Renderer, TypeSystem),)
+"""The ports of an engine that has targets, and no ability besides."""
+FOLDERS = (
+    *("apply_lcrs", "catalog", "compare", "connection", "ddl", "load", "log", "merge", "owners", "pgoutput"),
+    *("sequences", "sessions", "source", "sync_capture", "target", "types"),
+)
+"""The folders of PostgreSQL's engine; what another engine has of them has the same name."""
+
+
+def to_write(port: type) -> list[str]:
+    """Names of the methods of a port that an engine has to write: abstract ones, and those without a body."""
+    (node,) = ast.parse(textwrap.dedent(inspect.getsource(port))).body
+    assert isinstance(node, ast.ClassDef)
+    found = []
+    for one in node.body:
+        if isinstance(one, ast.FunctionDef):
+            last = one.body[-1]
+            value = last.value if isinstance(last, ast.Expr) else None
+            is_empty = isinstance(value, ast.Constant) and (value.value is ... or len(one.body) == 1)
+            found += [f"{port.__name__}.{one.name}"] if is_empty else []
+    return found
+
+
+def test_a_target_writes_few_methods() -> None:
+    assert len([name for port in TARGET for name in to_write(port)]) <= 25
+
+
+@pytest.mark.parametrize("folder", sorted(one.name for one in ENGINES.iterdir() if (one / "engine.py").exists()))
+def test_the_folders_of_an_engine_are_named_as_those_of_others(folder: str) -> None:
+    inside = {one.name for one in (ENGINES / folder).iterdir() if (one / "__init__.py").exists()}
+    assert inside <= set(FOLDERS), "another name makes the reader of a second engine search"
