@@ -20,6 +20,8 @@ HISTORY = timedelta(hours=48)
 MOST_QUEUED = 500
 SAME = timedelta(seconds=1)
 """Moments of one end of a stage are not further apart, however a repository rounds them."""
+LEAST_GAPS = 20
+"""So many times between two cycles say what is usual."""
 
 
 @dataclass(frozen=True)
@@ -178,7 +180,10 @@ def read_facts(
 
 
 def usual_interval(history: list[LagRow]) -> float | None:
-    """Return how many seconds usually lie between two cycles, by the last fifty; None: there were too few."""
+    """Return how many seconds usually lie between two cycles, by the last fifty; None: there were too few.
+
+    A few runs by hand, one after the other, are no habit: nobody is to be told that the channel is late after them.
+    """
     moments = sorted({row.at for row in history if not row.is_hour})[-50:]
     gaps = [(later - earlier).total_seconds() for earlier, later in pairwise(moments)]
-    return median(gaps) if len(gaps) >= 3 else None
+    return median(gaps) if len(gaps) >= LEAST_GAPS else None

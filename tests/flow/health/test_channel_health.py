@@ -12,8 +12,10 @@ from airflow_ddlrepl.config.file.load import load_channel
 from airflow_ddlrepl.errors import ControlStop, Unreachable
 from airflow_ddlrepl.flow.comparing.in_flight import settled
 from airflow_ddlrepl.flow.health.channel import channel_health, channel_line
+from airflow_ddlrepl.flow.health.facts import usual_interval
 from airflow_ddlrepl.ports.work import InProcess
 from airflow_ddlrepl.repository.repository import Repository
+from airflow_ddlrepl.repository.stored.health_rows import LagRow
 from tests.conftest import Databases
 from tests.support.replica import Make, Replica, channel_file
 
@@ -111,6 +113,15 @@ def test_nothing_has_run_for_too_long(make: Make) -> None:
     level, sentence = verdict(replica, 3 * 3600, interval=300)
     assert (level, sentence) == ("late", "nothing has run for 3 h")
     assert verdict(replica, 3 * 3600, interval=86400)[0] == "good"
+
+
+def test_a_few_runs_by_hand_are_no_habit() -> None:
+    began = datetime(2026, 1, 1, tzinfo=UTC)
+
+    def usual(runs: int) -> float | None:
+        return usual_interval([LagRow("warehouse", began + timedelta(seconds=60 * n), 0.0, 0) for n in range(runs)])
+
+    assert (usual(6), usual(20), usual(21), usual(60)) == (None, None, 60.0, 60.0)
 
 
 def test_before_the_first_run_nothing_is_known(tmp_path: Any) -> None:
