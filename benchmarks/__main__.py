@@ -21,6 +21,7 @@ from benchmarks import (
     cycles,
     evaluations,
     feeds,
+    files,
     keys,
     long_trail,
     many,
@@ -58,6 +59,8 @@ MEASURES: dict[str, Callable[[ratios.Bench, Kind, argparse.Namespace], None]] = 
     "changes": lambda bench, kind, given: show(ratios.changes(bench, kind, scaled(CHANGES, given))),
     "keys": lambda bench, kind, given: show(keys.integrates(bench, kind, scaled(KEYS, given))),
     "refresh": lambda bench, kind, given: show(ratios.refreshes(bench, kind, scaled(ROWS, given))),
+    "file_changes": lambda bench, kind, given: show(files.changes(bench, kind, scaled(WARM, given))),
+    "file_refresh": lambda bench, kind, given: show(files.refreshes(bench, kind, scaled(ROWS, given))),
     "compare": lambda bench, kind, given: show(comparisons.comparisons(bench, kind, scaled(ROWS, given))),
     "cycles": lambda bench, kind, given: show(cycles.cycles(bench, kind, scaled(COLD, given), scaled(WARM, given))),
     "small": lambda bench, kind, given: show_seconds(cycles.small(bench, kind, given.connect)),
@@ -75,7 +78,7 @@ MEASURES: dict[str, Callable[[ratios.Bench, Kind, argparse.Namespace], None]] = 
     "airflow": lambda bench, _kind, _given: show_seconds(scheduled.runs(bench)),
     "plan": lambda bench, kind, given: show_seconds(long_trail.plans(bench, kind, scaled(SEGMENTS, given))),
 }
-OF_EACH_KIND = ("changes", "keys", "refresh", "compare", "feed")
+OF_EACH_KIND = ("changes", "keys", "refresh", "file_changes", "file_refresh", "compare", "feed")
 PARTS = (*MEASURES, "memory", "ddl", "rules", "transformations")
 
 

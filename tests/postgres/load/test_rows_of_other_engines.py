@@ -32,6 +32,7 @@ class Rows:
 
     rows: Sequence[tuple[str | None, ...]]
     size: int = 100
+    columns: tuple[str, ...] = NAMES
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         for row in self.rows:

@@ -5,10 +5,13 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from airflow_ddlrepl.engines.duckdb.connection.database import passing, scratch
+import pyarrow as pa
+
+from airflow_ddlrepl.engines.duckdb.catalog.facts import columns_there
+from airflow_ddlrepl.engines.duckdb.connection.database import passing, scratch, transaction
 from airflow_ddlrepl.engines.duckdb.connection.quoting import qualified, quote
 from airflow_ddlrepl.engines.duckdb.load.shadow import Shadow
-from airflow_ddlrepl.engines.duckdb.types.physical import from_text
+from airflow_ddlrepl.engines.duckdb.types.arrow import as_held, field_for
 from airflow_ddlrepl.engines.loading import LoadedChunk, LoadTask
 from airflow_ddlrepl.errors import ChunkRefused, FunctionFailed, UnreadableTable
 from airflow_ddlrepl.failpoint import reach
@@ -43,18 +46,17 @@ def load(task: LoadTask) -> LoadedChunk:
 
 
 def _copy(connection: Connection, task: LoadTask) -> int:
-    types = dict(
-        connection.execute(
-            "SELECT column_name, data_type FROM duckdb_columns() WHERE schema_name = ?", [task.shadow.schema]
-        ).fetchall()
-    )
-    names, count = ", ".join(map(quote, task.columns)), 0
-    values = ", ".join(from_text(f"v{place}", types[name]) for place, name in enumerate(task.columns))
-    for batch in task.rows.batches():
-        connection.register(_BATCH, batch.rename_columns([f"v{place}" for place in range(len(task.columns))]))
-        connection.execute(f"INSERT INTO {qualified(task.shadow)} ({names}) SELECT {values} FROM {_BATCH}")
-        connection.unregister(_BATCH)
-        count += batch.num_rows
+    types = columns_there(connection, task.shadow)
+    held = [types[name] for name in task.columns]
+    schema = pa.schema([field_for(name, of) for name, of in zip(task.rows.columns, held, strict=True)])
+    into, count = f"INSERT INTO {qualified(task.shadow)} ({', '.join(map(quote, task.columns))})", 0
+    with transaction(connection):
+        for batch in task.rows.typed(schema):
+            rows, values = as_held(batch, held)
+            connection.register(_BATCH, rows)
+            connection.execute(f"{into} SELECT {values} FROM {_BATCH}")
+            connection.unregister(_BATCH)
+            count += rows.num_rows
     return count
 
 

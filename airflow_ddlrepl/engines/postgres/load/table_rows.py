@@ -295,7 +295,7 @@ def typed_batches(rows: TableRows, schema: pa.Schema) -> Iterator[TypedRows]:
     if rows.transform is not None or rows.is_plain or not rows.columns:
         yield from (typed(batch, types, schema, dict.fromkeys(types, "text")) for batch in text_batches(rows))
         return
-    sent = [sent_as(name, types[name]) for name in rows.columns]
+    sent = [sent_as(field, types[field.name]) for field in schema]
     encodings = {name: encoding for name, (encoding, _) in zip(rows.columns, sent, strict=True)}
     for batch in _queried(rows, [f"{sql} AS {quote(name)}" for name, (_, sql) in zip(rows.columns, sent, strict=True)]):
         yield typed(batch, types, schema, encodings)

@@ -12,13 +12,19 @@ from airflow_ddlrepl.engines.postgres.types.as_written import written
 from airflow_ddlrepl.engines.postgres.types.send_format import TEXTS
 from airflow_ddlrepl.ports.rows import TypedRows
 
-_AS_IT_IS = ("bool", "int2", "int4", "int8", "float4", "float8", "text", "varchar", "bytea")
+_CHARACTERS = ("text", "varchar")
+_AS_IT_IS = ("bool", "int2", "int4", "int8", "float4", "float8", "bytea", *_CHARACTERS)
 _SENT = ("numeric", "date", "time", "timestamp", "timestamptz", "interval", "uuid")
 
 
-def sent_as(name: str, of: str) -> tuple[str, str]:
-    """Return the encoding in which a query gives the values of a column, and the SQL for that. of: its type's name."""
-    column = quote(name)
+def sent_as(field: pa.Field, of: str) -> tuple[str, str]:
+    """Return the encoding in which a query gives the values of a column, and the SQL for that.
+
+    field: of the schema that they are wanted in. of: the name of the column's type. The server writes wanted texts.
+    """
+    column = quote(field.name)
+    if pa.types.is_string(field.type) and of not in _CHARACTERS:
+        return "text", written(column)
     if of in _AS_IT_IS:
         return "native", column
     if of in _SENT:
