@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pyarrow as pa
 
-from airflow_ddlrepl.engines.duckdb.catalog.facts import columns_there
-from airflow_ddlrepl.engines.duckdb.connection.database import passing, scratch, transaction
-from airflow_ddlrepl.engines.duckdb.connection.quoting import qualified, quote
+from airflow_ddlrepl.engines.duckdb.connection.database import passing
 from airflow_ddlrepl.engines.duckdb.load.shadow import Shadow
 from airflow_ddlrepl.engines.duckdb.types.arrow import as_held, field_for
 from airflow_ddlrepl.engines.loading import LoadedChunk, LoadTask
 from airflow_ddlrepl.errors import ChunkRefused, FunctionFailed, UnreadableTable
 from airflow_ddlrepl.failpoint import reach
-
-if TYPE_CHECKING:
-    from duckdb import DuckDBPyConnection as Connection
-
-_BATCH = "ddlrepl_batch"
+from airflow_ddlrepl.ports.change_values import Converted
 
 
 def load(task: LoadTask) -> LoadedChunk:
@@ -30,12 +24,11 @@ def load(task: LoadTask) -> LoadedChunk:
     path = shadow.chunk(task.chunk)
     made = path.with_name(f"made_{os.getpid()}_{path.name}")
     try:
-        with scratch(made) as connection:
-            connection.execute(shadow.create)
-            count = _copy(connection, task)
+        held = shadow.types
+        count = _copy(task, [held[name] for name in task.columns], made)
     except (UnreadableTable, FunctionFailed) as error:
         return LoadedChunk(error=error)
-    except duckdb.Error as error:
+    except (duckdb.Error, OSError) as error:
         if (known := passing(error)) is not None:
             raise known.about(table=task.table) from None
         return LoadedChunk(error=_refused(task, error))
@@ -45,17 +38,15 @@ def load(task: LoadTask) -> LoadedChunk:
     return LoadedChunk(count)
 
 
-def _copy(connection: Connection, task: LoadTask) -> int:
-    types = columns_there(connection, task.shadow)
-    held = [types[name] for name in task.columns]
+def _copy(task: LoadTask, held: list[str], into: Path) -> int:
+    """Write the rows as DuckDB holds them. held: the type of each column there."""
     schema = pa.schema([field_for(name, of) for name, of in zip(task.rows.columns, held, strict=True)])
-    into, count = f"INSERT INTO {qualified(task.shadow)} ({', '.join(map(quote, task.columns))})", 0
-    with transaction(connection):
-        for batch in task.rows.typed(schema):
-            rows, values = as_held(batch, held)
-            connection.register(_BATCH, rows)
-            connection.execute(f"{into} SELECT {values} FROM {_BATCH}")
-            connection.unregister(_BATCH)
+    renamed, count = pa.schema(list(map(field_for, task.columns, held))), 0
+    with pa.OSFile(str(into), "wb") as file, pa.ipc.new_stream(file, renamed) as writer:
+        for rows, unfit in task.rows.typed(schema):
+            pairs = zip(rows.columns, map(unfit.get, schema.names), strict=True)
+            values = [as_held(Converted(*pair), of) for pair, of in zip(pairs, held, strict=True)]
+            writer.write_batch(pa.RecordBatch.from_arrays(values, schema=renamed))
             count += rows.num_rows
     return count
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+
 from airflow_ddlrepl.engines.duckdb.catalog.facts import DuckFacts, name_there
-from airflow_ddlrepl.engines.duckdb.connection.database import staging_folder, transaction
-from airflow_ddlrepl.engines.duckdb.connection.quoting import literal, qualified, quote
+from airflow_ddlrepl.engines.duckdb.connection.database import staging_folder
+from airflow_ddlrepl.engines.duckdb.connection.quoting import qualified, quote
 from airflow_ddlrepl.engines.duckdb.ddl.render import create_table
 from airflow_ddlrepl.engines.duckdb.load.shadow import SHADOWS, Shadow
 from airflow_ddlrepl.engines.duckdb.load.target_only_columns import target_only
@@ -28,6 +30,9 @@ if TYPE_CHECKING:
     from airflow_ddlrepl.engines.duckdb.target_port import DuckTarget
 
 
+_ROWS = "ddlrepl_loaded"
+
+
 @dataclass
 class DuckLoader(Loader):
     """A DuckDB loader loads tables for one refresh. stem: how the names of its shadow tables begin."""
@@ -43,21 +48,19 @@ class DuckLoader(Loader):
         return TableName(SHADOWS, f"{self.stem}{table_id}")
 
     def make_shadow(self, shape: Table, shadow: TableName) -> None:
-        Shadow.of(self.target.location, shadow).make(create_table(shape, shadow))
+        create_table(shape, shadow)  # refuses what a file does not have
+        Shadow.of(self.target.location, shadow).make(columns_sql(shape))
 
     def put_in_place(self, placing: Placing, fence: Fence) -> str:
         """Copy the chunks into a new table, in one transaction with the table's state."""
-        state, chunks = placing.state, Shadow.of(self.target.location, placing.shadow).chunks
-        with self.target.session() as connection:
-            for number, chunk in enumerate(chunks):
-                connection.execute(f"ATTACH {literal(str(chunk))} AS chunk_{number} (READ_ONLY)")
-            with transaction(connection), refusals(state.name):
-                hold(connection, self.target.holder, fence)
-                _replace(connection, placing, len(chunks))
-                write_table_states(connection, self.target.holder, {state.table_id: state})
-                write_records(connection, self.target.holder, [RefreshDone(state.table_id, placing.rows)])
-                reach("refresh.transaction")
-        Shadow.of(self.target.location, placing.shadow).remove()
+        state, shadow = placing.state, Shadow.of(self.target.location, placing.shadow)
+        with self.target.writing() as connection, refusals(state.name):
+            hold(connection, self.target.holder, fence)
+            _replace(connection, placing, shadow.rows)
+            write_table_states(connection, self.target.holder, {state.table_id: state})
+            write_records(connection, self.target.holder, [RefreshDone(state.table_id, placing.rows)])
+            reach("refresh.transaction")
+        shadow.remove()
         return "placed"
 
     def end(self) -> None:
@@ -65,7 +68,7 @@ class DuckLoader(Loader):
             Shadow(folder).remove()
 
 
-def _replace(connection: Connection, placing: Placing, chunks: int) -> None:
+def _replace(connection: Connection, placing: Placing, rows: pa.Table | None) -> None:
     """Make the new table and fill it; rows that stay, by their key, keep what only the target has of them."""
     state, shape = placing.state, placing.state.shape
     loading = TableName(state.name.schema, f"{state.name.name}__ddlrepl")
@@ -87,9 +90,11 @@ def _replace(connection: Connection, placing: Placing, chunks: int) -> None:
         join = f" LEFT JOIN {qualified(previous)} AS o ON {same}"
     into = f"{qualified(loading)} ({', '.join(map(quote, (*loaded, *own.before)))})"
     count = 0
-    for number in range(chunks):
-        rows = f"chunk_{number}.{qualified(placing.shadow)} AS s{join}"
-        count += connection.execute(f"INSERT INTO {into} SELECT {', '.join(values)} FROM {rows}").fetchall()[0][0]
+    if rows is not None:
+        connection.register(_ROWS, rows)
+        select = f"SELECT {', '.join(values)} FROM {_ROWS} AS s{join}"
+        count = connection.execute(f"INSERT INTO {into} {select}").fetchall()[0][0]
+        connection.unregister(_ROWS)
     if count != placing.rows:
         raise _not_all(placing, count)
     for table in dict.fromkeys(filter(None, (previous, state.name))):

@@ -1,22 +1,25 @@
 """A shadow table of a DuckDB target is a folder beside the file, in which each task leaves one chunk of its rows.
 
-A chunk is a DuckDB file of its own with one table, so that values keep their types, tasks load side by side, and the
-target's file is opened only when all rows are there.
+A chunk is an Arrow stream, so that values keep their types, tasks load side by side, and the target's file is opened
+only when all rows are there. DuckDB reads the chunks where they are.
 """
 
 from __future__ import annotations
 
+import json
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+
+import pyarrow as pa
 
 from airflow_ddlrepl.engines.duckdb.connection.database import staging_folder
 from airflow_ddlrepl.model.names import TableName
 
 SHADOWS = "shadows"
-"""The schema of the names of shadow tables, in the file of a chunk, too."""
-_CREATE = "create.sql"
+"""The schema of the names of shadow tables."""
+_TYPES = "types.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,25 +33,27 @@ class Shadow:
         """Return the shadow of this name at a target."""
         return cls(staging_folder(location) / name.name)
 
-    def make(self, create: Sequence[str]) -> None:
-        """Make an empty shadow in place of any other. create: the statements that create its table."""
+    def make(self, types: Mapping[str, str]) -> None:
+        """Make an empty shadow in place of any other. types: as what DuckDB holds each column."""
         shutil.rmtree(self.folder, ignore_errors=True)
         self.folder.mkdir(parents=True)
-        (self.folder / _CREATE).write_text("; ".join(create))
+        (self.folder / _TYPES).write_text(json.dumps(dict(types)))
 
     @property
-    def create(self) -> str:
-        """Return the SQL that creates the table in the file of a chunk."""
-        return (self.folder / _CREATE).read_text()
+    def types(self) -> dict[str, str]:
+        """Return as what DuckDB holds each column."""
+        found: dict[str, str] = json.loads((self.folder / _TYPES).read_text())
+        return found
 
     def chunk(self, name: str) -> Path:
         """Return the path of the file of a chunk."""
-        return self.folder / f"chunk_{name.replace('/', '_')}.duckdb"
+        return self.folder / f"chunk_{name.replace('/', '_')}.arrow"
 
     @property
-    def chunks(self) -> Sequence[Path]:
-        """Return the files of all chunks."""
-        return sorted(self.folder.glob("chunk_*.duckdb"))
+    def rows(self) -> pa.Table | None:
+        """Return the rows of all chunks, which stay in their files until they are read; None: there is no chunk."""
+        chunks = [pa.ipc.open_stream(pa.memory_map(str(one))) for one in sorted(self.folder.glob("chunk_*.arrow"))]
+        return pa.concat_tables([one.read_all() for one in chunks]) if chunks else None
 
     def remove(self) -> None:
         """Remove the shadow with its chunks."""

@@ -1,15 +1,14 @@
-"""This module says in which Arrow type the values of a type of DuckDB are handed over: no text is in between."""
+"""This module hands values to DuckDB as Arrow values of the type that it holds them as: no text is in between."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 
 import pyarrow as pa
 
-from airflow_ddlrepl.engines.duckdb.types.physical import from_text
-from airflow_ddlrepl.ports.change_values import wanted
-from airflow_ddlrepl.ports.rows import TypedRows
+from airflow_ddlrepl.engines.duckdb.connection.database import scratch
+from airflow_ddlrepl.engines.duckdb.types.physical import JSON, from_text
+from airflow_ddlrepl.ports.change_values import Converted, wanted
 
 _ARROW = {
     "BOOLEAN": pa.bool_(),
@@ -38,24 +37,18 @@ def field_for(name: str, held: str) -> pa.Field:
     return wanted(name, plain, with_ends=True)
 
 
-def value_sql(name: str, held: str, unfit: str = "") -> str:
-    """Return SQL for the value of a column of Arrow's, as DuckDB holds it. name, unfit: names that need no quotes.
+def as_held(found: Converted, held: str) -> pa.Array:
+    """Return the values of a column that was wanted as `field_for` says, all of them such as DuckDB takes.
 
-    unfit: of the column with the texts of values that Arrow can't have: DuckDB reads those itself, or refuses them.
+    held: DuckDB's type. A value without an equal in Arrow is read by DuckDB from its text, and so is JSON. Raises what
+    DuckDB raises of a text that is no value of its type.
     """
-    value = f"CAST({name} AS {held})"
-    return f"CASE WHEN {unfit} IS NULL THEN {value} ELSE {from_text(unfit, held)} END" if unfit else value
-
-
-def as_held(batch: TypedRows, held: Sequence[str]) -> tuple[pa.RecordBatch, str]:
-    """Return rows for DuckDB, with columns `v0`, `v1`, …, and SQL for the values as it holds them.
-
-    held: DuckDB's type of each column.
-    """
-    rows, values = batch.rows.rename_columns([f"v{place}" for place in range(len(held))]), []
-    for place, (name, of) in enumerate(zip(batch.rows.schema.names, held, strict=True)):
-        texts = batch.unfit.get(name)
-        if texts is not None:
-            rows = rows.append_column(f"u{place}", texts)
-        values.append(value_sql(f"v{place}", of, f"u{place}" if texts is not None else ""))
-    return rows, ", ".join(values)
+    values, texts = (pa.nulls(len(found.values), pa.string()), found.values) if held == JSON else found
+    if texts is None:
+        return values
+    read = f"CASE WHEN texts IS NULL THEN value ELSE {from_text('texts', held)} END"
+    with scratch() as connection:
+        connection.execute("SET arrow_lossless_conversion = true")
+        connection.register("given", pa.table({"value": values, "texts": texts}))
+        whole = connection.execute(f"SELECT {read} AS value FROM given").to_arrow_table()["value"].combine_chunks()
+    return found.values if held == JSON else whole.cast(found.values.type)

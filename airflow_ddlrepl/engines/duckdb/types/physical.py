@@ -14,7 +14,7 @@ from airflow_ddlrepl.engines.duckdb.connection.quoting import literal
 from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.model.types import DataType, TypeDefinition, TypeKind
 
-TEXT = "VARCHAR"
+TEXT, JSON = "VARCHAR", "JSON"
 MOST_DIGITS = 38
 _PLAIN = {
     "boolean": "BOOLEAN",
@@ -32,8 +32,8 @@ _PLAIN = {
     "timestamp": "TIMESTAMP",
     "timestamp without time zone": "TIMESTAMP",
     "timestamp with time zone": "TIMESTAMP WITH TIME ZONE",
-    "json": "JSON",
-    "jsonb": "JSON",
+    "json": JSON,
+    "jsonb": JSON,
 }
 _MODIFIERS = re.compile(r"\(([^)]*)\)")
 
