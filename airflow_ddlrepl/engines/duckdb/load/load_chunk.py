@@ -25,8 +25,8 @@ def load(task: LoadTask) -> LoadedChunk:
     path = shadow.chunk(task.chunk)
     made = path.with_name(f"made_{os.getpid()}_{path.name}")
     try:
-        held = shadow.types
-        count = _copy(task, [held[name] for name in task.columns], made)
+        types = shadow.types
+        count = _copy(task, [types[name] for name in task.columns], made)
     except (UnreadableTable, FunctionFailed) as error:
         return LoadedChunk(error=error)
     except (duckdb.Error, OSError) as error:
@@ -39,15 +39,15 @@ def load(task: LoadTask) -> LoadedChunk:
     return LoadedChunk(count)
 
 
-def _copy(task: LoadTask, held: list[str], into: Path) -> int:
-    """Write the rows as DuckDB holds them. held: the type of each column there."""
-    schema = pa.schema([field_for(name, of) for name, of in zip(task.rows.columns, held, strict=True)])
-    renamed, count = pa.schema(list(map(field_for, task.columns, held))), 0
+def _copy(task: LoadTask, duckdb_types: list[str], into: Path) -> int:
+    """Write the rows as DuckDB holds them. duckdb_types: of the columns there."""
+    schema = pa.schema([field_for(name, of) for name, of in zip(task.rows.columns, duckdb_types, strict=True)])
+    renamed, count = pa.schema(list(map(field_for, task.columns, duckdb_types))), 0
 
     def batches() -> Iterator[pa.RecordBatch]:
         for rows, unfit in task.rows.typed(schema):
             pairs = zip(rows.columns, map(unfit.get, schema.names), strict=True)
-            values = [as_held(Converted(*pair), of) for pair, of in zip(pairs, held, strict=True)]
+            values = [as_held(Converted(*pair), of) for pair, of in zip(pairs, duckdb_types, strict=True)]
             yield pa.RecordBatch.from_arrays(values, schema=renamed)
 
     with pa.OSFile(str(into), "wb") as file, pa.ipc.new_stream(file, renamed) as writer:

@@ -50,28 +50,28 @@ def _size(batch: pa.RecordBatch) -> int:
     return int(batch.nbytes)
 
 
-def field_for(name: str, held: str) -> pa.Field:
+def field_for(name: str, duckdb_type: str) -> pa.Field:
     """Return the field of the values of a column that DuckDB holds as this type; a text where Arrow has none like it.
 
     DuckDB's infinities are the ends of the integers, as `wanted` has them.
     """
-    size = _DECIMAL.fullmatch(held)
-    plain = pa.decimal128(int(size[1]), int(size[2])) if size else _ARROW.get(held, pa.string())
+    size = _DECIMAL.fullmatch(duckdb_type)
+    plain = pa.decimal128(int(size[1]), int(size[2])) if size else _ARROW.get(duckdb_type, pa.string())
     return wanted(name, plain, with_ends=True)
 
 
-def as_held(found: Converted, held: str) -> pa.Array:
+def as_held(found: Converted, duckdb_type: str) -> pa.Array:
     """Return the values of a column that was wanted as `field_for` says, all of them such as DuckDB takes.
 
-    held: DuckDB's type. A value without an equal in Arrow is read by DuckDB from its text, and so is JSON. Raises what
+    duckdb_type: there. A value without an equal in Arrow is read by DuckDB from its text, and so is JSON. Raises what
     DuckDB raises of a text that is no value of its type.
     """
-    values, texts = (pa.nulls(len(found.values), pa.string()), found.values) if held == JSON else found
+    values, texts = (pa.nulls(len(found.values), pa.string()), found.values) if duckdb_type == JSON else found
     if texts is None:
         return values
-    read = f"CASE WHEN texts IS NULL THEN value ELSE {from_text('texts', held)} END"
+    read = f"CASE WHEN texts IS NULL THEN value ELSE {from_text('texts', duckdb_type)} END"
     with scratch() as connection:
         connection.execute("SET arrow_lossless_conversion = true")
         connection.register("given", pa.table({"value": values, "texts": texts}))
         whole = connection.execute(f"SELECT {read} AS value FROM given").to_arrow_table()["value"].combine_chunks()
-    return found.values if held == JSON else whole.cast(found.values.type)
+    return found.values if duckdb_type == JSON else whole.cast(found.values.type)
