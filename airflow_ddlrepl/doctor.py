@@ -5,10 +5,10 @@ from __future__ import annotations
 import importlib.util
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl import __version__, java
 from airflow_ddlrepl.config.sections.channel import Channel
@@ -18,10 +18,12 @@ from airflow_ddlrepl.model.installation import LogHolder, Problem
 from airflow_ddlrepl.spark.session.installation import inspect_installation
 from airflow_ddlrepl.visible import as_lines
 
+if TYPE_CHECKING:
+    from airflow_ddlrepl.engines import Engine
+
 PYTHON = ((3, 11), (3, 13))
 PACKAGES = ("apache-airflow", "apache-airflow-providers-apache-spark", "pyarrow", "pandas", "sqlalchemy")
 LONG_SECONDS = 5.0  # a transaction that is open for longer is worth a word
-DRIVERS = {"psycopg": "psycopg", "adbc_driver_postgresql": "adbc-driver-postgresql"}
 
 
 @dataclass(frozen=True)
@@ -52,8 +54,9 @@ class Finding:
 
 def run_doctor(channel: Channel | None = None) -> list[Finding]:
     """Check this machine; with a channel also its source, targets and repository. Changes nothing."""
-    findings = [python(), *packages(), spark(), java_runtime(), *drivers()]
-    if channel is not None and all(finding.ok for finding in findings if finding.what in DRIVERS.values()):
+    findings, needed = [python(), *packages(), spark(), java_runtime()], list(drivers(channel))
+    findings += needed
+    if channel is not None and all(finding.ok for finding in needed):
         findings += servers(channel)
     return findings
 
@@ -94,13 +97,20 @@ def java_runtime() -> Finding:
     return Finding(True, "java", f"{found.version} ({found.origin}: {found.home})")
 
 
-def drivers() -> Iterator[Finding]:
-    """Check that the database drivers are installed."""
-    for module, package in DRIVERS.items():
-        if importlib.util.find_spec(module) is None:
-            yield Finding(False, package, "not installed", _install("airflow-ddlrepl[postgres]"))
-        else:
-            yield Finding(True, package, version(package))
+def drivers(channel: Channel | None) -> Iterator[Finding]:
+    """Check that the database drivers are installed: those of the channel's targets, and those for sources."""
+    from airflow_ddlrepl.engines import engine, engines_of_sources
+
+    wanted: dict[Engine, None] = dict.fromkeys(engines_of_sources())
+    for target in channel.targets_and_replays if channel is not None else ():
+        with suppress(DdlReplError):  # a location that can't be resolved is told where the target is asked
+            wanted |= {engine(resolve(target.location)): None}
+    for one in wanted:
+        for module, package in one.drivers.items():
+            if importlib.util.find_spec(module) is None:
+                yield Finding(False, package, "not installed", _install(f"airflow-ddlrepl[{one.extra}]"))
+            else:
+                yield Finding(True, package, version(package))
 
 
 def servers(channel: Channel) -> Iterator[Finding]:

@@ -20,18 +20,10 @@ FORKING = ("scheduler", "worker")
 MODULES = (
     "airflow_ddlrepl.dags.build",
     "airflow_ddlrepl.flow",
-    "airflow_ddlrepl.engines.postgres.compare.digest",
-    "airflow_ddlrepl.engines.postgres.load.load_chunk",
-    "airflow_ddlrepl.engines.postgres.load.loader",
-    "airflow_ddlrepl.engines.postgres.merge.stage",
-    "airflow_ddlrepl.engines.postgres.target.apply",
-    "airflow_ddlrepl.engines.postgres.target_port",
     "airflow_ddlrepl.flow.by_arguments",
     "airflow_ddlrepl.spark.jobs.run_stage",
     "airflow_ddlrepl.spark_apps.main",
-    "adbc_driver_postgresql.dbapi",
     "pandas",
-    "psycopg",
     "pyarrow.parquet",
 )
 
@@ -41,9 +33,16 @@ def forks_tasks(command: Sequence[str]) -> bool:
     return any(word in FORKING for word in command[1:3])
 
 
+def modules() -> tuple[str, ...]:
+    """Return what is imported beforehand, for every task and for each kind of database."""
+    from airflow_ddlrepl.engines import engines
+
+    return (*MODULES, *(name for one in engines() for name in one.imported_beforehand))
+
+
 def preload() -> None:
     """Import the modules; one that is not installed is not needed here."""
-    for name in MODULES:
+    for name in modules():
         try:
             importlib.import_module(name)
         except ModuleNotFoundError as missing:

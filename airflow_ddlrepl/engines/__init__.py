@@ -7,15 +7,16 @@ An engine is found by the URL scheme of a location. The stages import this packa
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Protocol, cast
 
-from airflow_ddlrepl.config.sections.location import SCHEMES, redact, resolve
-from airflow_ddlrepl.engines.ability import Ability, Lack, able
+from airflow_ddlrepl.config.sections.location import redact, resolve
+from airflow_ddlrepl.engines.ability import Ability, Lack, able, find
 from airflow_ddlrepl.errors import ConfigError, DdlReplError
+from airflow_ddlrepl.known_engines import ENGINES
 
 if TYPE_CHECKING:
     from airflow_ddlrepl.compare.report import TableReport
@@ -32,21 +33,29 @@ if TYPE_CHECKING:
     from airflow_ddlrepl.ports.positions import Positions
     from airflow_ddlrepl.ports.types import TypeSystem
 
-_MODULES = {
-    "postgresql": "airflow_ddlrepl.engines.postgres.engine",
-    "duckdb": "airflow_ddlrepl.engines.duckdb.engine",
-}
-"""These are the modules with the ENGINE for such databases, by the scheme of a resolved location."""
-
 
 def register(scheme: str, module: str) -> None:
     """Make the ENGINE of a module the engine for locations of a scheme, in this process and those that it forks."""
-    SCHEMES[scheme] = scheme
-    _MODULES[scheme] = module
+    ENGINES[scheme] = module
 
 
 class Engine(Protocol):
     """An engine is one kind of database: of sources, of targets, or of both, by the abilities that its class has."""
+
+    @property
+    def drivers(self) -> Mapping[str, str]:
+        """Return what has to be installed to connect: the package of each module that is imported for it."""
+        return {}
+
+    @property
+    def extra(self) -> str:
+        """Return the extra of this package that installs the drivers."""
+        return ""
+
+    @property
+    def imported_beforehand(self) -> Sequence[str]:
+        """Return the modules that most tasks with such a database import, for processes that fork tasks."""
+        return ()
 
     @property
     def types(self) -> TypeSystem:
@@ -191,21 +200,26 @@ def targets_read_natively(channel: Channel) -> bool:
 
 
 def source_types(channel: Channel) -> TypeSystem:
-    """Return the type system of the channel's source; that of the first engine where the location is not known here."""
+    """Return the type system of the channel's source; that of sources' engines where the location is not known here."""
     try:
         return source_engine(channel).types
     except ConfigError:
-        return engines()[0].types
+        return engines_of_sources()[0].types
 
 
 @cache
 def _engine(scheme: str) -> Engine:
-    return cast(Engine, import_module(_MODULES[scheme]).ENGINE)
+    return cast(Engine, import_module(ENGINES[scheme]).ENGINE)
 
 
 def engines() -> tuple[Engine, ...]:
     """Return every engine that there is."""
-    return tuple(_engine(scheme) for scheme in _MODULES)
+    return tuple(_engine(scheme) for scheme in ENGINES)
+
+
+def engines_of_sources() -> tuple[SourceEngine, ...]:
+    """Return every engine that has sources."""
+    return tuple(found for one in engines() if (found := find(one, SourceEngine)) is not None)
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence, Set
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
@@ -94,27 +94,27 @@ class Membership(NamedSessions, Protocol):
 
     def refused_statements(self) -> list[Problem]:
         """Return which of the application's statements the source refuses because of what the channel has set up."""
-        ...
+        return []
 
     def changed_keys(self) -> list[str]:
         """Return the keys of the channel file that say something else than the source has stored of the file."""
-        ...
+        return []
 
     def take_over_file(self) -> list[str] | None:
         """Bring the source up to the channel file; return which tables join and leave. None: the role may not."""
-        ...
+        return []
 
     def unpublished(self) -> list[TableName]:
         """Return the tables that the channel file names and that are not in the channel."""
-        ...
+        return []
 
     def unpublished_reasons(self) -> dict[int, tuple[TableName, str]]:
         """Return the tables of the channel whose rows are not in the log, by id: name and why."""
-        ...
+        return {}
 
     def left_out(self) -> list[LeftOut]:
         """Return the tables of the channel whose rows are not in the log now, by name."""
-        ...
+        return []
 
     def members(self) -> set[int]:
         """Return ids of the tables that are in the channel, with their rows or without."""
@@ -122,48 +122,48 @@ class Membership(NamedSessions, Protocol):
 
     def bystanders(self) -> set[int]:
         """Return ids of tables that are not in the channel, though a new one of that name would be: they are older."""
-        ...
+        return set()
 
     def unpublishable(self) -> list[TableName]:
         """Return the tables that `publish_late` could not publish."""
-        ...
+        return []
 
     def late(self) -> set[int]:
         """Return ids of tables whose first rows the log lacks, and that `forget_late` has not been called with yet."""
-        ...
+        return set()
 
     def has_late(self) -> bool:
         """Is there anything that `publish_late` would do?"""
-        ...
+        return False
 
     def publish_late(self) -> set[int]:
         """Publish tables that could not be before; return the ids of `late`, with those that were published now."""
-        ...
+        return set()
 
     def forget_late(self, table_ids: Set[int]) -> None:
         """Store, durably, that these tables wait for a refresh, so that `late` does not return them any more.
 
         They may be more than those of `late`.
         """
-        ...
+        return None
 
     def maintain(self) -> dict[int, str]:
         """Publish new tables that no event has announced; return what was done with each, by id.
 
         "published", "filled" (has rows from before), "tracked" or "left out".
         """
-        ...
+        return {}
 
     def await_transactions(self) -> None:
         """Wait until no transaction is open that began before a table was published: its rows are not in the log.
 
         Raises SourceError SRC-120 when one stays open for too long.
         """
-        ...
+        return None
 
     def feed_id(self) -> int | None:
         """Return the id of the feed that an administrator has made; None where the channel itself manages its feed."""
-        ...
+        return None
 
 
 class Source(Protocol):
@@ -186,7 +186,7 @@ class Source(Protocol):
 
     def looking_once(self) -> AbstractContextManager[None]:
         """Return a context in which it is looked once at whether what was set up at the source is there, and whose."""
-        ...
+        return nullcontext()
 
     def describe(self) -> str:
         """Return where the source is, without its password."""
@@ -230,7 +230,7 @@ class Source(Protocol):
 
     def has_changes(self, low: Position, high: Position) -> bool:
         """Did a transaction with something for this channel commit in [low, high)? Yes, where that is not known."""
-        ...
+        return True
 
     def oldest_commit(self, low: Position, high: Position) -> OldestCommit:
         """Return when the oldest transaction with something for this channel committed in [low, high)."""
@@ -257,18 +257,18 @@ class Source(Protocol):
 
     def missing_rights(self) -> list[Problem]:
         """Return the rights that the role lacks for an activation, and for the runs after it."""
-        ...
+        return []
 
     def dangers(self) -> list[Problem]:
         """Return what works and should not stay, such as a role with more rights than it needs."""
-        ...
+        return []
 
     def activation_blockers(self, seconds: float) -> list[Problem]:
         """Return the transactions that an activation would wait for, each with how to end it.
 
         seconds: only those that have been open for so long already.
         """
-        ...
+        return []
 
     def writers(self, seconds: float = 0) -> list[Writer]:
         """Return who has written in this database and has not committed yet.
@@ -305,4 +305,4 @@ class Source(Protocol):
 
     def close(self) -> None:
         """Close the connection; the next question opens another one."""
-        ...
+        return None

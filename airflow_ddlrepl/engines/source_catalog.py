@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
@@ -92,14 +93,14 @@ class SourceCatalog(Protocol):
 
     def objects(self, table_ids: Collection[int]) -> list[TableObject]:
         """Return what is made on these tables besides their columns: keys, checks, indexes, triggers."""
-        ...
+        return []
 
     def creation_text(self, missing: str) -> str:
         """Return the statements that create what a target lacks as the source has it; empty when it has none such.
 
         missing: of an error (`DdlReplError.missing`).
         """
-        ...
+        return ""
 
     def inspect_catalog(self, known: str) -> Catalog:
         """Return every table's shape but of those that an open transaction is altering.
@@ -122,7 +123,7 @@ class SourceCatalog(Protocol):
 
     def with_partitions(self, table_ids: Collection[int]) -> dict[int, TableName]:
         """Return those of these tables that exist, and the partitions of the partitioned ones, by id."""
-        ...
+        return {i: name for i, name in self.list_tables().items() if i in table_ids}
 
     def sizes(self, table_ids: Collection[int]) -> Mapping[int, int]:
         """Return how many bytes each of these tables takes on disk; nothing where one of them is locked."""
@@ -130,11 +131,11 @@ class SourceCatalog(Protocol):
 
     def estimated_rows(self, names: Collection[TableName]) -> Mapping[TableName, int]:
         """Return how many rows each of these tables has by the source's statistics; 0 where they have no number."""
-        ...
+        return dict.fromkeys(names, 0)
 
     def publishes_generated(self) -> bool:
         """Are values of generated columns in the log?"""
-        ...
+        return False
 
     def traits(self) -> ServerTraits:
         """Return what the results of the source's expressions depend on."""
@@ -210,12 +211,12 @@ class SourceSnapshot(Protocol):
     @property
     def refused(self) -> Mapping[int, UnreadableTable]:
         """Return why tables that were asked for can't be read, by id; they are not among `tables`."""
-        ...
+        return {}
 
     @property
     def sizes(self) -> Mapping[int, int]:
         """Return how many bytes each table takes, by id."""
-        ...
+        return {table.id: 0 for table in self.tables}
 
     def chunks(self, selection: RowSelection, most: int) -> Sequence[RowSource]:
         """Return row sources that yield each selected row once, of about `most` bytes each; at least one."""
@@ -223,11 +224,12 @@ class SourceSnapshot(Protocol):
 
     def require_readable(self, selection: RowSelection) -> None:
         """Raise UnreadableTable where these columns can't be read."""
-        ...
+        return None
 
     def whole(self, selection: RowSelection) -> RowSource:
         """Return one row source for all selected rows, which a search for differing rows may look through."""
-        ...
+        (rows,) = self.chunks(selection, sys.maxsize)
+        return rows
 
     def archive(self, tables: Sequence[Table], place: ArchivePlace, runner: Runner) -> Archived:
         """Write the rows of these tables into a trail; a table that can't be read does not stop the others."""

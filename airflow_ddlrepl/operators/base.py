@@ -18,6 +18,7 @@ from airflow.sdk.exceptions import AirflowException, AirflowSkipException
 from airflow_ddlrepl.config.file.load import load_channel
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.config.sections.location import redact
+from airflow_ddlrepl.engines import engines
 from airflow_ddlrepl.errors import ConfigError, DdlReplError, DriverMissing, LockHeld
 from airflow_ddlrepl.flow.stages import Stage
 from airflow_ddlrepl.hooks.after_stage import reported
@@ -36,8 +37,6 @@ from airflow_ddlrepl.spark.jobs.result_file import Outcome
 from airflow_ddlrepl.spark.session.secret_file import properties_file
 from airflow_ddlrepl.spark.session.settings import SparkSettings
 from airflow_ddlrepl.visible import one_line
-
-DRIVERS = ("psycopg", "adbc_driver_postgresql", "adbc_driver_manager")
 
 
 def is_backfill(context: Context) -> bool:
@@ -289,7 +288,8 @@ def _part(operator: DdlReplSparkOperator) -> str:
 
 def is_driver(missing: ModuleNotFoundError | DriverMissing) -> bool:
     """Return whether what is missing is a database driver, which the app may find where it runs."""
-    return isinstance(missing, DriverMissing) or (missing.name or "").partition(".")[0] in DRIVERS
+    drivers = {module for one in engines() for module in one.drivers}
+    return isinstance(missing, DriverMissing) or (missing.name or "").partition(".")[0] in drivers
 
 
 def app_path(name: str) -> str:

@@ -69,8 +69,8 @@ class LogReading(Protocol):
     @property
     def is_one_by_one(self) -> bool:
         """Must the ranges be read in log order, one at a time?"""
-        ...
+        return False
 
     def otherwise(self, error: SourceError) -> LogReading | None:
         """Return the way to read the window after this failure of a range; None where the failure stands."""
-        ...
+        return None

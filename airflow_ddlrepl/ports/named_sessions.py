@@ -14,11 +14,11 @@ class NamedSessions(Protocol):
 
     def session_names(self) -> SessionNames | None:
         """Return what has the log name the sessions whose changes are ignored; None: the file asks for nothing."""
-        ...
+        return None
 
     def without_session_names(self, again: Collection[int] = ()) -> list[TableName]:
         """Return tables whose changes lack the name or role of an ignored session, though the file asks for it.
 
         again: ids of tables for which what names them is made again first.
         """
-        ...
+        return []

@@ -52,4 +52,4 @@ class RowSource(Protocol):
 
         codec: the name of the format. Raises what `batches` raises.
         """
-        ...
+        return None

@@ -153,7 +153,7 @@ def test_what_tasks_import_is_imported_where_they_are_forked_from(command: list[
 
 
 def test_everything_that_is_imported_beforehand_is_there() -> None:
-    assert [name for name in preload.MODULES if find_spec(name) is None] == []
+    assert [name for name in preload.modules() if find_spec(name) is None] == []
 
 
 @pytest.mark.parametrize("wanted", ["true", "False"])

@@ -11,6 +11,7 @@ from airflow_ddlrepl import doctor, java
 from airflow_ddlrepl.config.file.load import read_channel
 from airflow_ddlrepl.doctor import Finding, run_doctor
 from airflow_ddlrepl.engines.postgres.connection.connect import connect
+from airflow_ddlrepl.engines.postgres.engine import PostgresEngine
 from airflow_ddlrepl.spark.session.installation import Installation
 
 CHANNEL = """
@@ -46,7 +47,7 @@ def test_mixed_spark(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_missing_driver(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doctor, "DRIVERS", {"no_such_driver": "psycopg"})
+    monkeypatch.setattr(PostgresEngine, "drivers", {"no_such_driver": "psycopg"})
     found = bad(run_doctor())["psycopg"]
     assert "airflow-ddlrepl[postgres]" in found.fix
     assert found.text().splitlines()[1].strip().startswith("fix:")

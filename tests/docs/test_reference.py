@@ -15,6 +15,7 @@ from airflow_ddlrepl.engines.duckdb.types.physical import physical
 from airflow_ddlrepl.engines.postgres.types import casts
 from airflow_ddlrepl.errors.codes import CODES
 from airflow_ddlrepl.get_provider_info import CONNECTION_FIELDS, OPTIONS
+from airflow_ddlrepl.known_engines import ENGINES
 from airflow_ddlrepl.plugin.app import web_app
 from docs.tools.site import airflow_pages, api_page, codes_page, commands_page, errors_page, types_page
 
@@ -129,7 +130,7 @@ def test_the_page_of_the_api_has_every_address_parameter_and_key_that_is_served(
 def test_the_page_of_types_is_what_the_type_systems_say() -> None:
     """`python -m docs.tools.site.types_page` writes it again."""
     assert types_page.PAGE.read_text(encoding="utf-8") == types_page.page()
-    ours = {scheme for scheme, module in engines._MODULES.items() if module.startswith("airflow_ddlrepl.")}
+    ours = {scheme for scheme, module in ENGINES.items() if module.startswith("airflow_ddlrepl.")}
     assert set(types_page.ENGINES) == ours
 
 

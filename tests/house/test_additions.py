@@ -71,8 +71,74 @@ print(left["a_id"].to_pylist(), {str(kind): count for kind, count in counts.item
 )
 """A kind of changes that `ignore` of `restrict` may leave out: UPDATEs that change nothing."""
 
+COUNTS_ROWS = Addition(
+    {
+        "airflow_ddlrepl/engines/abilities/of_target.py": (
+            (
+                "class RepairsRows(Ability, ABC):\n",
+                "class CountsRows(Ability, ABC):\n"
+                "    lack = Lack('counts no rows', 'count them yourself')\n\n"
+                "    @abstractmethod\n"
+                "    def row_count(self, name): ...\n\n\n"
+                "class RepairsRows(Ability, ABC):\n",
+            ),
+        ),
+        "airflow_ddlrepl/flow/mapping/abilities.py": (
+            (
+                "OF_TARGETS: dict[type[Ability], Callable[[Channel], bool]] = {\n",
+                "from airflow_ddlrepl.engines.abilities.of_target import CountsRows\n\n"
+                "OF_TARGETS: dict[type[Ability], Callable[[Channel], bool]] = {\n"
+                "    CountsRows: lambda channel: channel.limits.trail_bytes is not None,\n",
+            ),
+        ),
+        "airflow_ddlrepl/engines/duckdb/target_port.py": (
+            ("import CutsOver, LoadsBeside\n", "import CountsRows, CutsOver, LoadsBeside\n"),
+            ("class DuckTarget(Target, ", "class DuckTarget(Target, CountsRows, "),
+            (
+                "    def renderer(self)",
+                "    def row_count(self, name):\n"
+                "        with self.session() as connection:\n"
+                "            return connection.execute(f'SELECT count(*) FROM {name}').fetchone()[0]\n\n"
+                "    def renderer(self)",
+            ),
+        ),
+    },
+    """
+import tempfile
+from airflow_ddlrepl.engines.abilities.of_target import CountsRows
+from airflow_ddlrepl.engines.ability import able
+from airflow_ddlrepl.engines.duckdb.target_port import DuckTarget
+from airflow_ddlrepl.engines.postgres.target_port import PostgresTarget
+from airflow_ddlrepl.errors import Unsupported
+from airflow_ddlrepl.flow.mapping.abilities import require_able
+from tests.config.test_restrict import channel
 
-@pytest.mark.parametrize(("added", "said"), [(UNCHANGED, "[1, 3] {'UNCHANGED': 1, 'DELETE': 1}")], ids=["row-kind"])
+with tempfile.TemporaryDirectory() as folder:
+    target = DuckTarget(f"duckdb://{folder}/t.duckdb", "shop")
+    with target.session() as connection:
+        connection.execute("CREATE TABLE t AS FROM range(3)")
+    counted = able(target, CountsRows).row_count("t")
+asking, silent = channel(limits={"trail_bytes": "1GB"}).at("berlin"), channel().at("berlin")
+postgres = object.__new__(PostgresTarget)
+require_able(asking, [], target)
+require_able(silent, [], postgres)
+try:
+    require_able(asking, [], postgres)
+except Unsupported as error:
+    print(counted, error.code, error.message)
+""",
+)
+"""An ability that a DuckDB file has, PostgreSQL lacks, and a channel file may ask for."""
+
+
+@pytest.mark.parametrize(
+    ("added", "said"),
+    [
+        (UNCHANGED, "[1, 3] {'UNCHANGED': 1, 'DELETE': 1}"),
+        (COUNTS_ROWS, "3 ADP-195 target berlin is of a kind that counts no rows"),
+    ],
+    ids=["row-kind", "ability"],
+)
 def test_an_addition_needs_few_files(added: Addition, said: str) -> None:
     assert len(added.edits) <= MOST_FILES
     with MutatedCopy() as copy:

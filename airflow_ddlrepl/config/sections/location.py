@@ -13,11 +13,10 @@ from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
 from airflow_ddlrepl.errors import ConfigError, LocationUnusable
 from airflow_ddlrepl.hvr.profile import of_scheme
+from airflow_ddlrepl.known_engines import scheme_of
 from airflow_ddlrepl.notation.environment import expand, home
 
 VARIABLE = "DDLREPL_CONNECTIONS_FILE"
-SCHEMES = {"postgresql": "postgresql", "postgres": "postgresql", "duckdb": "duckdb"}
-"""Scheme of a location as people write it: the one that the engine is registered under (`engines.register`)."""
 CONNECTION_TYPES = {"ddlrepl": "postgresql"}
 """Airflow's types of connection that are no scheme: the scheme of their locations."""
 _URL = re.compile(r"^[A-Za-z][A-Za-z0-9+.:-]*://")
@@ -142,7 +141,7 @@ def default_trail() -> str:
 
 def _checked(url: str, what: str) -> str:
     scheme, _, rest = url.partition("://")
-    known = SCHEMES.get(scheme.lower())
+    known = scheme_of(scheme)
     if known is None:
         raise LocationUnusable(f"{what} is of type {scheme!r}", code="CFG-104", hint=_only(scheme))
     if known == "postgresql":

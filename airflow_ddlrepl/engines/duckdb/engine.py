@@ -23,6 +23,14 @@ class DuckEngine(TargetEngine, Compares):
     """The DuckDB engine opens DuckDB files as targets."""
 
     @property
+    def drivers(self) -> dict[str, str]:
+        return {"duckdb": "duckdb"}
+
+    @property
+    def extra(self) -> str:
+        return "duckdb"
+
+    @property
     def types(self) -> DuckTypes:
         from airflow_ddlrepl.engines.duckdb.types.type_system import DUCK_TYPES
 

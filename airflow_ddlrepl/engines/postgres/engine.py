@@ -31,6 +31,32 @@ class PostgresEngine(SourceEngine, TargetEngine, Compares, FindsDiffering, Takes
     """The PostgreSQL engine opens PostgreSQL databases as sources and as targets, with all abilities."""
 
     @property
+    def drivers(self) -> dict[str, str]:
+        return {
+            "psycopg": "psycopg",
+            "adbc_driver_postgresql": "adbc-driver-postgresql",
+            "adbc_driver_manager": "adbc-driver-manager",
+        }
+
+    @property
+    def extra(self) -> str:
+        return "postgres"
+
+    @property
+    def imported_beforehand(self) -> tuple[str, ...]:
+        ours = "airflow_ddlrepl.engines.postgres"
+        return (
+            f"{ours}.compare.digest",
+            f"{ours}.load.load_chunk",
+            f"{ours}.load.loader",
+            f"{ours}.merge.stage",
+            f"{ours}.target.apply",
+            f"{ours}.target_port",
+            "adbc_driver_postgresql.dbapi",
+            "psycopg",
+        )
+
+    @property
     def positions(self) -> LsnPositions:
         from airflow_ddlrepl.engines.postgres.log.positions import LsnPositions
 

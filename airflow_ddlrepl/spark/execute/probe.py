@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from airflow_ddlrepl.engines import engines_of_sources
 from airflow_ddlrepl.spark.session.settings import is_local
 
 if TYPE_CHECKING:
@@ -15,8 +16,13 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-NEEDED = ("pyarrow", "pandas", "numpy", "fsspec", "pydantic", "psycopg", "adbc_driver_postgresql.dbapi")
-"""What tasks import, besides the standard library; docs/deployment.md lists their packages."""
+NEEDED = ("pyarrow", "pandas", "numpy", "fsspec", "pydantic")
+"""What tasks import, besides the standard library and drivers; docs/deployment.md lists their packages."""
+
+
+def needed() -> tuple[str, ...]:
+    """Return what tasks import, with the drivers for sources, which every channel has."""
+    return (*NEEDED, *(module for one in engines_of_sources() for module in one.drivers))
 
 
 def import_all(names: Sequence[str]) -> None:

@@ -10,7 +10,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, TypeVar
 
 from airflow_ddlrepl.errors import DdlReplError
-from airflow_ddlrepl.spark.execute.probe import NEEDED, has_own_python, import_all, quiet
+from airflow_ddlrepl.spark.execute.probe import has_own_python, import_all, needed, quiet
 from airflow_ddlrepl.spark.execute.progress import log_progress
 from airflow_ddlrepl.spark.execute.task_pickle import pack
 from airflow_ddlrepl.spark.execute.worker import LACKING, MISMATCH, REFUSED, SCHEMA, work
@@ -144,7 +144,7 @@ class SparkRunner:
         remote = self.settings.remote
         if has_own_python(spark, remote):
             with quiet(spark, remote):
-                self._mapped(spark, import_all, [NEEDED] * session_parallelism(spark), "probe of the workers' Python")
+                self._mapped(spark, import_all, [needed()] * session_parallelism(spark), "probe of the workers' Python")
 
 
 def _last_line(error: Exception) -> str:

@@ -1,0 +1,18 @@
+"""This module lists the kinds of database that there are: an engine is its folder and a line here."""
+
+from __future__ import annotations
+
+ENGINES = {
+    "postgresql": "airflow_ddlrepl.engines.postgres.engine",
+    "duckdb": "airflow_ddlrepl.engines.duckdb.engine",
+}
+"""The module with the ENGINE for such databases, by the scheme of a location's URL."""
+SPELLINGS = {"postgres": "postgresql"}
+"""Other spellings of a scheme that people write."""
+
+
+def scheme_of(written: str) -> str | None:
+    """Return the scheme of an engine that was written so; None where there is no such engine."""
+    scheme = written.lower()
+    known = SPELLINGS.get(scheme, scheme)
+    return known if known in ENGINES else None
