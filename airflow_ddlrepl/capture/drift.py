@@ -63,7 +63,7 @@ def unexplained(
     gone: dict[int, LogKey] = {}
     for event in window_events:
         gone |= {i: LogKey(event.key.lsn, START_OF_TRANSACTION) for i, _ in event.dropped}
-        if not inspection.snapshot.sees(event.key.lsn, event.xid):
+        if not inspection.snapshot.sees(event.key.lsn, event.transaction_id):
             busy |= {t.id for t in event.tables} | {i for i, _ in event.dropped}
     key = LogKey.last_before(end)
     found: list[Event] = []
@@ -90,7 +90,7 @@ def unexplained(
 def sees_all(inspection: Inspection, events: Iterable[Event]) -> bool:
     """Return whether the inspection saw every table, and what each schema change among these events has done."""
     changes = (e for e in events if e.kind in (EventKind.DDL, EventKind.GAP))
-    return not inspection.locked and all(inspection.snapshot.sees(e.key.lsn, e.xid) for e in changes)
+    return not inspection.locked and all(inspection.snapshot.sees(e.key.lsn, e.transaction_id) for e in changes)
 
 
 def with_snapshot(inspection: Inspection, found: Iterable[Event]) -> list[Event]:
@@ -119,7 +119,7 @@ def ambiguous_shapes(
         if now.id in has_rows and (why := why_ambiguous(before, now, types)):
             found.setdefault(now.id, why)
     return [
-        unreadable_event(table_id, LogKey(start, START_OF_TRANSACTION), Position(high - 1), why)
+        unreadable_event(table_id, LogKey(start, START_OF_TRANSACTION), high.previous, why)
         for table_id, why in found.items()
         for start in sorted({since, low})
     ]
@@ -143,12 +143,18 @@ def _is_news(table: Table, latest: Mapping[int, Revision], joins: Joins, types: 
 
 def _new(key: LogKey, table: Table) -> Event:
     return Event(
-        EventKind.DDL, key, xid=0, committed=0, tag="CREATE TABLE", tables=(table,), filled=(table.id,),
+        EventKind.DDL, key, transaction_id=0, committed=0, tag="CREATE TABLE", tables=(table,), filled=(table.id,),
         is_inspected=True,
     )  # fmt: skip
 
 
 def _dropped(key: LogKey, table_id: int, name: TableName) -> Event:
     return Event(
-        EventKind.DDL, key, xid=0, committed=0, tag="DROP TABLE", dropped=((table_id, name),), is_inspected=True
+        EventKind.DDL,
+        key,
+        transaction_id=0,
+        committed=0,
+        tag="DROP TABLE",
+        dropped=((table_id, name),),
+        is_inspected=True,
     )

@@ -65,8 +65,11 @@ def _silent(event: Event, book: _Book, types: TypeSystem) -> Iterator[tuple[Tabl
         newest = _known_otherwise(table, book, types)
         if newest and newest.table:
             is_own = newest.key.lsn == event.key.lsn
-            place = LogKey(event.key.lsn, event.key.seq - 1 if is_own else START_OF_TRANSACTION)
-            yield newest.table, replace(reshape_event(place, newest.table, table, event.xid), settings=settings)
+            place = event.key.previous if is_own else LogKey(event.key.lsn, START_OF_TRANSACTION)
+            yield (
+                newest.table,
+                replace(reshape_event(place, newest.table, table, event.transaction_id), settings=settings),
+            )
 
 
 def _known_otherwise(table: Table, book: _Book, types: TypeSystem) -> Revision | None:
@@ -101,7 +104,7 @@ class _Book:
 
     def _add(self, event: Event, table_id: int, table: Table | None) -> None:
         before = self.latest.get(table_id)
-        xid, seen = _made_by(event)
+        transaction_id, seen = _made_by(event)
         revision = Revision(
             table_id=table_id,
             number=before.number + 1 if before else 0,
@@ -110,7 +113,7 @@ class _Book:
             origin=Origin.INSPECTED if event.is_inspected else Origin.IN_LOG,
             statement=event.statement,
             is_ambiguous=event.is_inspected,
-            xid=xid,
+            transaction_id=transaction_id,
             seen=seen,
         )
         self.latest[table_id] = revision
@@ -161,11 +164,11 @@ def snapshot_of(event: Event) -> Visibility | None:
 
 
 def _made_by(event: Event) -> tuple[int | None, Visibility | None]:
-    """Return the xid of the transaction where the record has it; of an inspected change, what the inspection saw."""
+    """Return the id of the transaction where the record has it; of an inspected change, what the inspection saw."""
     snapshot = snapshot_of(event)
     if snapshot is None or event.is_inspected:
         return None, snapshot
-    return snapshot.widen(event.xid), None
+    return snapshot.widen(event.transaction_id), None
 
 
 def _shapes(event: Event, book: _Book) -> Iterator[Table]:
@@ -215,7 +218,7 @@ def _sees_all(snapshot: Visibility, newest: Revision | None, event: Event) -> bo
     """
     if newest is None:
         return True
-    is_locked = newest.table is not None and not newest.table.types and newest.xid is not None
+    is_locked = newest.table is not None and not newest.table.types and newest.transaction_id is not None
     is_earlier = newest.key.lsn != event.key.lsn
     return is_locked and is_earlier and snapshot.is_quiet and newest.is_in(snapshot)
 

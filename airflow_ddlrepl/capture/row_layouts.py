@@ -74,13 +74,13 @@ def unexplained_layouts(
     files: Sequence[Rows],
     shape_at: Callable[[int, LogKey], Table | None],
     tables: dict[int, Table],
-    xid_at: Callable[[int], int],
+    transaction_at: Callable[[int], int],
 ) -> list[Event]:
     """Return an event for each file of rows that the revision valid at its first row doesn't explain.
 
     When the catalog shows just this layout, the table's new shape, still under its old name (ambiguous: the
     statement that made it is unknown); else a RELATION record, which requests a refresh of that table.
-    tables: the tables as the catalog shows them. xid_at: the transaction that commits at a position.
+    tables: the tables as the catalog shows them. transaction_at: the transaction that commits at a position.
     """
     found: list[Event] = []
     explained: dict[int, Table] = {}
@@ -91,33 +91,35 @@ def unexplained_layouts(
             continue
         if now is not None and fits(file, now) and _has_key_of(file, now):
             explained[file.table_id] = now = now.with_(name=shape.name)
-            found.append(reshape_event(file.first, shape, now, xid_at(file.first.lsn)))
+            found.append(reshape_event(file.first, shape, now, transaction_at(file.first.lsn)))
         else:
             found.append(
-                unreadable_event(file.table_id, file.first, Position(file.last.lsn), SINGLE_ROW, xid_at(file.last.lsn))
+                unreadable_event(
+                    file.table_id, file.first, Position(file.last.lsn), SINGLE_ROW, transaction_at(file.last.lsn)
+                )
             )
     return found
 
 
-def reshape_event(key: LogKey, before: Table, now: Table, xid: int = 0) -> Event:
+def reshape_event(key: LogKey, before: Table, now: Table, transaction_id: int = 0) -> Event:
     """Return the event that gives a table the shape which an inspection found.
 
     It lists the table as `rewritten` when the server has rewritten its rows since `before`.
     """
     is_same_file = before.storage is not None and before.storage == now.storage
     return Event(
-        EventKind.DDL, key, xid, committed=0, tag="ALTER TABLE", tables=(now,),
+        EventKind.DDL, key, transaction_id, committed=0, tag="ALTER TABLE", tables=(now,),
         rewritten=() if is_same_file else (now.id,), is_inspected=True,
     )  # fmt: skip
 
 
-def unreadable_event(table_id: int, key: LogKey, until: Position, why: str, xid: int = 0) -> Event:
+def unreadable_event(table_id: int, key: LogKey, until: Position, why: str, transaction_id: int = 0) -> Event:
     """Return an event from which on the log does not identify a table's rows.
 
     The table needs a refresh that has seen the transaction at `until`.
     """
     layout = {"table_id": table_id, "until": int(until), "why": why}
-    return Event(EventKind.RELATION, key, xid, committed=0, layout=layout, is_inspected=True)
+    return Event(EventKind.RELATION, key, transaction_id, committed=0, layout=layout, is_inspected=True)
 
 
 def due_event(table_id: int, key: LogKey, until: Position, why: str) -> Event:
@@ -132,7 +134,7 @@ def unnamed_event(table_id: int, key: LogKey, until: Position) -> Event:
     Nobody can tell which: a target suspends the table, until a person decides to load it.
     """
     layout = {"table_id": table_id, "until": int(until), IS_UNNAMED: True}
-    return Event(EventKind.RELATION, key, xid=0, committed=0, layout=layout, is_inspected=True)
+    return Event(EventKind.RELATION, key, transaction_id=0, committed=0, layout=layout, is_inspected=True)
 
 
 def fits(file: Rows, shape: Table) -> bool:

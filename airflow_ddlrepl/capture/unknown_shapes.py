@@ -50,7 +50,7 @@ def unknown_shapes(
 
 def _is_by_rows(event: Event) -> bool:
     """Was the shape of an inspection found to be that of earlier rows? Its event then has the first one's place."""
-    return event.is_inspected and event.xid > 0 and event.key.seq != START_OF_TRANSACTION
+    return event.is_inspected and event.transaction_id > 0 and event.key.seq != START_OF_TRANSACTION
 
 
 def _blind(changes: Iterable[Event], table_id: int, history: Sequence[Revision]) -> Event | None:

@@ -45,8 +45,7 @@ class LedgerEntry:
         """Return the position in the log that each table has when the entry is done, by id."""
         if self.key is None:
             return {}
-        after = LogKey(self.key.lsn, self.key.seq + 1)
-        return dict.fromkeys((*self.states, *self.gone), after)
+        return dict.fromkeys((*self.states, *self.gone), self.key.next)
 
     def halted(self, why: str) -> LedgerEntry:
         """Return the entry as it ends where the target refuses its other statements: its tables wait for a refresh."""

@@ -71,7 +71,7 @@ IS_DUE, IS_UNNAMED = "is_due", "is_unnamed"
 class Event:
     """An event is one control record of the log: the outcome of a DDL statement, a truncate, a message and the like.
 
-    key, xid, committed (microseconds since 1970, UTC), origin: its transaction.
+    key, transaction_id, committed (microseconds since 1970, UTC), origin: its transaction.
     DDL: `tag` (ALTER TABLE), `statement` (best known text, None when unknown), `query` (the whole
     query string), `settings` (search_path, timezone, application_name, role, tag, snapshot, snapshot_before),
     `tables` (shape of every table after the statement that the statement may have changed), `before` (shapes that
@@ -97,7 +97,7 @@ class Event:
 
     kind: EventKind
     key: LogKey
-    xid: int
+    transaction_id: int
     committed: int
     origin: str = ""
     tag: str = ""
@@ -149,7 +149,7 @@ class Event:
         return {
             "kind": self.kind,
             "key": list(self.key),
-            "xid": self.xid,
+            "xid": self.transaction_id,
             "committed": self.committed,
             "origin": self.origin,
             "tag": self.tag,
@@ -179,7 +179,8 @@ class Event:
         """Return the event that `to_json` wrote."""
         return cls(
             **{
-                **data,
+                **{name: value for name, value in data.items() if name != "xid"},
+                "transaction_id": data["xid"],
                 "kind": EventKind(data["kind"]),
                 "key": LogKey(*data["key"]),
                 "tables": tuple(Table.from_json(t) for t in data["tables"]),

@@ -33,6 +33,16 @@ class Position(int):
                 hint="a position looks like 0/16B3748, as status prints it",
             ) from None
 
+    @property
+    def next(self) -> Position:
+        """Return the position just behind the transaction whose commit record starts here."""
+        return Position(self + 1)
+
+    @property
+    def previous(self) -> Position:
+        """Return the last position where a transaction in front of this one can have its commit record."""
+        return Position(self - 1)
+
     def __str__(self) -> str:
         return f"{self >> 32:X}/{self & 0xFFFFFFFF:X}"
 
@@ -49,7 +59,22 @@ class LogKey(NamedTuple):
     @classmethod
     def last_before(cls, position: Position) -> LogKey:
         """Return the last place in the log in front of a position."""
-        return cls(position - 1, LAST_IN_TRANSACTION)
+        return cls(position.previous, LAST_IN_TRANSACTION)
+
+    @property
+    def behind(self) -> Position:
+        """Return the position just behind the change's transaction."""
+        return Position(self.lsn).next
+
+    @property
+    def next(self) -> LogKey:
+        """Return the place behind the change, in its transaction."""
+        return LogKey(self.lsn, self.seq + 1)
+
+    @property
+    def previous(self) -> LogKey:
+        """Return the place in front of the change, in its transaction."""
+        return LogKey(self.lsn, self.seq - 1)
 
     def __str__(self) -> str:
         """Return `0/16B3748+2`: the third change of the transaction that ends there; without a number: all of it."""
@@ -59,3 +84,7 @@ class LogKey(NamedTuple):
 
 START_OF_TRANSACTION = -1
 LAST_IN_TRANSACTION = (1 << 62) - 1
+BEGINNING = LogKey(0, START_OF_TRANSACTION)
+"""The place in front of all changes of a log."""
+END = LogKey(1 << 62, 0)
+"""The place behind all changes of a log."""

@@ -22,7 +22,7 @@ class Revision:
     """A revision is shape `number` of a table; rows at or after `key` are decoded with it.
 
     table is None when the table was dropped at `key`. statement: the DDL that made it, if known.
-    is_ambiguous: found by comparing shapes, the statements between are not known. xid: of the transaction
+    is_ambiguous: found by comparing shapes, the statements between are not known. transaction_id: of the transaction
     that made it (64 bits); None when it was found by inspection. seen: the snapshot of the inspection that found it,
     which contains the transaction that made it.
     """
@@ -34,11 +34,11 @@ class Revision:
     origin: Origin
     statement: str | None = None
     is_ambiguous: bool = False
-    xid: int | None = None
+    transaction_id: int | None = None
     seen: Visibility | None = None
 
     def is_in(self, snapshot: Visibility) -> bool:
         """Return whether this snapshot contains the transaction that made the revision."""
-        if self.xid is not None:
-            return snapshot.has(self.xid)
+        if self.transaction_id is not None:
+            return snapshot.has(self.transaction_id)
         return self.seen is None or snapshot.covers(self.seen)

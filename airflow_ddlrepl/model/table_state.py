@@ -158,9 +158,9 @@ class TableState:
             found = replace(found, partial=None)
         return found
 
-    def has(self, lsn: int, xid: int) -> bool:
+    def has(self, lsn: int, transaction_id: int) -> bool:
         """Return whether the target table already contains this transaction, by a refresh."""
-        return self.snapshot is not None and self.snapshot.sees(lsn, xid)
+        return self.snapshot is not None and self.snapshot.sees(lsn, transaction_id)
 
     def to_json(self) -> dict[str, Any]:
         """Return the table state as a JSON object."""

@@ -286,7 +286,7 @@ def _revision_values(channel: str, revision: Revision) -> dict[str, Any]:
         "origin": str(revision.origin),
         "statement": revision.statement,
         "is_ambiguous": revision.is_ambiguous,
-        "xid": revision.xid,
+        "xid": revision.transaction_id,
         "seen": str(revision.seen) if revision.seen else None,
     }
 
@@ -308,8 +308,8 @@ def _event_values(channel: str, epoch: int, event: Event) -> dict[str, Any]:
 
 def _revision(row: tuple[Any, ...]) -> Revision:
     """Return the revision of a row, which has the columns of `_MARK` and then those of `_REST`."""
-    _, table_id, number, lsn, seq, _, shape, origin, statement, is_ambiguous, xid, seen = row
+    _, table_id, number, lsn, seq, _, shape, origin, statement, is_ambiguous, transaction_id, seen = row
     table = None if shape in (None, "null") else stored_table(shape)
     visible = parse_visibility(seen) if seen else None
     key = LogKey(lsn, seq)
-    return Revision(table_id, number, key, table, _ORIGINS[origin], statement, is_ambiguous, xid, visible)
+    return Revision(table_id, number, key, table, _ORIGINS[origin], statement, is_ambiguous, transaction_id, visible)

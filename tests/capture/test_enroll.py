@@ -41,7 +41,7 @@ def shapes(*events: Event, known: tuple[Revision, ...] = ()) -> list[Table | Non
 
 
 def revision(number: int, lsn: int, xid: int | None, table: Table | None) -> Revision:
-    return Revision(1, number, LogKey(lsn, 0), table, Origin.IN_LOG, xid=xid)
+    return Revision(1, number, LogKey(lsn, 0), table, Origin.IN_LOG, transaction_id=xid)
 
 
 def test_changes_that_do_not_see_each_other_add_up() -> None:

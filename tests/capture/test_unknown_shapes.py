@@ -90,10 +90,10 @@ def test_without_statements_in_the_log_nothing_tells_when_a_found_change_was_mad
 def test_rows_that_showed_columns_do_not_show_what_their_types_were() -> None:
     """The catalog was looked at later: a type of users' may have had another name until then."""
     moved = shape(1, 2).with_(types=(TypeDefinition(20001, "s", "mood", TypeKind.ENUM, labels=("a",)),))
-    by_rows = replace(FOUND, key=LogKey(30, 2), xid=101, tables=(moved,))
+    by_rows = replace(FOUND, key=LogKey(30, 2), transaction_id=101, tables=(moved,))
     assert told(25, FIRST, by_rows).startswith("nothing in the log shows when it changed")
     assert told(35, FIRST, by_rows).endswith(f"not their types; these are known at {END}")
     assert told(45, FIRST, by_rows, WHOLE) == ""
     assert told(35, FIRST, replace(by_rows, tables=(shape(1, 2),))) == ""
     assert told(35, FIRST, replace(by_rows, key=LogKey(30, START_OF_TRANSACTION))) == ""  # a statement has shown it
-    assert told(35, FIRST, replace(by_rows, xid=0)) == ""  # of an inspection there
+    assert told(35, FIRST, replace(by_rows, transaction_id=0)) == ""  # of an inspection there

@@ -168,7 +168,7 @@ class ProgramBuilder:
     def _live(self, event: Event, table_id: int) -> TableState | None:
         """Return the table's state if it is live, and the event is applied to it neither by a refresh nor otherwise."""
         known = self._draft.states.get(table_id)
-        is_news = known and not self._is_applied(event, table_id) and not known.has(event.key.lsn, event.xid)
+        is_news = known and not self._is_applied(event, table_id) and not known.has(event.key.lsn, event.transaction_id)
         return known if known and is_news and known.state is TableStatus.LIVE else None
 
     def _is_applied(self, event: Event, table_id: int) -> bool:
@@ -200,7 +200,7 @@ class ProgramBuilder:
             if (new is None and not self.runs_alone(event)) or table_id not in self.enrolled:
                 return None
             before = None
-        elif before.has(event.key.lsn, event.xid):
+        elif before.has(event.key.lsn, event.transaction_id):
             self._draft.cut(table_id, event.key)
             return None
         if self._waits_for_catch_up(event, before, new):
@@ -276,7 +276,7 @@ def _await_reload(by: ProgramBuilder, event: Event, layout: Mapping[str, Any]) -
     table_state = by._draft.states.get(table_id)
     if table_state is None or table_state.state is not TableStatus.LIVE or by._is_applied(event, table_id):
         return None
-    if table_state.has(int(layout.get("until", event.key.lsn)), event.xid):
+    if table_state.has(int(layout.get("until", event.key.lsn)), event.transaction_id):
         by._draft.cut(table_id, event.key)
         return None
     if IS_UNNAMED in layout and by.is_refreshed:
@@ -309,7 +309,9 @@ def _new_draft(by: ProgramBuilder, table_states: Mapping[int, TableState], start
 def _joins_later(event: Event, new: Table | None, states: Mapping[int, TableState]) -> bool:
     """Is the table a new partition of one that the target does not have yet, or has from a later refresh?"""
     parent = states.get(new.partition.of) if new and new.partition else None
-    return parent is not None and (parent.state is not TableStatus.LIVE or parent.has(event.key.lsn, event.xid))
+    return parent is not None and (
+        parent.state is not TableStatus.LIVE or parent.has(event.key.lsn, event.transaction_id)
+    )
 
 
 def _why_kept(table_state: TableState) -> str:

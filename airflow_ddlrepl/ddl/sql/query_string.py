@@ -83,7 +83,7 @@ class ByTransaction:
     def take(self, events: Iterable[Event]) -> Iterator[Event]:
         """Take the next events of the log; yield those of transactions that have ended, with their statements."""
         for event in events:
-            if self._open and self._open[-1].xid != event.xid:
+            if self._open and self._open[-1].transaction_id != event.transaction_id:
                 yield from self.rest()
             self._open.append(event)
 

@@ -45,7 +45,7 @@ class FailedTransaction:
 
     feed: str
     lsn: Position
-    xid: int
+    transaction_id: int
     committed: int
     source_database: str
     code: str

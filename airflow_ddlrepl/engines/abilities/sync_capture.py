@@ -63,16 +63,16 @@ class FeedPlace:
 class CapturedWindow:
     """A captured window is the changes of transactions that have ended, for one segment of the feed.
 
-    number: counts windows, from 1 on. transactions: how many have changes in it. changes: of rows. first_xid,
-    last_xid: the least and the greatest id of its transactions. is_new: no earlier call has opened it. truncated:
-    tables whose TRUNCATE was not captured.
+    number: counts windows, from 1 on. transactions: how many have changes in it. changes: of rows. first_transaction,
+    last_transaction: the least and the greatest id of its transactions. is_new: no earlier call has opened it.
+    truncated: tables whose TRUNCATE was not captured.
     """
 
     number: int
     transactions: int
     changes: int
-    first_xid: int
-    last_xid: int
+    first_transaction: int
+    last_transaction: int
     is_new: bool = True
     truncated: tuple[str, ...] = ()
 

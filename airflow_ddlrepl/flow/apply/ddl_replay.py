@@ -108,7 +108,7 @@ class Texts:
     def _is_loaded(self, table_id: int, event: Event) -> bool:
         """Has a refresh brought the statement's transaction?"""
         table_state = self.table_states.get(table_id)
-        return table_state is not None and table_state.has(event.key.lsn, event.xid)
+        return table_state is not None and table_state.has(event.key.lsn, event.transaction_id)
 
 
 def without_table(texts: Texts, event: Event, refusal: Refusal | None, renderer: Renderer) -> TablePlan:

@@ -47,12 +47,10 @@ from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.mapping.names import with_revealed_columns
 from airflow_ddlrepl.model.change import Event, EventKind, why_ignored
 from airflow_ddlrepl.model.names import TableName
-from airflow_ddlrepl.model.position import LogKey, Position
+from airflow_ddlrepl.model.position import END, LogKey
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.table_state import TableState, TableStatus
 from airflow_ddlrepl.sql.expressions.allowed import user_functions
-
-_NEWEST = LogKey(Position(2**63 - 1), 0)
 
 
 def planner(
@@ -147,7 +145,7 @@ class _Planner:
         known_before = self._seen(parent, policy, True) if parent else None
         answered = None if policy.replays and not by_shape else refusal
         facts = self._facts((before, new, event), table_states, is_new, known_before, answered)
-        newest = self.shape_at(table_id, _NEWEST)
+        newest = self.shape_at(table_id, END)
         seen = self._seen(new, policy, names_later_columns(self.at, event, newest)) if new else None
         runs_text = _runs_text(policy, before, event) and not by_shape
         return plan(

@@ -185,7 +185,7 @@ def _transactions(context: RunContext, ahead: PendingLog, piece: Slice) -> tuple
     """Return the files that list the transactions of a slice, where a column of the target takes their values."""
     if not any(column.extra for column in piece.target.columns):
         return ()
-    rows = context.repository.segments(context.channel.name, ahead.low, Position(piece.high.lsn + 1))
+    rows = context.repository.segments(context.channel.name, ahead.low, piece.high.behind)
     parts = (part for row in rows for part in context.trail.segment(row.epoch, row.low).parts)
     return tuple(part.transactions for part in parts if part.transactions is not None)
 
@@ -201,7 +201,7 @@ def _skipped(context: RunContext, ahead: PendingLog, piece: Slice | Discarded) -
         for row in context.repository.segments(context.channel.name, ahead.low, min(ahead.high, snapshot.high)):
             rows = context.transactions(row)
             pairs = zip(rows["lsn"].to_pylist(), rows["xid"].to_pylist(), strict=True)
-            found |= {lsn for lsn, xid in pairs if snapshot.sees(lsn, xid)}
+            found |= {lsn for lsn, transaction_id in pairs if snapshot.sees(lsn, transaction_id)}
         ahead.seen[snapshot] = frozenset(found)
     return ahead.seen[snapshot]
 

@@ -112,8 +112,8 @@ def find_drift(
         history.setdefault(revision.table_id, []).append(revision)
 
     files = [file for file in segment.files() if file.table_id in history and not file.is_transformed]
-    xids = _Xids(run, segment)
-    drift = unexplained_layouts(files, shapes_in(history), {t.id: t for t in inspection.tables}, xids.at)
+    transaction_ids = _TransactionIds(run, segment)
+    drift = unexplained_layouts(files, shapes_in(history), {t.id: t for t in inspection.tables}, transaction_ids.at)
     changes = [(before, now) for before, change in silent for now in change.tables]
     if is_last:
         latest = {i: revisions[-1] for i, revisions in history.items()}
@@ -128,7 +128,7 @@ def find_drift(
     return ambiguous_shapes(changes, has_rows, since, segment.low, segment.high, run.types) + drift
 
 
-class _Xids:
+class _TransactionIds:
     """The transactions that commit in a segment, by position; they are read at the first use."""
 
     def __init__(self, run: RunContext, segment: Segment) -> None:

@@ -121,7 +121,7 @@ def _retained_segment(run: RunContext, low: Position) -> SegmentRow | None:
     since = _held_from(run)
     if since is None or since > low:
         return None
-    rows = run.repository.segments(run.channel.name, low, Position(low + 1))
+    rows = run.repository.segments(run.channel.name, low, low.next)
     return next((row for row in rows if row.low == low and row.state == "live"), None)
 
 

@@ -91,9 +91,9 @@ def reloads(
     names = {i: table.name for i in sorted(found) if i in ours and (table := ours[i].table) is not None}
     for table_id, name in names.items():
         log.warning("%s waits to be loaded again: %s (between %s and %s)", name, found[table_id], low, high)
-    key, until = LogKey(low, START_OF_TRANSACTION), Position(high - 1)
+    key, until = LogKey(low, START_OF_TRANSACTION), high.previous
     unnamed = [unnamed_event(i, key, until) for i in sorted(inspection.unnamed & ours.keys())]
-    gap = [Event(EventKind.GAP, key, xid=0, committed=0, statement=inspection.gap)] if inspection.gap else []
+    gap = [Event(EventKind.GAP, key, transaction_id=0, committed=0, statement=inspection.gap)] if inspection.gap else []
     return gap + unnamed + [due_event(i, key, until, found[i]) for i in names]
 
 
@@ -116,7 +116,7 @@ def has_news(run: RunContext, inspection: Inspection) -> bool:
 def busy(inspection: Inspection, events: Iterable[Event]) -> set[int]:
     """Return the tables that the inspection has not seen as the last statement about them has left them."""
     stated = (e for e in events if e.kind is EventKind.DDL and not e.is_inspected)  # else it is the inspection's own
-    unseen = (e for e in stated if not inspection.snapshot.sees(e.key.lsn, e.xid))
+    unseen = (e for e in stated if not inspection.snapshot.sees(e.key.lsn, e.transaction_id))
     return set(inspection.locked).union(*({t.id for t in e.tables} | {i for i, _ in e.dropped} for e in unseen))
 
 

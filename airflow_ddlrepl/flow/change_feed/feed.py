@@ -50,7 +50,7 @@ class Truncate:
     """A truncate is a TRUNCATE of the feed's table. committed: microseconds since 1970, UTC."""
 
     key: LogKey
-    xid: int
+    transaction_id: int
     committed: int
     revision: int
 
@@ -168,7 +168,7 @@ class ChangeFeed:
             return []
         events = self.run.trail.events(self.run.trail.segment(row.epoch, row.low))
         return [
-            Truncate(event.key, event.xid, event.committed, s.revision.number)
+            Truncate(event.key, event.transaction_id, event.committed, s.revision.number)
             for event in events
             if event.kind is EventKind.TRUNCATE and not why_ignored(event)
             if found.table_id in (i for i, _ in event.dropped)
@@ -206,7 +206,7 @@ def _memory(file: RowFile) -> int:
 
 def _pieces(one: Slice) -> list[Slice]:
     """Return a slice of a large file in pieces that several tasks read, cut between transactions."""
-    low, high = max(one.low, one.file.first), min(one.high, LogKey(one.file.last.lsn + 1, 0))
+    low, high = max(one.low, one.file.first), min(one.high, LogKey(one.file.last.behind, 0))
     count = min(-(-_memory(one.file) // PARTITION_BYTES), high.lsn - low.lsn) if one.file.offset is None else 1
     if count <= 1:
         return [one]

@@ -178,7 +178,7 @@ def _truncates(partition: FeedPartition) -> pa.RecordBatch:
         [t.key.lsn for t in found],
         [t.key.seq for t in found],
         [t.committed for t in found],
-        [t.xid for t in found],
+        [t.transaction_id for t in found],
         [t.revision for t in found],
         ["none"] * len(found),
     ]

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from airflow_ddlrepl.engines.abilities.sync_capture import NUMBER_BITS
 from airflow_ddlrepl.flow.streams.feed import Feed
-from airflow_ddlrepl.model.position import LogKey, Position
+from airflow_ddlrepl.model.position import BEGINNING, LogKey, Position
 from airflow_ddlrepl.streams.messages import MessageClass
-
-UNREAD = LogKey(0, -1)
-"""The place of a client that has read nothing of a feed."""
 
 
 def read_before(at: Position | None) -> LogKey:
     """Return the last place in front of a position, up to which a client has read; None: it has read nothing."""
-    return UNREAD if not at else LogKey.last_before(at)
+    return BEGINNING if not at else LogKey.last_before(at)
 
 
 def place_text(feed: Feed, read: LogKey) -> str | None:
@@ -21,7 +18,7 @@ def place_text(feed: Feed, read: LogKey) -> str | None:
 
     A feed of triggers has no log: its positions are the numbers of its windows.
     """
-    if read <= UNREAD:
+    if read <= BEGINNING:
         return None
     is_of_triggers = feed.message_class is MessageClass.PERSISTENT
-    return f"window {read.lsn >> NUMBER_BITS}" if is_of_triggers else str(LogKey(read.lsn + 1, -1))
+    return f"window {read.lsn >> NUMBER_BITS}" if is_of_triggers else str(read.behind)

@@ -10,13 +10,13 @@ from typing import Any
 from airflow_ddlrepl.engines.abilities.sync_capture import CapturesBySync
 from airflow_ddlrepl.engines.ability import able
 from airflow_ddlrepl.errors import DdlReplError
-from airflow_ddlrepl.flow.client_states.places import UNREAD, place_text, read_before
+from airflow_ddlrepl.flow.client_states.places import place_text, read_before
 from airflow_ddlrepl.flow.client_states.queued import Queued, queued
 from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.streams.clients import CAPTURE, StreamsClients
 from airflow_ddlrepl.flow.streams.sync_capture import feed_of
 from airflow_ddlrepl.flow.targets.lag import Lag, age
-from airflow_ddlrepl.model.position import LogKey, Position
+from airflow_ddlrepl.model.position import BEGINNING, LogKey, Position
 from airflow_ddlrepl.streams.rules.client import Client, ClientKind
 
 Applied = Mapping[str, Mapping[str, Position | None] | None]
@@ -123,7 +123,7 @@ class ClientStates:
         """Return the state of a client that reads a queue. read: up to where, by feed."""
         positions, waiting = {}, []
         for feed in self.clients.feeds(client.queue):
-            at = read.get(feed.name, UNREAD)
+            at = read.get(feed.name, BEGINNING)
             positions[feed.name] = place_text(feed, at)
             waiting.append(queued(feed, at, is_messaging=client.kind is ClientKind.DEQUEUE))
             place = (client.queue, feed.name)

@@ -36,7 +36,7 @@ class ShapeAt(Protocol):
 
 def shape_before(shape_at: ShapeAt, table_id: int, event: Event) -> Table | None:
     """Return the source's shape of a table before the statement of an event."""
-    return shape_at(table_id, LogKey(event.key.lsn, event.key.seq - 1))
+    return shape_at(table_id, event.key.previous)
 
 
 def seen_at(at: ChannelAt, table: Table, *, lenient: bool = False) -> Table:

@@ -24,7 +24,7 @@ from airflow_ddlrepl.flow.streams.clients import CAPTURE, StreamsClients
 from airflow_ddlrepl.flow.streams.feed import Feed
 from airflow_ddlrepl.flow.streams.function_uses import uses_by
 from airflow_ddlrepl.model.change import EventKind, counted, why_ignored
-from airflow_ddlrepl.model.position import LogKey, Position
+from airflow_ddlrepl.model.position import END, LogKey, Position
 from airflow_ddlrepl.ports.row_layout import Layout
 from airflow_ddlrepl.streams.messages import MessageClass
 from airflow_ddlrepl.streams.queue.ruled_writer import CARRIED, ClientRules, RuledWriter
@@ -35,7 +35,7 @@ from airflow_ddlrepl.trail.manifest import Part, Segment
 from airflow_ddlrepl.trail.store import Trail
 from airflow_ddlrepl.trail.writer import PartWriter, undone_on_failure
 
-EVERYTHING = (LogKey(0, 0), LogKey(1 << 62, 0))
+EVERYTHING = (LogKey(0, 0), END)
 
 
 @dataclass(frozen=True)

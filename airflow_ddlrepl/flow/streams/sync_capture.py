@@ -179,9 +179,9 @@ def _publish(run: RunContext, capture: SyncCapture, window: CapturedWindow, feed
 def _require_same(trail: Trail, segment: Segment, window: CapturedWindow) -> None:
     """Raise SourceError SRC-192 unless a segment has the transactions of the window that it is of."""
     transactions = trail.transactions(segment)
-    xids = pc.min_max(transactions["xid"]).as_py()
-    published = (transactions.num_rows, segment.rows, xids["min"], xids["max"])
-    if published != (window.transactions, window.changes, window.first_xid, window.last_xid):
+    transaction_ids = pc.min_max(transactions["xid"]).as_py()
+    published = (transactions.num_rows, segment.rows, transaction_ids["min"], transaction_ids["max"])
+    if published != (window.transactions, window.changes, window.first_transaction, window.last_transaction):
         raise SourceError(
             f"the feed has other transactions at {window.low} than the source has captured: the source was set back to"
             " an earlier moment",

@@ -10,7 +10,7 @@ from airflow_ddlrepl.errors import MessageError, RuleError
 from airflow_ddlrepl.flow.streams.clients import CAPTURE, StreamsClients
 from airflow_ddlrepl.flow.streams.feed import Feed
 from airflow_ddlrepl.model.change import Event, EventKind, why_ignored
-from airflow_ddlrepl.model.position import LogKey, Position
+from airflow_ddlrepl.model.position import BEGINNING, LogKey, Position
 from airflow_ddlrepl.repository.dequeued import FeedPosition
 from airflow_ddlrepl.streams.messages import Message, MessageClass
 from airflow_ddlrepl.streams.queue.custom_functions import CustomFunctions
@@ -55,7 +55,7 @@ def waiting_messages(
 def _of_feed(
     clients: StreamsClients, client: Client, feed: Feed, behind: FeedPosition | None, functions: CustomFunctions
 ) -> Iterator[Waiting]:
-    start = behind.key if behind is not None and behind.epoch == feed.epoch else LogKey(0, -1)
+    start = behind.key if behind is not None and behind.epoch == feed.epoch else BEGINNING
     _require_retained(clients, feed, behind)
     end = committed = 0
     for segment in feed.segments(Position(start.lsn)):

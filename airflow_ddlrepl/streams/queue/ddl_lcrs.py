@@ -136,7 +136,7 @@ def _lcr(event: Event, database: str, command: str, name: TableName, base: tuple
         name=name.name or None,
         source_database=database,
         tag=str(tag).encode() if tag else None,
-        transaction_id=str(event.xid),
+        transaction_id=str(event.transaction_id),
         scn=event.key.lsn,
         commit_scn=event.key.lsn,
         source_time=datetime.fromtimestamp(event.committed / 1e6, UTC).replace(tzinfo=None),

@@ -12,7 +12,7 @@ import numpy as np
 
 from airflow_ddlrepl.errors import RuleError
 from airflow_ddlrepl.model.change import Event, why_ignored
-from airflow_ddlrepl.model.position import LogKey
+from airflow_ddlrepl.model.position import BEGINNING, END, LogKey
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.ports.change_values import ChangeValues
 from airflow_ddlrepl.ports.row_layout import Layout
@@ -29,8 +29,6 @@ from airflow_ddlrepl.trail.store import Trail
 
 AT_ONCE = 4096
 """So many rows of a table are evaluated together."""
-BEGINNING = LogKey(0, -1)
-_END = LogKey(1 << 62, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +58,7 @@ class QueuedTransaction:
     """
 
     lsn: int
-    xid: int
+    transaction_id: int
     committed: int
     origin: str
     messages: Iterable[Queued]
@@ -104,19 +102,23 @@ class QueueReader:
         """
         table = self._trail.transactions(segment)
         facts = TransactionFacts.of(table)
-        low = LogKey(after.lsn, after.seq + 1)
+        low = after.next
         order = count()
         sources = [self._rows(file, low, facts, next(order)) for file in segment.files() if file.last >= low]
         sources.append(self._events(segment, low, next(order)))
         for lsn, items in groupby(merge(*sources, key=lambda item: item[:3]), key=lambda item: item.lsn):
             at = int(np.searchsorted(facts.lsn, lsn))
             yield QueuedTransaction(
-                lsn, int(facts.xid[at]), int(facts.committed[at]), facts.origins[at].as_py() or "", _messages(items)
+                lsn,
+                int(facts.transaction_id[at]),
+                int(facts.committed[at]),
+                facts.origins[at].as_py() or "",
+                _messages(items),
             )
 
     def _rows(self, file: RowFile, low: LogKey, facts: TransactionFacts, order: int) -> Iterator[_Item]:
         layout = Layout(file.table_id, file.schema, file.name, file.identity, file.columns, file.shape)
-        for rows in self._trail.batches(file, low, _END):
+        for rows in self._trail.batches(file, low, END):
             for start in range(0, rows.num_rows, AT_ONCE):
                 yield from self._taken(LcrBatch(layout, rows.slice(start, AT_ONCE)), facts, order)
 

@@ -105,12 +105,12 @@ class RuledWriter:
     def finish(self, low: Position, high: Position, bytes_read: int) -> Part:
         """Write what was discarded, close every file and return the part."""
         name = f"no rule of {self._stage.client.words} takes them"
-        for (table_id, table), (rows, key, xid, committed) in self._discarded.items():
+        for (table_id, table), (rows, key, transaction_id, committed) in self._discarded.items():
             self._writer.event(
                 Event(
                     EventKind.IGNORED,
                     key,
-                    xid,
+                    transaction_id,
                     committed,
                     statement=f"{rows} changes",
                     dropped=((table_id, table),),
@@ -137,4 +137,4 @@ class RuledWriter:
         before = self._discarded[key][0] if key in self._discarded else 0
         last = LogKey(rows["lsn"][-1].as_py(), rows["seq"][-1].as_py() * self._stage.scale)
         at = int(facts.places(rows["lsn"].slice(rows.num_rows - 1).to_numpy())[0])
-        self._discarded[key] = (before + discarded, last, int(facts.xid[at]), int(facts.committed[at]))
+        self._discarded[key] = (before + discarded, last, int(facts.transaction_id[at]), int(facts.committed[at]))

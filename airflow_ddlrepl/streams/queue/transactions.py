@@ -19,7 +19,7 @@ class TransactionFacts:
     """These facts are of transactions in commit order; committed is in microseconds since 1970, UTC."""
 
     lsn: Ints
-    xid: Ints
+    transaction_id: Ints
     committed: Ints
     origins: pa.Array
 
@@ -27,10 +27,10 @@ class TransactionFacts:
     def of(cls, table: pa.Table | pa.RecordBatch) -> TransactionFacts:
         """Return the facts of a table with the columns of the trail's transactions."""
         columns = [table.column(name) for name in ("lsn", "xid", "committed", "origin")]
-        lsn, xid, committed, origins = (
+        lsn, transaction_id, committed, origins = (
             one.combine_chunks() if isinstance(one, pa.ChunkedArray) else one for one in columns
         )
-        return cls(lsn.to_numpy(), xid.to_numpy(), committed.to_numpy(), origins)
+        return cls(lsn.to_numpy(), transaction_id.to_numpy(), committed.to_numpy(), origins)
 
     def places(self, lsn: Ints) -> Ints:
         """Return for each position which of the transactions it is. Raises TrailError TRL-127 for an unknown one."""
@@ -58,7 +58,7 @@ class TransactionFacts:
         known = {
             "get_scn": lambda: pa.array(self.lsn[at]),
             "get_commit_scn": lambda: pa.array(self.lsn[at]),
-            "get_transaction_id": lambda: pa.array(self.xid[at]).cast(pa.string()),
+            "get_transaction_id": lambda: pa.array(self.transaction_id[at]).cast(pa.string()),
             "get_source_time": lambda: pa.array(self.committed[at]).cast(pa.timestamp("us")),
         }
         return {name: known[name]() for name in known if name in wanted}

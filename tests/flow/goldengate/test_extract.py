@@ -113,7 +113,11 @@ def test_one_record_of_each_statement_lies_between_the_rows_in_the_log_s_order(m
     (found,) = recorded(made)
     assert found.statement == "ALTER TABLE t /* kept */ ADD note text"
     assert found.query is not None and text in found.query
-    assert ([str(table.name) for table in found.tables], found.xid > 0, found.key.lsn > 0) == (["public.t"], True, True)
+    assert ([str(table.name) for table in found.tables], found.transaction_id > 0, found.key.lsn > 0) == (
+        ["public.t"],
+        True,
+        True,
+    )
     assert made.rows("SELECT v, note FROM t") == [(2, "new")]
 
 

@@ -12,9 +12,9 @@ import pytest
 from airflow_ddlrepl import flow
 from airflow_ddlrepl.errors import RuleError
 from airflow_ddlrepl.flow.streams.clients import StreamsClients
-from airflow_ddlrepl.model.position import LogKey
+from airflow_ddlrepl.model.position import BEGINNING, LogKey
 from airflow_ddlrepl.streams.messages import DdlLcr, RowLcr
-from airflow_ddlrepl.streams.queue.reader import BEGINNING, Queued, QueueReader
+from airflow_ddlrepl.streams.queue.reader import Queued, QueueReader
 from airflow_ddlrepl.streams.rules.client import ClientKind
 from tests.flow.streams.streams_channel import APPLY, BATTERY_TABLES, StreamsChannel, streams_channel
 

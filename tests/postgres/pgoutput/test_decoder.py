@@ -289,7 +289,7 @@ def test_control_records_keep_their_place() -> None:
         (1,),
         (2,),
     )
-    assert (first.xid, first.origin, first.tag, first.statement) == (3, "elsewhere", "ALTER TABLE", "alter")
+    assert (first.transaction_id, first.origin, first.tag, first.statement) == (3, "elsewhere", "ALTER TABLE", "alter")
     assert emptied.dropped == ((1, TableName("s", "t")),) and emptied.settings == {
         "cascade": True,
         "restart_identity": True,

@@ -47,7 +47,7 @@ def store(cursor: Any, channel: str, client: str, failed: FailedTransaction, mes
             client,
             failed.feed,
             str(failed.lsn),
-            failed.xid,
+            failed.transaction_id,
             failed.committed,
             failed.source_database,
             failed.code,

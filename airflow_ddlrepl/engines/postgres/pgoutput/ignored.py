@@ -90,10 +90,10 @@ class IgnoredTransactions:
 
     def mark(self, event: Event) -> Event:
         """Return the event with the setting that ignores its transaction, if one does."""
-        label = self.label(event.key.lsn) if event.xid else ""
+        label = self.label(event.key.lsn) if event.transaction_id else ""
         if label:
             left = self._left.setdefault((label, 0, None), _Left())
-            left.lsn, left.xid, left.committed = event.key.lsn, event.xid, event.committed
+            left.lsn, left.xid, left.committed = event.key.lsn, event.transaction_id, event.committed
         return replace(event, ignored=label) if label else event
 
     def among(self, commits: Ints) -> Mask | None:

@@ -234,7 +234,9 @@ class _Run:
             elif (deletion := deletion_columns(before.shape)) is not None:
                 self._mark_deleted(before.name, deletion, step)
             elif history_columns(before.shape) is not None:
-                sql = note_truncate(before.shape, before.name, (step.key, step.event.committed, step.event.xid))
+                sql = note_truncate(
+                    before.shape, before.name, (step.key, step.event.committed, step.event.transaction_id)
+                )
                 self.cursor.execute(sql.encode())
                 self.applied.statements += 1
         if names:

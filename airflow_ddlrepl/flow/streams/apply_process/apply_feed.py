@@ -43,7 +43,7 @@ class _Pending:
     """A pending transaction has the messages that the rules have left of it; the target does not have it yet."""
 
     lsn: Position
-    xid: int
+    transaction_id: int
     committed: int
     spool: Spool
     kinds: Counter[str]
@@ -51,7 +51,7 @@ class _Pending:
     @property
     def behind(self) -> Position:
         """Return the position behind the transaction."""
-        return Position(self.lsn + 1)
+        return self.lsn.next
 
 
 @dataclass
@@ -93,8 +93,8 @@ class FeedApply:
                 except RuleError as error:
                     self._apply_all(pending)
                     raise undecidable(self.client, one, error) from error
-                pending.append(_Pending(Position(one.lsn), one.xid, one.committed, spool, kinds))
-                at = Position(one.lsn + 1)
+                pending.append(_Pending(Position(one.lsn), one.transaction_id, one.committed, spool, kinds))
+                at = Position(one.lsn).next
                 if len(pending) >= TRANSACTIONS or sum(len(other.spool) for other in pending) >= MESSAGES:
                     self._apply_all(pending)
                     pending = []
@@ -172,7 +172,7 @@ class FeedApply:
 
         Raises ApplyError APL-110 where the client stops at errors.
         """
-        failed = failed_transaction(self.feed, one.lsn, error, (one.xid, one.committed, self.database))
+        failed = failed_transaction(self.feed, one.lsn, error, (one.transaction_id, one.committed, self.database))
 
         def store(transaction: LcrTransaction) -> int:
             number = transaction.store(self.client, failed, one.spool)
@@ -246,7 +246,7 @@ def disabled(client: str, number: int, at: Position, error: ApplyError) -> Apply
 def undecidable(client: str, one: QueuedTransaction, error: RuleError) -> ApplyError:
     """Return the error of a client that has stopped in front of a transaction that its rules can't handle."""
     return ApplyError(
-        f"apply client {client} is disabled: transaction {one.xid} can't be dequeued: {error.message}",
+        f"apply client {client} is disabled: transaction {one.transaction_id} can't be dequeued: {error.message}",
         code="APL-113",
         table=error.table,
         at=Position(one.lsn),

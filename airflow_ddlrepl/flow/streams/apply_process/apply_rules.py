@@ -105,7 +105,7 @@ class ApplyRules:
             ids = {table_id for table_id, _ in event.dropped}
         else:
             ids = {table.id for table in event.tables} if not event.dropped else set()
-        return bool(ids) and all(incoming.key.lsn >= self.suspended.get(one, incoming.key.lsn + 1) for one in ids)
+        return bool(ids) and all(incoming.key.lsn >= self.suspended.get(one, incoming.key.behind) for one in ids)
 
     def _statement(self, incoming: Queued, event: Event, stage: ClientStage) -> Iterator[ApplyMessage]:
         """Yield the LCRs of a statement as the rules leave it: with the names that its tables' rows get, too."""

@@ -69,7 +69,12 @@ def shown(name: str, target: LcrTarget, number: int) -> ShownError:
     found = next((one for one in target.errors() if one.number == number), None)
     messages = target.messages(number, MOST_SHOWN)
     assert found is not None
-    error = {**listed(name, found), "messages": found.messages, "tries": found.tries, "xid": found.failed.xid}
+    error = {
+        **listed(name, found),
+        "messages": found.messages,
+        "tries": found.tries,
+        "xid": found.failed.transaction_id,
+    }
     return ShownError(error, tuple(_shown(target, found, at, one) for at, one in enumerate(messages)))
 
 
@@ -128,7 +133,7 @@ def retry(session: LcrSession, handlers: Callable[[str], Handlers], errors: Sequ
 
 def _store_again(session: LcrSession, one: QueuedError, error: ApplyError) -> None:
     failed = one.failed
-    facts = (failed.xid, failed.committed, failed.source_database)
+    facts = (failed.transaction_id, failed.committed, failed.source_database)
     newer = failed_transaction(failed.feed, failed.lsn, error, facts)
     session.run(lambda transaction: transaction.failed_again(one.number, replace(newer)))
 

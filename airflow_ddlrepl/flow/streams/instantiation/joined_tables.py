@@ -86,7 +86,7 @@ def _uncaptured(process: ApplyProcess, known: Known) -> _Places:
     for client, captured in last_record(process.clients.run).captured.items():
         is_fed = any(f".{feed}".endswith(f".{client}") for feed in feeds)
         for name, one in captured.missed.items() if is_fed else ():
-            kind, at = TRUNCATED if one.is_truncation else UNCAPTURED, Position(one.until - 1)
+            kind, at = TRUNCATED if one.is_truncation else UNCAPTURED, Position(one.until).previous
             if name in known.tables and at > stored[kind].get(name, -1):
                 found[kind][name] = at
     return found
@@ -106,7 +106,7 @@ def _undecided(clients: StreamsClients, tables: Iterable[Table]) -> Mapping[Tabl
     if not wrong:
         return {}
     end = clients.run.captured() if clients.section.captures else clients.run.source.stable_end()
-    return dict.fromkeys(wrong, Position(end - 1))
+    return dict.fromkeys(wrong, end.previous)
 
 
 def _loaded_before(

@@ -44,8 +44,8 @@ class Rows:
     def facts(self) -> TransactionFacts:
         """Return the transaction that the rows count as a part of: an untagged one at the position."""
         now = int(datetime.now(UTC).timestamp() * 1e6)
-        lsn, xid, committed = (np.array([number], np.int64) for number in (self.position, 0, now))
-        return TransactionFacts(lsn, xid, committed, pa.array([""], pa.string()))
+        lsn, transaction_id, committed = (np.array([number], np.int64) for number in (self.position, 0, now))
+        return TransactionFacts(lsn, transaction_id, committed, pa.array([""], pa.string()))
 
     def batches(self, table: Table) -> Iterator[LcrBatch]:
         """Yield the rows of a table as inserts; some thousand of them are in memory at a time."""

@@ -235,7 +235,11 @@ def test_what_a_function_does_wrong_with_a_statement_is_an_error(name: str, code
 def test_a_statement_stays_at_its_place_in_the_log() -> None:
     original, found = events_after("elsewhere", statement())
     assert found.statement == "ALTER TABLE hr.t ADD x int DEFAULT 1"
-    assert (found.key, found.xid, found.committed) == (original.key, original.xid, original.committed)
+    assert (found.key, found.transaction_id, found.committed) == (
+        original.key,
+        original.transaction_id,
+        original.committed,
+    )
 
 
 @pytest.mark.req("ST-X-44")
