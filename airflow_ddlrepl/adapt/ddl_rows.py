@@ -32,7 +32,7 @@ _EXTENT = {Extent.WIDEN: Ddl.WIDEN_COLUMN, Extent.NARROW: Ddl.NARROW_COLUMN, Ext
 def row_of(change: SchemaChange) -> Ddl | None:
     """Return the row of HVR's table of DDL statements that describes a schema change.
 
-    None: that table has no such row (for a change of a default or collation, and for what only PostgreSQL knows).
+    None: that table has no such row (for a change of a default or collation, and for what only some engine knows).
     """
     if isinstance(change, AddColumn):
         return Ddl.ADD_COLUMN_DEFAULT if has_default(change.column) else Ddl.ADD_COLUMN

@@ -17,7 +17,7 @@ from airflow_ddlrepl.model.position import START_OF_TRANSACTION, LogKey
 from airflow_ddlrepl.model.revision import Origin, Revision
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.types import TypeDefinition
-from airflow_ddlrepl.model.visibility import Visibility, parse_visibility
+from airflow_ddlrepl.model.visibility import Visibility, stored_visibility
 from airflow_ddlrepl.ports.types import TypeSystem
 
 Joins = Callable[[Table, Revision | None], bool]
@@ -160,7 +160,7 @@ class _Book:
 def snapshot_of(event: Event) -> Visibility | None:
     """Return what the statement's transaction, or the inspection, saw; None where the record does not have it."""
     text = event.settings.get("snapshot")
-    return parse_visibility(text) if text else None
+    return stored_visibility(text) if text else None
 
 
 def _made_by(event: Event) -> tuple[int | None, Visibility | None]:

@@ -17,6 +17,7 @@ from airflow_ddlrepl.config.sections.location import redact, resolve
 from airflow_ddlrepl.engines.ability import Ability, Lack, able, find
 from airflow_ddlrepl.errors import ConfigError, DdlReplError
 from airflow_ddlrepl.known_engines import ENGINES
+from airflow_ddlrepl.model.visibility import Stored, Visibility, read_with
 
 if TYPE_CHECKING:
     from airflow_ddlrepl.compare.report import TableReport
@@ -82,6 +83,10 @@ class SourceEngine(Engine, Ability, ABC):
 
         location: as `resolve` returns it.
         """
+
+    def snapshot(self, stored: Stored) -> Visibility | None:
+        """Return the snapshot that a source of this kind has stored so; None where it is none of this kind."""
+        return None
 
     @property
     @abstractmethod
@@ -220,6 +225,13 @@ def engines() -> tuple[Engine, ...]:
 def engines_of_sources() -> tuple[SourceEngine, ...]:
     """Return every engine that has sources."""
     return tuple(found for one in engines() if (found := find(one, SourceEngine)) is not None)
+
+
+def _stored_snapshot(stored: Stored) -> Visibility | None:
+    return next((found for one in engines_of_sources() if (found := one.snapshot(stored)) is not None), None)
+
+
+read_with(_stored_snapshot)
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from airflow_ddlrepl.mapping.own_types import refused, with_own_types
 from airflow_ddlrepl.model.settings.table_settings import OwnColumns
 from airflow_ddlrepl.model.table import Column, Key, Table
 from airflow_ddlrepl.model.target_columns import DELETED, DELETED_AT, FIRST_ID, HISTORY_OPERATION
-from airflow_ddlrepl.model.types import DataType, TypeKind
+from airflow_ddlrepl.model.types import SYSTEM_SCHEMA, DataType, TypeKind
 from airflow_ddlrepl.notation.column_types import BUILTIN_TYPES
 from airflow_ddlrepl.notation.condition.expression import (
     Arithmetic,
@@ -41,8 +41,8 @@ OF_CHANGE = {
 
 def builtin_type(text: str) -> DataType:
     """Return the built-in type that is spelled so."""
-    name, oid = BUILTIN_TYPES[text]
-    return DataType(text, "pg_catalog", name, id=oid)
+    name, type_id = BUILTIN_TYPES[text]
+    return DataType(text, SYSTEM_SCHEMA, name, id=type_id)
 
 
 def with_extra_columns(shape: Table, source: Table, own: OwnColumns, *, lenient: bool = False) -> Table:

@@ -6,14 +6,14 @@ from dataclasses import replace
 
 from airflow_ddlrepl.ddl.base.same_shape import same_type
 from airflow_ddlrepl.model.table import Column
-from airflow_ddlrepl.model.types import DataType, TypeKind
+from airflow_ddlrepl.model.types import SYSTEM_SCHEMA, DataType, TypeKind
 
 _WIDER = {
     ("int2", "int4"), ("int2", "int8"), ("int4", "int8"), ("int2", "numeric"), ("int4", "numeric"),
     ("int8", "numeric"), ("float4", "float8"), ("date", "timestamp"),
 }  # fmt: skip
 """Types of the source, and types that hold all their values where they have no size."""
-_TEXT = DataType("text", "pg_catalog", "text", id=25)
+_TEXT = DataType("text", SYSTEM_SCHEMA, "text", id=25)
 _LIMITED = ("varchar", "bpchar")
 _ANY_TEXTS = (*_LIMITED, "text")
 

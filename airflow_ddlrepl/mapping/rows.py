@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Table
-from airflow_ddlrepl.model.types import TypeKind
+from airflow_ddlrepl.model.types import SYSTEM_SCHEMA, TypeKind
 from airflow_ddlrepl.notation.condition.expression import (
     Among,
     Arithmetic,
@@ -42,7 +42,7 @@ _FAMILIES = {
 }
 """Types of one family can be compared with each other; the keys are types as DDL spells them."""
 _MOVING = re.compile(r"now|today|tomorrow|yesterday", re.IGNORECASE)
-_EXACT = re.compile(r'"?pg_catalog"?\.')
+_EXACT = re.compile(rf'"?{SYSTEM_SCHEMA}"?\.')
 _WRITE = "write the condition in `restrict` over columns of built-in types"
 
 

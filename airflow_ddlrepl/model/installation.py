@@ -56,7 +56,7 @@ class Feed:
 
 @dataclass(frozen=True, slots=True)
 class SessionNames:
-    """This is what has the log name the sessions whose changes are ignored: on PostgreSQL triggers of each table.
+    """This is what has the log name the sessions whose changes are ignored, triggers of each table, say.
 
     condition: which sessions, as a digest. versions: by table; another one once somebody has changed it, be it back;
     empty: the table's changes do not name them.
@@ -81,7 +81,7 @@ class Installation:
 
 @dataclass(frozen=True, slots=True)
 class LogHolder:
-    """A log holder is what makes a source retain its log for the channel: on PostgreSQL a replication slot.
+    """A log holder is what makes a source retain its log for the channel: a replication slot, say.
 
     bytes: of log that it retains. state: the server's word for it. left: bytes until the server removes log that it
     needs; None: it does not. problem, fix: what is wrong with it; empty: nothing.

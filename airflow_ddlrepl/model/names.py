@@ -6,6 +6,9 @@ from typing import NamedTuple
 
 from airflow_ddlrepl.visible import one_line
 
+MAX_NAME_BYTES = 63
+"""A name that we make, or read of the channel file, is no longer: every engine has names of this length."""
+
 
 class TableName(NamedTuple):
     """A table name is a schema and a name, unquoted, with upper and lower case as in the catalog.

@@ -12,7 +12,7 @@ from airflow_ddlrepl.model.position import LogKey, Position
 from airflow_ddlrepl.model.settings.stored import settings_from_text, settings_to_text
 from airflow_ddlrepl.model.settings.table_settings import NO_SETTINGS, TableSettings
 from airflow_ddlrepl.model.table import Table
-from airflow_ddlrepl.model.visibility import Visibility, visibility_from_json
+from airflow_ddlrepl.model.visibility import Visibility, stored_visibility
 
 
 class TableStatus(StrEnum):
@@ -183,7 +183,7 @@ class TableState:
             TableName(*data["name"]),
             Table.from_json(data["shape"]),
             TableStatus(data["state"]),
-            visibility_from_json(data["snapshot"]) if data["snapshot"] else None,
+            stored_visibility(data["snapshot"]) if data["snapshot"] else None,
             settings_from_text(data["properties"]),
             Suspension.from_json(data["suspension"]) if data["suspension"] else None,
             PartialRefresh.from_json(data["partial"]) if data.get("partial") else None,

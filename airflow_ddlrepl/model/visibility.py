@@ -1,11 +1,12 @@
 """This module defines snapshots of a source: which of its transactions one look at the source has seen.
 
-Each kind of log has its own class of snapshots.
+Each kind of log has its own class of snapshots, which its engine defines.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Protocol, Self
+from collections.abc import Callable
+from typing import Any, Protocol, Self
 
 from airflow_ddlrepl.model.position import Position
 
@@ -13,7 +14,7 @@ from airflow_ddlrepl.model.position import Position
 class Visibility(Protocol):
     """A visibility says which transactions a snapshot of the source contains; each kind of log has its own.
 
-    It prints as a text that `parse_visibility` reads.
+    It prints as a text that `stored_visibility` reads.
     """
 
     @property
@@ -21,11 +22,11 @@ class Visibility(Protocol):
         """Return the position that no transaction of the snapshot commits at or behind."""
         ...
 
-    def sees(self, lsn: int, xid: int) -> bool:
+    def sees(self, lsn: int, transaction_id: int) -> bool:
         """Return whether the snapshot contains the transaction with this commit position and id in the log."""
         ...
 
-    def has(self, xid: int) -> bool:
+    def has(self, transaction_id: int) -> bool:
         """Return whether the snapshot contains the committed transaction with this id, as `widen` returns it."""
         ...
 
@@ -38,96 +39,28 @@ class Visibility(Protocol):
         """Return whether the snapshot contains every transaction that `other` contains."""
         ...
 
-    def widen(self, xid: int) -> int:
+    def widen(self, transaction_id: int) -> int:
         """Return the id that never repeats, of the transaction whose id in the log this is."""
-        ...
+        return transaction_id
 
     def to_json(self) -> dict[str, object]:
-        """Return the visibility as a JSON object, which `visibility_from_json` reads."""
+        """Return the visibility as a JSON object, which `stored_visibility` reads."""
         ...
 
 
-_ANY = (Position(0), Position(1 << 64))
+Stored = str | dict[str, Any]
+"""What is stored of a snapshot: its text, without the positions around it, or its JSON object."""
+_readers: list[Callable[[Stored], Visibility | None]] = []
 
 
-class XidSnapshot(NamedTuple):
-    """A PostgreSQL snapshot is a set of transaction ids, pg_current_snapshot(), and the log positions around it.
-
-    low: every transaction that commits before it is visible. high: none that commits at or after it is.
-    xids are 64-bit.
-    """
-
-    xmin: int
-    xmax: int
-    running: frozenset[int]
-    low: Position
-    high: Position
-
-    def sees(self, lsn: int, xid: int) -> bool:
-        """Return whether the snapshot contains the transaction with this commit position and 32-bit xid."""
-        if lsn < self.low:
-            return True
-        if lsn >= self.high:
-            return False
-        return self.has(self.widen(xid))
-
-    def has(self, xid: int) -> bool:
-        """Return whether the snapshot contains the committed transaction with this 64-bit xid."""
-        return xid < self.xmin or (xid < self.xmax and xid not in self.running)
-
-    @property
-    def is_quiet(self) -> bool:
-        """Return whether no older transaction was running when the snapshot was taken."""
-        return not self.running
-
-    def covers(self, other: XidSnapshot) -> bool:
-        """Return whether the snapshot contains every transaction that `other` contains."""
-        return self.xmax >= other.xmax and not any(other.has(xid) for xid in self.running)
-
-    def widen(self, xid: int) -> int:
-        """Return the 64-bit xid that ends in these 32 bits and is nearest to the snapshot's own."""
-        epoch = self.xmax >> 32
-        return min(
-            ((epoch + step) << 32 | xid for step in (-1, 0, 1) if epoch + step >= 0), key=lambda x: abs(x - self.xmax)
-        )
-
-    def to_json(self) -> dict[str, object]:
-        """Return the snapshot as a JSON object."""
-        return {
-            "xmin": self.xmin,
-            "xmax": self.xmax,
-            "running": sorted(self.running),
-            "low": str(self.low),
-            "high": str(self.high),
-        }
-
-    def __str__(self) -> str:
-        """Return pg_snapshot's text, without the positions: `xmin:xmax:running,…`."""
-        return f"{self.xmin}:{self.xmax}:{','.join(map(str, sorted(self.running)))}"
-
-    @classmethod
-    def parse(cls, text: str) -> XidSnapshot:
-        """Return the snapshot of pg_snapshot's text; it has no positions, so transaction ids alone decide."""
-        xmin, xmax, running = text.split(":")
-        return cls(int(xmin), int(xmax), frozenset(map(int, running.split(","))) if running else frozenset(), *_ANY)
-
-    @classmethod
-    def from_json(cls, data: dict[str, Any]) -> XidSnapshot:
-        """Return the snapshot that `to_json` wrote."""
-        return cls(
-            int(data["xmin"]),
-            int(data["xmax"]),
-            frozenset(data["running"]),
-            Position.parse(str(data["low"])),
-            Position.parse(str(data["high"])),
-        )
+def read_with(reader: Callable[[Stored], Visibility | None]) -> None:
+    """Let this function read stored snapshots, in this process. It returns None for those that it does not know."""
+    _readers.append(reader)
 
 
-def parse_visibility(text: str) -> Visibility:
-    """Return the visibility that prints as this text; without its positions, transaction ids alone decide."""
-    return XidSnapshot.parse(text)
-
-
-def visibility_from_json(data: dict[str, Any]) -> Visibility:
-    """Return the visibility that `to_json` wrote."""
-    return XidSnapshot.from_json(data)
+def stored_visibility(stored: Stored) -> Visibility:
+    """Return the snapshot that is stored so; of a text, which has no positions, transaction ids alone decide."""
+    found = next((found for reader in _readers if (found := reader(stored)) is not None), None)
+    if found is None:
+        raise ValueError(f"{stored!r} is a snapshot of no engine")
+    return found

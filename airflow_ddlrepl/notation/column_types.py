@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from airflow_ddlrepl.model.types import DataType
+from airflow_ddlrepl.model.types import SYSTEM_SCHEMA, DataType
 
 _ALIASES = {
     "int2": "smallint", "int": "integer", "int4": "integer", "int8": "bigint", "decimal": "numeric", "float4": "real",
@@ -55,17 +55,17 @@ def column_type(text: str) -> DataType:
 
 
 def _sized(text: str, name: str, size: int | None, scale: int | None) -> DataType:
-    short, oid = BUILTIN_TYPES[name]
+    short, type_id = BUILTIN_TYPES[name]
     size = 1 if name == "character" and size is None else size
     if size is None:
-        return DataType(name, "pg_catalog", short, id=oid)
+        return DataType(name, SYSTEM_SCHEMA, short, id=type_id)
     if name == "numeric" and 1 <= size <= MOST_DIGITS and (scale or 0) <= size:
-        sizes, typmod = f"({size},{scale or 0})", ((size << 16) | (scale or 0)) + 4
+        sizes, modifier = f"({size},{scale or 0})", ((size << 16) | (scale or 0)) + 4
     elif name in ("character varying", "character") and 1 <= size <= LONGEST_TEXT and scale is None:
-        sizes, typmod = f"({size})", size + 4
+        sizes, modifier = f"({size})", size + 4
     elif name.startswith("time") and size <= 6 and scale is None:
-        sizes, typmod = f"({size})", size
+        sizes, modifier = f"({size})", size
     else:
         raise ValueError(f"{text!r}: the type {name} can't have that size")
     first, *rest = (name,) if not name.startswith("time") else name.split(" ", 1)
-    return DataType(" ".join((first + sizes, *rest)), "pg_catalog", short, id=oid, modifier=typmod)
+    return DataType(" ".join((first + sizes, *rest)), SYSTEM_SCHEMA, short, id=type_id, modifier=modifier)

@@ -10,9 +10,8 @@ from collections.abc import Collection, Iterable
 from functools import lru_cache
 
 from airflow_ddlrepl.errors import ConfigError
-from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.names import MAX_NAME_BYTES, TableName
 
-MAX_NAME_BYTES = 63
 _PART = r'(?:"(?:[^"]|"")+"|\[[^\]]+\]|[^".\[])+'
 _ONE_PART = re.compile(rf"^{_PART}$")
 _TWO_PARTS = re.compile(rf"^({_PART})\.({_PART})$")

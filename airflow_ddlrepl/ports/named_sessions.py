@@ -10,7 +10,7 @@ from airflow_ddlrepl.model.names import TableName
 
 
 class NamedSessions(Protocol):
-    """Sessions are named by something that each table of the channel has at the source: on PostgreSQL a trigger."""
+    """Sessions are named by something that each table of the channel has at the source: a trigger, say."""
 
     def session_names(self) -> SessionNames | None:
         """Return what has the log name the sessions whose changes are ignored; None: the file asks for nothing."""

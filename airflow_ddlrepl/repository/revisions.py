@@ -28,7 +28,7 @@ from airflow_ddlrepl.model.position import LAST_IN_TRANSACTION, LogKey, Position
 from airflow_ddlrepl.model.revision import Origin, Revision
 from airflow_ddlrepl.model.stored import TableText
 from airflow_ddlrepl.model.stored import stored as stored_table
-from airflow_ddlrepl.model.visibility import parse_visibility
+from airflow_ddlrepl.model.visibility import stored_visibility
 from airflow_ddlrepl.repository.base import Base, insert_new, insert_new_all, put_all, upsert
 from airflow_ddlrepl.repository.channels import CAPTURED, advance, mark_table
 from airflow_ddlrepl.repository.database import Database
@@ -310,6 +310,6 @@ def _revision(row: tuple[Any, ...]) -> Revision:
     """Return the revision of a row, which has the columns of `_MARK` and then those of `_REST`."""
     _, table_id, number, lsn, seq, _, shape, origin, statement, is_ambiguous, transaction_id, seen = row
     table = None if shape in (None, "null") else stored_table(shape)
-    visible = parse_visibility(seen) if seen else None
+    visible = stored_visibility(seen) if seen else None
     key = LogKey(lsn, seq)
     return Revision(table_id, number, key, table, _ORIGINS[origin], statement, is_ambiguous, transaction_id, visible)

@@ -23,7 +23,7 @@ import pyarrow as pa
 from airflow_ddlrepl.errors import FileDamaged, TrailError
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.table import Table
-from airflow_ddlrepl.model.visibility import Visibility, visibility_from_json
+from airflow_ddlrepl.model.visibility import Visibility, stored_visibility
 from airflow_ddlrepl.trail.manifest import Blob
 from airflow_ddlrepl.trail.place import Place, Sink
 from airflow_ddlrepl.trail.segments import digest
@@ -103,7 +103,7 @@ class Load:
             data["epoch"],
             data["name"],
             Position.parse(data["position"]),
-            visibility_from_json(data["snapshot"]),
+            stored_visibility(data["snapshot"]),
             datetime.fromisoformat(data["created"]),
             tuple(LoadedTable.from_json(table) for table in data["tables"]),
         )

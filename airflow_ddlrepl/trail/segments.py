@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import TypeVar
@@ -18,16 +18,22 @@ from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.trail.manifest import Blob, Part, Segment
 from airflow_ddlrepl.trail.rows import NEW_TRAIL_HINT, RowReader
 
+TRANSACTION_ID = "xid"  # the name of this column in every trail
 TRANSACTIONS = pa.schema(
     [
         ("lsn", pa.int64()),
-        ("xid", pa.int64()),
+        (TRANSACTION_ID, pa.int64()),
         ("committed", pa.int64()),
         ("origin", pa.string()),
         ("changes", pa.int64()),
     ]
 )
 MOST_KNOWN = 5_000  # events of control records, files of manifests
+
+
+def commits(transactions: pa.Table) -> Iterator[tuple[int, int]]:
+    """Yield the commit position and the id of each of these transactions."""
+    return zip(transactions["lsn"].to_pylist(), transactions[TRANSACTION_ID].to_pylist(), strict=True)
 
 
 Key = TypeVar("Key")
@@ -129,7 +135,7 @@ class SegmentReader(RowReader):
     def transactions(self, segment: Segment) -> pa.Table:
         """Return the segment's transactions in commit order.
 
-        Columns: lsn, xid, committed (µs since 1970), origin, changes.
+        Columns: those of TRANSACTIONS; committed counts µs since 1970.
         """
         return self.transactions_in([p.transactions for p in segment.parts if p.transactions])
 

@@ -25,7 +25,7 @@ from airflow_ddlrepl.ports.row_layout import Layout
 from airflow_ddlrepl.trail.manifest import Blob, Part, RowFile
 from airflow_ddlrepl.trail.pack import MIN_PIECES, PIECE_BYTES, add_piece
 from airflow_ddlrepl.trail.place import Sink
-from airflow_ddlrepl.trail.segments import TRANSACTIONS
+from airflow_ddlrepl.trail.segments import TRANSACTION_ID, TRANSACTIONS
 from airflow_ddlrepl.trail.store import Trail, data_folder
 
 ROW_GROUP_BYTES = 16 << 20
@@ -300,7 +300,7 @@ class _TransactionWriter:
 
 
 def _parquet(sink: Sink | io.BytesIO, schema: pa.Schema) -> pq.ParquetWriter:
-    plain: Sequence[str] = ("lsn", "op", "before", "xid", "origin")
+    plain: Sequence[str] = ("lsn", "op", "before", TRANSACTION_ID, "origin")
     return pq.ParquetWriter(
         sink,
         schema,

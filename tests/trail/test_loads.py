@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from airflow_ddlrepl.engines.postgres.pgoutput.xid_snapshot import XidSnapshot
 from airflow_ddlrepl.errors import TrailError
 from airflow_ddlrepl.model.position import Position
-from airflow_ddlrepl.model.visibility import XidSnapshot
 from airflow_ddlrepl.trail.loads import ChunkWriter, Load, load_folder, load_name, loads, publish, remove
 from airflow_ddlrepl.trail.place import Place
 from airflow_ddlrepl.trail.store import Trail

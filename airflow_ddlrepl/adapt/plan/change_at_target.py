@@ -29,7 +29,7 @@ class ChangeAtTarget:
     source_before: Table | None = None
     """The source's own shape before the change, if known: what really changed where the target holds less or more."""
     needs: Mapping[Ddl, str] = field(default_factory=dict)
-    """As in `Case`; a PostgreSQL source needs none."""
+    """As in `Case`."""
     settings: SettingsChange | None = None
     """The channel file's settings for the table; None: there is no file."""
     text: Statement | None = None

@@ -23,7 +23,7 @@ class Evaluable:
     def __init__(self, table: Table, version: int) -> None:
         self.version = version
         self.types = {(of.schema, of.name) for of in table.types}
-        self._texts = {c.name for c in table.columns if c.type.schema != "pg_catalog" or c.type.name in _TEXTS}
+        self._texts = {c.name for c in table.columns if not c.type.is_builtin or c.type.name in _TEXTS}
         self._fields = {attribute.name for of in table.types for attribute in of.attributes}
 
     def may_vary(self, text: str) -> frozenset[Trait]:

@@ -19,14 +19,13 @@ from airflow_ddlrepl.hvr.action_text import (
     Parameters,
     read_action,
 )
-from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.names import MAX_NAME_BYTES, TableName
 from airflow_ddlrepl.model.settings.conflicts import Conflict
 from airflow_ddlrepl.model.settings.table_settings import SECONDS, ColumnName, Rows, Values
 from airflow_ddlrepl.notation.condition.parser import condition, spelled
 from airflow_ddlrepl.notation.conflict_answers import ConflictSection
 from airflow_ddlrepl.notation.importable import importable
 from airflow_ddlrepl.notation.name_pattern import (
-    MAX_NAME_BYTES,
     matches_name,
     matches_no_name,
     split_name_pattern,

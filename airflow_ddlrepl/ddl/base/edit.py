@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Any
 
 from airflow_ddlrepl.errors import Unsupported
-from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.names import MAX_NAME_BYTES, TableName
 from airflow_ddlrepl.model.table import Column, Key, Table
 from airflow_ddlrepl.model.types import DataType, TypeDefinition
 from airflow_ddlrepl.sql.lexer import canonical
@@ -28,10 +28,10 @@ def shared_columns(old: Table, new: Table) -> tuple[tuple[Column, Column], ...]:
 
 
 def free_name(wish: str, taken: Container[str]) -> str:
-    """Return the wished name, with a number where it is taken, cut so that it fits PostgreSQL's 63 bytes."""
+    """Return the wished name, with a number where it is taken, cut so that no engine refuses it."""
     for n in range(10_000):
         suffix = f"_{n}" if n else ""
-        name = wish.encode()[: 63 - len(suffix)].decode(errors="ignore") + suffix
+        name = wish.encode()[: MAX_NAME_BYTES - len(suffix)].decode(errors="ignore") + suffix
         if name not in taken:
             return name
     raise ValueError(f"no free name like {wish!r}")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from airflow_ddlrepl.model.types import SYSTEM_SCHEMA
 from airflow_ddlrepl.sql.expressions.allowed import OPERATORS, functions
 from airflow_ddlrepl.sql.expressions.words import listed
 from airflow_ddlrepl.sql.lexer import Kind, Word
@@ -48,7 +49,7 @@ def _functions(words: Words) -> Iterator[str]:
             continue
         if _is_named_object(words, start) or _is_type(words, start, places[start]):
             continue
-        if word.text in functions() and schema in ("", "pg_catalog"):
+        if word.text in functions() and schema in ("", SYSTEM_SCHEMA):
             continue
         yield f"{schema}.{word.text}" if schema else word.text
 
@@ -108,7 +109,7 @@ def _is_type(words: Words, start: int, place: tuple[int, int]) -> bool:
 
 
 def _unknown_operators(words: Words) -> Iterator[str]:
-    """Yield operators that are none of pg_catalog's, and all that are named with OPERATOR(schema.sign)."""
+    """Yield operators that are not built in, and all that are named with OPERATOR(schema.sign)."""
     run = ""
     for word in (*words, Word(Kind.SIGN, ";")):
         if word.kind is Kind.SIGN and word.text in _SIGNS:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from enum import StrEnum
 
+from airflow_ddlrepl.model.types import SYSTEM_SCHEMA
 from airflow_ddlrepl.sql.expressions.allowed import NEWEST, Use, why_not
 from airflow_ddlrepl.sql.lexer import Kind, Word, tokens
 
@@ -28,7 +29,7 @@ def dependence_of(expression: str, types: Collection[tuple[str, str]] = ()) -> D
 
     types: user-defined types (schema, name) that the target has.
 
-    The catalog prints everything that is not PostgreSQL's own with its schema (our shapes are read with an
+    The catalog prints everything that is not built in with its schema (our shapes are read with an
     empty search_path), so a qualified name is the user's.
     """
     words = list(tokens(expression))
@@ -39,11 +40,11 @@ def dependence_of(expression: str, types: Collection[tuple[str, str]] = ()) -> D
 
 
 def _is_foreign(words: list[Word], at: int, types: Collection[tuple[str, str]]) -> bool:
-    """Does `schema.name` start here that is neither pg_catalog's nor one of the types (as a type)?"""
+    """Does `schema.name` start here that is neither a built-in thing's name nor one of the types (as a type)?"""
     pair = words[at : at + 3]
     if len(pair) < 3 or pair[1].text != "." or pair[0].kind not in (Kind.WORD, Kind.NAME):
         return False
-    if pair[0].text == "pg_catalog":
+    if pair[0].text == SYSTEM_SCHEMA:
         return False
     if pair[2].kind not in (Kind.WORD, Kind.NAME):
         return True

@@ -19,12 +19,14 @@ if TYPE_CHECKING:
     from airflow_ddlrepl.engines.postgres.apply_lcrs.target import PostgresLcrTarget
     from airflow_ddlrepl.engines.postgres.log.positions import LsnPositions
     from airflow_ddlrepl.engines.postgres.merge.stage import PostgresStager
+    from airflow_ddlrepl.engines.postgres.pgoutput.xid_snapshot import XidSnapshot
     from airflow_ddlrepl.engines.postgres.source.source import PostgresSource
     from airflow_ddlrepl.engines.postgres.target_port import PostgresTarget
     from airflow_ddlrepl.engines.postgres.types.arrow_values import PostgresValues
     from airflow_ddlrepl.engines.postgres.types.type_system import PostgresTypes
     from airflow_ddlrepl.integrate.stage_task import StageTask
     from airflow_ddlrepl.model.table import Table
+    from airflow_ddlrepl.model.visibility import Stored
 
 
 class PostgresEngine(SourceEngine, TargetEngine, Compares, FindsDiffering, TakesLcrs):
@@ -73,6 +75,11 @@ class PostgresEngine(SourceEngine, TargetEngine, Compares, FindsDiffering, Takes
         from airflow_ddlrepl.engines.postgres.types.arrow_values import POSTGRES_VALUES
 
         return POSTGRES_VALUES
+
+    def snapshot(self, stored: Stored) -> XidSnapshot | None:
+        from airflow_ddlrepl.engines.postgres.pgoutput.xid_snapshot import stored_snapshot
+
+        return stored_snapshot(stored)
 
     def source(self, channel: Channel, location: str) -> PostgresSource:
         from airflow_ddlrepl.engines.postgres.source.source import PostgresSource

@@ -43,6 +43,7 @@ from airflow_ddlrepl.model.record import (
 )
 from airflow_ddlrepl.model.table_state import TableStatus
 from airflow_ddlrepl.trail.manifest import Blob, RowFile
+from airflow_ddlrepl.trail.segments import commits
 
 STATEMENT_LENGTH = 4000
 
@@ -199,9 +200,7 @@ def _skipped(context: RunContext, ahead: PendingLog, piece: Slice | Discarded) -
     if snapshot not in ahead.seen:  # thousands of tables may share one
         found: set[int] = set()
         for row in context.repository.segments(context.channel.name, ahead.low, min(ahead.high, snapshot.high)):
-            rows = context.transactions(row)
-            pairs = zip(rows["lsn"].to_pylist(), rows["xid"].to_pylist(), strict=True)
-            found |= {lsn for lsn, transaction_id in pairs if snapshot.sees(lsn, transaction_id)}
+            found |= {lsn for lsn, by in commits(context.transactions(row)) if snapshot.sees(lsn, by)}
         ahead.seen[snapshot] = frozenset(found)
     return ahead.seen[snapshot]
 

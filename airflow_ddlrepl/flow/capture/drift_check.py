@@ -28,6 +28,7 @@ from airflow_ddlrepl.model.change import Event
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.revision import Revision
 from airflow_ddlrepl.trail.manifest import Segment
+from airflow_ddlrepl.trail.segments import commits
 
 INSPECTED = "inspected"
 BESIDE_BYTES = 4 << 20
@@ -136,8 +137,7 @@ class _TransactionIds:
 
     @cached_property
     def _known(self) -> dict[int, int]:
-        rows = self.run.trail.transactions(self.segment)
-        return dict(zip(rows["lsn"].to_pylist(), rows["xid"].to_pylist(), strict=True))
+        return dict(commits(self.run.trail.transactions(self.segment)))
 
     def at(self, lsn: int) -> int:
         return self._known.get(lsn, 0)

@@ -20,6 +20,7 @@ from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.ports.change_values import ChangeValues, NotShown
 from airflow_ddlrepl.ports.row_layout import ColumnLayout
 from airflow_ddlrepl.trail.manifest import Blob
+from airflow_ddlrepl.trail.segments import TRANSACTION_ID
 from airflow_ddlrepl.trail.store import Trail
 
 BATCH_ROWS = 1 << 14
@@ -71,7 +72,7 @@ def _value_columns(partition: FeedPartition, one: Slice) -> list[str]:
 
 def _commits(trail: Trail, blob: Blob | None) -> tuple[Any, Any, Any]:
     """Return commit positions, transaction ids and commit times of a part's transactions, in commit order."""
-    names = ("lsn", "xid", "committed")
+    names = ("lsn", TRANSACTION_ID, "committed")
     found = trail.transactions_in([blob] if blob else [], names)
     return tuple(found[name].to_numpy() for name in names)  # type: ignore[return-value]
 

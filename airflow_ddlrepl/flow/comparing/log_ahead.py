@@ -20,6 +20,7 @@ from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.ports.work import InProcess
 from airflow_ddlrepl.repository.stored.rows import SegmentRow
 from airflow_ddlrepl.trail.manifest import Part, RowFile
+from airflow_ddlrepl.trail.segments import TRANSACTION_ID, commits
 from airflow_ddlrepl.trail.store import Trail
 
 TRIES = 5
@@ -67,8 +68,7 @@ class LogAhead:
         """Yield commit position and transaction id of the transactions from a position on."""
         for piece in self.pieces:
             blobs = [part.transactions for part in piece.parts if part.transactions and part.high > low]
-            rows = piece.trail.transactions_in(blobs, ("lsn", "xid"))
-            yield from zip(rows["lsn"].to_pylist(), rows["xid"].to_pylist(), strict=True)
+            yield from commits(piece.trail.transactions_in(blobs, ("lsn", TRANSACTION_ID)))
 
 
 @contextmanager

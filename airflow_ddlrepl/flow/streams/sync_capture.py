@@ -34,6 +34,7 @@ from airflow_ddlrepl.flow.streams.uncaptured_rows import bring_up, forget, note_
 from airflow_ddlrepl.streams.messages import MessageClass
 from airflow_ddlrepl.streams.rules.client import Client, ClientKind
 from airflow_ddlrepl.trail.manifest import Segment
+from airflow_ddlrepl.trail.segments import TRANSACTION_ID
 from airflow_ddlrepl.trail.store import Trail
 
 
@@ -179,7 +180,7 @@ def _publish(run: RunContext, capture: SyncCapture, window: CapturedWindow, feed
 def _require_same(trail: Trail, segment: Segment, window: CapturedWindow) -> None:
     """Raise SourceError SRC-192 unless a segment has the transactions of the window that it is of."""
     transactions = trail.transactions(segment)
-    transaction_ids = pc.min_max(transactions["xid"]).as_py()
+    transaction_ids = pc.min_max(transactions[TRANSACTION_ID]).as_py()
     published = (transactions.num_rows, segment.rows, transaction_ids["min"], transaction_ids["max"])
     if published != (window.transactions, window.changes, window.first_transaction, window.last_transaction):
         raise SourceError(

@@ -7,9 +7,9 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
+from airflow_ddlrepl.model.names import MAX_NAME_BYTES
 from airflow_ddlrepl.notation.condition.expression import Part
 from airflow_ddlrepl.notation.condition.parser import condition, expression, spelled
-from airflow_ddlrepl.notation.name_pattern import MAX_NAME_BYTES
 from airflow_ddlrepl.notation.row_kind import AnyRowKind
 from airflow_ddlrepl.notation.section import Section, YesNo
 

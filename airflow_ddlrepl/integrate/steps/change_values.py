@@ -14,13 +14,14 @@ from airflow_ddlrepl.integrate.steps.row_columns import RowColumn
 from airflow_ddlrepl.mapping.extra_columns import value_of
 from airflow_ddlrepl.model.change import Op
 from airflow_ddlrepl.model.target_columns import DELETED, DELETED_AT
+from airflow_ddlrepl.trail.segments import TRANSACTION_ID
 
 if TYPE_CHECKING:
     from airflow_ddlrepl.integrate.netting.equality import Ints
 
 MOMENT = pa.timestamp("us", "UTC")
 _OPERATIONS = {Op.INSERT: "insert", Op.UPDATE: "update", Op.DELETE: "delete"}
-_OF_TRANSACTION = {"commit_time": "committed", "transaction": "xid"}
+_OF_TRANSACTION = {"commit_time": "committed", "transaction": TRANSACTION_ID}
 
 
 def with_change_values(

@@ -11,10 +11,10 @@ from psycopg import Connection
 from airflow_ddlrepl.config.sections.scope import Joining, Scope
 from airflow_ddlrepl.engines.postgres.catalog.inspect import inspect
 from airflow_ddlrepl.engines.postgres.connection.connect import connect
+from airflow_ddlrepl.engines.postgres.pgoutput.xid_snapshot import XidSnapshot
 from airflow_ddlrepl.engines.postgres.source.source import PostgresSource
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Identity, Table
-from airflow_ddlrepl.model.visibility import XidSnapshot
 from tests.conftest import Databases
 from tests.support.source_log import Said, run
 

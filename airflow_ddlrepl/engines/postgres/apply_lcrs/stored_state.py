@@ -8,7 +8,7 @@ from typing import Any
 from airflow_ddlrepl.engines.abilities.lcr_target import FeedPosition
 from airflow_ddlrepl.engines.postgres.target.apply_tables import INSTANTIATIONS, POSITIONS
 from airflow_ddlrepl.model.position import Position
-from airflow_ddlrepl.model.visibility import parse_visibility
+from airflow_ddlrepl.model.visibility import stored_visibility
 from airflow_ddlrepl.streams.rules.apply_settings import Instantiation
 
 _MOVE = """
@@ -46,7 +46,7 @@ def instantiations(connection: Any, channel: str, client: str) -> list[Instantia
     )
     rows = connection.execute(query, [channel, client]).fetchall()
     return [
-        Instantiation(database, owner, name, int(scn), seen=parse_visibility(seen) if seen else None)
+        Instantiation(database, owner, name, int(scn), seen=stored_visibility(seen) if seen else None)
         for database, owner, name, scn, seen in rows
     ]
 

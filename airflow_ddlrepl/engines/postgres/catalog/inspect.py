@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 from airflow_ddlrepl.config.sections.scope import Scope
 from airflow_ddlrepl.engines.postgres.catalog.raw_texts import Undecodable, is_raw
 from airflow_ddlrepl.engines.postgres.connection.settings import SHAPES
+from airflow_ddlrepl.engines.postgres.pgoutput.xid_snapshot import XidSnapshot
 from airflow_ddlrepl.engines.source_catalog import Catalog
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.table import Table
-from airflow_ddlrepl.model.visibility import XidSnapshot
 from airflow_ddlrepl.scope.client import Client
 from airflow_ddlrepl.scope.decide import ChangeKind, decide
 

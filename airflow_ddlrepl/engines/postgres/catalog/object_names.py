@@ -10,8 +10,8 @@ from collections.abc import Collection
 from itertools import count
 from typing import Any
 
-from airflow_ddlrepl.engines.postgres.connection.quoting import MAX_NAME_BYTES, literal, qualified, quote
-from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.engines.postgres.connection.quoting import literal, qualified, quote
+from airflow_ddlrepl.model.names import MAX_NAME_BYTES, TableName
 
 _PARTS = """
 SELECT 'INDEX', i.relname, CASE WHEN x.indisprimary THEN '' ELSE (

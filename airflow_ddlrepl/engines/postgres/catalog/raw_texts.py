@@ -10,7 +10,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from airflow_ddlrepl.engines.postgres.pgoutput.escaped import escaped
+from airflow_ddlrepl.engines.postgres.connection.escaped import escaped
 
 if TYPE_CHECKING:
     from airflow_ddlrepl.engines.postgres.connection.connect import Connection

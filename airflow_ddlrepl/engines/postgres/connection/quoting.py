@@ -6,8 +6,6 @@ from airflow_ddlrepl.errors import ConfigError
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Table
 
-MAX_NAME_BYTES = 63
-
 
 def quote(name: str) -> str:
     """Return a name as one quoted identifier. Raises ConfigError CFG-120 for a name PostgreSQL can't hold."""

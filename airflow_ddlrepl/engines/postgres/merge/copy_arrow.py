@@ -13,13 +13,13 @@ import pyarrow.compute as pc
 
 from airflow_ddlrepl.engines.postgres.connection.connect import arrow_connection
 from airflow_ddlrepl.engines.postgres.connection.errors import passing
-from airflow_ddlrepl.engines.postgres.connection.quoting import MAX_NAME_BYTES, literal, qualified, quote
+from airflow_ddlrepl.engines.postgres.connection.quoting import literal, qualified, quote
 from airflow_ddlrepl.engines.postgres.connection.read_errors import MISSING_HERE, is_unreadable
 from airflow_ddlrepl.engines.postgres.connection.settings import SCHEMA
 from airflow_ddlrepl.engines.postgres.merge.inline_rows import CHAR, NUMERIC_OID, WRAPPED
 from airflow_ddlrepl.engines.postgres.merge.staging_tables import Stage
 from airflow_ddlrepl.errors import RowsRefused, UnreadableRows
-from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.names import MAX_NAME_BYTES, TableName
 
 BATCH_ROWS = 1 << 16
 ANALYZE_ROWS = 50_000

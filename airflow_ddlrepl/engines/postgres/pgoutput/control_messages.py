@@ -6,7 +6,7 @@ import struct
 from dataclasses import dataclass
 from functools import lru_cache
 
-from airflow_ddlrepl.engines.postgres.pgoutput.escaped import readable_name
+from airflow_ddlrepl.engines.postgres.connection.escaped import readable_name
 from airflow_ddlrepl.engines.postgres.pgoutput.message_signature import is_of
 from airflow_ddlrepl.engines.postgres.pgoutput.tuple_offsets import Malformed
 from airflow_ddlrepl.model.change import Event, EventKind

@@ -8,10 +8,10 @@ from functools import lru_cache
 
 import pyarrow as pa
 
+from airflow_ddlrepl.engines.postgres.connection.escaped import readable_name
 from airflow_ddlrepl.engines.postgres.connection.settings import SCHEMA
 from airflow_ddlrepl.engines.postgres.pgoutput.binary_types import Codec, binary_codec, text_codec
 from airflow_ddlrepl.engines.postgres.pgoutput.control_messages import Relation, RelationColumn
-from airflow_ddlrepl.engines.postgres.pgoutput.escaped import readable_name
 from airflow_ddlrepl.engines.postgres.pgoutput.tuple_offsets import BINARY, TEXT
 from airflow_ddlrepl.errors import SourceError
 from airflow_ddlrepl.model.table import Identity

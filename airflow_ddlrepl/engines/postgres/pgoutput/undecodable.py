@@ -11,8 +11,8 @@ from dataclasses import replace
 import pyarrow as pa
 
 from airflow_ddlrepl.capture.row_layouts import unreadable_event
+from airflow_ddlrepl.engines.postgres.connection.escaped import readable_name
 from airflow_ddlrepl.engines.postgres.pgoutput.decoder import Decoded
-from airflow_ddlrepl.engines.postgres.pgoutput.escaped import readable_name
 from airflow_ddlrepl.model.change import Event, EventKind
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import LogKey, Position

@@ -34,7 +34,7 @@ from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.settings.stored import settings_from_text, settings_to_text
 from airflow_ddlrepl.model.stored import stored, table_text
 from airflow_ddlrepl.model.table_state import PartialRefresh, Suspension, TableState, TableStatus
-from airflow_ddlrepl.model.visibility import visibility_from_json
+from airflow_ddlrepl.model.visibility import stored_visibility
 
 if TYPE_CHECKING:
     from psycopg import Cursor
@@ -393,7 +393,7 @@ def _table_state(connection: Connection[Any], row: Sequence[Any]) -> TableState:
         TableName(loaded(connection, schema), loaded(connection, name)),
         stored(as_dumped(connection, shape)),
         TableStatus(state),
-        visibility_from_json(snapshot) if snapshot else None,
+        stored_visibility(snapshot) if snapshot else None,
         settings_from_text(loaded(connection, properties or "")),
         Suspension.from_json(loaded(connection, suspension)) if suspension else None,
         PartialRefresh.from_json(partial) if partial else None,
