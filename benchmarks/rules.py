@@ -20,7 +20,7 @@ from airflow_ddlrepl.streams.procedures.environment import Environment
 from airflow_ddlrepl.streams.procedures.run import run
 from airflow_ddlrepl.streams.rules.batches import BatchEvaluator
 from airflow_ddlrepl.streams.rules.client import Client
-from airflow_ddlrepl.streams.rules.transform import transform_batch
+from airflow_ddlrepl.streams.rules.transform import transformed_groups
 
 TABLES, SCHEMAS, RESIDUAL = 2_000, 10, 5
 NUMBERS = (50, 5_000, 50_000)
@@ -112,5 +112,5 @@ def transforming(data: list[RowBatch], is_declared: bool) -> float:
     evaluator = BatchEvaluator(of)
     started = time.process_time()
     for one in data:
-        transform_batch(one, evaluator.evaluate(one))
+        transformed_groups(one, evaluator.evaluate(one))
     return sum(len(one) for one in data) / (time.process_time() - started)

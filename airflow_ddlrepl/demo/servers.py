@@ -110,12 +110,6 @@ class PrivateServer:
         login = f"{percent(user, safe='')}:{percent(secret, safe='')}"
         return f"postgresql://{login}@127.0.0.1:{self.port}/{percent(database, safe='')}"
 
-    def socket_dsn(self, database: str = "postgres", user: str = SUPERUSER) -> str:
-        """Return a connection URL over the unix socket."""
-        return self.dsn(database, user).replace(
-            f"127.0.0.1:{self.port}", f"{percent(str(self.sockets), safe='')}:{self.port}"
-        )
-
     def create_database(self, name: str) -> str:
         """Create a database and return its connection URL."""
         with connect(self.dsn()) as connection:

@@ -15,7 +15,7 @@ from airflow_ddlrepl.streams.messages import RowLcr
 from airflow_ddlrepl.streams.rules.batches import BatchEvaluator
 from airflow_ddlrepl.streams.rules.client import Client
 from airflow_ddlrepl.streams.rules.decide import decide
-from airflow_ddlrepl.streams.rules.transform import transform, transform_batch
+from airflow_ddlrepl.streams.rules.transform import transform, transformed_groups
 from tests.streams.making import client, made
 
 TABLE = "hr.t"
@@ -75,9 +75,9 @@ def test_a_batch_is_transformed_as_its_rows_are(seed: int) -> None:
         wanted = by_rows(of, rows)
     except RuleError:
         with pytest.raises(RuleError):
-            transform_batch(rows, BatchEvaluator(of).evaluate(rows))
+            transformed_groups(rows, BatchEvaluator(of).evaluate(rows))
         return
-    found = transform_batch(rows, BatchEvaluator(of).evaluate(rows))
+    found = [left for _, left in transformed_groups(rows, BatchEvaluator(of).evaluate(rows))]
     assert changes(found) == wanted
     for one in found:
         assert one.rows["lsn"].to_pylist() == sorted(one.rows["lsn"].to_pylist())
@@ -91,7 +91,7 @@ def test_a_column_that_would_be_there_twice() -> None:
         of = client(made(PLAIN, {name: {"rule_name": "i", "table_name": TABLE, **given}}), "apply", "c")
         rows = batch(random.Random(1))
         with pytest.raises(RuleError, match=rf"{name}: rows of HR\.T have a column") as found:
-            transform_batch(rows, BatchEvaluator(of).evaluate(rows))
+            transformed_groups(rows, BatchEvaluator(of).evaluate(rows))
         assert found.value.code == "RUL-122"
 
 
@@ -101,5 +101,5 @@ def test_old_rows_that_lack_columns() -> None:
     data = {"op": pa.array([2], pa.int8()), "before": pa.array([1], pa.int8()), "a_K": [1], "b_K": [1]}
     rows = RowBatch("HR", "T", "DBS1", pa.table(data), key_columns=frozenset("K"))
     with pytest.raises(RuleError, match=r"old rows of HR\.T lack columns") as found:
-        transform_batch(rows, BatchEvaluator(of).evaluate(rows))
+        transformed_groups(rows, BatchEvaluator(of).evaluate(rows))
     assert found.value.code == "RUL-127"

@@ -156,7 +156,7 @@ class LcrBatch:
 def kept_batch(batch: LcrBatch, rows: RowBatch, declared: Iterable[Declared]) -> LcrBatch:
     """Return what rules have left of a batch as a batch of a queue.
 
-    rows: what is left, as `LcrBatch.plain` gave it and `transform_batch` changed it. declared: the transformations.
+    rows: what is left, as `LcrBatch.plain` gave it and `transformed_groups` changed it. declared: the transformations.
     """
     found, ordered = _Columns(batch), in_order(declared)
     for one in ordered:

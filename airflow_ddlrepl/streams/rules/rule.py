@@ -100,11 +100,6 @@ class Rule:
         types = {name: one.type for name, one in self.context.variables.items() if one.type}
         object.__setattr__(self, "types", types)
 
-    @property
-    def is_complex(self) -> bool:
-        """Return whether the condition says NOT or OR beyond what procedures write, or was written by hand."""
-        return not self.is_system
-
     def is_about(self, message: Message) -> bool:
         """Return whether the condition mentions a variable that stands for such a message, or none at all."""
         variables = self.variables

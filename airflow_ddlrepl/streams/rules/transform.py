@@ -16,16 +16,12 @@ from airflow_ddlrepl.streams.transformations.row_batches import migrated_batch, 
 from airflow_ddlrepl.streams.transformations.row_migration import migrated
 
 
-def transform_batch(batch: RowBatch, taken: Taken) -> list[RowBatch]:
+def transformed_groups(batch: RowBatch, taken: Taken) -> list[tuple[ActionContext, RowBatch]]:
     """Return the taken rows of a batch as their rules leave them, in batches of one table and one set of columns.
 
-    Each batch is in log order. Raises RuleError RUL-122 and RUL-127 where a declared transformation can't be done.
+    Each batch is in log order, and has the action that it was left by. Raises RuleError RUL-122 and RUL-127 where a
+    declared transformation can't be done.
     """
-    return [rows for _, rows in transformed_groups(batch, taken)]
-
-
-def transformed_groups(batch: RowBatch, taken: Taken) -> list[tuple[ActionContext, RowBatch]]:
-    """Return the taken rows of a batch as `transform_batch` does, each batch with the action that it was left by."""
     groups: list[tuple[ActionContext, list[int]]] = []
     for number in np.unique(taken.numbers):
         if number != DISCARDED:
