@@ -153,7 +153,7 @@ class Renderer(Protocol):
         return sql
 
     def replayed_text(self, text: str, path: str, zone: str | None, about: About) -> tuple[str, ...]:
-        """Return a source's statement, to be run under the search_path and time zone that it had at the source.
+        """Return a source's statement, to be run with the schemas and the time zone of the source.
 
         Raises Unsupported ADP-110 for a kind of target that runs no statements of a source.
         """

@@ -51,7 +51,7 @@ class Rows(Protocol):
 
     @property
     def identity(self) -> Identity:
-        """Return the replica identity that the log had for the table."""
+        """Return the identity that the log had for the table."""
         ...
 
     @property
@@ -162,7 +162,7 @@ def _explains(shape: Table, file: Rows, now: Table | None) -> bool:
 
 
 def _has_key_of(file: Rows, shape: Table) -> bool:
-    """Does the log mark just this shape's key columns? It marks them under the default replica identity only."""
+    """Does the log mark just this shape's key columns? It marks them under the default identity only."""
     if file.identity is not Identity.DEFAULT or shape.identity is not Identity.DEFAULT:
         return True
     key = {c.name for c in shape.key_columns()} if shape.key and shape.key.is_primary else set()

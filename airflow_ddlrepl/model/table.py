@@ -17,7 +17,7 @@ Item = TypeVar("Item")
 
 
 class Identity(StrEnum):
-    """A table's replica identity says which old values of a row the log carries."""
+    """A table's identity says which old values of a row the log carries."""
 
     DEFAULT = "default"
     FULL = "full"
@@ -75,10 +75,10 @@ class Partition:
 class Table:
     """A table is the shape of one source table at one moment.
 
-    id: the source's stable identity. key: the replication key: the replica identity
-    index if one is set, else the primary key, else a unique index of non-null columns, else None.
+    id: the source's stable identity. key: the replication key: the index that its
+    identity names, else the primary key, else a unique index of non-null columns, else None.
     second_key: the primary key where it is not the replication key: one that is DEFERRABLE (within a transaction two
-    rows may share it), over a generated column (the log does not carry it), or beside a replica identity index.
+    rows may share it), over a generated column (the log does not carry it), or beside an index that the identity names.
     partition_key: of a partitioned table, e.g. `RANGE (day)`; such a table holds no rows itself.
     types: definitions of the user-defined types that the columns use, dependencies first.
     storage: the file that holds the rows, another one whenever the server has rewritten them all; no part of

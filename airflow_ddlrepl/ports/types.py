@@ -17,7 +17,7 @@ class Equality(Enum):
     BYTES = "equal bytes"
     BLANKS = "trailing blanks don't count"
     FLOAT = "-0 is 0, NaN is NaN"
-    NUMERIC = "1 is 1.00, send format"
+    NUMERIC = "1 is 1.00, binary"
     NUMERIC_TEXT = "1 is 1.00, text"
     TARGET = "only the target can decide"
 

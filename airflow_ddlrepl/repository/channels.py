@@ -116,10 +116,10 @@ class Channels(Base):
             values = {"server": server, "lineage": log_identity}
             connection.execute(update(channels).where(channels.c.name == channel).values(**values))
 
-    def set_publication(self, channel: str, token: int, publication: int | None) -> None:
-        """Store the id of the source's publication that is captured from now on; None: the source knows it."""
+    def set_feed(self, channel: str, token: int, feed_id: int | None) -> None:
+        """Store the id of what the source publishes and is captured from now on; None: the source knows it."""
         with self._fenced(channel, token) as connection:
-            connection.execute(update(channels).where(channels.c.name == channel).values(publication=publication))
+            connection.execute(update(channels).where(channels.c.name == channel).values(publication=feed_id))
 
     def source_record(self, channel: str) -> str | None:
         """Return what the last capture found at the source, as JSON text; None: no capture has told it yet."""

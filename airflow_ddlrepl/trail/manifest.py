@@ -41,7 +41,7 @@ class Blob:
 class RowFile:
     """A row file holds row changes of one table in one layout, in log order from `first` to `last`, both included.
 
-    key_updates: updates that may have changed the key; under replica identity full the log does not
+    key_updates: updates that may have changed the key; where the log has whole old rows it does not
     show it, so every update counts. absent: rows with at least one column whose value is not there.
     offset: where they begin in a file that holds rows of several tables (trail.pack); None: the file is theirs.
     memory: bytes that they take when they are read; 0: an earlier version did not record it.

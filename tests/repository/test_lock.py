@@ -111,7 +111,7 @@ WRITES: dict[str, Write] = {
     "claim_source": lambda r, t: r.claim_source("shop", t, "1/2"),
     "set_log_identity": lambda r, t: r.set_log_identity("shop", t, "1/2", "1"),
     "set_source_record": lambda r, t: r.set_source_record("shop", t, {}),
-    "set_publication": lambda r, t: r.set_publication("shop", t, 16400),
+    "set_feed": lambda r, t: r.set_feed("shop", t, 16400),
     "start_over": lambda r, t: r.start_over("shop", t, [], Position(9), "1/2", "1"),
     "delete_channel": lambda r, t: r.delete_channel("shop", t),
     "set_position": lambda r, t: r.set_position("shop", t, "captured", Position(9)),

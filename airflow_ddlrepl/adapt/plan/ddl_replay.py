@@ -48,7 +48,7 @@ class Mapped:
     """A mapped statement is one as a Replicat has made it for a target.
 
     text: what runs. names: what the tables that it is about are called at the target before it; schemas: where those
-    lie that it makes. path: the schemas that names without one are looked for in, as a search_path.
+    lie that it makes. path: the schemas that names without one are looked for in, as a text.
     """
 
     text: str

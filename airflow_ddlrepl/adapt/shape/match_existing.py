@@ -16,7 +16,7 @@ from airflow_ddlrepl.ports.types import TypeSystem
 def as_seen(existing: Table, wanted: Table) -> Table:
     """Return the inspected target table with the ids of `wanted`: columns and types are matched by name.
 
-    Columns that `wanted` lacks get negative ids. What only matters at the source (replica identity, logging) is
+    Columns that `wanted` lacks get negative ids. What only matters at the source (identity, logging) is
     taken from `wanted`.
     """
     ids = _column_ids(existing, wanted)

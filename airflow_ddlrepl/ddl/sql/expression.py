@@ -29,8 +29,8 @@ def dependence_of(expression: str, types: Collection[tuple[str, str]] = ()) -> D
 
     types: user-defined types (schema, name) that the target has.
 
-    The catalog prints everything that is not built in with its schema (our shapes are read with an
-    empty search_path), so a qualified name is the user's.
+    The catalog prints everything that is not built in with its schema (our shapes are read with no
+    schemas to look names up in), so a qualified name is the user's.
     """
     words = list(tokens(expression))
     if any(w.kind is Kind.WORD and w.text in _SEQUENCES and _opens(words, i + 1) for i, w in enumerate(words)):

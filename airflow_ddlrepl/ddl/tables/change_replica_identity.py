@@ -12,18 +12,18 @@ from airflow_ddlrepl.model.table import Identity, Table
 
 @dataclass(frozen=True, slots=True)
 class ChangeReplicaIdentity(TableChange):
-    """This change sets a source table's replica identity, which only decides what the log carries of old rows."""
+    """This change sets a source table's identity, which only decides what the log carries of old rows."""
 
     kind: ClassVar[str] = "change_replica_identity"
     old: Identity
     new: Identity
 
     def alter(self, table: Table) -> Table:
-        """Return the table with the new replica identity."""
+        """Return the table with the new identity."""
         return table.with_(identity=self.new)
 
     def describe(self) -> str:
-        """Return the old and the new replica identity."""
+        """Return the old and the new identity."""
         return f"{self.old} -> {self.new}"
 
     @property
@@ -35,6 +35,6 @@ class ChangeReplicaIdentity(TableChange):
 
 
 def spot(old: Table, new: Table) -> Iterator[ChangeReplicaIdentity]:
-    """Yield a change when the replica identities differ."""
+    """Yield a change when the identities differ."""
     if old.identity != new.identity:
         yield ChangeReplicaIdentity(old.identity, new.identity)

@@ -170,7 +170,7 @@ def _activated(run: RunContext, trail: TrailChoice, accept: Accepted) -> tuple[P
     elif revisions or is_new:
         run.repository.enroll(run.channel.name, run.token, revisions, position if is_new else None)
     record_activation(run, tables, known, begins=begins or is_new)
-    run.repository.set_publication(run.channel.name, run.token, run.source.membership.feed_id())
+    run.repository.set_feed(run.channel.name, run.token, run.source.membership.feed_id())
     if begins or is_new or mark_state(run) is MarkState.MISSING:
         begin_marks(run)
     run.source.membership.forget_late(late)

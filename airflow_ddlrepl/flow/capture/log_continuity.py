@@ -48,7 +48,7 @@ def require_source(run: RunContext, low: Position) -> None:
     """Raise what `Source.require_readable` raises unless the log from a position on can be read without loss."""
     require_source_log(run)
     row = run.repository.channel(run.channel.name)
-    run.source.require_readable(low, row.publication if row else None)
+    run.source.require_readable(low, row.feed_id if row else None)
 
 
 def require_source_log(run: RunContext) -> None:
@@ -100,7 +100,7 @@ def is_lost(run: RunContext) -> bool:
 def is_log_lost(run: RunContext) -> bool:
     """Is log missing from the source that was captured? The trail is not looked at."""
     row = run.repository.channel(run.channel.name)
-    if row and row.publication and row.publication != run.source.membership.feed_id():
+    if row and row.feed_id and row.feed_id != run.source.membership.feed_id():
         log.warning("the publication %s was made again: every table starts over", run.channel.publication)
         return True
     return _is_lost(run, lambda: follow(run))

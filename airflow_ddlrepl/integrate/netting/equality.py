@@ -43,7 +43,7 @@ def exact(values: pa.Array) -> pa.Array:
 
 
 def _without_scale(values: pa.Array) -> pa.Array:
-    """Return numbers in send format with display scale 0, so that equal numbers have equal bytes.
+    """Return binary numbers with display scale 0, so that equal numbers have equal bytes.
 
     The format is digits, weight, sign, display scale (int16 each), then the digits.
     """

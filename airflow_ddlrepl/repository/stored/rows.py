@@ -65,7 +65,7 @@ class ChannelRow:
     explained: which catalog of the source a capture found to be explained by the log; "" when there is none.
     log_identity: of the log that was captured; empty: not asked yet. server: the run of the source's server that
     reported it.
-    publication: the id of the one that the rows are read by, where the source does not know it.
+    feed_id: of what the source publishes the rows by, where it does not know that itself.
     """
 
     name: str
@@ -77,7 +77,7 @@ class ChannelRow:
     explained: str = ""
     server: str | None = None
     log_identity: str = ""
-    publication: int | None = None
+    feed_id: int | None = None
 
     @property
     def is_activated(self) -> bool:
