@@ -183,7 +183,7 @@ def _preparation(channel: Channel) -> Iterator[Finding]:
     """Check the targets of an active channel: one may have been added since, or have lost the channel's state."""
     from airflow_ddlrepl.flow.admin.source_status import unknown_to_source
     from airflow_ddlrepl.flow.admin.trail_status import holders, trail_problems, unverified
-    from airflow_ddlrepl.flow.mapping.server_traits import told_traits
+    from airflow_ddlrepl.flow.mapping.server_traits import trait_differences
     from airflow_ddlrepl.flow.run.context import RunContext
     from airflow_ddlrepl.flow.targets.readiness import Readiness, readiness, what_is_missing
     from airflow_ddlrepl.ports.work import InProcess
@@ -206,7 +206,7 @@ def _preparation(channel: Channel) -> Iterator[Finding]:
             there = run.target(target.name)
             for one in (*there.dangers(), *there.missing_rights()):
                 yield Finding(True, f"target {target.name}", one.what, one.fix, is_warning=True)
-            for what in told_traits(run, target.name):
+            for what in trait_differences(run, target.name):
                 yield Finding(True, f"target {target.name}", f"{what}: computed values may differ (docs/postgresql.md)")
 
 

@@ -71,15 +71,17 @@ def unexplained(
     shapes = {i: r.table for i, r in latest.items() if r.table is not None}
     for table_id in [i for i in shapes if i not in present and i not in busy]:
         shape = shapes.pop(table_id)
-        found.append(_dropped(_left(shape, gone) or key, table_id, shape.name))
-    news = [t for t in inspection.tables if t.id not in busy and _is_news(t, latest, joins, types)]
+        found.append(_dropped(_parent_dropped_at(shape, gone) or key, table_id, shape.name))
+    news = [t for t in inspection.tables if t.id not in busy and _has_new_shape(t, latest, joins, types)]
     places = Counter(t.id for t in in_rename_order(shapes, news)) if news else Counter[int]()
     for table in in_rename_order(shapes, news) if news else ():
         places[table.id] -= 1
         before = shapes.get(table.id)
         place = LogKey(key.lsn, key.seq - places[table.id])
         found.append(
-            _new(place, table) if before is None else reshape_event(_left(before, gone) or place, before, table)
+            _new(place, table)
+            if before is None
+            else reshape_event(_parent_dropped_at(before, gone) or place, before, table)
         )
         shapes[table.id] = table
     late = (t for t in inspection.tables if t.id in inspection.late and t.id not in busy)
@@ -125,12 +127,12 @@ def ambiguous_shapes(
     ]
 
 
-def _left(shape: Table, gone: Mapping[int, LogKey]) -> LogKey | None:
+def _parent_dropped_at(shape: Table, gone: Mapping[int, LogKey]) -> LogKey | None:
     """Return the place where the partition's partitioned table was dropped, None where it was not."""
     return gone.get(shape.partition.of) if shape.partition else None
 
 
-def _is_news(table: Table, latest: Mapping[int, Revision], joins: Joins, types: TypeSystem) -> bool:
+def _has_new_shape(table: Table, latest: Mapping[int, Revision], joins: Joins, types: TypeSystem) -> bool:
     if not belongs(table, latest, joins):
         return False
     known = shape_of(latest, table.id)

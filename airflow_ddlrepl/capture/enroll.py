@@ -95,7 +95,7 @@ class _Book:
             known = self.latest.get(table.id)
             if known and known.table and not self._joins(table, known):
                 self._add(event, table.id, None)
-            elif _is_news(table, self.latest, self._joins):
+            elif _has_new_shape(table, self.latest, self._joins):
                 self._add(event, table.id, table)
         for table_id, _ in event.dropped:
             before = self.latest.get(table_id)
@@ -240,7 +240,7 @@ def _unseen_types(event: Event, book: _Book) -> dict[int, TypeDefinition]:
     return found
 
 
-def _is_news(table: Table, latest: Mapping[int, Revision], joins: Joins) -> bool:
+def _has_new_shape(table: Table, latest: Mapping[int, Revision], joins: Joins) -> bool:
     known = shape_of(latest, table.id)
     if known is None:
         return not table.unlogged and belongs(table, latest, joins)

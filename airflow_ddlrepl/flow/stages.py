@@ -123,7 +123,7 @@ INTEGRATE = Stage(
     "integrate",
     run="apply.integrate:integrate",
     has_work="apply.integrate:has_rows",
-    has_small_work="apply.integrate:has_news_without_rows",
+    has_small_work="apply.integrate:has_log_without_rows",
     cycle=Cycle.ENDS,
     app="integrate",
     of_targets=True,

@@ -82,13 +82,13 @@ def tell_troubles(repository: Repository, channel: Channel, health: Mapping[str,
         return
     now = datetime.now(UTC)
     found = {one.key: one for one in troubles(health)}
-    known = repository.told_troubles(channel.name)
+    known = repository.notified_troubles(channel.name)
     for key, trouble in found.items():
         begun = Trouble(**{**asdict(trouble), "since": now.isoformat(timespec="seconds")})
         if (
             key not in known
             and repository.begin_trouble(channel.name, key, now, asdict(begun))
-            and not _has_told(channel.on_trouble, begun, context)
+            and not _has_notified(channel.on_trouble, begun, context)
         ):
             repository.end_trouble(channel.name, key)
     for key, content in known.items():
@@ -96,12 +96,12 @@ def tell_troubles(repository: Repository, channel: Channel, health: Mapping[str,
         if (
             key not in found
             and repository.end_trouble(channel.name, key)
-            and not _has_told(channel.on_trouble, over, context)
+            and not _has_notified(channel.on_trouble, over, context)
         ):
             repository.begin_trouble(channel.name, key, now, content)
 
 
-def _has_told(name: str, trouble: Trouble, context: Context) -> bool:
+def _has_notified(name: str, trouble: Trouble, context: Context) -> bool:
     try:
         listener_of(name)(trouble, context)
     except Exception as error:  # noqa: BLE001 - it is code of the user's

@@ -22,7 +22,7 @@ TOLD_DISCARDED = " rows do not fit the target's columns and are discarded (coerc
 """The end of a warning about discarded rows; their number comes before it."""
 
 
-def told_null(column: Column) -> str:
+def null_warning(column: Column) -> str:
     """Return the end of a warning about values of a column that became NULL; their number comes before it."""
     return f" values of column {column.name} do not fit {column.type.text} and are NULL (coerce_error_policy)"
 

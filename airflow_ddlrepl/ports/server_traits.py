@@ -37,7 +37,7 @@ class ServerTraits:
             found.add(Trait.VERSION)
         return frozenset(found)
 
-    def told(self, target: ServerTraits) -> Iterator[str]:
+    def differences(self, target: ServerTraits) -> Iterator[str]:
         """Yield in words what differs between this source and a target, one difference each."""
         for what, ours, theirs in (
             ("version", self.version, target.version),

@@ -61,7 +61,7 @@ class Health(Base):
             row = connection.execute(query).first()
             return (row.taken, row.seconds) if row else None
 
-    def told_troubles(self, channel: str) -> dict[str, dict[str, Any]]:
+    def notified_troubles(self, channel: str) -> dict[str, dict[str, Any]]:
         """Return the troubles that were told and are not over, as they were told, by their keys."""
         with self._database.read() as connection:
             rows = connection.execute(select(troubles).where(troubles.c.channel == channel))

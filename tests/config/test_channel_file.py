@@ -280,9 +280,9 @@ def test_table_patterns() -> None:
     assert matches_table('"a.b".*', TableName("a.b", "c"))
     assert not matches_table('"a.b".*', TableName("a", "c"))
     source = read_channel(SMALLEST.replace('["public.*"]', '["public.*"]\n  exclude: ["public.tmp*"]')).source
-    assert source.wants(TableName("public", "orders"))
-    assert not source.wants(TableName("public", "tmp_1"))
-    assert not source.wants(TableName("other", "orders"))
+    assert source.includes(TableName("public", "orders"))
+    assert not source.includes(TableName("public", "tmp_1"))
+    assert not source.includes(TableName("other", "orders"))
 
 
 def test_policies_may_differ_per_target() -> None:

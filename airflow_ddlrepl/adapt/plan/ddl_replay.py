@@ -133,7 +133,7 @@ def with_source_text(found: TablePlan, of: Statement, render: Renderer, types: T
     warnings = tuple(step for step in found.steps if step.kind is StepKind.WARN)
     refresh = tuple(step for step in found.steps if step.kind is StepKind.REFRESH)
     if reading.local:
-        return replace(found, steps=(*warnings, _left(of, reading), *refresh), until_refresh=None)
+        return replace(found, steps=(*warnings, _not_replayed(of, reading), *refresh), until_refresh=None)
     shared = tuple(s for s in found.steps if s.kind is StepKind.SQL and s.shared and reading.type is None)
     stops = tuple(step for step in found.steps if step.kind is StepKind.CONTROL)
     text = _text(found, of, reading, render)
@@ -160,13 +160,13 @@ def run_alone(name: TableName, of: Statement, render: Renderer) -> TablePlan:
     elif why:
         step = Step(StepKind.REFUSE, why, policy=BY_REPLICAT, code=code, hint=REPLICAT_HINT % str(name))
     elif reading.local:
-        step = _left(of, reading)
+        step = _not_replayed(of, reading)
     else:
         step = text_alone(of, f"{event.tag} of a table that no MAP lists", About(), render)
     return replace(found, steps=(step,))
 
 
-def _left(of: Statement, reading: Reading) -> Step:
+def _not_replayed(of: Statement, reading: Reading) -> Step:
     """Return the step that tells of a statement which does nothing that the target gets."""
     why = f"not replayed: `{_line(of.event)}`: {reading.local}"
     if not reading.is_missed:

@@ -10,7 +10,7 @@ from airflow_ddlrepl.adapt.plan.change_at_target import ChangeAtTarget
 from airflow_ddlrepl.adapt.plan.ddl_replay import with_source_text
 from airflow_ddlrepl.adapt.plan.dropped_table import removed
 from airflow_ddlrepl.adapt.plan.new_table import created
-from airflow_ddlrepl.adapt.plan.renamed_table import made_anew
+from airflow_ddlrepl.adapt.plan.renamed_table import recreated
 from airflow_ddlrepl.adapt.plan.responses import with_refresh
 from airflow_ddlrepl.adapt.plan.settings import SettingsChange
 from airflow_ddlrepl.adapt.plan.unmanaged_table import WHY, left_alone
@@ -86,7 +86,7 @@ DECIDERS: tuple[Callable[[ChangeAtTarget], TablePlan | None], ...] = (
     left_alone,
     removed,
     _unusable,
-    made_anew,
+    recreated,
     created,
     altered,
 )

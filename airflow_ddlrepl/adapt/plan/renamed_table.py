@@ -10,7 +10,7 @@ from airflow_ddlrepl.adapt.plan.new_table import made_new
 from airflow_ddlrepl.adapt.plan_model import TablePlan
 
 
-def made_anew(change: ChangeAtTarget) -> TablePlan | None:
+def recreated(change: ChangeAtTarget) -> TablePlan | None:
     """Return the plan that drops a table under its old name and creates it under its new one, where it is refreshed.
 
     None: it is one table before and after. The facts are those for a table that is new to the target; but for

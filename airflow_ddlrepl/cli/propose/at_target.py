@@ -15,7 +15,7 @@ from airflow_ddlrepl.engines import of_targets
 from airflow_ddlrepl.errors import ConfigError, DdlReplError, TargetError, Unreachable, Unsupported
 from airflow_ddlrepl.flow.mapping.existing_tables import refuse_foreign
 from airflow_ddlrepl.flow.mapping.initial_state import pending_state
-from airflow_ddlrepl.flow.mapping.server_traits import target_server, told_traits
+from airflow_ddlrepl.flow.mapping.server_traits import target_server, trait_differences
 from airflow_ddlrepl.flow.mapping.tables import seen_at
 from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.flow.targets.preparation import require_preparable
@@ -52,7 +52,7 @@ def ask_target(run: RunContext, tables: Sequence[Table]) -> AtTarget:
         location = resolve(run.channel.targets[0].location)
         found.detail, fix = of_targets(location).target_rights(location, sorted(schemas))
         found.missing += [Problem(found.detail, fix)] if fix else []
-        found.told = tuple(told_traits(run, name))
+        found.told = tuple(trait_differences(run, name))
         states = _states(run, name, mine, found)
         _notes(run, name, states, {table.id: table for table in mine}, found)
         _require_room(run, name, states, {table.id: table for table in mine}, found)

@@ -60,7 +60,7 @@ class Source(Section):
         description="GoldenGate's Extract: which DDL is captured, and how its text changes; or the path of its file",
     )
 
-    def wants(self, name: TableName) -> bool:
+    def includes(self, name: TableName) -> bool:
         """Return whether `tables` matches the table and `exclude` does not."""
         return any_matches(self.tables, name) and not any_matches(self.exclude, name)
 

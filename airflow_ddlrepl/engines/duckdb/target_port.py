@@ -161,7 +161,7 @@ class DuckTarget(Target, LoadsBeside, CutsOver):
         if not self.is_there:
             return []
         with self.session(is_reader=True) as connection:
-            return state.left(connection, self.holder) if state.is_there(connection) else []
+            return state.outbox_records(connection, self.holder) if state.is_there(connection) else []
 
     def acknowledge(self, numbers: Iterable[int]) -> None:
         with self.writing() as connection:

@@ -258,7 +258,7 @@ class PostgresTarget(
             yield found
 
     def outbox(self) -> list[tuple[int, Record]]:
-        return outbox.left(self.connection, self.holder)
+        return outbox.outbox_records(self.connection, self.holder)
 
     def acknowledge(self, numbers: Iterable[int]) -> None:
         outbox.remove(self.connection, list(numbers))

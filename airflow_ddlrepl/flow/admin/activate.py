@@ -23,7 +23,7 @@ from airflow_ddlrepl.flow.capture.source_changes import look, record_activation
 from airflow_ddlrepl.flow.capture.source_marks import MarkState, begin_marks, mark_state
 from airflow_ddlrepl.flow.comparing.repair import repair
 from airflow_ddlrepl.flow.mapping.abilities import require_source_able
-from airflow_ddlrepl.flow.mapping.server_traits import told_traits
+from airflow_ddlrepl.flow.mapping.server_traits import trait_differences
 from airflow_ddlrepl.flow.pipelines import pipeline_of
 from airflow_ddlrepl.flow.refresh.refresh import refresh
 from airflow_ddlrepl.flow.run.context import RunContext, log
@@ -104,7 +104,7 @@ def activate(
 def _warn(run: RunContext) -> None:
     """Warn of what may differ at a target by its server's traits, and of dangers at the source."""
     for target in run.targets.answering():
-        for what in told_traits(run, target.name):
+        for what in trait_differences(run, target.name):
             log.warning("target %s: %s: what it computes may differ from the source's values", target.name, what)
     for danger in run.source.dangers():
         log.warning("%s; %s", danger.what, danger.fix)
@@ -260,13 +260,13 @@ def _wanted(run: RunContext) -> list[Table]:
     reloaded = {one.table_id for one in run.source.membership.left_out() if one.is_reloaded}
     left_out = set(run.source.membership.unpublished_reasons()) - reloaded
 
-    def comes(table: Table) -> bool:
+    def is_captured(table: Table) -> bool:
         below = table.id in published or (
             table.is_partitioned and not decide(run.capture_client, table.name, ChangeKind.TABLE).is_excluded
         )
         return (table.id in named or below) and not table.unlogged and table.id not in left_out
 
-    return [table for table in catalog.inspect(sorted(catalog.with_partitions(named))) if comes(table)]
+    return [table for table in catalog.inspect(sorted(catalog.with_partitions(named))) if is_captured(table)]
 
 
 def _new_revisions(run: RunContext, tables: Sequence[Table], position: Position, *, is_broken: bool) -> list[Revision]:

@@ -73,7 +73,7 @@ def has_rows(run: RunContext) -> bool:
     return False
 
 
-def has_news_without_rows(run: RunContext) -> bool:
+def has_log_without_rows(run: RunContext) -> bool:
     """Is there log without rows that a target has not passed, or a sequence that has moved?"""
     logs = pending_logs(run)
     if run.targets.failed:

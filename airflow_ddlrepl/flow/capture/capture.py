@@ -21,7 +21,13 @@ from airflow_ddlrepl.flow.capture.log_continuity import follow, is_followed, req
 from airflow_ddlrepl.flow.capture.log_retention import hold
 from airflow_ddlrepl.flow.capture.new_tables import warn_of_waiting
 from airflow_ddlrepl.flow.capture.session_names import name_sessions, named_sessions
-from airflow_ddlrepl.flow.capture.source_changes import due_in, has_news, look, record_inspection, require_triggers
+from airflow_ddlrepl.flow.capture.source_changes import (
+    due_in,
+    has_unlogged_changes,
+    look,
+    record_inspection,
+    require_triggers,
+)
 from airflow_ddlrepl.flow.capture.source_marks import leave_mark, require_own
 from airflow_ddlrepl.flow.capture.window import Window, capture_window, register
 from airflow_ddlrepl.flow.run.context import RunContext, log
@@ -127,7 +133,7 @@ def has_new_log(run: RunContext) -> bool:
     change = FileChange(keys=tuple(run.source.membership.changed_keys()))
     inspection = inspect_source(run, change)
     end = run.source.stable_end()
-    if run.source.has_changes(low, end) or has_news(run, inspection):
+    if run.source.has_changes(low, end) or has_unlogged_changes(run, inspection):
         return True
     return bool(
         unexplained(inspection, run.repository.latest_revisions(run.channel.name), (), end, run.joins, run.types)

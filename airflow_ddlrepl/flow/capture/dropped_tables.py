@@ -45,7 +45,7 @@ def _all_dropped(run: RunContext) -> set[TableName]:
     latest = run.repository.latest_revisions(run.channel.name).values()
     if any(revision.table for revision in latest):
         return set()
-    return {name for name in _names(run).values() if not _stays(run, name)}
+    return {name for name in _names(run).values() if not _is_retained(run, name)}
 
 
 def _missing(run: RunContext) -> set[TableName]:
@@ -54,8 +54,8 @@ def _missing(run: RunContext) -> set[TableName]:
     latest = run.repository.latest_revisions(run.channel.name)
     there = {revision.table.name for revision in latest.values() if revision.table}
     dropped = {name for table_id, name in _names(run).items() if table_id in latest and not latest[table_id].table}
-    gone = {name for name in dropped | _former_names(run) if _stays(run, name)}
-    return {name for name in gone - there if run.channel.source.wants(name)}
+    gone = {name for name in dropped | _former_names(run) if _is_retained(run, name)}
+    return {name for name in gone - there if run.channel.source.includes(name)}
 
 
 def _former_names(run: RunContext) -> set[TableName]:
@@ -82,7 +82,7 @@ def _adapts(run: RunContext, name: TableName) -> bool:
     return any(action.is_for(name) for action in run.channel.source_actions())
 
 
-def _stays(run: RunContext, name: TableName) -> bool:
+def _is_retained(run: RunContext, name: TableName) -> bool:
     """Return whether a table stays in the channel when the source drops it."""
     actions = [action for action in run.channel.source_actions() if action.is_for(name)]
     chosen = next((a.on_drop_table for a in actions if a.on_drop_table), OnDropTable.DROP_FROM_CHANNEL_ONLY)

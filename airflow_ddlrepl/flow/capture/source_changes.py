@@ -102,7 +102,7 @@ def due_in(found: SourceRecord) -> dict[str, Any]:
     return {"due": found.due, "gap": found.gaps[-1] if found.is_gap_due else ""}
 
 
-def has_news(run: RunContext, inspection: Inspection) -> bool:
+def has_unlogged_changes(run: RunContext, inspection: Inspection) -> bool:
     """Would a capture find that the source was changed without a record in the log?"""
     known, now = last_record(run), run.source.membership.installation()
     is_rewritten = bool(inspection.version and rewritten(known.rows, inspection.tables, inspection.locked))

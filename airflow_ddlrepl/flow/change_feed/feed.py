@@ -92,7 +92,7 @@ class ChangeFeed:
         if isinstance(found, Position):
             self.require_retained(found)
         elif at <= self._first_transaction() and self.run.repository.retained_from(self.run.channel.name):
-            raise _gone(f"what committed after {found}", retained)
+            raise _not_retained(f"what committed after {found}", retained)
         return at
 
     @cached_property
@@ -106,7 +106,7 @@ class ChangeFeed:
         """Raise TrailError TRL-124 where segments from this position on are gone."""
         retained = self._retained_from()
         if start < retained:
-            raise _gone(f"what is at {start}", retained)
+            raise _not_retained(f"what is at {start}", retained)
 
     def history(self, start: Position, end: Position) -> History:
         """Return the table's stretches and revisions between two positions."""
@@ -214,7 +214,7 @@ def _pieces(one: Slice) -> list[Slice]:
     return [replace(one, low=start, high=end) for start, end in pairwise(cuts) if start < end]
 
 
-def _gone(what: str, retained: Position) -> TrailError:
+def _not_retained(what: str, retained: Position) -> TrailError:
     return TrailError(
         f"the trail does not have {what}: it begins at {retained}",
         code="TRL-124",

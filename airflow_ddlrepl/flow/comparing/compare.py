@@ -108,12 +108,14 @@ def _record(run: RunContext, result: Comparison, table_ids: Sequence[int], began
     """Store what was found of each table at each target, and of the comparison as a whole."""
     count = {"tables": len(result.tables), "differences": result.differences, "left_out": len(result.left_out)}
     count |= {"discarded": result.discarded, "in_flight": result.tables_in_flight, "undecided": len(result.undecided)}
-    told = [_told(one, table_id, result.position) for one, table_id in zip(result.tables, table_ids, strict=True)]
+    told = [
+        _stored_report(one, table_id, result.position) for one, table_id in zip(result.tables, table_ids, strict=True)
+    ]
     found = {**count, "position": result.position, "by_table": told}
     run.repository.record_comparison(run.channel.name, run.run_id, began, found, is_whole=is_whole)
 
 
-def _told(one: TableReport, table_id: int, position: str) -> dict[str, Any]:
+def _stored_report(one: TableReport, table_id: int, position: str) -> dict[str, Any]:
     """Return what is stored of a table: how much differs, by kind, and the first differences in words."""
     found: dict[str, Any] = {
         "target": one.at,

@@ -137,7 +137,7 @@ def _of_the_channel(facts: Facts, items: list[Waiting]) -> Iterator[Verdict]:
         yield Verdict(Level.BAD, f"the source does not answer{when}", source, help_, as_of)
     for end in facts.failures:
         failure = end.failure or {}
-        if not is_a(failure, *_TOLD_ELSEWHERE) and not _is_told(facts, failure):
+        if not is_a(failure, *_TOLD_ELSEWHERE) and not _is_of_unreachable(facts, failure):
             yield _failed(facts, end)
     for why in facts.content.get("trail", {}).get("damaged", ()):
         yield Verdict(Level.BAD, "a file of the trail is missing or damaged", why, _remedies(facts).look(), as_of)
@@ -147,7 +147,7 @@ def _of_the_channel(facts: Facts, items: list[Waiting]) -> Iterator[Verdict]:
     yield from _of_time(facts)
 
 
-def _is_told(facts: Facts, failure: dict[str, Any]) -> bool:
+def _is_of_unreachable(facts: Facts, failure: dict[str, Any]) -> bool:
     """Is the failure one of a source or target that does not answer, which is told of that?"""
     if not is_a(failure, Unreachable):
         return False

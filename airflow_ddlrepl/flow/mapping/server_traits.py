@@ -22,10 +22,10 @@ def target_server(run: RunContext, facts: ServerFacts) -> TargetServer:
     )
 
 
-def told_traits(run: RunContext, target: str) -> Sequence[str]:
+def trait_differences(run: RunContext, target: str) -> Sequence[str]:
     """Return in words in what a target differs from the source; nothing where one of them does not answer."""
     try:
         source, there = run.source_traits, run.target(target).facts().traits
-        return list(source.told(there)) if source is not None and there is not None else []
+        return list(source.differences(there)) if source is not None and there is not None else []
     except Unreachable:
         return []

@@ -32,7 +32,7 @@ def is_for_replicats(event: Event, channel: Channel) -> bool:
     if channel.source.extract is not None:
         return True
     about = subject_of(event)
-    return about.base is None or not about.is_mappable or channel.source.wants(about.base)
+    return about.base is None or not about.is_mappable or channel.source.includes(about.base)
 
 
 class Subject(NamedTuple):

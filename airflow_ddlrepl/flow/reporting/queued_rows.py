@@ -134,7 +134,7 @@ def _key_of(one: ApplyMessage) -> dict[str, str | None]:
     if not isinstance(message, RowLcr):
         return {}
     values = {**message.new, **message.old}
-    return {name: _told(values[name]) for name in one.key_columns if name in values}
+    return {name: _text_or_none(values[name]) for name in one.key_columns if name in values}
 
 
 def _others(messages: Sequence[ApplyMessage]) -> list[str | None]:
@@ -143,11 +143,11 @@ def _others(messages: Sequence[ApplyMessage]) -> list[str | None]:
     for one in messages:
         if isinstance(one.message, RowLcr):
             for values in (one.message.old, one.message.new):
-                found += [_told(value) for name, value in values.items() if name not in one.key_columns]
+                found += [_text_or_none(value) for name, value in values.items() if name not in one.key_columns]
     return found
 
 
-def _told(value: Any) -> str | None:
+def _text_or_none(value: Any) -> str | None:
     return None if value is None else str(value)
 
 

@@ -49,7 +49,7 @@ def replay(run: RunContext, into: str, way: RewindRoute, *, onward: bool = False
     """
     found = Replayed()
     made_as = f"{run.channel.fingerprint()} {way.kind}"
-    low = _gone(run, into, way, made_as) if onward else None
+    low = _resumes_from(run, into, way, made_as) if onward else None
     reread_where_lost(run, lambda: _vouch(run, way, way.low if low is None else low))
     if low is None:
         _begin(run, into, way)
@@ -114,7 +114,7 @@ def _finish(run: RunContext, into: str, way: RewindRoute, made_as: str) -> None:
     able(target, Rewinds).rewind_area.finish(made_as, there.lsn, others, run.fence)
 
 
-def _gone(run: RunContext, into: str, way: RewindRoute, made_as: str) -> Position | None:
+def _resumes_from(run: RunContext, into: str, way: RewindRoute, made_as: str) -> Position | None:
     """Return the position from which a finished replay can go on by this route; None: it can't.
 
     It can where no load that it would need lies half behind it.

@@ -71,7 +71,7 @@ def reinstate(run: RunContext, target: str, replay: str, way: RewindRoute) -> di
     with run.target(target).loading(run.token) as loader:
         before = run.target(target).state().table_states
         built = built_at.state().table_states
-        wanted = {i: table_state for i, table_state in built.items() if _comes(table_state, before, way)}
+        wanted = {i: table_state for i, table_state in built.items() if _is_exchanged(table_state, before, way)}
         come = _at_target(run, target, replay, wanted, way)
         after = {
             i: _beside(run, target, way, loader.facts, table_state, before.get(i)) for i, table_state in come.items()
@@ -105,7 +105,7 @@ def _tell_differences(run: RunContext, target: str, replay: str, table_ids: Cont
             run.repository.decline_refresh(run.channel.name, run.token, target, *about)
 
 
-def _comes(table_state: TableState, before: Mapping[int, TableState], way: RewindRoute) -> bool:
+def _is_exchanged(table_state: TableState, before: Mapping[int, TableState], way: RewindRoute) -> bool:
     """Is the table exchanged? It is if it is wanted, or was dropped since and the target has nothing of it any more.
 
     A table with a row per change is not: what happened stays, and the target's has more of it.

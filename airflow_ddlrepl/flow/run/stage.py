@@ -66,7 +66,7 @@ def stage(declared: Stage) -> Callable[[Work[Given, Result]], Work[Given, Result
             with errors_recorded(context, name), context.locked(name), alone:
                 if not is_outermost:
                     return _recorded(context, name, whole)
-                return _told(context, name, lambda: _recorded(context, name, whole))
+                return _with_outcome(context, name, lambda: _recorded(context, name, whole))
 
         update_wrapper(run, work)
         return run
@@ -116,7 +116,7 @@ def _executed(context: RunContext, before: int) -> dict[str, Any]:
     return {"executed": some, "executed_total": len(found)} if found else {}
 
 
-def _told(context: RunContext, name: str, work: Callable[[], Result]) -> Result:
+def _with_outcome(context: RunContext, name: str, work: Callable[[], Result]) -> Result:
     """Tell how the stage has ended, whatever its end: its last words are the channel's status."""
     began = datetime.now(UTC)
     try:

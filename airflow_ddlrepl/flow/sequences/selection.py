@@ -31,7 +31,7 @@ def selected(channel: Channel, catalog: SequenceCatalog, tables: Collection[int]
         one.id
         for one in catalog.sequences.values()
         if one.id in drawn
-        or (one.owner.table_id in tables if one.owner is not None else channel.source.wants(one.name))
+        or (one.owner.table_id in tables if one.owner is not None else channel.source.includes(one.name))
     )
 
 
@@ -39,7 +39,7 @@ def unreadable_sequences(channel: Channel, source: Source) -> list[Problem]:
     """Return the sequences that the channel file asks for and the source's role may not read."""
     if channel.db_sequence is None:
         return []
-    tables = [i for i, name in source.catalog.list_tables().items() if channel.source.wants(name)]
+    tables = [i for i, name in source.catalog.list_tables().items() if channel.source.includes(name)]
     choose = partial(selected, channel, tables=tables)
     found = able(source, ShowsSequences).sequences.catalog(choose)
     closed = [one.name for i in choose(found) if not (one := found.sequences[i]).may_read]

@@ -96,7 +96,7 @@ def prepare_target(run: RunContext, target: str, begins: Beginning) -> int:
         begins = replace(begins, starts_over=begins.starts_over or before.epoch != begins.epoch)
     known = before.table_states if before else {}
     pending = _pending_tables(run, target, begins, known)
-    orphaned, removed = _gone(run, target, begins, known)
+    orphaned, removed = _dropped_tables(run, target, begins, known)
     aside = _out_of_the_way(run, target, begins, pending)
     to = begins.position if before is None or begins.starts_over else before.lsn
     change = StateChange(
@@ -169,7 +169,9 @@ class _Moved:
     sql: list[str] = field(default_factory=list)
 
 
-def _gone(run: RunContext, target: str, begins: Beginning, known: Mapping[int, TableState]) -> tuple[_Moved, _Moved]:
+def _dropped_tables(
+    run: RunContext, target: str, begins: Beginning, known: Mapping[int, TableState]
+) -> tuple[_Moved, _Moved]:
     """Return the tables of a target that starts over which were dropped at the source in the log that it skips.
 
     As on_drop_table says, they stay and are orphaned, or are removed; what is of another repository is only forgotten.

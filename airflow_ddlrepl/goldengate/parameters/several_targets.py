@@ -67,9 +67,9 @@ def _beginning(pattern: str) -> str:
 
 def _renaming(one: MapParameter) -> Renaming:
     parts = zip(split_table_pattern(one.source), split_table_pattern(one.target), strict=True)
-    return tuple("" if _stays(old, new) else new for old, new in parts)
+    return tuple("" if _is_same_part(old, new) else new for old, new in parts)
 
 
-def _stays(old: str, new: str) -> bool:
+def _is_same_part(old: str, new: str) -> bool:
     """Is a part of each name that the pattern matches the same at the target?"""
     return new == "*" or ("*" not in new and old.lower() == new.lower())

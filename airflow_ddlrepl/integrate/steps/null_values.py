@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from airflow_ddlrepl.errors import RowsRefused
 from airflow_ddlrepl.integrate.netting.keys import key_rows, key_values
 from airflow_ddlrepl.integrate.steps.row_columns import RowColumn
-from airflow_ddlrepl.mapping.misfits import told_null
+from airflow_ddlrepl.mapping.misfits import null_warning
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.ports.row_evaluator import LoggedRows, RowEvaluator
@@ -51,7 +51,7 @@ def with_nulls(
                 " another `coerce_error_policy`, or a type that holds the values (`types`)",
             )
         if new.any():
-            counts[told_null(ours)] = int(new.sum())
+            counts[null_warning(ours)] = int(new.sum())
             changes = _without(changes, f"a_{column.name}", new_at[new])
         if old.any():
             changes = _without(changes, f"b_{column.name}", old_at[old])

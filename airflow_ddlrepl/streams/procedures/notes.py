@@ -101,7 +101,7 @@ def _subsets(clients: Iterable[Client]) -> Iterator[str]:
     others = [one for one in clients if one.kind not in _WORK]
     for table, capture in taken.items():
         for one in others:
-            if table not in _subset_tables(one) and _wants(one, table):
+            if table not in _subset_tables(one) and _takes_rows_of(one, table):
                 yield (
                     f"{one.words} gets a subset of {'.'.join(table)} alone, for {capture.words}"
                     f" takes no more: put the subset rule to the clients that want no more"
@@ -128,7 +128,7 @@ def _subset_tables(client: Client) -> set[tuple[str, str]]:
     return {(str(one["get_object_owner"]), str(one["get_object_name"])) for one in equal}
 
 
-def _wants(client: Client, table: tuple[str, str]) -> bool:
+def _takes_rows_of(client: Client, table: tuple[str, str]) -> bool:
     """Return whether a client takes rows of a table, whatever their values."""
     if client.positive is None:
         return True

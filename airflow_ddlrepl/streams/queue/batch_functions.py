@@ -47,7 +47,7 @@ def batch_called(
     if result.num_rows != len(batch) or "op" not in result.schema.names or not result["op"].equals(given["op"]):
         raise refused(action.function, of, "other rows or kinds of changes than it got", "return them in their order")
     functions.counts.add(action.function, got, _unchanged(given, result))
-    return _Result(action.function, of, batch, values).left(given, result) if len(batch) else None
+    return _Result(action.function, of, batch, values).batch(given, result) if len(batch) else None
 
 
 def _unchanged(rows: pa.RecordBatch, result: pa.RecordBatch) -> int:
@@ -59,13 +59,13 @@ def _unchanged(rows: pa.RecordBatch, result: pa.RecordBatch) -> int:
         before, after = rows[name], result[name]
         if not before.equals(after):
             try:
-                same &= np.asarray(_stays(before, after))
+                same &= np.asarray(_equal_values(before, after))
             except pa.ArrowException:  # of another kind
                 return 0
     return int(same.sum())
 
 
-def _stays(before: pa.Array, after: pa.Array) -> pa.Array:
+def _equal_values(before: pa.Array, after: pa.Array) -> pa.Array:
     """Return which values of a column are what they were. Raises ArrowException where the types can't be compared."""
     stays = pc.fill_null(pc.equal(after, before), False)
     stays = pc.or_(stays, pc.and_(pc.is_null(after), pc.is_null(before)))
@@ -98,7 +98,7 @@ class _Result:
         self._columns: list[tuple[ColumnLayout, Column]] = []
         self._data: dict[str, pa.Array] = {}
 
-    def left(self, argument: pa.RecordBatch, result: pa.RecordBatch) -> LcrBatch:
+    def batch(self, argument: pa.RecordBatch, result: pa.RecordBatch) -> LcrBatch:
         strange = [name for name in result.schema.names if name != "op" and not name.startswith(("a_", "b_"))]
         if strange:
             raise refused(self._function, self._of, f"a column {strange[0]}", "columns are a_NAME, b_NAME and op")
@@ -144,7 +144,7 @@ class _Result:
         if raw is None or new.type != rows[side].type:
             return self._as_text(new, side)
         before = self._batch.shown(self._values, raw, self._known[side[2:]], pa.string())
-        return pc.if_else(_stays(rows[side], new), before, self._as_text(new, side))
+        return pc.if_else(_equal_values(rows[side], new), before, self._as_text(new, side))
 
     def _as_text(self, values: pa.Array, name: str) -> pa.Array:
         """Return values as texts that a server reads. Raises RuleError RUL-136."""

@@ -26,7 +26,7 @@ def text_of(lcr: RowLcr, column: str, value: Any) -> str | None:
         ) from None
 
 
-def stays(before: Values, column: str, value: Any) -> bool:
+def is_unchanged(before: Values, column: str, value: Any) -> bool:
     """Return whether a column has the value that it had before; 1 and true are different values."""
     if column not in before:
         return False
@@ -39,7 +39,7 @@ def exact_text(lcr: RowLcr, column: str, value: Any, typed: Values, texts: Value
 
     Raises RuleError RUL-136 for a value that no column holds.
     """
-    if column in texts and stays(typed, column, value):
+    if column in texts and is_unchanged(typed, column, value):
         text = texts[column]
         return None if text is None else str(text)
     return text_of(lcr, column, value)

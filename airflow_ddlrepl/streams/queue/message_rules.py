@@ -26,10 +26,10 @@ def ruled(client: Client, message: Message, functions: CustomFunctions) -> tuple
     does; what a custom function raises as `CustomFunctions.called` does, and RUL-136 as `require_agreement`.
     """
     verdict = decide(client, message)
-    return left_by(verdict, client, message, functions) if verdict.is_taken else (verdict, message)
+    return after_rule(verdict, client, message, functions) if verdict.is_taken else (verdict, message)
 
 
-def left_by(
+def after_rule(
     verdict: Verdict, client: Client, message: Message, functions: CustomFunctions, texts: RowLcr | None = None
 ) -> tuple[Verdict, Message]:
     """Return a message that a client takes as its rule leaves it; the verdict may be that nothing is left of it.

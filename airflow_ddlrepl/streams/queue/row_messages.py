@@ -19,7 +19,7 @@ from airflow_ddlrepl.ports.row_layout import ColumnLayout
 from airflow_ddlrepl.streams.condition.moments import FarMoment
 from airflow_ddlrepl.streams.evaluation.row_batch import WHOLE, RowBatch
 from airflow_ddlrepl.streams.messages import MessageClass, RowLcr
-from airflow_ddlrepl.streams.queue.exact_texts import exact_text, stays
+from airflow_ddlrepl.streams.queue.exact_texts import exact_text, is_unchanged
 from airflow_ddlrepl.streams.queue.lcr_batch import LcrBatch, absent_bitmap, free_id, type_of_value
 from airflow_ddlrepl.streams.queue.transactions import TransactionFacts
 
@@ -205,7 +205,7 @@ def _columns(
             for row, _, lcr in rows
             for image in ("new", "old")
             if (value := getattr(lcr, image).get(name)) is not None
-            and not stays(getattr(row.typed, image), name, value)
+            and not is_unchanged(getattr(row.typed, image), name, value)
         ]
         column = known.get(name)
         if column is None:

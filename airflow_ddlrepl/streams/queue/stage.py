@@ -107,7 +107,7 @@ class ClientStage:
             return []
         if self._subsets:
             self.migrated += _migrated(typed, taken)
-        return list(self._left(batch, taken, facts, message_class))
+        return list(self._transformed_batches(batch, taken, facts, message_class))
 
     def event(self, event: Event) -> Event:
         """Return a control record as a client that takes one message for one leaves it, as `events` does."""
@@ -171,7 +171,7 @@ class ClientStage:
             made = with_lcr(followed, lcrs[0], lcr, function)  # type: ignore[arg-type]
             yield replace(made, key=key, is_transformed=made.is_transformed or number > 0)
 
-    def _left(
+    def _transformed_batches(
         self, batch: LcrBatch, taken: Taken, facts: TransactionFacts, message_class: MessageClass
     ) -> Iterator[LcrBatch]:
         plain = replace(batch.plain(), source_database=self.database)

@@ -209,5 +209,5 @@ def test_two_processes_tell_once(databases: Databases, tmp_path: Path) -> None:
     with Repository.open(location) as one, Repository.open(location) as other:
         now = datetime.now(UTC)
         assert [each.begin_trouble("shop", "k", now, {"a": 1}) for each in (one, other)] == [True, False]
-        assert other.told_troubles("shop") == {"k": {"a": 1}}
+        assert other.notified_troubles("shop") == {"k": {"a": 1}}
         assert [each.end_trouble("shop", "k") for each in (other, one)] == [True, False]

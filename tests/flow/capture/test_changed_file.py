@@ -126,7 +126,7 @@ def test_a_change_that_was_cut_short_is_done_again(owned: Make, monkeypatch: pyt
     replica.settle()
     change(replica, source=WIDE)
     with monkeypatch.context() as patched, pytest.raises(ZeroDivisionError):
-        patched.setattr(membership, "tend_one", lambda *_: 1 / 0)
+        patched.setattr(membership, "set_up_one", lambda *_: 1 / 0)
         replica.replicate()
     assert replica.settle().refresh.tables.keys() == {"s2.a"}
 

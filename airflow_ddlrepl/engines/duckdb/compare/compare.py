@@ -139,13 +139,13 @@ class _Comparison:
         for text, *flags in rows:
             columns = tuple(name.strip('"') for name, differ in zip(names, flags, strict=True) if differ)
             found.append(RowDifference(Kind.DIFFERENT, text, columns))
-        return self._told(plain, found)
+        return self._reported(plain, found)
 
     def _by_row(self, plain: TableReport, names: Sequence[str]) -> TableReport:
         found: list[RowDifference] = []
         for kind in (Kind.MISSING, Kind.EXTRA):
             found += [RowDifference(kind, text) for text in self._keys(names, f"FROM ddlrepl_{kind} AS r", "r")]
-        return self._told(plain, found)
+        return self._reported(plain, found)
 
     def _keys(self, names: Sequence[str], query: str, alias: str) -> list[str]:
         rows = self.connection.execute(f"SELECT {self._key_text(names, alias)} {query}").fetchall()
@@ -155,7 +155,7 @@ class _Comparison:
         parts = ", ".join(f"coalesce(CAST({alias}.{name} AS VARCHAR), '')" for name in names)
         return f"concat('(', concat_ws(',', {parts}), ')')"
 
-    def _told(self, plain: TableReport, found: Sequence[RowDifference]) -> TableReport:
+    def _reported(self, plain: TableReport, found: Sequence[RowDifference]) -> TableReport:
         counts = {kind: sum(row.kind is kind for row in found) for kind in Kind}
         return replace(
             plain,

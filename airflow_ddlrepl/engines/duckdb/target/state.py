@@ -165,7 +165,7 @@ def write_records(connection: Connection, channel: str, records: Sequence[Record
         connection.executemany("INSERT INTO ddlrepl.unrecorded VALUES (nextval('ddlrepl.record_numbers'), ?, ?)", rows)
 
 
-def left(connection: Connection, channel: str) -> list[tuple[int, Record]]:
+def outbox_records(connection: Connection, channel: str) -> list[tuple[int, Record]]:
     """Return the records for the repository, oldest first, each with the number that `remove` takes."""
     rows = _rows(connection, "SELECT id, record FROM ddlrepl.unrecorded WHERE channel = ? ORDER BY id", [channel])
     return [(number, from_json(json.loads(text))) for number, text in rows]

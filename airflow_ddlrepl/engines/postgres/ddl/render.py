@@ -92,7 +92,7 @@ def _rename_table(change: RenameTable, before: Table) -> list[str]:
     if old.schema == new.schema:
         return [_rename(old, new.name)]
     into = types.create_schema(new.schema)
-    into.append(_spare_names(old, new.schema))
+    into.append(_rename_taken(old, new.schema))
     if old.name == new.name:
         return [*into, _move(old, new.schema)]
     between = free_name(f"ddlrepl_move_{before.id}", (old.name, new.name))
@@ -100,7 +100,7 @@ def _rename_table(change: RenameTable, before: Table) -> list[str]:
     return [*into, _rename(old, between), _move(TableName(old.schema, between), new.schema), _rename(moved, new.name)]
 
 
-def _spare_names(table: TableName, schema: str) -> str:
+def _rename_taken(table: TableName, schema: str) -> str:
     """Return the SQL that renames those indexes and sequences of a table whose names are taken in another schema.
 
     They move to that schema with the table, and have names of the target's own.

@@ -157,7 +157,7 @@ def _prepare(connection: Connection[Any], wanted: SourceSetup) -> list[str]:
     if _register(connection, wanted):
         changes.append(f"channel {wanted.channel}")
     changes += release_excluded(connection, wanted)
-    changes += _tend_tables(connection, wanted)
+    changes += _set_up_tables(connection, wanted)
     return changes
 
 
@@ -208,7 +208,7 @@ def release_excluded(connection: Connection[Any], wanted: SourceSetup) -> list[s
     return changes
 
 
-def _tend_tables(connection: Connection[Any], wanted: SourceSetup) -> list[str]:
+def _set_up_tables(connection: Connection[Any], wanted: SourceSetup) -> list[str]:
     """Bring each table of the channel into its state: a few in a transaction, so that no lock is there for long.
 
     One that somebody else holds gets a transaction of its own.
@@ -222,7 +222,7 @@ def _tend_tables(connection: Connection[Any], wanted: SourceSetup) -> list[str]:
     done: dict[int, str] = {}
     for place, table_id in enumerate(each(every_member, "tables are set up at the source")):
         if place % membership.BATCH == 0:
-            done = membership.tend_many(connection, wanted.channel, every_member[place : place + membership.BATCH])
+            done = membership.set_up_many(connection, wanted.channel, every_member[place : place + membership.BATCH])
         if table_id not in done:
             _set_up_table(connection, wanted, table_id)
     for table_id in session_triggers.due(connection, wanted.channel, wanted.sessions):
@@ -245,7 +245,7 @@ def _set_up_table(connection: Connection[Any], wanted: SourceSetup, table_id: in
     while True:
         with connection.transaction():
             connection.execute(*_FOR_A_MOMENT)
-            membership.tend_one(connection, wanted.channel, table_id)
+            membership.set_up_one(connection, wanted.channel, table_id)
         if not membership.is_held(connection, wanted.channel, table_id):
             return
         if time.monotonic() > deadline:

@@ -61,7 +61,7 @@ def take_over(connection: Connection[Any], wanted: SourceSetup) -> list[str]:
     for table_id, name in new.items():
         with connection.transaction():
             connection.execute(f"SET LOCAL lock_timeout = '{LOCK_TIMEOUT}'".encode())
-            changes.append(f"table {name}: {membership.tend_one(connection, wanted.channel, table_id)}")
+            changes.append(f"table {name}: {membership.set_up_one(connection, wanted.channel, table_id)}")
     # These are tables whose old rows the log has to have whole from now on.
     outcomes = membership.maintain(connection, wanted.channel)
     changes += [f"table {names.get(i, i)}: {state}" for i, state in outcomes.items() if i not in new]

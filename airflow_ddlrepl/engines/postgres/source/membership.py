@@ -85,7 +85,7 @@ def _changed_texts(connection: Connection[Any], channel: str) -> list[int]:
     return sorted(i for i, cause in members.items() if (cause == Cause.ENCODING) != (i in bad))
 
 
-def tend_many(connection: Connection[Any], channel: str, table_ids: Sequence[int]) -> dict[int, str]:
+def set_up_many(connection: Connection[Any], channel: str, table_ids: Sequence[int]) -> dict[int, str]:
     """Bring tables into their right states in one transaction, which waits for nobody; return what was done, by id.
 
     No more than BATCH of them, so that no lock is there for long. A table that is missing in the result needs a
@@ -102,7 +102,7 @@ def tend_many(connection: Connection[Any], channel: str, table_ids: Sequence[int
     return {i: state for i, state in found.items() if i not in unpublishable}
 
 
-def tend_one(connection: Connection[Any], channel: str, table_id: int) -> str:
+def set_up_one(connection: Connection[Any], channel: str, table_id: int) -> str:
     """Bring one table into its right state; return that state.
 
     Published when it has rows already, it is marked so in the same transaction.
@@ -194,11 +194,11 @@ def _tended(connection: Connection[Any], channel: str, table_ids: Sequence[int])
     try:
         for place, table_id in enumerate(table_ids):
             if place % BATCH == 0:
-                outcomes |= tend_many(connection, channel, table_ids[place : place + BATCH])
+                outcomes |= set_up_many(connection, channel, table_ids[place : place + BATCH])
             if table_id not in outcomes:
                 with connection.transaction():
                     connection.execute(f"SET LOCAL lock_timeout = '{LOCK_TIMEOUT}'".encode())
-                    outcomes[table_id] = tend_one(connection, channel, table_id)
+                    outcomes[table_id] = set_up_one(connection, channel, table_id)
     except errors().InsufficientPrivilege:
         pass
     return outcomes

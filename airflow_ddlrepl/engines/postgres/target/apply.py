@@ -105,7 +105,7 @@ def run_program(
                         run.step(step, _reloaded_with(step, steps))
                 run.merge_rest()
             run.session.require_unchanged(cursor)
-            write_table_states(cursor, channel, _changed(program), _gone(program))
+            write_table_states(cursor, channel, _changed(program), _dropped_ids(program))
             write_records(cursor, channel, records)
             origin.stamp()
             reach("integrate.transaction")
@@ -190,7 +190,7 @@ def _changed(program: Program) -> dict[int, TableState]:
     )
 
 
-def _gone(program: Program) -> list[int]:
+def _dropped_ids(program: Program) -> list[int]:
     ids = (step.table_id for step in program.steps if step.table_id != NO_TABLE)
     return [table_id for table_id in ids if table_id not in program.table_states]
 

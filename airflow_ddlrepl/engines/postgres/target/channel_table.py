@@ -39,7 +39,7 @@ class ChannelTable:
             PREPARING.take(cursor)
             cursor.execute(self.create.encode())
 
-    def forget_gone(self, cursor: Any, channel: str) -> None:
+    def remove_dropped(self, cursor: Any, channel: str) -> None:
         """Remove what is about tables that the channel does not have here any more, in the open transaction."""
         if self.is_there(cursor.connection):
             gone = "t.channel = o.channel AND t.table_id = o.table_id AND t.state <> 'kept'"

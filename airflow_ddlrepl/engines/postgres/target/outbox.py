@@ -34,7 +34,7 @@ def write_records(cursor: Any, channel: str, records: Sequence[Record]) -> None:
         )
 
 
-def left(connection: Connection[Any], channel: str) -> list[tuple[int, Record]]:
+def outbox_records(connection: Connection[Any], channel: str) -> list[tuple[int, Record]]:
     """Return the records in the outbox, oldest first.
 
     Each comes with the number that `remove` takes.

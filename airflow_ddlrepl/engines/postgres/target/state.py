@@ -340,7 +340,7 @@ def write_table_states(
     cursor.execute(_FORGET_KEPT, [channel, [*table_states]])
     if removed or cursor.rowcount or any(s.state is TableStatus.ORPHANED for s in table_states.values()):
         for one in _OF_TABLES:
-            one.forget_gone(cursor, channel)
+            one.remove_dropped(cursor, channel)
 
 
 def forget(connection: Connection[Any], channel: str) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 
 from airflow_ddlrepl.engines.postgres.connection.quoting import literal, qualified, quote
 from airflow_ddlrepl.engines.postgres.types.as_written import read_as, written
-from airflow_ddlrepl.mapping.misfits import TOLD_DISCARDED, told_null
+from airflow_ddlrepl.mapping.misfits import TOLD_DISCARDED, null_warning
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Table
 
@@ -85,7 +85,7 @@ def nulling(table: TableName, column: Column) -> str:
     return (
         f"WITH done AS (UPDATE {qualified(table)} SET {name} = NULL"
         f" WHERE {misfit(column, written(name))} IS NOT NULL RETURNING 1)"
-        f" SELECT count(*) || {literal(told_null(column))} FROM done HAVING count(*) > 0"
+        f" SELECT count(*) || {literal(null_warning(column))} FROM done HAVING count(*) > 0"
     )
 
 

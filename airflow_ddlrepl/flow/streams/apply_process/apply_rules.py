@@ -18,7 +18,7 @@ from airflow_ddlrepl.streams.condition import tree
 from airflow_ddlrepl.streams.messages import Command, DdlLcr, Message, MessageClass, RowLcr, UserMessage
 from airflow_ddlrepl.streams.queue.custom_functions import CustomFunctions
 from airflow_ddlrepl.streams.queue.ddl_lcrs import ddl_lcrs
-from airflow_ddlrepl.streams.queue.message_rules import left_by
+from airflow_ddlrepl.streams.queue.message_rules import after_rule
 from airflow_ddlrepl.streams.queue.missing_values import lacks_new_values, lacks_old_values
 from airflow_ddlrepl.streams.queue.reader import Queued
 from airflow_ddlrepl.streams.queue.stage import ClientStage
@@ -140,7 +140,7 @@ class ApplyRules:
         if verdict.is_taken:
             _require_whole_insert(incoming, action)
             texts = lcr if isinstance(lcr, RowLcr) else None
-            verdict, message = left_by(verdict, self.client, incoming.typed, self.functions, texts)
+            verdict, message = after_rule(verdict, self.client, incoming.typed, self.functions, texts)
         if verdict.is_taken:
             return self._for_apply(incoming, message, action)
         self._discard(message, verdict.why)

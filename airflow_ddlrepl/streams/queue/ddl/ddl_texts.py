@@ -57,7 +57,7 @@ class _Statement:
     def named(self, place: Named) -> TableName:
         return TableName(place.schema or self.schema, place.name)
 
-    def left(self, place: Named) -> LeftNames:
+    def new_names(self, place: Named) -> LeftNames:
         return self.names.of(self.named(place))
 
     def changed(self, names: LeftNames) -> dict[str, str | None]:
@@ -121,18 +121,18 @@ def _table_names(of: _Statement) -> str:
         _derived(of)
     elif reading.object_type not in _WITHOUT_SCHEMA:
         for place in reading.objects:
-            of.rename(place, of.left(place).new)
+            of.rename(place, of.new_names(place).new)
     _moved(of)
     for place in mentioned(of.pieces, Dialect.POSTGRES):
-        of.rename(place, of.left(place).new)
+        of.rename(place, of.new_names(place).new)
     for place in _qualified(of.pieces):
-        of.rename(place, of.left(place).new)
+        of.rename(place, of.new_names(place).new)
     return ""
 
 
 def _renamed_tables(of: _Statement) -> str:
     for old, new in zip(of.reading.objects, of.reading.new_names, strict=True):
-        was, now = of.left(old).new, of.names.of(TableName(new.schema or of.named(old).schema, new.name)).new
+        was, now = of.new_names(old).new, of.names.of(TableName(new.schema or of.named(old).schema, new.name)).new
         if was == now:
             return f"{of.named(old)} is called {now} before and after"
         if was.schema != now.schema:
@@ -148,7 +148,7 @@ def _moved(of: _Statement) -> None:
     for at in range(len(words) - 2):
         if words[at : at + 2] == ["SET", "SCHEMA"] and of.reading.objects:
             place = of.pieces[at + 2]
-            was = of.left(of.reading.objects[0]).new
+            was = of.new_names(of.reading.objects[0]).new
             now = of.names.of(TableName(name_of(place), of.reading.objects[0].name)).new
             if was.name != now.name:
                 raise NotRewritten(f"{was} would have to become {now} in one statement")
@@ -200,8 +200,8 @@ def _column_names(of: _Statement) -> str:
     """Note the names of columns. Return why nothing is left of the statement. Raises NotRewritten."""
     reading, places = of.reading, [*of.reading.objects]
     places = [reading.base] if reading.object_type == "INDEX" and reading.base else places[:1]
-    main = of.left(places[0]) if places and reading.object_type in ("TABLE", "INDEX") else None
-    others = [of.left(place) for place in (*reading.objects, *mentioned(of.pieces, Dialect.POSTGRES))]
+    main = of.new_names(places[0]) if places and reading.object_type in ("TABLE", "INDEX") else None
+    others = [of.new_names(place) for place in (*reading.objects, *mentioned(of.pieces, Dialect.POSTGRES))]
     others += [of.names.of(of.base)] if of.base is not None else []
     key = (reading.operation, reading.object_type)
     if main is None or key not in _READ | {("COMMENT", "TABLE")}:
@@ -237,7 +237,7 @@ def _referenced(of: _Statement) -> Callable[[Sequence[Token], int], Columns | No
     def columns(pieces: Sequence[Token], at: int) -> Columns | None:
         starts = [piece.start for piece in pieces[at : at + 2]]
         place = next((one for one in mentioned(pieces, Dialect.POSTGRES) if one.start in starts), None)
-        found = of.left(place) if place is not None else None
+        found = of.new_names(place) if place is not None else None
         return found.column if found is not None and found.changes else None
 
     return columns
