@@ -68,7 +68,7 @@ def look_at(place: Place, second_target: str, state: str, watch: Watch, wait: Ca
         watch.say(f"The channels are at {airflow.url}/ddlrepl/, or under Replication in its menu.")
         watch.say("A cycle of each runs every minute, and rows are written meanwhile.")
         watch.say("Channel demo goes on; demo_asks waits for a person before it drops a column. Ctrl-C ends all of it.")
-        with _writing(place.source, place.folder), suppress(KeyboardInterrupt):
+        with _writing(place.source), suppress(KeyboardInterrupt):
             wait()
         watch.say("stopping Airflow and the servers")
 
@@ -112,7 +112,7 @@ def _environment(place: Place, home: Path, login: Login) -> dict[str, str]:
 
 
 @contextmanager
-def _writing(source: str, folder: Path) -> Iterator[None]:
+def _writing(source: str) -> Iterator[None]:
     """Write rows to the source every few seconds inside the block."""
     is_over = threading.Event()
 

@@ -94,7 +94,7 @@ def is_lost(run: RunContext) -> bool:
 
     Also when an administrator has made the publication again: what was changed in between is in no log.
     """
-    return is_log_lost(run) or _is_lost(run, lambda: _require_leftovers(run))
+    return is_log_lost(run) or _is_lost(lambda: _require_leftovers(run))
 
 
 def is_log_lost(run: RunContext) -> bool:
@@ -103,10 +103,10 @@ def is_log_lost(run: RunContext) -> bool:
     if row and row.feed_id and row.feed_id != run.source.membership.feed_id():
         log.warning("the publication %s was made again: every table starts over", run.channel.publication)
         return True
-    return _is_lost(run, lambda: follow(run))
+    return _is_lost(lambda: follow(run))
 
 
-def _is_lost(run: RunContext, look: Callable[[], None]) -> bool:
+def _is_lost(look: Callable[[], None]) -> bool:
     try:
         look()
     except LogLost as error:

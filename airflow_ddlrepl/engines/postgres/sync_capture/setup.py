@@ -88,7 +88,7 @@ def prepare(connection: Connection[Any], setup: Setup) -> Prepared:
     writer.body(setup.names, tables, {})  # refuses what can't be written
     wanted, missing = _wanted(connection, setup.names, tables)
     changes: list[str] = []
-    with _grants(connection):
+    with _explained_refusals():
         if install(connection):
             changes.append("table ddlrepl.captured_lcrs")
         body = writer.body(setup.names, tables, _known(connection, tables, missing))
@@ -131,7 +131,7 @@ def remove(connection: Connection[Any], channel: str, client: str) -> list[str]:
     if not _is_there(connection):
         return []
     names = CaptureNames(channel, client)
-    with _grants(connection):
+    with _explained_refusals():
         maintained = maintain_triggers(connection, names, ())
         if maintained.failed:
             raise maintained.failed[0]
@@ -293,7 +293,7 @@ def _replace_function(connection: Connection[Any], names: CaptureNames, body: st
 
 
 @contextmanager
-def _grants(connection: Connection[Any]) -> Iterator[None]:
+def _explained_refusals() -> Iterator[None]:
     try:
         yield
     except errors().InsufficientPrivilege as error:
