@@ -189,21 +189,6 @@ def source_engine(channel: Channel) -> SourceEngine:
     return of_sources(resolve(channel.source.location))
 
 
-def targets_read_natively(channel: Channel) -> bool:
-    """Are all targets of the source's kind of database? Others read no values in a format of the source's own.
-
-    A target whose location is not known here counts as such a one.
-    """
-    ours = source_engine(channel)
-    for target in channel.targets_and_replays:
-        try:
-            if engine(resolve(target.location)) is not ours:
-                return False
-        except ConfigError:
-            continue
-    return True
-
-
 def source_types(channel: Channel) -> TypeSystem:
     """Return the type system of the channel's source; that of sources' engines where the location is not known here."""
     try:

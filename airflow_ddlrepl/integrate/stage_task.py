@@ -13,6 +13,7 @@ from airflow_ddlrepl.model.settings.conflicts import ConflictAnswers
 from airflow_ddlrepl.model.settings.row_kind import RowKind
 from airflow_ddlrepl.model.settings.table_settings import NO_SETTINGS, OwnColumns
 from airflow_ddlrepl.model.table import Identity, Table
+from airflow_ddlrepl.ports.change_values import ChangeValues
 from airflow_ddlrepl.ports.types import Equality, TypeSystem
 from airflow_ddlrepl.trail.manifest import Blob, RowFile
 
@@ -45,6 +46,8 @@ class StageTask:
     """Of the table to change (a partition's own)."""
     stage_name: str
     """Unique per channel, target, table, section and bucket."""
+    values: ChangeValues = field(repr=False)
+    """What converts the trail's values, which are the source's."""
     skip_lsns: frozenset[int] = frozenset()
     """Commit positions of transactions that a refresh already contains."""
     bucket: int = 0

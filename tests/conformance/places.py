@@ -114,6 +114,7 @@ def postgres(folder: Path, source: str, target: str, /, **more: Any) -> Place:
 def files(folder: Path, source: str, /, **more: Any) -> Place:
     """Values of the log are texts: files have no other."""
     location = f"files://{folder}/target"
+    more["capture"] = {"format": "text", **more.get("capture", {})}
     replica = Replica(source, "", channel_file(folder, source, location, **more))
 
     def read(name: TableName) -> Rows | None:

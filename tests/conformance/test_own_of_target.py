@@ -69,7 +69,7 @@ def test_a_chunk_that_the_driver_does_not_see_is_an_error(
     place = places.duckdb(tmp_path, databases.source)
     place.start()
     before = place.read(ORDERS)
-    monkeypatch.setattr("airflow_ddlrepl.engines.duckdb.load.shadow.Shadow.chunks", ())
+    monkeypatch.setattr("airflow_ddlrepl.engines.duckdb.load.shadow.Shadow.rows", None)
     with pytest.raises(TargetError, match=r"TGT-120.*30 rows were loaded, and 0 are there"):
         place.replica.refresh("public.orders")
     assert place.read(ORDERS) == before

@@ -16,6 +16,7 @@ from airflow_ddlrepl.engines.postgres.connection.quoting import qualified
 from airflow_ddlrepl.engines.postgres.log.read_range import PostgresRange
 from airflow_ddlrepl.engines.postgres.merge.merge import MergeCounts, Session, merge, prepare_session
 from airflow_ddlrepl.engines.postgres.merge.staging_tables import Staged
+from airflow_ddlrepl.engines.postgres.types.arrow_values import POSTGRES_VALUES
 from airflow_ddlrepl.engines.staging import stage_all
 from airflow_ddlrepl.integrate.stage_task import StageTask, buckets_of, sections
 from airflow_ddlrepl.model.names import TableName
@@ -86,6 +87,7 @@ class Pair:
                 change(shapes[table_id]),
                 shapes[table_id].name,
                 f"s_{table_id}",
+                POSTGRES_VALUES,
             )
             for table_id, group in found.items()
             for section in sections(group)

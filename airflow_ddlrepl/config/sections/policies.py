@@ -134,7 +134,7 @@ class DdlCapture(StrEnum):
 
 
 class CaptureFormat(StrEnum):
-    """Values in pgoutput are binary or text; AUTO takes binary where every type and every target allows it."""
+    """Values in pgoutput are binary or text; AUTO takes binary where every type allows it."""
 
     AUTO = "auto"
     BINARY = "binary"

@@ -155,6 +155,7 @@ def _tasks(
             target=piece.target,
             target_name=piece.name,
             stage_name=target.staging_name(context.token, name),
+            values=source_engine(context.channel).values,
             skip_lsns=_skipped(context, ahead, piece),
             condition=piece.condition,
             whole=piece.whole if piece.condition or transform else None,

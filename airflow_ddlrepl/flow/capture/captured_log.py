@@ -6,9 +6,8 @@ from dataclasses import replace
 
 from airflow_ddlrepl.capture.write_range import LogWriting
 from airflow_ddlrepl.capture.write_window import write_window
-from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.config.sections.policies import CaptureFormat
-from airflow_ddlrepl.engines import source_engine, targets_read_natively
+from airflow_ddlrepl.engines import source_engine
 from airflow_ddlrepl.engines.source import LogWindow
 from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.flow.streams.clients import StreamsClients
@@ -27,17 +26,11 @@ def window_of(run: RunContext, low: Position, high: Position) -> LogWindow:
         [revision.table for revision in known if revision.table],
         run.log_identity,
         run.channel.capture.parallel or run.runner.parallelism,
-        as_text=_is_text(run.channel),
+        as_text=run.channel.capture.format is CaptureFormat.TEXT,
         ignored=run.channel.capture.ignore_sessions,
         is_for_queue=run.channel.clients.captures,
         limits=run.channel.limits,
     )
-
-
-def _is_text(channel: Channel) -> bool:
-    """Do values travel as texts: because the file says so, or because a target reads nothing else?"""
-    wanted = channel.capture.format
-    return wanted is CaptureFormat.TEXT or (wanted is CaptureFormat.AUTO and not targets_read_natively(channel))
 
 
 def writing_of(run: RunContext, low: Position, trail_url: str) -> LogWriting:

@@ -10,6 +10,7 @@ import pytest
 
 from airflow_ddlrepl.engines.duckdb.merge.conditions import require_readable
 from airflow_ddlrepl.engines.duckdb.merge.evaluator import DuckEvaluator
+from airflow_ddlrepl.engines.postgres.types.arrow_values import POSTGRES_VALUES
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Table
@@ -40,8 +41,12 @@ def table(types: dict[str, str]) -> Table:
 
 
 def answer(text: str, types: dict[str, str], **values: Sequence[str | None]) -> list[bool]:
-    rows = LoggedRows(pa.table({name: pa.array(of, pa.string()) for name, of in values.items()}), table(types), {})
-    return list(map(bool, DuckEvaluator(NAME).is_true(condition(text), rows)))
+    rows = LoggedRows(
+        pa.table({name: pa.array(of, pa.string()) for name, of in values.items()}),
+        table(types),
+        dict.fromkeys(values, "text"),
+    )
+    return list(map(bool, DuckEvaluator(POSTGRES_VALUES).is_true(condition(text), rows)))
 
 
 @pytest.mark.parametrize(

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import duckdb
-import pyarrow as pa
 import pytest
 
 from airflow_ddlrepl.engines.duckdb.connection.quoting import literal
-from airflow_ddlrepl.engines.duckdb.types.physical import from_text, from_trail, is_literal, physical
+from airflow_ddlrepl.engines.duckdb.types.physical import from_text, is_literal, physical
 from airflow_ddlrepl.engines.duckdb.types.type_system import DUCK_TYPES
 from airflow_ddlrepl.model.table import Column
 from airflow_ddlrepl.model.types import DataType, TypeDefinition, TypeKind
@@ -79,30 +78,6 @@ def test_a_value_that_a_type_can_not_hold_is_refused_and_never_another_one(type_
         with pytest.raises(duckdb.Error):
             connection.execute(f"SELECT {from_text(literal(text), held)}")
         assert connection.execute(f"SELECT {from_text(literal(text), held, 'TRY_CAST')}").fetchall() == [(None,)]
-
-
-@pytest.mark.parametrize(
-    ("of_trail", "held", "is_read"),
-    [
-        (pa.string(), "DATE", True),
-        (pa.int32(), "INTEGER", True),
-        (pa.int32(), "VARCHAR", True),
-        (pa.int32(), "DATE", False),
-        (pa.int64(), "TIMESTAMP WITH TIME ZONE", False),
-        (pa.int64(), "TIME", False),
-        (pa.binary(), "BLOB", True),
-        (pa.binary(), "VARCHAR", False),
-        (pa.binary(), "DECIMAL(10,2)", False),
-        (pa.bool_(), "BOOLEAN", True),
-        (pa.bool_(), "VARCHAR", False),
-        (pa.float64(), "DOUBLE", True),
-        (pa.float64(), "VARCHAR", False),
-    ],
-)
-def test_a_value_in_a_format_of_the_source_is_never_taken_for_another(
-    of_trail: pa.DataType, held: str, is_read: bool
-) -> None:
-    assert (from_trail("s.a", of_trail, held) is not None) is is_read
 
 
 def test_a_domain_is_held_as_what_is_below_it() -> None:

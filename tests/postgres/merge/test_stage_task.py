@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from airflow_ddlrepl.engines.postgres.types.arrow_values import POSTGRES_VALUES
 from airflow_ddlrepl.engines.postgres.types.type_system import POSTGRES_TYPES
 from airflow_ddlrepl.engines.staging import bucket_count
 from airflow_ddlrepl.integrate.stage_task import ROW_BYTES, ROWS_PER_SECTION, StageTask, most_buckets, sections
@@ -31,7 +32,9 @@ def table(type_: str = "int4", *, with_key: bool = True) -> Table:
 
 
 def task(of: Table, files: tuple[RowFile, ...]) -> StageTask:
-    return StageTask("postgresql://target", "", "shop", files, LogKey(0, 0), LogKey(9, 0), of, of, NAME, "s")
+    return StageTask(
+        "postgresql://target", "", "shop", files, LogKey(0, 0), LogKey(9, 0), of, of, NAME, "s", POSTGRES_VALUES
+    )
 
 
 def test_a_section_holds_no_more_than_its_buckets_can() -> None:

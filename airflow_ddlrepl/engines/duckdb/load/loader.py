@@ -13,7 +13,7 @@ from airflow_ddlrepl.engines.duckdb.connection.quoting import qualified, quote
 from airflow_ddlrepl.engines.duckdb.ddl.render import create_table
 from airflow_ddlrepl.engines.duckdb.load.shadow import SHADOWS, Shadow
 from airflow_ddlrepl.engines.duckdb.load.target_only_columns import target_only
-from airflow_ddlrepl.engines.duckdb.merge.merge import refusals
+from airflow_ddlrepl.engines.duckdb.merge.refusals import refusals
 from airflow_ddlrepl.engines.duckdb.target.state import hold, write_records, write_table_states
 from airflow_ddlrepl.engines.duckdb.types.physical import columns_sql
 from airflow_ddlrepl.engines.target import Loader

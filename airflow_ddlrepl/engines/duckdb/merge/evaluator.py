@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from airflow_ddlrepl.engines.duckdb.connection.database import scratch
 from airflow_ddlrepl.engines.duckdb.merge.conditions import is_true, why_unlike
-from airflow_ddlrepl.engines.duckdb.types.physical import from_text, physical
-from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.engines.duckdb.types.arrow import each_held
+from airflow_ddlrepl.engines.duckdb.types.physical import TEXT, physical
+from airflow_ddlrepl.model.table import Column
 from airflow_ddlrepl.notation.condition.expression import Part
+from airflow_ddlrepl.ports.change_values import ChangeValues, Converted
 from airflow_ddlrepl.ports.row_evaluator import LoggedRows, NoAnswer, RowEvaluator
 
 if TYPE_CHECKING:
@@ -20,10 +23,10 @@ _ROWS = "ddlrepl_logged"
 
 
 class DuckEvaluator(RowEvaluator):
-    """This evaluator reads the values as a table of DuckDB would hold them. table: at the target."""
+    """This evaluator has the values as a table of DuckDB would hold them. values: converts those of the trail."""
 
-    def __init__(self, table: TableName) -> None:
-        self._table = table
+    def __init__(self, values: ChangeValues) -> None:
+        self._values = values
 
     def is_true(self, condition: Part, rows: LoggedRows) -> Flags:
         import duckdb
@@ -32,16 +35,27 @@ class DuckEvaluator(RowEvaluator):
         names = rows.values.column_names
         if why := why_unlike(condition, [columns[name] for name in names]):
             raise NoAnswer(why)
-        held = {}
-        for place, (name, of) in enumerate(zip(names, rows.values.schema.types, strict=True)):
-            to, value = physical(columns[name].type, rows.table.types), f"v{place}"
-            held[name] = from_text(value, to) if pa.types.is_string(of) else f"CAST({value} AS {to})"
-        values = rows.values.rename_columns([f"v{place}" for place in range(len(names))])
+        places = {name: f"v{place}" for place, name in enumerate(names)}
         try:
+            held = [physical(columns[name].type, rows.table.types) for name in names]
+            values = [
+                each_held(rows.values[name], of, self._converter(rows, columns[name]))
+                for name, of in zip(names, held, strict=True)
+            ]
+            given = pa.table([*values, pa.array(range(rows.values.num_rows))], [*places.values(), "place"])
             with scratch() as connection:
-                connection.register(_ROWS, values.append_column("place", pa.array(range(len(values)))))
-                query = f"SELECT {is_true(condition, held)} AS flag FROM {_ROWS} ORDER BY place"
+                connection.register(_ROWS, given)
+                query = f"SELECT {is_true(condition, places)} AS flag FROM {_ROWS} ORDER BY place"
                 found: Flags = connection.execute(query).fetchnumpy()["flag"]
         except duckdb.Error as error:
             raise NoAnswer(" ".join(str(error).split())) from None
         return found
+
+    def as_text(self, rows: LoggedRows) -> pa.Table:
+        columns = {column.name: column for column in rows.table.columns}
+        names = rows.values.column_names
+        return pa.table({n: each_held(rows.values[n], TEXT, self._converter(rows, columns[n])) for n in names})
+
+    def _converter(self, rows: LoggedRows, column: Column) -> Callable[[pa.Array, pa.Field], Converted]:
+        encoding, types = rows.encodings[column.name], rows.table.types
+        return lambda chunk, wanted: self._values.converted(chunk, encoding, column, wanted, types)

@@ -7,16 +7,15 @@ there already is never passed over.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from airflow_ddlrepl.engines.duckdb.connection.database import passing
 from airflow_ddlrepl.engines.duckdb.connection.quoting import qualified, quote
+from airflow_ddlrepl.engines.duckdb.merge.refusals import refusals
 from airflow_ddlrepl.engines.duckdb.merge.stage import Staged
-from airflow_ddlrepl.engines.duckdb.types.physical import from_trail, physical, value
+from airflow_ddlrepl.engines.duckdb.types.physical import physical, value
 from airflow_ddlrepl.errors import KeyTaken, RowsRefused
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Table
@@ -155,32 +154,5 @@ class _Merge:
         )
 
     def _value(self, column_id: int, side: str) -> str:
-        column, name = self.shape.column(column_id), f"{side}{column_id}"
-        of, to = self.rows.schema.field(name).type, physical(column.type, self.shape.types)
-        if (sql := from_trail(f"s.{name}", of, to)) is None:
-            raise RowsRefused(
-                f"the log has values of column {column.name} as {of}, which DuckDB does not read as {to}",
-                code="INT-120",
-                table=self.name,
-                hint="set `capture: {format: text}` in the channel file, activate, and refresh the table",
-            )
-        return sql
-
-
-@contextmanager
-def refusals(name: TableName) -> Iterator[None]:
-    """Raise an error that says where and what to do, for what DuckDB refuses of a table's rows inside the `with`."""
-    import duckdb
-
-    try:
-        yield
-    except duckdb.Error as error:
-        if (known := passing(error)) is not None:
-            raise known.about(table=name) from None
-        raise RowsRefused(
-            f"the target refuses rows: {' '.join(str(error).split())}",
-            code="INT-105",
-            table=name,
-            hint="was the target's table changed by hand? ddlrepl compare CHANNEL.yaml --repair restores it; where a"
-            " column has another type: ddlrepl refresh CHANNEL.yaml --table schema.table",
-        ) from None
+        held = physical(self.shape.column(column_id).type, self.shape.types)
+        return f"CAST(s.{side}{column_id} AS {held})"

@@ -16,10 +16,15 @@ import pyarrow.compute as pc
 
 from airflow_ddlrepl.engines.duckdb.connection.database import staging_folder
 from airflow_ddlrepl.engines.duckdb.merge.evaluator import DuckEvaluator
+from airflow_ddlrepl.engines.duckdb.merge.refusals import refusals
+from airflow_ddlrepl.engines.duckdb.types.arrow import each_held
+from airflow_ddlrepl.engines.duckdb.types.physical import physical
 from airflow_ddlrepl.engines.staging import Stager
 from airflow_ddlrepl.integrate.netting.net_changes import NetRows
 from airflow_ddlrepl.integrate.ready_rows import LeftOut, ReadyRows
 from airflow_ddlrepl.integrate.stage_task import StageTask
+from airflow_ddlrepl.integrate.steps.row_columns import RowColumn
+from airflow_ddlrepl.ports.change_values import Converted
 
 MOST_INLINE = 1 << 20
 """So many bytes of a task's rows travel without a file."""
@@ -29,9 +34,9 @@ MOST_INLINE = 1 << 20
 class Staged:
     """Staged rows are what one task's changes come to. key: ids of its columns; none of a table without one.
 
-    rows: by kind, as an Arrow stream of bytes, or the path of a file with it. Columns are named by the column's id: a
-    value as `a1`, one before the change as `b1`, and as `h1` whether there is a value. counts: by kind. read: how many
-    changes that was. left_out: what the target does not take of them.
+    rows: by kind, as an Arrow stream of bytes, or the path of a file with it, in types that DuckDB takes as they are.
+    Columns are named by the column's id: a value as `a1`, one before the change as `b1`, and as `h1` whether there is a
+    value. counts: by kind. read: how many changes that was. left_out: what the target does not take of them.
     """
 
     key: tuple[int, ...] = ()
@@ -57,16 +62,17 @@ class DuckStager(Stager):
         return None
 
     def evaluator(self, task: StageTask) -> DuckEvaluator:
-        return DuckEvaluator(task.target_name)
+        return DuckEvaluator(task.values)
 
     def store(self, ready: ReadyRows) -> Staged:
         """Keep the rows as bytes, or write them to files where they are many."""
-        plan = ready.plan
-        ids = {column.name: column.id for column in plan.columns}
-        key = tuple(ids[one.name] for one in plan.key if one.name in ids)
-        tables = {kind: _by_id(table, ids) for kind, table in _by_kind(ready.rows).items() if table.num_rows}
+        ids = {column.name: column.id for column in ready.plan.columns}
+        key = tuple(ids[one.name] for one in ready.plan.key if one.name in ids)
+        with refusals(ready.task.target_name):
+            tables = {kind: _typed(table, ready) for kind, table in _by_kind(ready.rows).items() if table.num_rows}
+            stored = _stored(ready.task, tables)
         counts = {kind: table.num_rows for kind, table in tables.items()}
-        return Staged(key, _stored(ready.task, tables), counts, ready.read, ready.left_out)
+        return Staged(key, stored, counts, ready.read, ready.left_out)
 
 
 def _by_kind(rows: NetRows) -> dict[str, pa.Table]:
@@ -88,10 +94,28 @@ def _images(rows: NetRows) -> pa.Table:
     return pa.concat_tables([gone, rows.added]) if rows.added.num_rows else gone
 
 
-def _by_id(rows: pa.Table, ids: Mapping[str, int]) -> pa.Table:
-    return rows.rename_columns(
-        [name if name == "copies" else f"{name[0]}{ids[name[2:]]}" for name in rows.column_names]
-    )
+def _typed(rows: pa.Table, ready: ReadyRows) -> pa.Table:
+    """Return the rows under the ids of their columns, as DuckDB holds their values."""
+    columns, found = {column.name: column for column in ready.plan.columns}, {}
+    for name, values in zip(rows.column_names, rows.columns, strict=True):
+        if name == "copies":
+            found[name] = values
+            continue
+        side, column = name[0], columns[name[2:]]
+        found[f"{side}{column.id}"] = values if side == "h" else _column(values, column, ready.task)
+    return pa.table(found)
+
+
+def _column(values: pa.ChunkedArray, column: RowColumn, task: StageTask) -> pa.ChunkedArray:
+    """Return values of one column as the target's column holds them; those of changes are Arrow's already."""
+    of_source, types = column.source, task.table.types
+
+    def convert(chunk: pa.Array, wanted: pa.Field) -> Converted:
+        if of_source is None:
+            return Converted(chunk.cast(wanted.type))
+        return task.values.converted(chunk, column.encoding, of_source, wanted, types)
+
+    return each_held(values, physical(column.target.type, task.target.types), convert)
 
 
 def _stored(task: StageTask, tables: Mapping[str, pa.Table]) -> dict[str, bytes | Path]:

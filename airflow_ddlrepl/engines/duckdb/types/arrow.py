@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import pyarrow as pa
 
@@ -58,6 +58,14 @@ def field_for(name: str, duckdb_type: str) -> pa.Field:
     size = _DECIMAL.fullmatch(duckdb_type)
     plain = pa.decimal128(int(size[1]), int(size[2])) if size else _ARROW.get(duckdb_type, pa.string())
     return wanted(name, plain, with_ends=True)
+
+
+def each_held(
+    values: pa.ChunkedArray, duckdb_type: str, convert: Callable[[pa.Array, pa.Field], Converted]
+) -> pa.ChunkedArray:
+    """Return values of a column as DuckDB holds them. convert: returns a chunk of them in the type of a field."""
+    field = field_for("value", duckdb_type)
+    return pa.chunked_array([as_held(convert(chunk, field), duckdb_type) for chunk in values.chunks], field.type)
 
 
 def as_held(found: Converted, duckdb_type: str) -> pa.Array:

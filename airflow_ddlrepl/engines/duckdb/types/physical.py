@@ -8,8 +8,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-import pyarrow as pa
-
 from airflow_ddlrepl.engines.duckdb.connection.quoting import literal
 from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.model.types import DataType, TypeDefinition, TypeKind
@@ -72,22 +70,6 @@ def from_text(sql: str, to: str, cast: str = "CAST") -> str:
         before = f"regexp_replace({sql}, '^(\\S+) (.*) BC$', '\\1 (BC) \\2')"
         return f"{cast}(CASE WHEN {sql} LIKE '% BC' THEN {before} ELSE {sql} END AS {to})"
     return f"{cast}({sql} AS {to})"
-
-
-def from_trail(sql: str, of: pa.DataType, to: str) -> str | None:
-    """Return SQL that reads a value of the trail, which `sql` gives; None for a format of the source's own.
-
-    of: the type that the value has in the trail. Without this an integer would be read as a date of another epoch.
-    """
-    is_whole = pa.types.is_integer(of) and not to.startswith(("DATE", "TIME"))
-    is_alike = (
-        (to == "BLOB" and pa.types.is_binary(of))
-        or (to == "BOOLEAN" and pa.types.is_boolean(of))
-        or (to in ("FLOAT", "DOUBLE") and pa.types.is_floating(of))
-    )
-    if pa.types.is_string(of):
-        return from_text(sql, to)
-    return f"CAST({sql} AS {to})" if is_whole or is_alike else None
 
 
 def is_literal(text: str, to: str) -> bool:

@@ -9,7 +9,13 @@ import pyarrow.compute as pc
 
 from airflow_ddlrepl.engines.postgres.types.families import family, plain_name
 from airflow_ddlrepl.engines.postgres.types.numerics import MAX_DIGITS
-from airflow_ddlrepl.engines.postgres.types.sent_values import native_texts, read_native, read_sent, sent_texts
+from airflow_ddlrepl.engines.postgres.types.sent_values import (
+    iso_intervals,
+    native_texts,
+    read_native,
+    read_sent,
+    sent_texts,
+)
 from airflow_ddlrepl.engines.postgres.types.text_values import Fitted, read_texts
 from airflow_ddlrepl.engines.postgres.types.underlying import underlying
 from airflow_ddlrepl.model.table import Column
@@ -67,6 +73,8 @@ class PostgresValues(ChangeValues):
     ) -> pa.Array:
         if pa.types.is_boolean(values.type) and pa.types.is_string(as_type):
             return values.cast(as_type)  # as a cast to text writes it: true, where the type itself writes t
+        if encoding == "binary" and pa.types.is_string(as_type) and underlying(column.type, types)[0] == "interval":
+            return iso_intervals(values)
         return super().shown(values, encoding, column, as_type, types)
 
 

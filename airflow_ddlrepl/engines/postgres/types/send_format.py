@@ -1,6 +1,6 @@
 """This module reads values in PostgreSQL's binary send format one by one, and writes their text as the server does.
 
-A text is what the server writes under `connection.settings.VALUES`; an interval's is ISO 8601.
+A text is what the server writes under `connection.settings.VALUES`.
 """
 
 from __future__ import annotations
@@ -125,6 +125,23 @@ def _bits(value: bytes) -> str:
 
 
 def _interval(value: bytes) -> str:
+    micros, days, months = struct.unpack(">qii", value)
+    if (micros, days, months) in _INFINITE:
+        return "infinity" if months > 0 else "-infinity"
+    years = int(months / 12)
+    found, is_before = "", False
+    for number, unit in ((years, "year"), (months - 12 * years, "mon"), (days, "day")):
+        if number:
+            sign = "+" if is_before and number > 0 else ""
+            found += f"{' ' if found else ''}{sign}{number} {unit}{'' if number == 1 else 's'}"
+            is_before = number < 0
+    if micros or not found:
+        sign = "-" if micros < 0 else "+" if is_before else ""
+        found += f"{' ' if found else ''}{sign}{time_text(abs(micros))}"
+    return found
+
+
+def iso_interval(value: bytes) -> str:
     """Return an interval in ISO 8601, as the server prints it with IntervalStyle iso_8601."""
     micros, days, months = struct.unpack(">qii", value)
     if (micros, days, months) in _INFINITE:

@@ -19,7 +19,14 @@ from airflow_ddlrepl.engines.postgres.pgoutput.tuple_offsets import Field
 from airflow_ddlrepl.engines.postgres.pgoutput.wire import Messages
 from airflow_ddlrepl.engines.postgres.types.moments import DAY, DAYS, MICROS, date_text, moment_text
 from airflow_ddlrepl.engines.postgres.types.numerics import decimals, numeric_texts, spread, unfit
-from airflow_ddlrepl.engines.postgres.types.send_format import TEXTS, array_head, float_text, pieces, time_text
+from airflow_ddlrepl.engines.postgres.types.send_format import (
+    TEXTS,
+    array_head,
+    float_text,
+    iso_interval,
+    pieces,
+    time_text,
+)
 from airflow_ddlrepl.engines.postgres.types.text_values import Fitted, as_lists, cast, read_texts
 from airflow_ddlrepl.ports.change_values import NotShown
 
@@ -69,12 +76,17 @@ def read_sent(values: pa.Array, name: str, as_type: pa.DataType, *, with_ends: b
 
 
 def sent_texts(values: pa.Array, name: str) -> pa.Array:
-    """Return values in send format as the texts that the server writes; an interval's is ISO 8601. Raises NotShown."""
+    """Return values in send format as the texts that the server writes. Raises NotShown."""
     if name == "numeric":
         return numeric_texts(values)
     if name not in _STRINGS and name not in TEXTS:
         raise NotShown(f"has a type, {name}, whose send format is not read here")
     return values.cast(pa.string()) if name in _STRINGS else _one_by_one(values, TEXTS[name])
+
+
+def iso_intervals(values: pa.Array) -> pa.Array:
+    """Return intervals in send format as texts in ISO 8601."""
+    return _one_by_one(values, iso_interval)
 
 
 def native_texts(values: pa.Array, name: str) -> pa.Array:
