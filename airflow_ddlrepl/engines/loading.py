@@ -23,16 +23,17 @@ log = logging.getLogger("ddlrepl")
 class LoadTask:
     """A load task loads one chunk of a table. It is picklable; its text never shows a location.
 
-    rows: of the source's table, which errors name. columns: of the shadow table, in the order of those that the
-    rows have. is_alike: do all of them have the types that they have at the source? token: of this refresh; chunk:
-    unique in it. after: statements that are run and committed with the rows, for a table that is one chunk; then its
-    statistics are gathered.
+    rows: of the source's table, which errors name. read: the names of the columns that the rows have. columns: of the
+    shadow table, in their order. is_alike: do all of them have the types that they have at the source? token: of this
+    refresh; chunk: unique in it. after: statements that are run and committed with the rows, for a table that is one
+    chunk; then its statistics are gathered.
     """
 
     target_dsn: str = field(repr=False)
     rows: RowSource
     table: TableName
     shadow: TableName
+    read: tuple[str, ...]
     columns: tuple[str, ...]
     token: str
     chunk: str

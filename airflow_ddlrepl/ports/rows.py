@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 if TYPE_CHECKING:
@@ -21,11 +21,6 @@ class RowSource(Protocol):
 
     Its text never shows a location. It can be read again, as long as the snapshot is open that its rows are of.
     """
-
-    @property
-    def columns(self) -> Sequence[str]:
-        """Return the names of the wanted columns, in their order."""
-        ...
 
     @property
     def size(self) -> int:

@@ -57,6 +57,7 @@ def load_tasks(
                 rows=chunk.rows,
                 table=table.name,
                 shadow=shadow,
+                read=tuple(theirs.name for theirs, _ in chunk.columns),
                 columns=tuple(ours.name for _, ours in chunk.columns),
                 token=mark or str(context.token),
                 chunk=f"{context.channel.holder(into)}/{table.id}/{numbers[table.id]}",

@@ -196,7 +196,7 @@ def chunk(databases: Any) -> Iterator[LoadTask]:
         make_shadow(connection, table, SHADOW)
         (rows,) = source.chunks(RowSelection(table, ("id", "pad")), 1 << 30)
         rows = replace(rows, is_plain=False)
-        yield LoadTask(databases.target, rows, table.name, SHADOW, ("id", "pad"), "1", "c/1/0")
+        yield LoadTask(databases.target, rows, table.name, SHADOW, ("id", "pad"), ("id", "pad"), "1", "c/1/0")
 
 
 def with_rows(task: LoadTask, **changes: Any) -> LoadTask:

@@ -32,7 +32,6 @@ class Rows:
 
     rows: Sequence[tuple[str | None, ...]]
     size: int = 100
-    columns: tuple[str, ...] = NAMES
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         for row in self.rows:
@@ -57,7 +56,7 @@ def test_rows_are_loaded_as_text(databases: Any, table: Table) -> None:
     with connect(databases.target) as connection:
         state.prepare(connection, "c", Position(0), 0, 1)
         make_shadow(connection, table, shadow)
-    (loaded,) = load_chunks([LoadTask(databases.target, Rows(ROWS), table.name, shadow, NAMES, "1", "c/1/0")])
+    (loaded,) = load_chunks([LoadTask(databases.target, Rows(ROWS), table.name, shadow, NAMES, NAMES, "1", "c/1/0")])
     assert (loaded.rows, loaded.error) == (3, None)
     with psycopg.connect(databases.target) as connection:
         found = connection.execute("SELECT id::text, v, many::text FROM ddlrepl.r_test ORDER BY id").fetchall()

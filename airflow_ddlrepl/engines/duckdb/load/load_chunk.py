@@ -41,7 +41,7 @@ def load(task: LoadTask) -> LoadedChunk:
 
 def _copy(task: LoadTask, duckdb_types: list[str], into: Path) -> int:
     """Write the rows as DuckDB holds them. duckdb_types: of the columns there."""
-    schema = pa.schema([field_for(name, of) for name, of in zip(task.rows.columns, duckdb_types, strict=True)])
+    schema = pa.schema([field_for(name, of) for name, of in zip(task.read, duckdb_types, strict=True)])
     renamed, count = pa.schema(list(map(field_for, task.columns, duckdb_types))), 0
 
     def batches() -> Iterator[pa.RecordBatch]:
