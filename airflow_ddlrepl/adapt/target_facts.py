@@ -54,6 +54,8 @@ class TargetServer:
     """Can a column of a table there be renamed?"""
     alters_types: bool = True
     """Can a column of a table there get another type?"""
+    alters_partitions: bool = True
+    """Does an ALTER of a partitioned table there alter its partitions, too?"""
     publishes_generated: bool = False
     """The log that it gets carries values of generated columns."""
     unlike: frozenset[Trait] = frozenset()

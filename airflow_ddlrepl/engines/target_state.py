@@ -36,14 +36,15 @@ class Capabilities:
     transactional_ddl: schema changes, rows and the position are committed together; where not, the ledger has to store
     before each change that it is begun, and after it that it is done. position_scope: does one position hold for the
     whole target, or does each table have its own? renames_columns, alters_types: can a column of a table be renamed,
-    and get another type? Where not, a refresh creates the table again. What it does besides are abilities
-    (`engines.ability`).
+    and get another type? Where not, a refresh creates the table again. alters_partitions: does an ALTER of a
+    partitioned table alter its partitions, too? What it does besides are abilities (`engines.ability`).
     """
 
     transactional_ddl: bool
     position_scope: Literal["target", "table"]
     renames_columns: bool = True
     alters_types: bool = True
+    alters_partitions: bool = True
 
 
 @dataclass(frozen=True, slots=True)

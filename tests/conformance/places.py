@@ -11,8 +11,8 @@ import psycopg
 import pytest
 
 from airflow_ddlrepl import flow
-from airflow_ddlrepl.engines.duckdb.catalog.facts import columns_there
 from airflow_ddlrepl.engines.duckdb.connection.database import session
+from airflow_ddlrepl.engines.duckdb.connection.tables_there import columns_there
 from airflow_ddlrepl.engines.duckdb.target.state import table_states
 from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.model.names import TableName

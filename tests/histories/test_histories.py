@@ -14,6 +14,7 @@ import pytest
 
 from tests.histories.applied import Applying
 from tests.histories.ddl_texts import Replaying
+from tests.histories.duckdb_files import Filing
 from tests.histories.histories import generate, report, script, shrink
 from tests.histories.keys import KeyRememberer
 from tests.histories.left_out import Leaving
@@ -171,3 +172,10 @@ def test_histories_of_tables_that_leave_the_stream(pg18: Any, first: int) -> Non
 def test_histories_with_refused_rows(pg18: Any, first: int) -> None:
     """Targets refuse rows of some tables for a while: each cycle names these, and applies all others."""
     _check(pg18, first, Refusing)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("first", _starts(5, FIRST + 1))
+def test_histories_into_duckdb_files(pg18: Any, first: int) -> None:
+    """Each file is as the source, but for tables that it can't have, which each cycle names."""
+    _check(pg18, first, Filing)

@@ -27,6 +27,8 @@ _BY_PARENT = (AddColumn, DropColumn, RenameColumn, ChangeType)
 
 def is_carried_by_parent(change: SchemaChange, shape: Table, wanted: Table, facts: TargetFacts) -> bool:
     """Does the ALTER of the partitioned table, or attaching to it, make this change of the partition?"""
+    if not facts.server.alters_partitions:
+        return False
     if isinstance(change, ChangeIdentity) and wanted.partition is not None:
         return True
     if shape.partition is None or wanted.partition is None or shape.partition.of != wanted.partition.of:

@@ -13,6 +13,7 @@ from airflow_ddlrepl.adapt.program.program import Program
 from airflow_ddlrepl.engines.abilities.of_target import CutsOver, LoadsBeside
 from airflow_ddlrepl.engines.duckdb.catalog.facts import DuckFacts
 from airflow_ddlrepl.engines.duckdb.connection.database import path_of, session, staging_folder, transaction
+from airflow_ddlrepl.engines.duckdb.ddl.partition_views import views_renewed
 from airflow_ddlrepl.engines.duckdb.ddl.render import DuckDdl
 from airflow_ddlrepl.engines.duckdb.load.loader import DuckLoader
 from airflow_ddlrepl.engines.duckdb.target import state
@@ -46,7 +47,7 @@ class DuckTarget(Target, LoadsBeside, CutsOver):
     location: str = field(repr=False)
     holder: str
     seconds: float | None = None
-    capabilities = Capabilities(transactional_ddl=True, position_scope="target")
+    capabilities = Capabilities(transactional_ddl=True, position_scope="target", alters_partitions=False)
 
     def session(self, *, is_reader: bool = False) -> AbstractContextManager[Connection]:
         """Open the file."""
@@ -120,9 +121,10 @@ class DuckTarget(Target, LoadsBeside, CutsOver):
                 elif move.since.lsn != move.to:
                     since = Fence(move.since.epoch, fence.token)
                     state.advance(connection, self.holder, move.since.lsn, move.to, since)
-            for statement in change.statements:
-                connection.execute(statement)
-            state.write_table_states(connection, self.holder, change.states, change.gone)
+            with views_renewed(connection, self.holder):
+                for statement in change.statements:
+                    connection.execute(statement)
+                state.write_table_states(connection, self.holder, change.states, change.gone)
             state.write_records(connection, self.holder, change.records)
 
     def sweep(self, token: int) -> None:

@@ -212,6 +212,7 @@ class _Planner:
             publishes_generated=self.run.source.catalog.publishes_generated(),
             renames_columns=able.renames_columns,
             alters_types=able.alters_types,
+            alters_partitions=able.alters_partitions,
         )
 
     def _facts(

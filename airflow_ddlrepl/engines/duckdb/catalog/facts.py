@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.engines.duckdb.connection.quoting import qualified
+from airflow_ddlrepl.engines.duckdb.connection.tables_there import columns_there
 from airflow_ddlrepl.engines.duckdb.target.state import shape_texts
 from airflow_ddlrepl.engines.duckdb.types.physical import columns_sql
 from airflow_ddlrepl.engines.duckdb.types.type_system import DUCK_TYPES
@@ -21,24 +22,6 @@ from airflow_ddlrepl.ports.types import TypeSystem
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection as Connection
-
-_COLUMNS = """
-SELECT column_name, data_type FROM duckdb_columns()
-WHERE database_name = current_database() AND schema_name = ? AND table_name = ? ORDER BY column_index
-"""
-
-
-def columns_there(connection: Connection, name: TableName) -> dict[str, str]:
-    """Return DuckDB's type of each column of a table, by its name; nothing where there is no such table."""
-    return dict(connection.execute(_COLUMNS, [*name]).fetchall())
-
-
-def name_there(connection: Connection, name: TableName) -> TableName | None:
-    """Return the name of the table that DuckDB finds by this one, in upper and lower case as it is there."""
-    query = "SELECT schema_name, table_name FROM duckdb_tables() WHERE database_name = current_database()"
-    same = "lower(schema_name) = lower(?) AND lower(table_name) = lower(?)"
-    found = connection.execute(f"{query} AND {same}", [*name]).fetchall()
-    return TableName(*found[0]) if found else None
 
 
 def table_there(connection: Connection, name: TableName) -> Table | None:

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from airflow_ddlrepl.compare.report import Kind, RowDifference, TableReport
 from airflow_ddlrepl.compare.structure import left_behind
 from airflow_ddlrepl.engines.comparing import CompareTask, columns_compared
-from airflow_ddlrepl.engines.duckdb.catalog.facts import columns_there
 from airflow_ddlrepl.engines.duckdb.connection.database import session
 from airflow_ddlrepl.engines.duckdb.connection.quoting import qualified, quote
+from airflow_ddlrepl.engines.duckdb.connection.tables_there import columns_there
 from airflow_ddlrepl.engines.duckdb.types.physical import from_text, physical
 from airflow_ddlrepl.engines.duckdb.types.type_system import DUCK_TYPES
 from airflow_ddlrepl.errors import SourceError
@@ -54,8 +54,10 @@ class _Comparison:
     def report(self) -> TableReport:
         task, found = self.task, columns_there(self.connection, self.task.target)
         plain = TableReport(task.source.name, task.target)
+        if task.source.is_partitioned and found:  # its partitions are compared
+            return replace(plain, columns=len(self._pairs()), structure=tuple(self._structure(found)))
         if not found:
-            count = sum(batch.num_rows for batch in task.contents.batches())
+            count = 0 if task.source.is_partitioned else sum(batch.num_rows for batch in task.contents.batches())
             why = ("the table is missing at the target",)
             return replace(plain, source_rows=count, structure=why, missing=count)
         pairs = [one for one in self._pairs() if found.get(one[1].name) == self._physical_type(one[1])]

@@ -20,10 +20,12 @@ from airflow_ddlrepl.ddl.columns.change_type import ChangeType
 from airflow_ddlrepl.ddl.columns.drop_column import DropColumn
 from airflow_ddlrepl.ddl.columns.fill_column import FillColumn
 from airflow_ddlrepl.ddl.columns.rename_column import RenameColumn
+from airflow_ddlrepl.ddl.tables.attach_partition import AttachPartition
 from airflow_ddlrepl.ddl.tables.change_key import ChangeKey
 from airflow_ddlrepl.ddl.tables.change_logging import ChangeLogging
 from airflow_ddlrepl.ddl.tables.change_replica_identity import ChangeReplicaIdentity
 from airflow_ddlrepl.ddl.tables.create_table import CreateTable
+from airflow_ddlrepl.ddl.tables.detach_partition import DetachPartition
 from airflow_ddlrepl.ddl.tables.drop_table import DropTable
 from airflow_ddlrepl.ddl.tables.rename_table import RenameTable
 from airflow_ddlrepl.ddl.tables.truncate import Truncate
@@ -150,6 +152,8 @@ RENDER: dict[type[SchemaChange], Callable[[Any, Any], list[str]]] = {
     ChangeIdentity: _nothing,
     ChangeKey: _nothing,
     ChangeLogging: _nothing,
+    AttachPartition: _nothing,
+    DetachPartition: _nothing,
     ChangeReplicaIdentity: _nothing,
     CreateType: _nothing,
     ForgetType: _nothing,
@@ -164,10 +168,13 @@ class DuckDdl(Renderer):
     def sql(self, change: SchemaChange, before: Table | None) -> tuple[str, ...]:
         if type(change) not in RENDER:
             raise _unsupported(change, before)
+        about = change.table if isinstance(change, CreateTable | DropTable) else before
+        if about is not None and about.is_partitioned:
+            return ()  # it is a view, which `partition_views` makes
         return tuple(RENDER[type(change)](change, before))
 
     def new_texts(self, change: ChangeTypeDefinition, before: Table) -> tuple[str, ...]:
-        return tuple(new_texts(change, before))
+        return () if before.is_partitioned else tuple(new_texts(change, before))
 
     def rows_into(self, table: TableName, of: Table) -> tuple[str, ...]:
         names = ", ".join(quote(column.name) for column in of.columns)

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from airflow_ddlrepl.engines.duckdb.catalog.facts import DuckFacts, name_there
+from airflow_ddlrepl.engines.duckdb.catalog.facts import DuckFacts
 from airflow_ddlrepl.engines.duckdb.connection.database import staging_folder
 from airflow_ddlrepl.engines.duckdb.connection.quoting import qualified, quote
+from airflow_ddlrepl.engines.duckdb.connection.tables_there import name_there
+from airflow_ddlrepl.engines.duckdb.ddl.partition_views import views_renewed
 from airflow_ddlrepl.engines.duckdb.ddl.render import create_table
 from airflow_ddlrepl.engines.duckdb.load.shadow import SHADOWS, Shadow
 from airflow_ddlrepl.engines.duckdb.load.target_only_columns import target_only
@@ -23,6 +25,7 @@ from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.record import RefreshDone
 from airflow_ddlrepl.model.table import Table
+from airflow_ddlrepl.model.table_state import TableState
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection as Connection
@@ -47,6 +50,15 @@ class DuckLoader(Loader):
     def shadow(self, table_id: int) -> TableName:
         return TableName(SHADOWS, f"{self.stem}{table_id}")
 
+    def place_parent(self, state: TableState, recorded: Table | None, fence: Fence) -> bool:
+        """Make the view of a partitioned table; it shows the partitions that are there, each as it is."""
+        holder = self.target.holder
+        with self.target.writing() as connection, views_renewed(connection, holder):
+            hold(connection, holder, fence)
+            write_table_states(connection, holder, {state.table_id: state})
+            write_records(connection, holder, [RefreshDone(state.table_id, 0)])
+        return True
+
     def make_shadow(self, shape: Table, shadow: TableName) -> None:
         create_table(shape, shadow)  # refuses what a file does not have
         Shadow.of(self.target.location, shadow).make(columns_sql(shape))
@@ -56,8 +68,9 @@ class DuckLoader(Loader):
         state, shadow = placing.state, Shadow.of(self.target.location, placing.shadow)
         with self.target.writing() as connection, refusals(state.name):
             hold(connection, self.target.holder, fence)
-            _replace(connection, placing, shadow.rows)
-            write_table_states(connection, self.target.holder, {state.table_id: state})
+            with views_renewed(connection, self.target.holder):
+                _replace(connection, placing, shadow.rows)
+                write_table_states(connection, self.target.holder, {state.table_id: state})
             write_records(connection, self.target.holder, [RefreshDone(state.table_id, placing.rows)])
             reach("refresh.transaction")
         shadow.remove()

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from airflow_ddlrepl.engines.duckdb.catalog.facts import columns_there
 from airflow_ddlrepl.engines.duckdb.connection.quoting import qualified, quote
+from airflow_ddlrepl.engines.duckdb.connection.tables_there import columns_there
 from airflow_ddlrepl.engines.target_state import Placing
 from airflow_ddlrepl.errors import CannotAdapt
 from airflow_ddlrepl.model.names import TableName

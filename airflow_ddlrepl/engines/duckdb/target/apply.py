@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -12,6 +12,7 @@ from airflow_ddlrepl.adapt.program.program import NO_TABLE, Program, ProgramStep
 from airflow_ddlrepl.ddl.tables.truncate import Truncate
 from airflow_ddlrepl.engines.duckdb.connection.database import passing
 from airflow_ddlrepl.engines.duckdb.connection.quoting import qualified, quote
+from airflow_ddlrepl.engines.duckdb.ddl.partition_views import views_renewed
 from airflow_ddlrepl.engines.duckdb.ddl.render import DuckDdl
 from airflow_ddlrepl.engines.duckdb.merge.merge import merge
 from airflow_ddlrepl.engines.duckdb.target.state import advance, write_records, write_table_states
@@ -41,32 +42,38 @@ def run_program(
     """
     advance(connection, channel, *program.move, fence)
     run = _Run(connection, list(slices))
-    for steps in program.statements:
-        run.merge_before(steps)
-        run.change(steps)
-    run.merge_rest()
+    with views_renewed(connection, channel) if program.steps else nullcontext():
+        for steps in program.statements:
+            run.merge_before(steps)
+            run.change(steps)
+        run.merge_rest()
+        _write_states(connection, channel, program)
+    write_records(connection, channel, records)
+    reach("integrate.transaction")
+    return run.applied
+
+
+def _write_states(connection: Connection, channel: str, program: Program) -> None:
     touched = {step.table_id for step in program.steps}
     states = {i: one for i, one in program.table_states.items() if i in touched}
     gone = touched - program.table_states.keys() - {NO_TABLE}
     write_table_states(connection, channel, {**states, **program.past_refreshes, **program.ends_as}, gone)
-    write_records(connection, channel, records)
-    reach("integrate.transaction")
-    return run.applied
 
 
 class _Run:
     """A run is one pass through a program.
 
     DuckDB does not commit an ALTER of a table whose rows the transaction has updated or deleted before. So a table with
-    such rows (`_written`, by id) becomes a new one of its name first; a new one (`_new`) may be changed in any order.
+    such rows (`_written`) becomes a new one of its name first; a new one (`_new`) may be changed in any order. Both go
+    by the names of now: a table of the source may take over the one that a dropped table has left.
     """
 
     def __init__(self, connection: Connection, slices: Sequence[StagedSlice]) -> None:
         self.connection = connection
         self.waiting = sorted(slices, key=lambda one: one.piece.low)
         self.applied = Applied()
-        self._written: set[int] = set()
-        self._new: set[int] = set()
+        self._written: set[TableName] = set()
+        self._new: set[TableName] = set()
         self._done: set[tuple[LogKey, tuple[str, ...]]] = set()
 
     def merge_before(self, steps: Sequence[ProgramStep]) -> None:
@@ -86,7 +93,7 @@ class _Run:
                     part = one.sections[number]
                     self.applied.rows.update(merge(self.connection, one.piece.name, one.piece.target, part))
                     if any(kind != "inserts" and count for bucket in part for kind, count in bucket.counts.items()):
-                        self._written.add(one.piece.table_id)
+                        self._written.add(one.piece.name)
         if due:
             reach("integrate.rows")
 
@@ -118,15 +125,20 @@ class _Run:
         written = [kind in (duckdb.StatementType.UPDATE, duckdb.StatementType.DELETE) for kind in kinds]
         altered = [kind == duckdb.StatementType.ALTER for kind in kinds]
         is_late = any(alters and any(written[:place]) for place, alters in enumerate(altered))
-        if step.before is None:
-            self._new.add(step.table_id)
-        elif step.table_id not in self._new and (is_late or (any(altered) and step.table_id in self._written)):
-            self._make_new(step, step.before.name)
-            self._new.add(step.table_id)
+        name, after = _names(step)
+        if any(statement.startswith("CREATE TABLE") for statement in statements):
+            self._new.add(name)
+        elif name not in self._new and (is_late or (any(altered) and name in self._written)):
+            self._make_new(step, name)
+            self._new.add(name)
         for statement in statements:
             self._execute(step, statement)
         if any(written):
-            self._written.add(step.table_id)
+            self._written.add(name)
+        for names in (self._new, self._written):
+            if name != after and name in names:
+                names.remove(name)
+                names.update({after} if after else ())
 
     def _kind(self, step: ProgramStep, statement: str) -> duckdb.StatementType:
         import duckdb
@@ -151,6 +163,14 @@ class _Run:
         table = str(step.plan.name) if step.plan else ""
         self.applied.executed.append(Executed(table, str(Position(step.key.lsn)), statement))
         reach("integrate.altered")
+
+
+def _names(step: ProgramStep) -> tuple[TableName, TableName | None]:
+    """Return the name of the table that a step changes, and the one that it has then; None: it is gone."""
+    known = step.before or step.after
+    assert known is not None, step
+    after = known if step.truncates else step.after
+    return known.name, after.name if after is not None else None
 
 
 @contextmanager
