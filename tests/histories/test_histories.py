@@ -14,12 +14,12 @@ import pytest
 
 from tests.histories.applied import Applying
 from tests.histories.ddl_texts import Replaying
-from tests.histories.duckdb_files import Filing
 from tests.histories.histories import generate, report, script, shrink
 from tests.histories.keys import KeyRememberer
 from tests.histories.left_out import Leaving
 from tests.histories.mapping_rewinds import RestrictingRememberer, TransformingRememberer
 from tests.histories.multiranges import RangingRememberer
+from tests.histories.other_engines.duckdb_files import Filing
 from tests.histories.player import VARIANTS, Player
 from tests.histories.properties import Renaming, RenamingRememberer
 from tests.histories.refused_rows import Refusing
