@@ -85,6 +85,13 @@ class TypeSystem(Protocol):
         """Return whether the type's arithmetic gives the same numbers everywhere."""
         return False
 
+    def why_no_default(self, column: Column, types: Sequence[TypeDefinition] = ()) -> str:
+        """Return why this kind of database may not give a column's default the source's values; empty: it gives them.
+
+        types: the definitions of the user-defined types of its table.
+        """
+        return ""
+
     def empty_value(self, of: DataType) -> str | None:
         """Return the SQL of what a mandatory column of this type shows where no value was passed; None: none does."""
         return None

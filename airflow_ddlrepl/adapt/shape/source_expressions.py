@@ -22,6 +22,7 @@ class Evaluable:
 
     def __init__(self, table: Table, version: int) -> None:
         self.version = version
+        self.definitions = table.types
         self.types = {(of.schema, of.name) for of in table.types}
         self._texts = {c.name for c in table.columns if not c.type.is_builtin or c.type.name in _TEXTS}
         self._fields = {attribute.name for of in table.types for attribute in of.attributes}

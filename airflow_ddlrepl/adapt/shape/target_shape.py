@@ -86,6 +86,7 @@ def _column(
         return column
     draws = dependence_of(column.default, known.types) is Dependence.SEQUENCE
     why = str(Dependence.SEQUENCE) if draws else known.why_not(column.default, Use.DEFAULT)
+    why = why or facts.server.type_system.why_no_default(column, known.definitions)
     if not why:
         return column
     where = "follows with `db_sequence` alone" if draws else "stays at the source"

@@ -13,11 +13,20 @@ _COLUMNS = """
 SELECT column_name, data_type FROM duckdb_columns()
 WHERE database_name = current_database() AND schema_name = ? AND table_name = ? ORDER BY column_index
 """
+_DEFAULTS = """
+SELECT column_name, column_default FROM duckdb_columns()
+WHERE database_name = current_database() AND schema_name = ? AND table_name = ? AND column_default IS NOT NULL
+"""
 
 
 def columns_there(connection: Connection, name: TableName) -> dict[str, str]:
     """Return DuckDB's type of each column of a table or view, by its name; nothing where there is no such table."""
     return dict(connection.execute(_COLUMNS, [*name]).fetchall())
+
+
+def defaults_there(connection: Connection, name: TableName) -> dict[str, str]:
+    """Return the SQL of each default of a table's columns, by the column's name."""
+    return dict(connection.execute(_DEFAULTS, [*name]).fetchall())
 
 
 def name_there(connection: Connection, name: TableName) -> TableName | None:

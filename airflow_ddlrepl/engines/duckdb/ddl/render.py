@@ -1,13 +1,13 @@
 """This module writes DuckDB's SQL of every kind of schema change; a kind without an entry is refused.
 
-A table there has columns with types, and nothing else: keys, defaults and constraints are the source's to keep. Types
-of the user's are held as texts, so most changes of them are none here.
+A table there has columns with types and defaults, and nothing else: keys and constraints are the source's to keep.
+Types of the user's are held as texts, so most changes of them are none here.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from airflow_ddlrepl.adapt.target_facts import Renderer
@@ -34,7 +34,8 @@ from airflow_ddlrepl.ddl.types.create_type import CreateType, ForgetType
 from airflow_ddlrepl.ddl.types.rename_type import RenameType
 from airflow_ddlrepl.engines.duckdb.connection.quoting import literal, qualified, quote
 from airflow_ddlrepl.engines.duckdb.ddl.new_texts import new_texts
-from airflow_ddlrepl.engines.duckdb.types.physical import columns_sql, is_literal, physical, value
+from airflow_ddlrepl.engines.duckdb.types.defaults import default_sql
+from airflow_ddlrepl.engines.duckdb.types.physical import is_literal, physical, value
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Table
@@ -54,8 +55,13 @@ def create_table(table: Table, name: TableName | None = None) -> list[str]:
             hint="give it a column at the source, or leave it out of the channel",
         )
     _refuse_generated(table.columns, table.name)
-    columns = ", ".join(f"{quote(column)} {of}" for column, of in columns_sql(table).items())
+    columns = ", ".join(_definition(column, table) for column in table.columns)
     return [*_schema(at), f"CREATE TABLE {qualified(at)} ({columns})"]
+
+
+def _definition(column: Column, table: Table) -> str:
+    default = default_sql(column, table.types)
+    return f"{quote(column.name)} {physical(column.type, table.types)}{f' DEFAULT {default}' if default else ''}"
 
 
 def _refuse_generated(columns: Iterable[Column], table: TableName) -> None:
@@ -85,7 +91,9 @@ def _rename_table(change: RenameTable, before: Table) -> list[str]:
     if change.old.schema == change.new.schema:
         return [f"{_alter(before)} RENAME TO {quote(change.new.name)}"]
     copied = f"CREATE TABLE {qualified(change.new)} AS FROM {qualified(change.old)}"
-    return [*_schema(change.new), copied, f"DROP TABLE {qualified(change.old)}"]
+    named = before.with_(name=change.new)
+    defaults = [_set_default(named, column) for column in before.columns if column.default is not None]
+    return [*_schema(change.new), copied, *defaults, f"DROP TABLE {qualified(change.old)}"]
 
 
 def _truncate(change: Truncate, before: Table) -> list[str]:
@@ -100,11 +108,23 @@ def _add_column(change: AddColumn, before: Table) -> list[str]:
     column, name = change.column, quote(change.column.name)
     _refuse_generated([column], before.name)
     add = f"{_alter(before)} ADD COLUMN {name} {physical(column.type, before.types)}"
+    default = [_set_default(before, column)] if default_sql(column, before.types) else []
     if column.missing is None:
-        return [add]
+        return [add, *default]
     if is_literal(column.missing, physical(column.type, before.types)):
-        return [f"{add} DEFAULT {literal(column.missing)}", f"{_alter(before)} ALTER COLUMN {name} DROP DEFAULT"]
-    return [add, f"UPDATE {qualified(before.name)} SET {name} = {value(column.missing, column, before.types)}"]
+        return [f"{add} DEFAULT {literal(column.missing)}", _set_default(before, column)]
+    fill = f"UPDATE {qualified(before.name)} SET {name} = {value(column.missing, column, before.types)}"
+    return [add, *default, fill]
+
+
+def _set_default(table: Table, column: Column) -> str:
+    default = default_sql(column, table.types)
+    end = f"SET DEFAULT {default}" if default else "DROP DEFAULT"
+    return f"{_alter(table)} ALTER COLUMN {quote(column.name)} {end}"
+
+
+def _change_default(change: ChangeDefault, before: Table) -> list[str]:
+    return [_set_default(before, replace(before.column(change.id), default=change.new))]
 
 
 def _drop_column(change: DropColumn, before: Table) -> list[str]:
@@ -148,7 +168,7 @@ RENDER: dict[type[SchemaChange], Callable[[Any, Any], list[str]]] = {
     ChangeTypeDefinition: _nothing,
     ReplaceType: _nothing,
     ChangeNullability: _nothing,
-    ChangeDefault: _nothing,
+    ChangeDefault: _change_default,
     ChangeIdentity: _nothing,
     ChangeKey: _nothing,
     ChangeLogging: _nothing,

@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from airflow_ddlrepl.engines.duckdb.types.defaults import translated
 from airflow_ddlrepl.engines.duckdb.types.families import representation
 from airflow_ddlrepl.engines.duckdb.types.physical import TEXT, physical
 from airflow_ddlrepl.model.table import Column
 from airflow_ddlrepl.model.types import DataType, TypeDefinition, TypeFamily, TypeKind
 from airflow_ddlrepl.ports.types import Equality, Held, TypeSystem
+from airflow_ddlrepl.sql.translation import Untranslatable
 
 _WHOLE = ("SMALLINT", "INTEGER", "BIGINT")
 _DIGITS = {"SMALLINT": 5, "INTEGER": 10, "BIGINT": 19}
@@ -50,6 +52,13 @@ class DuckTypes(TypeSystem):
 
     def is_exact_number(self, of: DataType) -> bool:
         return physical(of) in _WHOLE or _size(physical(of)) is not None
+
+    def why_no_default(self, column: Column, types: Sequence[TypeDefinition] = ()) -> str:
+        try:
+            translated(column, types)
+        except Untranslatable as error:
+            return f"is not certainly the same in DuckDB ({error})"
+        return ""
 
     def equality(self, column: Column, encoding: str, types: Sequence[TypeDefinition] = ()) -> Equality:
         text = physical(column.type, types)
