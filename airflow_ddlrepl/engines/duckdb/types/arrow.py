@@ -19,7 +19,6 @@ _ARROW = {
     "FLOAT": pa.float32(),
     "DOUBLE": pa.float64(),
     "BLOB": pa.binary(),
-    "UUID": pa.uuid(),
     "DATE": pa.date32(),
     "TIME": pa.time64("us"),
     "TIMESTAMP": pa.timestamp("us"),
@@ -53,7 +52,7 @@ def _size(batch: pa.RecordBatch) -> int:
 def field_for(name: str, duckdb_type: str) -> pa.Field:
     """Return the field of the values of a column that DuckDB holds as this type; a text where Arrow has none like it.
 
-    DuckDB's infinities are the ends of the integers, as `wanted` has them.
+    UUIDs are texts: DuckDB refuses to filter Arrow's. Its infinities are the ends of the integers, as in `wanted`.
     """
     size = _DECIMAL.fullmatch(duckdb_type)
     plain = pa.decimal128(int(size[1]), int(size[2])) if size else _ARROW.get(duckdb_type, pa.string())
