@@ -42,6 +42,7 @@ from airflow_ddlrepl.model.record import (
     StepApplied,
 )
 from airflow_ddlrepl.model.table_state import TableStatus
+from airflow_ddlrepl.ports.change_values import ChangeValues
 from airflow_ddlrepl.trail.manifest import Blob, RowFile
 from airflow_ddlrepl.trail.segments import commits
 
@@ -109,8 +110,8 @@ def _stage(
     parallelism = context.runner.parallelism
     of_source = cache(lambda: source_engine(context.channel))
     for number, piece in enumerate(program.slices):
-        found_tasks = _tasks(context, ahead, piece, files.get(piece.table_id, ()), number)
-        for section, task in enumerate(found_tasks):
+        own = files.get(piece.table_id, ())
+        for section, task in enumerate(_tasks(context, ahead, piece, own, number, of_source().values)):
             if asking := _asking_for_old_rows(piece):
                 task = replace(task, whole_rows=of_source().whole_rows_hint(piece.source, asking))
             buckets = buckets_of(task, bucket_count(task, parallelism))
@@ -132,7 +133,12 @@ def _stage(
 
 
 def _tasks(
-    context: RunContext, ahead: PendingLog, piece: Slice, files: Sequence[RowFile], number: int
+    context: RunContext,
+    ahead: PendingLog,
+    piece: Slice,
+    files: Sequence[RowFile],
+    number: int,
+    values: ChangeValues,
 ) -> Iterator[StageTask]:
     wanted = sorted((f for f in files if f.first < piece.high and f.last >= piece.low), key=lambda f: f.first)
     target = context.target(ahead.target)
@@ -155,7 +161,7 @@ def _tasks(
             target=piece.target,
             target_name=piece.name,
             stage_name=target.staging_name(context.token, name),
-            values=source_engine(context.channel).values,
+            values=values,
             skip_lsns=_skipped(context, ahead, piece),
             condition=piece.condition,
             whole=piece.whole if piece.condition or transform else None,
