@@ -71,6 +71,25 @@ def test_a_row_of_the_log_is_the_row_of_a_load(databases: Databases, tmp_path: P
     assert ("binary" in encodings(place)) is not bool(more)
 
 
+def test_rows_are_found_by_keys_that_arrow_does_not_compare(databases: Databases, tmp_path: Path) -> None:
+    keys = {
+        "date": ["infinity", "-infinity", "0044-03-15 BC", "2020-01-01"],
+        "time": ["24:00", "00:00", "12:00", "13:00"],
+        "timestamptz": ["infinity", "-infinity", "0044-03-15 00:00+00 BC", "2020-01-01 00:00+00"],
+        "float8": ["NaN", "-0", "Infinity", "1"],
+    }
+    place = places.duckdb(tmp_path, databases.source)
+    place.start(*(f"create table {of}s (k {of} primary key, n int)" for of in keys))
+    place.replica.at_source(*(f"insert into {of}s values ('{one}', 1)" for of in keys for one in keys[of]))
+    place.replica.settle()
+    place.replica.at_source(*(f"update {of}s set n = n + 1" for of in keys))
+    place.replica.settle()
+    assert [[row["n"] for row in place.read(TableName("public", f"{of}s")) or []] for of in keys] == [["2"] * 4] * 4
+    place.replica.at_source(*(f"delete from {of}s" for of in keys))
+    place.replica.settle()
+    assert not any(place.read(TableName("public", f"{of}s")) for of in keys)
+
+
 def encodings(place: places.Place) -> set[str]:
     """How the log has the values of columns of the typed table."""
     with flow.open_channel(place.replica.file, InProcess()) as run:

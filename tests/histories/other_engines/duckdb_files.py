@@ -120,7 +120,7 @@ class Filing(Player):
 
     def __init__(self, urls: list[str], folder: Path, options: dict[str, Any]) -> None:
         files = [f"duckdb://{folder}/target{number}.duckdb" for number in range(len(urls) - 1)]
-        super().__init__([urls[0], *files], folder, {**options, "capture": {"format": "text"}})
+        super().__init__([urls[0], *files], folder, options)
 
     def _act(self, what: str) -> None:
         try:

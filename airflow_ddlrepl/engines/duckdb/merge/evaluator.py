@@ -35,17 +35,18 @@ class DuckEvaluator(RowEvaluator):
         names = rows.values.column_names
         if why := why_unlike(condition, [columns[name] for name in names]):
             raise NoAnswer(why)
-        places = {name: f"v{place}" for place, name in enumerate(names)}
         try:
             held = [physical(columns[name].type, rows.table.types) for name in names]
             values = [
                 each_held(rows.values[name], of, self._converter(rows, columns[name]))
                 for name, of in zip(names, held, strict=True)
             ]
-            given = pa.table([*values, pa.array(range(rows.values.num_rows))], [*places.values(), "place"])
+            places = [f"v{place}" for place in range(len(names))]
+            given = pa.table([*values, pa.array(range(rows.values.num_rows))], [*places, "place"])
+            casts = {n: f"CAST({at} AS {of})" for n, at, of in zip(names, places, held, strict=True)}
             with scratch() as connection:
                 connection.register(_ROWS, given)
-                query = f"SELECT {is_true(condition, places)} AS flag FROM {_ROWS} ORDER BY place"
+                query = f"SELECT {is_true(condition, casts)} AS flag FROM {_ROWS} ORDER BY place"
                 found: Flags = connection.execute(query).fetchnumpy()["flag"]
         except duckdb.Error as error:
             raise NoAnswer(" ".join(str(error).split())) from None
