@@ -28,6 +28,7 @@ from tests.histories.player import CHECK, IDLE, REPLICATE, Player, Step
 from tests.histories.refused_rows import LATE, TREES
 
 WITHOUT = {
+    "ADP-103": "can't compute the generated column",
     "ADP-110": "attributes that come or go|generated|at least one column|with its attributes",
     "ADP-111": "labels of .* inside",
     "ADP-104": "another table has the name",

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from airflow_ddlrepl.engines.duckdb.connection.quoting import qualified, quote
 from airflow_ddlrepl.engines.duckdb.merge.refusals import refusals
@@ -71,6 +72,7 @@ class _Merge:
             return Counter(inserted=count)
         side = "b" if kind == "moves" else "a"
         if sets := self._sets(is_move=kind == "moves"):
+            self._turn_zeros(side)
             self._require(f"UPDATE {self.to} AS t SET {sets} FROM {_ROWS} AS s WHERE {self._same_key(side)}", "update")
         if kind == "moves":
             self._require_alone()
@@ -148,6 +150,19 @@ class _Merge:
             found.append(f"{name} = {sql}")
         return ", ".join(found)
 
+    def _turn_zeros(self, side: str) -> None:
+        """Make another number of each zero that gets the other sign: an UPDATE of DuckDB's leaves 0 where -0 is set."""
+        for column in self.shape.columns:
+            if self._physical_type(column.id) not in ("FLOAT", "DOUBLE") or column.id in self.staged.key:
+                continue
+            name = f"a{column.id}"
+            if name not in self.rows.column_names or not pc.any(pc.equal(self.rows[name], 0)).as_py():
+                continue
+            old, new = f"t.{quote(column.name)}", self._value(column.id, "a")
+            turns = f"{self._same_key(side)} AND {old} = 0 AND {new} = 0 AND signbit({old}) <> signbit({new})"
+            has = f" AND s.h{column.id}" if f"h{column.id}" in self.rows.column_names else ""
+            self._execute(f"UPDATE {self.to} AS t SET {quote(column.name)} = 1 FROM {_ROWS} AS s WHERE {turns}{has}")
+
     def _names(self) -> str:
         return ", ".join(quote(column.name) for column in self.shape.columns)
 
@@ -159,5 +174,7 @@ class _Merge:
         )
 
     def _value(self, column_id: int, side: str) -> str:
-        held = physical(self.shape.column(column_id).type, self.shape.types)
-        return f"CAST(s.{side}{column_id} AS {held})"
+        return f"CAST(s.{side}{column_id} AS {self._physical_type(column_id)})"
+
+    def _physical_type(self, column_id: int) -> str:
+        return physical(self.shape.column(column_id).type, self.shape.types)

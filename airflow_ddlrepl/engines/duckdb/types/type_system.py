@@ -64,11 +64,9 @@ class DuckTypes(TypeSystem):
         text = physical(column.type, types)
         if text in ("FLOAT", "DOUBLE"):
             return Equality.FLOAT
-        if text.startswith("DECIMAL") or column.type.name == "numeric":
+        if text.startswith("DECIMAL"):
             return Equality.NUMERIC if encoding == "binary" else Equality.NUMERIC_TEXT
-        if column.type.name in ("bpchar", "character"):
-            return Equality.BLANKS
-        return Equality.BYTES
+        return Equality.BYTES  # as a text 1.0 is another key than 1.00, and blanks at the end count
 
 
 DUCK_TYPES = DuckTypes()
