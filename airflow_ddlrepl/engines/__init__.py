@@ -17,7 +17,6 @@ from airflow_ddlrepl.config.sections.location import redact, resolve
 from airflow_ddlrepl.engines.ability import Ability, Lack, able, find
 from airflow_ddlrepl.errors import ConfigError, DdlReplError
 from airflow_ddlrepl.known_engines import ENGINES
-from airflow_ddlrepl.model.visibility import Stored, Visibility, read_with
 
 if TYPE_CHECKING:
     from airflow_ddlrepl.compare.report import TableReport
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
     from airflow_ddlrepl.engines.target import Target
     from airflow_ddlrepl.integrate.stage_task import StageTask
     from airflow_ddlrepl.model.table import Table
+    from airflow_ddlrepl.model.visibility import Stored, Visibility
     from airflow_ddlrepl.ports.change_values import ChangeValues
     from airflow_ddlrepl.ports.positions import Positions
     from airflow_ddlrepl.ports.types import TypeSystem
@@ -212,11 +212,9 @@ def engines_of_sources() -> tuple[SourceEngine, ...]:
     return tuple(found for one in engines() if (found := find(one, SourceEngine)) is not None)
 
 
-def _stored_snapshot(stored: Stored) -> Visibility | None:
+def stored_snapshot(stored: Stored) -> Visibility | None:
+    """Return the snapshot that a source has stored so; None where no engine has one like it."""
     return next((found for one in engines_of_sources() if (found := one.snapshot(stored)) is not None), None)
-
-
-read_with(_stored_snapshot)
 
 
 @contextmanager

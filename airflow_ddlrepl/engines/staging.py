@@ -10,7 +10,7 @@ from airflow_ddlrepl.errors import identified
 from airflow_ddlrepl.integrate.pipeline import Pipeline
 from airflow_ddlrepl.integrate.ready_rows import LeftOut, ReadyRows
 from airflow_ddlrepl.integrate.stage_task import ROWS_PER_BUCKET, StageTask, most_buckets, rows_in_memory
-from airflow_ddlrepl.ports.row_evaluator import NO_SERVER, RowEvaluator
+from airflow_ddlrepl.ports.row_evaluator import RowEvaluator
 
 
 class StagedRows(Protocol):
@@ -30,7 +30,7 @@ class Stager(Protocol):
 
     def evaluator(self, task: StageTask) -> RowEvaluator:
         """Return what answers questions about the rows of a task; by default none that only a server can answer."""
-        return NO_SERVER
+        return RowEvaluator(task.values)
 
     def store(self, ready: ReadyRows) -> StagedRows:
         """Store the rows of a task where nobody sees them. Raises RowsRefused INT-120, UnreadableRows INT-105."""

@@ -5,7 +5,7 @@ Each kind of log has its own class of snapshots, which its engine defines.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from importlib import import_module
 from typing import Any, Protocol, Self
 
 from airflow_ddlrepl.model.position import Position
@@ -50,17 +50,15 @@ class Visibility(Protocol):
 
 Stored = str | dict[str, Any]
 """What is stored of a snapshot: its text, without the positions around it, or its JSON object."""
-_readers: list[Callable[[Stored], Visibility | None]] = []
-
-
-def read_with(reader: Callable[[Stored], Visibility | None]) -> None:
-    """Let this function read stored snapshots, in this process. It returns None for those that it does not know."""
-    _readers.append(reader)
 
 
 def stored_visibility(stored: Stored) -> Visibility:
-    """Return the snapshot that is stored so; of a text, which has no positions, transaction ids alone decide."""
-    found = next((found for reader in _readers if (found := reader(stored)) is not None), None)
+    """Return the snapshot that is stored so; of a text, which has no positions, transaction ids alone decide.
+
+    Raises ValueError for what no engine has stored.
+    """
+    # Only an engine knows its snapshots. The model imports none: it finds them by name when one is read.
+    found: Visibility | None = import_module("airflow_ddlrepl.engines").stored_snapshot(stored)
     if found is None:
         raise ValueError(f"{stored!r} is a snapshot of no engine")
     return found

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
-from airflow_ddlrepl.errors import RowsRefused, Unsupported
+from airflow_ddlrepl.errors import Unsupported
+from airflow_ddlrepl.ports.change_values import wanted
 
 if TYPE_CHECKING:
     import numpy as np
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
     from airflow_ddlrepl.model.table import Column, Table
     from airflow_ddlrepl.notation.condition.expression import Part
+    from airflow_ddlrepl.ports.change_values import ChangeValues, Converted
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +34,15 @@ class NoAnswer(Exception):
     """This exception says why a row has no answer to a condition, in the target's words."""
 
 
-class RowEvaluator(Protocol):
+class RowEvaluator:
     """A row evaluator answers questions about rows of the log before any of them is applied.
 
     The answers are in the order of the rows. Every method raises what the target's server makes of a session, and
-    RowsRefused INT-120 or UnreadableRows INT-105 for values that it does not take.
+    RowsRefused INT-120 or UnreadableRows INT-105 for values that it does not take. values: converts those of the trail.
     """
+
+    def __init__(self, values: ChangeValues) -> None:
+        self._values = values
 
     def is_true(self, condition: Part, rows: LoggedRows) -> np.ndarray[Any, np.dtype[np.bool_]]:
         """Return for which rows a condition is true; NULL is not true.
@@ -51,13 +56,26 @@ class RowEvaluator(Protocol):
         )
 
     def as_text(self, rows: LoggedRows) -> pa.Table:
-        """Return the text of each value as the source writes it, by the same names; NULL for NULL.
-
-        Raises RowsRefused INT-120 for values that the log does not have as texts.
-        """
+        """Return the text of each value as the source writes it, by the same names; NULL for NULL."""
         import pyarrow as pa
 
-        return pa.table({name: _text(rows.values[name], name, rows.table) for name in rows.values.column_names})
+        columns = {column.name: column for column in rows.table.columns}
+        names = rows.values.column_names
+        return pa.table({name: self._source_text(rows, columns[name]) for name in names})
+
+    def converter(self, rows: LoggedRows, column: Column) -> Callable[[pa.Array, pa.Field], Converted]:
+        """Return the function that converts values of a column of these rows as `ChangeValues.converted` does."""
+        encoding, types = rows.encodings[column.name], rows.table.types
+        return lambda chunk, field: self._values.converted(chunk, encoding, column, field, types)
+
+    def _source_text(self, rows: LoggedRows, column: Column) -> pa.ChunkedArray:
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        convert, field = self.converter(rows, column), wanted(column.name, pa.string())
+        found = [convert(chunk, field) for chunk in rows.values[column.name].chunks]
+        texts = [one.values if one.unfit is None else pc.coalesce(one.values, one.unfit) for one in found]
+        return pa.chunked_array(texts, pa.string())
 
     def misfits(self, rows: LoggedRows, columns: Mapping[str, Column]) -> pa.Table:
         """Return for each value why the target's column can't hold it, as a text; NULL: it can.
@@ -77,27 +95,3 @@ class RowEvaluator(Protocol):
         columns: as for `misfits`. Only for keys whose equality the target's types call `Equality.TARGET`.
         """
         raise Unsupported("this kind of target compares keys as the source does", code="ADP-110", hint="report it")
-
-
-def _text(values: pa.ChunkedArray, name: str, table: Table) -> pa.ChunkedArray:
-    """Return the text of each value of a column that the log has as texts, or with one text for each value."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    if pa.types.is_boolean(values.type):
-        return pc.if_else(values, "t", "f")
-    if pa.types.is_string(values.type) or pa.types.is_integer(values.type):
-        return values.cast(pa.string())
-    raise RowsRefused(
-        f"the text of values of column {name} is not known here: the log has them as {values.type}",
-        code="INT-120",
-        table=table.name,
-        hint="write `capture: {format: text}`, or leave the column out of `reads` in `transform`",
-    )
-
-
-class _NoServer(RowEvaluator):
-    """This evaluator knows what the log says by itself."""
-
-
-NO_SERVER = _NoServer()

@@ -7,18 +7,11 @@ from dataclasses import asdict, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import (
-    Connection,
-    delete,
-    insert,
-    select,
-)
+from sqlalchemy import Connection, delete, insert, select
 
 from airflow_ddlrepl.repository.base import insert_new_all
 from airflow_ddlrepl.repository.stored.health_rows import LagRow
-from airflow_ddlrepl.repository.stored.health_tables import (
-    lag_history,
-)
+from airflow_ddlrepl.repository.stored.health_tables import lag_history
 
 DENSE = timedelta(hours=48)
 """A row of each cycle is stored for so long, then one of each hour."""

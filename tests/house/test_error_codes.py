@@ -35,7 +35,6 @@ SHARED = {
     "CTL-102": "flow operators repository",
     "CUT-102": "flow operators",
     "CUT-106": "cli flow",
-    "INT-120": "engines ports",
     "LCK-102": "engines repository",
     "MSG-106": "cli operators",
     "SRC-105": "engines flow",

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import Any
 
 import pytest
 
-import airflow_ddlrepl.engines  # noqa: F401 - has its engines read what is stored
 from airflow_ddlrepl.engines.postgres.pgoutput.xid_snapshot import XidSnapshot
 from airflow_ddlrepl.model.position import BEGINNING, END, LogKey, Position
 from airflow_ddlrepl.model.visibility import stored_visibility
@@ -21,6 +22,15 @@ def test_a_stored_snapshot_is_read_as_it_was() -> None:
     found = stored_visibility("10:20:12,15")
     assert [found.has(transaction_id) for transaction_id in (9, 12, 13, 15, 20)] == [True, False, True, False, False]
     assert stored_visibility("10:20:").is_quiet
+
+
+def test_a_process_that_has_imported_no_engine_reads_it() -> None:
+    code = (
+        "from airflow_ddlrepl.model.visibility import stored_visibility; import sys;"
+        "before = 'airflow_ddlrepl.engines' in sys.modules; print(before, stored_visibility('10:20:12,15'))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.stdout == "False 10:20:12,15\n", done.stderr
 
 
 @pytest.mark.parametrize("stored", ["", "binlog.000003:4", {"gtid": "1-2-3"}])

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from airflow_ddlrepl.adapt.target_facts import Refusal
-from airflow_ddlrepl.flow.mapping.tables import (
-    shape_before,
-)
+from airflow_ddlrepl.flow.mapping.tables import shape_before
 from airflow_ddlrepl.model.change import Event
 from airflow_ddlrepl.model.position import LogKey
 from airflow_ddlrepl.model.table import Table

@@ -182,11 +182,7 @@ class _Judge:
         if not files:
             return {}
         seen = one.state.has if one.state.snapshot is not None else None
-        skip = (
-            frozenset(lsn for lsn, transaction_id in self.ahead.commits(one.low) if seen(lsn, transaction_id))
-            if seen
-            else frozenset()
-        )
+        skip = frozenset(lsn for lsn, by in self.ahead.commits(one.low) if seen(lsn, by)) if seen else frozenset()
         low, high = (LogKey(at, START_OF_TRANSACTION) for at in (one.low, self.ahead.high))
         return written_keys(WrittenKeys(one.task, self.run.channel.name, tuple(files), low, high, skip))
 

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column
 from airflow_ddlrepl.notation.condition.expression import Part, Spelling
 from airflow_ddlrepl.ports.row_evaluator import LoggedRows, NoAnswer, RowEvaluator
@@ -19,11 +17,8 @@ NUMBERS = ("int2", "int4", "int8", "numeric", "float4", "float8")
 WHOLE = {"int2": 15, "int4": 31, "int8": 63}
 
 
-@dataclass
 class FileEvaluator(RowEvaluator):
-    """Values are texts, numbers and truth values, as a log in the format `text` has them. table: at the target."""
-
-    table: TableName
+    """Values are texts, numbers and truth values, as a log in the format `text` has them."""
 
     def is_true(self, condition: Part, rows: LoggedRows) -> Any:
         types = {c.name: "numeric" if c.type.name in NUMBERS else "text" for c in rows.table.columns}
@@ -41,10 +36,6 @@ class FileEvaluator(RowEvaluator):
             except sqlite3.Error as error:
                 raise NoAnswer(str(error)) from None
         return np.array([bool(one) for (one,) in found], bool)
-
-    def as_text(self, rows: LoggedRows) -> pa.Table:
-        names = rows.values.column_names
-        return pa.table({n: pa.array(map(text, rows.values[n].to_pylist()), pa.string()) for n in names})
 
     def misfits(self, rows: LoggedRows, columns: Mapping[str, Column]) -> pa.Table:
         texts = self.as_text(rows)

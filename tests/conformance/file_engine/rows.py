@@ -44,7 +44,7 @@ class FileStager(Stager):
         return None
 
     def evaluator(self, task: StageTask) -> FileEvaluator:
-        return FileEvaluator(task.target_name)
+        return FileEvaluator(task.values)
 
     def store(self, ready: ReadyRows) -> StagedRows:
         plan = ready.plan

@@ -19,6 +19,11 @@ WHERE database_name = current_database() AND schema_name = ? AND table_name = ? 
 """
 
 
+def name_beside(name: TableName) -> TableName:
+    """Return the name of the table that is made beside another one, to take its place in the same transaction."""
+    return TableName(name.schema, f"{name.name}__ddlrepl")
+
+
 def columns_there(connection: Connection, name: TableName) -> dict[str, str]:
     """Return DuckDB's type of each column of a table or view, by its name; nothing where there is no such table."""
     return dict(connection.execute(_COLUMNS, [*name]).fetchall())

@@ -10,7 +10,7 @@ import pyarrow as pa
 from airflow_ddlrepl.engines.duckdb.catalog.facts import DuckFacts
 from airflow_ddlrepl.engines.duckdb.connection.database import staging_folder
 from airflow_ddlrepl.engines.duckdb.connection.quoting import qualified, quote
-from airflow_ddlrepl.engines.duckdb.connection.tables_there import name_there
+from airflow_ddlrepl.engines.duckdb.connection.tables_there import name_beside, name_there
 from airflow_ddlrepl.engines.duckdb.ddl.partition_views import views_renewed
 from airflow_ddlrepl.engines.duckdb.ddl.render import create_table
 from airflow_ddlrepl.engines.duckdb.load.shadow import SHADOWS, Shadow
@@ -84,7 +84,7 @@ class DuckLoader(Loader):
 def _replace(connection: Connection, placing: Placing, rows: pa.Table | None) -> None:
     """Make the new table and fill it; rows that stay, by their key, keep what only the target has of them."""
     state, shape = placing.state, placing.state.shape
-    loading = TableName(state.name.schema, f"{state.name.name}__ddlrepl")
+    loading = name_beside(state.name)
     found = name_there(connection, placing.previous) if placing.previous else None
     previous = found if found == placing.previous else None
     _require_free(connection, state.name, previous)

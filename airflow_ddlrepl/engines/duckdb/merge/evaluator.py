@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -10,10 +9,8 @@ import pyarrow as pa
 from airflow_ddlrepl.engines.duckdb.connection.database import scratch
 from airflow_ddlrepl.engines.duckdb.merge.conditions import is_true, why_unlike
 from airflow_ddlrepl.engines.duckdb.types.arrow import each_held
-from airflow_ddlrepl.engines.duckdb.types.physical import TEXT, physical
-from airflow_ddlrepl.model.table import Column
+from airflow_ddlrepl.engines.duckdb.types.physical import physical
 from airflow_ddlrepl.notation.condition.expression import Part
-from airflow_ddlrepl.ports.change_values import ChangeValues, Converted
 from airflow_ddlrepl.ports.row_evaluator import LoggedRows, NoAnswer, RowEvaluator
 
 if TYPE_CHECKING:
@@ -23,10 +20,7 @@ _ROWS = "ddlrepl_logged"
 
 
 class DuckEvaluator(RowEvaluator):
-    """This evaluator has the values as a table of DuckDB would hold them. values: converts those of the trail."""
-
-    def __init__(self, values: ChangeValues) -> None:
-        self._values = values
+    """This evaluator has the values as a table of DuckDB would hold them."""
 
     def is_true(self, condition: Part, rows: LoggedRows) -> Flags:
         import duckdb
@@ -38,7 +32,7 @@ class DuckEvaluator(RowEvaluator):
         try:
             held = [physical(columns[name].type, rows.table.types) for name in names]
             values = [
-                each_held(rows.values[name], of, self._converter(rows, columns[name]))
+                each_held(rows.values[name], of, self.converter(rows, columns[name]))
                 for name, of in zip(names, held, strict=True)
             ]
             places = [f"v{place}" for place in range(len(names))]
@@ -51,12 +45,3 @@ class DuckEvaluator(RowEvaluator):
         except duckdb.Error as error:
             raise NoAnswer(" ".join(str(error).split())) from None
         return found
-
-    def as_text(self, rows: LoggedRows) -> pa.Table:
-        columns = {column.name: column for column in rows.table.columns}
-        names = rows.values.column_names
-        return pa.table({n: each_held(rows.values[n], TEXT, self._converter(rows, columns[n])) for n in names})
-
-    def _converter(self, rows: LoggedRows, column: Column) -> Callable[[pa.Array, pa.Field], Converted]:
-        encoding, types = rows.encodings[column.name], rows.table.types
-        return lambda chunk, wanted: self._values.converted(chunk, encoding, column, wanted, types)

@@ -12,7 +12,7 @@ from airflow_ddlrepl.adapt.program.program import NO_TABLE, Program, ProgramStep
 from airflow_ddlrepl.ddl.tables.truncate import Truncate
 from airflow_ddlrepl.engines.duckdb.connection.database import passing
 from airflow_ddlrepl.engines.duckdb.connection.quoting import qualified, quote
-from airflow_ddlrepl.engines.duckdb.connection.tables_there import defaults_there
+from airflow_ddlrepl.engines.duckdb.connection.tables_there import defaults_there, name_beside
 from airflow_ddlrepl.engines.duckdb.ddl.partition_views import views_renewed
 from airflow_ddlrepl.engines.duckdb.ddl.render import DuckDdl
 from airflow_ddlrepl.engines.duckdb.merge.merge import merge
@@ -148,7 +148,7 @@ class _Run:
             return duckdb.extract_statements(statement)[0].type
 
     def _make_new(self, step: ProgramStep, name: TableName) -> None:
-        aside = TableName(name.schema, f"{name.name}__ddlrepl")
+        aside = name_beside(name)
         defaults = [
             f"ALTER TABLE {qualified(name)} ALTER COLUMN {quote(column)} SET DEFAULT {default}"
             for column, default in defaults_there(self.connection, name).items()

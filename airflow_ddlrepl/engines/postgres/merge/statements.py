@@ -181,9 +181,9 @@ def key_is(staging: Staged, prefix: str) -> str:
     return " AND ".join(c.equals(f"t.{quote(c.name)}", c.value("s", prefix)) for c in staging.keys)
 
 
-def _held_or(column: StagedColumn, current: Sequence[int], otherwise: str) -> str:
+def _held_or(column: StagedColumn, flagged: Sequence[int], otherwise: str) -> str:
     value = column.value("s")
-    return f"CASE WHEN s.h{column.id} THEN {value} ELSE {otherwise} END" if column.id in current else value
+    return f"CASE WHEN s.h{column.id} THEN {value} ELSE {otherwise} END" if column.id in flagged else value
 
 
 def _insert_into(staging: Staged, names: Sequence[str]) -> str:
