@@ -89,21 +89,25 @@ class SourceEngine(Engine, Ability, ABC):
         return None
 
     @property
-    @abstractmethod
     def positions(self) -> Positions:
         """Return the rules for a source's log positions: how they are read from text, and how far two are apart."""
+        from airflow_ddlrepl.ports.positions import Positions
+
+        return Positions()
 
     @property
-    @abstractmethod
     def values(self) -> ChangeValues:
         """Return how values of the trail are shown as Arrow values, for the change feed."""
+        from airflow_ddlrepl.ports.family_values import FamilyValues
 
-    @abstractmethod
+        return FamilyValues(self.types)
+
     def whole_rows_hint(self, table: Table, section: str) -> str:
         """Return what a person has to do so that the source's log contains the whole old rows of a table.
 
         section: the section of the channel file that needs them.
         """
+        return f"have the source write the whole old rows of {table.name} into its log, or take `{section}` out"
 
 
 class TargetEngine(Engine, Ability, ABC):

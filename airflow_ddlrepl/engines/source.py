@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence, Set
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Collection, Iterator, Sequence, Set
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
 from airflow_ddlrepl.config.sections.ignored_sessions import NO_SESSIONS, IgnoredSessions
 from airflow_ddlrepl.config.sections.retention import NO_LIMITS, Limits
+from airflow_ddlrepl.config.sections.scope import Scope
 from airflow_ddlrepl.engines.source_catalog import LeftOut as LeftOut
 from airflow_ddlrepl.engines.source_catalog import RowSelection, SourceCatalog, SourceSnapshot
+from airflow_ddlrepl.errors import SourceError, SourcePutBack
 from airflow_ddlrepl.model.installation import Installation, Problem
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Position
@@ -22,7 +24,8 @@ from airflow_ddlrepl.ports.named_sessions import NamedSessions
 from airflow_ddlrepl.ports.oldest_commit import OldestCommit
 from airflow_ddlrepl.ports.rows import RowSource
 from airflow_ddlrepl.ports.source_marks import SourceMarks
-from airflow_ddlrepl.trail.loads import LoadedTable
+from airflow_ddlrepl.scope.client import Client
+from airflow_ddlrepl.scope.decide import ChangeKind, decide
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,22 +42,6 @@ class Activation:
     is_new: bool
     has_triggers: bool
     is_restored: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Writer:
-    """A writer is a session, or a prepared transaction, that has written at the source and may commit, or just did.
-
-    who: process, user, application, and since when, in words. query: its last statement; empty: not known.
-    end: the statement that ends it.
-    """
-
-    who: str
-    query: str
-    end: str
-
-    def __str__(self) -> str:
-        return f"{self.who}: {self.query}" if self.query else self.who
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,16 +68,28 @@ class LogWindow:
     is_beside: bool = False
 
 
+def log_ends_before(end: Position, low: Position) -> SourcePutBack:
+    """Return SourcePutBack SRC-115: the source's log ends before what was captured of it."""
+    return SourcePutBack(
+        f"the source's log ends at {end}, and the channel has captured more: the server was restored to an"
+        " earlier state, or another server has replaced it",
+        code="SRC-115",
+        at=low,
+        hint="if the location leads to a wrong server, correct it. Else `ddlrepl activate --accept source`"
+        " loads every table again as the source has it now",
+    )
+
+
 class Membership(NamedSessions, Protocol):
     """The membership says which tables' rows are in the log, and adds tables at sources that log only chosen ones."""
 
     def published(self) -> set[int]:
         """Return ids of the tables whose rows are in the log."""
-        ...
+        return self.members()
 
     def installation(self) -> Installation:
         """Return what the channel has set up at the source, as it is now: somebody may have changed it."""
-        ...
+        return Installation()
 
     def refused_statements(self) -> list[Problem]:
         """Return which of the application's statements the source refuses because of what the channel has set up."""
@@ -166,13 +165,32 @@ class Membership(NamedSessions, Protocol):
         return None
 
 
+@dataclass(frozen=True, slots=True)
+class EveryTable(Membership):
+    """Every table of the channel's scope is a member at a source that logs the rows of all tables."""
+
+    catalog: SourceCatalog
+    scope: Scope
+
+    def members(self) -> set[int]:
+        """Return ids of the tables of the scope."""
+        client = Client(self.scope)
+        tables = self.catalog.list_tables()
+        return {i for i, name in tables.items() if decide(client, name, ChangeKind.TABLE).is_taken}
+
+
 class Source(Protocol):
-    """A source is the database whose changes a channel captures. It connects at the first question, until `close`."""
+    """A source is the database whose changes a channel captures. It connects at the first question, until `close`.
+
+    scope: of the channel.
+    """
+
+    scope: Scope
 
     @property
     def membership(self) -> Membership:
         """Return the membership: which tables' rows are in the log."""
-        ...
+        return EveryTable(self.catalog, self.scope)
 
     @property
     def catalog(self) -> SourceCatalog:
@@ -182,7 +200,7 @@ class Source(Protocol):
     @property
     def marks(self) -> SourceMarks:
         """Return the marks that captures leave at the source."""
-        ...
+        return SourceMarks()
 
     def looking_once(self) -> AbstractContextManager[None]:
         """Return a context in which it is looked once at whether what was set up at the source is there, and whose."""
@@ -190,7 +208,7 @@ class Source(Protocol):
 
     def describe(self) -> str:
         """Return where the source is, without its password."""
-        ...
+        return self.identity()
 
     def identity(self) -> str:
         """Return a text that is the same after a restart or a fail-over, and another one for another database."""
@@ -198,19 +216,19 @@ class Source(Protocol):
 
     def database(self) -> str:
         """Return a text that only a connection to this very database, in this run of its server, returns as well."""
-        ...
+        return self.identity()
 
     def server_run(self) -> str:
-        """Return a text that changes with a restart, fail-over or recovery of the server.
+        """Return a text that changes with a restart, fail-over or recovery of the server, if the source has any.
 
         Raises SourceError SRC-113.
         """
-        ...
+        return self.identity()
 
     @property
     def log_identity(self) -> LogIdentity:
         """Return what tells the logs of this kind of source apart."""
-        ...
+        return LogIdentity()
 
     def clock(self) -> datetime:
         """Return the source's present moment, by the clock that stamps the transactions that commit there."""
@@ -218,7 +236,7 @@ class Source(Protocol):
 
     def log_end(self) -> Position:
         """Return where the log on disk ends."""
-        ...
+        return self.stable_end()
 
     def log_begin(self) -> Position:
         """Return the position from which on the source has log for the channel."""
@@ -241,11 +259,21 @@ class Source(Protocol):
 
         feed: as `feed_id` returned it before.
         """
-        ...
+        begin = self.log_begin()
+        if low < begin:
+            raise SourceError(
+                f"the source's log begins at {begin}: what committed before it can't be read",
+                code="SRC-141",
+                at=low,
+                hint="run `ddlrepl activate`, which loads every table again",
+            )
+        self.require_log(low)
 
     def require_log(self, low: Position) -> None:
         """Raise SourceError SRC-115 unless the log that was captured up to a position is this server's (still)."""
-        ...
+        end = self.log_end()
+        if end < low:
+            raise log_ends_before(end, low)
 
     def read_log(self, window: LogWindow) -> LogReading:
         """Return how a window of the log is read. Raises SourceError where it can't be."""
@@ -253,7 +281,7 @@ class Source(Protocol):
 
     def acknowledge(self, upto: Position) -> None:
         """Let the source forget what commits before this position, which must be safe in the trail."""
-        ...
+        return None
 
     def missing_rights(self) -> list[Problem]:
         """Return the rights that the role lacks for an activation, and for the runs after it."""
@@ -270,39 +298,36 @@ class Source(Protocol):
         """
         return []
 
-    def writers(self, seconds: float = 0) -> list[Writer]:
-        """Return who has written in this database and has not committed yet.
-
-        seconds: also the sessions that ran a statement in the last so many seconds, which may have written.
-        """
-        ...
-
     def activate(self, *, again: bool, low: Position | None) -> Activation:
         """Prepare the source for the channel. Called a second time, it changes nothing.
 
         again: from a new position, whatever was there. low: where the channel goes on.
         """
-        ...
+        is_new = again or low is None or low < self.log_begin()
+        position = self.stable_end() if is_new or low is None else low
+        return Activation(position, (), is_new, has_triggers=True, is_restored=False)
 
     def deactivate(self) -> list[str]:
         """Remove all that `activate` has made; return what was removed, for people."""
-        ...
+        return []
 
     def snapshot(self, table_ids: Sequence[int], log_identity: str) -> AbstractContextManager[SourceSnapshot]:
         """Open a snapshot; nobody can alter, truncate or drop these tables meanwhile. log_identity: as in LogWindow."""
         ...
 
-    def archived(self, trail_url: str, channel: str, loaded: LoadedTable) -> Sequence[RowSource]:
-        """Return the chunks of a table that `SourceSnapshot.archive` has written; the source itself is not asked."""
-        ...
-
     def reading(self, table_ids: Collection[int]) -> AbstractContextManager[Callable[[RowSelection], RowSource]]:
-        """Return a function that makes row sources for these tables, as they are when they are read.
+        """Return a function that makes row sources for these tables, as they are when they are read, or later.
 
         Inside the `with` nobody can make reading them run code that others have written.
         """
-        ...
+        return _whole(self.snapshot(list(table_ids), ""))
 
     def close(self) -> None:
         """Close the connection; the next question opens another one."""
         return None
+
+
+@contextmanager
+def _whole(opening: AbstractContextManager[SourceSnapshot]) -> Iterator[Callable[[RowSelection], RowSource]]:
+    with opening as snapshot:
+        yield snapshot.whole

@@ -5,11 +5,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Protocol
 
-from airflow_ddlrepl.errors import UnreadableTable
+from airflow_ddlrepl.errors import UnreadableTable, Unsupported
 from airflow_ddlrepl.mapping.values import Transform
 from airflow_ddlrepl.model.installation import ServerProfile
 from airflow_ddlrepl.model.names import TableName
@@ -20,7 +20,6 @@ from airflow_ddlrepl.model.visibility import Visibility
 from airflow_ddlrepl.notation.condition.expression import Part as Condition
 from airflow_ddlrepl.ports.rows import RowSource
 from airflow_ddlrepl.ports.server_traits import ServerTraits
-from airflow_ddlrepl.ports.work import Runner
 from airflow_ddlrepl.trail.loads import LoadedTable
 
 
@@ -89,7 +88,7 @@ class SourceCatalog(Protocol):
 
     def inspect(self, table_ids: Collection[int]) -> list[Table]:
         """Return the shapes of those of these tables that exist."""
-        ...
+        return [table for table in self.inspect_catalog("").tables or () if table.id in table_ids]
 
     def objects(self, table_ids: Collection[int]) -> list[TableObject]:
         """Return what is made on these tables besides their columns: keys, checks, indexes, triggers."""
@@ -111,15 +110,19 @@ class SourceCatalog(Protocol):
 
     def now(self) -> Catalog:
         """Return the catalog's version at this moment, and what the moment has seen; `tables` is None."""
-        ...
+        return replace(self.inspect_catalog(""), tables=None)
 
-    def beside(self) -> AbstractContextManager[SourceCatalog]:
-        """Return the catalog over a session of its own, for use in another thread. Raises Unreachable."""
-        ...
+    def beside(self) -> AbstractContextManager[SourceCatalog] | None:
+        """Return the catalog over a session of its own, for use in another thread; None: no other is to be had.
+
+        Raises Unreachable.
+        """
+        return None
 
     def list_tables(self) -> dict[int, TableName]:
         """Return ids and names of all tables that could be in a channel, by name."""
-        ...
+        tables = self.inspect_catalog("").tables or ()
+        return {table.id: table.name for table in sorted(tables, key=lambda one: one.name)}
 
     def with_partitions(self, table_ids: Collection[int]) -> dict[int, TableName]:
         """Return those of these tables that exist, and the partitions of the partitioned ones, by id."""
@@ -137,13 +140,13 @@ class SourceCatalog(Protocol):
         """Are values of generated columns in the log?"""
         return False
 
-    def traits(self) -> ServerTraits:
-        """Return what the results of the source's expressions depend on."""
-        ...
+    def traits(self) -> ServerTraits | None:
+        """Return what the results of the source's expressions depend on; None where nothing else computes them."""
+        return None
 
     def profile(self) -> ServerProfile:
         """Return what kind of server the source is, and as whom it is read."""
-        ...
+        return ServerProfile(version="", log="", role="", is_administrator=False)
 
     def other_relations(self) -> list[OtherRelation]:
         """Return what the source has besides tables, by name."""
@@ -159,7 +162,12 @@ class SourceCatalog(Protocol):
 
     def check_condition(self, condition: Condition, table: Table, columns: Sequence[Column]) -> None:
         """Raise Unsupported ADP-148 unless the source can evaluate a condition that reads these columns."""
-        ...
+        raise Unsupported(
+            "this kind of source evaluates no conditions",
+            code="ADP-148",
+            table=table.name,
+            hint="leave `restrict` out",
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,7 +238,3 @@ class SourceSnapshot(Protocol):
         """Return one row source for all selected rows, which a search for differing rows may look through."""
         (rows,) = self.chunks(selection, sys.maxsize)
         return rows
-
-    def archive(self, tables: Sequence[Table], place: ArchivePlace, runner: Runner) -> Archived:
-        """Write the rows of these tables into a trail; a table that can't be read does not stop the others."""
-        ...

@@ -1,10 +1,11 @@
 """This module defines snapshots of a source: which of its transactions one look at the source has seen.
 
-Each kind of log has its own class of snapshots, which its engine defines.
+A kind of log whose snapshots do not lie at a position of it has its own class of snapshots, which its engine defines.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Protocol, Self
 
@@ -48,6 +49,40 @@ class Visibility(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class SnapshotAt(Visibility):
+    """A snapshot at a position contains the transactions that commit before it; it prints as `@0/16B3748`.
+
+    The id of a transaction is, in such a log, the position of its commit.
+    """
+
+    high: Position
+
+    def sees(self, lsn: int, transaction_id: int) -> bool:
+        """Return whether a transaction commits before the position."""
+        return lsn < self.high
+
+    def has(self, transaction_id: int) -> bool:
+        """Return whether the transaction commits before the position."""
+        return transaction_id < self.high
+
+    @property
+    def is_quiet(self) -> bool:
+        """Return True: what was running when the snapshot was taken commits behind the position."""
+        return True
+
+    def covers(self, other: Self) -> bool:
+        """Return whether the other position is not behind this one."""
+        return other.high <= self.high
+
+    def to_json(self) -> dict[str, object]:
+        """Return the position as a JSON object."""
+        return {"at": str(self.high)}
+
+    def __str__(self) -> str:
+        return f"@{self.high}"
+
+
 Stored = str | dict[str, Any]
 """What is stored of a snapshot: its text, without the positions around it, or its JSON object."""
 
@@ -57,6 +92,11 @@ def stored_visibility(stored: Stored) -> Visibility:
 
     Raises ValueError for what no engine has stored.
     """
+    at = stored[1:] if isinstance(stored, str) and stored.startswith("@") else None
+    if isinstance(stored, dict):
+        at = stored.get("at")
+    if at is not None:
+        return SnapshotAt(Position.parse(at))
     # Only an engine knows its snapshots. The model imports none: it finds them by name when one is read.
     found: Visibility | None = import_module("airflow_ddlrepl.engines").stored_snapshot(stored)
     if found is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
@@ -37,25 +38,22 @@ class LogBatch:
     again: LogRange | None = None
 
 
-class LogRange(Protocol):
-    """A log range is a part of a window that one task reads. It is picklable; its text shows no location."""
+@dataclass(frozen=True, slots=True)
+class LogRange(ABC):
+    """A log range is a part of a window that one task reads, [low, high). It is picklable.
 
-    @property
-    def low(self) -> Position:
-        """Return where it begins."""
-        ...
+    Its text shows no location.
+    """
 
-    @property
-    def high(self) -> Position:
-        """Return the position behind it."""
-        ...
+    low: Position
+    high: Position
 
+    @abstractmethod
     def read(self) -> Iterator[LogBatch]:
         """Yield what committed in it, batch by batch; nothing is confirmed to the source, so it can be read again.
 
         Raises SourceError where it can't be read.
         """
-        ...
 
 
 class LogReading(Protocol):
@@ -74,3 +72,11 @@ class LogReading(Protocol):
     def otherwise(self, error: SourceError) -> LogReading | None:
         """Return the way to read the window after this failure of a range; None where the failure stands."""
         return None
+
+
+@dataclass(frozen=True)
+class LogRanges(LogReading):
+    """Log ranges are a reading that has no other way beside it."""
+
+    ranges: Sequence[LogRange]
+    is_one_by_one: bool = False

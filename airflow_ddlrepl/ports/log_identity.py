@@ -6,7 +6,6 @@ Which log it is, an engine says in a text of its own, which is stored and compar
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
 
 from airflow_ddlrepl.model.position import Position
 
@@ -25,13 +24,18 @@ class Continuity:
     """Both logs in words, as the end of a sentence: `it was on …, and the source's log went over to …`."""
 
 
-class LogIdentity(Protocol):
-    """A log identity is the port that tells the logs of one kind of source apart."""
+class LogIdentity:
+    """A log identity is the port that tells the logs of one kind of source apart.
+
+    As it is here, each run of a server, as `Source.server_run` says it, writes a log of its own.
+    """
 
     def of_run(self, server_run: str) -> str:
         """Return which log this run of the server writes, as far as the server can say."""
-        ...
+        return server_run
 
     def continuity(self, before: str, now: str, at: Position) -> Continuity:
         """Return how the log of now follows the log of before, of which was captured up to a position."""
-        ...
+        went_over = before != now
+        words = f"it was {before}, and the source's log is {now} now"
+        return Continuity(now, not went_over, went_over, words)

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from airflow_ddlrepl.model.table import Column
+from airflow_ddlrepl.model.types import TypeDefinition
+from airflow_ddlrepl.ports.change_values import ChangeValues
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -48,3 +54,36 @@ class RowSource(Protocol):
         codec: the name of the format. Raises what `batches` raises.
         """
         return None
+
+
+@dataclass(frozen=True)
+class TextRows(RowSource, ABC):
+    """Text rows are read as texts; typed values are made of these.
+
+    columns: those that are read, in their order. values: what converts the texts. types: that the columns' types use.
+    """
+
+    columns: Sequence[Column]
+    values: ChangeValues
+    types: Sequence[TypeDefinition] = ()
+
+    @property
+    def size(self) -> int:
+        """Return 0: it is not known how many bytes the rows take."""
+        return 0
+
+    @abstractmethod
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Yield the rows as text, as `RowSource.batches` documents."""
+
+    def typed(self, schema: pa.Schema) -> Iterator[TypedRows]:
+        """Yield the rows as values of the types of a schema, made of their texts."""
+        import pyarrow as pa
+
+        for batch in self.batches():
+            found = [
+                self.values.converted(batch[field.name], "text", column, field, self.types)
+                for column, field in zip(self.columns, schema, strict=True)
+            ]
+            unfit = {field.name: one.unfit for field, one in zip(schema, found, strict=True) if one.unfit is not None}
+            yield TypedRows(pa.RecordBatch.from_arrays([one.values for one in found], schema=schema), unfit)

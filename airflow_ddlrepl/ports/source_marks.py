@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Protocol
-
 from airflow_ddlrepl.model.marks import Mark, SourceMark
 from airflow_ddlrepl.model.position import Position
 
 
-class SourceMarks(Protocol):
-    """The source's marks tell a copy of it that was put back from the source as it was."""
+class SourceMarks:
+    """The source's marks tell a copy of it that was put back from the source as it was; as it is here, it has none."""
 
     def can_have(self) -> bool:
         """Does the source have what marks need? One that an earlier version has prepared does not."""

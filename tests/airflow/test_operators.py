@@ -21,7 +21,6 @@ from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
 import airflow_ddlrepl
 from airflow_ddlrepl.config.sections.location import resolve
-from airflow_ddlrepl.engines.postgres.log.positions import LsnPositions
 from airflow_ddlrepl.errors import DdlReplError, DriverMissing
 from airflow_ddlrepl.flow.reporting.asset_events import AssetEvents
 from airflow_ddlrepl.flow.rewind.preview import RewindPlan
@@ -35,11 +34,12 @@ from airflow_ddlrepl.operators.controls import ExplainControlsOperator, RemoveCo
 from airflow_ddlrepl.operators.integrate import IntegrateOperator
 from airflow_ddlrepl.operators.refresh import RefreshOperator
 from airflow_ddlrepl.operators.rewind import PlanRewindOperator, RewindOperator
+from airflow_ddlrepl.ports.positions import Positions
 from airflow_ddlrepl.spark.jobs.result_file import Outcome
 from airflow_ddlrepl.spark.session.settings import CONF_FILE
 
 SECRET = "p@ss w0rd"
-RUN = SimpleNamespace(positions=LsnPositions())
+RUN = SimpleNamespace(positions=Positions())
 """As much of a run as the operators use."""
 CHANNEL = """
 channel: shop

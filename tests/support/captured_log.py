@@ -52,7 +52,7 @@ class Source:
     ) -> RangeTask:
         """more: of the range."""
         low, high = self.low if low is None else low, high or self.now()
-        plain = PostgresRange(self.dsn, self.slot, "pub", low, high)
+        plain = PostgresRange(low, high, self.dsn, self.slot, "pub")
         writing = LogWriting(self.folder.as_uri(), "shop", 0, 1, low if window_low is None else window_low)
         return RangeTask(replace(plain, **more), index, writing)
 

@@ -64,7 +64,7 @@ class Pair:
         row = self.source.execute("select pg_current_wal_flush_lsn()::text").fetchone()
         assert row
         high = Position.parse(row[0])
-        read = PostgresRange(self.dsn, self.slot, "pub", self.low, high, wire_format=wire_format, **more)
+        read = PostgresRange(self.low, high, self.dsn, self.slot, "pub", wire_format=wire_format, **more)
         files = write_range(RangeTask(read, 0, LogWriting(self.folder.as_uri(), "shop", 0, 1, self.low))).files
         self.low = high
         return files

@@ -5,12 +5,46 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from airflow_ddlrepl.engines.ability import Ability, Lack
-from airflow_ddlrepl.engines.source_catalog import SourceSnapshot
+from airflow_ddlrepl.engines.source_catalog import Archived, ArchivePlace, SourceSnapshot
 from airflow_ddlrepl.model.installation import LogHolder
 from airflow_ddlrepl.model.position import Position
+from airflow_ddlrepl.model.table import Table
+from airflow_ddlrepl.ports.rows import RowSource
+from airflow_ddlrepl.ports.work import Runner
+from airflow_ddlrepl.trail.loads import LoadedTable
+
+
+@dataclass(frozen=True, slots=True)
+class Writer:
+    """A writer is a session, or a prepared transaction, that has written at the source and may commit, or just did.
+
+    who: process, user, application, and since when, in words. query: its last statement; empty: not known.
+    end: the statement that ends it.
+    """
+
+    who: str
+    query: str
+    end: str
+
+    def __str__(self) -> str:
+        return f"{self.who}: {self.query}" if self.query else self.who
+
+
+class ShowsWriters(Ability, ABC):
+    """A source shows writers where it says who has written and has not committed yet."""
+
+    lack = Lack("does not show who writes", "stop the applications, then accept CUT-111")
+
+    @abstractmethod
+    def writers(self, seconds: float = 0) -> list[Writer]:
+        """Return who has written in this database and has not committed yet.
+
+        seconds: also the sessions that ran a statement in the last so many seconds, which may have written.
+        """
 
 
 class RetainedLog(Protocol):
@@ -42,6 +76,20 @@ class RetainsLog(Ability, ABC):
     @abstractmethod
     def retained_log(self) -> RetainedLog:
         """Return the log that the source retains although it is captured."""
+
+
+class ArchivesRows(Ability, ABC):
+    """A source archives rows where its snapshots can be written into a trail, and read from there without it."""
+
+    lack = Lack("does not archive its rows in a trail", "take `rewind_horizon` out")
+
+    @abstractmethod
+    def archive(self, of: SourceSnapshot, tables: Sequence[Table], place: ArchivePlace, runner: Runner) -> Archived:
+        """Write a snapshot's rows of these tables into a trail; a table that can't be read does not stop the others."""
+
+    @abstractmethod
+    def archived(self, trail_url: str, channel: str, loaded: LoadedTable) -> Sequence[RowSource]:
+        """Return the chunks of a table that `archive` has written; the source itself is not asked."""
 
 
 class GivesRowsAtPosition(Ability, ABC):

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from airflow_ddlrepl.engines.differing import Differing, DifferingTask
     from airflow_ddlrepl.engines.loading import FinishTask, LoadedChunk, LoadTask
     from airflow_ddlrepl.engines.postgres.apply_lcrs.target import PostgresLcrTarget
-    from airflow_ddlrepl.engines.postgres.log.positions import LsnPositions
     from airflow_ddlrepl.engines.postgres.merge.stage import PostgresStager
     from airflow_ddlrepl.engines.postgres.pgoutput.xid_snapshot import XidSnapshot
     from airflow_ddlrepl.engines.postgres.source.source import PostgresSource
@@ -57,12 +56,6 @@ class PostgresEngine(SourceEngine, TargetEngine, Compares, FindsDiffering, Takes
             "adbc_driver_postgresql.dbapi",
             "psycopg",
         )
-
-    @property
-    def positions(self) -> LsnPositions:
-        from airflow_ddlrepl.engines.postgres.log.positions import LsnPositions
-
-        return LsnPositions()
 
     @property
     def types(self) -> PostgresTypes:

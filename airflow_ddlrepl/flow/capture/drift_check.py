@@ -209,7 +209,8 @@ class CatalogLook:
     def _session(self) -> SourceCatalog | None:
         """Return the catalog over another session; None where there is none to be had."""
         try:
-            return self._stack.enter_context(self._run.source.catalog.beside())
+            other = self._run.source.catalog.beside()
+            return self._stack.enter_context(other) if other is not None else None
         except Unreachable as error:
             log.info("the catalog is read before the log, not beside it: %s", error.message)
             return None

@@ -10,7 +10,8 @@ import pyarrow.compute as pc
 
 from airflow_ddlrepl.adapt.program.suspend import isolated, suspended
 from airflow_ddlrepl.config.sections.places import Target
-from airflow_ddlrepl.engines.source import Writer
+from airflow_ddlrepl.engines.abilities.of_source import ShowsWriters, Writer
+from airflow_ddlrepl.engines.ability import find
 from airflow_ddlrepl.engines.target_state import CutOver, TargetState
 from airflow_ddlrepl.errors import ConfigError, Unreachable
 from airflow_ddlrepl.flow.capture.capture import has_new_log
@@ -94,14 +95,7 @@ def check(run: RunContext, *, compares: bool = False) -> CutOverCheck:
 
 
 def _source(run: RunContext) -> Iterator[Condition]:
-    writers = run.source.writers()
-    yield Condition(
-        Code.WRITERS,
-        None,
-        "sessions that write at the source",
-        tuple(map(str, writers)),
-        how_to_stop(writers) if writers else "",
-    )
+    yield _writers(run)
     yield Condition(Code.POSITION, None, "changes that are not captured", *_uncaptured(run))
     aside = not_in_the_log(run)
     left_out = tuple(f"{one.name}: {one}" for one in aside if not one.is_reloaded)
@@ -116,6 +110,21 @@ def _source(run: RunContext) -> Iterator[Condition]:
     yield Condition(Code.CONTROLS, None, "controls that hold a target", controls, hint)
 
 
+def _writers(run: RunContext) -> Condition:
+    what = "sessions that write at the source"
+    source = find(run.source, ShowsWriters)
+    if source is None:
+        return Condition(Code.WRITERS, None, what, (f"it {ShowsWriters.lack.what}",), ShowsWriters.lack.hint)
+    writers = source.writers()
+    return Condition(Code.WRITERS, None, what, tuple(map(str, writers)), how_to_stop(writers) if writers else "")
+
+
+def recent_writers(run: RunContext) -> list[Writer]:
+    """Return who may have written at the source in the last RECENT_SECONDS, where it shows that."""
+    source = find(run.source, ShowsWriters)
+    return source.writers(RECENT_SECONDS) if source is not None else []
+
+
 def how_to_stop(writers: Sequence[Writer]) -> str:
     """Return the hint about sessions that write."""
     hint = "stop the applications; then, if need be: " + " ".join(one.end for one in writers)
@@ -127,7 +136,7 @@ def _uncaptured(run: RunContext) -> tuple[tuple[str, ...], str]:
     if not has_new_log(run):
         return (), ""
     recent = f"ran a statement in the last {RECENT_SECONDS:.0f} s"
-    suspects = [f"{recent}: {one}" for one in run.source.writers(RECENT_SECONDS)]
+    suspects = [f"{recent}: {one}" for one in recent_writers(run)]
     log = f"what the source has written between {run.captured()} and {run.source.log_end()} is not captured"
     return (log, *suspects), "the cut-over captures them; before it, `ddlrepl replicate` does"
 

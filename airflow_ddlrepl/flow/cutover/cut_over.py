@@ -10,6 +10,7 @@ import time
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
+from airflow_ddlrepl.engines.abilities.of_source import ShowsWriters
 from airflow_ddlrepl.engines.abilities.of_target import CutsOver
 from airflow_ddlrepl.engines.ability import able
 from airflow_ddlrepl.engines.target_state import CutOver
@@ -17,7 +18,7 @@ from airflow_ddlrepl.errors import CannotCutOver, ConfigError, TablesSuspended
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.capture.capture import capture, has_new_log
 from airflow_ddlrepl.flow.capture.left_out import not_in_the_log
-from airflow_ddlrepl.flow.cutover.check import RECENT_SECONDS, check, has_more, how_to_stop
+from airflow_ddlrepl.flow.cutover.check import RECENT_SECONDS, check, has_more, how_to_stop, recent_writers
 from airflow_ddlrepl.flow.cutover.condition import DONE_BY_CUT_OVER, ESSENTIAL, Code, Condition, unmet
 from airflow_ddlrepl.flow.cycle.replicate import replicate
 from airflow_ddlrepl.flow.refresh.refresh import refresh
@@ -142,7 +143,9 @@ def _require(run: RunContext, conditions: Iterable[Condition], accepted: Collect
 
 
 def _require_no_writer(run: RunContext, accepted: Collection[str]) -> None:
-    if Code.WRITERS not in accepted and (writers := run.source.writers()):
+    if Code.WRITERS in accepted:
+        return
+    if writers := able(run.source, ShowsWriters, "the source is of a kind that").writers():
         raise CannotCutOver(
             f"somebody writes at the source of channel {run.channel.name}: {'; '.join(map(str, writers))}",
             code="CUT-103",
@@ -159,7 +162,7 @@ def _require_nothing_new(run: RunContext, position: Position) -> None:
         capture(run)
     if not any(has_more(run, run.target(target.name).state().lsn) for target in run.channel.targets):
         return
-    suspects = "; ".join(map(str, run.source.writers(RECENT_SECONDS))) or "nobody who is still connected"
+    suspects = "; ".join(map(str, recent_writers(run))) or "nobody who is still connected"
     raise CannotCutOver(
         f"somebody has written at the source of channel {run.channel.name} after {position}. In the last"
         f" {RECENT_SECONDS:.0f} seconds these ran a statement: {suspects}",

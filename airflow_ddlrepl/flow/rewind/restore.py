@@ -14,6 +14,7 @@ from airflow_ddlrepl.ddl.base.edit import free_name
 from airflow_ddlrepl.ddl.columns.change_default import ChangeDefault
 from airflow_ddlrepl.ddl.columns.change_type import ChangeType, Using
 from airflow_ddlrepl.ddl.columns.drop_column import DropColumn
+from airflow_ddlrepl.engines.abilities.of_source import ArchivesRows
 from airflow_ddlrepl.engines.abilities.rewinds import RereadsRows
 from airflow_ddlrepl.engines.ability import able
 from airflow_ddlrepl.engines.chunks import chunk_bytes
@@ -84,7 +85,8 @@ class ArchivedTables(RowOrigin):
         """Return all chunks of a table as they were archived, for a table of this shape."""
         columns = self._columns(load, shape)
         channel = self.context.channel
-        found = self.context.source.archived(channel.trail, channel.name, self._archive(load))
+        source = able(self.context.source, ArchivesRows)
+        found = source.archived(channel.trail, channel.name, self._archive(load))
         return [Chunk(load, rows, columns) for rows in found]
 
     def _load_raw(self, chunks: Sequence[tuple[Chunk, TableName]]) -> None:

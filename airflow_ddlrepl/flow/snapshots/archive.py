@@ -8,6 +8,8 @@ from functools import partial
 
 from airflow_ddlrepl.capture.enroll import valid_at
 from airflow_ddlrepl.config.sections.retention import RewindHorizon
+from airflow_ddlrepl.engines.abilities.of_source import ArchivesRows
+from airflow_ddlrepl.engines.ability import able
 from airflow_ddlrepl.engines.source_catalog import ArchivePlace, SourceSnapshot
 from airflow_ddlrepl.errors import SourceError, UnreadableTable
 from airflow_ddlrepl.failpoint import reach
@@ -48,7 +50,7 @@ def save(
     size = sum(source.sizes[table.id] for table in tables if not table.is_partitioned)
     place = ArchivePlace(run.channel.trail, run.channel.name, load_folder(run.epoch, name))
     with needing(size, "of the source's tables are archived in the trail"):
-        found = source.archive(tables, place, run.runner)
+        found = able(run.source, ArchivesRows).archive(source, tables, place, run.runner)
     reach("save.written")
     run.check_lock()
     _know_earlier_loads(run)

@@ -252,5 +252,5 @@ def flushed(source: psycopg.Connection[Any]) -> Position:
 
 
 def task(dsn: str, low: Position, high: Position, wire_format: str, folder: Path) -> RangeTask:
-    read = PostgresRange(dsn, "types_slot", "pub", low, high, wire_format=wire_format)
+    read = PostgresRange(low, high, dsn, "types_slot", "pub", wire_format=wire_format)
     return RangeTask(read, 0, LogWriting(folder.as_uri(), "types", 0, 1, low))

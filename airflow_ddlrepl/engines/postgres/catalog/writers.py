@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from airflow_ddlrepl.engines.source import Writer
+from airflow_ddlrepl.engines.abilities.of_source import Writer
 from airflow_ddlrepl.sql.lexer import Kind, placed_tokens
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from airflow_ddlrepl.engines.postgres.log.replication_protocol import timeline_history
 from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.model.position import Position
-from airflow_ddlrepl.ports.log_identity import Continuity
+from airflow_ddlrepl.ports.log_identity import Continuity, LogIdentity
 
 log = logging.getLogger("ddlrepl")
 
@@ -85,7 +85,7 @@ def timeline_of(identity: str) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class PostgresLogIdentity:
+class PostgresLogIdentity(LogIdentity):
     """The log of a PostgreSQL server is identified by its lineage, as a text."""
 
     dsn: str = field(repr=False)

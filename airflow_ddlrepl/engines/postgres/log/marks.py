@@ -9,6 +9,7 @@ from airflow_ddlrepl.engines.postgres.connection.errors import errors
 from airflow_ddlrepl.errors import SourceError
 from airflow_ddlrepl.model.marks import Mark, SourceMark
 from airflow_ddlrepl.model.position import Position
+from airflow_ddlrepl.ports.source_marks import SourceMarks
 
 if TYPE_CHECKING:
     from airflow_ddlrepl.engines.postgres.connection.connect import Connection
@@ -24,8 +25,8 @@ WHERE p.pubname = c.publication AND c.name = %s AND c.publication_id IS NOT NULL
 
 
 @dataclass(frozen=True, slots=True)
-class PostgresMarks:
-    """The marks of a PostgreSQL source are in its helper schema; it implements `ports.source_marks.SourceMarks`."""
+class PostgresMarks(SourceMarks):
+    """The marks of a PostgreSQL source are in its helper schema; see `ports.source_marks.SourceMarks`."""
 
     connection: Connection[Any]
     channel: str

@@ -38,7 +38,7 @@ from airflow_ddlrepl.engines.postgres.pgoutput.message_signature import signatur
 from airflow_ddlrepl.engines.postgres.pgoutput.undecodable import RAW, decodable
 from airflow_ddlrepl.errors import SourceError
 from airflow_ddlrepl.model.position import Position
-from airflow_ddlrepl.ports.log import LogBatch
+from airflow_ddlrepl.ports.log import LogBatch, LogRange
 from airflow_ddlrepl.trail.segments import TRANSACTIONS
 
 IN_USE = "55006"
@@ -61,7 +61,7 @@ class Reader(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class PostgresRange:
+class PostgresRange(LogRange):
     """A range of PostgreSQL's log is read over one connection; it is picklable, and its text never shows the location.
 
     dsn: libpq URL. count: how many ranges the window is read in. wire_format: "binary" or "text".
@@ -76,8 +76,6 @@ class PostgresRange:
     dsn: str = field(repr=False)
     slot: str
     publication: str
-    low: Position
-    high: Position
     count: int = 1
     wire_format: str = "binary"
     types: tuple[tuple[int, int], ...] = ()
@@ -103,20 +101,10 @@ class PostgresRange:
 
 
 @dataclass(frozen=True, slots=True)
-class LeftOutRange:
+class LeftOutRange(LogRange):
     """A range that is left out is a transaction that the server can't send: its tables wait for a load."""
 
     part: Oversized
-
-    @property
-    def low(self) -> Position:
-        """Return where it begins."""
-        return self.part.low
-
-    @property
-    def high(self) -> Position:
-        """Return the position behind it."""
-        return self.part.high
 
     def read(self) -> Iterator[LogBatch]:
         """Yield the transaction without its changes, and which tables wait for a load because of it."""

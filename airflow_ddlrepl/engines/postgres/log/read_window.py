@@ -72,7 +72,9 @@ class WindowReading:
         read = self._stretches()
         plain = self._plain(len(read) + len(self.left_out))
         found = [replace(plain, low=low, high=high) for low, high in read]
-        return sorted([*found, *map(LeftOutRange, self.left_out)], key=lambda one: one.low)
+        return sorted(
+            [*found, *(LeftOutRange(one.low, one.high, one) for one in self.left_out)], key=lambda one: one.low
+        )
 
     def otherwise(self, error: SourceError) -> WindowReading | None:
         """Return how to read the window after a range has failed: in text format, or around what can't be sent."""

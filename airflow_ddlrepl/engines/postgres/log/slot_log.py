@@ -12,7 +12,7 @@ from airflow_ddlrepl.engines.postgres.connection.errors import errors
 from airflow_ddlrepl.engines.postgres.connection.first_row import over
 from airflow_ddlrepl.engines.postgres.log import preconditions, replication_protocol, slots
 from airflow_ddlrepl.engines.postgres.pgoutput.gaps import NEWS, is_taken_sql
-from airflow_ddlrepl.errors import SourcePutBack
+from airflow_ddlrepl.engines.source import log_ends_before
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.ports.oldest_commit import OldestCommit
 
@@ -150,14 +150,7 @@ class SlotLog:
         """Raise SourceError SRC-115 unless the log that was captured up to `low` is this server's (still)."""
         end = self._lsn("SELECT pg_current_wal_insert_lsn()::text")
         if end < low:
-            raise SourcePutBack(
-                f"the source's log ends at {end}, and the channel has captured more: the server was restored to an"
-                " earlier state, or another server has replaced it",
-                code="SRC-115",
-                at=low,
-                hint="if the location leads to a wrong server, correct it. Else `ddlrepl activate --accept source`"
-                " loads every table again as the source has it now",
-            )
+            raise log_ends_before(end, low)
 
     def _may_peek(self) -> bool:
         row = self.connection.execute("SELECT has_function_privilege(%s, 'EXECUTE')", [PEEK]).fetchone()

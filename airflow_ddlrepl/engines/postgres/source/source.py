@@ -16,7 +16,14 @@ from airflow_ddlrepl.config.sections.ignored_sessions import NO_SESSIONS, Ignore
 from airflow_ddlrepl.config.sections.policies import DdlCapture, ReplicaIdentity
 from airflow_ddlrepl.config.sections.retention import LARGEST_MESSAGE
 from airflow_ddlrepl.config.sections.scope import Scope
-from airflow_ddlrepl.engines.abilities.of_source import GivesRowsAtPosition, RetainsLog, SendsMessages
+from airflow_ddlrepl.engines.abilities.of_source import (
+    ArchivesRows,
+    GivesRowsAtPosition,
+    RetainsLog,
+    SendsMessages,
+    ShowsWriters,
+    Writer,
+)
 from airflow_ddlrepl.engines.abilities.sequences import ShowsSequences
 from airflow_ddlrepl.engines.abilities.sync_capture import CapturesBySync
 from airflow_ddlrepl.engines.postgres.catalog.raw_texts import read_any_bytes
@@ -48,12 +55,14 @@ from airflow_ddlrepl.engines.postgres.source.members import PostgresMembership
 from airflow_ddlrepl.engines.postgres.source.messages import send, send_alone
 from airflow_ddlrepl.engines.postgres.source.privileges import dangers, missing_rights
 from airflow_ddlrepl.engines.postgres.sync_capture.sync_capture import PostgresSyncCaptures
-from airflow_ddlrepl.engines.source import Activation, LogWindow, Writer
-from airflow_ddlrepl.engines.source_catalog import RowSelection
+from airflow_ddlrepl.engines.source import Activation, LogWindow, Source
+from airflow_ddlrepl.engines.source_catalog import Archived, ArchivePlace, RowSelection, SourceSnapshot
 from airflow_ddlrepl.errors import SourceError
 from airflow_ddlrepl.model.installation import Problem
 from airflow_ddlrepl.model.position import Position
+from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.ports.oldest_commit import OldestCommit
+from airflow_ddlrepl.ports.work import Runner
 from airflow_ddlrepl.trail.loads import LoadedTable
 
 if TYPE_CHECKING:
@@ -92,8 +101,62 @@ class _OneConnection:
         return self._connection
 
 
+class _ReadsSlot(_OneConnection):
+    """The log of a channel is what its slot reads."""
+
+    slot: str
+    publication: str
+
+    @property
+    def log(self) -> SlotLog:
+        """Return the log that the channel's slot reads."""
+        return SlotLog(self.connection, self.dsn, self.slot, self.publication)
+
+    def require_log(self, low: Position) -> None:
+        """Raise SourceError SRC-115 unless the log that was captured up to `low` is this server's (still)."""
+        self.log.require_reaches(low)
+
+    def clock(self) -> datetime:
+        """Return the present moment, by the clock that stamps the transactions that commit here."""
+        return self.connection.execute("SELECT clock_timestamp()").fetchall()[0][0]  # type: ignore[no-any-return]
+
+    def log_end(self) -> Position:
+        """Return the position where the log on disk ends; it may be read up to `stable_end` only."""
+        return self.log.end()
+
+    def log_begin(self) -> Position:
+        """Return the position from which on the slot has log."""
+        return self.log.position()
+
+    def stable_end(self) -> Position:
+        """Return a position that lies after every transaction committed before this call; see `SlotLog.stable_end`."""
+        return self.log.stable_end()
+
+    def has_changes(self, low: Position, high: Position) -> bool:
+        """Did a transaction with something for this channel commit in [low, high)? See `SlotLog.has_changes`."""
+        return self.log.has_changes(low, high)
+
+    def oldest_commit(self, low: Position, high: Position) -> OldestCommit:
+        """Return when the oldest transaction of [low, high) committed; see `SlotLog.oldest_commit`."""
+        return self.log.oldest_commit(low, high)
+
+    def acknowledge(self, upto: Position) -> None:
+        """Let the server forget what commits before this position, which must be safe in the trail."""
+        self.log.acknowledge(upto)
+
+
 @dataclass(eq=False)
-class PostgresSource(_OneConnection, RetainsLog, ShowsSequences, CapturesBySync, GivesRowsAtPosition, SendsMessages):
+class PostgresSource(
+    _ReadsSlot,
+    Source,
+    ShowsWriters,
+    RetainsLog,
+    ArchivesRows,
+    ShowsSequences,
+    CapturesBySync,
+    GivesRowsAtPosition,
+    SendsMessages,
+):
     """A PostgreSQL source is one channel's source. Its connection opens when first used; `with` or `close()` ends it.
 
     dsn: a libpq URL. channel: the channel's name. patience: seconds that activation waits for
@@ -142,11 +205,6 @@ class PostgresSource(_OneConnection, RetainsLog, ShowsSequences, CapturesBySync,
         """Return the membership: which tables are in the publication."""
         known = (self.channel, self.publication, self.scope, self.sessions, self.ddl, self.replica_identity)
         return PostgresMembership(self.connection, *known, self.message_bytes)
-
-    @property
-    def log(self) -> SlotLog:
-        """Return the log that the channel's slot reads."""
-        return SlotLog(self.connection, self.dsn, self.slot, self.publication)
 
     @property
     def retained_log(self) -> PostgresRetainedLog:
@@ -222,6 +280,11 @@ class PostgresSource(_OneConnection, RetainsLog, ShowsSequences, CapturesBySync,
         """Open a snapshot of these tables, as `exported_snapshot.snapshot_at_position` does."""
         return snapshot_at_position(self.dsn, table_ids, timeline_of(log_identity))
 
+    def archive(self, of: SourceSnapshot, tables: Sequence[Table], place: ArchivePlace, runner: Runner) -> Archived:
+        """Write a snapshot's rows of these tables into a trail, by COPY."""
+        assert isinstance(of, ExportedSnapshot), "it is one of this source"
+        return of.archive(tables, place, runner)
+
     def archived(self, trail_url: str, channel: str, loaded: LoadedTable) -> Sequence[ArchivedRows]:
         """Return row sources for the files of a table in a trail that a COPY has filled."""
         return archived_rows(trail_url, channel, loaded)
@@ -252,38 +315,6 @@ class PostgresSource(_OneConnection, RetainsLog, ShowsSequences, CapturesBySync,
         preconditions.require_slot(over(self.connection), self.slot, low)
         if low is not None:
             self.require_log(low)
-
-    def require_log(self, low: Position) -> None:
-        """Raise SourceError SRC-115 unless the log that was captured up to `low` is this server's (still)."""
-        self.log.require_reaches(low)
-
-    def clock(self) -> datetime:
-        """Return the present moment, by the clock that stamps the transactions that commit here."""
-        return self.connection.execute("SELECT clock_timestamp()").fetchall()[0][0]  # type: ignore[no-any-return]
-
-    def log_end(self) -> Position:
-        """Return the position where the log on disk ends; it may be read up to `stable_end` only."""
-        return self.log.end()
-
-    def log_begin(self) -> Position:
-        """Return the position from which on the slot has log."""
-        return self.log.position()
-
-    def stable_end(self) -> Position:
-        """Return a position that lies after every transaction committed before this call; see `SlotLog.stable_end`."""
-        return self.log.stable_end()
-
-    def has_changes(self, low: Position, high: Position) -> bool:
-        """Did a transaction with something for this channel commit in [low, high)? See `SlotLog.has_changes`."""
-        return self.log.has_changes(low, high)
-
-    def oldest_commit(self, low: Position, high: Position) -> OldestCommit:
-        """Return when the oldest transaction of [low, high) committed; see `SlotLog.oldest_commit`."""
-        return self.log.oldest_commit(low, high)
-
-    def acknowledge(self, upto: Position) -> None:
-        """Let the server forget what commits before this position, which must be safe in the trail."""
-        self.log.acknowledge(upto)
 
     def send(self, payloads: Sequence[str], within: Any = None) -> None:
         """Write messages for queues into the log, in the caller's transaction, or in one of their own."""
