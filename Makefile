@@ -11,7 +11,7 @@ REWINDS ?= 1000
 FROM ?= 1
 VERSION ?= 18
 JOBS ?= 1
-PART ?= $(shell .ci/part 8)
+PART ?= $(shell .ci/part 16)
 # Every test that starts a process would compile the product anew.
 unexport PYTHONDONTWRITEBYTECODE
 
