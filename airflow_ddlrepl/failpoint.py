@@ -57,6 +57,7 @@ FAIL_POINTS = {
     "isolated.loaded": "an isolated refresh has loaded its tables, and waits for the channel to place them",
     "refresh.transaction": "a shadow table is in its place, the transaction is not committed",
     "refresh.placed": "tables are refreshed at the target, the repository still has them waiting",
+    "repair.transaction": "rows that differ are written, the target's transaction is not committed",
     "reread.files": "a lost segment is read again from the source's log, its manifest still names the lost files",
     "save.written": "a refreshed table's rows are in files of the trail, no load names them",
     "rewind.begun": "a replay's place is empty and stands where it begins, nothing is loaded",

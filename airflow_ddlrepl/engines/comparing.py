@@ -14,6 +14,7 @@ from airflow_ddlrepl.model.position import LogKey
 from airflow_ddlrepl.model.settings.table_settings import CoerceErrorPolicy
 from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.model.table_state import TableState
+from airflow_ddlrepl.ports.change_values import ChangeValues
 from airflow_ddlrepl.ports.rows import RowSource
 from airflow_ddlrepl.trail.manifest import RowFile
 
@@ -73,7 +74,8 @@ class WrittenKeys:
     """This task finds the keys of the rows that a part of the log is about, as a comparison's reports have them.
 
     compared: the comparison of the table. files: its row changes, by the URL of the trail that has them. low, high: of
-    the log. skip_lsns: commit positions of transactions that the target's table contains already.
+    the log. skip_lsns: commit positions of transactions that the target's table contains already. values:
+    converts those of the trail.
     """
 
     compared: CompareTask
@@ -81,6 +83,7 @@ class WrittenKeys:
     files: tuple[tuple[str, tuple[RowFile, ...]], ...] = field(repr=False)
     low: LogKey
     high: LogKey
+    values: ChangeValues = field(repr=False)
     skip_lsns: frozenset[int] = frozenset()
 
 

@@ -92,7 +92,7 @@ COUNTS_ROWS = Addition(
             ),
         ),
         "airflow_ddlrepl/engines/duckdb/target_port.py": (
-            ("import CutsOver, LoadsBeside\n", "import CountsRows, CutsOver, LoadsBeside\n"),
+            ("import CutsOver, LoadsBeside, RepairsRows\n", "import CountsRows, CutsOver, LoadsBeside, RepairsRows\n"),
             ("class DuckTarget(Target, ", "class DuckTarget(Target, CountsRows, "),
             (
                 "    def renderer(self)",

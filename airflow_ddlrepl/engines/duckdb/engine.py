@@ -11,7 +11,7 @@ from airflow_ddlrepl.errors import DdlReplError
 if TYPE_CHECKING:
     from airflow_ddlrepl.compare.report import TableReport
     from airflow_ddlrepl.config.sections.channel import Channel
-    from airflow_ddlrepl.engines.comparing import CompareTask
+    from airflow_ddlrepl.engines.comparing import CompareTask, WrittenKeys
     from airflow_ddlrepl.engines.duckdb.merge.stage import DuckStager
     from airflow_ddlrepl.engines.duckdb.target_port import DuckTarget
     from airflow_ddlrepl.engines.duckdb.types.type_system import DuckTypes
@@ -61,6 +61,11 @@ class DuckEngine(TargetEngine, Compares):
         from airflow_ddlrepl.engines.duckdb.compare.compare import compare_tables
 
         return compare_tables(tasks)
+
+    def written_keys(self, task: WrittenKeys) -> dict[str, bool] | None:
+        from airflow_ddlrepl.engines.duckdb.compare.written_keys import written_keys
+
+        return written_keys(task)
 
     def explained(self, error: BaseException) -> DdlReplError | None:
         from airflow_ddlrepl.engines.duckdb.connection.database import explained

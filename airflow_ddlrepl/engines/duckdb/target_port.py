@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from airflow_ddlrepl.adapt.program.program import Program
-from airflow_ddlrepl.engines.abilities.of_target import CutsOver, LoadsBeside
+from airflow_ddlrepl.engines.abilities.of_target import CutsOver, LoadsBeside, RepairsRows
+from airflow_ddlrepl.engines.comparing import RepairTask
 from airflow_ddlrepl.engines.duckdb.catalog.facts import DuckFacts
 from airflow_ddlrepl.engines.duckdb.connection.database import path_of, session, staging_folder, transaction
 from airflow_ddlrepl.engines.duckdb.ddl.partition_views import views_renewed
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class DuckTarget(Target, LoadsBeside, CutsOver):
+class DuckTarget(Target, LoadsBeside, CutsOver, RepairsRows):
     """A DuckDB target opens its file for each call, and closes it: one process at a time has it.
 
     holder: under which name the state is stored. seconds: how long to wait for another process; None: as usual.
@@ -158,6 +159,12 @@ class DuckTarget(Target, LoadsBeside, CutsOver):
     def loading_isolated(self, mark: int) -> Iterator[DuckLoader]:
         self._sweep("i", mark)
         yield DuckLoader(self, f"i_{self._channel}_{mark}_r")
+
+    def repair_rows(self, task: RepairTask, fence: Fence, in_flight: Callable[[], Iterable[str]]) -> str:
+        from airflow_ddlrepl.engines.duckdb.compare.repair_rows import repair_rows
+
+        with self.session() as connection:
+            return repair_rows(connection, self.holder, task, fence, in_flight)
 
     def outbox(self) -> list[tuple[int, Record]]:
         if not self.is_there:

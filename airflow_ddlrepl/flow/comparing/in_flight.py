@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from airflow_ddlrepl.compare.report import Kind, RowDifference, TableReport
+from airflow_ddlrepl.engines import source_engine
 from airflow_ddlrepl.engines.comparing import CompareTask, WrittenKeys, compare_tables, written_keys
 from airflow_ddlrepl.errors import SourceError, TrailError
 from airflow_ddlrepl.flow.comparing.log_ahead import LogAhead, log_ahead
@@ -184,7 +185,8 @@ class _Judge:
         seen = one.state.has if one.state.snapshot is not None else None
         skip = frozenset(lsn for lsn, by in self.ahead.commits(one.low) if seen(lsn, by)) if seen else frozenset()
         low, high = (LogKey(at, START_OF_TRANSACTION) for at in (one.low, self.ahead.high))
-        return written_keys(WrittenKeys(one.task, self.run.channel.name, tuple(files), low, high, skip))
+        values = source_engine(self.run.channel).values
+        return written_keys(WrittenKeys(one.task, self.run.channel.name, tuple(files), low, high, values, skip))
 
 
 def _tables_of(event: Event) -> set[int]:

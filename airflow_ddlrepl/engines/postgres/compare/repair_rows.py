@@ -23,6 +23,7 @@ from airflow_ddlrepl.engines.postgres.owners.strangers import refuse_strangers, 
 from airflow_ddlrepl.engines.postgres.target import state
 from airflow_ddlrepl.engines.target_state import Fence
 from airflow_ddlrepl.errors import TargetError
+from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.notation.refresh_options import BY_ROW
 
 if TYPE_CHECKING:
@@ -88,7 +89,9 @@ def _write(loader: PostgresLoader, task: RepairTask, fence: Fence, keys: list[st
         whole = with_added(wanted, added_columns(found, wanted, wanted))
         exchange = Exchange(found, wanted, wanted, whole, NAME, kept, chosen=_is_chosen(task, "t"))
         cursor.execute(f"DELETE FROM {qualified(NAME)} s WHERE NOT {_is_chosen(task, 's')}".encode())
-        return write_differences(cursor, exchange, BY_ROW, session).text
+        done = write_differences(cursor, exchange, BY_ROW, session).text
+        reach("repair.transaction")
+        return done
 
 
 def _keep_keys(cursor: Any, keys: list[str]) -> None:
