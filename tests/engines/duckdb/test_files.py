@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
+from unittest.mock import Mock
 
 import duckdb
 import pytest
@@ -115,3 +117,54 @@ def test_a_full_disk_is_told_as_such() -> None:
     error = explained(duckdb.IOException("Could not write all bytes to file: No space left on device"))
     assert isinstance(error, DiskFull) and error.code == "DSK-103" and error.retryable
     assert explained(ValueError("no error of DuckDB")) is None
+
+
+def test_sessions_share_an_instance_and_leave_the_file_to_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, started = tmp_path / "a.duckdb", Mock(side_effect=duckdb.connect)
+    monkeypatch.setattr(duckdb, "connect", started)
+    for number in range(3):
+        with session(at(path)) as connection:
+            connection.execute("CREATE OR REPLACE TABLE t AS SELECT ? AS i", [number])
+        done = subprocess.run([sys.executable, "-c", HOLD, str(path)], input="", capture_output=True, text=True)
+        assert done.stdout == "open\n", done.stderr
+    assert started.call_count == 1
+
+
+def test_a_forked_process_opens_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "a.duckdb"
+    with session(at(path)) as connection:
+        connection.execute("CREATE TABLE t AS SELECT 1 AS i")
+    if not (child := os.fork()):
+        with session(at(path)) as connection:
+            connection.execute("INSERT INTO t VALUES (2)")
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+    with session(at(path)) as connection:
+        assert connection.execute("SELECT sum(i) FROM t").fetchall() == [(3,)]
+
+
+def test_a_session_that_writes_waits_for_those_that_read(tmp_path: Path) -> None:
+    path = tmp_path / "a.duckdb"
+    with session(at(path)) as connection:
+        connection.execute("CREATE TABLE t (i INTEGER)")
+    with session(at(path), is_reader=True), pytest.raises(Unreachable, match="CON-101"), session(at(path), 0.3):
+        pass
+    with session(at(path), 0.3) as connection:
+        connection.execute("INSERT INTO t VALUES (1)")
+
+
+def test_a_schema_may_have_the_name_of_the_file(tmp_path: Path) -> None:
+    with session(at(tmp_path / "shop.duckdb")) as connection:
+        connection.execute('CREATE SCHEMA shop; CREATE TABLE "shop"."t" AS SELECT 1 AS i')
+        assert connection.execute('SELECT i FROM "shop"."t"').fetchall() == [(1,)]
+
+
+def test_after_an_error_the_file_is_opened_again(tmp_path: Path) -> None:
+    path = tmp_path / "a.duckdb"
+    with pytest.raises(ZeroDivisionError), session(at(path)) as connection, transaction(connection):
+        connection.execute("CREATE TABLE t (i INTEGER)")
+        raise ZeroDivisionError
+    with session(at(path)) as connection:
+        assert connection.execute("SELECT count(*) FROM duckdb_tables()").fetchall() == [(0,)]

@@ -9,11 +9,12 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
+from airflow_ddlrepl.engines.duckdb.connection.instances import FileInUse, connected
 from airflow_ddlrepl.errors import ConfigError, DiskFull, DriverMissing, ServerRefusal, TargetError, Unreachable
 
 if TYPE_CHECKING:
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 PATIENCE = 30.0
 """So many seconds a session waits for a file that another process has open."""
 _PAUSE = 0.1
+_TAKEN = ("Could not set lock", "Unique file handle conflict")
+"""Parts of DuckDB's messages about a file that another session has open, in this process or another one."""
 _UNREADABLE = ("not a valid DuckDB database", "with version number", "orrupt database file", "newer version")
 """Parts of DuckDB's messages about a file that it can't read."""
 
@@ -53,13 +56,9 @@ def session(location: str, seconds: float | None = None, *, is_reader: bool = Fa
     seconds: how long to wait for another process that has it open. is_reader: nothing is written, so that other readers
     may have it open, too. Raises Unreachable CON-101, TargetError TGT-104 for a file that this version can't read.
     """
-    connection = _open(path_of(location), PATIENCE if seconds is None else seconds, is_reader=is_reader)
-    try:
-        connection.execute("SET TimeZone = 'UTC'")
-        connection.execute("SET disabled_compression_methods = 'dictionary'")  # trying it costs half of a load
-        yield connection
-    finally:
-        connection.close()
+    with ExitStack() as closing:
+        patience = PATIENCE if seconds is None else seconds
+        yield _connect(path_of(location), patience, closing, is_reader=is_reader)
 
 
 @contextmanager
@@ -73,20 +72,13 @@ def transaction(connection: Connection) -> Iterator[None]:
     connection.execute("COMMIT")
 
 
-@contextmanager
-def scratch(path: Path | None = None) -> Iterator[Connection]:
-    """Open a database of this process alone: in memory, or a new file."""
-    import duckdb
-
-    connection = duckdb.connect(str(path or ":memory:"))
-    try:
-        connection.execute("SET TimeZone = 'UTC'")
-        yield connection
-    finally:
-        connection.close()
+def scratch() -> AbstractContextManager[Connection]:
+    """Connect to a database in memory, of this process alone."""
+    return connected()
 
 
-def _open(path: Path, seconds: float, *, is_reader: bool) -> Connection:
+def _connect(path: Path, seconds: float, closing: ExitStack, *, is_reader: bool) -> Connection:
+    """Return a connection to a file, which `closing` closes."""
     try:
         import duckdb
     except ImportError as error:
@@ -98,19 +90,15 @@ def _open(path: Path, seconds: float, *, is_reader: bool) -> Connection:
     until = time.monotonic() + seconds
     while True:
         try:
-            return duckdb.connect(str(path), read_only=is_reader and path.exists())
-        except duckdb.ConnectionException:
-            if not is_reader:
-                raise
-            is_reader = False  # this process has it open for writing
-        except duckdb.Error as error:
+            return closing.enter_context(connected(path, is_reader=is_reader and path.exists()))
+        except (duckdb.Error, FileInUse) as error:
             if not _is_taken(error) or time.monotonic() > until:
                 raise explained(error) or error from None
             time.sleep(_PAUSE)
 
 
 def _is_taken(error: Exception) -> bool:
-    return "Could not set lock" in str(error)
+    return isinstance(error, FileInUse) or any(part in str(error) for part in _TAKEN)
 
 
 def explained(error: BaseException) -> DdlReplError | None:
@@ -119,7 +107,7 @@ def explained(error: BaseException) -> DdlReplError | None:
         import duckdb
     except ImportError:
         return None
-    if not isinstance(error, duckdb.Error):
+    if not isinstance(error, duckdb.Error | FileInUse):
         return None
     found = passing(error)
     return found or ServerRefusal(

@@ -78,7 +78,6 @@ def as_held(found: Converted, duckdb_type: str) -> pa.Array:
         return values
     read = f"CASE WHEN texts IS NULL THEN value ELSE {from_text('texts', duckdb_type)} END"
     with scratch() as connection:
-        connection.execute("SET arrow_lossless_conversion = true")
         connection.register("given", pa.table({"value": values, "texts": texts}))
         whole = connection.execute(f"SELECT {read} AS value FROM given").to_arrow_table()["value"].combine_chunks()
     return found.values if duckdb_type == JSON else whole.cast(found.values.type)
