@@ -6,7 +6,7 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from airflow_ddlrepl.engines.duckdb.types.arrow import as_held, field_for, row_groups
+from airflow_ddlrepl.engines.duckdb.types.arrow import as_held, field_for
 from airflow_ddlrepl.engines.duckdb.types.physical import TEXT, physical
 from airflow_ddlrepl.engines.postgres.types.arrow_values import POSTGRES_VALUES
 from airflow_ddlrepl.model.table import Column
@@ -51,15 +51,3 @@ def test_a_value_that_duckdb_can_not_hold_is_refused(type_: str, text: str) -> N
 def test_duckdb_reads_what_a_function_has_written_in_another_way_beside_infinities() -> None:
     values, _ = handed_over("timestamp without time zone", ["infinity", "2020-02-29T10:00:00Z", None])
     assert values.view(pa.int64()).to_pylist() == [2**63 - 1, 1582970400000000, None]
-
-
-def test_rows_come_in_groups_of_duckdb_s_size() -> None:
-    batches = [
-        pa.RecordBatch.from_pydict({"i": pa.array(range(low, low + 50_000))}) for low in range(0, 300_000, 50_000)
-    ]
-    groups = list(row_groups(batches))
-    assert [one.num_rows for one in groups] == [122_880, 122_880, 54_240]
-    assert all(one["i"].num_chunks == 1 for one in groups)
-    assert pa.concat_tables(groups)["i"].to_pylist() == list(range(300_000))
-    large = pa.RecordBatch.from_pydict({"t": pa.array(["x" * (40 << 20)])})
-    assert [one.num_rows for one in row_groups([large] * 5)] == [2, 2, 1]

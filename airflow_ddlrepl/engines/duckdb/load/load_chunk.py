@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
 
 from airflow_ddlrepl.engines.duckdb.connection.database import passing
 from airflow_ddlrepl.engines.duckdb.load.shadow import Shadow
-from airflow_ddlrepl.engines.duckdb.types.arrow import as_held, field_for, row_groups
+from airflow_ddlrepl.engines.duckdb.types.arrow import as_held, field_for
 from airflow_ddlrepl.engines.loading import LoadedChunk, LoadTask
 from airflow_ddlrepl.errors import ChunkRefused, FunctionFailed, UnreadableTable
 from airflow_ddlrepl.failpoint import reach
@@ -43,17 +42,12 @@ def _copy(task: LoadTask, duckdb_types: list[str], into: Path) -> int:
     """Write the rows as DuckDB holds them. duckdb_types: of the columns there."""
     schema = pa.schema([field_for(name, of) for name, of in zip(task.read, duckdb_types, strict=True)])
     renamed, count = pa.schema(list(map(field_for, task.columns, duckdb_types))), 0
-
-    def batches() -> Iterator[pa.RecordBatch]:
+    with pa.OSFile(str(into), "wb") as file, pa.ipc.new_stream(file, renamed) as writer:
         for rows, unfit in task.rows.typed(schema):
             pairs = zip(rows.columns, map(unfit.get, schema.names), strict=True)
             values = [as_held(Converted(*pair), of) for pair, of in zip(pairs, duckdb_types, strict=True)]
-            yield pa.RecordBatch.from_arrays(values, schema=renamed)
-
-    with pa.OSFile(str(into), "wb") as file, pa.ipc.new_stream(file, renamed) as writer:
-        for group in row_groups(batches()):
-            writer.write_table(group)
-            count += group.num_rows
+            writer.write_batch(pa.RecordBatch.from_arrays(values, schema=renamed))
+            count += rows.num_rows
     return count
 
 

@@ -105,8 +105,10 @@ def _replace(connection: Connection, placing: Placing, rows: pa.Table | None) ->
     count = 0
     if rows is not None:
         connection.register(_ROWS, rows)
+        connection.execute("SET preserve_insertion_order = false")  # else it copies batches that are no row group
         select = f"SELECT {', '.join(values)} FROM {_ROWS} AS s{join}"
         count = connection.execute(f"INSERT INTO {into} {select}").fetchall()[0][0]
+        connection.execute("RESET preserve_insertion_order")
         connection.unregister(_ROWS)
     if count != placing.rows:
         raise _not_all(placing, count)

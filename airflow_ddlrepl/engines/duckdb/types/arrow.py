@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 
 import pyarrow as pa
 
@@ -25,28 +25,6 @@ _ARROW = {
     "TIMESTAMP WITH TIME ZONE": pa.timestamp("us", "UTC"),
 }
 _DECIMAL = re.compile(r"DECIMAL\((\d+),(\d+)\)")
-
-
-_GROUP = 122_880
-"""So many rows are a row group of DuckDB's: of other amounts it makes one in twice the time."""
-_GROUP_BYTES = 64 << 20
-
-
-def row_groups(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
-    """Yield the rows of batches as tables without chunks, each of as many rows as DuckDB likes, or of many bytes."""
-    waiting: list[pa.RecordBatch] = []
-    for batch in batches:
-        waiting.append(batch)
-        while (rows := sum(one.num_rows for one in waiting)) >= _GROUP or sum(map(_size, waiting)) >= _GROUP_BYTES:
-            whole = pa.Table.from_batches(waiting)
-            yield whole.slice(0, _GROUP).combine_chunks()
-            waiting = whole.slice(_GROUP).to_batches() if rows > _GROUP else []
-    if waiting:
-        yield pa.Table.from_batches(waiting).combine_chunks()
-
-
-def _size(batch: pa.RecordBatch) -> int:
-    return int(batch.nbytes)
 
 
 def field_for(name: str, duckdb_type: str) -> pa.Field:
