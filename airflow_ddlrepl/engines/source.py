@@ -85,7 +85,7 @@ class Membership(NamedSessions, Protocol):
 
     def published(self) -> set[int]:
         """Return ids of the tables whose rows are in the log."""
-        return self.members()
+        ...
 
     def installation(self) -> Installation:
         """Return what the channel has set up at the source, as it is now: somebody may have changed it."""
@@ -167,16 +167,20 @@ class Membership(NamedSessions, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class EveryTable(Membership):
-    """Every table of the channel's scope is a member at a source that logs the rows of all tables."""
+    """Every table's rows are in the log of a source that has not to be told which."""
 
     catalog: SourceCatalog
     scope: Scope
 
-    def members(self) -> set[int]:
+    def published(self) -> set[int]:
         """Return ids of the tables of the scope."""
         client = Client(self.scope)
         tables = self.catalog.list_tables()
         return {i for i, name in tables.items() if decide(client, name, ChangeKind.TABLE).is_taken}
+
+    def members(self) -> set[int]:
+        """Return nothing: which of them have joined, the repository alone knows."""
+        return set()
 
 
 class Source(Protocol):

@@ -76,7 +76,17 @@ class LogReading(Protocol):
 
 @dataclass(frozen=True)
 class LogRanges(LogReading):
-    """Log ranges are a reading that has no other way beside it."""
+    """Log ranges are a reading that has no other way beside it. side_by_side: may they be read so?"""
 
-    ranges: Sequence[LogRange]
-    is_one_by_one: bool = False
+    found: Sequence[LogRange]
+    side_by_side: bool = False
+
+    @property
+    def ranges(self) -> Sequence[LogRange]:
+        """Return the ranges."""
+        return self.found
+
+    @property
+    def is_one_by_one(self) -> bool:
+        """Return whether they must be read in log order, one at a time."""
+        return not self.side_by_side

@@ -102,6 +102,17 @@ class Words:
                 return True
         return False
 
+    def skip_past(self, sign: str) -> bool:
+        """Read up to the next such sign that is in no parentheses, and it; False: none comes."""
+        while self._at < len(self._tokens) or self._reaches(self._at):
+            if self.peek() == "(":
+                self._skip_parentheses()
+            else:
+                self._at += 1
+                if self._words[self._at - 1] == sign:
+                    return True
+        return False
+
     def name(self, drop: int = 0) -> Named | None:
         """Read a name of one to three parts; None: none comes next. drop: so many last parts are not of the object."""
         parts: list[Token] = []

@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from airflow_ddlrepl.adapt.plan_model import Executed
 from airflow_ddlrepl.adapt.policy import makes_two_of_rename
+from airflow_ddlrepl.capture.numbering import Numbering
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.config.sections.location import process_user, redact, resolve
 from airflow_ddlrepl.config.sections.policies import Defaults
 from airflow_ddlrepl.config.sections.scope import Scope
 from airflow_ddlrepl.engines import of_sources, reusing_sessions, source_engine
+from airflow_ddlrepl.engines.numbered_source import NumberedSource
 from airflow_ddlrepl.engines.source import Source
 from airflow_ddlrepl.engines.target import Target as TargetPort
 from airflow_ddlrepl.engines.target_state import Fence
@@ -127,7 +129,14 @@ class RunContext:
     def source(self) -> Source:
         """Return the channel's source, which connects at its first use."""
         location = resolve(self.channel.source.location)
-        return of_sources(location).source(self.channel, location)
+        found = of_sources(location).source(self.channel, location)
+        if isinstance(found, NumberedSource):
+            found.known = self._known_tables
+        return found
+
+    def _known_tables(self, numbering: Numbering, position: Position | None) -> Numbering:
+        at = position if position is not None else self.repository.captured(self.channel.name)
+        return numbering.known(self.repository.histories(self.channel.name), at) if at is not None else numbering
 
     @cached_property
     def _members(self) -> set[int]:

@@ -6,23 +6,28 @@ from collections.abc import Sequence
 
 from airflow_ddlrepl.compare.report import TableReport
 from airflow_ddlrepl.config.sections.channel import Channel
-from airflow_ddlrepl.engines import Compares, TargetEngine
+from airflow_ddlrepl.config.sections.scope import Scope
+from airflow_ddlrepl.engines import Compares, SourceEngine, TargetEngine
 from airflow_ddlrepl.engines.comparing import CompareTask
 from airflow_ddlrepl.engines.loading import LoadedChunk, LoadTask
 from airflow_ddlrepl.integrate.stage_task import StageTask
 from airflow_ddlrepl.ports.types import TypeSystem
 from tests.conformance.file_engine.loading import compare, load
 from tests.conformance.file_engine.rows import FileStager
+from tests.conformance.file_engine.source import FileSource
 from tests.conformance.file_engine.target import FileTarget
 from tests.conformance.file_engine.types import FileTypes
 
 
-class FileEngine(TargetEngine, Compares):
-    """Targets only."""
+class FileEngine(SourceEngine, TargetEngine, Compares):
+    """Sources have no ids of tables and columns."""
 
     @property
     def types(self) -> TypeSystem:
         return FileTypes()
+
+    def source(self, channel: Channel, location: str) -> FileSource:
+        return FileSource(location, Scope.of(channel))
 
     def target(self, channel: Channel, name: str, location: str, seconds: int | None = None) -> FileTarget:
         return FileTarget(location, channel.holder(name))

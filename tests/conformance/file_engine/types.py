@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from airflow_ddlrepl.model.table import Column
-from airflow_ddlrepl.model.types import DataType, TypeDefinition
+from airflow_ddlrepl.model.types import DataType, Family, TypeDefinition, TypeFamily
 from airflow_ddlrepl.ports.types import Equality, TypeSystem
 
 BYTEWISE = frozenset(["int2", "int4", "int8", "text", "varchar", "uuid"])
@@ -18,6 +18,9 @@ class FileTypes(TypeSystem):
     @property
     def text(self) -> DataType:
         return DataType("text", "pg_catalog", "text")
+
+    def family(self, of: DataType, types: Sequence[TypeDefinition] = ()) -> TypeFamily:
+        return TypeFamily(Family.INT, bits=64) if of.name == "int8" else TypeFamily(Family.TEXT)
 
     def has(self, of: DataType) -> bool:
         return of.is_builtin
