@@ -6,10 +6,11 @@ gets another one. The names of before are those of the last known revisions, the
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from airflow_ddlrepl.capture.enroll import valid_at
+from airflow_ddlrepl.capture.rename_order import in_rename_order
 from airflow_ddlrepl.model.change import Event, EventKind
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import LogKey, Position
@@ -20,6 +21,7 @@ from airflow_ddlrepl.scope.decide import ChangeKind, decide
 from airflow_ddlrepl.sql.columns import ColumnChanges, column_changes
 from airflow_ddlrepl.sql.dialect import Dialect
 from airflow_ddlrepl.sql.names import read
+from airflow_ddlrepl.sql.renames import split_objects
 from airflow_ddlrepl.sql.words import Named
 
 BEGIN = Position(0)
@@ -61,14 +63,18 @@ class Numbering:
         """
         return {self.tables[i].name: i for i in sorted(self.tables, reverse=True)}
 
-    def after(self, event: Event) -> tuple[Numbering, Event]:
-        """Return the numbering behind an event of the log, and the event with the ids of what it is about."""
+    def after(self, event: Event) -> tuple[Numbering, list[Event]]:
+        """Return the numbering behind an event of the log, and the event with the ids of what it is about.
+
+        An event about several tables is returned as one for each, at the places behind it, so that the tables can take
+        their names one by one; where they swap their names, one of them gets another name first.
+        """
         if event.kind not in (EventKind.DDL, EventKind.TRUNCATE):
-            return self, event
+            return self, [event]
         ids = self.names
         dropped = tuple((ids[name], name) for _, name in event.dropped if name in ids)
         if event.kind is EventKind.TRUNCATE:
-            return self, replace(event, dropped=dropped)
+            return self, [replace(event, dropped=dropped)]
         tables = {i: table for i, table in self.tables.items() if (i, table.name) not in dropped}
         reading, text = read(event.statement or "", self.dialect), event.statement or ""
         changes = column_changes(text, self.dialect)
@@ -76,6 +82,7 @@ class Numbering:
             ids = replace(self, tables=tables).names
             if old in ids:
                 tables[ids[old]] = tables[ids[old]].with_(name=new)
+        before = {i: self.tables[i] for i in tables}
         now = replace(self, tables=tables)
         ids = now.names
         found, filled = [], []
@@ -87,7 +94,8 @@ class Numbering:
             found.append(numbered)
             if is_new and reading.operation != "CREATE":  # it had rows before its name was one of the channel's
                 filled.append(numbered.id)
-        return now, replace(event, tables=tuple(found), dropped=dropped, filled=tuple(filled))
+        numbered_event = replace(event, tables=tuple(found), dropped=dropped, filled=tuple(filled))
+        return now, [numbered_event] if len(found) < 2 else list(_one_by_one(numbered_event, before, self.dialect))
 
     def shown(self, tables: Iterable[Table]) -> Numbering:
         """Return the numbering of what a catalog shows now: tables and columns are told apart by their names."""
@@ -150,6 +158,25 @@ def _renamed(
     for old, new in zip(reading.objects, news, strict=False):
         before = full(old)
         yield before, full(new, before.schema)
+
+
+def _one_by_one(event: Event, before: Mapping[int, Table], dialect: Dialect) -> Iterator[Event]:
+    """Yield an event about several tables as one for each, with the part of the statement that is about the table.
+
+    Where a table gets another name first, no statement of the source has done that: then none is known.
+    """
+    tables = list(in_rename_order(before, event.tables))
+    texts = split_objects(event.statement or "", dialect) if len(tables) == len(event.tables) else ()
+    parts = {new.name: text for text in texts for new in read(text, dialect).new_names}
+    for number, table in enumerate(tables):
+        yield replace(
+            event,
+            key=LogKey(event.key.lsn, event.key.seq + number),
+            statement=parts.get(table.name.name) if len(texts) != 1 else event.statement,
+            tables=(table,),
+            dropped=() if number else event.dropped,
+            filled=tuple(i for i in event.filled if i == table.id),
+        )
 
 
 def _numbered(table: Table, table_id: int, ids: Mapping[int, int]) -> Table:

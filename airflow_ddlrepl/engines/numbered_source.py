@@ -27,7 +27,8 @@ class NumberedSource(Source, ABC):
     """A numbered source has no ids of its tables and columns; capture gives them by the names in the log.
 
     So its log has the text of every schema change, and the shape of the tables after it. In the shapes that it gives,
-    tables have the id 0, and columns the ids 1, 2, 3 in their order. Its snapshots lie at a position of its log.
+    tables have the id 0, and columns the ids 1, 2, 3 in their order. Its snapshots lie at a position of its log. In a
+    transaction, nothing has the ordinals behind an event about several tables, two for each.
     dialect: of its statements.
     """
 
@@ -145,6 +146,6 @@ class NumberedRange(LogRange):
                 events = []
                 for event in batch.events:
                     now, numbered = now.after(event)
-                    events.append(numbered)
+                    events += numbered
                 names = now.names if events else names
                 yield replace(batch, rows=rows, events=events)

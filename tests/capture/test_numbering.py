@@ -83,19 +83,36 @@ def test_a_table_keeps_its_id_under_another_name() -> None:
     assert ids(now)["d"] == (1, {"k": 1, "x": 2, "y": 3, "z": 4})
 
 
+def test_tables_that_swap_their_names_take_them_one_by_one() -> None:
+    text = "rename table a to x, b to a, x to b"
+    now, events = START.after(ddl(text, shape("a", "k", "v"), shape("b", "k", "x", "y")))
+    assert {name: i for name, (i, _) in ids(now).items()} == {"a": 2, "b": 1}
+    assert [(e.key.seq, e.tables[0].id, e.tables[0].name.name) for e in events] == [
+        (0, 1, "a_moving_1"),
+        (1, 2, "a"),
+        (2, 1, "b"),
+    ]
+
+
+def test_tables_that_are_renamed_in_a_row_have_their_part_of_the_statement() -> None:
+    text = "rename table b to old, a to b"
+    _, events = START.after(ddl(text, shape("b", "k", "x", "y"), shape("old", "k", "v")))
+    assert [(e.tables[0].id, e.statement) for e in events] == [(2, "rename table b to old"), (1, "rename table a to b")]
+
+
 def test_a_table_that_is_made_again_gets_another_id() -> None:
-    now, event = after(START, "drop table a", dropped=("a",)).after(ddl("create table a (k int)", shape("a", "k")))
+    now, (event,) = after(START, "drop table a", dropped=("a",)).after(ddl("create table a (k int)", shape("a", "k")))
     assert ids(now) == {"a": (3, {"k": 1}), "b": (2, {"k": 1, "v": 2})} and event.filled == ()
-    event = START.after(ddl("create or replace table a (k int)", shape("a", "k"), dropped=("a",)))[1]
+    (event,) = START.after(ddl("create or replace table a (k int)", shape("a", "k"), dropped=("a",)))[1]
     assert event.dropped == ((1, TableName("shop", "a")),) and event.tables[0].id == 3
 
 
 def test_tables_out_of_scope_get_no_id_until_their_name_is_the_channels() -> None:
-    now, event = START.after(ddl("create table outside (k int)", shape("outside", "k")))
+    now, (event,) = START.after(ddl("create table outside (k int)", shape("outside", "k")))
     assert now == START and event.tables == ()
-    now, event = now.after(ddl("rename table outside to c", shape("c", "k")))
+    now, (event,) = now.after(ddl("rename table outside to c", shape("c", "k")))
     assert ids(now)["c"] == (3, {"k": 1}) and event.filled == (3,)
-    now, event = START.after(ddl("rename table a to outside", shape("outside", "k", "x", "y")))
+    now, (event,) = START.after(ddl("rename table a to outside", shape("outside", "k", "x", "y")))
     assert event.tables[0].id == 1, "a table that is known stays known"
 
 

@@ -14,7 +14,7 @@ from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Key, Table
 from airflow_ddlrepl.model.types import DataType
 from airflow_ddlrepl.ports.work import InProcess
-from tests.conformance.file_engine.source import FileDatabase, Row, rows, statement
+from tests.conformance.file_engine.source import FileDatabase, Row, rows, statement, truncate
 from tests.conformance.file_engine.target import FileTarget
 from tests.conftest import Databases
 from tests.support.replica import Replica, channel_file
@@ -97,7 +97,7 @@ def test_names_that_statements_give_are_followed(shop: Shop) -> None:
         statement(
             "alter table orders change note remark text",
             shape("orders", "id", "remark"),
-            rows=(["public", "orders"], {"remark": "note"}),
+            columns={"remark": "note"},
         ),
         rows("delete", named("orders"), order(2, "order 2", "remark")),
         shop.insert("orders", id="6", remark="after"),
@@ -108,14 +108,14 @@ def test_names_that_statements_give_are_followed(shop: Shop) -> None:
         statement(
             "alter table orders drop column remark, add column remark text",
             shape("orders", "id", "remark"),
-            rows=(["public", "orders"], {"remark": ""}),
+            columns={"remark": ""},
         ),
         shop.insert("orders", id="7", remark="in the new column"),
     )
     shop.settle()
     assert shop.known()["orders"].named("remark").id not in {c.id for c in before.columns}
     shop.source.commit(
-        statement("rename table orders to sales", shape("sales", "id", "remark"), rows=(["public", "orders"], {})),
+        statement("rename table orders to sales", shape("sales", "id", "remark"), tables={"sales": "orders"}),
         shop.insert("sales", id="8", remark="in the renamed one"),
         statement("create table orders (id bigint primary key, n bigint)", shape("orders", "id", "n")),
         shop.insert("orders", id="1", n="10"),
@@ -123,6 +123,47 @@ def test_names_that_statements_give_are_followed(shop: Shop) -> None:
     shop.settle()
     known = shop.known()
     assert known["sales"].id == before.id and known["orders"].id != before.id
+
+
+def test_names_that_one_statement_swaps_are_followed(shop: Shop) -> None:
+    shop.start()
+    shop.source.commit(
+        statement("create table copied (id bigint primary key, note text)", shape("copied", "id", "note")),
+        shop.insert("copied", id="1", note="a copy"),
+    )
+    shop.settle()
+    before = {name: table.id for name, table in shop.known().items()}
+    shop.source.commit(
+        statement(
+            "rename table orders to was, copied to orders, was to copied",
+            shape("orders", "id", "note"),
+            shape("copied", "id", "note"),
+            tables={"orders": "copied", "copied": "orders"},
+        ),
+        shop.insert("orders", id="2", note="in the copy"),
+        shop.insert("copied", id="9", note="in the first one"),
+    )
+    shop.settle()
+    assert {name: table.id for name, table in shop.known().items()} == {
+        "orders": before["copied"],
+        "copied": before["orders"],
+    }
+    shop.source.commit(
+        statement(
+            "alter table orders add column other text",
+            shape("orders", "id", "note", "other"),
+        ),
+        shop.insert("orders", id="3", note="note", other="other"),
+        statement(
+            "alter table orders rename column note to other, rename column other to note",
+            shape("orders", "id", "other", "note"),
+            columns={"note": "other", "other": "note"},
+        ),
+        shop.insert("orders", id="4", other="was note", note="was other"),
+        truncate(named("copied")),
+        shop.insert("copied", id="1", note="first again"),
+    )
+    shop.settle()
 
 
 def test_a_table_that_is_made_again_is_another_one(shop: Shop) -> None:
@@ -140,7 +181,7 @@ def test_a_table_that_is_made_again_is_another_one(shop: Shop) -> None:
 def test_a_load_knows_the_names_of_a_log_that_is_not_captured_yet(shop: Shop) -> None:
     shop.start()
     shop.source.commit(
-        statement("rename table orders to sales", shape("sales", "id", "note"), rows=(["public", "orders"], {})),
+        statement("rename table orders to sales", shape("sales", "id", "note"), tables={"sales": "orders"}),
         statement("create table orders (id bigint primary key, n bigint)", shape("orders", "id", "n")),
         shop.insert("orders", id="1", n="10"),
         shop.insert("sales", id="8", note="later"),
@@ -160,7 +201,7 @@ def test_a_table_whose_new_name_is_the_channels_is_loaded(tmp_path: Path) -> Non
     shop.replica.replicate()
     assert set(shop.known()) == {"orders"}
     shop.source.commit(
-        statement("rename table apart to other", shape("other", "id", "n"), rows=(["public", "apart"], {})),
+        statement("rename table apart to other", shape("other", "id", "n"), tables={"other": "apart"}),
         shop.insert("other", id="2", n="20"),
     )
     shop.settle()

@@ -131,12 +131,8 @@ class RunContext:
         location = resolve(self.channel.source.location)
         found = of_sources(location).source(self.channel, location)
         if isinstance(found, NumberedSource):
-            found.known = self._known_tables
+            found.known = partial(_known_tables, self)
         return found
-
-    def _known_tables(self, numbering: Numbering, position: Position | None) -> Numbering:
-        at = position if position is not None else self.repository.captured(self.channel.name)
-        return numbering.known(self.repository.histories(self.channel.name), at) if at is not None else numbering
 
     @cached_property
     def _members(self) -> set[int]:
@@ -270,3 +266,9 @@ class RunContext:
             self.source.close()
         if "repository" in self.__dict__:
             self.repository.close()
+
+
+def _known_tables(run: RunContext, numbering: Numbering, position: Position | None) -> Numbering:
+    """Return a numbering with the tables that the repository knows at a position; None: where capture is."""
+    at = position if position is not None else run.repository.captured(run.channel.name)
+    return numbering.known(run.repository.histories(run.channel.name), at) if at is not None else numbering

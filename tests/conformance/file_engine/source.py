@@ -6,12 +6,13 @@ Its tables have names, and its log has the text of each statement, as those of M
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import groupby
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pyarrow as pa
@@ -41,6 +42,9 @@ HEAD = [
     pa.field("absent", pa.binary()),
 ]
 WHOLE = 2
+ROOM = 10
+"""Ordinals for each change: a statement that renames several tables takes some of them."""
+NOTHING: Mapping[str, str] = MappingProxyType({})
 Row = dict[str, str | None]
 
 
@@ -73,36 +77,48 @@ def rows(op: str, table: TableName, old: Row | None = None, new: Row | None = No
     return {"op": op, "table": list(table), "old": old, "new": new}
 
 
-def statement(text: str, *shapes: Table, dropped: Sequence[TableName] = (), rows: Any = None) -> dict[str, Any]:
-    """shapes: after it. rows: where they come from: the table's old name, and old names of its columns."""
+def statement(
+    text: str,
+    *shapes: Table,
+    dropped: Sequence[TableName] = (),
+    tables: Mapping[str, str] = NOTHING,
+    columns: Mapping[str, str] = NOTHING,
+) -> dict[str, Any]:
+    """shapes: after it. tables, columns: the old names of those that are renamed; of a column that is new, nothing."""
     return {
         "text": text,
         "shapes": [one.to_json() for one in shapes],
-        "dropped": [list(d) for d in dropped],
-        "of": rows,
+        "dropped": [list(name) for name in dropped],
+        "tables": dict(tables),
+        "columns": dict(columns),
     }
 
 
+def truncate(name: TableName) -> dict[str, Any]:
+    return {**statement(f"truncate table {name}"), "emptied": list(name)}
+
+
 def _do(change: dict[str, Any], now: dict[TableName, tuple[Table, list[Row]]]) -> None:
-    if "text" in change:
-        before = dict(now)
-        for name in change["dropped"]:
-            now.pop(TableName(*name))
+    if "emptied" in change:
+        now[TableName(*change["emptied"])][1].clear()
+    elif "text" in change:
+        before, columns = dict(now), change["columns"]
         shapes = [Table.from_json(one) for one in change["shapes"]]
-        old: dict[TableName, Any] = {shape.name: change["of"] or (list(shape.name), {}) for shape in shapes}
-        for name, _ in old.values():
-            now.pop(TableName(*name), None)
+        old = {
+            one.name: TableName(one.name.schema, change["tables"].get(one.name.name, one.name.name)) for one in shapes
+        }
+        for name in (*(TableName(*name) for name in change["dropped"]), *old.values()):
+            now.pop(name, None)
         for shape in shapes:
-            name, columns = old[shape.name]
-            found = before[TableName(*name)][1] if TableName(*name) in before else []
+            found = before[old[shape.name]][1] if old[shape.name] in before else []
             names = [(c.name, columns.get(c.name, c.name)) for c in shape.columns]
             now[shape.name] = shape, [{new: row.get(of) if of else None for new, of in names} for row in found]
-        return
-    _, rows = now[TableName(*change["table"])]
-    if change["old"] is not None:
-        rows.remove(change["old"])
-    if change["new"] is not None:
-        rows.append(change["new"])
+    else:
+        _, rows = now[TableName(*change["table"])]
+        if change["old"] is not None:
+            rows.remove(change["old"])
+        if change["new"] is not None:
+            rows.append(change["new"])
 
 
 @dataclass(eq=False)
@@ -173,7 +189,7 @@ class FileRange(LogRange):
             if not self.low <= lsn < self.high:
                 continue
             committed = int(datetime.fromisoformat(transaction["at"]).timestamp() * 1_000_000)
-            numbered = enumerate(transaction["changes"])
+            numbered = [(i * ROOM, one) for i, one in enumerate(transaction["changes"])]
             for is_rows, part in groupby(numbered, lambda one: "op" in one[1]):
                 changes = list(part)
                 if is_rows:
@@ -190,6 +206,10 @@ def _event(key: LogKey, committed: int, change: dict[str, Any]) -> Event:
     dropped = tuple((0, TableName(*name)) for name in change["dropped"])
     text = change["text"]
     words = " ".join(text.upper().split()[:2])
+    if "emptied" in change:
+        emptied = ((0, TableName(*change["emptied"])),)
+        settings = {"restart_identity": False, "cascade": False}
+        return Event(EventKind.TRUNCATE, key, key.lsn, committed, tag="TRUNCATE", dropped=emptied, settings=settings)
     return Event(EventKind.DDL, key, key.lsn, committed, tag=words, statement=text, tables=shapes, dropped=dropped)
 
 
