@@ -9,8 +9,8 @@ from collections.abc import Mapping
 
 from airflow_ddlrepl.model.installation import Feed, Installation, PublishedTable, SessionNames
 
-OPTIONS = "an option of the publication was changed at the source: rows may be missing from the log"
-TAKEN_OUT = "it was taken out of the publication and put back: rows may be missing from the log"
+OPTIONS = "an option of what the source publishes was changed: rows may be missing from the log"
+TAKEN_OUT = "the source has not published it for a while: rows may be missing from the log"
 MISSING = "the helper schema ddlrepl"
 UNSURE = PublishedTable("")
 """What the log had of a table that came into it while a capture looked: nothing can be told from it."""

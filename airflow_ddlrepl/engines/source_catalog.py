@@ -14,8 +14,7 @@ from airflow_ddlrepl.mapping.values import Transform
 from airflow_ddlrepl.model.installation import ServerProfile
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Position
-from airflow_ddlrepl.model.table import Column, Table
-from airflow_ddlrepl.model.table_object import TableObject
+from airflow_ddlrepl.model.table import Column, Table, TableObject
 from airflow_ddlrepl.model.visibility import Visibility
 from airflow_ddlrepl.notation.condition.expression import Part as Condition
 from airflow_ddlrepl.ports.rows import RowSource

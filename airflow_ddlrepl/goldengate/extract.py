@@ -158,7 +158,7 @@ def extracted(event: Event, parameters: ExtractParameters) -> Event:
     statement whose text is not known, such as one inside a function, the command and the table's name are evaluated.
     One that drops several tables is discarded as soon as one of them is to stay.
     """
-    if event.kind is not EventKind.DDL or event.is_inspected or event.is_about_publication:
+    if event.kind is not EventKind.DDL or event.is_inspected or event.is_about_feed:
         return event
     record = record_of(event)
     evaluations = list(extract(record, parameters))

@@ -8,7 +8,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from airflow_ddlrepl.goldengate.parameters.clauses import DdlScope
 from airflow_ddlrepl.model.names import TableName
-from airflow_ddlrepl.sql.dialect import Dialect
+from airflow_ddlrepl.sql.dialect import OURS, Dialect
 from airflow_ddlrepl.sql.names import Reading
 
 Parameters = TypeVar("Parameters")
@@ -27,7 +27,7 @@ class Record(NamedTuple):
     """
 
     raw: str
-    dialect: Dialect = Dialect.POSTGRES
+    dialect: Dialect = OURS
     schema: str = "public"
     is_replicated: bool = False
     tag: str = ""

@@ -223,7 +223,7 @@ def replicated(event: Event, parameters: ReplicatParameters) -> Replicated | Non
     """
     if event.kind is not EventKind.DDL or event.is_inspected or event.discarded or event.ignored:
         return None
-    if event.is_about_publication:
+    if event.is_about_feed:
         return None
     record = record_of(event)
     found = replicate_each(record, parameters)

@@ -12,9 +12,10 @@ from zlib import crc32
 
 from airflow_ddlrepl.mapping.own_types import refused, with_own_types
 from airflow_ddlrepl.model.settings.table_settings import OwnColumns
+from airflow_ddlrepl.model.stored_names import SYSTEM_SCHEMA
 from airflow_ddlrepl.model.table import Column, Key, Table
 from airflow_ddlrepl.model.target_columns import DELETED, DELETED_AT, FIRST_ID, HISTORY_OPERATION
-from airflow_ddlrepl.model.types import SYSTEM_SCHEMA, DataType, TypeKind
+from airflow_ddlrepl.model.types import DataType, TypeKind
 from airflow_ddlrepl.notation.column_types import BUILTIN_TYPES
 from airflow_ddlrepl.notation.condition.expression import (
     Arithmetic,

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from airflow_ddlrepl.ddl.base.same_shape import same_type
+from airflow_ddlrepl.model.stored_names import SYSTEM_SCHEMA
 from airflow_ddlrepl.model.table import Column
-from airflow_ddlrepl.model.types import SYSTEM_SCHEMA, DataType, TypeKind
+from airflow_ddlrepl.model.types import DataType, TypeKind
 
 _WIDER = {
     ("int2", "int4"), ("int2", "int8"), ("int4", "int8"), ("int2", "numeric"), ("int4", "numeric"),

@@ -11,8 +11,9 @@ from typing import Any, NoReturn
 
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.stored_names import SYSTEM_SCHEMA
 from airflow_ddlrepl.model.table import Column, Table
-from airflow_ddlrepl.model.types import SYSTEM_SCHEMA, TypeKind
+from airflow_ddlrepl.model.types import TypeKind
 from airflow_ddlrepl.notation.condition.expression import (
     Among,
     Arithmetic,

@@ -11,6 +11,7 @@ from typing import Any
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import LogKey, Position
 from airflow_ddlrepl.model.stored import read_with_tables, with_tables
+from airflow_ddlrepl.model.stored_names import ABOUT_FEED, SCHEMA_PATH, TRANSACTION_ID
 from airflow_ddlrepl.model.table import Table
 
 
@@ -73,11 +74,11 @@ class Event:
 
     key, transaction_id, committed (microseconds since 1970, UTC), origin: its transaction.
     DDL: `tag` (ALTER TABLE), `statement` (best known text, None when unknown), `query` (the whole
-    query string), `settings` (search_path, timezone, application_name, role, tag, snapshot, snapshot_before),
+    query string), `settings` (the schema path, timezone, application_name, role, tag, snapshot, snapshot_before),
     `tables` (shape of every table after the statement that the statement may have changed), `before` (shapes that
     these and dropped ones had before the statement, where its text names them), `dropped` (ids and names of tables
     that are gone), `rewritten` (ids of tables whose rows the server rewrote), `filled` (ids of tables that already had
-    rows before they joined the publication).
+    rows before the log carried them).
     TRUNCATE: `dropped` lists the emptied tables, `settings["restart_identity"]`, `settings["cascade"]`.
     NO_TRUNCATE: a note that a TRUNCATE of the tables in `dropped` was not captured (`capture: {no_truncate: true}`).
     RELATION: a layout that no enrolled revision explains (servers without event triggers): `layout`.
@@ -124,9 +125,14 @@ class Event:
         return Position(self.key.lsn)
 
     @property
-    def is_about_publication(self) -> bool:
+    def is_about_feed(self) -> bool:
         """Is it about what the source's log has of tables? Then no target runs it, and no Extract decides about it."""
-        return self.tag.endswith(" PUBLICATION")
+        return self.tag in ABOUT_FEED
+
+    @property
+    def schema_path(self) -> str:
+        """Return the schemas in which the session looked for names without one, in SQL; empty: not known."""
+        return str(self.settings.get(SCHEMA_PATH) or "")
 
     @property
     def end(self) -> Position:
@@ -149,7 +155,7 @@ class Event:
         return {
             "kind": self.kind,
             "key": list(self.key),
-            "xid": self.transaction_id,
+            TRANSACTION_ID: self.transaction_id,
             "committed": self.committed,
             "origin": self.origin,
             "tag": self.tag,
@@ -179,8 +185,8 @@ class Event:
         """Return the event that `to_json` wrote."""
         return cls(
             **{
-                **{name: value for name, value in data.items() if name != "xid"},
-                "transaction_id": data["xid"],
+                **{name: value for name, value in data.items() if name != TRANSACTION_ID},
+                "transaction_id": data[TRANSACTION_ID],
                 "kind": EventKind(data["kind"]),
                 "key": LogKey(*data["key"]),
                 "tables": tuple(Table.from_json(t) for t in data["tables"]),

@@ -14,12 +14,13 @@ from functools import lru_cache
 from typing import Any
 
 from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.stored_names import TYPE_ID
 from airflow_ddlrepl.model.table import Column, Table, columns_from_json, plain_column
 
 # In JSON a quote inside a text is escaped, so these are found as names only.
 _ID = re.compile(r'\{"id":\s*(\d+)\s*[,}]')
 _NAME = re.compile(r'\{"id":\s*\d+,\s*"name":\s*(\["(?:[^"\\]|\\.)*",\s*"(?:[^"\\]|\\.)*"\])')
-_TYPE_ID = re.compile(r'"oid":\s*(\d+)')
+_TYPE_ID = re.compile(rf'"{TYPE_ID}":\s*(\d+)')
 _NO_TYPES = re.compile(r'"types":\s*\[\]')
 _NOT_PARTITIONED = re.compile(r'"partition_key":\s*null')
 _TEXT = "storage"  # the field that holds the text until it is read

@@ -10,6 +10,7 @@ from operator import attrgetter
 from typing import Any, TypeVar
 
 from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.stored_names import TYPE_ID, TYPE_MODIFIER
 from airflow_ddlrepl.model.types import Attribute, DataType, TypeDefinition, TypeKind
 
 Value = TypeVar("Value")
@@ -167,7 +168,7 @@ class Table:
             unlogged=data.get("unlogged", False),
             partition=_partition(data.get("partition")),
             partition_key=data.get("partition_key"),
-            types=tuple(_definition(t) for t in {t["oid"]: t for t in data.get("types", ())}.values()),
+            types=tuple(_definition(t) for t in {t[TYPE_ID]: t for t in data.get("types", ())}.values()),
             storage=data.get("storage"),
             second_key=_key(data.get("second_key", data.get("deferrable_key"))),
             column_versions=data.get("column_versions"),
@@ -176,6 +177,36 @@ class Table:
     def with_(self, **changes: Any) -> Table:
         """Return the table with some attributes replaced."""
         return replaced(self, **changes)
+
+
+class ObjectKind(StrEnum):
+    """A kind of object that is made on a table. UNIQUE: a primary key, a unique constraint, or a unique index."""
+
+    FOREIGN_KEY = "foreign key"
+    CHECK = "check"
+    EXCLUSION = "exclusion constraint"
+    UNIQUE = "unique key"
+    INDEX = "index"
+    TRIGGER = "trigger"
+
+
+@dataclass(frozen=True, slots=True)
+class TableObject:
+    """A table object is made on a table of a database.
+
+    columns: of a key or an index, in its order; "" for an expression. rule: the rest that makes it what it is:
+    expressions, a predicate, what a foreign key does on a delete. referenced: of a foreign key, the table and its
+    columns. statement: what creates it. is_in_force: all rows are held to it; of a trigger: it fires for applications.
+    """
+
+    kind: ObjectKind
+    table: TableName
+    name: str
+    statement: str
+    columns: tuple[str, ...] = ()
+    rule: str = ""
+    referenced: tuple[TableName, tuple[str, ...]] | None = None
+    is_in_force: bool = True
 
 
 def _plain(value: object) -> dict[str, Any]:
@@ -190,7 +221,8 @@ def _keys_of(kind: Any) -> tuple[str, ...]:
     return tuple(_KEYS.get(name, name) if kind in (DataType, TypeDefinition) else name for name in fields_of(kind)[0])
 
 
-_KEYS = {"id": "oid", "modifier": "typmod"}
+_KEYS = {"id": TYPE_ID, "modifier": TYPE_MODIFIER}
+_NAMES = {stored: name for name, stored in _KEYS.items()}
 
 
 def plain_column(column: Column) -> dict[str, Any]:
@@ -224,9 +256,10 @@ def _shared_column(type: tuple[tuple[str, Any], ...], **rest: Any) -> Column:
 
 
 @lru_cache(maxsize=4096)
-def _type(kind: str, oid: int = 0, typmod: int = -1, **rest: Any) -> DataType:
+def _type(**stored: Any) -> DataType:
     """Return the data type of this JSON object; equal ones share one object, as thousands of columns have few types."""
-    return DataType(kind=TypeKind(kind), id=oid, modifier=typmod, **rest)
+    found = {_NAMES.get(name, name): value for name, value in stored.items()}
+    return DataType(**{**found, "kind": TypeKind(found["kind"])})
 
 
 def _key(data: dict[str, Any] | None) -> Key | None:
@@ -238,9 +271,9 @@ def _partition(data: dict[str, Any] | None) -> Partition | None:
 
 
 def _definition(data: dict[str, Any]) -> TypeDefinition:
-    rest = {name: value for name, value in data.items() if name != "oid"}
+    rest = {name: value for name, value in data.items() if name != TYPE_ID}
     return TypeDefinition(
-        id=data["oid"],
+        id=data[TYPE_ID],
         **{
             **rest,
             "kind": TypeKind(data["kind"]),

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-SYSTEM_SCHEMA = "pg_catalog"
-"""Every type that is built in is stored as one of this schema, whatever the engine."""
+from airflow_ddlrepl.model.stored_names import SYSTEM_SCHEMA
 
 
 class TypeKind(StrEnum):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-from airflow_ddlrepl.model.types import SYSTEM_SCHEMA, DataType
+from airflow_ddlrepl.model.stored_names import SYSTEM_SCHEMA
+from airflow_ddlrepl.model.types import DataType
 
 _ALIASES = {
     "int2": "smallint", "int": "integer", "int4": "integer", "int8": "bigint", "decimal": "numeric", "float4": "real",

@@ -7,8 +7,7 @@ from typing import Protocol
 
 from airflow_ddlrepl.errors import StrangeOwner
 from airflow_ddlrepl.model.names import TableName
-from airflow_ddlrepl.model.table import Table
-from airflow_ddlrepl.model.table_object import TableObject
+from airflow_ddlrepl.model.table import Table, TableObject
 from airflow_ddlrepl.ports.server_traits import ServerTraits
 from airflow_ddlrepl.ports.types import TypeSystem
 

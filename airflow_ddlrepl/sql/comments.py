@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from airflow_ddlrepl.sql.dialect import Dialect
+from airflow_ddlrepl.sql.dialect import OURS, Dialect
 from airflow_ddlrepl.sql.languages import OF_DIALECT
 from airflow_ddlrepl.sql.tokens import Token, comments
 
 
-def split_comments(text: str, dialect: Dialect = Dialect.POSTGRES) -> tuple[str, tuple[str, ...]]:
+def split_comments(text: str, dialect: Dialect = OURS) -> tuple[str, tuple[str, ...]]:
     """Return the command and the comments of a statement; marks in strings and quoted names begin no comment."""
     if not ("--" in text or "/*" in text or "#" in text):  # begins no comment of any dialect
         return text.strip(), ()

@@ -32,6 +32,10 @@ _FOLD: dict[Dialect, Callable[[str], str]] = {
 }
 
 
+OURS = Dialect.POSTGRES
+"""The dialect of names in a channel file, and of texts that we make."""
+
+
 class Dialects(NamedTuple):
     """The dialects of a statement are the source's, in which it is written, and the target's."""
 

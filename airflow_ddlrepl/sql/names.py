@@ -6,7 +6,7 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
-from airflow_ddlrepl.sql.dialect import Dialect
+from airflow_ddlrepl.sql.dialect import OURS, Dialect
 from airflow_ddlrepl.sql.languages import OF_DIALECT
 from airflow_ddlrepl.sql.operation import OPERATIONS, read_type
 from airflow_ddlrepl.sql.tokens import tokens
@@ -67,7 +67,7 @@ match, such as comments, lists and names in quotes, is read token by token, with
 
 
 @lru_cache(32)
-def read(text: str, dialect: Dialect = Dialect.POSTGRES) -> Reading:
+def read(text: str, dialect: Dialect = OURS) -> Reading:
     """Return what a statement is about. It never fails: what can't be read is left empty."""
     return _read_ordinary(text, dialect) or read_by_tokens(text, dialect)
 

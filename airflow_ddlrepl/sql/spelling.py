@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from airflow_ddlrepl.model.names import TableName
-from airflow_ddlrepl.sql.dialect import Dialect
+from airflow_ddlrepl.sql.dialect import OURS, Dialect
 from airflow_ddlrepl.sql.words import Named
 
 _PLAIN = {
@@ -38,7 +38,7 @@ def with_names(text: str, changes: Iterable[Change], dialect: Dialect) -> str:
 
 
 @lru_cache(4096)
-def spell(part: str, dialect: Dialect) -> str:
+def spell(part: str, dialect: Dialect = OURS) -> str:
     """Return a name as the dialect writes it, in quotes where it needs them."""
     if _PLAIN[dialect].fullmatch(part) and part.upper() not in RESERVED:
         return part

@@ -9,6 +9,7 @@ from decimal import Decimal
 from typing import Any
 
 from airflow_ddlrepl.model.position import LogKey
+from airflow_ddlrepl.model.stored_names import SCHEMA_PATH
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.streams.messages import Command, DdlLcr, Lcr, Message, MessageClass, RowLcr, UserMessage
 
@@ -19,7 +20,7 @@ _KINDS: dict[str, type[Message]] = {"row": RowLcr, "ddl": DdlLcr, "user": UserMe
 class ApplyMessage:
     """An apply message is a message as the rules of an apply client have left it. Values of a row LCR are texts.
 
-    key_columns: of the source's table. shape: of the row LCR's table; None: not known. search_path, time_zone: of the
+    key_columns: of the source's table. shape: of the row LCR's table; None: not known. schema_path, time_zone: of the
     session that ran a DDL statement. queue: where the rule sends the message; empty: nowhere. executes: is the message
     applied, too? key: its place in the log; the DDL LCRs of one statement have one place.
     """
@@ -27,7 +28,7 @@ class ApplyMessage:
     message: Message
     key_columns: tuple[str, ...] = ()
     shape: Table | None = None
-    search_path: str = ""
+    schema_path: str = ""
     time_zone: str = ""
     queue: str = ""
     executes: bool = True
@@ -41,7 +42,7 @@ class ApplyMessage:
             "kind": kind,
             "message": {name: value for name, value in own.items() if value not in (None, "", {})},
             "key_columns": list(self.key_columns),
-            "search_path": self.search_path,
+            SCHEMA_PATH: self.schema_path,
             "time_zone": self.time_zone,
             "queue": self.queue,
             "executes": self.executes,
@@ -60,9 +61,9 @@ class ApplyMessage:
             if name in values and not (name == "command" and kind is DdlLcr):
                 values[name] = read(values[name])
         message = kind(**values)
-        found = {name: data[name] for name in ("search_path", "time_zone", "queue", "executes")}
+        found = {name: data[name] for name in ("time_zone", "queue", "executes")}
         key = LogKey(*data["key"]) if data["key"] is not None else None
-        return cls(message, tuple(data["key_columns"]), shape, **found, key=key)
+        return cls(message, tuple(data["key_columns"]), shape, data[SCHEMA_PATH], **found, key=key)
 
 
 def _stored(value: Any) -> Any:

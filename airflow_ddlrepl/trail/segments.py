@@ -15,10 +15,10 @@ import pyarrow.parquet as pq
 from airflow_ddlrepl.errors import FileDamaged, FileMissing, TrailError
 from airflow_ddlrepl.model.change import Event
 from airflow_ddlrepl.model.position import Position
+from airflow_ddlrepl.model.stored_names import TRANSACTION_ID
 from airflow_ddlrepl.trail.manifest import Blob, Part, Segment
 from airflow_ddlrepl.trail.rows import NEW_TRAIL_HINT, RowReader
 
-TRANSACTION_ID = "xid"  # the name of this column in every trail
 TRANSACTIONS = pa.schema(
     [
         ("lsn", pa.int64()),

@@ -21,11 +21,12 @@ from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.model.change import Event, Op
 from airflow_ddlrepl.model.position import LogKey, Position
+from airflow_ddlrepl.model.stored_names import TRANSACTION_ID
 from airflow_ddlrepl.ports.row_layout import Layout
 from airflow_ddlrepl.trail.manifest import Blob, Part, RowFile
 from airflow_ddlrepl.trail.pack import MIN_PIECES, PIECE_BYTES, add_piece
 from airflow_ddlrepl.trail.place import Sink
-from airflow_ddlrepl.trail.segments import TRANSACTION_ID, TRANSACTIONS
+from airflow_ddlrepl.trail.segments import TRANSACTIONS
 from airflow_ddlrepl.trail.store import Trail, data_folder
 
 ROW_GROUP_BYTES = 16 << 20

@@ -14,7 +14,6 @@ from airflow_ddlrepl.goldengate.parameters.several_targets import most_targets
 from airflow_ddlrepl.goldengate.record import Record
 from airflow_ddlrepl.goldengate.replicat import replicate_each
 from airflow_ddlrepl.model.names import TableName
-from airflow_ddlrepl.sql.dialect import Dialect
 
 
 def replicat(*pairs: str, **parameters: object) -> ReplicatParameters:
@@ -53,10 +52,10 @@ def test_no_table_has_more_targets_than_there_can_be(seed: int) -> None:
     parameters = replicat(*pairs)
     most = most_targets(parameters.maps)
     for name in (TableName(schema, table) for schema in ("hr", "HR", "oe") for table in ("pay", "PAY", "p", "bay")):
-        every = targets_of(name, parameters, Dialect.POSTGRES)
+        every = targets_of(name, parameters)
         assert len(every) <= most, pairs
         parts = [parameters.for_nth_target(number) for number in range(1, most + 1)]
-        assert tuple(one for part in parts for one in targets_of(name, part, Dialect.POSTGRES)) == every
+        assert tuple(one for part in parts for one in targets_of(name, part)) == every
 
 
 def test_of_each_target_the_first_map_that_gives_it_decides_about_rows() -> None:

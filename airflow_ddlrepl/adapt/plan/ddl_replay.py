@@ -120,7 +120,7 @@ def with_source_text(found: TablePlan, of: Statement, render: Renderer, types: T
 
     found: what the planner makes of the change, under `REPLAYED`.
     """
-    is_none = of.is_none(found) or of.event.is_about_publication
+    is_none = of.is_none(found) or of.event.is_about_feed
     if of.joins or is_none or any(step.kind is StepKind.REFUSE for step in found.steps):
         return found
     reading = of.reading
@@ -281,7 +281,7 @@ def _text(found: TablePlan, of: Statement, reading: Reading, render: Renderer) -
     )
     event = of.event
     text = as_run(of.text)
-    path = str(event.settings.get("search_path") or "") if mapped is None else mapped.path
+    path = event.schema_path if mapped is None else mapped.path
     zone = event.settings.get("timezone")
     sql = render.replayed_text(text, path, zone, about)
     own = any(step.own_transaction for step in found.steps)

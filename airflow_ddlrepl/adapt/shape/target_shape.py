@@ -202,7 +202,7 @@ def _domain(of: TypeDefinition, known: Evaluable, note: TakeNote) -> TypeDefinit
 
 
 LOGGED = (
-    "from PostgreSQL 18 on `ddlrepl activate` lets the log have stored ones; or leave the column out at the target by"
+    "where the source can, `ddlrepl activate` lets the log have stored ones; or leave the column out at the target by"
     " `column_properties` with `absent: true`"
 )
 """What to do about generated columns whose values a target can't get."""

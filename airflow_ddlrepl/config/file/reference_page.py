@@ -9,8 +9,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from airflow_ddlrepl.config.file.json_schema import json_schema
+from airflow_ddlrepl.config.sections.location import LOCATIONS
 
-INTRODUCTION = """\
+INTRODUCTION = (
+    """\
 # The channel file
 
 A channel is one YAML file: a source, its tables, the targets, and what happens when a table's shape changes.
@@ -23,18 +25,21 @@ prints it for other places; the documentation's site has it as `schema/channel.j
 ```yaml
 channel: shop
 source:
-  location: postgresql://app@localhost/shop
+  location: shop_db
   tables: ["public.*"]
 targets:
   - name: warehouse
-    location: postgresql://dw@localhost/warehouse
+    location: warehouse_db
 adapt_ddl:
   - add_table_pattern: "*"
 ```
 
-**Locations** are PostgreSQL URLs or ids of Airflow connections. An id is looked up in `AIRFLOW_CONN_<ID>` (URI or
-JSON), then in the file that `DDLREPL_CONNECTIONS_FILE` names: JSON, or lines `id=URL`; it must be readable by its
-owner only (mode 0600). In a URL, percent-encode special characters of user and password.
+"""
+    + LOCATIONS
+    + """
+An id is looked up in `AIRFLOW_CONN_<ID>` (URI or JSON), then in the file that `DDLREPL_CONNECTIONS_FILE` names: JSON,
+or lines `id=URL`; it must be readable by its owner only (mode 0600). In a URL, percent-encode special characters of user
+and password.
 
 **`${VAR}`** is replaced by the environment variable in every text. An unset variable is an error; `$${` is a literal
 `${`. Put passwords there or into a connection: they are shown nowhere.
@@ -55,6 +60,7 @@ channel's, then `defaults`. Policy values are accepted in upper and lower case.
 stay as they are and take the columns that they have. A new table is not created, and each schema change that is not
 applied is a warning. A target that gets an action later follows from the next change on, by a refresh.
 """
+)
 
 
 def markdown() -> str:

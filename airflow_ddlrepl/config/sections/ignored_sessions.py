@@ -1,6 +1,6 @@
 """This module defines `capture.ignore_sessions`: sessions of the source whose changes no target gets.
 
-HVR calls it IgnoreSessionNames. PostgreSQL's log names the replication origin of a transaction and nothing else of its
+HVR calls it IgnoreSessionNames. A log names the replication origin of a transaction and nothing else of its
 session: application names and roles are in the log where sessions, or triggers, write them there.
 """
 
@@ -52,9 +52,7 @@ class IgnoredSessions(Section):
     A transaction is ignored as a whole when one statement of it is of such a session.
     """
 
-    origins: tuple[SessionPattern, ...] = Field(
-        (), description="replication origins, as `pg_replication_origin` has them"
-    )
+    origins: tuple[SessionPattern, ...] = Field((), description="replication origins, by their names")
     names: tuple[SessionPattern, ...] = Field((), description="values of application_name")
     roles: tuple[SessionPattern, ...] = Field((), description="roles that log in; not those of SET ROLE")
     known_by: KnownBy | None = Field(None, description="how names and roles of row changes come into the log")

@@ -17,6 +17,8 @@ from airflow_ddlrepl.known_engines import scheme_of
 from airflow_ddlrepl.notation.environment import expand, home
 
 VARIABLE = "DDLREPL_CONNECTIONS_FILE"
+LOCATIONS = """\
+**Locations** are ids of Airflow connections or URLs: `postgresql://app@localhost/shop`, `duckdb:///data/shop.duckdb`."""
 CONNECTION_TYPES = {"ddlrepl": "postgresql"}
 """Airflow's types of connection that are no scheme: the scheme of their locations."""
 _URL = re.compile(r"^[A-Za-z][A-Za-z0-9+.:-]*://")

@@ -60,6 +60,11 @@ class Source(Section):
         description="GoldenGate's Extract: which DDL is captured, and how its text changes; or the path of its file",
     )
 
+    @property
+    def leaves_identities(self) -> bool:
+        """Does a table without a usable key stay out of the log?"""
+        return self.replica_identity is ReplicaIdentity.LEAVE
+
     def includes(self, name: TableName) -> bool:
         """Return whether `tables` matches the table and `exclude` does not."""
         return any_matches(self.tables, name) and not any_matches(self.exclude, name)

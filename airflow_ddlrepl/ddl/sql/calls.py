@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from airflow_ddlrepl.model.types import SYSTEM_SCHEMA
+from airflow_ddlrepl.model.stored_names import SYSTEM_SCHEMA
 from airflow_ddlrepl.sql.expressions.allowed import OPERATORS, functions
 from airflow_ddlrepl.sql.expressions.words import listed
 from airflow_ddlrepl.sql.lexer import Kind, Word

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from enum import StrEnum
 
-from airflow_ddlrepl.model.types import SYSTEM_SCHEMA
+from airflow_ddlrepl.model.stored_names import SYSTEM_SCHEMA
 from airflow_ddlrepl.sql.expressions.allowed import NEWEST, Use, why_not
 from airflow_ddlrepl.sql.lexer import Kind, Word, tokens
 

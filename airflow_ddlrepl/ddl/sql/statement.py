@@ -8,8 +8,8 @@ from typing import Any
 
 from airflow_ddlrepl.ddl.sql.conversion import Conversion, computed, conversions
 from airflow_ddlrepl.model.change import Event
+from airflow_ddlrepl.model.stored_names import SCHEMA_PATH, SYSTEM_SCHEMA
 from airflow_ddlrepl.model.table import Table
-from airflow_ddlrepl.model.types import SYSTEM_SCHEMA
 from airflow_ddlrepl.ports.types import TypeSystem
 from airflow_ddlrepl.sql.lexer import Kind, Word, tokens
 
@@ -86,7 +86,7 @@ def with_plain_arithmetic(known: Evidence, before: Table | None, types: TypeSyst
 
     Such values come out at the target as they did at the source.
     """
-    path = {token.text for token in tokens(str(known.settings.get("search_path") or ""))}
+    path = {token.text for token in tokens(str(known.settings.get(SCHEMA_PATH) or ""))}
     if before is None or known.statement is None or SYSTEM_SCHEMA in path:  # operators of the user's may come first
         return known
     plain = frozenset(c.name for c in before.columns if types.is_exact_number(c.type))

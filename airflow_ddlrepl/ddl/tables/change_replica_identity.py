@@ -1,4 +1,4 @@
-"""ALTER TABLE … REPLICA IDENTITY changes which old values the log carries; a target has nothing to do."""
+"""A source table's identity says which old values the log carries of its rows; a target has nothing to do."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class ChangeReplicaIdentity(TableChange):
     def hazards(self) -> tuple[str, ...]:
         """Return a warning where the server refuses UPDATE and DELETE from now on."""
         if self.new is Identity.NOTHING:
-            return ("REPLICA IDENTITY NOTHING: the server refuses UPDATE and DELETE on the published table",)
+            return ("without an identity of rows the server refuses UPDATE and DELETE on the table",)
         return ()
 
 

@@ -23,12 +23,13 @@ class Writer:
     """A writer is a session, or a prepared transaction, that has written at the source and may commit, or just did.
 
     who: process, user, application, and since when, in words. query: its last statement; empty: not known.
-    end: the statement that ends it.
+    end: the statement that ends it. unseen: what the channel's role lacks to see the query; empty: nothing.
     """
 
     who: str
     query: str
     end: str
+    unseen: str = ""
 
     def __str__(self) -> str:
         return f"{self.who}: {self.query}" if self.query else self.who

@@ -24,7 +24,6 @@ from airflow_ddlrepl.model.change import Event, why_ignored
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.table_state import TableState
-from airflow_ddlrepl.sql.dialect import Dialect
 from airflow_ddlrepl.sql.spelling import spell
 
 
@@ -86,8 +85,8 @@ class Texts:
         joining = [self.at.target_name(name) for name in fresh]
         after = {self.at.target_name(table.name).schema for table in event.tables}
         after |= _made_in(found.record)
-        own, path = found.record.session_schema, str(event.settings.get("search_path") or "")
-        first = spell(own, Dialect.POSTGRES) if own else ""
+        own, path = found.record.session_schema, event.schema_path
+        first = spell(own) if own else ""
         path = ", ".join(filter(None, (first, path)))
         return Mapped(found.record.text, frozenset([*there, *joining]), tuple(sorted(after)), path)
 

@@ -46,9 +46,9 @@ def is_put_back(run: RunContext, accepted: Accepted) -> bool:
 def accept_server(run: RunContext) -> None:
     """Let this run go on with a source whose identity has changed: the same database on an upgraded server.
 
-    Its mark shows that it has all that was captured, and the ids of its tables that it is no copy from a dump. From
-    version 17 on pg_upgrade creates the slot again, behind the position up to which the log was captured, so it
-    goes on there; before, it brings no slot, and one is made now. What this can't show, that nobody has written before
+    Its mark shows that it has all that was captured, and the ids of its tables that it is no copy from a dump. Where
+    the upgrade makes what retains the log again, behind the position up to which it was captured, capture goes on
+    there; else it is made now. What this can't show, that nobody has written before
     the slot was there, a comparison of all tables does afterwards.
     Raises ConfigError CFG-196 when the identity is as it was, RepositoryError REP-113 when mark or tables show that it
     is another database, or nothing.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from airflow_ddlrepl.config.sections.policies import ReplicaIdentity
 from airflow_ddlrepl.engines.source import LeftOut
 from airflow_ddlrepl.errors import SourceError
 from airflow_ddlrepl.flow.run.context import RunContext, log
@@ -42,7 +41,7 @@ def require_captured_rows(run: RunContext) -> None:
 def why_not_in_the_log(run: RunContext, table: Table) -> str:
     """Return why a table of that shape can't be in the stream, whenever it had it; "" when it can."""
     is_keyless = table.key is None or not table.key.is_primary
-    leaves = run.channel.source.replica_identity is ReplicaIdentity.LEAVE
+    leaves = run.channel.source.leaves_identities
     if table.is_partitioned:
         return ""
     if table.unlogged:
@@ -50,7 +49,7 @@ def why_not_in_the_log(run: RunContext, table: Table) -> str:
     if table.key is None and any(column.generated == "virtual" for column in table.columns):
         return "it had a virtual generated column and no key"
     if leaves and (table.identity is Identity.NOTHING or (table.identity is Identity.DEFAULT and is_keyless)):
-        return "it had no usable replica identity"
+        return "the log could not tell its rows apart"
     return ""
 
 
@@ -58,10 +57,10 @@ def lost_error(names: Sequence[str]) -> SourceError:
     """Return the error of a run whose capture found tables that have left the stream and that it can't put back."""
     many = f"tables {', '.join(names)} are" if len(names) > 1 else f"table {names[0]} is"
     return SourceError(
-        f"{many} no longer in the publication: their rows do not reach the targets, the other tables go on",
+        f"{many} no longer published at the source: their rows do not reach the targets, the other tables go on",
         code="SRC-126",
         hint="`ddlrepl activate` as the role that activated the channel puts them back; the next cycle loads them."
-        " Who may alter the publication has taken them out, or the source was put back",
+        " Somebody has taken them out of what the source publishes, or the source was put back",
     )
 
 

@@ -92,7 +92,7 @@ def require_retained(run: RunContext, segment: Segment) -> None:
 def is_lost(run: RunContext) -> bool:
     """Is log missing from the source that was captured, or that a run which was killed has left in the trail?
 
-    Also when an administrator has made the publication again: what was changed in between is in no log.
+    Also when an administrator has set up again what the source publishes: what was changed in between is in no log.
     """
     return is_log_lost(run) or _is_lost(lambda: _require_leftovers(run))
 
@@ -101,7 +101,7 @@ def is_log_lost(run: RunContext) -> bool:
     """Is log missing from the source that was captured? The trail is not looked at."""
     row = run.repository.channel(run.channel.name)
     if row and row.feed_id and row.feed_id != run.source.membership.feed_id():
-        log.warning("the publication %s was made again: every table starts over", run.channel.publication)
+        log.warning("what the source publishes was set up again: every table starts over")
         return True
     return _is_lost(lambda: follow(run))
 

@@ -17,10 +17,10 @@ from airflow_ddlrepl.flow.change_feed.merged_columns import FeedColumn
 from airflow_ddlrepl.integrate.netting.presence import absent_columns
 from airflow_ddlrepl.model.change import Op
 from airflow_ddlrepl.model.position import Position
+from airflow_ddlrepl.model.stored_names import TRANSACTION_ID
 from airflow_ddlrepl.ports.change_values import ChangeValues, NotShown
 from airflow_ddlrepl.ports.row_layout import ColumnLayout
 from airflow_ddlrepl.trail.manifest import Blob
-from airflow_ddlrepl.trail.segments import TRANSACTION_ID
 from airflow_ddlrepl.trail.store import Trail
 
 BATCH_ROWS = 1 << 14

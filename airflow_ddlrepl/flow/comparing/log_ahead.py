@@ -17,10 +17,11 @@ from airflow_ddlrepl.flow.capture.log_continuity import require_source
 from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.model.change import Event, why_ignored
 from airflow_ddlrepl.model.position import Position
+from airflow_ddlrepl.model.stored_names import TRANSACTION_ID
 from airflow_ddlrepl.ports.work import InProcess
 from airflow_ddlrepl.repository.stored.rows import SegmentRow
 from airflow_ddlrepl.trail.manifest import Part, RowFile
-from airflow_ddlrepl.trail.segments import TRANSACTION_ID, commits
+from airflow_ddlrepl.trail.segments import commits
 from airflow_ddlrepl.trail.store import Trail
 
 TRIES = 5

@@ -31,7 +31,6 @@ from airflow_ddlrepl.model.table_state import TableState, TableStatus
 RECENT_SECONDS = 10.0
 """A session that ran a statement in this time may be the one that wrote."""
 
-SEE_MORE = "With pg_read_all_stats the channel's role also sees since when, and the statement"
 NOT_READY = "`ddlrepl doctor CHANNEL.yaml` says what is wrong; a target that nobody wants leaves the channel file"
 
 
@@ -99,7 +98,7 @@ def _source(run: RunContext) -> Iterator[Condition]:
     yield Condition(Code.POSITION, None, "changes that are not captured", *_uncaptured(run))
     aside = not_in_the_log(run)
     left_out = tuple(f"{one.name}: {one}" for one in aside if not one.is_reloaded)
-    hint = "docs/postgresql.md says how such a table can be in the log, or take it out of the channel"
+    hint = "the documentation of the source has how such a table can be in the log; or take it out of the channel"
     yield Condition(Code.LEFT_OUT, None, "tables that are left out", left_out, hint)
     whole = tuple(f"{one.name}: {one}" for one in aside if one.is_reloaded)
     hint = "nobody knows whether they have changed since: the cut-over loads them once more"
@@ -128,7 +127,7 @@ def recent_writers(run: RunContext) -> list[Writer]:
 def how_to_stop(writers: Sequence[Writer]) -> str:
     """Return the hint about sessions that write."""
     hint = "stop the applications; then, if need be: " + " ".join(one.end for one in writers)
-    return hint if all(one.query for one in writers) else f"{hint} {SEE_MORE}"
+    return " ".join([hint, *{one.unseen: None for one in writers if one.unseen}])
 
 
 def _uncaptured(run: RunContext) -> tuple[tuple[str, ...], str]:

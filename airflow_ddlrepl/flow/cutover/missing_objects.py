@@ -13,8 +13,7 @@ from airflow_ddlrepl.engines.target_state import TargetState
 from airflow_ddlrepl.flow.cutover.condition import Code, Condition
 from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.model.names import TableName
-from airflow_ddlrepl.model.table import Column, Table
-from airflow_ddlrepl.model.table_object import ObjectKind, TableObject
+from airflow_ddlrepl.model.table import Column, ObjectKind, Table, TableObject
 from airflow_ddlrepl.model.table_state import TableState, TableStatus
 from airflow_ddlrepl.sql.lexer import Kind, placed_tokens
 
@@ -31,7 +30,7 @@ def missing_objects(run: RunContext, target: str, now: TargetState) -> Iterator[
     names = {pair.table.name: pair for pair in pairs}
     wanted = [(one, _at_target(one, names)) for one in run.source.catalog.objects(sorted(tables))]
     found = _Found.of(facts.objects([pair.state.name for pair in pairs]))
-    hint = "run the statements at the target, with its names; or `pg_dump --section=post-data` of the source"
+    hint = "run the statements at the target, with its names; or those of a dump of the source"
 
     def lacks(*kinds: ObjectKind) -> tuple[str, ...]:
         lost = ((one, there) for one, there in wanted if one.kind in kinds and not found.has(there))

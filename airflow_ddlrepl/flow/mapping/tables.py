@@ -25,7 +25,6 @@ from airflow_ddlrepl.model.settings.table_settings import NO_SETTINGS
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.table_state import TableState, TableStatus
 from airflow_ddlrepl.scope.decide import taken_tables
-from airflow_ddlrepl.sql.dialect import Dialect
 
 
 class ShapeAt(Protocol):
@@ -183,7 +182,7 @@ def require_one_target(at: ChannelAt, table: Table) -> None:
     source's, which a table there would share with the first one, can't be altered twice.
     """
     replicat = at.place.replicat
-    names = all_targets_of(table.name, replicat, Dialect.POSTGRES) if replicat is not None else ()
+    names = all_targets_of(table.name, replicat) if replicat is not None else ()
     if len(names) < 2 or replicat is None:
         return
     why, hint = "", "write one MAP for it, or name it in `exclude` (MAPEXCLUDE) of replicat"

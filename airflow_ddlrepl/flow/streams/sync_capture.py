@@ -31,10 +31,10 @@ from airflow_ddlrepl.flow.streams.clients import StreamsClients
 from airflow_ddlrepl.flow.streams.feed import Feed, OwnFeed
 from airflow_ddlrepl.flow.streams.known_tables import note_tables
 from airflow_ddlrepl.flow.streams.uncaptured_rows import bring_up, forget, note_truncated, require_captured
+from airflow_ddlrepl.model.stored_names import TRANSACTION_ID
 from airflow_ddlrepl.streams.messages import MessageClass
 from airflow_ddlrepl.streams.rules.client import Client, ClientKind
 from airflow_ddlrepl.trail.manifest import Segment
-from airflow_ddlrepl.trail.segments import TRANSACTION_ID
 from airflow_ddlrepl.trail.store import Trail
 
 

@@ -10,10 +10,10 @@ from airflow_ddlrepl.goldengate.parameters.prepared import prepared_once
 from airflow_ddlrepl.goldengate.parameters.replicat import MapParameter, ReplicatParameters
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.notation.name_pattern import TOKEN, exact_pattern, split_table_pattern
-from airflow_ddlrepl.sql.dialect import Dialect
+from airflow_ddlrepl.sql.dialect import OURS, Dialect
 
 
-def targets_of(name: TableName, parameters: ReplicatParameters, dialect: Dialect) -> tuple[TableName, ...]:
+def targets_of(name: TableName, parameters: ReplicatParameters, dialect: Dialect = OURS) -> tuple[TableName, ...]:
     """Return the names that MAP parameters give an object at the target, in the order of the file, each once.
 
     dialect: what the text of a target means that is in no quotes. Of parameters for the nth TARGET it is that one, or
@@ -23,7 +23,7 @@ def targets_of(name: TableName, parameters: ReplicatParameters, dialect: Dialect
     return found[number - 1 : number] if number else found
 
 
-def all_targets_of(name: TableName, parameters: ReplicatParameters, dialect: Dialect) -> tuple[TableName, ...]:
+def all_targets_of(name: TableName, parameters: ReplicatParameters, dialect: Dialect = OURS) -> tuple[TableName, ...]:
     """Return these names also of parameters that are for one of several TARGETs."""
     maps = _maps_of(name, parameters)
     if len(maps) == 1:
@@ -33,7 +33,7 @@ def all_targets_of(name: TableName, parameters: ReplicatParameters, dialect: Dia
 
 def target_of(name: TableName, parameters: ReplicatParameters) -> TableName | None:
     """Return the name of a table at a target of a channel, by the first MAP that lists it; None: no MAP does."""
-    return next(iter(targets_of(name, parameters, Dialect.POSTGRES)), None)
+    return next(iter(targets_of(name, parameters)), None)
 
 
 def map_of(name: TableName, parameters: ReplicatParameters) -> MapParameter | None:
@@ -42,11 +42,11 @@ def map_of(name: TableName, parameters: ReplicatParameters) -> MapParameter | No
     if not parameters.nth_target:
         return next(iter(found), None)
     own = target_of(name, parameters)
-    return next((one for one in found if mapped(name, one, Dialect.POSTGRES) == own), None)
+    return next((one for one in found if mapped(name, one) == own), None)
 
 
 def mapped_alike(
-    name: TableName, to: TableName, other: TableName, parameters: ReplicatParameters, dialect: Dialect
+    name: TableName, to: TableName, other: TableName, parameters: ReplicatParameters, dialect: Dialect = OURS
 ) -> TableName | None:
     """Return what the MAP that makes `to` of a name makes of another name; None: it does not list that one."""
     by = next((one for one in _maps_of(name, parameters) if mapped(name, one, dialect) == to), None)
@@ -58,7 +58,7 @@ def is_of_another_target(old: TableName, new: TableName, parameters: ReplicatPar
     to = target_of(new, parameters)
     if not parameters.nth_target or to is None:
         return False
-    alike = mapped_alike(new, to, old, parameters, Dialect.POSTGRES)
+    alike = mapped_alike(new, to, old, parameters)
     return alike is not None and alike != target_of(old, parameters)
 
 
@@ -75,7 +75,7 @@ def _maps_of(name: TableName, parameters: ReplicatParameters) -> list[MapParamet
     return found
 
 
-def mapped(name: TableName, by: MapParameter, dialect: Dialect) -> TableName:
+def mapped(name: TableName, by: MapParameter, dialect: Dialect = OURS) -> TableName:
     """Return the name that one MAP parameter, whose source matches the name, gives it.
 
     Where a part of the target has an asterisk, the whole part of the name stands there, whatever wildcards MAP has.

@@ -10,7 +10,6 @@ from airflow_ddlrepl.goldengate.parameters.names import NameIndex
 from airflow_ddlrepl.goldengate.parameters.replicat import MapParameter
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.notation.name_pattern import is_pattern, split_name_pattern
-from airflow_ddlrepl.sql.dialect import Dialect
 
 
 def hidden(entries: Sequence[TableParameter | MapParameter]) -> Iterator[tuple[int, int]]:
@@ -53,4 +52,4 @@ def _is_one_target(
         return True
     if name is None:
         return one.target.lower() == other.target.lower()
-    return mapped(name, one, Dialect.POSTGRES) == mapped(name, other, Dialect.POSTGRES)
+    return mapped(name, one) == mapped(name, other)

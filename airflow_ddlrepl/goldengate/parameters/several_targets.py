@@ -13,7 +13,6 @@ from airflow_ddlrepl.goldengate.parameters.replicat import MapParameter
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.notation.name_pattern import split_table_pattern
 from airflow_ddlrepl.notation.pattern_overlap import tables_intersect
-from airflow_ddlrepl.sql.dialect import Dialect
 
 _LITERAL = re.compile(r'[^*?\[\]|"]*')
 Renaming = tuple[str, ...]
@@ -35,7 +34,7 @@ def most_targets(maps: Sequence[MapParameter]) -> int:
             patterns.append(one)
         elif len(numbers := index.matching(name)) > 1:
             folded = name if '"' in one.source else TableName(name.schema.lower(), name.name.lower())
-            most = max(most, len({mapped(folded, maps[number], Dialect.POSTGRES) for number in numbers}))
+            most = max(most, len({mapped(folded, maps[number]) for number in numbers}))
     return max(most, _most_by_patterns(patterns))
 
 

@@ -12,7 +12,6 @@ from airflow_ddlrepl.goldengate.prm.statements import Statement
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.notation.import_findings import Fate
 from airflow_ddlrepl.notation.name_pattern import matches, split_table_pattern
-from airflow_ddlrepl.sql.dialect import Dialect
 
 Found = tuple[Fate, str, str]
 """What becomes of something, what it is called, and why."""
@@ -44,7 +43,7 @@ def session_schemas(
         what = f"DDLOPTIONS MAPSESSIONSCHEMA {source}"
         name = TableName(source.strip('"'), "t")
         named = [one for one in maps if matches(split_table_pattern(one.source)[0], name.schema)]
-        schemas = {mapped(name, one, Dialect.POSTGRES).schema.upper() for one in named}
+        schemas = {mapped(name, one).schema.upper() for one in named}
         if side == "EXTRACT":
             yield at, (Fate.ATTENTION, what, "is an option of Replicat: write it there")
         elif schemas == {target.strip('"').upper()}:

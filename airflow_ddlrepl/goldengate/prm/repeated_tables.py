@@ -10,7 +10,6 @@ from airflow_ddlrepl.goldengate.parameters.overlaps import hidden, named_in_full
 from airflow_ddlrepl.goldengate.parameters.replicat import MapParameter
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.notation.import_findings import Fate
-from airflow_ddlrepl.sql.dialect import Dialect
 
 Repeated = tuple[int, Fate, str]
 """The number of a parameter, what becomes of it, and why."""
@@ -32,7 +31,7 @@ def _names(entries: Sequence[TableParameter | MapParameter]) -> Iterator[Repeate
         name = named_in_full(one.pattern) if isinstance(one, MapParameter) else None
         if name is None or not isinstance(one, MapParameter):
             continue
-        target = mapped(name, one, Dialect.POSTGRES)
+        target = mapped(name, one)
         if sources.setdefault(target, name) != name:
             yield number, Fate.REFUSED, f"{sources[target]} goes to {target}, too: two tables can't be one"
         elif targets.setdefault(name, target) != target:

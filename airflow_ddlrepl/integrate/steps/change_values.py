@@ -13,8 +13,8 @@ from airflow_ddlrepl.errors import FileDamaged
 from airflow_ddlrepl.integrate.steps.row_columns import RowColumn
 from airflow_ddlrepl.mapping.extra_columns import value_of
 from airflow_ddlrepl.model.change import Op
+from airflow_ddlrepl.model.stored_names import TRANSACTION_ID
 from airflow_ddlrepl.model.target_columns import DELETED, DELETED_AT
-from airflow_ddlrepl.trail.segments import TRANSACTION_ID
 
 if TYPE_CHECKING:
     from airflow_ddlrepl.integrate.netting.equality import Ints

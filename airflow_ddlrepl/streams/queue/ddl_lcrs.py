@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 from airflow_ddlrepl.goldengate.event_record import record_of
 from airflow_ddlrepl.model.change import Event, EventKind
 from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.stored_names import SCHEMA_PATH
 from airflow_ddlrepl.sql.comments import split_comments
-from airflow_ddlrepl.sql.dialect import Dialect
 from airflow_ddlrepl.sql.names import WITH_BASE, read
 from airflow_ddlrepl.sql.objects import base_and_derived
 from airflow_ddlrepl.sql.scan import scan
@@ -20,8 +20,6 @@ from airflow_ddlrepl.streams.messages import DdlLcr
 from airflow_ddlrepl.streams.queue.custom_functions import refused, what_of
 
 TABLE = "TABLE"
-_OF_THE_LOG = ("CREATE PUBLICATION", "ALTER PUBLICATION", "DROP PUBLICATION")
-"""Tags of the server: such a record says what the log has of its tables, and nothing of their shape."""
 _OWN_SCHEMA = re.compile(r"pg_.*|information_schema|ddlrepl", re.DOTALL)
 
 
@@ -38,7 +36,7 @@ def ddl_lcrs(event: Event, database: str) -> list[DdlLcr]:
     """
     if event.kind is EventKind.TRUNCATE:
         return [_lcr(event, database, "TRUNCATE TABLE", name, (TABLE, name)) for _, name in event.dropped]
-    if event.kind is not EventKind.DDL or event.tag in _OF_THE_LOG:
+    if event.kind is not EventKind.DDL or event.is_about_feed:
         return []
     record = record_of(event)
     reading = read(split_comments(record.raw, record.dialect)[0], record.dialect)
@@ -76,7 +74,7 @@ def with_lcr(event: Event, before: DdlLcr, after: DdlLcr, function: str) -> Even
     dropped = tuple((i, new if name == old else name) for i, name in event.dropped)
     settings = dict(event.settings)
     if after.current_schema != before.current_schema:
-        settings["search_path"] = spell(after.current_schema, Dialect.POSTGRES)
+        settings[SCHEMA_PATH] = spell(after.current_schema)
     if after.logon_user != before.logon_user:
         settings["role"] = after.logon_user
     return replace(

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from airflow_ddlrepl.model.names import TableName
-from airflow_ddlrepl.sql.dialect import Dialect
+from airflow_ddlrepl.sql.dialect import OURS
 from airflow_ddlrepl.sql.mentions import mentioned
 from airflow_ddlrepl.sql.names import read
 from airflow_ddlrepl.sql.scan import scan
@@ -34,7 +34,7 @@ def with_table_names(lcr: DdlLcr, names: Mapping[str, str]) -> DdlLcr:
     """Return a DDL LCR with other names of tables, in its attributes and in its text. names: SCHEMA.TABLE by itself."""
     tables = {TableName(*old.split(".", 1)): TableName(*new.split(".", 1)) for old, new in names.items()}
     reading = read(lcr.text)
-    places = [*reading.objects, *([reading.base] if reading.base else []), *mentioned(scan(lcr.text), Dialect.POSTGRES)]
+    places = [*reading.objects, *([reading.base] if reading.base else []), *mentioned(scan(lcr.text), OURS)]
     changes = {
         (place.start, place.end): Change(place, tables[name])
         for place in places
@@ -44,7 +44,7 @@ def with_table_names(lcr: DdlLcr, names: Mapping[str, str]) -> DdlLcr:
     base = tables.get(TableName(lcr.base_owner or "", lcr.base_name or ""))
     return replace(
         lcr,
-        text=with_names(lcr.text, changes.values(), Dialect.POSTGRES),
+        text=with_names(lcr.text, changes.values(), OURS),
         owner=own.schema if own else base.schema if base else lcr.owner,
         name=own.name if own else lcr.name,
         base_owner=base.schema if base else lcr.base_owner,

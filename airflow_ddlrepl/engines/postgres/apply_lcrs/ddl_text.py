@@ -50,7 +50,7 @@ def _with_objects(lcrs: Sequence[DdlLcr], reading: Reading, schema: str) -> str:
         raise _refused(lcrs[0], "it names several objects")
     if set(wanted) == set(named):
         return text
-    listed = ", ".join(".".join(spell(part, Dialect.POSTGRES) for part in name) for name in named if name in wanted)
+    listed = ", ".join(".".join(spell(part) for part in name) for name in named if name in wanted)
     return f"{text[: places[0].start]}{listed}{text[places[-1].end :]}"
 
 

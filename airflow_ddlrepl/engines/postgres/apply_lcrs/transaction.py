@@ -28,7 +28,6 @@ from airflow_ddlrepl.engines.postgres.source.messages import send
 from airflow_ddlrepl.errors import ApplyError, MessageError
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.model.names import TableName
-from airflow_ddlrepl.sql.dialect import Dialect
 from airflow_ddlrepl.sql.spelling import spell
 from airflow_ddlrepl.streams.apply_message import ApplyMessage
 from airflow_ddlrepl.streams.messages import DdlLcr, RowLcr
@@ -96,7 +95,7 @@ class PostgresLcrTransaction(LcrTransaction):
         with _numbered(number):
             text = text_at_target(lcrs, lcr.current_schema)
             role = role_of(self.connection, lcr, run_as)
-        path = search_path or (spell(lcr.current_schema, Dialect.POSTGRES) if lcr.current_schema else "")
+        path = search_path or (spell(lcr.current_schema) if lcr.current_schema else "")
         try:
             for statement in _as_role(replayed_text(text, path, time_zone or None, About()), text, role):
                 self.connection.cursor().execute(statement.encode(), binary=statement == text)

@@ -16,8 +16,7 @@ from airflow_ddlrepl.engines.postgres.types.held_texts import encodable
 from airflow_ddlrepl.engines.postgres.types.type_system import POSTGRES_TYPES
 from airflow_ddlrepl.errors import StrangeOwner
 from airflow_ddlrepl.model.names import TableName
-from airflow_ddlrepl.model.table import Table
-from airflow_ddlrepl.model.table_object import TableObject
+from airflow_ddlrepl.model.table import Table, TableObject
 from airflow_ddlrepl.ports.server_traits import ServerTraits
 from airflow_ddlrepl.ports.types import TypeSystem
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.model.names import TableName
-from airflow_ddlrepl.model.table_object import ObjectKind, TableObject
+from airflow_ddlrepl.model.table import ObjectKind, TableObject
 
 if TYPE_CHECKING:
     from airflow_ddlrepl.engines.postgres.connection.connect import Connection

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from airflow_ddlrepl.engines.postgres.connection.connect import Connection
 
 QUERY_LENGTH = 200
+_SEE_MORE = "With pg_read_all_stats the channel's role also sees since when, and the statement"
 # A session without a user is the server's own (autovacuum). Where the role may not see a session, its user and its
 # transaction are shown all the same, and nothing else of it.
 _WRITERS = """
@@ -41,7 +42,7 @@ def writers(connection: Connection[Any], seconds: float = 0) -> list[Writer]:
     those of which the role may not see that.
     """
     found = connection.execute(_WRITERS, {"seconds": float(seconds)}).fetchall()
-    return [Writer(who, _shown(query), end) for who, query, end in found]
+    return [Writer(who, _shown(query), end, "" if query else _SEE_MORE) for who, query, end in found]
 
 
 def _shown(query: str) -> str:

@@ -31,8 +31,7 @@ from airflow_ddlrepl.engines.postgres.types.underlying import types_below
 from airflow_ddlrepl.engines.source_catalog import Catalog, LeftOut, OtherRelation
 from airflow_ddlrepl.model.installation import ServerProfile
 from airflow_ddlrepl.model.names import TableName
-from airflow_ddlrepl.model.table import Column, Table
-from airflow_ddlrepl.model.table_object import TableObject
+from airflow_ddlrepl.model.table import Column, Table, TableObject
 from airflow_ddlrepl.notation.condition.expression import Part
 from airflow_ddlrepl.ports.server_traits import ServerTraits
 

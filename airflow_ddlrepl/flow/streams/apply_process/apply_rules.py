@@ -11,7 +11,6 @@ from airflow_ddlrepl.flow.streams.apply_process.allowed_code import NO_CODE, All
 from airflow_ddlrepl.model.change import Event, EventKind, why_ignored
 from airflow_ddlrepl.model.position import LogKey, Position
 from airflow_ddlrepl.model.table import Table
-from airflow_ddlrepl.sql.dialect import Dialect
 from airflow_ddlrepl.sql.spelling import spell
 from airflow_ddlrepl.streams.apply_message import ApplyMessage
 from airflow_ddlrepl.streams.condition import tree
@@ -181,15 +180,15 @@ class ApplyRules:
                 keys = tuple(one.to if column == one.column else column for column in keys)
         if shape is not None and action.declared:
             shape = self._renamed(shape, action.declared)
-        settings = incoming.event.settings if incoming.event is not None else {}
-        if isinstance(message, DdlLcr) and not message.text and incoming.event is not None:
-            message = replace(message, text=_truncating(incoming.event))
+        event = incoming.event
+        if isinstance(message, DdlLcr) and not message.text and event is not None:
+            message = replace(message, text=_truncating(event))
         return ApplyMessage(
             message,
             keys,
             shape,
-            str(settings.get("search_path") or ""),
-            str(settings.get("timezone") or ""),
+            event.schema_path if event is not None else "",
+            str(event.settings.get("timezone") or "") if event is not None else "",
             str(action.pairs.get(ENQUEUE) or ""),
             action.pairs.get(EXECUTE) != "NO",
             incoming.key,
@@ -221,7 +220,7 @@ def _truncating(event: Event) -> str:
     """Return the text of a TRUNCATE, of which the log has the tables alone; empty: it is another statement."""
     if event.kind is not EventKind.TRUNCATE:
         return ""
-    names = ", ".join(".".join(spell(part, Dialect.POSTGRES) for part in name) for _, name in event.dropped)
+    names = ", ".join(".".join(spell(part) for part in name) for _, name in event.dropped)
     return f"TRUNCATE TABLE {names}{' RESTART IDENTITY' if event.settings.get('restart_identity') else ''}"
 
 

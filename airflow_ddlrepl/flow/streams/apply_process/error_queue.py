@@ -11,6 +11,7 @@ from airflow_ddlrepl.errors import ApplyError, NotInErrorQueue
 from airflow_ddlrepl.flow.run.results import Printable
 from airflow_ddlrepl.flow.streams.apply_process.apply_feed import apply_messages, failed_transaction
 from airflow_ddlrepl.flow.streams.apply_process.handlers import Handlers
+from airflow_ddlrepl.model.stored_names import TRANSACTION_ID
 from airflow_ddlrepl.streams.apply_message import ApplyMessage
 from airflow_ddlrepl.streams.messages import RowLcr
 from airflow_ddlrepl.visible import as_lines
@@ -73,7 +74,7 @@ def shown(name: str, target: LcrTarget, number: int) -> ShownError:
         **listed(name, found),
         "messages": found.messages,
         "tries": found.tries,
-        "xid": found.failed.transaction_id,
+        TRANSACTION_ID: found.failed.transaction_id,
     }
     return ShownError(error, tuple(_shown(target, found, at, one) for at, one in enumerate(messages)))
 

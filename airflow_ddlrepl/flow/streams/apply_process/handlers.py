@@ -32,14 +32,14 @@ class HandlerContext:
     transaction: LcrTransaction
     client: str
     key_columns: tuple[str, ...] = ()
-    search_path: str = ""
+    schema_path: str = ""
     time_zone: str = ""
     error: ApplyError | None = None
 
     def execute(self, lcr: RowLcr | DdlLcr) -> None:
         """Apply an LCR: the handler's own, or another one. Raises ApplyError (APL-…): then nothing of it is done."""
         if isinstance(lcr, DdlLcr):
-            self.transaction.ddl([lcr], self.search_path, self.time_zone)
+            self.transaction.ddl([lcr], self.schema_path, self.time_zone)
             return
         self.transaction.row_at_once(with_texts(lcr), self.key_columns)
 
@@ -88,7 +88,7 @@ class Handlers:
         except ApplyError as error:
             error.about_message(number)
             raise
-        transaction.ddl(lcrs, first.search_path, first.time_zone, number, run_as)
+        transaction.ddl(lcrs, first.schema_path, first.time_zone, number, run_as)
 
     def precommit(self, transaction: LcrTransaction, commit_scn: int) -> None:
         """Call the handler for the end of a source's transaction, if there is one."""
@@ -124,7 +124,7 @@ class Handlers:
             )
 
     def _context(self, transaction: LcrTransaction, one: ApplyMessage) -> HandlerContext:
-        return HandlerContext(transaction, self.client, one.key_columns, one.search_path, one.time_zone)
+        return HandlerContext(transaction, self.client, one.key_columns, one.schema_path, one.time_zone)
 
     def _called(self, name: str, subject: Any, context: HandlerContext, number: int | None) -> None:
         """Call a handler with a message, or the position of a commit; what it raises is the transaction's error."""

@@ -93,7 +93,7 @@ class ColumnEdits:
             self.gone.append(name)
             return False
         if to != name:
-            self.edits.append(Edit(piece.start, piece.end, spell(to, Dialect.POSTGRES)))
+            self.edits.append(Edit(piece.start, piece.end, spell(to)))
         return True
 
     def _each(self, pieces: Sequence[Token], reads: Callable[[Sequence[Token]], bool]) -> None:

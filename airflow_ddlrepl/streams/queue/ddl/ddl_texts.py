@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from airflow_ddlrepl.model.names import TableName
-from airflow_ddlrepl.sql.dialect import Dialect
+from airflow_ddlrepl.sql.dialect import OURS
 from airflow_ddlrepl.sql.mentions import mentioned
 from airflow_ddlrepl.sql.names import WITH_BASE, Reading, read
 from airflow_ddlrepl.sql.operation import BARE_IN_POSTGRES
@@ -69,7 +69,7 @@ class _Statement:
         if self.named(place) == to:
             return
         parts = (to.name,) if is_bare else (to.schema, to.name)
-        spelled = ".".join(spell(part, Dialect.POSTGRES) for part in parts)
+        spelled = ".".join(spell(part) for part in parts)
         if all((one.start, one.end) != (place.start, place.end) for one in self.edits):
             self.edits.append(Edit(place.start, place.end, spelled))
 
@@ -113,7 +113,7 @@ def _table_names(of: _Statement) -> str:
     if reading.object_type == "SCHEMA":
         for place in reading.objects:
             to = of.names.schema(place.name)
-            of.edits += [Edit(place.start, place.end, spell(to, Dialect.POSTGRES))] if to != place.name else []
+            of.edits += [Edit(place.start, place.end, spell(to))] if to != place.name else []
         return ""
     if reading.is_rename:
         return _renamed_tables(of)
@@ -123,7 +123,7 @@ def _table_names(of: _Statement) -> str:
         for place in reading.objects:
             of.rename(place, of.new_names(place).new)
     _moved(of)
-    for place in mentioned(of.pieces, Dialect.POSTGRES):
+    for place in mentioned(of.pieces, OURS):
         of.rename(place, of.new_names(place).new)
     for place in _qualified(of.pieces):
         of.rename(place, of.new_names(place).new)
@@ -153,7 +153,7 @@ def _moved(of: _Statement) -> None:
             if was.name != now.name:
                 raise NotRewritten(f"{was} would have to become {now} in one statement")
             if now.schema != name_of(place):
-                of.edits.append(Edit(place.start, place.end, spell(now.schema, Dialect.POSTGRES)))
+                of.edits.append(Edit(place.start, place.end, spell(now.schema)))
 
 
 def _derived(of: _Statement) -> None:
@@ -201,7 +201,7 @@ def _column_names(of: _Statement) -> str:
     reading, places = of.reading, [*of.reading.objects]
     places = [reading.base] if reading.object_type == "INDEX" and reading.base else places[:1]
     main = of.new_names(places[0]) if places and reading.object_type in ("TABLE", "INDEX") else None
-    others = [of.new_names(place) for place in (*reading.objects, *mentioned(of.pieces, Dialect.POSTGRES))]
+    others = [of.new_names(place) for place in (*reading.objects, *mentioned(of.pieces, OURS))]
     others += [of.names.of(of.base)] if of.base is not None else []
     key = (reading.operation, reading.object_type)
     if main is None or key not in _READ | {("COMMENT", "TABLE")}:
@@ -236,7 +236,7 @@ def _same(name: str) -> str:
 def _referenced(of: _Statement) -> Callable[[Sequence[Token], int], Columns | None]:
     def columns(pieces: Sequence[Token], at: int) -> Columns | None:
         starts = [piece.start for piece in pieces[at : at + 2]]
-        place = next((one for one in mentioned(pieces, Dialect.POSTGRES) if one.start in starts), None)
+        place = next((one for one in mentioned(pieces, OURS) if one.start in starts), None)
         found = of.new_names(place) if place is not None else None
         return found.column if found is not None and found.changes else None
 
