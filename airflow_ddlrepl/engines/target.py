@@ -9,6 +9,7 @@ from typing import Protocol
 from airflow_ddlrepl.adapt.program.program import Program
 from airflow_ddlrepl.adapt.target_facts import Renderer
 from airflow_ddlrepl.config.sections.location import redact
+from airflow_ddlrepl.engines.load_plan import LoadPlan, ShadowChange
 from airflow_ddlrepl.engines.target_state import (
     WAITING,
     Applied,
@@ -77,24 +78,17 @@ class Loader(Protocol):
         """Create an empty shadow table of the wanted shape, without its key, and the types that it needs."""
         ...
 
-    def finishing(self, shape: Table, shadow: TableName) -> tuple[str, ...]:
-        """Return the statements that a loaded shadow table still needs."""
-        return ()
-
-    def coercing(self, shadow: TableName, columns: Sequence[Column]) -> tuple[str, ...]:
-        """Return the statements that make values NULL in a loaded shadow table that these columns can't hold.
-
-        They are there as text, or as a type of the source. A row that such a statement returns is a warning.
-        """
-        raise _unfit(shadow)
-
-    def discarding(self, shadow: TableName, shape: Table, columns: Sequence[Column]) -> tuple[str, ...]:
-        """Return the statements that take rows out of a loaded shadow table that do not fit these columns.
-
-        shape: of the table that the shadow becomes; `put_in_place` stores the rows as discarded. A row that such a
-        statement returns is a warning.
-        """
-        raise _unfit(shadow)
+    def finishing(self, plan: LoadPlan, render: Renderer) -> tuple[str, ...]:
+        """Return the statements that a loaded shadow table still needs: those of the plan, and of its key."""
+        changes = [step for step in plan.steps if isinstance(step, ShadowChange)]
+        if len(changes) < len(plan.steps):
+            raise Unsupported(
+                "this kind of target looks for no values that do not fit",
+                code="ADP-164",
+                table=plan.shape.name,
+                hint="take the target out of `target_tables`",
+            )
+        return tuple(sql for step in changes for sql in render.sql(step.change, step.before))
 
     def put_in_place(self, placing: Placing, fence: Fence) -> str:
         """Make a loaded shadow the table, or copy its rows into the table; return which of the two was done.
@@ -108,15 +102,6 @@ class Loader(Protocol):
     def end(self) -> None:
         """Delete the notes about loaded chunks of shadow tables that are gone or have become tables."""
         return None
-
-
-def _unfit(shadow: TableName) -> Unsupported:
-    return Unsupported(
-        "this kind of target looks for no values that do not fit",
-        code="ADP-164",
-        table=shadow,
-        hint="take the target out of `target_tables`",
-    )
 
 
 class Target(Protocol):

@@ -13,9 +13,7 @@ from airflow_ddlrepl.engines.target_state import Fence, TargetState
 from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Position
-from airflow_ddlrepl.model.table import Column
 from airflow_ddlrepl.model.table_state import TableState
-from airflow_ddlrepl.notation.condition.expression import Part
 from airflow_ddlrepl.ports.rows import RowSource
 from airflow_ddlrepl.ports.server_facts import ServerFacts
 
@@ -102,15 +100,6 @@ class RereadsRows(Ability, ABC):
     """A loader rereads rows where a table that it has loaded as archived can be filtered, and loaded from again."""
 
     lack = _NO_PLACE
-
-    @abstractmethod
-    def removing_unlike(
-        self, shadow: TableName, condition: Part, here: Mapping[str, tuple[Column, Column]]
-    ) -> tuple[str, ...]:
-        """Return the statements that remove from a shadow table the rows for which the condition is not true.
-
-        here: the source's column and the one that holds its values, by the source's name.
-        """
 
     @abstractmethod
     def sizes(self, names: Mapping[int, TableName]) -> dict[int, int]:

@@ -6,10 +6,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from airflow_ddlrepl.adapt.target_facts import Renderer
 from airflow_ddlrepl.ddl.columns.change_default import ChangeDefault
 from airflow_ddlrepl.ddl.columns.change_type import ChangeType, Using
-from airflow_ddlrepl.engines.target import Loader
+from airflow_ddlrepl.engines.load_plan import ShadowChange, Step, UnfitValues
 from airflow_ddlrepl.flow.refresh.row_origin import Pairs, TableLoad
 from airflow_ddlrepl.mapping.extra_columns import value_of
 from airflow_ddlrepl.mapping.misfits import as_text
@@ -50,14 +49,18 @@ def with_whole_texts(shape: Table, cut: Pairs) -> Table:
     return shape.with_(columns=tuple(map(widened, shape.columns)))
 
 
-def cutting(cut: Pairs, shape: Table, shadow: TableName, render: Renderer, types: TypeSystem) -> Iterator[str]:
-    """Yield the statements that cut the texts of a loaded shadow table, and restore its columns' types."""
-    named = with_whole_texts(shape, cut).with_(name=shadow)
-    for _, ours in cut:
-        change = ChangeType.between(named.column(ours.id), ours, types)
-        yield from render.sql(replace(change, using=Using.EXPLICIT), named)
+def cutting(cut: Pairs, shape: Table, shadow: TableName, types: TypeSystem) -> Iterator[ShadowChange]:
+    """Yield the changes that cut the texts of a loaded shadow table, and restore its columns' types."""
+    return _restored(cut, Using.EXPLICIT, with_whole_texts(shape, cut).with_(name=shadow), types)
+
+
+def _restored(pairs: Pairs, using: Using, loaded: Table, types: TypeSystem) -> Iterator[ShadowChange]:
+    """Yield the changes that give columns of a loaded shadow table the types and defaults that they are to have."""
+    for _, ours in pairs:
+        change = ChangeType.between(loaded.column(ours.id), ours, types)
+        yield ShadowChange(replace(change, using=using), loaded)
         if ours.default:
-            yield from render.sql(ChangeDefault(ours.id, ours.name, None, ours.default), named)
+            yield ShadowChange(ChangeDefault(ours.id, ours.name, None, ours.default), loaded)
 
 
 def with_texts(shape: Table, load: TableLoad) -> Table:
@@ -70,32 +73,22 @@ def with_texts(shape: Table, load: TableLoad) -> Table:
     return shape.with_(columns=tuple(columns))
 
 
-def fitting(load: TableLoad, loaded: Table, shadow: TableName, loader: Loader, render: Renderer) -> Iterator[str]:
-    """Yield the statements that leave in a loaded shadow table what the target's columns hold, and restore their types.
+def fitting(load: TableLoad, loaded: Table, types: TypeSystem) -> Iterator[Step]:
+    """Yield the steps that leave in a loaded shadow table what the target's columns hold, and restore their types.
 
     loaded: the shadow's shape, as it was made.
     """
-    if not load.unfit:
-        return
-    named = loaded.with_(name=shadow)
-    columns = [ours for _, ours in load.unfit]
-    if load.policy is CoerceErrorPolicy.DISCARD:
-        yield from loader.discarding(shadow, load.after.shape, columns)
-    else:
-        yield from loader.coercing(shadow, columns)
-    for _, ours in load.unfit:
-        change = ChangeType.between(named.column(ours.id), ours, loader.facts.type_system)
-        yield from render.sql(replace(change, using=Using.AS_WRITTEN), named)
-        if ours.default:
-            yield from render.sql(ChangeDefault(ours.id, ours.name, None, ours.default), named)
+    if load.unfit:
+        yield UnfitValues(tuple(ours for _, ours in load.unfit), load.policy is CoerceErrorPolicy.DISCARD)
+        yield from _restored(load.unfit, Using.AS_WRITTEN, loaded, types)
 
 
-def without_load_values(shape: Table, shadow: TableName, render: Renderer) -> Iterator[str]:
-    """Yield the statements that remove the defaults of `with_load_values` from a loaded shadow table.
+def without_load_values(shape: Table, shadow: TableName) -> Iterator[ShadowChange]:
+    """Yield the changes that remove the defaults of `with_load_values` from a loaded shadow table.
 
     shape: of the table that the shadow becomes.
     """
     for column in shape.columns:
         if value_of(column):
             change = ChangeDefault(column.id, column.name, "''", column.default)
-            yield from render.sql(change, shape.with_(name=shadow))
+            yield ShadowChange(change, shape.with_(name=shadow))

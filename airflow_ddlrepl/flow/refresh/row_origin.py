@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -16,6 +16,7 @@ from airflow_ddlrepl.adapt.shape.target_shape import Note, become_text
 from airflow_ddlrepl.adapt.shape.wanted_shape import wanted_shape
 from airflow_ddlrepl.adapt.target_facts import TargetFacts, TargetServer
 from airflow_ddlrepl.engines.differing import Differing
+from airflow_ddlrepl.engines.load_plan import Step
 from airflow_ddlrepl.engines.target import ServerFacts
 from airflow_ddlrepl.flow.mapping.row_filters import condition_at
 from airflow_ddlrepl.flow.mapping.server_traits import target_server
@@ -127,8 +128,8 @@ class RowOrigin(Protocol):
         """Return the shape of a table's shadow while it is loaded: the target table's, where the rows fit it."""
         return load.after.shape
 
-    def finishing(self, load: TableLoad, shadow: TableName) -> Sequence[str]:
-        """Return the statements after which a loaded shadow has the rows and columns of the target's table."""
+    def finishing(self, load: TableLoad, shadow: TableName) -> Iterable[Step]:
+        """Return the steps after which a loaded shadow has the rows and columns of the target's table."""
         return ()
 
     def differing(self, load: TableLoad) -> Differing | None:

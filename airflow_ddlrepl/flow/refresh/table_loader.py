@@ -11,6 +11,7 @@ from typing import Any
 from airflow_ddlrepl.adapt.shape.type_changes import renewed
 from airflow_ddlrepl.engines import explained
 from airflow_ddlrepl.engines.differing import Differing, NotByRange
+from airflow_ddlrepl.engines.load_plan import LoadPlan
 from airflow_ddlrepl.engines.loading import FinishTask, LoadTask, load_tables
 from airflow_ddlrepl.engines.target import Loader
 from airflow_ddlrepl.engines.target_state import Placing
@@ -214,14 +215,14 @@ class TableLoader:
         return {i: self.parts[i].count if i in self.parts else count for i, count in found.rows.items()}
 
     def _finishing(self, load: TableLoad) -> tuple[str, ...]:
-        shadow, shape = self._shadow(load), load.after.shape
-        render, types = self.context.target(self.into).renderer(), self.loader.facts.type_system
-        own = (
-            *fitting(load, self._shadow_shape(load), shadow, self.loader, render),
-            *cutting(load.cut, shape, shadow, render, types),
-            *without_load_values(shape, shadow, render),
+        shadow, shape, types = self._shadow(load), load.after.shape, self.loader.facts.type_system
+        steps = (
+            *self.origin.finishing(load, shadow),
+            *fitting(load, self._shadow_shape(load).with_(name=shadow), types),
+            *cutting(load.cut, shape, shadow, types),
+            *without_load_values(shape, shadow),
         )
-        return (*self.origin.finishing(load, shadow), *own, *self.loader.finishing(shape, shadow))
+        return self.loader.finishing(LoadPlan(shadow, shape, steps), self.context.target(self.into).renderer())
 
     def _place(self, loads: Sequence[TableLoad], counts: Mapping[int, int]) -> set[int]:
         """Put loaded tables in their places, and return the ids of those that are; try one again after the others.

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from itertools import chain
 
 from airflow_ddlrepl.adapt.plan.plan import target_shape
 from airflow_ddlrepl.adapt.target_facts import TargetFacts
@@ -18,6 +17,7 @@ from airflow_ddlrepl.engines.abilities.of_source import ArchivesRows
 from airflow_ddlrepl.engines.abilities.rewinds import RereadsRows
 from airflow_ddlrepl.engines.ability import able
 from airflow_ddlrepl.engines.chunks import chunk_bytes
+from airflow_ddlrepl.engines.load_plan import ShadowChange, Step, UnlikeRows
 from airflow_ddlrepl.engines.loading import load_chunks
 from airflow_ddlrepl.engines.source_catalog import RowSelection
 from airflow_ddlrepl.engines.target import Loader
@@ -119,22 +119,16 @@ class ArchivedTables(RowOrigin):
             types=tuple({of.id: of for of in (*shape.types, *whole)}.values()),
         )
 
-    def finishing(self, load: TableLoad, shadow: TableName) -> Sequence[str]:
+    def finishing(self, load: TableLoad, shadow: TableName) -> Iterator[Step]:
         if _is_transformed(load):
-            return ()
-        shape = self.shadow_shape(load)
-        render, named = self.context.target(self.into).renderer(), shape.with_(name=shadow)
-        dropped = (render.sql(DropColumn(column), named) for column in self._lacking(load).values())
-        widened = (render.sql(change, named) for change in self._widened(load))
-        return (*self._remove_unlike(load, shape, shadow), *chain.from_iterable((*dropped, *widened)))
-
-    def _remove_unlike(self, load: TableLoad, shape: Table, shadow: TableName) -> Sequence[str]:
-        """Return the SQL that removes rows that don't meet the condition, while every archived column is there."""
-        if load.condition is None:
-            return ()
-        ours = {column.id: column for column in shape.columns}
-        here = {column.name: (column, ours[column.id]) for column in load.table.columns if column.id in ours}
-        return able(self.loader, RereadsRows).removing_unlike(shadow, load.condition, here)
+            return
+        shape = self.shadow_shape(load).with_(name=shadow)
+        if load.condition is not None:  # while every archived column is there
+            ours = {column.id: column for column in shape.columns}
+            here = {column.name: (column, ours[column.id]) for column in load.table.columns if column.id in ours}
+            yield UnlikeRows(load.condition, here)
+        for change in (*map(DropColumn, self._lacking(load).values()), *self._widened(load)):
+            yield ShadowChange(change, shape)
 
     def _widened(self, load: TableLoad) -> Iterator[SchemaChange]:
         cut = {ours.id for _, ours in (*load.cut, *load.unfit)}

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
+from airflow_ddlrepl.adapt.target_facts import Renderer
 from airflow_ddlrepl.engines.abilities.rewinds import RereadsRows
+from airflow_ddlrepl.engines.load_plan import LoadPlan, ShadowChange, Step, UnfitValues, UnlikeRows
 from airflow_ddlrepl.engines.postgres.catalog.server_facts import ServerFacts
 from airflow_ddlrepl.engines.postgres.connection.conditions import unlike
 from airflow_ddlrepl.engines.postgres.connection.lock_retry import patiently
@@ -23,9 +26,8 @@ from airflow_ddlrepl.engines.source_catalog import RowSelection
 from airflow_ddlrepl.engines.target import Loader
 from airflow_ddlrepl.engines.target_state import Fence, Placing
 from airflow_ddlrepl.model.names import TableName
-from airflow_ddlrepl.model.table import Column, Table
+from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.table_state import TableState
-from airflow_ddlrepl.notation.condition.expression import Part
 
 if TYPE_CHECKING:
     from airflow_ddlrepl.engines.postgres.connection.connect import Connection
@@ -78,20 +80,9 @@ class PostgresLoader(Loader, RereadsRows):
     def make_shadow(self, shape: Table, shadow: TableName) -> None:
         swap.make_shadow(self.connection, shape, shadow)
 
-    def finishing(self, shape: Table, shadow: TableName) -> tuple[str, ...]:
-        return swap.finish_sql(shape, shadow)
-
-    def removing_unlike(
-        self, shadow: TableName, condition: Part, here: Mapping[str, tuple[Column, Column]]
-    ) -> tuple[str, ...]:
-        return SPELLING, f"DELETE FROM {qualified(shadow)} WHERE {unlike(condition, here)}"
-
-    def coercing(self, shadow: TableName, columns: Sequence[Column]) -> tuple[str, ...]:
-        return SPELLING, *functions(columns), *(nulling(shadow, column) for column in columns)
-
-    def discarding(self, shadow: TableName, shape: Table, columns: Sequence[Column]) -> tuple[str, ...]:
-        move = discarding(shadow, found_by(shadow), shape, columns)
-        return SPELLING, making(shadow), *functions(columns), move
+    def finishing(self, plan: LoadPlan, render: Renderer) -> tuple[str, ...]:
+        steps = chain.from_iterable(_statements(step, plan, render) for step in plan.steps)
+        return (*steps, *swap.finish_sql(plan.shape, plan.shadow))
 
     def sizes(self, names: Mapping[int, TableName]) -> dict[int, int]:
         found = {}
@@ -115,3 +106,17 @@ class PostgresLoader(Loader, RereadsRows):
 
     def end(self) -> None:
         forget_marks(self.connection)
+
+
+def _statements(step: Step, plan: LoadPlan, render: Renderer) -> Sequence[str]:
+    shadow = plan.shadow
+    match step:
+        case ShadowChange(change, before):
+            return render.sql(change, before)
+        case UnlikeRows(condition, here):
+            return SPELLING, f"DELETE FROM {qualified(shadow)} WHERE {unlike(condition, here)}"
+        case UnfitValues(columns, discards=True):
+            move = discarding(shadow, found_by(shadow), plan.shape, columns)
+            return SPELLING, making(shadow), *functions(columns), move
+        case UnfitValues(columns):
+            return SPELLING, *functions(columns), *(nulling(shadow, column) for column in columns)
