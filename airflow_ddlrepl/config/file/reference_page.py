@@ -38,8 +38,8 @@ adapt_ddl:
     + LOCATIONS
     + """
 An id is looked up in `AIRFLOW_CONN_<ID>` (URI or JSON), then in the file that `DDLREPL_CONNECTIONS_FILE` names: JSON,
-or lines `id=URL`; it must be readable by its owner only (mode 0600). In a URL, percent-encode special characters of user
-and password.
+or lines `id=URL`; it must be readable by its owner only (mode 0600). In a URL, percent-encode special characters of
+user and password.
 
 **`${VAR}`** is replaced by the environment variable in every text. An unset variable is an error; `$${` is a literal
 `${`. Put passwords there or into a connection: they are shown nowhere.

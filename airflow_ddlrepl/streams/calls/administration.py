@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 from pydantic import Field
 
@@ -26,70 +26,57 @@ ApplyHandler = Annotated[
 ]
 
 
-class CreateRuleSet(Procedure):
+class CreateRuleSet(Procedure, package="DBMS_RULE_ADM"):
     """An empty rule set."""
 
-    package: ClassVar[str] = "DBMS_RULE_ADM"
-    name: ClassVar[str] = "create_rule_set"
     rule_set_name: RuleSetName
     evaluation_context: str | None = Field(None, description="of the rules that name none")
     rule_set_comment: str | None = Field(None, description="what it is for")
 
 
-class CreateRule(Procedure):
+class CreateRule(Procedure, package="DBMS_RULE_ADM"):
     """A rule with a condition of its own."""
 
-    package: ClassVar[str] = "DBMS_RULE_ADM"
-    name: ClassVar[str] = "create_rule"
     rule_name: RuleName
     condition: str | None = Field(description="over :dml and :ddl")  # an empty one is refused where it is parsed
     evaluation_context: str | None = Field(None, description="default: that for LCRs")
     rule_comment: str | None = Field(None, description="what it is for")
 
 
-class AlterRule(Procedure):
+class AlterRule(Procedure, package="DBMS_RULE_ADM"):
     """Another condition for a rule."""
 
-    package: ClassVar[str] = "DBMS_RULE_ADM"
-    name: ClassVar[str] = "alter_rule"
     rule_name: RuleName
     condition: str | None = Field(None, description="over :dml and :ddl")
     evaluation_context: str | None = Field(None, description="default: as it is")
 
 
-class DropRule(Procedure):
+class DropRule(Procedure, package="DBMS_RULE_ADM"):
     """A rule is removed."""
 
-    package: ClassVar[str] = "DBMS_RULE_ADM"
-    name: ClassVar[str] = "drop_rule"
     rule_name: RuleName
     force: YesNo = Field(False, description="also from the rule sets that have it")
 
 
-class AddRule(Procedure):
+class AddRule(Procedure, package="DBMS_RULE_ADM"):
     """A rule is put into a rule set."""
 
-    package: ClassVar[str] = "DBMS_RULE_ADM"
-    name: ClassVar[str] = "add_rule"
     rule_name: RuleName
     rule_set_name: RuleSetName
     evaluation_context: str | None = Field(None, description="default: that of the rule")
     rule_comment: str | None = Field(None, description="what it is for")
 
 
-class RemoveRule(Procedure):
+class RemoveRule(Procedure, package="DBMS_RULE_ADM"):
     """A rule is taken out of a rule set."""
 
-    package: ClassVar[str] = "DBMS_RULE_ADM"
-    name: ClassVar[str] = "remove_rule"
     rule_name: RuleName
     rule_set_name: RuleSetName
 
 
-class RemoveRuleOfClient(Procedure):
+class RemoveRuleOfClient(Procedure, name="remove_client_rule"):
     """A rule is taken out of a client's rule sets (DBMS_STREAMS_ADM.REMOVE_RULE)."""
 
-    name: ClassVar[str] = "remove_client_rule"
     rule_name: str | None = Field(description="the rule; null: all rules of the rule set")
     streams_type: str = Field(description="capture, sync_capture, propagation, apply or dequeue")
     streams_name: Text = Field(description="the client")
@@ -97,11 +84,9 @@ class RemoveRuleOfClient(Procedure):
     inclusion_rule: YesNo = Field(True, description="false: into the negative rule set")
 
 
-class CreateCapture(Procedure):
+class CreateCapture(Procedure, package="DBMS_CAPTURE_ADM"):
     """A capture process with the rule sets that are named."""
 
-    package: ClassVar[str] = "DBMS_CAPTURE_ADM"
-    name: ClassVar[str] = "create_capture"
     queue_name: ClientQueue = "streams_queue"
     capture_name: ClientName
     rule_set_name: PositiveSet = None
@@ -112,22 +97,18 @@ class CreateCapture(Procedure):
     capture_user: CaptureUser = None
 
 
-class CreateSyncCapture(Procedure):
+class CreateSyncCapture(Procedure, package="DBMS_CAPTURE_ADM"):
     """A synchronous capture with the positive rule set that is named."""
 
-    package: ClassVar[str] = "DBMS_CAPTURE_ADM"
-    name: ClassVar[str] = "create_sync_capture"
     queue_name: ClientQueue = "streams_queue"
     capture_name: ClientName
     rule_set_name: Text = Field(description="its positive rule set")
     capture_user: CaptureUser = None
 
 
-class AlterCapture(Procedure):
+class AlterCapture(Procedure, package="DBMS_CAPTURE_ADM"):
     """Other rule sets for a capture process."""
 
-    package: ClassVar[str] = "DBMS_CAPTURE_ADM"
-    name: ClassVar[str] = "alter_capture"
     capture_name: ClientName
     rule_set_name: PositiveSet = None
     remove_rule_set: TakePositive = False
@@ -136,11 +117,9 @@ class AlterCapture(Procedure):
     capture_user: CaptureUser = None
 
 
-class CreateApply(Procedure):
+class CreateApply(Procedure, package="DBMS_APPLY_ADM"):
     """An apply process with the rule sets that are named."""
 
-    package: ClassVar[str] = "DBMS_APPLY_ADM"
-    name: ClassVar[str] = "create_apply"
     queue_name: ClientQueue = "streams_queue"
     apply_name: ClientName
     rule_set_name: PositiveSet = None
@@ -152,11 +131,9 @@ class CreateApply(Procedure):
     apply_user: ApplyUser = None
 
 
-class AlterApply(Procedure):
+class AlterApply(Procedure, package="DBMS_APPLY_ADM"):
     """Other rule sets for an apply process."""
 
-    package: ClassVar[str] = "DBMS_APPLY_ADM"
-    name: ClassVar[str] = "alter_apply"
     apply_name: ClientName
     rule_set_name: PositiveSet = None
     remove_rule_set: TakePositive = False
@@ -171,11 +148,9 @@ class AlterApply(Procedure):
     apply_user: ApplyUser = None
 
 
-class CreatePropagation(Procedure):
+class CreatePropagation(Procedure, package="DBMS_PROPAGATION_ADM"):
     """A propagation with the rule sets that are named."""
 
-    package: ClassVar[str] = "DBMS_PROPAGATION_ADM"
-    name: ClassVar[str] = "create_propagation"
     propagation_name: ClientName
     source_queue: Text = Field(description="the queue that messages come from")
     destination_queue: Text = Field(description="the queue that they go to")
@@ -184,11 +159,9 @@ class CreatePropagation(Procedure):
     negative_rule_set_name: NegativeSet = None
 
 
-class AlterPropagation(Procedure):
+class AlterPropagation(Procedure, package="DBMS_PROPAGATION_ADM"):
     """Other rule sets for a propagation."""
 
-    package: ClassVar[str] = "DBMS_PROPAGATION_ADM"
-    name: ClassVar[str] = "alter_propagation"
     propagation_name: ClientName
     rule_set_name: PositiveSet = None
     remove_rule_set: TakePositive = False

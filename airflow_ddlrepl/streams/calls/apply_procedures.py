@@ -14,11 +14,9 @@ SourceDatabase = Annotated[Text, Field(description="the database that the change
 Handler = Annotated[str | None, Field(description="a function of `functions`, by its name; null: none")]
 
 
-class SetDmlHandler(Procedure):
+class SetDmlHandler(Procedure, package="DBMS_APPLY_ADM"):
     """A function applies row LCRs of a table, or is asked when one can't be applied."""
 
-    package: ClassVar[str] = "DBMS_APPLY_ADM"
-    name: ClassVar[str] = "set_dml_handler"
     object_name: Text = Field(description="SCHEMA.TABLE")
     object_type: Annotated[Literal["TABLE"], IN_UPPER_CASE] = "TABLE"
     operation_name: Annotated[
@@ -33,50 +31,40 @@ class SetDmlHandler(Procedure):
     assemble_lobs: YesNo = Field(False, description="has no effect: values are always whole")
 
 
-class SetApplyParameter(Procedure):
+class SetApplyParameter(Procedure, package="DBMS_APPLY_ADM", name="set_parameter"):
     """A parameter of an apply process: disable_on_error or parallelism."""
 
-    package: ClassVar[str] = "DBMS_APPLY_ADM"
-    name: ClassVar[str] = "set_parameter"
     apply_name: Text = Field(description="the apply process")
     parameter: Text = Field(description="disable_on_error (Y or N), parallelism; others have no effect")
     value: Annotated[str | None, NUMBER_AS_TEXT, Field(description="its value; null: the default")] = None
 
 
-class SetEnqueueDestination(Procedure):
+class SetEnqueueDestination(Procedure, package="DBMS_APPLY_ADM"):
     """An apply process sends the messages that a rule is true for to a queue."""
 
-    package: ClassVar[str] = "DBMS_APPLY_ADM"
-    name: ClassVar[str] = "set_enqueue_destination"
     rule_name: Text = Field(description="the rule")
     destination_queue_name: str | None = Field(description="the queue; null: none any more")
 
 
-class SetExecute(Procedure):
+class SetExecute(Procedure, package="DBMS_APPLY_ADM"):
     """An apply process applies the messages that a rule is true for, or does not."""
 
-    package: ClassVar[str] = "DBMS_APPLY_ADM"
-    name: ClassVar[str] = "set_execute"
     rule_name: Text = Field(description="the rule")
     execute: YesNo = Field(description="false: they are not applied")
 
 
-class SetTableInstantiationScn(Procedure):
+class SetTableInstantiationScn(Procedure, package="DBMS_APPLY_ADM"):
     """Changes of a table that are not behind a position are ignored: the target's table has them."""
 
-    package: ClassVar[str] = "DBMS_APPLY_ADM"
-    name: ClassVar[str] = "set_table_instantiation_scn"
     is_imported: ClassVar[bool] = False
     source_object_name: Text = Field(description="SCHEMA.TABLE at the source")
     source_database_name: SourceDatabase
     instantiation_scn: Scn
 
 
-class SetSchemaInstantiationScn(Procedure):
+class SetSchemaInstantiationScn(Procedure, package="DBMS_APPLY_ADM"):
     """DDL on a schema's objects that is not behind a position is ignored; with `recursive` rows of its tables, too."""
 
-    package: ClassVar[str] = "DBMS_APPLY_ADM"
-    name: ClassVar[str] = "set_schema_instantiation_scn"
     is_imported: ClassVar[bool] = False
     source_schema_name: Text = Field(description="the schema at the source")
     source_database_name: SourceDatabase
@@ -84,11 +72,9 @@ class SetSchemaInstantiationScn(Procedure):
     recursive: YesNo = Field(False, description="also for rows of its tables")
 
 
-class SetGlobalInstantiationScn(Procedure):
+class SetGlobalInstantiationScn(Procedure, package="DBMS_APPLY_ADM"):
     """DDL of a database that is not behind a position is ignored; with `recursive` rows of its tables, too."""
 
-    package: ClassVar[str] = "DBMS_APPLY_ADM"
-    name: ClassVar[str] = "set_global_instantiation_scn"
     is_imported: ClassVar[bool] = False
     source_database_name: SourceDatabase
     instantiation_scn: Scn

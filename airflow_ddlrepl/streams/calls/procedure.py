@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from enum import StrEnum
 from typing import Annotated, Any, ClassVar
 
@@ -21,6 +22,12 @@ class Procedure(Section):
     name: ClassVar[str] = ""
     outputs: ClassVar[tuple[str, ...]] = ()
     is_imported: ClassVar[bool] = True
+
+    def __init_subclass__(cls, package: str = "", name: str = "", **rest: Any) -> None:
+        """Name the procedure as the class, in lower case; a class whose name begins with `_` is no procedure."""
+        super().__init_subclass__(**rest)
+        cls.package = package or cls.package
+        cls.name = "" if cls.__name__.startswith("_") else name or re.sub(r"(?<!^)(?=[A-Z])", "_", cls.__name__).lower()
 
     @classmethod
     def parameters(cls) -> list[str]:

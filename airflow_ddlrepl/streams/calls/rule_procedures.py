@@ -93,59 +93,40 @@ class _MessageRule(Procedure):
 class AddGlobalRules(_LcrRules, _ForClient):
     """Rules for all changes of a database, or of a queue."""
 
-    name: ClassVar[str] = "add_global_rules"
-
 
 class AddSchemaRules(_LcrRules, _ForClient, _OfSchema):
     """Rules for the changes of a schema."""
-
-    name: ClassVar[str] = "add_schema_rules"
 
 
 class AddTableRules(_LcrRules, _ForClient, _OfTable):
     """Rules for the changes of a table."""
 
-    name: ClassVar[str] = "add_table_rules"
-
 
 class AddSubsetRules(_SubsetRules, _ForClient, _OfRows):
     """Rules for the changes of some of a table's rows; they go into the positive rule set."""
 
-    name: ClassVar[str] = "add_subset_rules"
     streams_type: Type = Field(StreamsType.APPLY, description="capture, sync_capture, apply or dequeue")
 
 
 class AddMessageRule(_MessageRule, _ForClient, _OfMessages):
     """A rule for user messages of one type."""
 
-    name: ClassVar[str] = "add_message_rule"
-
 
 class AddGlobalPropagationRules(_ToQueue, _LcrRules, _ForPropagation):
     """Rules for all changes in a queue, on their way to another one."""
-
-    name: ClassVar[str] = "add_global_propagation_rules"
 
 
 class AddSchemaPropagationRules(_ToQueue, _LcrRules, _ForPropagation, _OfSchema):
     """Rules for the changes of a schema in a queue, on their way to another one."""
 
-    name: ClassVar[str] = "add_schema_propagation_rules"
-
 
 class AddTablePropagationRules(_ToQueue, _LcrRules, _ForPropagation, _OfTable):
     """Rules for the changes of a table in a queue, on their way to another one."""
-
-    name: ClassVar[str] = "add_table_propagation_rules"
 
 
 class AddSubsetPropagationRules(_ToQueue, _SubsetRules, _ForPropagation, _OfRows):
     """Rules for the changes of some of a table's rows, on their way to another queue."""
 
-    name: ClassVar[str] = "add_subset_propagation_rules"
-
 
 class AddMessagePropagationRule(_ToQueue, _MessageRule, _ForPropagation, _OfMessages):
     """A rule for user messages of one type, on their way to another queue."""
-
-    name: ClassVar[str] = "add_message_propagation_rule"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -23,7 +23,6 @@ Operation = Annotated[Literal["ADD", "REMOVE"], IN_UPPER_CASE, Field(description
 class AddColumn(Procedure):
     """A column is added to row LCRs."""
 
-    name: ClassVar[str] = "add_column"
     rule_name: RowRule
     table_name: LcrTable
     column_name: Text = Field(description="the column")
@@ -39,7 +38,6 @@ class AddColumn(Procedure):
 class DeleteColumn(Procedure):
     """A column is removed from row LCRs."""
 
-    name: ClassVar[str] = "delete_column"
     rule_name: RowRule
     table_name: LcrTable
     column_name: Text = Field(description="the column")
@@ -51,7 +49,6 @@ class DeleteColumn(Procedure):
 class KeepColumns(Procedure):
     """All columns but those of a list are removed from row LCRs."""
 
-    name: ClassVar[str] = "keep_columns"
     rule_name: RowRule
     table_name: LcrTable
     column_list: tuple[str, ...] | str = Field(description="the columns; a text holds them with commas between them")
@@ -63,7 +60,6 @@ class KeepColumns(Procedure):
 class RenameColumn(Procedure):
     """A column of row LCRs is renamed."""
 
-    name: ClassVar[str] = "rename_column"
     rule_name: RowRule
     table_name: LcrTable
     from_column_name: Text = Field(description="its name")
@@ -76,7 +72,6 @@ class RenameColumn(Procedure):
 class RenameTable(Procedure):
     """The table of row LCRs is renamed, its schema, too, where the names differ in it."""
 
-    name: ClassVar[str] = "rename_table"
     rule_name: RowRule
     from_table_name: Text = Field(description="SCHEMA.TABLE")
     to_table_name: Text = Field(description="SCHEMA.TABLE")
@@ -87,7 +82,6 @@ class RenameTable(Procedure):
 class RenameSchema(Procedure):
     """The schema of row LCRs is renamed."""
 
-    name: ClassVar[str] = "rename_schema"
     rule_name: RowRule
     from_schema_name: Text = Field(description="its name")
     to_schema_name: Text = Field(description="its new name")
@@ -98,7 +92,6 @@ class RenameSchema(Procedure):
 class SetRuleTransformFunction(Procedure):
     """A function transforms the messages that a rule is true for."""
 
-    name: ClassVar[str] = "set_rule_transform_function"
     rule_name: Text = Field(description="the rule")
     transform_function: str | None = Field(
         None, description="a Python function, as module.function; null: none any more"
