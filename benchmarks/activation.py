@@ -20,7 +20,7 @@ from benchmarks.peers import PATIENCE, program, without_password
 from benchmarks.ratios import Bench, check, databases
 
 if TYPE_CHECKING:
-    from airflow_ddlrepl.engines.postgres.connection.connect import Connection
+    from airflow_ddlrepl.engines.postgres.connection.driver import Connection
 
 EACH, ROWS = 5, 3
 AT_MOST = 60.0

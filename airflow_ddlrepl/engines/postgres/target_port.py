@@ -24,6 +24,7 @@ from airflow_ddlrepl.engines.abilities.sequences import HasSequences
 from airflow_ddlrepl.engines.comparing import RepairTask
 from airflow_ddlrepl.engines.postgres.catalog.server_facts import EmptiedServerFacts, ServerFacts
 from airflow_ddlrepl.engines.postgres.connection.connect import running, session
+from airflow_ddlrepl.engines.postgres.connection.driver import Connection
 from airflow_ddlrepl.engines.postgres.connection.lock_retry import limit, patiently
 from airflow_ddlrepl.engines.postgres.ddl.render import PostgresDdl
 from airflow_ddlrepl.engines.postgres.owners.trusted_owners import TrustedOwners
@@ -57,7 +58,6 @@ from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.notation.condition.expression import Part
 
 if TYPE_CHECKING:
-    from airflow_ddlrepl.engines.postgres.connection.connect import Connection
     from airflow_ddlrepl.engines.postgres.load.loader import PostgresLoader
     from airflow_ddlrepl.engines.postgres.source.exported_snapshot import ExportedSnapshot
 

@@ -13,6 +13,7 @@ from airflow_ddlrepl.engines.postgres.apply_lcrs.table_layout import require_tru
 from airflow_ddlrepl.engines.postgres.catalog.server_facts import ServerFacts
 from airflow_ddlrepl.engines.postgres.connection.copy import copy_in, feed
 from airflow_ddlrepl.engines.postgres.connection.copy_text import copy_text
+from airflow_ddlrepl.engines.postgres.connection.driver import Connection
 from airflow_ddlrepl.engines.postgres.connection.errors import CONTENTION, passing
 from airflow_ddlrepl.engines.postgres.connection.settings import SPELLING_HERE
 from airflow_ddlrepl.engines.postgres.ddl.render import attach, create_table, create_types, key_sql
@@ -22,8 +23,6 @@ from airflow_ddlrepl.model.table import Table
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-    from airflow_ddlrepl.engines.postgres.connection.connect import Connection
 
 
 @dataclass

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from airflow_ddlrepl.engines.abilities.lcr_target import RowCondition
+from airflow_ddlrepl.engines.postgres.connection.driver import Connection
 from airflow_ddlrepl.engines.postgres.connection.quoting import literal, qualified, quote
 from airflow_ddlrepl.engines.postgres.connection.settings import SPELLING_HERE
 from airflow_ddlrepl.engines.postgres.sync_capture.condition_sql import ConditionWriter
 from airflow_ddlrepl.engines.postgres.sync_capture.value_sql import LETTERS, NotInSql
 from airflow_ddlrepl.model.names import TableName
-
-if TYPE_CHECKING:
-    from airflow_ddlrepl.engines.postgres.connection.connect import Connection
 
 _KINDS = """
 WITH RECURSIVE of(name, type) AS (

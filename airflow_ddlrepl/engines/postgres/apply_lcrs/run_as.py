@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from airflow_ddlrepl.ddl.sql.statement_code import Code
 from airflow_ddlrepl.engines.abilities.lcr_target import RunAs
+from airflow_ddlrepl.engines.postgres.connection.driver import Connection
 from airflow_ddlrepl.engines.postgres.connection.quoting import quote
 from airflow_ddlrepl.errors import ApplyError
 from airflow_ddlrepl.streams.messages import DdlLcr
-
-if TYPE_CHECKING:
-    from airflow_ddlrepl.engines.postgres.connection.connect import Connection
 
 OF_OBJECTS = frozenset((Code.FUNCTION, Code.VIEW, Code.TYPE, Code.OPERATOR, Code.CAST))
 """Kinds whose objects have an owner with whose rights they work. The others are about a table: its owner does them."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from airflow_ddlrepl.engines.abilities.lcr_target import (
     FeedPosition,
@@ -22,6 +22,7 @@ from airflow_ddlrepl.engines.postgres.apply_lcrs.statements import row_place, ta
 from airflow_ddlrepl.engines.postgres.apply_lcrs.table_layout import TableLayout, read_layout, require_trusted
 from airflow_ddlrepl.engines.postgres.apply_lcrs.transaction import PostgresLcrTransaction
 from airflow_ddlrepl.engines.postgres.connection.connect import session
+from airflow_ddlrepl.engines.postgres.connection.driver import Connection
 from airflow_ddlrepl.engines.postgres.connection.lock_retry import limit, patiently
 from airflow_ddlrepl.engines.postgres.connection.quoting import qualified, quote
 from airflow_ddlrepl.engines.postgres.connection.settings import SPELLING_HERE
@@ -38,9 +39,6 @@ from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.streams.apply_message import ApplyMessage
 from airflow_ddlrepl.streams.messages import RowLcr
 from airflow_ddlrepl.streams.rules.apply_settings import Instantiation
-
-if TYPE_CHECKING:
-    from airflow_ddlrepl.engines.postgres.connection.connect import Connection
 
 Result = TypeVar("Result")
 _RENEW = """

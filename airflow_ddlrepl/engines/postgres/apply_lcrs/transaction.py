@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from airflow_ddlrepl.adapt.target_facts import About
 from airflow_ddlrepl.engines.abilities.lcr_target import (
@@ -22,6 +22,7 @@ from airflow_ddlrepl.engines.postgres.apply_lcrs.new_tables import PostgresNewTa
 from airflow_ddlrepl.engines.postgres.apply_lcrs.run_as import BACK, role_of
 from airflow_ddlrepl.engines.postgres.apply_lcrs.statements import Statement, statement_of, table_of
 from airflow_ddlrepl.engines.postgres.apply_lcrs.table_layout import TableLayout, read_layout, require_trusted
+from airflow_ddlrepl.engines.postgres.connection.driver import Connection
 from airflow_ddlrepl.engines.postgres.connection.errors import CONTENTION, passing
 from airflow_ddlrepl.engines.postgres.ddl.replay_text import replayed_text
 from airflow_ddlrepl.engines.postgres.source.messages import send
@@ -32,9 +33,6 @@ from airflow_ddlrepl.sql.spelling import spell
 from airflow_ddlrepl.streams.apply_message import ApplyMessage
 from airflow_ddlrepl.streams.messages import DdlLcr, RowLcr
 from airflow_ddlrepl.streams.rules.apply_settings import Instantiation
-
-if TYPE_CHECKING:
-    from airflow_ddlrepl.engines.postgres.connection.connect import Connection
 
 AT_ONCE = 500
 """So many row changes are sent together."""

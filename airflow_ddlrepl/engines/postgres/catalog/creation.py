@@ -6,12 +6,10 @@ It is shown, and never run: a target gets code of the source's users from a pers
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from airflow_ddlrepl.engines.postgres.connection.driver import Connection
 from airflow_ddlrepl.engines.postgres.connection.quoting import literal, quote
-
-if TYPE_CHECKING:
-    from airflow_ddlrepl.engines.postgres.connection.connect import Connection
 
 _CATALOGS: Mapping[str, tuple[str, str]] = {
     "type": ("pg_type", "typ"),

@@ -5,14 +5,12 @@ Where there are any, a refresh exchanges the table's rows instead of the table.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from airflow_ddlrepl.engines.postgres.connection.driver import Connection
 from airflow_ddlrepl.engines.postgres.connection.quoting import literal, qualified
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Table
-
-if TYPE_CHECKING:
-    from airflow_ddlrepl.engines.postgres.connection.connect import Connection
 
 # Whatever depends on the table, its row type or its parts, but for the parts that a table has of its own accord:
 # row type, TOAST table, defaults, NOT NULL constraints, the keys of ours, sequences of identity columns.

@@ -7,10 +7,11 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from airflow_ddlrepl.config.sections.scope import Scope
 from airflow_ddlrepl.engines.postgres.catalog.raw_texts import Undecodable, is_raw
+from airflow_ddlrepl.engines.postgres.connection.driver import Connection
 from airflow_ddlrepl.engines.postgres.connection.settings import SHAPES
 from airflow_ddlrepl.engines.postgres.pgoutput.xid_snapshot import XidSnapshot
 from airflow_ddlrepl.engines.source_catalog import Catalog
@@ -19,9 +20,6 @@ from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.scope.client import Client
 from airflow_ddlrepl.scope.decide import ChangeKind, decide
-
-if TYPE_CHECKING:
-    from airflow_ddlrepl.engines.postgres.connection.connect import Connection
 
 FOLDER = Path(__file__).parent
 

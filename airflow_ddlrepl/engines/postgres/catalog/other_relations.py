@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from airflow_ddlrepl.engines.postgres.connection.driver import Connection
 from airflow_ddlrepl.engines.source_catalog import OtherRelation, RelationKind
 from airflow_ddlrepl.model.names import TableName
-
-if TYPE_CHECKING:
-    from airflow_ddlrepl.engines.postgres.connection.connect import Connection
 
 _KINDS = {
     "f": RelationKind.FOREIGN_TABLE,

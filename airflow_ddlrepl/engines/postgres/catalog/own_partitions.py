@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from airflow_ddlrepl.adapt.plan.refused_alter import MEND
 from airflow_ddlrepl.adapt.program.program import ProgramStep
+from airflow_ddlrepl.engines.postgres.connection.driver import Connection
 from airflow_ddlrepl.engines.postgres.connection.quoting import qualified
 from airflow_ddlrepl.errors import AlterRefused
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table_state import TableStatus
-
-if TYPE_CHECKING:
-    from airflow_ddlrepl.engines.postgres.connection.connect import Connection
 
 # Below a partition of the channel's no other one is looked for: its rows are the channel's.
 _BELOW = """

@@ -5,10 +5,9 @@ The server's own function locks every table, so it waits for whoever alters one,
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from psycopg import Connection
+from airflow_ddlrepl.engines.postgres.connection.driver import Connection
 
 _PUBLISHED = """
 WITH RECURSIVE p AS (SELECT * FROM pg_catalog.pg_publication WHERE pubname = %s), listed(id) AS (

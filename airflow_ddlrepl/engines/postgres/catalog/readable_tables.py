@@ -5,19 +5,17 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from airflow_ddlrepl.engines.postgres.catalog.inspect import LOCKED_SQL
 from airflow_ddlrepl.engines.postgres.catalog.raw_texts import is_raw
 from airflow_ddlrepl.engines.postgres.catalog.sizes import LOCK_TIMEOUT
+from airflow_ddlrepl.engines.postgres.connection.driver import Connection
 from airflow_ddlrepl.engines.postgres.connection.errors import errors
 from airflow_ddlrepl.engines.postgres.connection.quoting import qualified, quote
 from airflow_ddlrepl.errors import BlockedByOthers, UnreadableTable
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Table
-
-if TYPE_CHECKING:
-    from airflow_ddlrepl.engines.postgres.connection.connect import Connection
 
 PATIENCE_SECONDS = 10.0
 # A partition is loaded with all tables of its tree: one that can't be read keeps them waiting.

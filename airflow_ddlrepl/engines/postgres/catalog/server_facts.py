@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from airflow_ddlrepl.engines.postgres.catalog.inspect import inspect
 from airflow_ddlrepl.engines.postgres.catalog.own_partitions import filled_partitions
 from airflow_ddlrepl.engines.postgres.catalog.server_traits import server_traits
 from airflow_ddlrepl.engines.postgres.catalog.table_objects import is_broken, references, table_objects
+from airflow_ddlrepl.engines.postgres.connection.driver import Connection
 from airflow_ddlrepl.engines.postgres.connection.quoting import qualified
 from airflow_ddlrepl.engines.postgres.owners.strangers import errors_of, owned_by_strangers
 from airflow_ddlrepl.engines.postgres.types.held_texts import encodable
@@ -19,9 +20,6 @@ from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Table, TableObject
 from airflow_ddlrepl.ports.server_traits import ServerTraits
 from airflow_ddlrepl.ports.types import TypeSystem
-
-if TYPE_CHECKING:
-    from psycopg import Connection
 
 _OIDS_SQL = """
 SELECT w.schema, w.name, c.oid FROM unnest(%s::text[], %s::text[]) AS w(schema, name)

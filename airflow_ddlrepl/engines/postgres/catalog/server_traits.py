@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from airflow_ddlrepl.engines.postgres.connection.driver import Connection
 from airflow_ddlrepl.ports.server_traits import ServerTraits
-
-if TYPE_CHECKING:
-    from psycopg import Connection
 
 # Columns of pg_database have other names from 17 on.
 _TRAITS = """

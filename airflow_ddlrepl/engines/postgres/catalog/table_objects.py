@@ -7,13 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from airflow_ddlrepl.engines.postgres.connection.driver import Connection
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import ObjectKind, TableObject
-
-if TYPE_CHECKING:
-    from airflow_ddlrepl.engines.postgres.connection.connect import Connection
 
 _CONSTRAINT_KINDS = {"f": ObjectKind.FOREIGN_KEY, "c": ObjectKind.CHECK, "x": ObjectKind.EXCLUSION}
 _CONSTRAINTS = """

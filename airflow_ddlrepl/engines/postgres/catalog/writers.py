@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from airflow_ddlrepl.engines.abilities.of_source import Writer
+from airflow_ddlrepl.engines.postgres.connection.driver import Connection
 from airflow_ddlrepl.sql.lexer import Kind, placed_tokens
-
-if TYPE_CHECKING:
-    from airflow_ddlrepl.engines.postgres.connection.connect import Connection
 
 QUERY_LENGTH = 200
 _SEE_MORE = "With pg_read_all_stats the channel's role also sees since when, and the statement"

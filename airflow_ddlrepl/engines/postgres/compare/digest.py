@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from airflow_ddlrepl.compare.report import Kind, RowDifference, TableReport
 from airflow_ddlrepl.compare.structure import left_behind, structure
@@ -23,6 +23,7 @@ from airflow_ddlrepl.engines.postgres.compare.current_rows import current_rows
 from airflow_ddlrepl.engines.postgres.compare.temporary_copy import temporary_copy
 from airflow_ddlrepl.engines.postgres.connection.conditions import where
 from airflow_ddlrepl.engines.postgres.connection.connect import session
+from airflow_ddlrepl.engines.postgres.connection.driver import Connection
 from airflow_ddlrepl.engines.postgres.connection.quoting import literal, qualified, quote, rows_of
 from airflow_ddlrepl.engines.postgres.connection.read_errors import unreadable_table
 from airflow_ddlrepl.engines.postgres.connection.settings import SPELLING
@@ -33,9 +34,6 @@ from airflow_ddlrepl.errors import DdlReplError, SourceError, TargetError
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.model.target_columns import deletion_column
-
-if TYPE_CHECKING:
-    from psycopg import Connection
 
 ROWS_PER_BUCKET = 500
 ROWS_PER_LOOK = 200_000

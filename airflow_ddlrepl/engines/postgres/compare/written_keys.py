@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 
@@ -15,14 +15,12 @@ from airflow_ddlrepl.engines.changed_keys import changed_keys, key_pairs, shows_
 from airflow_ddlrepl.engines.comparing import CompareTask, WrittenKeys
 from airflow_ddlrepl.engines.postgres.compare.digest import value
 from airflow_ddlrepl.engines.postgres.connection.connect import session
+from airflow_ddlrepl.engines.postgres.connection.driver import Connection
 from airflow_ddlrepl.engines.postgres.connection.settings import SPELLING
 from airflow_ddlrepl.engines.postgres.merge.inline_rows import MOST_ROWS, InlineRows, as_inline_rows, taking
 from airflow_ddlrepl.engines.postgres.merge.staging_tables import staging_type
 from airflow_ddlrepl.model.table import Column
 from airflow_ddlrepl.trail.manifest import RowFile
-
-if TYPE_CHECKING:
-    from psycopg import Connection
 
 
 def written_keys(task: WrittenKeys) -> dict[str, bool] | None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from airflow_ddlrepl.engines.postgres.connection.driver import Connection
 from airflow_ddlrepl.engines.postgres.connection.errors import passing
 from airflow_ddlrepl.engines.postgres.connection.quoting import literal, qualified, quote
 from airflow_ddlrepl.engines.postgres.connection.settings import SPELLING_HERE
@@ -14,9 +15,6 @@ from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.notation.condition.expression import Part, Spelling
 from airflow_ddlrepl.notation.condition.parser import spelled
 from airflow_ddlrepl.notation.condition.row_limit import RowLimit
-
-if TYPE_CHECKING:
-    from airflow_ddlrepl.engines.postgres.connection.connect import Connection
 
 
 def is_true(condition: Part, column: Callable[[str], str] = quote) -> str:

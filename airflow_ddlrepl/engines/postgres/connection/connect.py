@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from airflow_ddlrepl.engines.postgres.connection import pool
-from airflow_ddlrepl.engines.postgres.connection.pooler import refuse_mixing
+from airflow_ddlrepl.engines.postgres.connection.driver import Connection
 from airflow_ddlrepl.engines.postgres.connection.quoting import literal
 from airflow_ddlrepl.engines.postgres.connection.settings import (
     ARROWS_ENCODING,
@@ -22,9 +23,6 @@ from airflow_ddlrepl.engines.postgres.connection.settings import (
     TIMEOUTS,
 )
 from airflow_ddlrepl.errors import ConfigError, Unreachable
-
-if TYPE_CHECKING:
-    from psycopg import Connection as Connection
 
 CONNECT_SECONDS = 8
 """A server has this long to answer where the location's URL says nothing else (`connect_timeout`)."""
@@ -269,3 +267,43 @@ def _unreachable(place: str, detail: str) -> Unreachable:
     found = next((one for one in _REFUSED if re.search(one.text, detail)), _NO_ANSWER)
     message = f"{place} {found.what}: {detail}"
     return Unreachable(message, code=found.code, hint=found.hint, retryable=found.retryable)
+
+
+ASK = b"SET application_name = 'ddlrepl'; SELECT pg_catalog.pg_backend_pid()"
+"""It sets something: a pooler that keeps a session for whom has changed it mixes none."""
+
+_known: set[str] = set()
+"""These are locations of this process whose sessions are their client's alone."""
+
+
+def refuse_mixing(
+    connection: Connection[Any], location: str, place: str, another: Callable[[], Connection[Any]]
+) -> None:
+    """Raise Unreachable CON-108 where the sessions of a location are not their client's alone.
+
+    A server tells a client the process of its session; a pooler invents one. Then two clients are compared, one of
+    which does nothing meanwhile. Each location is asked once. another: opens another session to it.
+    """
+    if location in _known:
+        return
+    first = _process(connection)
+    if first != connection.info.backend_pid:
+        with another() as other:
+            is_mixed = _process(other) == first or _process(connection) != first
+        if is_mixed:
+            connection.close()
+            raise Unreachable(
+                f"{place} is a connection pooler that gives each transaction another session",
+                code="CON-108",
+                hint="let the location name the server itself, or a pool whose sessions are their client's alone"
+                " (PgBouncer: pool_mode = session)",
+            )
+    _known.add(location)
+
+
+def _process(connection: Connection[Any]) -> int:
+    cursor = connection.execute(ASK)
+    cursor.nextset()
+    row = cursor.fetchone()
+    assert row is not None
+    return int(row[0])

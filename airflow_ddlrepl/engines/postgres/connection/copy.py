@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from airflow_ddlrepl.engines.postgres.connection.driver import Connection
 from airflow_ddlrepl.engines.postgres.connection.errors import errors, passing
 from airflow_ddlrepl.engines.postgres.connection.key_range_sql import in_ranges, ranges_sql
 from airflow_ddlrepl.engines.postgres.connection.quoting import literal, qualified, quote
@@ -13,9 +14,6 @@ from airflow_ddlrepl.engines.postgres.connection.settings import SPELLING
 from airflow_ddlrepl.errors import SourceError, UndecodableText, UnreadableTable
 from airflow_ddlrepl.model.key_ranges import KeyRanges
 from airflow_ddlrepl.model.names import TableName
-
-if TYPE_CHECKING:
-    from airflow_ddlrepl.engines.postgres.connection.connect import Connection
 
 BLOCK_BYTES = 1 << 18
 # A schema change that waits for the session which holds the snapshot stands before us, and that session waits for us.

@@ -11,14 +11,12 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import Any, Self, TypeVar
 
 from airflow_ddlrepl.engines.postgres.connection.connect import session
+from airflow_ddlrepl.engines.postgres.connection.driver import Connection
 from airflow_ddlrepl.engines.postgres.connection.errors import CONTENTION
 from airflow_ddlrepl.errors import DdlReplError, TargetError
-
-if TYPE_CHECKING:
-    from airflow_ddlrepl.engines.postgres.connection.connect import Connection
 
 LOCK_TIMEOUT = 5.0
 ATTEMPTS = 6

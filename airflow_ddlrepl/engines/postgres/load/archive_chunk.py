@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from airflow_ddlrepl.adapt.shape.target_shape import valued
 from airflow_ddlrepl.engines.chunks import chunk_bytes, group_chunks
 from airflow_ddlrepl.engines.postgres.catalog.inspect import inspect
+from airflow_ddlrepl.engines.postgres.connection.driver import Connection
 from airflow_ddlrepl.engines.postgres.load.table_rows import TableRows, sharing_sessions
 from airflow_ddlrepl.engines.postgres.pgoutput.binary_types import binary_safe
 from airflow_ddlrepl.engines.source_catalog import Archived, ArchivePlace, RowSelection
@@ -21,10 +22,6 @@ from airflow_ddlrepl.ports.work import Runner
 from airflow_ddlrepl.trail.loads import ChunkWriter, LoadedTable
 from airflow_ddlrepl.trail.manifest import Blob
 from airflow_ddlrepl.trail.store import Trail
-
-if TYPE_CHECKING:
-    from airflow_ddlrepl.engines.postgres.connection.connect import Connection
-
 
 Chunks = Callable[[RowSelection, int], Sequence[TableRows]]
 """This function splits the selected rows of a table, as a snapshot shows them, into chunks of at most so many bytes."""

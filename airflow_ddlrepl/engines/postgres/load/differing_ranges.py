@@ -17,13 +17,14 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import log2
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from airflow_ddlrepl.engines.differing import Differing, DifferingTask
 from airflow_ddlrepl.engines.postgres.connection.connect import session
 from airflow_ddlrepl.engines.postgres.connection.copy import SourceFailed, open_snapshot
+from airflow_ddlrepl.engines.postgres.connection.driver import Connection
 from airflow_ddlrepl.engines.postgres.connection.quoting import literal, qualified, quote
 from airflow_ddlrepl.engines.postgres.load.rows_since_load import later_versions
 from airflow_ddlrepl.engines.postgres.load.table_rows import NAME, TableRows
@@ -31,9 +32,6 @@ from airflow_ddlrepl.engines.postgres.types.row_hash import key_hash, row_hash
 from airflow_ddlrepl.model.key_ranges import KeyRanges, joined
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column
-
-if TYPE_CHECKING:
-    from airflow_ddlrepl.engines.postgres.connection.connect import Connection
 
 log = logging.getLogger("ddlrepl")
 ROWS_PER_RANGE = 16

@@ -12,15 +12,13 @@ import logging
 from collections.abc import Callable, Collection, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from airflow_ddlrepl.engines.postgres.connection.connect import session
+from airflow_ddlrepl.engines.postgres.connection.driver import Connection
 from airflow_ddlrepl.engines.postgres.load.table_rows import TableRows, rows_of
 from airflow_ddlrepl.engines.source_catalog import RowSelection
 from airflow_ddlrepl.errors import DdlReplError
-
-if TYPE_CHECKING:
-    from airflow_ddlrepl.engines.postgres.connection.connect import Connection
 
 log = logging.getLogger("ddlrepl")
 # Each statement has to see what the lock before it waited for; and a lock needs a transaction that may write.

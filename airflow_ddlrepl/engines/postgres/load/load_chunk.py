@@ -9,12 +9,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from airflow_ddlrepl.engines.loading import LoadedChunk, LoadTask
 from airflow_ddlrepl.engines.postgres.connection.connect import session
 from airflow_ddlrepl.engines.postgres.connection.copy import copy_in, feed
 from airflow_ddlrepl.engines.postgres.connection.copy_text import copy_text
+from airflow_ddlrepl.engines.postgres.connection.driver import Connection
 from airflow_ddlrepl.engines.postgres.connection.errors import errors, passing
 from airflow_ddlrepl.engines.postgres.connection.quoting import qualified
 from airflow_ddlrepl.engines.postgres.connection.settings import SPELLING
@@ -27,9 +28,6 @@ from airflow_ddlrepl.errors import ChunkRefused, FunctionFailed, SessionEnded, U
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.ports.rows import RowSource
-
-if TYPE_CHECKING:
-    from airflow_ddlrepl.engines.postgres.connection.connect import Connection
 
 
 def load_chunks(tasks: Sequence[LoadTask]) -> list[LoadedChunk]:

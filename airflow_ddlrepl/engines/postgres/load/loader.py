@@ -13,6 +13,7 @@ from airflow_ddlrepl.engines.abilities.rewinds import RereadsRows
 from airflow_ddlrepl.engines.load_plan import LoadPlan, ShadowChange, Step, UnfitValues, UnlikeRows
 from airflow_ddlrepl.engines.postgres.catalog.server_facts import ServerFacts
 from airflow_ddlrepl.engines.postgres.connection.conditions import unlike
+from airflow_ddlrepl.engines.postgres.connection.driver import Connection
 from airflow_ddlrepl.engines.postgres.connection.lock_retry import patiently
 from airflow_ddlrepl.engines.postgres.connection.quoting import qualified
 from airflow_ddlrepl.engines.postgres.connection.settings import SCHEMA, SPELLING
@@ -30,7 +31,6 @@ from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.table_state import TableState
 
 if TYPE_CHECKING:
-    from airflow_ddlrepl.engines.postgres.connection.connect import Connection
     from airflow_ddlrepl.engines.postgres.sessions.replication_origin import Origin
 
 

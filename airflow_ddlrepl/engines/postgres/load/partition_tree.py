@@ -7,13 +7,14 @@ are detached, the empty partitioned table is altered, and the loaded ones are at
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from airflow_ddlrepl.adapt.plan.new_table import reshape
 from airflow_ddlrepl.adapt.shape.alter_in_place import relayout
 from airflow_ddlrepl.ddl.base.same_shape import partitioned_alike
 from airflow_ddlrepl.engines.postgres.catalog.dependents import dependants
 from airflow_ddlrepl.engines.postgres.catalog.server_facts import ServerFacts
+from airflow_ddlrepl.engines.postgres.connection.driver import Connection
 from airflow_ddlrepl.engines.postgres.connection.quoting import qualified
 from airflow_ddlrepl.engines.postgres.ddl.render import PostgresDdl, attach, create_table
 from airflow_ddlrepl.engines.postgres.ddl.types import create_types
@@ -29,9 +30,6 @@ from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.record import RefreshDone
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.table_state import TableState
-
-if TYPE_CHECKING:
-    from airflow_ddlrepl.engines.postgres.connection.connect import Connection
 
 
 def place_parent(

@@ -8,17 +8,15 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from airflow_ddlrepl.engines.differing import DifferingTask
 from airflow_ddlrepl.engines.postgres.connection.connect import session
 from airflow_ddlrepl.engines.postgres.connection.copy import SourceFailed, open_snapshot
+from airflow_ddlrepl.engines.postgres.connection.driver import Connection
 from airflow_ddlrepl.engines.postgres.load.table_rows import NAME, TableRows
 from airflow_ddlrepl.engines.postgres.target.load_marks import durable_mark, mark, origin_text, stored_marks
 from airflow_ddlrepl.engines.postgres.types.row_hash import is_hashed_by_bytes
-
-if TYPE_CHECKING:
-    from airflow_ddlrepl.engines.postgres.connection.connect import Connection
 
 log = logging.getLogger("ddlrepl")
 

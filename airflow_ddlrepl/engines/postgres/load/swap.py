@@ -11,7 +11,7 @@ import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from airflow_ddlrepl.adapt.plan.dropped_table import aside_name
 from airflow_ddlrepl.adapt.plan.new_table import reshape
@@ -22,6 +22,7 @@ from airflow_ddlrepl.engines.postgres.catalog.dependents import dependants, is_r
 from airflow_ddlrepl.engines.postgres.catalog.object_names import grant_defaults, name_parts
 from airflow_ddlrepl.engines.postgres.catalog.server_facts import ServerFacts
 from airflow_ddlrepl.engines.postgres.connection.connect import session
+from airflow_ddlrepl.engines.postgres.connection.driver import Connection
 from airflow_ddlrepl.engines.postgres.connection.errors import CONTENTION, passing
 from airflow_ddlrepl.engines.postgres.connection.quoting import qualified, quote, rows_of
 from airflow_ddlrepl.engines.postgres.ddl.keys import key_sql
@@ -59,9 +60,6 @@ from airflow_ddlrepl.model.record import RefreshDeclined, RefreshDone
 from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.model.table_state import TableState, TableStatus
 from airflow_ddlrepl.model.target_columns import history_columns
-
-if TYPE_CHECKING:
-    from airflow_ddlrepl.engines.postgres.connection.connect import Connection
 
 log = logging.getLogger("ddlrepl")
 

@@ -13,7 +13,7 @@ from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 
@@ -30,6 +30,7 @@ from airflow_ddlrepl.engines.postgres.connection.copy import (
     select,
 )
 from airflow_ddlrepl.engines.postgres.connection.copy_text import read_copy_text
+from airflow_ddlrepl.engines.postgres.connection.driver import Connection
 from airflow_ddlrepl.engines.postgres.connection.quoting import literal, quote
 from airflow_ddlrepl.engines.postgres.connection.settings import ROWS
 from airflow_ddlrepl.engines.postgres.load.filtered_rows import filtered
@@ -47,9 +48,6 @@ from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.notation.condition.expression import Part
 from airflow_ddlrepl.ports.rows import TypedRows
-
-if TYPE_CHECKING:
-    from airflow_ddlrepl.engines.postgres.connection.connect import Connection
 
 PAGE_BYTES = 8192
 BINARY, TEXT = "postgresql copy binary", "postgresql copy text"

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.engines.postgres.connection.copy import blocks_of, copy_table
+from airflow_ddlrepl.engines.postgres.connection.driver import Connection
 
 if TYPE_CHECKING:
-    from airflow_ddlrepl.engines.postgres.connection.connect import Connection
     from airflow_ddlrepl.model.names import TableName
 
 _SHOWN = 60

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from airflow_ddlrepl.engines.postgres.connection.driver import Connection
 from airflow_ddlrepl.engines.postgres.connection.errors import errors
 from airflow_ddlrepl.errors import SourceError
 from airflow_ddlrepl.model.marks import Mark, SourceMark
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.ports.source_marks import SourceMarks
-
-if TYPE_CHECKING:
-    from airflow_ddlrepl.engines.postgres.connection.connect import Connection
 
 TWO_COMMITS = 80
 """Bytes that the commit records of two transactions take at least: 34 each, which are aligned to 40."""

@@ -6,16 +6,14 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from airflow_ddlrepl.engines.postgres.connection.driver import Connection
 from airflow_ddlrepl.engines.postgres.connection.errors import errors
 from airflow_ddlrepl.engines.postgres.log import slot_health, slots
 from airflow_ddlrepl.errors import SourceError
 from airflow_ddlrepl.model.installation import LogHolder
 from airflow_ddlrepl.model.position import Position
-
-if TYPE_CHECKING:
-    from airflow_ddlrepl.engines.postgres.connection.connect import Connection
 
 log = logging.getLogger("ddlrepl")
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from airflow_ddlrepl.engines.postgres.connection.driver import Connection
 from airflow_ddlrepl.engines.postgres.connection.quoting import literal
 from airflow_ddlrepl.engines.postgres.log import slots
 from airflow_ddlrepl.model.installation import LogHolder
-
-if TYPE_CHECKING:
-    from airflow_ddlrepl.engines.postgres.connection.connect import Connection
 
 _SQL = """
 SELECT s.slot_name::text, pg_wal_lsn_diff(pg_current_wal_insert_lsn(), s.restart_lsn)::bigint, s.wal_status,

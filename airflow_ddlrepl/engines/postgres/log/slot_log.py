@@ -6,8 +6,9 @@ import logging
 import time
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from airflow_ddlrepl.engines.postgres.connection.driver import Connection
 from airflow_ddlrepl.engines.postgres.connection.errors import errors
 from airflow_ddlrepl.engines.postgres.connection.first_row import over
 from airflow_ddlrepl.engines.postgres.log import preconditions, replication_protocol, slots
@@ -15,9 +16,6 @@ from airflow_ddlrepl.engines.postgres.pgoutput.gaps import NEWS, is_taken_sql
 from airflow_ddlrepl.engines.source import log_ends_before
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.ports.oldest_commit import OldestCommit
-
-if TYPE_CHECKING:
-    from airflow_ddlrepl.engines.postgres.connection.connect import Connection
 
 log = logging.getLogger("ddlrepl")
 

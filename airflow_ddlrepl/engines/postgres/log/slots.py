@@ -6,16 +6,14 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from airflow_ddlrepl.engines.postgres.connection.driver import Connection
 from airflow_ddlrepl.engines.postgres.connection.errors import errors
 from airflow_ddlrepl.engines.postgres.connection.first_row import Ask, over
 from airflow_ddlrepl.engines.postgres.connection.quoting import literal
 from airflow_ddlrepl.errors import BlockedByOthers, SourceError
 from airflow_ddlrepl.model.position import Position
-
-if TYPE_CHECKING:
-    from airflow_ddlrepl.engines.postgres.connection.connect import Connection
 
 ACTIVE_SECONDS = 10.0
 FAILOVER_VERSION = 170000

@@ -11,17 +11,15 @@ import struct
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from airflow_ddlrepl.engines.postgres.connection.driver import Connection, RawCursor
 from airflow_ddlrepl.engines.postgres.connection.quoting import quote
 from airflow_ddlrepl.engines.postgres.pgoutput.binary_types import BUILTIN, TEXT_OID, plain_oid
-
-if TYPE_CHECKING:
-    from psycopg import Connection, RawCursor
 
 MOST_ROWS = 1000
 MOST_BYTES = 1 << 16

@@ -6,13 +6,11 @@ more rights than their author has.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from airflow_ddlrepl.engines.postgres.connection.driver import Connection
 from airflow_ddlrepl.engines.postgres.connection.quoting import quote
 from airflow_ddlrepl.errors import DdlReplError
-
-if TYPE_CHECKING:
-    from airflow_ddlrepl.engines.postgres.connection.connect import Connection
 
 # A superuser trusts superusers; others also a role whose rights they have anyway. The schema alone must be so where
 # tables are the loading role's own: with the right to CREATE in it nobody can replace what is ours. Its functions are

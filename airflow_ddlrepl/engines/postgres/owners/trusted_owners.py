@@ -8,15 +8,13 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from airflow_ddlrepl.engines.postgres.connection.driver import Connection
 from airflow_ddlrepl.engines.postgres.owners.strangers import owned_by_strangers
 from airflow_ddlrepl.model.installation import Problem
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table_state import TableStatus
-
-if TYPE_CHECKING:
-    from airflow_ddlrepl.engines.postgres.connection.connect import Connection
 
 COLUMN = "ALTER TABLE ddlrepl.position ADD COLUMN IF NOT EXISTS owners text[];"
 WITH_ROLE = (

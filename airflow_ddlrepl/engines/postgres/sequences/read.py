@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from airflow_ddlrepl.engines.abilities.sequences import Choose
 from airflow_ddlrepl.engines.postgres.catalog.inspect import LOCKED_SQL, spelling
+from airflow_ddlrepl.engines.postgres.connection.driver import Connection
 from airflow_ddlrepl.engines.postgres.connection.errors import errors
 from airflow_ddlrepl.engines.postgres.connection.quoting import literal, qualified
 from airflow_ddlrepl.model.names import TableName
@@ -20,9 +21,6 @@ from airflow_ddlrepl.model.sequence import (
     SequenceDefinition,
     SequenceValue,
 )
-
-if TYPE_CHECKING:
-    from airflow_ddlrepl.engines.postgres.connection.connect import Connection
 
 AT_ONCE = 200
 """The values of so many sequences are read by one statement."""

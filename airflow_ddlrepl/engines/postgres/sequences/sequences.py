@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from airflow_ddlrepl.engines.abilities.sequences import (
     Choose,
@@ -15,6 +15,7 @@ from airflow_ddlrepl.engines.abilities.sequences import (
     TrackedSequence,
 )
 from airflow_ddlrepl.engines.postgres.connection.connect import session
+from airflow_ddlrepl.engines.postgres.connection.driver import Connection
 from airflow_ddlrepl.engines.postgres.connection.lock_retry import limit, patiently
 from airflow_ddlrepl.engines.postgres.owners.strangers import errors_of, owned_by_strangers
 from airflow_ddlrepl.engines.postgres.sequences.read import read, read_unlocked
@@ -25,9 +26,6 @@ from airflow_ddlrepl.engines.target_state import Fence
 from airflow_ddlrepl.errors import StrangeOwner
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.sequence import SequenceCatalog
-
-if TYPE_CHECKING:
-    from airflow_ddlrepl.engines.postgres.connection.connect import Connection
 
 
 @dataclass(frozen=True, slots=True)

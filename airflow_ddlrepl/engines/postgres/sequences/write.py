@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from airflow_ddlrepl.engines.abilities.sequences import DefaultStep, SequencePlan, SequenceStep, SequencesWritten
+from airflow_ddlrepl.engines.postgres.connection.driver import Connection
 from airflow_ddlrepl.engines.postgres.connection.errors import CONTENTION, passing
 from airflow_ddlrepl.engines.postgres.connection.quoting import literal, qualified, quote
 from airflow_ddlrepl.engines.postgres.ddl.types import create_schema
@@ -16,9 +17,6 @@ from airflow_ddlrepl.errors import DdlReplError, TargetError
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.sequence import ColumnPlace, SequenceDefinition, SequenceValue
-
-if TYPE_CHECKING:
-    from airflow_ddlrepl.engines.postgres.connection.connect import Connection
 
 
 def write(connection: Connection[Any], channel: str, plan: SequencePlan, fence: Fence) -> SequencesWritten:

@@ -9,16 +9,14 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from airflow_ddlrepl.engines.postgres.connection.connect import session
+from airflow_ddlrepl.engines.postgres.connection.driver import Connection
 from airflow_ddlrepl.engines.postgres.connection.lock_retry import limit
 from airflow_ddlrepl.engines.postgres.connection.quoting import quote
 from airflow_ddlrepl.errors import ApplyError
 from airflow_ddlrepl.model.installation import Problem
-
-if TYPE_CHECKING:
-    from airflow_ddlrepl.engines.postgres.connection.connect import Connection
 
 log = logging.getLogger("ddlrepl")
 AT_A_TIME = 32

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from airflow_ddlrepl.engines.postgres.connection.connect import Connection
+from airflow_ddlrepl.engines.postgres.connection.driver import Connection
 
 log = logging.getLogger("ddlrepl")
 END_MILLISECONDS = 5000

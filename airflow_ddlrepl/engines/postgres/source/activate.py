@@ -9,7 +9,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from airflow_ddlrepl.config.sections.ignored_sessions import NO_SESSIONS, IgnoredSessions
 from airflow_ddlrepl.config.sections.policies import DdlCapture, ReplicaIdentity
@@ -18,6 +18,7 @@ from airflow_ddlrepl.config.sections.scope import Scope
 from airflow_ddlrepl.engines.postgres.catalog.inspect import listed, with_partitions
 from airflow_ddlrepl.engines.postgres.catalog.server_facts import publishes_generated
 from airflow_ddlrepl.engines.postgres.connection.advisory_lock import PATIENCE, AdvisoryLock
+from airflow_ddlrepl.engines.postgres.connection.driver import Connection
 from airflow_ddlrepl.engines.postgres.connection.errors import errors
 from airflow_ddlrepl.engines.postgres.connection.first_row import over
 from airflow_ddlrepl.engines.postgres.connection.quoting import qualified, quote
@@ -31,9 +32,6 @@ from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.ports.progress import each
 from airflow_ddlrepl.scope.client import Client
 from airflow_ddlrepl.scope.decide import ChangeKind, decide
-
-if TYPE_CHECKING:
-    from airflow_ddlrepl.engines.postgres.connection.connect import Connection
 
 log = logging.getLogger("ddlrepl")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from airflow_ddlrepl.config.sections.scope import Scope
 from airflow_ddlrepl.engines.postgres.catalog.creation import creation_text
@@ -24,6 +24,7 @@ from airflow_ddlrepl.engines.postgres.catalog.sizes import estimated_rows, sizes
 from airflow_ddlrepl.engines.postgres.catalog.table_objects import table_objects
 from airflow_ddlrepl.engines.postgres.connection.conditions import require_readable
 from airflow_ddlrepl.engines.postgres.connection.connect import location_of, session
+from airflow_ddlrepl.engines.postgres.connection.driver import Connection
 from airflow_ddlrepl.engines.postgres.sessions.replication_origin import writing_origins
 from airflow_ddlrepl.engines.postgres.source.left_out import would_leave_out
 from airflow_ddlrepl.engines.postgres.source.privileges import profile
@@ -34,9 +35,6 @@ from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Table, TableObject
 from airflow_ddlrepl.notation.condition.expression import Part
 from airflow_ddlrepl.ports.server_traits import ServerTraits
-
-if TYPE_CHECKING:
-    from airflow_ddlrepl.engines.postgres.connection.connect import Connection
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from airflow_ddlrepl.engines.postgres.catalog.inspect import inspect, snapshot
 from airflow_ddlrepl.engines.postgres.catalog.raw_texts import read_any_bytes
@@ -24,6 +24,7 @@ from airflow_ddlrepl.engines.postgres.catalog.readable_tables import (
 )
 from airflow_ddlrepl.engines.postgres.connection.connect import session
 from airflow_ddlrepl.engines.postgres.connection.copy import open_snapshot
+from airflow_ddlrepl.engines.postgres.connection.driver import Connection
 from airflow_ddlrepl.engines.postgres.connection.errors import errors
 from airflow_ddlrepl.engines.postgres.load.archive_chunk import archive, require_labels
 from airflow_ddlrepl.engines.postgres.load.held_tables import HeldTables
@@ -44,9 +45,6 @@ from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.visibility import Visibility
 from airflow_ddlrepl.ports.work import Runner
-
-if TYPE_CHECKING:
-    from airflow_ddlrepl.engines.postgres.connection.connect import Connection
 
 OPEN_TRANSACTIONS_SECONDS = 60.0
 """So long a snapshot at a position waits for transactions that are open when it is asked for."""

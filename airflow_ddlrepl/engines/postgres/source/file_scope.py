@@ -7,20 +7,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from airflow_ddlrepl.config.sections.scope import Scope
 from airflow_ddlrepl.engines.postgres.catalog.inspect import listed, with_partitions
 from airflow_ddlrepl.engines.postgres.catalog.sizes import LOCK_TIMEOUT
+from airflow_ddlrepl.engines.postgres.connection.driver import Connection
 from airflow_ddlrepl.engines.postgres.source import helper_schema, membership, session_triggers
 from airflow_ddlrepl.engines.postgres.source.activate import SourceSetup, release_excluded, remember_bystanders
 from airflow_ddlrepl.engines.postgres.source.scope_patterns import PENDING, differing_keys, stored
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.scope.client import Client
 from airflow_ddlrepl.scope.decide import ChangeKind, decide
-
-if TYPE_CHECKING:
-    from airflow_ddlrepl.engines.postgres.connection.connect import Connection
 
 _STORED = "SELECT scope, replica_identity FROM ddlrepl.channel WHERE name = %s"
 _MAY_CHANGE = """

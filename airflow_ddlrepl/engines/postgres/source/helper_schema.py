@@ -9,21 +9,19 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, reduce
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from weakref import WeakKeyDictionary
 
 from airflow_ddlrepl.config.sections.policies import DdlCapture
 from airflow_ddlrepl.engines.postgres.catalog.inspect import SHAPE_BODY
 from airflow_ddlrepl.engines.postgres.catalog.installed import differences, installed, list_installed, mark_of
+from airflow_ddlrepl.engines.postgres.connection.driver import Connection
 from airflow_ddlrepl.engines.postgres.connection.errors import errors
 from airflow_ddlrepl.engines.postgres.connection.quoting import literal, quote
 from airflow_ddlrepl.engines.postgres.connection.settings import SHAPES
 from airflow_ddlrepl.engines.postgres.owners.schema_owner import require_trusted
 from airflow_ddlrepl.engines.postgres.source.member_cause import CAUSE, NOT_UTF8
 from airflow_ddlrepl.errors import SourceError
-
-if TYPE_CHECKING:
-    from airflow_ddlrepl.engines.postgres.connection.connect import Connection
 
 FOLDER = Path(__file__).parent
 _MARK_SQL = """

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from airflow_ddlrepl.config.sections.policies import DdlCapture
 from airflow_ddlrepl.engines.postgres.catalog.installed import differences, installed
 from airflow_ddlrepl.engines.postgres.catalog.publication import published
+from airflow_ddlrepl.engines.postgres.connection.driver import Connection
 from airflow_ddlrepl.engines.postgres.source import helper_schema
 from airflow_ddlrepl.model.installation import Feed, Installation, Problem, PublishedTable
 from airflow_ddlrepl.model.names import TableName
-
-if TYPE_CHECKING:
-    from airflow_ddlrepl.engines.postgres.connection.connect import Connection
 
 AGAIN = "-- run `ddlrepl activate`, as a superuser where event triggers are to be made"
 _PUBLICATION = """

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from airflow_ddlrepl.config.sections.scope import Scope
+from airflow_ddlrepl.engines.postgres.connection.driver import Connection
 from airflow_ddlrepl.engines.postgres.source import membership
 from airflow_ddlrepl.engines.postgres.source.member_cause import CAUSE, NO_KEY, UNLOGGED, Cause
 from airflow_ddlrepl.engines.source import LeftOut
@@ -14,9 +15,6 @@ from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.scope.client import Client
 from airflow_ddlrepl.scope.decide import ChangeKind, decide
-
-if TYPE_CHECKING:
-    from airflow_ddlrepl.engines.postgres.connection.connect import Connection
 
 # An older helper schema has no column left_at.
 _LEFT_OUT = f"""

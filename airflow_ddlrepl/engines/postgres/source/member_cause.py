@@ -6,10 +6,9 @@ They are the values of column `cause` of ddlrepl.member.
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from airflow_ddlrepl.engines.postgres.connection.connect import Connection
+from airflow_ddlrepl.engines.postgres.connection.driver import Connection
 
 LATE = "published late: its first rows come by a refresh"
 NO_KEY = "it has a generated column that no log has, and no key: published, the server would refuse UPDATE and DELETE"

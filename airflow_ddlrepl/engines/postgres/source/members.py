@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Set
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from airflow_ddlrepl.config.sections.ignored_sessions import NO_SESSIONS, IgnoredSessions
 from airflow_ddlrepl.config.sections.policies import DdlCapture, ReplicaIdentity
 from airflow_ddlrepl.config.sections.retention import LARGEST_MESSAGE
 from airflow_ddlrepl.config.sections.scope import Scope
 from airflow_ddlrepl.engines.postgres.catalog.publication import published
+from airflow_ddlrepl.engines.postgres.connection.driver import Connection
 from airflow_ddlrepl.engines.postgres.connection.first_row import over
 from airflow_ddlrepl.engines.postgres.log import preconditions
 from airflow_ddlrepl.engines.postgres.source import file_scope, helper_schema, membership, session_triggers
@@ -27,9 +28,6 @@ from airflow_ddlrepl.model.installation import Installation, Problem, SessionNam
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.scope.client import Client
 from airflow_ddlrepl.scope.decide import ChangeKind, decide
-
-if TYPE_CHECKING:
-    from airflow_ddlrepl.engines.postgres.connection.connect import Connection
 
 SETTLE_SECONDS = 60.0
 

@@ -9,17 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from airflow_ddlrepl.engines.postgres.catalog.inspect import undecodable
 from airflow_ddlrepl.engines.postgres.catalog.raw_texts import is_raw
 from airflow_ddlrepl.engines.postgres.catalog.sizes import LOCK_TIMEOUT
+from airflow_ddlrepl.engines.postgres.connection.driver import Connection
 from airflow_ddlrepl.engines.postgres.connection.errors import errors
 from airflow_ddlrepl.engines.postgres.source.member_cause import CAUSE, LATE, Cause, set_reason
 from airflow_ddlrepl.model.names import TableName
-
-if TYPE_CHECKING:
-    from airflow_ddlrepl.engines.postgres.connection.connect import Connection
 
 BATCH = 25
 """As many tables are maintained in one transaction."""

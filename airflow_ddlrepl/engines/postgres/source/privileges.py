@@ -6,11 +6,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from airflow_ddlrepl.config.sections.policies import DdlCapture
 from airflow_ddlrepl.config.sections.scope import Scope
 from airflow_ddlrepl.engines.postgres.catalog.inspect import listed
+from airflow_ddlrepl.engines.postgres.connection.driver import Connection
 from airflow_ddlrepl.engines.postgres.connection.quoting import qualified, quote
 from airflow_ddlrepl.engines.postgres.log.preconditions import OLDEST_VERSION
 from airflow_ddlrepl.engines.postgres.source import helper_schema
@@ -18,9 +19,6 @@ from airflow_ddlrepl.model.installation import Problem, ServerProfile
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.scope.client import Client
 from airflow_ddlrepl.scope.decide import ChangeKind, decide
-
-if TYPE_CHECKING:
-    from airflow_ddlrepl.engines.postgres.connection.connect import Connection
 
 MANY = 10
 _AS_SUPERUSER = (

@@ -9,18 +9,16 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Collection
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from airflow_ddlrepl.config.sections.ignored_sessions import IgnoredSessions
+from airflow_ddlrepl.engines.postgres.connection.driver import Connection
 from airflow_ddlrepl.engines.postgres.connection.errors import errors
 from airflow_ddlrepl.engines.postgres.connection.quoting import literal
 from airflow_ddlrepl.engines.postgres.source.scope_patterns import regex
 from airflow_ddlrepl.errors import SourceError
 from airflow_ddlrepl.model.installation import SessionNames
 from airflow_ddlrepl.model.names import TableName
-
-if TYPE_CHECKING:
-    from airflow_ddlrepl.engines.postgres.connection.connect import Connection
 
 STEM = "ddlrepl_session_"
 _VERSIONS = """

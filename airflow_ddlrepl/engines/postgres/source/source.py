@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.config.sections.ignored_sessions import NO_SESSIONS, IgnoredSessions
@@ -29,6 +29,7 @@ from airflow_ddlrepl.engines.abilities.sync_capture import CapturesBySync
 from airflow_ddlrepl.engines.postgres.catalog.raw_texts import read_any_bytes
 from airflow_ddlrepl.engines.postgres.catalog.writers import writers
 from airflow_ddlrepl.engines.postgres.connection.connect import describe, identity, running, session
+from airflow_ddlrepl.engines.postgres.connection.driver import Connection
 from airflow_ddlrepl.engines.postgres.connection.errors import errors
 from airflow_ddlrepl.engines.postgres.connection.first_row import over
 from airflow_ddlrepl.engines.postgres.load.archived_rows import ArchivedRows, archived_rows
@@ -64,9 +65,6 @@ from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.ports.oldest_commit import OldestCommit
 from airflow_ddlrepl.ports.work import Runner
 from airflow_ddlrepl.trail.loads import LoadedTable
-
-if TYPE_CHECKING:
-    from airflow_ddlrepl.engines.postgres.connection.connect import Connection
 
 PATIENCE_SECONDS = 20.0
 

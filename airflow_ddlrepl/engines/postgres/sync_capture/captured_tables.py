@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from airflow_ddlrepl.capture.captured_table import CapturedPart, CapturedTable
+from airflow_ddlrepl.engines.postgres.connection.driver import Connection
 from airflow_ddlrepl.engines.postgres.connection.errors import errors
 from airflow_ddlrepl.engines.postgres.sync_capture.trigger_function import CaptureNames
 from airflow_ddlrepl.engines.postgres.sync_capture.triggers import IS_RIGHT, LOCK_TIMEOUT
 from airflow_ddlrepl.model.names import TableName
-
-if TYPE_CHECKING:
-    from airflow_ddlrepl.engines.postgres.connection.connect import Connection
 
 _SQL = Path(__file__).with_name("captured_tables.sql").read_text().replace("/*is_right*/", IS_RIGHT)
 _ELSEWHERE = """

@@ -8,11 +8,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from airflow_ddlrepl.engines.abilities.sync_capture import CaptureRules, Prepared
 from airflow_ddlrepl.engines.postgres.catalog.inspect import SHAPE_SQL
 from airflow_ddlrepl.engines.postgres.connection.advisory_lock import AdvisoryLock
+from airflow_ddlrepl.engines.postgres.connection.driver import Connection
 from airflow_ddlrepl.engines.postgres.connection.errors import errors
 from airflow_ddlrepl.engines.postgres.connection.quoting import literal, qualified, quote
 from airflow_ddlrepl.engines.postgres.connection.settings import SHAPES
@@ -29,9 +30,6 @@ from airflow_ddlrepl.engines.postgres.sync_capture.triggers import Trigger, main
 from airflow_ddlrepl.engines.postgres.sync_capture.value_sql import LETTERS
 from airflow_ddlrepl.errors import RuleError, SourceError
 from airflow_ddlrepl.model.names import TableName
-
-if TYPE_CHECKING:
-    from airflow_ddlrepl.engines.postgres.connection.connect import Connection
 
 TABLES = ("captured_lcrs", "captured_windows", "captured_shapes")
 CODES = {"/*tag_changed*/": "RUL-153", "/*no_lcr*/": "RUL-154"}

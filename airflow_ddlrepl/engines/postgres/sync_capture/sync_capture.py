@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from airflow_ddlrepl.capture.captured_table import CapturedTable
 from airflow_ddlrepl.engines.abilities.sync_capture import (
@@ -14,6 +14,7 @@ from airflow_ddlrepl.engines.abilities.sync_capture import (
     FeedPlace,
     Prepared,
 )
+from airflow_ddlrepl.engines.postgres.connection.driver import Connection
 from airflow_ddlrepl.engines.postgres.sync_capture import setup
 from airflow_ddlrepl.engines.postgres.sync_capture.captured_tables import captured_tables
 from airflow_ddlrepl.engines.postgres.sync_capture.ruled_tables import ruled_tables
@@ -24,9 +25,6 @@ from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.trail.manifest import Part
 from airflow_ddlrepl.trail.store import Trail
 from airflow_ddlrepl.trail.writer import PartWriter, undone_on_failure
-
-if TYPE_CHECKING:
-    from airflow_ddlrepl.engines.postgres.connection.connect import Connection
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,14 +16,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from airflow_ddlrepl.engines.abilities.sync_capture import CapturedRows, CapturedWindow
+from airflow_ddlrepl.engines.postgres.connection.driver import Connection
 from airflow_ddlrepl.engines.postgres.connection.errors import errors
 from airflow_ddlrepl.model.table import Table
-
-if TYPE_CHECKING:
-    from airflow_ddlrepl.engines.postgres.connection.connect import Connection
 
 _CHUNK = 2000
 _OF_CLIENT = "l.channel = %(channel)s AND l.client = %(client)s"

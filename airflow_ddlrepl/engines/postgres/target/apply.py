@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from airflow_ddlrepl.adapt.plan.ddl_replay import unlike
 from airflow_ddlrepl.adapt.plan.refused_alter import MEND
@@ -22,6 +22,7 @@ from airflow_ddlrepl.engines.postgres.catalog.own_partitions import refuse_drop_
 from airflow_ddlrepl.engines.postgres.catalog.server_facts import ServerFacts
 from airflow_ddlrepl.engines.postgres.connection.conditions import within
 from airflow_ddlrepl.engines.postgres.connection.connect import session
+from airflow_ddlrepl.engines.postgres.connection.driver import Cursor
 from airflow_ddlrepl.engines.postgres.connection.errors import passing
 from airflow_ddlrepl.engines.postgres.connection.lock_retry import LOCK_TIMEOUT, limit, patiently
 from airflow_ddlrepl.engines.postgres.ddl.refused_statement import alter_refused
@@ -53,9 +54,6 @@ from airflow_ddlrepl.model.position import LogKey, Position
 from airflow_ddlrepl.model.record import Record
 from airflow_ddlrepl.model.table_state import TableState, TableStatus
 from airflow_ddlrepl.model.target_columns import deletion_columns, history_columns, retains_rows
-
-if TYPE_CHECKING:
-    from psycopg import Cursor
 
 
 @dataclass(frozen=True)

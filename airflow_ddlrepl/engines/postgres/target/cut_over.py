@@ -5,13 +5,11 @@ The table is made by the first cut-over.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from airflow_ddlrepl.engines.postgres.connection.driver import Connection
 from airflow_ddlrepl.engines.target_state import CutOver
 from airflow_ddlrepl.model.position import Position
-
-if TYPE_CHECKING:
-    from airflow_ddlrepl.engines.postgres.connection.connect import Connection
 
 TABLE = "cut_over"
 _CREATE = """

@@ -8,9 +8,10 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from airflow_ddlrepl.engines.abilities.discarded_rows import DiscardedRows
+from airflow_ddlrepl.engines.postgres.connection.driver import Connection
 from airflow_ddlrepl.engines.postgres.connection.quoting import literal, qualified
 from airflow_ddlrepl.engines.postgres.target.channel_table import ChannelTable
 from airflow_ddlrepl.engines.postgres.target.conflict_counts import conflict_counts
@@ -18,9 +19,6 @@ from airflow_ddlrepl.integrate.steps.discarded_row import DiscardedRow
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.settings.conflicts import Conflict
-
-if TYPE_CHECKING:
-    from airflow_ddlrepl.engines.postgres.connection.connect import Connection
 
 TABLE = "discarded_rows"
 CREATE = """

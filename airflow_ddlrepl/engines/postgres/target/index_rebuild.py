@@ -6,18 +6,16 @@ Nothing else may depend on it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from airflow_ddlrepl.engines.postgres.catalog.dependents import dependants, names_of_keys
 from airflow_ddlrepl.engines.postgres.catalog.server_facts import ServerFacts
+from airflow_ddlrepl.engines.postgres.connection.driver import Cursor
 from airflow_ddlrepl.engines.postgres.connection.errors import CONTENTION, passing
 from airflow_ddlrepl.engines.postgres.connection.quoting import literal, qualified
 from airflow_ddlrepl.errors import CannotAdapt
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Table
-
-if TYPE_CHECKING:
-    from psycopg import Cursor
 
 _INDEXES = """
 SELECT pg_get_indexdef(i.indexrelid) FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid

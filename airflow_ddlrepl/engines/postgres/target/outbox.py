@@ -6,13 +6,11 @@ They are written in the transaction that does it, and removed once the repositor
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from airflow_ddlrepl.engines.postgres.connection.driver import Connection
 from airflow_ddlrepl.engines.postgres.types.held_texts import dumped, loaded
 from airflow_ddlrepl.model.record import Record, from_json, to_json
-
-if TYPE_CHECKING:
-    from airflow_ddlrepl.engines.postgres.connection.connect import Connection
 
 CREATE = """
 CREATE TABLE IF NOT EXISTS ddlrepl.unrecorded (

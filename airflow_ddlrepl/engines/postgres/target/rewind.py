@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.engines.abilities.rewinds import Names, RewindArea
+from airflow_ddlrepl.engines.postgres.connection.driver import Connection, Cursor
 from airflow_ddlrepl.engines.postgres.connection.lock_retry import patiently
 from airflow_ddlrepl.engines.postgres.target import rewind_area, state
 from airflow_ddlrepl.engines.postgres.target.rewind_area import Obstacles
@@ -17,9 +18,6 @@ from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.table_state import TableState, TableStatus
 
 if TYPE_CHECKING:
-    from psycopg import Cursor
-
-    from airflow_ddlrepl.engines.postgres.connection.connect import Connection
     from airflow_ddlrepl.engines.postgres.target_port import PostgresTarget
 
 

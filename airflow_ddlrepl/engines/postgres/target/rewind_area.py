@@ -7,19 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from airflow_ddlrepl.engines.postgres.connection.driver import Connection, Cursor
 from airflow_ddlrepl.engines.postgres.connection.errors import errors
 from airflow_ddlrepl.engines.postgres.connection.quoting import qualified
 from airflow_ddlrepl.errors import CannotRewind
 from airflow_ddlrepl.model.names import TableName, displaced_name
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.table_state import TableState, TableStatus
-
-if TYPE_CHECKING:
-    from psycopg import Cursor
-
-    from airflow_ddlrepl.engines.postgres.connection.connect import Connection
 
 CREATE = """
 CREATE TABLE IF NOT EXISTS ddlrepl.replayed_names (

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from weakref import WeakKeyDictionary
 
 from airflow_ddlrepl.engines.postgres.connection.connect import session
+from airflow_ddlrepl.engines.postgres.connection.driver import Connection, Cursor
 from airflow_ddlrepl.engines.postgres.owners import trusted_owners
 from airflow_ddlrepl.engines.postgres.owners.schema_owner import require_trusted
 from airflow_ddlrepl.engines.postgres.sessions.session_names import NAME_SESSION, end_earlier
@@ -35,11 +36,6 @@ from airflow_ddlrepl.model.settings.stored import settings_from_text, settings_t
 from airflow_ddlrepl.model.stored import stored, table_text
 from airflow_ddlrepl.model.table_state import PartialRefresh, Suspension, TableState, TableStatus
 from airflow_ddlrepl.model.visibility import stored_visibility
-
-if TYPE_CHECKING:
-    from psycopg import Cursor
-
-    from airflow_ddlrepl.engines.postgres.connection.connect import Connection
 
 CREATE = """
 CREATE SCHEMA IF NOT EXISTS ddlrepl;

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from airflow_ddlrepl.engines.abilities.sequences import SequenceStep, TrackedSequence
+from airflow_ddlrepl.engines.postgres.connection.driver import Connection
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.sequence import SequenceValue
-
-if TYPE_CHECKING:
-    from airflow_ddlrepl.engines.postgres.connection.connect import Connection
 
 TABLE = "sequences"
 CREATE = """

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from airflow_ddlrepl.engines.postgres.connection.connect import Connection
+from airflow_ddlrepl.engines.postgres.connection.driver import Connection
 
 _CODECS = {"EUC_JP": "euc_jp", "EUC_KR": "euc_kr", "EUC_CN": "gb2312"}
 _ANY = ("UTF8", "SQL_ASCII")
