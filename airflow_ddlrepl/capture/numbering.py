@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from airflow_ddlrepl.capture.enroll import valid_at
 from airflow_ddlrepl.capture.rename_order import in_rename_order
 from airflow_ddlrepl.model.change import Event, EventKind
 from airflow_ddlrepl.model.names import TableName
@@ -43,16 +42,13 @@ class Numbering:
     """The greatest id that a column of each table has ever had."""
 
     def known(self, histories: Mapping[int, Sequence[Revision]], position: Position) -> Numbering:
-        """Return the numbering at a position, by all revisions of the tables."""
-        tables, columns = {}, {}
-        for table_id, revisions in histories.items():
-            before = [one for one in revisions if one.key < LogKey(position, 0)]
-            newest = valid_at(before, LogKey.last_before(position))
-            if newest is not None and newest.table is not None:
-                tables[table_id] = newest.table
-            columns[table_id] = max((c.id for one in before if one.table for c in one.table.columns), default=0)
-        known = {i for i, greatest in columns.items() if greatest}
-        return replace(self, position=position, tables=tables, last=max(known, default=0), columns=columns)
+        """Return the numbering at a position. histories: all revisions that tables have had up to there, in order."""
+        tables = {i: one.table for i, revisions in histories.items() for one in revisions[-1:] if one.table is not None}
+        columns = {
+            i: max((column.id for one in revisions if one.table for column in one.table.columns), default=0)
+            for i, revisions in histories.items()
+        }
+        return replace(self, position=position, tables=tables, last=max(columns, default=0), columns=columns)
 
     @property
     def names(self) -> dict[TableName, int]:

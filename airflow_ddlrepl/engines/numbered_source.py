@@ -67,9 +67,12 @@ class NumberedSource(Source, ABC):
         return self.known(Numbering(Client(self.scope), self.dialect), position)
 
     def shown(self, snapshot: SourceSnapshot) -> Numbering:
-        """Return the ids of the tables of a snapshot: those that are known, with what statements did since."""
+        """Return the ids of the tables of a snapshot: those that are known, with what statements did since.
+
+        Where the log lacks such statements, its tables are those of the same names.
+        """
         now, high = self.numbering(None), snapshot.snapshot.high
-        if now.last and now.position < high:
+        if now.last and self.log_begin() <= now.position < high:
             for one in self.read_names(now.position, high):
                 for batch in one.read():
                     for event in batch.events:

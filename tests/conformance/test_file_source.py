@@ -10,12 +10,15 @@ import pytest
 
 from airflow_ddlrepl import flow
 from airflow_ddlrepl.engines.duckdb.connection.database import session
+from airflow_ddlrepl.errors import SourceError
+from airflow_ddlrepl.flow.cutover.condition import Code
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Key, Table
 from airflow_ddlrepl.model.types import DataType
 from airflow_ddlrepl.ports.work import InProcess
 from tests.conformance.file_engine.source import FileDatabase, Row, rows, statement, truncate
 from tests.conformance.file_engine.target import FileTarget
+from tests.conformance.runs import run_and_die
 from tests.conftest import Databases
 from tests.support.replica import Replica, channel_file
 
@@ -205,3 +208,46 @@ def test_a_table_whose_new_name_is_the_channels_is_loaded(tmp_path: Path) -> Non
         shop.insert("other", id="2", n="20"),
     )
     shop.settle()
+
+
+def test_what_is_asked_of_a_channel_is_answered(shop: Shop) -> None:
+    shop.start()
+    shop.source.commit(shop.insert("orders", id="6", note="later"))
+    shop.replica.plan()
+    shop.settle()
+    shop.replica.check_equal()
+    with flow.open_channel(shop.replica.file, InProcess()) as run:
+        assert "shop" in flow.status(run).text()
+        assert [f"{one.code}" for one in flow.check_cut_over(run).conditions if one.code is Code.WRITERS and one.found]
+
+
+@pytest.mark.parametrize(
+    "fail_at", ["capture.range", "capture.files", "capture.manifest", "capture.repository", "capture.advanced"]
+)
+def test_a_capture_that_is_killed_gives_the_same_ids_again(tmp_path: Path, fail_at: str) -> None:
+    shop = Shop(tmp_path, f"files://{tmp_path}/target")
+    shop.start()
+    before = shop.known()["orders"].id
+    shop.source.commit(
+        statement("rename table orders to sales", shape("sales", "id", "note"), tables={"sales": "orders"}),
+        statement("create table orders (id bigint primary key, n bigint)", shape("orders", "id", "n")),
+        shop.insert("orders", id="1", n="10"),
+    )
+    assert run_and_die("capture", shop.replica.file, fail_at)
+    shop.source.commit(shop.insert("sales", id="7", note="later"))
+    shop.settle()
+    assert {name: table.id for name, table in shop.known().items()} == {"sales": before, "orders": before + 1}
+
+
+def test_an_activation_whose_log_is_lost_tells_tables_apart_by_their_names(tmp_path: Path) -> None:
+    shop = Shop(tmp_path, f"files://{tmp_path}/target")
+    shop.start()
+    before = shop.known()["orders"].id
+    shop.source.commit(shop.insert("orders", id="7", note="in no log"))
+    shop.source.lose()
+    with pytest.raises(SourceError, match="SRC-141"):
+        shop.replica.replicate()
+    shop.source.commit(shop.insert("orders", id="8", note="later"))
+    shop.replica.activate()
+    shop.settle()
+    assert shop.known()["orders"].id == before

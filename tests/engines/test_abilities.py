@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from airflow_ddlrepl.config.file.load import read_channel
 from airflow_ddlrepl.engines import Compares, SourceEngine, TargetEngine, engine, of_sources
 from airflow_ddlrepl.engines.abilities.of_source import RetainedLog, RetainsLog
 from airflow_ddlrepl.engines.abilities.of_target import HasOwnColumns
@@ -12,6 +13,16 @@ from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.flow.mapping.abilities import require_able, require_source_able
 from airflow_ddlrepl.model.names import TableName
 from tests.config.test_restrict import channel
+
+QUEUES = """\
+channel: shop
+source: {location: postgresql://app@localhost/shop, tables: ["*.*"]}
+streams:
+  calls:
+  - add_schema_rules: {schema_name: hr, streams_type: capture, streams_name: c}
+  - add_schema_rules: {schema_name: hr, streams_type: apply, streams_name: a}
+  targets: [{name: berlin, location: postgresql://dw@localhost/berlin, apply: a}]
+"""
 
 
 class _Retaining(RetainsLog):
@@ -44,6 +55,12 @@ def test_a_channel_file_asks_its_source_only_for_what_it_says() -> None:
         require_source_able(channel(limits={"retained_log_bytes": "1GB"}), object())
     with pytest.raises(Unsupported, match="ADP-166: this kind of database has no sequences"):
         require_source_able(channel(db_sequence=True), object())
+    with pytest.raises(Unsupported, match="ADP-195: this kind of database does not archive its rows"):
+        require_source_able(channel(rewind_horizon={"age": "1d"}), object())
+    with pytest.raises(Unsupported, match="ADP-195: this kind of database does not name the sessions"):
+        require_source_able(channel(capture={"ignore_sessions": {"origins": ["batch"]}}), object())
+    with pytest.raises(Unsupported, match="ADP-195: this kind of database is not read for queues"):
+        require_source_able(read_channel(QUEUES), object())
 
 
 def test_a_channel_file_asks_a_target_for_sequences_before_it_has_tables() -> None:

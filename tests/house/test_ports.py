@@ -11,6 +11,7 @@ import pytest
 
 from airflow_ddlrepl.adapt.target_facts import Renderer
 from airflow_ddlrepl.engines import Engine, SourceEngine, TargetEngine
+from airflow_ddlrepl.engines.numbered_source import NumberedSource
 from airflow_ddlrepl.engines.source import EveryTable, Source
 from airflow_ddlrepl.engines.source_catalog import SourceCatalog, SourceSnapshot
 from airflow_ddlrepl.engines.staging import StagedRows, Stager
@@ -66,6 +67,13 @@ def test_a_target_writes_few_methods() -> None:
 
 def test_a_source_writes_few_methods() -> None:
     assert len([name for port in SOURCE for name in to_write(port)]) <= 15
+
+
+def test_a_source_without_ids_writes_no_more() -> None:
+    numbered = to_write(NumberedSource)
+    answered = {f"Source.{name}" for name in vars(NumberedSource)} | set(to_write(SourceCatalog))
+    left = [name for port in SOURCE for name in to_write(port) if name not in answered]
+    assert numbered and len([*left, *numbered]) <= 15
 
 
 @pytest.mark.parametrize("folder", sorted(one.name for one in ENGINES.iterdir() if (one / "engine.py").exists()))

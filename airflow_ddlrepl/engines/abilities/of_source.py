@@ -48,6 +48,18 @@ class ShowsWriters(Ability, ABC):
         """
 
 
+class IgnoresSessions(Ability):
+    """A source ignores sessions where its log names the sessions whose changes no target gets."""
+
+    lack = Lack("does not name the sessions of its changes", "take `ignore_sessions` out of `capture`")
+
+
+class FeedsQueues(Ability):
+    """A source feeds queues where its log can be read for the capture processes of Streams."""
+
+    lack = Lack("is not read for queues", "take the clients that capture out of `streams`")
+
+
 class RetainedLog(Protocol):
     """The retained log is log that a source retains although it is captured, so that it can be read again."""
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.config.sections.channel_at import ChannelAt
 from airflow_ddlrepl.engines.abilities.discarded_rows import DiscardsRows
-from airflow_ddlrepl.engines.abilities.of_source import ArchivesRows, RetainsLog
+from airflow_ddlrepl.engines.abilities.of_source import ArchivesRows, FeedsQueues, IgnoresSessions, RetainsLog
 from airflow_ddlrepl.engines.abilities.of_target import FindsConflicts, HasOwnColumns, ReplacesSomeRows
 from airflow_ddlrepl.engines.abilities.sequences import HasSequences, ShowsSequences
 from airflow_ddlrepl.engines.ability import Ability, able
@@ -25,6 +25,8 @@ def _has_conditions_apart(at: ChannelAt, table: TableName) -> bool:
 OF_SOURCES: dict[type[Ability], Callable[[Channel], bool]] = {
     RetainsLog: lambda channel: channel.hold_log is not None or channel.limits.retained_log_bytes is not None,
     ArchivesRows: lambda channel: channel.rewind_horizon is not None,
+    IgnoresSessions: lambda channel: bool(channel.capture.ignore_sessions),
+    FeedsQueues: lambda channel: channel.clients.captures,
     ShowsSequences: lambda channel: channel.db_sequence is not None,
 }
 """Whether a channel file asks for an ability of its source."""

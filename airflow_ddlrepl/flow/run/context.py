@@ -25,7 +25,7 @@ from airflow_ddlrepl.engines.target import Target as TargetPort
 from airflow_ddlrepl.engines.target_state import Fence
 from airflow_ddlrepl.errors import ConfigError, DdlReplError, Unreachable
 from airflow_ddlrepl.flow.run.targets import ChannelTargets
-from airflow_ddlrepl.model.position import Position
+from airflow_ddlrepl.model.position import LogKey, Position
 from airflow_ddlrepl.model.revision import Revision
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.ports.positions import Positions
@@ -269,6 +269,14 @@ class RunContext:
 
 
 def _known_tables(run: RunContext, numbering: Numbering, position: Position | None) -> Numbering:
-    """Return a numbering with the tables that the repository knows at a position; None: where capture is."""
-    at = position if position is not None else run.repository.captured(run.channel.name)
-    return numbering.known(run.repository.histories(run.channel.name), at) if at is not None else numbering
+    """Return a numbering with the tables that the repository knows at a position; None: where capture is.
+
+    What is read again is numbered by what was known then.
+    """
+    captured, histories = run.repository.captured(run.channel.name), run.repository.histories(run.channel.name)
+    if captured is None:
+        return numbering
+    if position is None or position >= captured:
+        return numbering.known(histories, captured)
+    before = {i: [one for one in found if one.key < LogKey(position, 0)] for i, found in histories.items()}
+    return numbering.known({i: found for i, found in before.items() if found}, position)

@@ -58,6 +58,16 @@ class FileDatabase:
         path = self.folder / "log"
         return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
+    @property
+    def begin(self) -> int:
+        """The first transaction that the log has."""
+        path = self.folder / "begin"
+        return int(path.read_text()) if path.exists() else 1
+
+    def lose(self) -> None:
+        """The log begins anew, as where an administrator has purged it."""
+        (self.folder / "begin").write_text(str(len(self.log()) + 1))
+
     def tables(self) -> dict[TableName, tuple[Table, list[Row]]]:
         path = self.folder / "now"
         found = json.loads(path.read_text()) if path.exists() else []
@@ -140,7 +150,7 @@ class FileSource(NumberedSource):
         return datetime.now(UTC)
 
     def log_begin(self) -> Position:
-        return Position(1)
+        return Position(self.database_there.begin)
 
     def stable_end(self) -> Position:
         return Position(len(self.database_there.log()) + 1)
@@ -188,6 +198,7 @@ class FileRange(LogRange):
         for lsn, transaction in enumerate(self.database.log(), 1):
             if not self.low <= lsn < self.high:
                 continue
+            assert lsn >= self.database.begin, "it is in the log no more"
             committed = int(datetime.fromisoformat(transaction["at"]).timestamp() * 1_000_000)
             numbered = [(i * ROOM, one) for i, one in enumerate(transaction["changes"])]
             for is_rows, part in groupby(numbered, lambda one: "op" in one[1]):

@@ -18,7 +18,9 @@ from airflow_ddlrepl.config.sections.retention import LARGEST_MESSAGE
 from airflow_ddlrepl.config.sections.scope import Scope
 from airflow_ddlrepl.engines.abilities.of_source import (
     ArchivesRows,
+    FeedsQueues,
     GivesRowsAtPosition,
+    IgnoresSessions,
     RetainsLog,
     SendsMessages,
     ShowsWriters,
@@ -148,6 +150,8 @@ class PostgresSource(
     _ReadsSlot,
     Source,
     ShowsWriters,
+    IgnoresSessions,
+    FeedsQueues,
     RetainsLog,
     ArchivesRows,
     ShowsSequences,
