@@ -202,23 +202,13 @@ class Archived:
     refused: Mapping[int, UnreadableTable] = field(default_factory=dict)
 
 
-class SourceSnapshot(Protocol):
-    """A source snapshot has the rows of some tables as of one moment; several tasks can read them while it is open."""
-
-    @property
-    def snapshot(self) -> Visibility:
-        """Return which transactions the rows contain."""
-        ...
+class ReadableTables(Protocol):
+    """Readable tables are some tables as of one moment, whose rows several tasks can read."""
 
     @property
     def tables(self) -> tuple[Table, ...]:
         """Return the tables that are still there, with their shapes at that moment."""
         ...
-
-    @property
-    def refused(self) -> Mapping[int, UnreadableTable]:
-        """Return why tables that were asked for can't be read, by id; they are not among `tables`."""
-        return {}
 
     @property
     def sizes(self) -> Mapping[int, int]:
@@ -228,6 +218,20 @@ class SourceSnapshot(Protocol):
     def chunks(self, selection: RowSelection, most: int) -> Sequence[RowSource]:
         """Return row sources that yield each selected row once, of about `most` bytes each; at least one."""
         ...
+
+
+class SourceSnapshot(ReadableTables, Protocol):
+    """A source snapshot has the rows of some tables as of one moment; several tasks can read them while it is open."""
+
+    @property
+    def snapshot(self) -> Visibility:
+        """Return which transactions the rows contain."""
+        ...
+
+    @property
+    def refused(self) -> Mapping[int, UnreadableTable]:
+        """Return why tables that were asked for can't be read, by id; they are not among `tables`."""
+        return {}
 
     def require_readable(self, selection: RowSelection) -> None:
         """Raise UnreadableTable where these columns can't be read."""

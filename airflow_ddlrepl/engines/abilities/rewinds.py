@@ -8,11 +8,12 @@ from contextlib import AbstractContextManager
 from typing import Protocol
 
 from airflow_ddlrepl.engines.ability import Ability, Lack
-from airflow_ddlrepl.engines.source_catalog import RowSelection, SourceSnapshot
+from airflow_ddlrepl.engines.source_catalog import ReadableTables, RowSelection
 from airflow_ddlrepl.engines.target_state import Fence, TargetState
 from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Position
+from airflow_ddlrepl.model.table import Column
 from airflow_ddlrepl.model.table_state import TableState
 from airflow_ddlrepl.ports.rows import RowSource
 from airflow_ddlrepl.ports.server_facts import ServerFacts
@@ -74,7 +75,7 @@ class RewindArea(Protocol):
         ...
 
 
-_NO_PLACE = Lack("is no place for a rewind", "rewind into a replay in PostgreSQL")
+_NO_PLACE = Lack("is no place for a rewind", "rewind into a replay in PostgreSQL or in a DuckDB file")
 
 
 class Rewinds(Ability, ABC):
@@ -92,14 +93,23 @@ class Rewinds(Ability, ABC):
         """Return the server facts as they will be when all tables are removed."""
 
     @abstractmethod
-    def snapshot(self, names: Sequence[TableName], token: int) -> AbstractContextManager[SourceSnapshot]:
-        """Export a snapshot of these tables at the target, to read them as those of a source are read."""
+    def snapshot(self, names: Sequence[TableName], token: int) -> AbstractContextManager[ReadableTables]:
+        """Open these tables of the target, to read them as those of a source are read; nobody writes to them."""
 
 
 class RereadsRows(Ability, ABC):
     """A loader rereads rows where a table that it has loaded as archived can be filtered, and loaded from again."""
 
     lack = _NO_PLACE
+
+    @property
+    def converts_archives(self) -> bool:
+        """Return whether it loads archived values into columns of another type than they were archived with."""
+        return False
+
+    def as_archived(self, column: Column) -> Column:
+        """Return the column that holds archived values as the source has them, for `chunks`."""
+        return column
 
     @abstractmethod
     def sizes(self, names: Mapping[int, TableName]) -> dict[int, int]:

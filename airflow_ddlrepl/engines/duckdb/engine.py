@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from airflow_ddlrepl.engines.duckdb.merge.stage import DuckStager
     from airflow_ddlrepl.engines.duckdb.target_port import DuckTarget
     from airflow_ddlrepl.engines.duckdb.types.type_system import DuckTypes
-    from airflow_ddlrepl.engines.loading import LoadedChunk, LoadTask
+    from airflow_ddlrepl.engines.loading import FinishTask, LoadedChunk, LoadTask
     from airflow_ddlrepl.integrate.stage_task import StageTask
 
 
@@ -56,6 +56,11 @@ class DuckEngine(TargetEngine, Compares):
         from airflow_ddlrepl.engines.duckdb.load.load_chunk import load
 
         return [load(task) for task in tasks]
+
+    def finish_shadow(self, task: FinishTask) -> LoadedChunk:
+        from airflow_ddlrepl.engines.duckdb.load.load_chunk import finish_shadow
+
+        return finish_shadow(task)
 
     def compare(self, tasks: Sequence[CompareTask]) -> list[TableReport]:
         from airflow_ddlrepl.engines.duckdb.compare.compare import compare_tables

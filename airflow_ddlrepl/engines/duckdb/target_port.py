@@ -11,14 +11,17 @@ from typing import TYPE_CHECKING
 
 from airflow_ddlrepl.adapt.program.program import Program
 from airflow_ddlrepl.engines.abilities.of_target import CutsOver, LoadsBeside, RepairsRows
+from airflow_ddlrepl.engines.abilities.rewinds import Rewinds
 from airflow_ddlrepl.engines.comparing import RepairTask
-from airflow_ddlrepl.engines.duckdb.catalog.facts import DuckFacts
+from airflow_ddlrepl.engines.duckdb.catalog.facts import DuckFacts, EmptiedDuckFacts, table_there
 from airflow_ddlrepl.engines.duckdb.connection.database import path_of, session, staging_folder, transaction
 from airflow_ddlrepl.engines.duckdb.ddl.partition_views import views_renewed
 from airflow_ddlrepl.engines.duckdb.ddl.render import DuckDdl
 from airflow_ddlrepl.engines.duckdb.load.loader import DuckLoader
+from airflow_ddlrepl.engines.duckdb.load.table_rows import DuckTables, row_ids
 from airflow_ddlrepl.engines.duckdb.target import state
 from airflow_ddlrepl.engines.duckdb.target.apply import run_program
+from airflow_ddlrepl.engines.duckdb.target.rewind import DuckRewindArea
 from airflow_ddlrepl.engines.target import Target
 from airflow_ddlrepl.engines.target_state import (
     Applied,
@@ -30,6 +33,7 @@ from airflow_ddlrepl.engines.target_state import (
     StateChange,
     TargetState,
 )
+from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.record import Record
 from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.notation.condition.expression import Part
@@ -39,7 +43,7 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class DuckTarget(Target, LoadsBeside, CutsOver, RepairsRows):
+class DuckTarget(Target, LoadsBeside, CutsOver, RepairsRows, Rewinds):
     """A DuckDB target opens its file for each call, and closes it: one process at a time has it.
 
     holder: under which name the state is stored. seconds: how long to wait for another process; None: as usual.
@@ -165,6 +169,21 @@ class DuckTarget(Target, LoadsBeside, CutsOver, RepairsRows):
 
         with self.session() as connection:
             return repair_rows(connection, self.holder, task, fence, in_flight)
+
+    @property
+    def rewind_area(self) -> DuckRewindArea:
+        return DuckRewindArea(self)
+
+    def facts_when_emptied(self) -> EmptiedDuckFacts:
+        return EmptiedDuckFacts(self.session)
+
+    @contextmanager
+    def snapshot(self, names: Sequence[TableName], token: int) -> Iterator[DuckTables]:
+        with self.session(is_reader=True) as connection:
+            found = filter(None, (table_there(connection, name) for name in names))
+            tables = {table.name: table for table in found}
+            rows = {name: row_ids(connection, name) for name in tables}
+        yield DuckTables(self.location, tuple(tables.values()), rows)
 
     def outbox(self) -> list[tuple[int, Record]]:
         if not self.is_there:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from airflow_ddlrepl.engines.chunks import chunk_bytes
 from airflow_ddlrepl.engines.differing import Differing, DifferingTask, find_differing, load_mark
-from airflow_ddlrepl.engines.source_catalog import RowSelection, SourceSnapshot
+from airflow_ddlrepl.engines.source_catalog import ReadableTables, RowSelection, SourceSnapshot
 from airflow_ddlrepl.flow.mapping.abilities import require_able
 from airflow_ddlrepl.flow.mapping.row_filters import require_restrictable
 from airflow_ddlrepl.flow.mapping.target_tables import require_old_rows
@@ -79,7 +79,7 @@ class SourceRows(RowOrigin):
         yield chunks_of(self.source, tables, self.shapes.context.runner.parallelism)
 
 
-def chunks_of(source: SourceSnapshot, loads: Sequence[tuple[TableLoad, Table]], parallelism: int) -> list[Chunk]:
+def chunks_of(source: ReadableTables, loads: Sequence[tuple[TableLoad, Table]], parallelism: int) -> list[Chunk]:
     """Return the rows that are loaded, the largest chunk first. loads: each with the table of the snapshot."""
     most = chunk_bytes([source.sizes[table.id] for _, table in loads], parallelism)
     found = list[Chunk]()

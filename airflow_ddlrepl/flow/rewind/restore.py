@@ -64,15 +64,13 @@ class ArchivedTables(RowOrigin):
     def chunks(self, loads: Sequence[TableLoad]) -> Iterator[Sequence[Chunk]]:
         transformed = [load for load in loads if _is_transformed(load)]
         places = {load.table.id: raw_table(self.loader.shadow(load.table.id)) for load in transformed}
-        shapes = {
-            load.table.id: raw_shape(self._whole(load.table), self._archive(load).columns) for load in transformed
-        }
+        shapes = {load.table.id: self._raw_shape(load) for load in transformed}
         plain = [load for load in loads if not _is_transformed(load)]
         found = [chunk for load in plain for chunk in self._archived(load, self.shadow_shape(load))]
         with raw_tables(self.loader, {place: shapes[i] for i, place in places.items()}):
             raw = [chunk for load in transformed for chunk in self._archived(load, shapes[load.table.id])]
             self._load_raw([(chunk, places[chunk.load.table.id]) for chunk in raw])
-            sizes = able(self.loader, RereadsRows).sizes(places)
+            sizes = able(self.loader, RereadsRows).sizes(places) if places else {}
             most = chunk_bytes(sizes.values(), self.context.runner.parallelism)
             for load in transformed:
                 found += self._transformed(load, places[load.table.id], most)
@@ -80,6 +78,10 @@ class ArchivedTables(RowOrigin):
 
     def _archive(self, load: TableLoad) -> LoadedTable:
         return self.archives[load.table.id]
+
+    def _raw_shape(self, load: TableLoad) -> Table:
+        shape = raw_shape(self._whole(load.table), self._archive(load).columns)
+        return shape.with_(columns=tuple(map(able(self.loader, RereadsRows).as_archived, shape.columns)))
 
     def _archived(self, load: TableLoad, shape: Table) -> list[Chunk]:
         """Return all chunks of a table as they were archived, for a table of this shape."""
@@ -156,7 +158,7 @@ class ArchivedTables(RowOrigin):
 
     def _narrow(self, load: TableLoad) -> dict[int, Column]:
         """Return columns that were archived in binary format with another type than they have here, with that type."""
-        if not self._archive(load).is_binary:
+        if not self._keeps_types(load):
             return {}
         shapes = (self._whole(load.table), load.after.shape)
         there, here = ({c.id: c for c in shape.columns} for shape in shapes)
@@ -167,15 +169,19 @@ class ArchivedTables(RowOrigin):
             if not ours.generated and theirs.type.text != ours.type.text
         }
 
+    def _keeps_types(self, load: TableLoad) -> bool:
+        """Can the archived rows be loaded only into columns of the types that they were archived with?"""
+        return self._archive(load).is_binary and not able(self.loader, RereadsRows).converts_archives
+
     def _columns(self, load: TableLoad, shape: Table) -> Pairs:
         """Return the archived columns, each with what takes its values. Raises CannotRewind REW-103 where one can't."""
-        archive = self._archive(load)
+        archive, keeps_types = self._archive(load), self._keeps_types(load)
         theirs = {column.name: column for column in load.table.columns}
         ours = {column.id: column for column in shape.columns}
         found = []
         for name in archive.columns:
             column = ours.get(theirs[name].id)
-            if column is None or column.generated or (archive.is_binary and column.type.text != theirs[name].type.text):
+            if column is None or column.generated or (keeps_types and column.type.text != theirs[name].type.text):
                 raise CannotRewind(
                     f"column {name} can't take the archived rows of type {theirs[name].type.text}",
                     code="REW-103",

@@ -12,7 +12,7 @@ from airflow_ddlrepl.adapt.shape.wanted_shape import wanted_shape
 from airflow_ddlrepl.engines.abilities.discarded_rows import DiscardsRows
 from airflow_ddlrepl.engines.abilities.rewinds import Rewinds
 from airflow_ddlrepl.engines.ability import able
-from airflow_ddlrepl.engines.source_catalog import SourceSnapshot
+from airflow_ddlrepl.engines.source_catalog import ReadableTables
 from airflow_ddlrepl.engines.target import ServerFacts, Target
 from airflow_ddlrepl.errors import CannotRewind, DdlReplError
 from airflow_ddlrepl.failpoint import reach
@@ -204,7 +204,7 @@ class BuiltTables(RowOrigin):
     place: has their rows. names: of the tables there; loads: what is loaded of each; both by the source's ids.
     """
 
-    place: SourceSnapshot
+    place: ReadableTables
     names: Mapping[int, TableName]
     loads: Mapping[int, TableLoad]
     parallelism: int

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 import pyarrow as pa
 
 from airflow_ddlrepl.engines.duckdb.connection.database import passing
+from airflow_ddlrepl.engines.duckdb.load.finish import finish
 from airflow_ddlrepl.engines.duckdb.load.shadow import Shadow
 from airflow_ddlrepl.engines.duckdb.types.arrow import as_held, field_for
-from airflow_ddlrepl.engines.loading import LoadedChunk, LoadTask
+from airflow_ddlrepl.engines.loading import FinishTask, LoadedChunk, LoadTask
 from airflow_ddlrepl.errors import ChunkRefused, FunctionFailed, UnreadableTable
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.ports.change_values import Converted
@@ -35,7 +37,24 @@ def load(task: LoadTask) -> LoadedChunk:
     reach("refresh.copied")
     made.replace(path)
     reach("refresh.chunk")
-    return LoadedChunk(count)
+    return _finished(task, task.after, LoadedChunk(count)) if task.after else LoadedChunk(count)
+
+
+def finish_shadow(task: FinishTask) -> LoadedChunk:
+    """Do with the rows of a shadow what they still need."""
+    return _finished(task, task.statements, LoadedChunk()) if task.statements else LoadedChunk()
+
+
+def _finished(task: LoadTask | FinishTask, statements: Sequence[str], done: LoadedChunk) -> LoadedChunk:
+    import duckdb
+
+    try:
+        finish(Shadow.of(task.target_dsn, task.shadow), task.shadow, statements)
+    except (duckdb.Error, OSError) as error:
+        if (known := passing(error)) is not None:
+            raise known.about(table=task.table) from None
+        return LoadedChunk(error=_refused(task, error))
+    return done
 
 
 def _copy(task: LoadTask, duckdb_types: list[str], into: Path) -> int:
@@ -51,7 +70,7 @@ def _copy(task: LoadTask, duckdb_types: list[str], into: Path) -> int:
     return count
 
 
-def _refused(task: LoadTask, error: Exception) -> ChunkRefused:
+def _refused(task: LoadTask | FinishTask, error: Exception) -> ChunkRefused:
     return ChunkRefused(
         f"loading {task.shadow.name} failed: {' '.join(str(error).split())}",
         code="TGT-120",

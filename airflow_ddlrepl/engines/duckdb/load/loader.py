@@ -2,29 +2,36 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from airflow_ddlrepl.adapt.target_facts import Renderer
+from airflow_ddlrepl.engines.abilities.rewinds import RereadsRows
 from airflow_ddlrepl.engines.duckdb.catalog.facts import DuckFacts
 from airflow_ddlrepl.engines.duckdb.connection.database import staging_folder
 from airflow_ddlrepl.engines.duckdb.connection.quoting import qualified, quote
 from airflow_ddlrepl.engines.duckdb.connection.tables_there import name_beside, name_there
 from airflow_ddlrepl.engines.duckdb.ddl.partition_views import views_renewed
 from airflow_ddlrepl.engines.duckdb.ddl.render import create_table
+from airflow_ddlrepl.engines.duckdb.load.raw_rows import RawRows
 from airflow_ddlrepl.engines.duckdb.load.shadow import SHADOWS, Shadow
 from airflow_ddlrepl.engines.duckdb.load.target_only_columns import target_only
+from airflow_ddlrepl.engines.duckdb.merge.conditions import is_true
 from airflow_ddlrepl.engines.duckdb.merge.refusals import refusals
 from airflow_ddlrepl.engines.duckdb.target.state import hold, write_records, write_table_states
 from airflow_ddlrepl.engines.duckdb.types.physical import columns_sql
+from airflow_ddlrepl.engines.load_plan import LoadPlan, UnlikeRows
+from airflow_ddlrepl.engines.source_catalog import RowSelection
 from airflow_ddlrepl.engines.target import Loader
 from airflow_ddlrepl.engines.target_state import Fence, Placing
 from airflow_ddlrepl.errors import CannotAdapt, TargetError
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.record import RefreshDone
-from airflow_ddlrepl.model.table import Table
+from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.model.table_state import TableState
 
 if TYPE_CHECKING:
@@ -37,7 +44,7 @@ _ROWS = "ddlrepl_loaded"
 
 
 @dataclass
-class DuckLoader(Loader):
+class DuckLoader(Loader, RereadsRows):
     """A DuckDB loader loads tables for one refresh. stem: how the names of its shadow tables begin."""
 
     target: DuckTarget
@@ -69,20 +76,50 @@ class DuckLoader(Loader):
         with self.target.writing() as connection, refusals(state.name):
             hold(connection, self.target.holder, fence)
             with views_renewed(connection, self.target.holder):
-                _replace(connection, placing, shadow.rows)
+                count = _replace(connection, placing, shadow.rows)
+                if count != placing.rows and not shadow.is_finished:
+                    raise _not_all(placing, count)
                 write_table_states(connection, self.target.holder, {state.table_id: state})
-            write_records(connection, self.target.holder, [RefreshDone(state.table_id, placing.rows)])
+            write_records(connection, self.target.holder, [RefreshDone(state.table_id, count)])
             reach("refresh.transaction")
         shadow.remove()
         return "placed"
+
+    @property
+    def converts_archives(self) -> bool:
+        return True
+
+    def as_archived(self, column: Column) -> Column:
+        return replace(column, type=self.facts.type_system.text)
+
+    def finishing(self, plan: LoadPlan, render: Renderer) -> tuple[str, ...]:
+        found: list[str] = []
+        for step in plan.steps:
+            if isinstance(step, UnlikeRows):
+                values = {name: quote(ours.name) for name, (_, ours) in step.here.items()}
+                found.append(f"DELETE FROM {qualified(plan.shadow)} WHERE NOT ({is_true(step.condition, values)})")
+            else:
+                found += super().finishing(replace(plan, steps=(step,)), render)
+        return tuple(found)
+
+    def sizes(self, names: Mapping[int, TableName]) -> dict[int, int]:
+        shadows = {key: Shadow.of(self.target.location, name) for key, name in names.items()}
+        return {key: sum(one.stat().st_size for one in shadow.chunks) for key, shadow in shadows.items()}
+
+    def chunks(self, place: TableName, selection: RowSelection, most: int) -> list[RawRows]:
+        return [RawRows(path, selection) for path in Shadow.of(self.target.location, place).chunks]
+
+    def drop(self, names: Collection[TableName]) -> None:
+        for name in names:
+            Shadow.of(self.target.location, name).remove()
 
     def end(self) -> None:
         for folder in staging_folder(self.target.location).glob(f"{self.stem}*"):
             Shadow(folder).remove()
 
 
-def _replace(connection: Connection, placing: Placing, rows: pa.Table | None) -> None:
-    """Make the new table and fill it; rows that stay, by their key, keep what only the target has of them."""
+def _replace(connection: Connection, placing: Placing, rows: pa.Table | None) -> int:
+    """Make the new table, fill it, and return with how many rows; by key they keep what only the target has of them."""
     state, shape = placing.state, placing.state.shape
     loading = name_beside(state.name)
     found = name_there(connection, placing.previous) if placing.previous else None
@@ -110,11 +147,10 @@ def _replace(connection: Connection, placing: Placing, rows: pa.Table | None) ->
         count = connection.execute(f"INSERT INTO {into} {select}").fetchall()[0][0]
         connection.execute("RESET preserve_insertion_order")
         connection.unregister(_ROWS)
-    if count != placing.rows:
-        raise _not_all(placing, count)
     for table in dict.fromkeys(filter(None, (previous, state.name))):
         connection.execute(f"DROP TABLE IF EXISTS {qualified(table)}")
     connection.execute(f"ALTER TABLE {qualified(loading)} RENAME TO {quote(state.name.name)}")
+    return int(count)
 
 
 def _require_free(connection: Connection, name: TableName, previous: TableName | None) -> None:

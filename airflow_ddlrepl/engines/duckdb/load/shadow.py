@@ -20,6 +20,7 @@ from airflow_ddlrepl.model.names import TableName
 SHADOWS = "shadows"
 """The schema of the names of shadow tables."""
 _TYPES = "types.json"
+_FINISHED = "finished"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +51,25 @@ class Shadow:
         return self.folder / f"chunk_{name.replace('/', '_')}.arrow"
 
     @property
+    def chunks(self) -> list[Path]:
+        """Return the paths of the chunks that are there."""
+        return sorted(self.folder.glob("chunk_*.arrow"))
+
+    @property
+    def is_finished(self) -> bool:
+        """Return whether the rows are those that are left after `finish`."""
+        return self.chunk(_FINISHED).exists()
+
+    def finish(self, made: Path) -> None:
+        """Put a file of rows in the place of all chunks."""
+        for one in self.chunks:
+            one.unlink()
+        made.replace(self.chunk(_FINISHED))
+
+    @property
     def rows(self) -> pa.Table | None:
         """Return the rows of all chunks, which stay in their files until they are read; None: there is no chunk."""
-        chunks = [pa.ipc.open_stream(pa.memory_map(str(one))) for one in sorted(self.folder.glob("chunk_*.arrow"))]
+        chunks = [pa.ipc.open_stream(pa.memory_map(str(one))) for one in self.chunks]
         return pa.concat_tables([one.read_all() for one in chunks]) if chunks else None
 
     def remove(self) -> None:

@@ -32,6 +32,8 @@ CREATE TABLE IF NOT EXISTS ddlrepl.tables (
     channel VARCHAR, table_id BIGINT, schema_name VARCHAR, table_name VARCHAR, status VARCHAR, state VARCHAR);
 CREATE SEQUENCE IF NOT EXISTS ddlrepl.record_numbers;
 CREATE TABLE IF NOT EXISTS ddlrepl.unrecorded (id BIGINT, channel VARCHAR, record VARCHAR);
+CREATE TABLE IF NOT EXISTS ddlrepl.replayed_names (channel VARCHAR, schema_name VARCHAR, table_name VARCHAR);
+CREATE TABLE IF NOT EXISTS ddlrepl.replayed (channel VARCHAR, made_as VARCHAR, lsn BIGINT);
 """
 _POSITION = "SELECT lsn, epoch, token, mark, version, cut_over FROM ddlrepl.position WHERE channel = ?"
 _LIVE = (TableStatus.LIVE, TableStatus.PENDING)
@@ -42,10 +44,10 @@ def create(connection: Connection) -> None:
     connection.execute(_CREATE)
 
 
-def is_there(connection: Connection) -> bool:
-    """Has the file our tables?"""
-    query = "SELECT count(*) FROM duckdb_tables() WHERE schema_name = 'ddlrepl' AND table_name = 'position'"
-    return bool(_rows(connection, query)[0][0])
+def is_there(connection: Connection, table: str = "position") -> bool:
+    """Has the file our tables? table: the one that is looked for."""
+    query = "SELECT count(*) FROM duckdb_tables() WHERE schema_name = 'ddlrepl' AND table_name = ?"
+    return bool(_rows(connection, query, [table])[0][0])
 
 
 def find_position(connection: Connection, channel: str) -> TargetPosition | None:
@@ -194,8 +196,9 @@ def store_cut_over(connection: Connection, channel: str, mark: CutOver | None) -
 
 def forget(connection: Connection, channel: str) -> None:
     """Remove the channel's state in the open transaction; the tables stay."""
-    for table in ("position", "tables", "unrecorded"):
-        connection.execute(f"DELETE FROM ddlrepl.{table} WHERE channel = ?", [channel])
+    for table in ("position", "tables", "unrecorded", "replayed_names", "replayed"):
+        if is_there(connection, table):
+            connection.execute(f"DELETE FROM ddlrepl.{table} WHERE channel = ?", [channel])
 
 
 def _rows(connection: Connection, query: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:

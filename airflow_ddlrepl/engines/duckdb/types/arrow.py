@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from airflow_ddlrepl.engines.duckdb.connection.database import scratch
 from airflow_ddlrepl.engines.duckdb.types.physical import JSON, from_text
 from airflow_ddlrepl.ports.change_values import Converted, wanted
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection as Connection
 
 _ARROW = {
     "BOOLEAN": pa.bool_(),
@@ -59,3 +63,19 @@ def as_held(found: Converted, duckdb_type: str) -> pa.Array:
         connection.register("given", pa.table({"value": values, "texts": texts}))
         whole = connection.execute(f"SELECT {read} AS value FROM given").to_arrow_table()["value"].combine_chunks()
     return found.values if duckdb_type == JSON else whole.cast(found.values.type)
+
+
+def fetched(
+    connection: Connection, values: Mapping[str, str], types: Mapping[str, str], rows: str
+) -> Iterator[pa.RecordBatch]:
+    """Yield what a query gives as `field_for` has it. values: SQL of each column. types: DuckDB's. rows: FROM …"""
+    fields = [field_for(name, types[name]) for name in values]
+    casts = [
+        f"CAST({sql} AS VARCHAR)" if pa.types.is_string(one.type) else sql
+        for one, sql in zip(fields, values.values(), strict=True)
+    ]
+    query = ", ".join(f"{sql} AS v{place}" for place, sql in enumerate(casts))
+    for batch in connection.execute(f"SELECT {query} {rows}").to_arrow_reader():
+        plain = [one.storage if isinstance(one, pa.ExtensionArray) else one for one in batch.columns]
+        columns = [column.cast(one.type) for column, one in zip(plain, fields, strict=True)]
+        yield pa.RecordBatch.from_arrays(columns, schema=pa.schema(fields))

@@ -72,6 +72,16 @@ def from_text(sql: str, to: str, cast: str = "CAST") -> str:
     return f"{cast}({sql} AS {to})"
 
 
+def to_text(sql: str, of: str) -> str:
+    """Return SQL for a text that the source reads as a value, which `sql` gives in a type of DuckDB."""
+    if of == "BLOB":
+        return f"('\\x' || lower(hex({sql})))"
+    text = f"CAST({sql} AS {TEXT})"
+    if of == "DATE" or of.startswith("TIMESTAMP"):
+        return f"CASE WHEN {text} LIKE '% (BC)%' THEN replace({text}, ' (BC)', '') || ' BC' ELSE {text} END"
+    return text
+
+
 def is_literal(text: str, to: str) -> bool:
     """Does DuckDB read the source's text of a value as it is?"""
     return to == TEXT or (to != "BLOB" and not text.endswith(" BC"))
