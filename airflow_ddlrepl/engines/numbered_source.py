@@ -82,13 +82,23 @@ class NumberedSource(Source, ABC):
 
 @dataclass(frozen=True)
 class NumberedCatalog(SourceCatalog):
-    """The catalog of a numbered source. What its log does not say of shapes it does not show either."""
+    """The catalog of a numbered source."""
 
     source: NumberedSource
 
     def inspect_catalog(self, known: str) -> Catalog:
-        """Return a catalog that has seen nothing: the log has every schema change."""
-        return Catalog(known, None, frozenset(), SnapshotAt(Position(0)))
+        """Return all shapes, by names alone.
+
+        The catalog has seen nothing: of a table that a statement in the log is about, the statement says the shape.
+        """
+        with self.source.named_snapshot() as found:
+            return Catalog("", list(found.tables), frozenset(), SnapshotAt(Position(0)))
+
+    def known(self, catalog: Catalog) -> Catalog:
+        """Return the catalog with the tables that the repository knows now, found by their names."""
+        before = self.source.numbering(None)
+        tables = before.shown(catalog.tables or ()).tables
+        return replace(catalog, tables=[table for i, table in tables.items() if i in before.tables])
 
     def inspect(self, table_ids: Collection[int]) -> list[Table]:
         """Return the shapes of those of these tables that exist."""

@@ -111,6 +111,10 @@ class SourceCatalog(Protocol):
         """Return the catalog's version at this moment, and what the moment has seen; `tables` is None."""
         return replace(self.inspect_catalog(""), tables=None)
 
+    def known(self, catalog: Catalog) -> Catalog:
+        """Return a catalog with the tables by their ids, where the source has none that survive a rename."""
+        return catalog
+
     def beside(self) -> AbstractContextManager[SourceCatalog] | None:
         """Return the catalog over a session of its own, for use in another thread; None: no other is to be had.
 

@@ -251,3 +251,34 @@ def test_an_activation_whose_log_is_lost_tells_tables_apart_by_their_names(tmp_p
     shop.replica.activate()
     shop.settle()
     assert shop.known()["orders"].id == before
+
+
+def test_a_shape_that_no_statement_explains_is_found_by_the_names(tmp_path: Path) -> None:
+    shop = Shop(tmp_path, f"files://{tmp_path}/target")
+    shop.start()
+    silent = statement("", shape("orders", "id", "note", "more"))
+    shop.source.commit_silently(silent, statement("", shape("unseen", "id")))
+    shop.source.commit(shop.insert("orders", id="9", note="x", more="silent"))
+    shop.replica.replicate()
+    assert [c.name for c in shop.known()["orders"].columns] == ["id", "note", "more"] and "unseen" not in shop.known()
+    shop.source.commit(shop.insert("orders", id="10", note="x", more="known"))
+    assert shop.replica.replicate().refresh.tables == {}
+    shop.source.commit_silently(statement("", dropped=[named("orders")]))
+    shop.source.commit()
+    shop.replica.replicate()
+    assert shop.known() == {}
+
+
+def test_windows_end_at_any_statement(tmp_path: Path) -> None:
+    shop = Shop(tmp_path, f"files://{tmp_path}/target", capture={"window_bytes": 1 << 20})
+    shop.start()
+    before = shop.known()["orders"].id
+    shop.source.commit(
+        statement("rename table orders to sales", shape("sales", "id", "note"), tables={"sales": "orders"}),
+        shop.insert("sales", id="7", note="later"),
+    )
+    shop.source.commit(statement("create table orders (id bigint)", shape("orders", "id", "n")))
+    shop.source.commit(shop.insert("orders", id="1", n="10"), shop.insert("sales", id="8", note="later"))
+    assert shop.replica.replicate().capture.drift == 0
+    shop.check()
+    assert {name: table.id for name, table in shop.known().items()} == {"sales": before, "orders": before + 1}

@@ -55,7 +55,7 @@ def explained_version(run: RunContext, bystanders: Iterable[int]) -> str:
 
 def inspection_of(run: RunContext, change: FileChange, catalog: Catalog, bystanders: Collection[int]) -> Inspection:
     """Return what a catalog shows of the channel. bystanders: ids of tables that are none of the channel's."""
-    known = run.repository.latest_revisions(run.channel.name)
+    known, catalog = run.repository.latest_revisions(run.channel.name), run.source.catalog.known(catalog)
     if catalog.tables is None:
         return Inspection(tuple(r.table for r in known.values() if r.table), catalog.seen)
     others = set(bystanders) - known.keys()
@@ -198,7 +198,7 @@ class CatalogLook:
                 log.info("the catalog has changed while the log was read: it is read further")
                 self.end = max(self.end, self._run.source.stable_end())
             self._found = found
-        if self._made is None:
+        if self._made is None or self._run.source.catalog.known(self._found) is not self._found:
             self._made = inspection_of(self._run, self._change, self._found, self._bystanders)
         return replace(self._made, **self._more)
 

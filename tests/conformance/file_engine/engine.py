@@ -14,7 +14,7 @@ from airflow_ddlrepl.integrate.stage_task import StageTask
 from airflow_ddlrepl.ports.types import TypeSystem
 from tests.conformance.file_engine.loading import compare, load
 from tests.conformance.file_engine.rows import FileStager
-from tests.conformance.file_engine.source import FileSource
+from tests.conformance.file_engine.source import FilePositions, FileSource
 from tests.conformance.file_engine.target import FileTarget
 from tests.conformance.file_engine.types import FileTypes
 
@@ -25,6 +25,10 @@ class FileEngine(SourceEngine, TargetEngine, Compares):
     @property
     def types(self) -> TypeSystem:
         return FileTypes()
+
+    @property
+    def positions(self) -> FilePositions:
+        return FilePositions()
 
     def source(self, channel: Channel, location: str) -> FileSource:
         return FileSource(location, Scope.of(channel))

@@ -27,6 +27,7 @@ from airflow_ddlrepl.model.table import Identity, Table
 from airflow_ddlrepl.model.visibility import SnapshotAt
 from airflow_ddlrepl.ports.family_values import FamilyValues
 from airflow_ddlrepl.ports.log import LogBatch, LogRange
+from airflow_ddlrepl.ports.positions import Positions
 from airflow_ddlrepl.ports.row_layout import ColumnLayout, Layout
 from airflow_ddlrepl.ports.rows import TextRows
 from airflow_ddlrepl.sql.dialect import Dialect
@@ -68,19 +69,26 @@ class FileDatabase:
         """The log begins anew, as where an administrator has purged it."""
         (self.folder / "begin").write_text(str(len(self.log()) + 1))
 
+    def commit_silently(self, *changes: dict[str, Any]) -> None:
+        """As a session that writes nothing to the log."""
+        now = self.tables()
+        for change in changes:
+            _do(change, now)
+        self._store(now)
+
+    def _store(self, now: dict[TableName, tuple[Table, list[Row]]]) -> None:
+        replace_file(self.folder / "now", [{"shape": s.to_json(), "rows": rows} for s, rows in now.values()])
+
     def tables(self) -> dict[TableName, tuple[Table, list[Row]]]:
         path = self.folder / "now"
         found = json.loads(path.read_text()) if path.exists() else []
         return {(shape := Table.from_json(one["shape"])).name: (shape, one["rows"]) for one in found}
 
     def commit(self, *changes: dict[str, Any]) -> None:
-        now = self.tables()
-        for change in changes:
-            _do(change, now)
         self.folder.mkdir(exist_ok=True)
+        self.commit_silently(*changes)
         with (self.folder / "log").open("a") as log:
             log.write(json.dumps({"at": datetime.now(UTC).isoformat(), "changes": changes}) + "\n")
-        replace_file(self.folder / "now", [{"shape": s.to_json(), "rows": rows} for s, rows in now.values()])
 
 
 def rows(op: str, table: TableName, old: Row | None = None, new: Row | None = None) -> dict[str, Any]:
@@ -129,6 +137,16 @@ def _do(change: dict[str, Any], now: dict[TableName, tuple[Table, list[Row]]]) -
             rows.remove(change["old"])
         if change["new"] is not None:
             rows.append(change["new"])
+
+
+class FilePositions(Positions):
+    """A position is a number of transactions, each of which counts as a megabyte of log."""
+
+    def distance(self, low: Position, high: Position) -> int:
+        return max(0, high - low) << 20
+
+    def limit(self, low: Position, size: int) -> Position:
+        return Position(max(0, low + (size >> 20)))
 
 
 @dataclass(eq=False)

@@ -29,7 +29,7 @@ from airflow_ddlrepl.engines.postgres.sessions.replication_origin import writing
 from airflow_ddlrepl.engines.postgres.source.left_out import would_leave_out
 from airflow_ddlrepl.engines.postgres.source.privileges import profile
 from airflow_ddlrepl.engines.postgres.types.underlying import types_below
-from airflow_ddlrepl.engines.source_catalog import Catalog, LeftOut, OtherRelation
+from airflow_ddlrepl.engines.source_catalog import Catalog, LeftOut, OtherRelation, SourceCatalog
 from airflow_ddlrepl.model.installation import ServerProfile
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Table, TableObject
@@ -38,7 +38,7 @@ from airflow_ddlrepl.ports.server_traits import ServerTraits
 
 
 @dataclass(frozen=True, slots=True)
-class PostgresCatalog:
+class PostgresCatalog(SourceCatalog):
     """The catalog of a PostgreSQL source has its tables; it implements `engines.source_catalog.SourceCatalog`.
 
     connection: in autocommit mode.
