@@ -26,6 +26,8 @@ CODES = (
         "Wait for it, and run again."),
     Code("TGT-110", "A lock at the target was not granted.",
         "Wait for its holder or end it; the next run tries again. `lock_timeout` of the target says how long."),
+    Code("TGT-111", "A target's file is no database that the installed version can read, or is damaged.",
+        "Install the version of the database's driver that has written it, restore the file, or name another one."),
     Code("TGT-120", "The target refuses rows that a refresh loads.",
         "The message has the reason; the next run starts the refresh over. The target's table is as it was."),
     Code("TGT-121", "The key can't be created on the rows that a refresh has loaded.",

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from unittest.mock import Mock
 
@@ -66,7 +69,7 @@ def test_a_file_that_is_no_database_is_refused(tmp_path: Path, content: bytes) -
     path.write_bytes(content)
     with pytest.raises(TargetError) as raised, session(at(path)):
         pass
-    assert raised.value.code == "TGT-104" and not raised.value.retryable
+    assert raised.value.code == "TGT-111" and not raised.value.retryable
     assert path.read_bytes() == content
 
 
@@ -74,7 +77,7 @@ def test_a_file_of_a_newer_version_is_refused() -> None:
     """The file's header has a checksum: no test can write one of a version that does not exist yet."""
     text = "Trying to read a database file with version number 99, but we can only read versions between 64 and 67."
     error = explained(duckdb.IOException(text))
-    assert isinstance(error, TargetError) and error.code == "TGT-104" and not error.retryable
+    assert isinstance(error, TargetError) and error.code == "TGT-111" and not error.retryable
 
 
 def test_a_damaged_file_is_told_as_such(tmp_path: Path) -> None:
@@ -87,7 +90,43 @@ def test_a_damaged_file_is_told_as_such(tmp_path: Path) -> None:
     path.write_bytes(bytes(whole))
     with pytest.raises(TargetError, match="Corrupt database file") as raised, session(at(path)):
         pass
-    assert raised.value.code == "TGT-104"
+    assert raised.value.code == "TGT-111"
+
+
+def test_a_file_that_was_cut_and_a_directory_are_told_as_such(tmp_path: Path) -> None:
+    path, cut = tmp_path / "a.duckdb", tmp_path / "cut.duckdb"
+    with session(at(path)) as connection:
+        connection.execute("CREATE TABLE t AS SELECT 1 AS i")
+    cut.write_bytes(path.read_bytes()[:5000])
+    for place in (cut, tmp_path):
+        with pytest.raises(TargetError, match=str(place)) as raised, session(at(place)):
+            pass
+        assert raised.value.code == "TGT-111"
+        assert duckdb.__version__ in raised.value.message
+
+
+@pytest.mark.parametrize("mode", [0o555, 0o777])
+def test_a_file_that_this_user_may_not_write_is_named(tmp_path: Path, mode: int) -> None:
+    """Root may write everything, so another user tries."""
+    folder = Path(tempfile.mkdtemp(dir="/tmp"))
+    path = folder / "a.duckdb"
+    if mode == 0o777:
+        with session(at(path)) as connection:
+            connection.execute("CREATE TABLE t (i INTEGER)")
+        path.chmod(0o444)
+    folder.chmod(mode)
+    process = multiprocessing.get_context("fork").Process(target=_write_as_nobody, args=(path,))
+    process.start()
+    process.join()
+    shutil.rmtree(folder)
+    assert process.exitcode == 0
+
+
+def _write_as_nobody(path: Path) -> None:
+    os.setuid(65534)
+    with pytest.raises(Unreachable, match=str(path)) as raised, session(at(path)):
+        pass
+    assert "Permission denied" in raised.value.message and "may write the file" in raised.value.hint
 
 
 def test_a_folder_that_is_missing_is_named(tmp_path: Path) -> None:
@@ -116,6 +155,8 @@ def test_a_transaction_that_fails_leaves_nothing(tmp_path: Path) -> None:
 def test_a_full_disk_is_told_as_such() -> None:
     error = explained(duckdb.IOException("Could not write all bytes to file: No space left on device"))
     assert isinstance(error, DiskFull) and error.code == "DSK-103" and error.retryable
+    memory = explained(duckdb.OutOfMemoryException("failed to offload data block"))
+    assert isinstance(memory, DiskFull) and "its memory" in memory.hint
     assert explained(ValueError("no error of DuckDB")) is None
 
 

@@ -27,8 +27,13 @@ PATIENCE = 30.0
 _PAUSE = 0.1
 _TAKEN = ("Could not set lock", "Unique file handle conflict")
 """Parts of DuckDB's messages about a file that another session has open, in this process or another one."""
-_UNREADABLE = ("not a valid DuckDB database", "with version number", "orrupt database file", "newer version")
+_UNREADABLE = (
+    *("not a valid DuckDB database", "with version number", "orrupt database file", "newer version"),
+    *("Could not read enough bytes", "Is a directory"),
+)
 """Parts of DuckDB's messages about a file that it can't read."""
+_FULL = ("No space left", "File too large", "Disk quota exceeded")
+"""Parts of its messages about a disk, or a share of one, that is full."""
 
 
 def path_of(location: str) -> Path:
@@ -54,7 +59,7 @@ def session(location: str, seconds: float | None = None, *, is_reader: bool = Fa
     """Open the file, which is created where it does not exist, and close it at the end.
 
     seconds: how long to wait for another process that has it open. is_reader: nothing is written, so that other readers
-    may have it open, too. Raises Unreachable CON-101, TargetError TGT-104 for a file that this version can't read.
+    may have it open, too. Raises Unreachable CON-101, TargetError TGT-111 for a file that this version can't read.
     """
     with ExitStack() as closing:
         patience = PATIENCE if seconds is None else seconds
@@ -115,11 +120,16 @@ def explained(error: BaseException) -> DdlReplError | None:
     )
 
 
-def passing(error: Exception) -> DdlReplError | None:
-    """Return an error of DuckDB, or of files beside, that is not about what a statement says; None for others."""
+def passing(error: Exception, location: str = "") -> DdlReplError | None:
+    """Return an error of DuckDB, or of files beside, that is not about what a statement says; None for others.
+
+    location: of the file, where the error is of files beside it, and may not name them.
+    """
     import duckdb
 
     text = _line(error)
+    if location and str(path_of(location)) not in text:
+        text = f"{text} (in {staging_folder(location)})"
     if _is_taken(error):
         return Unreachable(
             f"another process has the DuckDB file open: {text}",
@@ -127,17 +137,18 @@ def passing(error: Exception) -> DdlReplError | None:
             hint="close it there: one process at a time can open a file for writing; then run again",
             retryable=True,
         )
-    if "No space left" in text or isinstance(error, duckdb.OutOfMemoryException):
+    if any(part in text for part in _FULL) or isinstance(error, duckdb.OutOfMemoryException):
         return DiskFull(
             f"DuckDB has no space left: {text}",
             code="DSK-103",
-            hint="free space on the disk of the file; uncommitted work was rolled back",
+            hint="free space on the disk of the file, where DuckDB also puts what its memory can't hold; uncommitted"
+            " work was rolled back, and the next run does it again",
             retryable=True,
         )
     if any(part in text for part in _UNREADABLE):
         return TargetError(
-            f"this is no DuckDB file that the installed version can read: {text}",
-            code="TGT-104",
+            f"there is no DuckDB file that the installed version ({duckdb.__version__}) can read: {text}",
+            code="TGT-111",
             hint="name another file in the location, install the version of duckdb that has written it, or restore it;"
             " `ddlrepl activate` goes on from what it has then",
         )
@@ -145,7 +156,7 @@ def passing(error: Exception) -> DdlReplError | None:
         return Unreachable(
             f"the DuckDB file can't be used: {text}",
             code="CON-101",
-            hint="see that its folder exists, that this user may write there, and that the file is not damaged",
+            hint="see that its folder exists, and that this user may write the file and into the folder",
         )
     return None
 

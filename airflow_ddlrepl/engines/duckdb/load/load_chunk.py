@@ -31,7 +31,7 @@ def load(task: LoadTask) -> LoadedChunk:
     except (UnreadableTable, FunctionFailed) as error:
         return LoadedChunk(error=error)
     except (duckdb.Error, OSError) as error:
-        if (known := passing(error)) is not None:
+        if (known := passing(error, task.target_dsn)) is not None:
             raise known.about(table=task.table) from None
         return LoadedChunk(error=_refused(task, error))
     reach("refresh.copied")
@@ -51,7 +51,7 @@ def _finished(task: LoadTask | FinishTask, statements: Sequence[str], done: Load
     try:
         finish(Shadow.of(task.target_dsn, task.shadow), task.shadow, statements)
     except (duckdb.Error, OSError) as error:
-        if (known := passing(error)) is not None:
+        if (known := passing(error, task.target_dsn)) is not None:
             raise known.about(table=task.table) from None
         return LoadedChunk(error=_refused(task, error))
     return done

@@ -11,14 +11,17 @@ from airflow_ddlrepl.model.names import TableName
 
 
 @contextmanager
-def refusals(name: TableName) -> Iterator[None]:
-    """Raise an error that says where and what to do, for what DuckDB refuses of a table's rows inside the `with`."""
+def refusals(name: TableName, location: str = "") -> Iterator[None]:
+    """Raise an error that says where and what to do, for what DuckDB refuses of a table's rows inside the `with`.
+
+    location: of the file, where files beside it are written.
+    """
     import duckdb
 
     try:
         yield
     except (duckdb.Error, OSError) as error:
-        if (known := passing(error)) is not None:
+        if (known := passing(error, location)) is not None:
             raise known.about(table=name) from None
         raise RowsRefused(
             f"the target refuses rows: {' '.join(str(error).split())}",

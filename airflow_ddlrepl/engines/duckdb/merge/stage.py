@@ -68,7 +68,7 @@ class DuckStager(Stager):
         """Keep the rows as bytes, or write them to files where they are many."""
         ids = {column.name: column.id for column in ready.plan.columns}
         key = tuple(ids[one.name] for one in ready.plan.key if one.name in ids)
-        with refusals(ready.task.target_name):
+        with refusals(ready.task.target_name, ready.task.dsn):
             tables = {kind: _typed(table, ready) for kind, table in _by_kind(ready.rows).items() if table.num_rows}
             stored = _stored(ready.task, tables)
         counts = {kind: table.num_rows for kind, table in tables.items()}
