@@ -30,7 +30,7 @@ NO_SQL = {
     "streams/script/compile.py": "DEFINE of SQL*Plus",
 }
 """Where patterns look for the ends of quotes in something else than SQL, and in what."""
-BY_CHARACTER = {"hvr/definitions/json_lines.py": "JSON"}
+BY_CHARACTER = {"hvr/definitions/read_json.py": "JSON"}
 
 
 @cache

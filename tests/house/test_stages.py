@@ -19,7 +19,7 @@ OTHER_WORDS = {
     "airflow_ddlrepl/config/sections/table_mapping.py": "the conditions of the channel file, by what they are for",
     "airflow_ddlrepl/flow/__init__.py": "the public functions",
     "airflow_ddlrepl/hvr/action_text.py": "the conditions of the channel file, by what they are for",
-    "airflow_ddlrepl/hvr/definitions/restrict.py": "the conditions of the channel file, by what they are for",
+    "airflow_ddlrepl/hvr/definitions/compile.py": "the conditions of the channel file, by what they are for",
     "airflow_ddlrepl/hvr/profile.py": "what HVR does about a schema change",
     "airflow_ddlrepl/model/settings/stored.py": "the conditions of the channel file, by what they are for",
     "airflow_ddlrepl/plugin/streams_graph.py": "kinds of clients in the picture",

@@ -14,8 +14,8 @@ from markdown_it import MarkdownIt
 
 from airflow_ddlrepl.config.file.load import read_channel
 from airflow_ddlrepl.dags import replicate
+from airflow_ddlrepl.operators.cutover import cutover_text
 from airflow_ddlrepl.operators.messages.approvals import differences_text, plan_text, rewind_text
-from airflow_ddlrepl.operators.messages.cutover import cutover_text
 from airflow_ddlrepl.operators.messages.markdown import block, bold, code, plain, table
 from airflow_ddlrepl.visible import visible
 

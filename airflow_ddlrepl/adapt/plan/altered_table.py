@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from airflow_ddlrepl.adapt.plan.change_at_target import ChangeAtTarget
-from airflow_ddlrepl.adapt.plan.partial_refresh import beyond_limit, limited
 from airflow_ddlrepl.adapt.plan.refused_alter import answer_refusal, is_left, rendered
 from airflow_ddlrepl.adapt.plan.responses import ask, respond, responses_to
 from airflow_ddlrepl.adapt.plan.sql_steps import Rendering
@@ -30,10 +29,12 @@ from airflow_ddlrepl.ddl.base.change import SchemaChange
 from airflow_ddlrepl.ddl.columns.change_type import ChangeType
 from airflow_ddlrepl.ddl.columns.rename_column import RenameColumn
 from airflow_ddlrepl.ddl.diff import diff
+from airflow_ddlrepl.ddl.sql.statement import Evidence
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.model.change import EventKind
 from airflow_ddlrepl.model.table import Column, Table, same_or
 from airflow_ddlrepl.model.target_columns import retains_rows
+from airflow_ddlrepl.notation.condition.parser import condition
 from airflow_ddlrepl.notation.refresh_options import Granularity
 
 
@@ -182,3 +183,30 @@ def _is_fixed(change: SchemaChange, case: Case) -> bool:
     if isinstance(change, RenameColumn):
         return not case.facts.server.renames_columns
     return isinstance(change, ChangeType) and not case.facts.server.alters_types
+
+
+def limited(steps: tuple[Step, ...], limit: str, before: Table, new: Table, evidence: Evidence) -> tuple[Step, ...]:
+    """Return the steps with a refresh of some rows only, in the place of one of the whole table.
+
+    limit: which rows, as a condition over the source's columns; empty: all. before, new: the source's table.
+    Raises Unsupported ADP-177 where the change gives columns of the condition other values: rows would be lost.
+    """
+    if not limit or not any(step.is_reload for step in steps):
+        return steps
+    columns, known = ({c.name: (c.id, c.type, c.collation) for c in table.columns} for table in (new, before))
+    computed = dict(evidence.conversions)
+    if changed := [n for n in condition(limit).names() if columns.get(n) != known.get(n) or n in computed]:
+        why = f"the change gives {', '.join(changed)} other values, by which `restrict` chooses the rows of a refresh"
+        raise beyond_limit(new, why)
+    return tuple(replace(s, rows=limit, why=f"{s.why}; rows where {limit}") if s.is_reload else s for s in steps)
+
+
+def beyond_limit(table: Table, why: str) -> Unsupported:
+    """Return the error for a change whose refresh of some rows would lose others, or leave them as they can't stay."""
+    return Unsupported(
+        why,
+        code="ADP-177",
+        table=table.name,
+        hint="change the condition in `restrict`, or take it away; `ddlrepl refresh --table` with this table loads all"
+        " of its rows when no condition is for a refresh by hand",
+    )

@@ -7,16 +7,17 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from airflow_ddlrepl.engines.abilities.sync_capture import CapturesBySync
+from airflow_ddlrepl.engines.abilities.sync_capture import NUMBER_BITS, CapturesBySync
 from airflow_ddlrepl.engines.ability import able
 from airflow_ddlrepl.errors import DdlReplError
-from airflow_ddlrepl.flow.client_states.places import place_text, read_before
 from airflow_ddlrepl.flow.client_states.queued import Queued, queued
 from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.streams.clients import CAPTURE, StreamsClients
+from airflow_ddlrepl.flow.streams.feed import Feed
 from airflow_ddlrepl.flow.streams.sync_capture import feed_of
 from airflow_ddlrepl.flow.targets.lag import Lag, age
 from airflow_ddlrepl.model.position import BEGINNING, LogKey, Position
+from airflow_ddlrepl.streams.messages import MessageClass
 from airflow_ddlrepl.streams.rules.client import Client, ClientKind
 
 Applied = Mapping[str, Mapping[str, Position | None] | None]
@@ -160,3 +161,19 @@ def client_states(run: RunContext, source: AtSource, applied: Applied) -> tuple[
     except DdlReplError as error:
         log.error("the clients of channel %s: %s", run.channel.name, error)
         return [], []
+
+
+def read_before(at: Position | None) -> LogKey:
+    """Return the last place in front of a position, up to which a client has read; None: it has read nothing."""
+    return BEGINNING if not at else LogKey.last_before(at)
+
+
+def place_text(feed: Feed, read: LogKey) -> str | None:
+    """Return where a client is that has read a feed up to a place, for people; None: at the feed's beginning.
+
+    A feed of triggers has no log: its positions are the numbers of its windows.
+    """
+    if read <= BEGINNING:
+        return None
+    is_of_triggers = feed.message_class is MessageClass.PERSISTENT
+    return f"window {read.lsn >> NUMBER_BITS}" if is_of_triggers else str(read.behind)

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import pyarrow.compute as pc
 
 from airflow_ddlrepl.adapt.program.suspend import isolated, suspended
+from airflow_ddlrepl.config.sections.db_sequences import DbSequences
 from airflow_ddlrepl.config.sections.places import Target
 from airflow_ddlrepl.engines.abilities.of_source import ShowsWriters, Writer
-from airflow_ddlrepl.engines.ability import find
+from airflow_ddlrepl.engines.abilities.sequences import ShowsSequences
+from airflow_ddlrepl.engines.ability import able, find
 from airflow_ddlrepl.engines.target_state import CutOver, TargetState
 from airflow_ddlrepl.errors import ConfigError, Unreachable
 from airflow_ddlrepl.flow.capture.capture import has_new_log
@@ -19,10 +22,12 @@ from airflow_ddlrepl.flow.capture.left_out import not_in_the_log
 from airflow_ddlrepl.flow.cutover.condition import DONE_BY_CUT_OVER, Code, Condition, unmet
 from airflow_ddlrepl.flow.cutover.differences import compared, known_differences
 from airflow_ddlrepl.flow.cutover.missing_objects import missing_objects
-from airflow_ddlrepl.flow.cutover.sequences import sequence_conditions
 from airflow_ddlrepl.flow.pipelines import require_targets
 from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.flow.run.isolation import FailureIsolation
+from airflow_ddlrepl.flow.sequences.differences import sequence_differences
+from airflow_ddlrepl.flow.sequences.replicate import is_wanted
+from airflow_ddlrepl.flow.sequences.selection import selected
 from airflow_ddlrepl.flow.targets.readiness import what_is_missing
 from airflow_ddlrepl.model.change import EventKind
 from airflow_ddlrepl.model.position import Position
@@ -213,3 +218,18 @@ def _with_reason(one: TableState) -> str:
     rows = f" (rows where {one.partial.condition})" if one.partial is not None and one.awaits_rows else ""
     state = rows or ("" if one.suspension else f" ({one.state.value})")
     return f"{one.name}{state}{why}"
+
+
+def sequence_conditions(run: RunContext, target: str, tables: dict[int, TableState]) -> Iterator[Condition]:
+    """Yield the condition about a target's sequences. tables: those of the channel there, by the source's id."""
+    if is_wanted(run):
+        behind = tuple(map(str, sequence_differences(run, target)))
+        hint = "the cut-over sets them, with `--headroom` so many numbers ahead; before it, `ddlrepl replicate` does"
+        yield Condition(Code.SEQUENCES, target, "sequences that are not ahead of the source's", behind, hint)
+        return
+    channel = run.channel.model_copy(update={"db_sequence": DbSequences()})
+    catalog = able(run.source, ShowsSequences).sequences.catalog(partial(selected, channel, tables=tables))
+    names = sorted(str(catalog.sequences[one].name) for one in catalog.values)
+    hint = "set `db_sequence: true` (docs/sequences.md), or setval at the target by yourself"
+    what = "sequences that the channel file leaves out"
+    yield Condition(Code.SEQUENCES_LEFT_OUT, target, what, tuple(names), hint)

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from threading import Lock
 
@@ -14,13 +15,13 @@ from airflow_ddlrepl.engines.target_state import StateChange, TargetState
 from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.capture.log_continuity import follow
-from airflow_ddlrepl.flow.refresh.missed_partitions import let_missed_partitions_wait
-from airflow_ddlrepl.flow.refresh.periodic_reload import ask_for_reload, is_reload_due
+from airflow_ddlrepl.flow.mapping.initial_state import as_enrolled, pending_state
 from airflow_ddlrepl.flow.refresh.readiness import loadable, names_given_up
 from airflow_ddlrepl.flow.refresh.requests import (
     ask,
     isolate,
     isolation_lock,
+    let_wait,
     options_of,
     release_isolated,
     targets_at_once,
@@ -40,9 +41,14 @@ from airflow_ddlrepl.flow.snapshots.archive import save
 from airflow_ddlrepl.flow.stages import REFRESH
 from airflow_ddlrepl.flow.targets.readiness import has_new_target, prepared_targets, ready_targets
 from airflow_ddlrepl.model.position import START_OF_TRANSACTION, LogKey, Position
-from airflow_ddlrepl.model.table_state import Cause, Suspension, TableState
+from airflow_ddlrepl.model.record import FIRST_LOAD, RELOAD, RELOADED, RefreshRequested
+from airflow_ddlrepl.model.revision import Revision
+from airflow_ddlrepl.model.table import Table
+from airflow_ddlrepl.model.table_state import Cause, Suspension, TableState, TableStatus
 from airflow_ddlrepl.notation.refresh_options import BULK, RefreshOptions
 from airflow_ddlrepl.repository.stored.rows import RefreshRow
+from airflow_ddlrepl.scope.client import client_at
+from airflow_ddlrepl.scope.decide import ChangeKind, decide
 
 
 @stage(REFRESH)
@@ -186,3 +192,71 @@ def _store_reasons(context: RunContext, target: str, now: TargetState, refused: 
             changed[table_id] = replace(before, suspension=why)
     if changed:
         context.target(target).change_state(StateChange(states=changed), context.fence)
+
+
+def ask_for_reload(run: RunContext, target: str) -> None:
+    """Let the target's tables wait for a refresh that are due to be loaded whole."""
+    if not (due := _due(run, target)):
+        return
+    now = run.target(target).state()
+    live = {i: s for i, s in now.table_states.items() if i in due and s.state is TableStatus.LIVE}
+    waits = {i: replace(table_state, state=TableStatus.PENDING) for i, table_state in live.items()}
+    let_wait(run, target, waits, [RefreshRequested(i, RELOADED, now.lsn, how=RELOAD) for i in waits])
+    record(run, target)
+
+
+def is_reload_due(run: RunContext) -> bool:
+    """Is a table to be loaded whole at a target that answers?"""
+    return any(_due(run, target.name) for target in ready_targets(run))
+
+
+def _due(run: RunContext, target: str) -> set[int]:
+    ids = {one.table_id for one in run.source.membership.left_out() if one.is_reloaded}
+    every = run.channel.source.reload_every
+    if not ids or not every:
+        return ids
+    since = datetime.now(UTC) - timedelta(seconds=every)
+    done = run.repository.refreshes(run.channel.name, target, "done")
+    return ids - {row.table_id for row in done if row.finished and row.finished > since}
+
+
+def let_missed_partitions_wait(run: RunContext, target: str, now: TargetState) -> TargetState:
+    """Let the partitions of partitioned tables that wait for a load, and that the target lacks, wait with them.
+
+    Their CREATE TABLE was left to the catch-up of the tree, which a load takes the place of. Also those that were
+    partitions of these for a while. Those that come later in the log than the target is, come by it. Returns the
+    target's state with them.
+    """
+    trees = {i for i, s in now.table_states.items() if s.state is TableStatus.PENDING and s.shape.is_partitioned}
+    missed = _missed(run.repository.histories(run.channel.name), trees, now) if trees else {}
+    client, present = client_at(run.channel.at(target)), run.target(target).facts() if missed else None
+    found: dict[int, TableState] = {}
+    for table_id, (table, history) in missed.items():
+        if present is not None and decide(client, table.name, ChangeKind.TABLE).is_taken:
+            found[table_id] = pending_state(run.channel.at(target), as_enrolled(run.channel, table, history), present)
+            log.info("%s came to the source while the table that it was a partition of was not applied", table.name)
+    if not found:
+        return now
+    asked = [RefreshRequested(i, FIRST_LOAD, now.lsn) for i in found]
+    run.target(target).change_state(StateChange(states=found, records=asked), run.fence)
+    return run.target(target).state()
+
+
+def _missed(
+    histories: Mapping[int, Sequence[Revision]], trees: set[int], now: TargetState
+) -> dict[int, tuple[Table, Sequence[Revision]]]:
+    """Return the tables that were partitions below these, and that the target does not have, with their histories."""
+    inside, found = set(trees), dict[int, tuple[Table, Sequence[Revision]]]()
+    while True:
+        more = {
+            table_id: (latest, history)
+            for table_id, history in histories.items()
+            if table_id not in inside
+            and (latest := history[-1].table) is not None
+            and history[0].key.lsn < now.lsn
+            and any(one.table and one.table.partition and one.table.partition.of in inside for one in history)
+        }
+        if not more:
+            return {i: one for i, one in found.items() if i not in now.table_states}
+        inside |= more.keys()
+        found |= more

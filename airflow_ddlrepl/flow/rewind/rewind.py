@@ -11,10 +11,11 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from airflow_ddlrepl.errors import ConfigError, DdlReplError
+from airflow_ddlrepl.adapt.shape.source_expressions import require_texts
+from airflow_ddlrepl.errors import ConfigError, DdlReplError, Unsupported
 from airflow_ddlrepl.flow.capture.log_continuity import require_source
 from airflow_ddlrepl.flow.capture.recapture import reread_where_lost
-from airflow_ddlrepl.flow.rewind.not_built import not_built
+from airflow_ddlrepl.flow.mapping.tables import seen_at
 from airflow_ddlrepl.flow.rewind.preview import RewindPlan, as_last_loaded, preview_rewind, rewind_plan
 from airflow_ddlrepl.flow.rewind.rebuild import replay
 from airflow_ddlrepl.flow.rewind.route import RewindRoute, is_held, out_of_reach, rewind_route, strangers
@@ -27,6 +28,7 @@ from airflow_ddlrepl.flow.stages import REWIND
 from airflow_ddlrepl.flow.targets.stop_position import Until, position_of, require_past
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.notation.name_pattern import is_selected
+from airflow_ddlrepl.sql.expressions.allowed import user_functions
 from airflow_ddlrepl.trail.loads import loads
 
 
@@ -195,3 +197,19 @@ def _refuse_unsafe(way: RewindRoute, unsafe: Mapping[int, str]) -> None:
         at=way.high,
         hint=f"choose another moment, or name the tables that are wanted with --table (these are known: {safe})",
     )
+
+
+def not_built(run: RunContext, place: str, high: Position) -> Mapping[int, str]:
+    """Return, by id, why the place can't have tables as they were at a position, with the partitions of such tables."""
+    facts, tables = run.target(place).facts(), tables_at(run, high)
+    found: dict[int, str] = {}
+    for table_id, table in tables.items():
+        try:
+            strange = facts.strange(user_functions(table.partition_key))
+            require_texts(seen_at(run.channel.at(place), table), facts.version, strange)
+        except Unsupported as error:
+            found[table_id] = error.message
+    while more := {i: t for i, t in tables.items() if i not in found and t.partition and t.partition.of in found}:
+        for i, table in more.items():
+            found[i] = f"it is a partition of {table.partition.of_name if table.partition else ''}, which is not built"
+    return found

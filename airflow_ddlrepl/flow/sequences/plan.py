@@ -11,9 +11,8 @@ from airflow_ddlrepl.errors import DdlReplError, SourceError, StrangeOwner, Targ
 from airflow_ddlrepl.flow.sequences.default_plan import DefaultPlanner
 from airflow_ddlrepl.flow.sequences.places import TargetColumns
 from airflow_ddlrepl.flow.sequences.selection import selected
-from airflow_ddlrepl.flow.sequences.values import ahead, is_behind, is_exhausted
 from airflow_ddlrepl.model.names import TableName, displaced_name
-from airflow_ddlrepl.model.sequence import ColumnPlace, DbSequence, SequenceCatalog, SequenceValue
+from airflow_ddlrepl.model.sequence import ColumnPlace, DbSequence, SequenceCatalog, SequenceDefinition, SequenceValue
 from airflow_ddlrepl.model.table_state import TableState, TableStatus
 from airflow_ddlrepl.notation.name_pattern import exact_pattern
 
@@ -223,3 +222,19 @@ def _unwritable_at_target(one: DbSequence, target: str) -> TargetError:
         code="TGT-133",
         hint=f"GRANT SELECT, UPDATE ON SEQUENCE {exact_pattern(one.name)} TO it, or make it the owner",
     )
+
+
+def is_behind(value: SequenceValue, other: SequenceValue, increment: int) -> bool:
+    """Would a sequence with this value give a number that one with the other value has given already?"""
+    return value.place(increment) < other.place(increment)
+
+
+def ahead(definition: SequenceDefinition, value: SequenceValue, headroom: int) -> SequenceValue:
+    """Return the value after so many numbers more; the value itself where the sequence has not so many."""
+    number = value.last + headroom * definition.increment
+    return SequenceValue(number, value.is_called) if definition.includes(number) else value
+
+
+def is_exhausted(definition: SequenceDefinition, value: SequenceValue) -> bool:
+    """Is there no number left, and the sequence does not begin again?"""
+    return value.is_called and not definition.cycles and not definition.includes(value.last + definition.increment)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeVar
@@ -12,7 +12,9 @@ from pydantic import ValidationError
 
 from airflow_ddlrepl.goldengate.parameters.clauses import Filters
 from airflow_ddlrepl.goldengate.parameters.extract import ExtractParameters, TableParameter
+from airflow_ddlrepl.goldengate.parameters.mapping import mapped
 from airflow_ddlrepl.goldengate.parameters.options import RemoveComments
+from airflow_ddlrepl.goldengate.parameters.overlaps import hidden, named_in_full
 from airflow_ddlrepl.goldengate.parameters.replicat import MapParameter, ReplicatParameters
 from airflow_ddlrepl.goldengate.prm.arguments import Parsed, parse
 from airflow_ddlrepl.goldengate.prm.checks import (
@@ -26,12 +28,12 @@ from airflow_ddlrepl.goldengate.prm.clauses import Context, read_clauses, read_e
 from airflow_ddlrepl.goldengate.prm.names import Catalogs
 from airflow_ddlrepl.goldengate.prm.other_parameters import cause, decided
 from airflow_ddlrepl.goldengate.prm.problems import ParameterFinding, Place, Problem, Refused
-from airflow_ddlrepl.goldengate.prm.repeated_tables import repeated_tables
 from airflow_ddlrepl.goldengate.prm.rows import Switches, Values, read_rows
 from airflow_ddlrepl.goldengate.prm.source_text import SourceText
 from airflow_ddlrepl.goldengate.prm.statements import Statement, split
 from airflow_ddlrepl.goldengate.prm.vocabulary.ddl import DDL_OPTIONS, DDL_OPTIONS_WITH_VALUES
 from airflow_ddlrepl.goldengate.prm.vocabulary.parameters import PARAMETERS
+from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.notation.import_findings import Fate, message
 from airflow_ddlrepl.notation.name_pattern import split_name_pattern, split_table_pattern
 from airflow_ddlrepl.notation.section import Section
@@ -299,3 +301,31 @@ def _guess(name: str, guesses: dict[str, str]) -> str:
 
 def _is_option(part: Parsed | Token, name: str) -> bool:
     return isinstance(part, Tree) and part.data == "option" and str(part.children[0]).upper() == name
+
+
+Repeated = tuple[int, Fate, str]
+"""The number of a parameter, what becomes of it, and why."""
+
+
+def repeated_tables(entries: Sequence[TableParameter | MapParameter]) -> Iterator[Repeated]:
+    """Yield the parameters that are about tables of which an earlier one says something else."""
+    for number, first in hidden(entries):
+        why = f"{entries[first].label} before it lists its tables with other options: the first decides about rows"
+        yield number, Fate.REFUSED, why
+    yield from _names(entries)
+
+
+def _names(entries: Sequence[TableParameter | MapParameter]) -> Iterator[Repeated]:
+    """Yield the MAPs of tables named in full that give one several names, or several one name."""
+    targets: dict[TableName, TableName] = {}
+    sources: dict[TableName, TableName] = {}
+    for number, one in enumerate(entries):
+        name = named_in_full(one.pattern) if isinstance(one, MapParameter) else None
+        if name is None or not isinstance(one, MapParameter):
+            continue
+        target = mapped(name, one)
+        if sources.setdefault(target, name) != name:
+            yield number, Fate.REFUSED, f"{sources[target]} goes to {target}, too: two tables can't be one"
+        elif targets.setdefault(name, target) != target:
+            why = "is its target before, too: the channel has a target of its own for the second, NAME.2"
+            yield number, Fate.ATTENTION, f"{targets[name]} {why} (docs/goldengate.md)"

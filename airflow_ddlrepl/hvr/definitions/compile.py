@@ -15,8 +15,6 @@ from airflow_ddlrepl.hvr.action_text import read_parameters
 from airflow_ddlrepl.hvr.definitions.definition import ALL, HvrAction, HvrDefinition, Problems
 from airflow_ddlrepl.hvr.definitions.passed_over import general_notes, partial_actions, placeholder
 from airflow_ddlrepl.hvr.definitions.read_text import unknown_action, unknown_parameters
-from airflow_ddlrepl.hvr.definitions.restrict import restriction
-from airflow_ddlrepl.hvr.definitions.sequences import db_sequence
 from airflow_ddlrepl.hvr.definitions.sides import Sides, sides_of
 from airflow_ddlrepl.hvr.definitions.table_names import CURRENT_SCHEMA, TableNames, literal
 from airflow_ddlrepl.hvr.definitions.target_tables import TargetColumns
@@ -264,3 +262,52 @@ class _Compiler:
             why = f"tables of schema {schema} go to several schemas of {location}; here a schema goes to one"
             self.findings.append(Finding(1, Fate.REFUSED, "TableProperties Schema", why))
         return {"schemas": schemas} if schemas else {}
+
+
+def db_sequence(definition: HvrDefinition, sides: Sides) -> dict[str, Any]:
+    """Return the section for a channel's DbSequence actions; empty where they do not reach both of its sides."""
+    actions = [one for one in definition.actions if one.name == "DbSequence" and not _is_refused(one)]
+    reached = {location for one in actions for location in sides.reaches(one.locations)}
+    if sides.source not in reached or not reached & set(sides.targets):
+        return {}
+    if not set(sides.targets) <= reached:
+        return {}
+    if any(not one.values for one in actions):
+        return {"db_sequence": True}
+    return {"db_sequence": list(dict.fromkeys(map(_pattern, actions)))}
+
+
+def _is_refused(action: HvrAction) -> bool:
+    return any(entry(action.name, name).fate is Fate.REFUSED for name in action.values)
+
+
+def _pattern(action: HvrAction) -> str:
+    name, schema = action.values.get("Name"), action.values.get("Schema") or CURRENT_SCHEMA
+    return f"{literal(schema)}.{literal(name) if name else '*'}"
+
+
+_CONDITIONS = {"CaptureCondition": "capture", "IntegrateCondition": "integrate", "RefreshCondition": "refresh"}
+Findings = list[tuple[Fate, str, str]]
+
+
+def restriction(action: HvrAction, sides: Sides, names: TableNames) -> tuple[dict[str, Any] | None, Findings]:
+    """Return the entry for an action, None where there is none, and what is to be said of it: fate, what, why."""
+    given = {name: str(action.values[name]) for name in _CONDITIONS if name in action.values}
+    if not given:
+        return None, []
+    reached = sides.reaches(action.locations)
+    acts = {"CaptureCondition": sides.source in reached, "IntegrateCondition": bool(reached & {*sides.targets})}
+    if any(name in given and not does for name, does in acts.items()):
+        why = "a CaptureCondition acts at the source, an IntegrateCondition at targets"
+        return None, [(Fate.REFUSED, f"Restrict {', '.join(given)}", why)]
+    data: dict[str, Any] = {"tables": names.patterns(action.tables)}
+    of_changes = {given[name] for name, does in acts.items() if does and name in given}
+    if of_changes == {given.get("RefreshCondition")} and "Context" not in action.values:
+        return {**data, "condition": given["RefreshCondition"]}, []
+    data |= {_CONDITIONS[name]: text for name, text in given.items()}
+    if context := action.values.get("Context"):
+        data["context"] = str(context).lower()
+    if "RefreshCondition" not in given:
+        return data, []
+    why = "it is for refreshes of tables that have rows: a table's first load takes all of them"
+    return data, [(Fate.ATTENTION, "Restrict RefreshCondition", why)]

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TypeVar
 
 import numpy as np
 
 from airflow_ddlrepl.streams.evaluation.row_batch import RowBatch
-from airflow_ddlrepl.streams.messages import Message, RowLcr
+from airflow_ddlrepl.streams.messages import Command, Message, RowLcr
 from airflow_ddlrepl.streams.rules.batches import DISCARDED, WITHOUT_RULE, Taken
 from airflow_ddlrepl.streams.rules.decide import Reason, Verdict
 from airflow_ddlrepl.streams.rules.rule import ActionContext
 from airflow_ddlrepl.streams.transformations.declared import transformed
 from airflow_ddlrepl.streams.transformations.row_batches import migrated_batch, transformed_batch
-from airflow_ddlrepl.streams.transformations.row_migration import migrated
 
 
 def transformed_groups(batch: RowBatch, taken: Taken) -> list[tuple[ActionContext, RowBatch]]:
@@ -55,3 +55,15 @@ def transform(message: Some, verdict: Verdict) -> Some:
     subset = rule.action.subset
     lcr = message if subset is None else migrated(message, subset)
     return transformed(lcr, rule.action.declared)  # type: ignore[return-value]
+
+
+def migrated(lcr: RowLcr, subset: Command) -> RowLcr:
+    """Return an LCR as the subset rule that is true for it wants it. subset: which of the subset's three rules that is.
+
+    An insert that was an update has every column: values that the update does not have are the old ones.
+    """
+    if lcr.command is not Command.UPDATE or subset is Command.UPDATE:
+        return lcr
+    if subset is Command.INSERT:
+        return replace(lcr, command=Command.INSERT, new={**lcr.old, **lcr.new}, old={})
+    return replace(lcr, command=Command.DELETE, new={})

@@ -8,6 +8,7 @@ from typing import Any
 
 from airflow_ddlrepl.errors import RuleError
 from airflow_ddlrepl.notation.import_findings import Fate, Finding
+from airflow_ddlrepl.sql import lexical
 from airflow_ddlrepl.streams.calls.procedure import Procedure, StreamsType
 from airflow_ddlrepl.streams.calls.section import StreamsParameters
 from airflow_ddlrepl.streams.condition.kinds import Kind
@@ -19,9 +20,7 @@ from airflow_ddlrepl.streams.rules.rule import ActionContext
 from airflow_ddlrepl.streams.script.blocks import BlockReader, Note, worst_call
 from airflow_ddlrepl.streams.script.calls import CallReader, Refused, procedure_name
 from airflow_ddlrepl.streams.script.expressions import Call, Unknown, substituted
-from airflow_ddlrepl.streams.script.message_types import message_type
 from airflow_ddlrepl.streams.script.script import Unit, UnitKind, line_ends, line_of, units
-from airflow_ddlrepl.streams.script.transcript import without_prompts
 from airflow_ddlrepl.streams.script.vocabulary import CALL, LOGGING, PACKAGES, WHY_LOGGING
 
 _DEFINE = re.compile(r"DEF(?:INE)?\s+(\w+)\s*=\s*(?:'([^']*)'|\"([^\"]*)\"|(\S+))", re.IGNORECASE)
@@ -241,3 +240,51 @@ def compile_script(script: str) -> Compiler:
     found = Compiler(without_prompts(script), environment=Environment(NameCase.UPPER))
     found.compile()
     return found
+
+
+_PROMPT = re.compile(r"[ \t]*SQL>[ \t]?", re.IGNORECASE)
+_NUMBER = re.compile(r"[ \t]*(\d+)(?=[ \t]|$)")
+
+
+def without_prompts(script: str) -> str:
+    """Return the script with blanks in place of `SQL>`, and of the numbers of the lines that follow it."""
+    lines, expected = [], 0
+    for line in script.split("\n"):
+        prompt = _PROMPT.match(line)
+        number = _NUMBER.match(line) if expected else None
+        if prompt:
+            line, expected = " " * prompt.end() + line[prompt.end() :], 2
+        elif number and int(number[1]) == expected:
+            line, expected = " " * number.end() + line[number.end() :], expected + 1
+        else:
+            expected = 0
+        lines.append(line)
+    return "\n".join(lines)
+
+
+_TYPE = re.compile(
+    r'\s*CREATE\s+(?:OR\s+REPLACE\s+)?TYPE\s+("?[\w$#".]+"?)\s+(?:AUTHID\s+\w+\s+)?(?:AS|IS)\s+OBJECT\s*\((.*)\)',
+    re.IGNORECASE | re.DOTALL,
+)
+_FIELD = re.compile(rf"\s*({lexical.PLAIN_NAME}|[\w$#]+)\s+([A-Za-z]\w*)")
+_KINDS = {
+    **dict.fromkeys(("VARCHAR2", "VARCHAR", "CHAR", "NVARCHAR2", "NCHAR", "CLOB", "NCLOB"), "text"),
+    **dict.fromkeys(("NUMBER", "INTEGER", "INT", "FLOAT", "BINARY_FLOAT", "BINARY_DOUBLE", "DECIMAL"), "number"),
+    **dict.fromkeys(("DATE", "TIMESTAMP"), "date"),
+    **dict.fromkeys(("RAW", "BLOB"), "raw"),
+}
+
+
+def message_type(text: str) -> tuple[str, dict[str, str]] | None:
+    """Return the name of a type and its fields with their kinds; None for another statement, and other types."""
+    found = _TYPE.match(text)
+    if found is None:
+        return None
+    fields = {}
+    for part in re.split(r",(?![^(]*\))", found[2]):
+        field = _FIELD.match(part)
+        kind = _KINDS.get(field[2].upper()) if field else None
+        if field is None or kind is None:
+            return None
+        fields[field[1]] = kind
+    return found[1], fields

@@ -10,8 +10,16 @@ from xml.etree import ElementTree
 import pytest
 
 from airflow_ddlrepl.plugin import channel_page
-from airflow_ddlrepl.plugin.drawing.axes import duration_marks, marks, time_marks
-from airflow_ddlrepl.plugin.drawing.charts import BYTES, NUMBER, SECONDS, bar_chart, line_chart
+from airflow_ddlrepl.plugin.drawing.charts import (
+    BYTES,
+    NUMBER,
+    SECONDS,
+    bar_chart,
+    duration_marks,
+    line_chart,
+    marks,
+    time_marks,
+)
 from airflow_ddlrepl.plugin.drawing.layout import LINE, Arrow, Box, Graph, layout
 from airflow_ddlrepl.plugin.drawing.picture import picture, ways
 from airflow_ddlrepl.plugin.drawing.words import ago, duration, moment, size

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from airflow_ddlrepl.errors import CannotAdapt
-from airflow_ddlrepl.flow.rewind.raw_rows import require_archived
+from airflow_ddlrepl.flow.rewind.restore import require_archived
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Table
 

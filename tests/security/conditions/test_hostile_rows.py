@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from airflow_ddlrepl import flow
-from airflow_ddlrepl.engines.postgres.merge import evaluate_sql
+from airflow_ddlrepl.engines.postgres.merge import evaluator
 from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.ports.work import InProcess
 from tests.conftest import Databases
@@ -105,7 +105,7 @@ def test_a_condition_that_takes_too_long_stops_its_table(
     databases: Databases, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Numbers of 60,000 digits that are to be multiplied."""
-    monkeypatch.setattr(evaluate_sql, "SECONDS", 1)
+    monkeypatch.setattr(evaluator, "SECONDS", 1)
     replica = begin(databases, tmp_path)
     replica.begin()
     replica.at_source(

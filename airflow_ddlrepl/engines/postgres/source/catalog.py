@@ -16,7 +16,6 @@ from airflow_ddlrepl.engines.postgres.catalog.inspect import (
     listed,
     with_partitions,
 )
-from airflow_ddlrepl.engines.postgres.catalog.other_relations import other_relations
 from airflow_ddlrepl.engines.postgres.catalog.raw_texts import read_any_bytes
 from airflow_ddlrepl.engines.postgres.catalog.server_facts import publishes_generated
 from airflow_ddlrepl.engines.postgres.catalog.server_traits import server_traits
@@ -29,7 +28,7 @@ from airflow_ddlrepl.engines.postgres.sessions.replication_origin import writing
 from airflow_ddlrepl.engines.postgres.source.left_out import would_leave_out
 from airflow_ddlrepl.engines.postgres.source.privileges import profile
 from airflow_ddlrepl.engines.postgres.types.underlying import types_below
-from airflow_ddlrepl.engines.source_catalog import Catalog, LeftOut, OtherRelation, SourceCatalog
+from airflow_ddlrepl.engines.source_catalog import Catalog, LeftOut, OtherRelation, RelationKind, SourceCatalog
 from airflow_ddlrepl.model.installation import ServerProfile
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Table, TableObject
@@ -117,3 +116,29 @@ class PostgresCatalog(SourceCatalog):
     def check_condition(self, condition: Part, table: Table, columns: Sequence[Column]) -> None:
         """Raise Unsupported ADP-148 unless the server can evaluate the condition."""
         require_readable(self.connection, condition, table, types_below(columns, table.types))
+
+
+_KINDS = {
+    "f": RelationKind.FOREIGN_TABLE,
+    "v": RelationKind.VIEW,
+    "m": RelationKind.MATERIALIZED_VIEW,
+    "S": RelationKind.SEQUENCE,
+    "e": RelationKind.EXTENSION_TABLE,
+}
+_SQL = """
+WITH found AS (
+    SELECT c.relkind, n.nspname, c.relname, EXISTS (
+        SELECT FROM pg_catalog.pg_depend d
+        WHERE d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass AND d.objid = c.oid AND d.deptype = 'e') AS is_part
+    FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+    WHERE c.relkind IN ('f', 'v', 'm', 'S', 'r', 'p') AND c.relpersistence <> 't'
+      AND n.nspname !~ '^pg_' AND n.nspname NOT IN ('information_schema', 'ddlrepl'))
+SELECT CASE WHEN relkind IN ('r', 'p') THEN 'e' ELSE relkind::text END, nspname, relname FROM found
+WHERE is_part = (relkind IN ('r', 'p')) ORDER BY nspname COLLATE "C", relname COLLATE "C"
+"""
+
+
+def other_relations(connection: Connection[Any]) -> list[OtherRelation]:
+    """Return the relations of all schemas but the system's that are no tables for a channel, by name."""
+    rows = connection.execute(_SQL.encode()).fetchall()
+    return [OtherRelation(_KINDS[kind], TableName(schema, name)) for kind, schema, name in rows]

@@ -5,6 +5,7 @@ It implements the port `engines.source.Membership` for a PostgreSQL source.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Collection, Set
 from dataclasses import dataclass
 from typing import Any
@@ -22,8 +23,8 @@ from airflow_ddlrepl.engines.postgres.source.activate import SourceSetup
 from airflow_ddlrepl.engines.postgres.source.installation import installation, refused_statements
 from airflow_ddlrepl.engines.postgres.source.left_out import left_out
 from airflow_ddlrepl.engines.postgres.source.member_cause import CAUSE, Cause
-from airflow_ddlrepl.engines.postgres.source.open_transactions import await_transactions
 from airflow_ddlrepl.engines.source import LeftOut
+from airflow_ddlrepl.errors import SourceError
 from airflow_ddlrepl.model.installation import Installation, Problem, SessionNames
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.scope.client import Client
@@ -188,3 +189,38 @@ class PostgresMembership:
         missing = {i: (name, there[i].lacks if i in there else out) for i, name in names}
         taken = Client(self.scope)
         return {i: one for i, one in missing.items() if one[1] and decide(taken, one[0], ChangeKind.DML).is_taken}
+
+
+PAUSE_SECONDS = 0.1
+
+
+def await_transactions(connection: Connection[Any], timeout: float = 60.0) -> None:
+    """Wait until every transaction that is open now has ended. Locks nothing.
+
+    A snapshot taken afterwards contains everything that the log does not. Raises SourceError SRC-120 after
+    `timeout` seconds, naming who is in the way.
+    """
+    row = connection.execute("SELECT pg_snapshot_xmax(pg_current_snapshot())::text").fetchone()
+    assert row is not None
+    deadline = time.monotonic() + timeout
+    while True:
+        done = connection.execute("SELECT pg_snapshot_xmin(pg_current_snapshot()) >= %s::xid8", [row[0]]).fetchone()
+        if done is not None and done[0]:
+            return
+        if time.monotonic() > deadline:
+            raise _in_the_way(connection)
+        time.sleep(PAUSE_SECONDS)
+
+
+def _in_the_way(connection: Connection[Any]) -> SourceError:
+    rows = connection.execute(
+        "SELECT format('process %s (user %s, since %s)', pid, usename, xact_start) FROM pg_stat_activity"
+        " WHERE backend_xid IS NOT NULL AND pid <> pg_backend_pid()"
+        " UNION ALL SELECT format('prepared transaction %s', gid) FROM pg_prepared_xacts"
+    ).fetchall()
+    return SourceError(
+        f"transactions that began before a table was published are still open: {'; '.join(r[0] for r in rows)}",
+        code="SRC-120",
+        hint="end them, or run again when they have ended: before that a refresh of the table could miss rows",
+        retryable=True,
+    )

@@ -18,14 +18,11 @@ from airflow_ddlrepl.errors import BlockedByOthers, DdlReplError
 from airflow_ddlrepl.flow.run.context import log
 from airflow_ddlrepl.flow.run.source_records import last_record
 from airflow_ddlrepl.flow.streams.apply_process.apply import ApplyProcess
-from airflow_ddlrepl.flow.streams.apply_process.suspended_tables import LEFT_OUT, SOURCE_TABLES
+from airflow_ddlrepl.flow.streams.apply_process.suspended_tables import LEFT_OUT, SOURCE_TABLES, name_at
 from airflow_ddlrepl.flow.streams.clients import CAPTURE, StreamsClients
 from airflow_ddlrepl.flow.streams.feed import Feed
 from airflow_ddlrepl.flow.streams.instantiation.changed_rules import RuleDigests
-from airflow_ddlrepl.flow.streams.instantiation.instantiate import (
-    Instantiated,
-    Instantiation,
-)
+from airflow_ddlrepl.flow.streams.instantiation.instantiate import Instantiated, Instantiation
 from airflow_ddlrepl.flow.streams.instantiation.instantiation_plan import (
     Group,
     Known,
@@ -46,7 +43,6 @@ from airflow_ddlrepl.flow.streams.instantiation.lacking_tables import (
     lacking,
     stored_places,
 )
-from airflow_ddlrepl.flow.streams.instantiation.left_out_tables import left_out_tables
 from airflow_ddlrepl.flow.streams.instantiation.unsaid_changes import computed_tables, inspected_tables
 from airflow_ddlrepl.model.change import IS_DUE, IS_UNNAMED, Event, EventKind, why_ignored
 from airflow_ddlrepl.model.names import TableName
@@ -321,3 +317,25 @@ class _Joining:
     def _is_taken(self, event: Event) -> bool:
         lcrs = ddl_lcrs(event, self._clients.database)
         return bool(lcrs) and all(decide(self._client, lcr).is_taken for lcr in lcrs)
+
+
+def left_out_tables(
+    process: ApplyProcess, events: Iterable[Event], revisions: Mapping[int, Sequence[Revision]]
+) -> dict[TableName, Position]:
+    """Return the tables that such transactions may have written to, with the last place, as they were called there.
+
+    Those alone that the process takes rows of.
+    """
+    places: dict[int, Position] = {}
+    for event in events:
+        if event.is_left_out and event.layout is not None:
+            table_id, at = int(event.layout["table_id"]), Position(event.key.lsn)
+            places[table_id] = max(at, places.get(table_id, at))
+    routes = list(insert_routes(process.clients, process.client)) if places else []
+    found = {}
+    for table in process.clients.tables if places else ():
+        if table.id in places and any(way_of(table, route).outcomes for route in routes):
+            name = name_at(revisions[table.id], places[table.id])
+            if name is not None:
+                found[name] = places[table.id]
+    return found
