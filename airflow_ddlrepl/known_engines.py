@@ -10,6 +10,12 @@ ENGINES = {
 SPELLINGS = {"postgres": "postgresql"}
 """Other spellings of a scheme that people write."""
 
+UNFIT = {
+    "ducklake": "DuckLake 1.5.5 loses values when a column is widened and its rows are updated in one transaction;"
+    " replicate into a DuckDB file, duckdb:///folder/file.duckdb: docs/duckdb.md says more"
+}
+"""Why there is no engine for a scheme that people may expect, and what to use instead."""
+
 
 def scheme_of(written: str) -> str | None:
     """Return the scheme of an engine that was written so; None where there is no such engine."""

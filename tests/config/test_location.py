@@ -132,6 +132,13 @@ def test_a_location_whose_schema_changes_can_not_be_captured(kind: str) -> None:
     assert caught.value.exit_code is Exit.USAGE
 
 
+@pytest.mark.parametrize("location", ["ducklake:///data/shop.ducklake", "DuckLake:///data/shop.ducklake"])
+def test_a_lake_that_would_lose_values_is_refused_by_name(location: str) -> None:
+    with pytest.raises(ConfigError, match=r"CFG-104.*(?s:.*)loses values") as caught:
+        resolve(location)
+    assert caught.value.exit_code is Exit.USAGE and "duckdb:///" in caught.value.hint
+
+
 @pytest.mark.parametrize("location", ["postgresql://a:b geheim@h/d", "postgresql://a@h/d?password=b geheim"])
 def test_a_location_that_would_be_shown_with_its_password_is_refused(location: str) -> None:
     """`redact` sees the end of a password at a space: descriptions of DAGs show locations."""
