@@ -189,7 +189,7 @@ def test_a_load_knows_the_names_of_a_log_that_is_not_captured_yet(shop: Shop) ->
         shop.insert("orders", id="1", n="10"),
         shop.insert("sales", id="8", note="later"),
     )
-    shop.replica.refresh()
+    shop.replica.refresh("public.orders")
     shop.settle()
 
 
