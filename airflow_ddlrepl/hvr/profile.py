@@ -137,12 +137,8 @@ class Profile(Section):
 @lru_cache(maxsize=1)
 def profiles() -> dict[str, Profile]:
     """Return all profiles by the names of their files, ours first, then by title."""
-    read = {file.stem: _read(file) for file in FOLDER.glob("*.yaml")}
+    read = {file.stem: Profile.model_validate({"name": file.stem, **_keys(file)}) for file in FOLDER.glob("*.yaml")}
     return dict(sorted(read.items(), key=lambda item: (not item[1].is_ours, item[1].title.lower())))
-
-
-def _read(file: Path) -> Profile:
-    return Profile.model_validate({"name": file.stem, **_keys(file)})
 
 
 def _keys(file: Path) -> dict[str, Any]:

@@ -21,7 +21,7 @@ def streams_graph(health: Part, source: Box) -> Graph:
     targets = {one["target"]: one for one in health["targets"]}
     for one in health["clients"]:
         queue, kind = _queue(boxes, queues, one["queue"]), one["kind"]
-        level = _level(one)
+        level = "bad" if one.get("trouble") or one["problem"] else ""
         if kind in ("capture", "sync_capture"):
             arrows.append(Arrow(source.id, queue, _client(one), level))
         elif kind == "propagation":
@@ -69,10 +69,6 @@ def _client(one: Part) -> tuple[str, ...]:
     if one.get("lag_bytes"):
         lines.append(size(one["lag_bytes"]))
     return tuple(lines)
-
-
-def _level(one: Part) -> str:
-    return "bad" if one.get("trouble") or one["problem"] else ""
 
 
 def _target(target: Part) -> tuple[str, ...]:

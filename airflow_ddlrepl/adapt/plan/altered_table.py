@@ -133,12 +133,8 @@ def _hidden(new: Table, representable: Table, facts: TargetFacts, was: Table) ->
     return tuple(
         Step(StepKind.REFUSE, f"column {c.name}: {_UNFILLED}", code="ADP-103", hint=LOGGED)
         for c in hides_values(new, representable, facts)
-        if c.id not in known or _is_new_expression(c, was)
+        if c.id not in known or bool(was.column(c.id).generated)
     )
-
-
-def _is_new_expression(column: Column, was: Table) -> bool:
-    return bool(was.column(column.id).generated)
 
 
 _UNFILLED = "the target can't compute the generated column, and its values are not in the log"

@@ -46,7 +46,7 @@ class ApplyLag:
 
     def _of_error_queue(self, errors: Sequence[QueuedError]) -> Lag:
         oldest = min((one.failed.committed for one in errors), default=None)
-        return Lag(0.0) if oldest is None else Lag(age(_moment(oldest), self.clock))
+        return Lag(0.0) if oldest is None else Lag(age(datetime.fromtimestamp(oldest / 1_000_000, UTC), self.clock))
 
     def _of_feed(self, feed: Feed, at: Position | None) -> Lag:
         oldest = next(commits_behind(feed, at), None)
@@ -65,10 +65,6 @@ class ApplyLag:
         done = (one.started for one in runs if one.stage == "sync_capture" and one.status is RunStatus.DONE)
         seen = max(done, default=None)
         return Lag(None) if seen is None else Lag(age(seen, datetime.now(UTC)), is_at_most=True)
-
-
-def _moment(microseconds: int) -> datetime:
-    return datetime.fromtimestamp(microseconds / 1_000_000, UTC)
 
 
 def _greatest(lags: list[Lag]) -> Lag:

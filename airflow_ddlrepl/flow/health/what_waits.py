@@ -7,7 +7,7 @@ from typing import Any
 
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.repository.repository import Repository
-from airflow_ddlrepl.repository.stored.rows import CountedFrom, RefreshRow
+from airflow_ddlrepl.repository.stored.rows import RefreshRow
 
 FOLLOWS = frozenset(("live", "suspended", "pending", "new"))
 """A table in another state gets nothing of the log, so nothing waits for it."""
@@ -32,7 +32,7 @@ def what_waits(repository: Repository, channel: str, targets: Mapping[str, Mappi
         rows = repository.rows_since(channel, at, own)
         for table in known["tables"]:
             number = table["table_id"]
-            if table["state"] in FOLLOWS and _is_counted(counted, number, own.get(number, at)):
+            if table["state"] in FOLLOWS and own.get(number, at) >= counted.of(number):
                 found[target, number] = rows.get(number, (0, 0))
     return found
 
@@ -69,7 +69,3 @@ def _loads_asked_for(repository: Repository, channel: str) -> dict[tuple[str, in
     """Return from where on tables wait for a load, by target and table id: the oldest request counts."""
     pending: list[RefreshRow] = repository.refreshes(channel, state="pending")
     return {(one.target, one.table_id): one.requested_at for one in reversed(pending)}
-
-
-def _is_counted(counted: CountedFrom, number: int, since: Position) -> bool:
-    return since >= counted.of(number)

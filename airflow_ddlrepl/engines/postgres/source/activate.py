@@ -149,7 +149,7 @@ def _prepare(connection: Connection[Any], wanted: SourceSetup) -> list[str]:
     if preconditions.publication_id(over(connection), wanted.publication) is None:
         connection.execute(f"CREATE PUBLICATION {quote(wanted.publication)}".encode())
         changes.append(f"publication {wanted.publication}")
-    if not publishes_generated(connection, wanted.publication) and _can_publish_generated(connection):
+    if not publishes_generated(connection, wanted.publication) and connection.info.server_version >= GENERATED_VERSION:
         connection.execute(f"ALTER PUBLICATION {quote(wanted.publication)} SET ({_GENERATED})".encode())
         changes.append(f"publication {wanted.publication} carries stored generated columns")
     if _register(connection, wanted):
@@ -157,10 +157,6 @@ def _prepare(connection: Connection[Any], wanted: SourceSetup) -> list[str]:
     changes += release_excluded(connection, wanted)
     changes += _set_up_tables(connection, wanted)
     return changes
-
-
-def _can_publish_generated(connection: Connection[Any]) -> bool:
-    return connection.info.server_version >= GENERATED_VERSION
 
 
 def _register(connection: Connection[Any], wanted: SourceSetup) -> bool:

@@ -78,7 +78,7 @@ class RowNames:
         self._declared = {rule.name: rule.action.declared for rule in rules}
         self._split: dict[str, SplitRule] = {}
         self._known: dict[TableName, LeftNames] = {}
-        self.has_changes = any(_changes_names(one) for rule in rules for one in rule.action.declared)
+        self.has_changes = any(not isinstance(one, AddColumn) for rule in rules for one in rule.action.declared)
 
     def of(self, table: TableName) -> LeftNames:
         """Return what a table and its columns are called. Raises RuleError RUL-160 where its rules say different."""
@@ -151,10 +151,6 @@ class RowNames:
         if found is None:
             found = self._split[rule.name] = split_rule(rule)
         return found
-
-
-def _changes_names(one: Declared) -> bool:
-    return not isinstance(one, AddColumn)
 
 
 def _is_about(one: Declared, table: TableName, declared: tuple[Declared, ...]) -> bool:
