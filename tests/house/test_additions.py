@@ -92,7 +92,7 @@ COUNTS_ROWS = Addition(
             ),
         ),
         "airflow_ddlrepl/engines/duckdb/target_port.py": (
-            ("import CutsOver, LoadsBeside, RepairsRows\n", "import CountsRows, CutsOver, LoadsBeside, RepairsRows\n"),
+            ("import CutsOver, LeavesOutChanges, ", "import CountsRows, CutsOver, LeavesOutChanges, "),
             ("class DuckTarget(Target, ", "class DuckTarget(Target, CountsRows, "),
             (
                 "    def renderer(self)",

@@ -22,12 +22,22 @@ class HasOwnColumns(Ability):
     )
 
 
-class ReplacesSomeRows(Ability):
-    """A target replaces some rows of a table where it applies changes to rows that may be there already, or missing."""
+class LeavesOutChanges(Ability):
+    """A target leaves out changes where it applies others to rows that may be there already, or missing."""
 
     lack = Lack(
-        "can't replace some rows of a table, or leave out some changes",
+        "can't leave out some changes of a table",
         "write `condition` in `restrict`, which is for all that is taken, without `ignore`",
+        "ADP-178",
+    )
+
+
+class ReplacesSomeRows(Ability):
+    """A target replaces some rows of a table where a load can leave the other ones as they are."""
+
+    lack = Lack(
+        "can't replace some rows of a table",
+        "write `condition` in `restrict`, which is for all that is taken, in place of `refresh`",
         "ADP-178",
     )
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from airflow_ddlrepl.adapt.program.program import Program
-from airflow_ddlrepl.engines.abilities.of_target import CutsOver, LoadsBeside, RepairsRows
+from airflow_ddlrepl.engines.abilities.of_target import CutsOver, LeavesOutChanges, LoadsBeside, RepairsRows
 from airflow_ddlrepl.engines.abilities.rewinds import Rewinds
 from airflow_ddlrepl.engines.comparing import RepairTask
 from airflow_ddlrepl.engines.duckdb.catalog.facts import DuckFacts, EmptiedDuckFacts, table_there
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class DuckTarget(Target, LoadsBeside, CutsOver, RepairsRows, Rewinds):
+class DuckTarget(Target, LoadsBeside, CutsOver, RepairsRows, Rewinds, LeavesOutChanges):
     """A DuckDB target opens its file for each call, and closes it: one process at a time has it.
 
     holder: under which name the state is stored. seconds: how long to wait for another process; None: as usual.

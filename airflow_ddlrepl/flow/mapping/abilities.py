@@ -8,7 +8,12 @@ from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.config.sections.channel_at import ChannelAt
 from airflow_ddlrepl.engines.abilities.discarded_rows import DiscardsRows
 from airflow_ddlrepl.engines.abilities.of_source import ArchivesRows, FeedsQueues, IgnoresSessions, RetainsLog
-from airflow_ddlrepl.engines.abilities.of_target import FindsConflicts, HasOwnColumns, ReplacesSomeRows
+from airflow_ddlrepl.engines.abilities.of_target import (
+    FindsConflicts,
+    HasOwnColumns,
+    LeavesOutChanges,
+    ReplacesSomeRows,
+)
 from airflow_ddlrepl.engines.abilities.sequences import HasSequences, ShowsSequences
 from airflow_ddlrepl.engines.ability import Ability, able
 from airflow_ddlrepl.model.names import TableName
@@ -17,9 +22,9 @@ from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.scope.decide import taken_tables
 
 
-def _has_conditions_apart(at: ChannelAt, table: TableName) -> bool:
+def _leaves_out_changes(at: ChannelAt, table: TableName) -> bool:
     rows = at.settings(table).rows
-    return bool(rows.ignore or rows.of_changes_alone or at.refresh_limits(table))
+    return bool(rows.ignore or rows.of_changes_alone)
 
 
 OF_SOURCES: dict[type[Ability], Callable[[Channel], bool]] = {
@@ -37,7 +42,8 @@ OF_TARGETS: dict[type[Ability], Callable[[Channel], bool]] = {
 OF_TABLES: dict[type[Ability], Callable[[ChannelAt, TableName], bool]] = {
     HasOwnColumns: lambda at, table: at.settings(table).columns != OwnColumns(),
     DiscardsRows: lambda at, table: at.settings(table).columns.discards,
-    ReplacesSomeRows: _has_conditions_apart,
+    LeavesOutChanges: _leaves_out_changes,
+    ReplacesSomeRows: lambda at, table: bool(at.refresh_limits(table)),
     FindsConflicts: lambda at, table: at.settings(table).conflicts is not None,
 }
 """Whether a channel file asks for an ability of a target because of one table."""

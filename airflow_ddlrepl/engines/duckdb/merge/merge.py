@@ -63,6 +63,8 @@ class _Merge:
         count = self.rows.num_rows
         if kind == "images":
             return self._images()
+        if self.staged.is_resilient:
+            return self._resilient(kind)
         if kind == "deletes":
             self._require(f"DELETE FROM {self.to} AS t USING {_ROWS} AS s WHERE {self._same_key('b')}", "delete")
             return Counter(deleted=count)
@@ -77,6 +79,21 @@ class _Merge:
         if kind == "moves":
             self._require_alone()
         return Counter(updated=count)
+
+    def _resilient(self, kind: str) -> Counter[str]:
+        """Write rows that may be there already, or remove rows that may be missing; each is whole."""
+        count = self.rows.num_rows
+        if kind == "deletes":
+            self._execute(f"DELETE FROM {self.to} AS t USING {_ROWS} AS s WHERE {self._same_key('b')}")
+            return Counter(deleted=count)
+        if sets := self._sets(is_move=False):
+            self._turn_zeros("a")
+            self._execute(f"UPDATE {self.to} AS t SET {sets} FROM {_ROWS} AS s WHERE {self._same_key('a')}")
+        there = f"SELECT 1 FROM {self.to} AS t WHERE {self._same_key('a')}"
+        rows = f"SELECT {self._whole()} FROM {_ROWS} AS s WHERE NOT EXISTS ({there})"
+        self._execute(f"INSERT INTO {self.to} ({self._names()}) {rows}")
+        self._require_alone()
+        return Counter({"inserted" if kind == "inserts" else "updated": count})
 
     def _images(self) -> Counter[str]:
         """Remove and add copies of whole rows."""

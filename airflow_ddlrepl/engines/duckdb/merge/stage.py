@@ -37,6 +37,7 @@ class Staged:
     rows: by kind, as an Arrow stream of bytes, or the path of a file with it, in types that DuckDB takes as they are.
     Columns are named by the column's id: a value as `a1`, one before the change as `b1`, and as `h1` whether there is a
     value. counts: by kind. read: how many changes that was. left_out: what the target does not take of them.
+    is_resilient: rows may be there already, or missing.
     """
 
     key: tuple[int, ...] = ()
@@ -44,6 +45,7 @@ class Staged:
     counts: Mapping[str, int] = field(default_factory=dict)
     read: int = 0
     left_out: LeftOut = field(default_factory=LeftOut)
+    is_resilient: bool = False
 
     def table(self, kind: str) -> pa.Table:
         """Return the rows of one kind."""
@@ -72,7 +74,7 @@ class DuckStager(Stager):
             tables = {kind: _typed(table, ready) for kind, table in _by_kind(ready.rows).items() if table.num_rows}
             stored = _stored(ready.task, tables)
         counts = {kind: table.num_rows for kind, table in tables.items()}
-        return Staged(key, stored, counts, ready.read, ready.left_out)
+        return Staged(key, stored, counts, ready.read, ready.left_out, ready.task.is_resilient)
 
 
 def _by_kind(rows: NetRows) -> dict[str, pa.Table]:

@@ -16,6 +16,7 @@ from airflow_ddlrepl.engines.duckdb.connection.tables_there import defaults_ther
 from airflow_ddlrepl.engines.duckdb.ddl.partition_views import views_renewed
 from airflow_ddlrepl.engines.duckdb.ddl.render import DuckDdl
 from airflow_ddlrepl.engines.duckdb.merge.merge import merge
+from airflow_ddlrepl.engines.duckdb.merge.stage import Staged
 from airflow_ddlrepl.engines.duckdb.target.state import advance, write_records, write_table_states
 from airflow_ddlrepl.engines.target_state import Applied, Fence, StagedSlice
 from airflow_ddlrepl.errors import AlterRefused, identified
@@ -93,7 +94,7 @@ class _Run:
                 for number in sorted(one.sections):
                     part = one.sections[number]
                     self.applied.rows.update(merge(self.connection, one.piece.name, one.piece.target, part))
-                    if any(kind != "inserts" and count for bucket in part for kind, count in bucket.counts.items()):
+                    if any(map(_changes_rows, part)):
                         self._written.add(one.piece.name)
         if due:
             reach("integrate.rows")
@@ -169,6 +170,11 @@ class _Run:
         table = str(step.plan.name) if step.plan else ""
         self.applied.executed.append(Executed(table, str(Position(step.key.lsn)), statement))
         reach("integrate.altered")
+
+
+def _changes_rows(part: Staged) -> bool:
+    """Return whether rows that are there may be updated or deleted."""
+    return any(count and (kind != "inserts" or part.is_resilient) for kind, count in part.counts.items())
 
 
 def _names(step: ProgramStep) -> tuple[TableName, TableName | None]:
