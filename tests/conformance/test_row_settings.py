@@ -186,8 +186,8 @@ def test_changes_that_are_left_out_leave_rows_behind(make_place: MakePlace, is_k
     place.replica.replicate()
     found = {int(row["id"] or 0): (row["note"], row["c"]) for row in place.read(ORDERS) or []}
     assert len(place.read(ORDERS) or []) == len(found)
-    kept = {2: ("order 2", "7"), 3: ("order 3", "7")}
-    assert {key: found[key] for key in (1, 2, 3, 5, 6, 7, 41)} == {
+    kept = {2: ("order 2", "7"), 3: ("order 3", "7")} if is_known else {}  # a row that goes out of a condition goes
+    assert {key: found[key] for key in (1, 2, 3, 5, 6, 7, 41) if key in found} == {
         **{1: ("x", "9"), **kept, 5: ("changed", "8"), 6: ("more", "7"), 7: ("last", "7")},
         41: ("new", "7"),
     }
