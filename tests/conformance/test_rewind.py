@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from airflow_ddlrepl.engines.duckdb.connection.database import session
-from airflow_ddlrepl.errors import CannotRewind
+from airflow_ddlrepl.errors import CannotRewind, Unsupported
 from airflow_ddlrepl.model.position import Position
 from tests.conftest import Databases
 from tests.support.crashing import die
@@ -170,6 +170,17 @@ def test_what_is_in_the_way_is_named_and_stays(make: Make, tmp_path: Path) -> No
     read(past, "DROP TABLE public.T")
     replica.rewind(before)
     assert read(past, "SELECT * FROM public.t") == [(1,)]
+
+
+def test_what_a_file_can_not_do_is_refused_before_anything_is_built(make: Make, tmp_path: Path) -> None:
+    """The target in PostgreSQL has what the replay in a file can't have."""
+    replica = make("postgres", target_tables=[{"tables": "t", "soft_delete": "is_deleted"}])
+    replica.at_source("create table t (id int primary key)", "insert into t values (1)")
+    replica.activate()
+    before = captured(replica)
+    with pytest.raises(Unsupported, match="replay past") as raised:
+        replica.rewind(before)
+    assert raised.value.code == "ADP-164" and not has(place(tmp_path, "past"), "t")
 
 
 @pytest.mark.req("XR-09")

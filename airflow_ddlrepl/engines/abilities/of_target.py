@@ -32,8 +32,11 @@ class LeavesOutChanges(Ability):
     )
 
 
-class ReplacesSomeRows(Ability):
-    """A target replaces some rows of a table where a load can leave the other ones as they are."""
+class ReplacesSomeRows(LeavesOutChanges):
+    """A target replaces some rows of a table where a load can leave the other ones as they are.
+
+    Changes of the log that the loaded rows contain are applied once more, so it leaves out changes, too.
+    """
 
     lack = Lack(
         "can't replace some rows of a table",

@@ -43,7 +43,7 @@ OF_TABLES: dict[type[Ability], Callable[[ChannelAt, TableName], bool]] = {
     HasOwnColumns: lambda at, table: at.settings(table).columns != OwnColumns(),
     DiscardsRows: lambda at, table: at.settings(table).columns.discards,
     LeavesOutChanges: _leaves_out_changes,
-    ReplacesSomeRows: lambda at, table: bool(at.refresh_limits(table)),
+    ReplacesSomeRows: lambda at, table: bool(at.refresh_limits(table)) and not at.is_replay,
     FindsConflicts: lambda at, table: at.settings(table).conflicts is not None,
 }
 """Whether a channel file asks for an ability of a target because of one table."""
@@ -61,11 +61,19 @@ def require_able(at: ChannelAt, tables: Iterable[Table], place: object) -> None:
 
     place: the target. tables: those of the source that are to be there.
     """
-    who = f"target {at.target} is of a kind that"
     for ability, is_asked in OF_TARGETS.items():
         if is_asked(at.channel):
-            able(place, ability, who)
-    for table in taken_tables(at, tables):
-        for of_table, is_asked_for in OF_TABLES.items():
+            able(place, ability, f"target {at.target} is of a kind that")
+    require_able_of_tables(at, taken_tables(at, tables), place)
+
+
+def require_able_of_tables(at: ChannelAt, tables: Iterable[Table], place: object) -> None:
+    """Raise Unsupported as `require_able` does, for what the channel file asks because of these tables alone.
+
+    place: the target, or the replay.
+    """
+    who = f"{'replay' if at.is_replay else 'target'} {at.target} is of a kind that"
+    for table in tables:
+        for ability, is_asked_for in OF_TABLES.items():
             if is_asked_for(at, table.name):
-                able(place, of_table, who, table.name)
+                able(place, ability, who, table.name)

@@ -15,6 +15,7 @@ from airflow_ddlrepl.errors import DdlReplError, TargetError
 from airflow_ddlrepl.flow.apply.pending_log import Attempt, TargetAt, pending_log_at
 from airflow_ddlrepl.flow.apply.transaction import reason
 from airflow_ddlrepl.flow.capture.left_out import why_not_in_the_log
+from airflow_ddlrepl.flow.mapping.abilities import require_able_of_tables
 from airflow_ddlrepl.flow.mapping.initial_state import pending_state
 from airflow_ddlrepl.flow.mapping.row_filters import condition_at
 from airflow_ddlrepl.flow.mapping.tables import require_possible
@@ -146,7 +147,11 @@ def preview_rewind(run: RunContext, into: str, way: RewindRoute) -> RewindPrevie
 
 
 def waiting_tables(run: RunContext, into: str, way: RewindRoute, facts: ServerFacts) -> dict[int, TableState]:
-    """Return the tables where the route begins: each waits for its load. Raises what `require_possible` raises."""
+    """Return the tables where the route begins: each waits for its load.
+
+    Raises what `require_possible` raises, and Unsupported where the file asks of a table what the place can't do.
+    """
+    require_able_of_tables(run.channel.at(into), way.shapes, run.target(into))
     require_possible(run.channel.at(into), way.before.values())
     return {i: pending_state(run.channel.at(into), table, facts) for i, table in way.before.items()}
 
