@@ -58,6 +58,8 @@ class TargetServer:
     """Does an ALTER of a partitioned table there alter its partitions, too?"""
     publishes_generated: bool = False
     """The log that it gets carries values of generated columns."""
+    source_types: TypeSystem | None = None
+    """Of a source of another kind of database, by which a column's family is known; None: it is of the same kind."""
     unlike: frozenset[Trait] = frozenset()
     """In what its results of expressions may differ from the source's."""
     held: SharedByColumns[Any] = field(default_factory=SharedByColumns, init=False, compare=False, repr=False)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from airflow_ddlrepl.adapt.plan_model import StepKind
 from airflow_ddlrepl.engines.duckdb.connection.database import session
 from airflow_ddlrepl.errors import CannotAdapt, DdlReplError, TargetError, Unsupported
 from airflow_ddlrepl.model.names import TableName
@@ -115,3 +116,20 @@ def test_what_duckdb_can_not_change_stops_one_table(databases: Databases, tmp_pa
     with pytest.raises(Unsupported, match=r"ADP-110.*at least one column"):
         place.replica.replicate()
     assert ("41", "goes on") in [(row["id"], row["note"]) for row in place.read(ORDERS) or []]
+
+
+def test_a_column_whose_type_a_file_lacks_is_told_by_load_plan_and_run(
+    databases: Databases, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    place = places.duckdb(tmp_path, databases.source)
+    columns = "id int primary key, price numeric, tags int[], note varchar(5), feels json, exact numeric(5, 2)"
+    place.replica.at_source(f"create table prices ({columns})")
+    place.replica.activate()
+    told = {text.split(" of ")[0] for text in caplog.messages if "becomes VARCHAR" in text}
+    assert told == {"column price", "column tags"}
+    place.replica.at_source("alter table prices add lasts interval, add more text, alter id type bigint")
+    place.replica.capture()
+    (plan,) = place.replica.plan().targets["warehouse"]
+    why = "column lasts of public.prices becomes VARCHAR: this kind of target has no type for interval; it is a text"
+    assert [step.why for step in plan.steps if step.kind is StepKind.WARN] == [why]
+    assert place.replica.replicate().adapt.warnings == (f"public.prices: {why}",)

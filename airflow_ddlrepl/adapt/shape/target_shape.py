@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -12,7 +12,8 @@ from airflow_ddlrepl.ddl.sql.expression import Dependence, dependence_of
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Key, Partition, Table, replaced, same_or
 from airflow_ddlrepl.model.target_columns import is_of_channel_file
-from airflow_ddlrepl.model.types import DataType, TypeDefinition, TypeKind
+from airflow_ddlrepl.model.types import DataType, Family, TypeDefinition, TypeFamily, TypeKind
+from airflow_ddlrepl.ports.types import TypeSystem
 from airflow_ddlrepl.sql.expressions.allowed import Use
 
 NOT_VALID = " NOT VALID"
@@ -121,15 +122,29 @@ def become_text(table: Table, representable: Table, facts: TargetFacts) -> tuple
 
     representable: see `hold`.
     """
+    server = facts.server
+    if server.source_types is not None:
+        return tuple(_held_as_text(table, server.source_types, server.type_system))
     if representable.columns is table.columns:
         return ()
     return tuple(
         f"column {column.name} of {table.name} becomes text: {_why_text(column.type)}"
         for column in table.columns
-        if column.type != facts.server.type_system.text
-        and representable.column(column.id).type == facts.server.type_system.text
-        if not column.type.is_builtin or not facts.server.type_system.has(column.type)
+        if column.type != server.type_system.text
+        and representable.column(column.id).type == server.type_system.text
+        if not column.type.is_builtin or not server.type_system.has(column.type)
     )
+
+
+def _held_as_text(table: Table, source: TypeSystem, there: TypeSystem) -> Iterator[str]:
+    """Yield the warnings for a target of another kind of database than the source."""
+    text = there.representation(TypeFamily(Family.TEXT)).type
+    for column in table.columns:
+        family = source.family(column.type, table.types)
+        held = there.representation(family)
+        if held.type == text and family.kind is not Family.TEXT:
+            why = f"this kind of target has no type for {column.type.text}; {held.loss}"
+            yield f"column {column.name} of {table.name} becomes {text.text}: {why}"
 
 
 def _why_text(of: DataType) -> str:

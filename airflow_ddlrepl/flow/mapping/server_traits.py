@@ -17,6 +17,7 @@ def target_server(run: RunContext, facts: ServerFacts) -> TargetServer:
     source, there = run.source_traits, facts.traits
     return replace(
         server_alone(facts),
+        source_types=run.types if run.types is not facts.type_system else None,
         publishes_generated=source is not None and source.publishes_generated,
         unlike=source.unlike(there) if source is not None and there is not None else frozenset(),
     )
