@@ -12,6 +12,7 @@ from airflow_ddlrepl.engines.ability import able, find
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.flow.mapping.abilities import require_able, require_source_able
 from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.table import Table
 from tests.config.test_restrict import channel
 
 QUEUES = """\
@@ -67,3 +68,10 @@ def test_a_channel_file_asks_a_target_for_sequences_before_it_has_tables() -> No
     found = channel(db_sequence=True)
     with pytest.raises(Unsupported, match="ADP-166: target berlin is of a kind that has no sequences"):
         require_able(found.at("berlin"), [], object())
+
+
+def test_a_table_whose_statements_are_replayed_asks_for_a_target_that_runs_them() -> None:
+    found, orders = channel(replay_ddl=[{"tables": ["public.orders"]}]), Table(1, TableName("public", "orders"), ())
+    require_able(found.at("berlin"), [Table(2, TableName("public", "other"), ())], object())
+    with pytest.raises(Unsupported, match="ADP-195: target berlin is of a kind that does not run the statements"):
+        require_able(found.at("berlin"), [orders], object())

@@ -130,8 +130,7 @@ def become_text(table: Table, representable: Table, facts: TargetFacts) -> tuple
     return tuple(
         f"column {column.name} of {table.name} becomes text: {_why_text(column.type)}"
         for column in table.columns
-        if column.type != server.type_system.text
-        and representable.column(column.id).type == server.type_system.text
+        if column.type != server.type_system.text and representable.column(column.id).type == server.type_system.text
         if not column.type.is_builtin or not server.type_system.has(column.type)
     )
 

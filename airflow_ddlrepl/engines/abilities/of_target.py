@@ -45,6 +45,12 @@ class ReplacesSomeRows(LeavesOutChanges):
     )
 
 
+class ReplaysStatements(Ability):
+    """A target replays statements where it runs the text of the source's (`Renderer.replayed_text`)."""
+
+    lack = Lack("does not run the statements of a source", "take the table out of `replay_ddl`")
+
+
 class FindsConflicts(Ability):
     """A target finds changes that were made to another row than it has, and does what `conflicts` says of them."""
 

@@ -18,6 +18,7 @@ from airflow_ddlrepl.engines.abilities.of_target import (
     LoadsBeside,
     RepairsRows,
     ReplacesSomeRows,
+    ReplaysStatements,
 )
 from airflow_ddlrepl.engines.abilities.rewinds import Rewinds
 from airflow_ddlrepl.engines.abilities.sequences import HasSequences
@@ -73,6 +74,7 @@ class PostgresTarget(
     HasOwnColumns,
     DiscardsRows,
     ReplacesSomeRows,
+    ReplaysStatements,
     FindsConflicts,
     HasSequences,
     Rewinds,
@@ -82,9 +84,8 @@ class PostgresTarget(
 ):
     """A PostgreSQL target has one channel's tables and state in one database.
 
-    connection: for queries, in autocommit mode.
-    holder: under which name the state is stored. lock_timeout: seconds that one try waits for one lock.
-    trusted: roles that may own what the channel uses, besides the session's own.
+    connection: for queries, in autocommit mode. holder: under which name the state is stored. lock_timeout: seconds
+    that one try waits for one lock. trusted: roles that may own what the channel uses, besides the session's own.
     """
 
     location: str = field(repr=False)

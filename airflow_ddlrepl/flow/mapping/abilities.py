@@ -13,6 +13,7 @@ from airflow_ddlrepl.engines.abilities.of_target import (
     HasOwnColumns,
     LeavesOutChanges,
     ReplacesSomeRows,
+    ReplaysStatements,
 )
 from airflow_ddlrepl.engines.abilities.sequences import HasSequences, ShowsSequences
 from airflow_ddlrepl.engines.ability import Ability, able
@@ -44,6 +45,7 @@ OF_TABLES: dict[type[Ability], Callable[[ChannelAt, TableName], bool]] = {
     DiscardsRows: lambda at, table: at.settings(table).columns.discards,
     LeavesOutChanges: _leaves_out_changes,
     ReplacesSomeRows: lambda at, table: bool(at.refresh_limits(table)) and not at.is_replay,
+    ReplaysStatements: lambda at, table: at.channel.replays_text(table) and not at.is_replay,
     FindsConflicts: lambda at, table: at.settings(table).conflicts is not None,
 }
 """Whether a channel file asks for an ability of a target because of one table."""
