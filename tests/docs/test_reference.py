@@ -19,6 +19,8 @@ from airflow_ddlrepl.known_engines import ENGINES
 from airflow_ddlrepl.plugin.app import web_app
 from docs.tools.site import airflow_pages, api_page, codes_page, commands_page, errors_page, types_page
 
+pytestmark = pytest.mark.xdist_group("product_read")  # one process reads the product, not each
+
 ROOT = Path(__file__).parents[2]
 
 

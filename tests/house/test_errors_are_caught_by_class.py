@@ -13,6 +13,8 @@ import pytest
 
 from airflow_ddlrepl import errors
 
+pytestmark = pytest.mark.xdist_group("product_read")  # one process reads the product, not each
+
 ROOT = Path(__file__).parents[2]
 CODE = re.compile(r"[A-Z]{3}-\d{3}")
 BY_TEXT = {"startswith", "endswith", "partition", "rpartition", "split", "find", "index"}

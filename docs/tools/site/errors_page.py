@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cache
 from itertools import groupby
 
 from airflow_ddlrepl.errors.codes import CODES, FAMILIES
@@ -17,6 +18,7 @@ value. [Errors](../errors.md) has what each code means.
 """
 
 
+@cache
 def page() -> str:
     """Return the page as Markdown."""
     families = groupby(sites(), key=lambda site: site.code[:3])
