@@ -19,7 +19,7 @@ from airflow_ddlrepl.scope.client import Client
 from airflow_ddlrepl.scope.decide import ChangeKind, decide
 from airflow_ddlrepl.sql.columns import ColumnChanges, column_changes
 from airflow_ddlrepl.sql.dialect import Dialect
-from airflow_ddlrepl.sql.names import read
+from airflow_ddlrepl.sql.names import Reading, read
 from airflow_ddlrepl.sql.renames import split_objects
 from airflow_ddlrepl.sql.words import Named
 
@@ -72,9 +72,9 @@ class Numbering:
         if event.kind is EventKind.TRUNCATE:
             return self, [replace(event, dropped=dropped)]
         tables = {i: table for i, table in self.tables.items() if (i, table.name) not in dropped}
-        reading, text = read(event.statement or "", self.dialect), event.statement or ""
-        changes = column_changes(text, self.dialect)
-        for old, new in _renamed(event, text, self.dialect, changes):
+        text = event.statement or ""
+        reading, changes = read(text, self.dialect), column_changes(text, self.dialect)
+        for old, new in _renamed(event, reading, changes):
             ids = replace(self, tables=tables).names
             if old in ids:
                 tables[ids[old]] = tables[ids[old]].with_(name=new)
@@ -135,14 +135,11 @@ class Numbering:
         return replace(self, tables=tables, last=last, columns={**self.columns, table_id: greatest}), numbered
 
 
-def _renamed(
-    event: Event, text: str, dialect: Dialect, changes: ColumnChanges
-) -> Iterable[tuple[TableName, TableName]]:
+def _renamed(event: Event, reading: Reading, changes: ColumnChanges) -> Iterable[tuple[TableName, TableName]]:
     """Yield the old and the new name of each table that a statement renames, in its order.
 
     A name without a schema is of the one that the statement ran in, or that of the tables it is about.
     """
-    reading = read(text, dialect)
     schema = next((table.name.schema for table in event.tables), "")
 
     def full(name: Named, of: str = "") -> TableName:

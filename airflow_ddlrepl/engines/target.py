@@ -9,7 +9,7 @@ from typing import Protocol
 from airflow_ddlrepl.adapt.program.program import Program
 from airflow_ddlrepl.adapt.target_facts import Renderer
 from airflow_ddlrepl.config.sections.location import redact
-from airflow_ddlrepl.engines.load_plan import LoadPlan, ShadowChange
+from airflow_ddlrepl.engines.load_plan import LoadPlan, ShadowChange, Step
 from airflow_ddlrepl.engines.target_state import (
     WAITING,
     Applied,
@@ -80,15 +80,18 @@ class Loader(Protocol):
 
     def finishing(self, plan: LoadPlan, render: Renderer) -> tuple[str, ...]:
         """Return the statements that a loaded shadow table still needs: those of the plan, and of its key."""
-        changes = [step for step in plan.steps if isinstance(step, ShadowChange)]
-        if len(changes) < len(plan.steps):
-            raise Unsupported(
-                "this kind of target looks for no values that do not fit",
-                code="ADP-164",
-                table=plan.shape.name,
-                hint="take the target out of `target_tables`",
-            )
-        return tuple(sql for step in changes for sql in render.sql(step.change, step.before))
+        return tuple(sql for step in plan.steps for sql in self.of_step(step, plan, render))
+
+    def of_step(self, step: Step, plan: LoadPlan, render: Renderer) -> Sequence[str]:
+        """Return the statements of one step of a plan. Raises Unsupported ADP-164 for one that the engine lacks."""
+        if isinstance(step, ShadowChange):
+            return render.sql(step.change, step.before)
+        raise Unsupported(
+            "this kind of target looks for no values that do not fit",
+            code="ADP-164",
+            table=plan.shape.name,
+            hint="take the target out of `target_tables`",
+        )
 
     def put_in_place(self, placing: Placing, fence: Fence) -> str:
         """Make a loaded shadow the table, or copy its rows into the table; return which of the two was done.

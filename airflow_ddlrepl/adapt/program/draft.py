@@ -117,7 +117,7 @@ class Draft:
 def _slice(table_state: TableState, low: LogKey, high: LogKey, source: Table, whole: Table | None) -> Slice:
     """Return the slice of a table's rows in [low, high). source: their shape, as it is read; whole: all of it."""
     settings, partial = table_state.settings, table_state.partial
-    differs = bool(settings.rows.of_changes_alone) or settings.ignores_some or settings.columns.discards
+    differs = settings.leaves_out_changes or settings.columns.discards
     is_loaded = partial is not None and partial.until is not None and low.lsn < partial.until
     return Slice(
         table_state.table_id,

@@ -103,7 +103,7 @@ def _source(run: RunContext) -> Iterator[Condition]:
     yield Condition(Code.POSITION, None, "changes that are not captured", *_uncaptured(run))
     aside = not_in_the_log(run)
     left_out = tuple(f"{one.name}: {one}" for one in aside if not one.is_reloaded)
-    hint = "the documentation of the source has how such a table can be in the log; or take it out of the channel"
+    hint = "the docs on this kind of source say how a table can be in the log; or take it out of the channel"
     yield Condition(Code.LEFT_OUT, None, "tables that are left out", left_out, hint)
     whole = tuple(f"{one.name}: {one}" for one in aside if one.is_reloaded)
     hint = "nobody knows whether they have changed since: the cut-over loads them once more"

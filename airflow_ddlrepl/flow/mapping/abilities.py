@@ -22,12 +22,6 @@ from airflow_ddlrepl.model.settings.table_settings import OwnColumns
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.scope.decide import taken_tables
 
-
-def _leaves_out_changes(at: ChannelAt, table: TableName) -> bool:
-    rows = at.settings(table).rows
-    return bool(rows.ignore or rows.of_changes_alone)
-
-
 OF_SOURCES: dict[type[Ability], Callable[[Channel], bool]] = {
     RetainsLog: lambda channel: channel.hold_log is not None or channel.limits.retained_log_bytes is not None,
     ArchivesRows: lambda channel: channel.rewind_horizon is not None,
@@ -43,7 +37,7 @@ OF_TARGETS: dict[type[Ability], Callable[[Channel], bool]] = {
 OF_TABLES: dict[type[Ability], Callable[[ChannelAt, TableName], bool]] = {
     HasOwnColumns: lambda at, table: at.settings(table).columns != OwnColumns(),
     DiscardsRows: lambda at, table: at.settings(table).columns.discards,
-    LeavesOutChanges: _leaves_out_changes,
+    LeavesOutChanges: lambda at, table: at.settings(table).leaves_out_changes,
     ReplacesSomeRows: lambda at, table: bool(at.refresh_limits(table)) and not at.is_replay,
     ReplaysStatements: lambda at, table: at.channel.replays_text(table) and not at.is_replay,
     FindsConflicts: lambda at, table: at.settings(table).conflicts is not None,

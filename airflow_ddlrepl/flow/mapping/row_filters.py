@@ -42,7 +42,7 @@ def conditions_at(at: ChannelAt, table: Table) -> list[Part]:
     found = [condition(text) for text in dict.fromkeys((*rows.of_changes, *limits))]
     for one in found:
         condition_columns(one, table)
-    if limits or settings.ignores_some or rows.of_changes_alone:
+    if limits or settings.leaves_out_changes:
         require_key(table)
         _require_source_rows(table, settings.columns)
     for text in limits:
@@ -143,7 +143,7 @@ def require_lasting(before: TableState | None, new: Table, settings: TableSettin
         for was, text in zip(_conditions(known), _conditions(rows), strict=True):
             if text and text == was:
                 condition_columns(condition(text), new)
-        if rows.of_changes_alone or rows.refresh or settings.ignores_some:
+        if rows.refresh or settings.leaves_out_changes:
             require_key(new)
 
 

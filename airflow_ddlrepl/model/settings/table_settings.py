@@ -161,9 +161,9 @@ class TableSettings:
         return (self.names, self.columns) == (other.names, other.columns)
 
     @property
-    def ignores_some(self) -> bool:
-        """Are changes of some kind left out, so that the target's rows are others than the source's?"""
-        return bool(self.rows.ignore) and not self.columns.time_key
+    def leaves_out_changes(self) -> bool:
+        """Are changes left out of rows that loads bring, so that a row may be there already, or missing?"""
+        return bool(self.rows.of_changes_alone or (self.rows.ignore and not self.columns.time_key))
 
 
 NO_SETTINGS = TableSettings()

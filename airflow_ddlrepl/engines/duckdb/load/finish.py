@@ -19,9 +19,9 @@ _ROWS = "ddlrepl_loaded"
 
 def finish(shadow: Shadow, name: TableName, statements: Sequence[str]) -> None:
     """Run statements on the table of all rows of a shadow, whose chunks are then one. A second time does no harm."""
-    rows, table = shadow.rows, qualified(name)
-    if rows is None:
+    if shadow.is_finished or (rows := shadow.rows) is None:
         return
+    table = qualified(name)
     work, made = (shadow.folder / f"finish_{os.getpid()}{end}" for end in (".duckdb", ".arrow"))
     try:
         with connected(work) as connection:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -23,7 +23,7 @@ from airflow_ddlrepl.engines.duckdb.merge.conditions import is_true
 from airflow_ddlrepl.engines.duckdb.merge.refusals import refusals
 from airflow_ddlrepl.engines.duckdb.target.state import hold, write_records, write_table_states
 from airflow_ddlrepl.engines.duckdb.types.physical import columns_sql
-from airflow_ddlrepl.engines.load_plan import LoadPlan, UnlikeRows
+from airflow_ddlrepl.engines.load_plan import LoadPlan, Step, UnlikeRows
 from airflow_ddlrepl.engines.source_catalog import RowSelection
 from airflow_ddlrepl.engines.target import Loader
 from airflow_ddlrepl.engines.target_state import Fence, Placing
@@ -92,15 +92,11 @@ class DuckLoader(Loader, RereadsRows):
     def as_archived(self, column: Column) -> Column:
         return replace(column, type=self.facts.type_system.text)
 
-    def finishing(self, plan: LoadPlan, render: Renderer) -> tuple[str, ...]:
-        found: list[str] = []
-        for step in plan.steps:
-            if isinstance(step, UnlikeRows):
-                values = {name: quote(ours.name) for name, (_, ours) in step.here.items()}
-                found.append(f"DELETE FROM {qualified(plan.shadow)} WHERE NOT ({is_true(step.condition, values)})")
-            else:
-                found += super().finishing(replace(plan, steps=(step,)), render)
-        return tuple(found)
+    def of_step(self, step: Step, plan: LoadPlan, render: Renderer) -> Sequence[str]:
+        if not isinstance(step, UnlikeRows):
+            return super().of_step(step, plan, render)
+        values = {name: quote(ours.name) for name, (_, ours) in step.here.items()}
+        return [f"DELETE FROM {qualified(plan.shadow)} WHERE NOT ({is_true(step.condition, values)})"]
 
     def sizes(self, names: Mapping[int, TableName]) -> dict[int, int]:
         shadows = {key: Shadow.of(self.target.location, name) for key, name in names.items()}

@@ -52,8 +52,8 @@ class Shadow:
 
     @property
     def chunks(self) -> list[Path]:
-        """Return the paths of the chunks that are there."""
-        return sorted(self.folder.glob("chunk_*.arrow"))
+        """Return the paths of the files with the rows: those of the chunks, or the one that `finish` has left."""
+        return [self.chunk(_FINISHED)] if self.is_finished else sorted(self.folder.glob("chunk_*.arrow"))
 
     @property
     def is_finished(self) -> bool:
@@ -61,10 +61,11 @@ class Shadow:
         return self.chunk(_FINISHED).exists()
 
     def finish(self, made: Path) -> None:
-        """Put a file of rows in the place of all chunks."""
-        for one in self.chunks:
-            one.unlink()
+        """Put a file of rows in the place of all chunks, at one moment: a task that is run again adds no row."""
+        chunks = self.chunks
         made.replace(self.chunk(_FINISHED))
+        for one in chunks:
+            one.unlink()
 
     @property
     def rows(self) -> pa.Table | None:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.adapt.target_facts import Renderer
 from airflow_ddlrepl.engines.abilities.rewinds import RereadsRows
-from airflow_ddlrepl.engines.load_plan import LoadPlan, ShadowChange, Step, UnfitValues, UnlikeRows
+from airflow_ddlrepl.engines.load_plan import LoadPlan, Step, UnfitValues, UnlikeRows
 from airflow_ddlrepl.engines.postgres.catalog.server_facts import ServerFacts
 from airflow_ddlrepl.engines.postgres.connection.conditions import unlike
 from airflow_ddlrepl.engines.postgres.connection.driver import Connection
@@ -81,8 +80,20 @@ class PostgresLoader(Loader, RereadsRows):
         swap.make_shadow(self.connection, shape, shadow)
 
     def finishing(self, plan: LoadPlan, render: Renderer) -> tuple[str, ...]:
-        steps = chain.from_iterable(_statements(step, plan, render) for step in plan.steps)
-        return (*steps, *swap.finish_sql(plan.shape, plan.shadow))
+        return (*super().finishing(plan, render), *swap.finish_sql(plan.shape, plan.shadow))
+
+    def of_step(self, step: Step, plan: LoadPlan, render: Renderer) -> Sequence[str]:
+        shadow = plan.shadow
+        match step:
+            case UnlikeRows(condition, here):
+                return SPELLING, f"DELETE FROM {qualified(shadow)} WHERE {unlike(condition, here)}"
+            case UnfitValues(columns, discards=True):
+                move = discarding(shadow, found_by(shadow), plan.shape, columns)
+                return SPELLING, making(shadow), *functions(columns), move
+            case UnfitValues(columns):
+                return SPELLING, *functions(columns), *(nulling(shadow, column) for column in columns)
+            case _:
+                return super().of_step(step, plan, render)
 
     def sizes(self, names: Mapping[int, TableName]) -> dict[int, int]:
         found = {}
@@ -106,17 +117,3 @@ class PostgresLoader(Loader, RereadsRows):
 
     def end(self) -> None:
         forget_marks(self.connection)
-
-
-def _statements(step: Step, plan: LoadPlan, render: Renderer) -> Sequence[str]:
-    shadow = plan.shadow
-    match step:
-        case ShadowChange(change, before):
-            return render.sql(change, before)
-        case UnlikeRows(condition, here):
-            return SPELLING, f"DELETE FROM {qualified(shadow)} WHERE {unlike(condition, here)}"
-        case UnfitValues(columns, discards=True):
-            move = discarding(shadow, found_by(shadow), plan.shape, columns)
-            return SPELLING, making(shadow), *functions(columns), move
-        case UnfitValues(columns):
-            return SPELLING, *functions(columns), *(nulling(shadow, column) for column in columns)
