@@ -55,7 +55,7 @@ demo-announcement:
 test: lint setup-pg15 setup-chromium ## lint and the tests: under 20 minutes
 	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist loadgroup --durations=20 -m "not thorough"
 
-test-thorough: setup setup-pg15 setup-chromium ## the other tests: further cases, kills, random histories, PostgreSQL 15, Airflow and Spark in processes of their own, the demo, the README
+test-thorough: setup setup-pg15 setup-chromium ## the other tests: long ones, further cases, kills, random histories, PostgreSQL 15, Airflow and Spark in processes of their own, the demo, the README
 	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist loadgroup --durations=20 -m thorough
 
 test-ci: lint setup-pg15 setup-chromium ## what a commit has to pass, in half an hour: lint, the tests, and PART=k/n of the thorough ones, by the commit

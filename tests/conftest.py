@@ -14,7 +14,7 @@ import pytest
 from hypothesis import settings
 
 from airflow_ddlrepl.demo.servers import PrivateServer
-from tests import thorough_parts
+from tests import long_tests, thorough_parts
 from tests.support import memory
 
 TEMPORARY = "PYTEST_DEBUG_TEMPROOT"
@@ -135,7 +135,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def mark(items: list[pytest.Item]) -> None:
-    """Mark the tests that start a server and, of each of these, all cases but the first as thorough."""
+    """Mark the tests that start a server; as thorough the long ones of these, and all cases but the first."""
+    long = long_tests.names()
     versions: dict[object, set[object]] = {}
     seen: set[object] = set()
     for item in items:
@@ -145,7 +146,7 @@ def mark(items: list[pytest.Item]) -> None:
         is_other = (version(item) == 15 and 18 in versions[function]) or item.nodeid.startswith(THOROUGH)
         if SERVERS & set(getattr(item, "fixturenames", ())):
             item.add_marker("server")
-            is_other = is_other or function in seen
+            is_other = is_other or function in seen or long_tests.function(item.nodeid) in long
             if not item.nodeid.startswith("tests/stories/") and not is_other:
                 seen.add(function)
         if is_other:

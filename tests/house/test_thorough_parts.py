@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
+from tests import long_tests
 from tests.thorough_parts import LONG, VARIABLE, chosen, name, part_of
 
 ROOT = Path(__file__).parents[2]
@@ -45,3 +47,16 @@ def test_a_run_without_a_part_takes_all() -> None:
 def test_a_part_that_there_is_not_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="as 2/3 does"):
         chosen({VARIABLE: text})
+
+
+def test_long_tests_are_found_in_what_a_run_prints_and_are_there() -> None:
+    """Setup and teardown count; a test that is gone, or has another name, is no longer in the list."""
+    log = (
+        "2.00s call     tests/flow/test_a.py::test_one[x]@group\n"
+        "1.50s setup    tests/flow/test_a.py::test_one[x]@group\n"
+        "2.90s call     tests/flow/test_a.py::test_two\n9.00s call     tests/house/test_a.py::test_three\n"
+    )
+    assert long_tests.found(log) == ["tests/flow/test_a.py::test_one"]
+    for long in long_tests.names():
+        file, _, function = long.partition("::")
+        assert re.search(rf"^ *def {function.rpartition('::')[2]}\(", (ROOT / file).read_text(), re.M), long
