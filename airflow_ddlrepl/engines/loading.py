@@ -12,7 +12,7 @@ from airflow_ddlrepl.engines import of_targets
 from airflow_ddlrepl.engines.chunks import group_chunks
 from airflow_ddlrepl.errors import TargetError, UnreadableTable
 from airflow_ddlrepl.model.names import TableName
-from airflow_ddlrepl.model.table import Table
+from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.ports.rows import RowSource
 from airflow_ddlrepl.ports.work import Runner
 
@@ -26,7 +26,8 @@ class LoadTask:
     rows: of the source's table, which errors name. read: the names of the columns that the rows have. columns: of the
     shadow table, in their order. is_alike: do all of them have the types that they have at the source? token: of this
     refresh; chunk: unique in it. after: statements that are run and committed with the rows, for a table that is one
-    chunk; then its statistics are gathered.
+    chunk; then its statistics are gathered. by_text: those of the target's columns that read the text which the
+    source's type writes, because the channel file gives them another type.
     """
 
     target_dsn: str = field(repr=False)
@@ -39,6 +40,7 @@ class LoadTask:
     chunk: str
     is_alike: bool = True
     after: tuple[str, ...] = ()
+    by_text: tuple[Column, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

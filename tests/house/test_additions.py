@@ -92,7 +92,7 @@ COUNTS_ROWS = Addition(
             ),
         ),
         "airflow_ddlrepl/engines/duckdb/target_port.py": (
-            ("import CutsOver, LeavesOutChanges, ", "import CountsRows, CutsOver, LeavesOutChanges, "),
+            ("    CutsOver,\n    HasOwnColumns,", "    CountsRows,\n    CutsOver,\n    HasOwnColumns,"),
             ("class DuckTarget(Target, ", "class DuckTarget(Target, CountsRows, "),
             (
                 "    def renderer(self)",

@@ -10,6 +10,8 @@ from airflow_ddlrepl.engines.ability import Ability, Lack
 from airflow_ddlrepl.engines.comparing import RepairTask
 from airflow_ddlrepl.engines.target import Loader
 from airflow_ddlrepl.engines.target_state import CutOver, Fence
+from airflow_ddlrepl.model.settings.table_settings import OwnColumns
+from airflow_ddlrepl.model.table import Table
 
 
 class HasOwnColumns(Ability):
@@ -20,6 +22,10 @@ class HasOwnColumns(Ability):
         "take the table, or the target, out of `target_tables`",
         "ADP-164",
     )
+
+    def require_possible(self, own: OwnColumns, table: Table) -> None:
+        """Raise Unsupported ADP-164 for what of these a table here can't have. table: the source's."""
+        return None
 
 
 class LeavesOutChanges(Ability):

@@ -10,7 +10,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from airflow_ddlrepl.adapt.program.program import Program
-from airflow_ddlrepl.engines.abilities.of_target import CutsOver, LeavesOutChanges, LoadsBeside, RepairsRows
+from airflow_ddlrepl.engines.abilities.discarded_rows import DiscardsRows
+from airflow_ddlrepl.engines.abilities.of_target import (
+    CutsOver,
+    HasOwnColumns,
+    LeavesOutChanges,
+    LoadsBeside,
+    RepairsRows,
+)
 from airflow_ddlrepl.engines.abilities.rewinds import Rewinds
 from airflow_ddlrepl.engines.comparing import RepairTask
 from airflow_ddlrepl.engines.duckdb.catalog.facts import DuckFacts, EmptiedDuckFacts, table_there
@@ -21,6 +28,7 @@ from airflow_ddlrepl.engines.duckdb.load.loader import DuckLoader
 from airflow_ddlrepl.engines.duckdb.load.table_rows import DuckTables, row_ids
 from airflow_ddlrepl.engines.duckdb.target import state
 from airflow_ddlrepl.engines.duckdb.target.apply import run_program
+from airflow_ddlrepl.engines.duckdb.target.discarded_rows import DuckDiscardedRows
 from airflow_ddlrepl.engines.duckdb.target.rewind import DuckRewindArea
 from airflow_ddlrepl.engines.target import Target
 from airflow_ddlrepl.engines.target_state import (
@@ -35,6 +43,7 @@ from airflow_ddlrepl.engines.target_state import (
 )
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.record import Record
+from airflow_ddlrepl.model.settings.table_settings import OwnColumns
 from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.notation.condition.expression import Part
 
@@ -43,7 +52,7 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class DuckTarget(Target, LoadsBeside, CutsOver, RepairsRows, Rewinds, LeavesOutChanges):
+class DuckTarget(Target, LoadsBeside, CutsOver, RepairsRows, Rewinds, LeavesOutChanges, HasOwnColumns, DiscardsRows):
     """A DuckDB target opens its file for each call, and closes it: one process at a time has it.
 
     holder: under which name the state is stored. seconds: how long to wait for another process; None: as usual.
@@ -82,6 +91,15 @@ class DuckTarget(Target, LoadsBeside, CutsOver, RepairsRows, Rewinds, LeavesOutC
         from airflow_ddlrepl.engines.duckdb.merge.conditions import require_readable
 
         require_readable(condition, table, columns)
+
+    def require_possible(self, own: OwnColumns, table: Table) -> None:
+        from airflow_ddlrepl.engines.duckdb.types.possible_columns import require_possible
+
+        require_possible(own, table)
+
+    @property
+    def discarded_rows(self) -> DuckDiscardedRows:
+        return DuckDiscardedRows(self)
 
     def find_state(self, holder: str = "") -> TargetState | None:
         if not self.is_there:

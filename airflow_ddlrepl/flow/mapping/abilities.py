@@ -73,3 +73,5 @@ def require_able_of_tables(at: ChannelAt, tables: Iterable[Table], place: object
         for ability, is_asked_for in OF_TABLES.items():
             if is_asked_for(at, table.name):
                 able(place, ability, who, table.name)
+        if (own := at.settings(table.name).columns) != OwnColumns():
+            able(place, HasOwnColumns).require_possible(own, table)

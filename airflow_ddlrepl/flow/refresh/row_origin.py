@@ -73,6 +73,18 @@ class TableLoad:
         pairs = self.columns if self.policy is CoerceErrorPolicy.DISCARD else self._beside_the_key
         return [(theirs, ours) for theirs, ours in pairs if self.policy.replaces and may_not_fit(theirs, ours)]
 
+    def by_text(self, pairs: Pairs) -> tuple[Column, ...]:
+        """Return the target's columns that read the source's texts as another type, as the rows are loaded.
+
+        pairs: what a chunk of the rows has. Values that may not fit, or that are cut, are read when all are loaded.
+        """
+        own, later = self.after.settings.columns.types, {ours.id for _, ours in (*self.unfit, *self.cut)}
+        return tuple(
+            ours
+            for theirs, ours in pairs
+            if theirs.name in own and theirs.type.text != ours.type.text and ours.id not in later
+        )
+
     @property
     def _beside_the_key(self) -> Pairs:
         key = self.after.shape.key or self.table.key

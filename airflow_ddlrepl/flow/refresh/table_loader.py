@@ -63,6 +63,7 @@ def load_tasks(
                 token=mark or str(context.token),
                 chunk=f"{context.channel.holder(into)}/{table.id}/{numbers[table.id]}",
                 is_alike=all(theirs.type.text == ours.type.text for theirs, ours in chunk.columns),
+                by_text=chunk.load.by_text(chunk.columns),
             )
         )
         numbers[table.id] += 1

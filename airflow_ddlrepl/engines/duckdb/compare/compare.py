@@ -66,9 +66,10 @@ class _Comparison:
             return replace(plain, source_rows=count, structure=why, missing=count)
         pairs = [one for one in pairs_of(task) if found.get(one[1].name) == physical_type(task, one[1])]
         try:
-            source_rows = copy_source(self.connection, task, pairs)
+            copied, total = copy_source(self.connection, task, pairs)
+            plain = replace(plain, source_rows=copied, discarded=total - copied)
             there = self.connection.execute(f"SELECT count(*) FROM {qualified(task.target)}").fetchall()[0][0]
-            plain = replace(plain, columns=len(pairs), source_rows=source_rows, target_rows=int(there))
+            plain = replace(plain, columns=len(pairs), target_rows=int(there))
             return replace(self._rows(plain, pairs), structure=tuple(self._structure(found)))
         finally:
             self.connection.execute(f"DROP TABLE IF EXISTS {SOURCE}")

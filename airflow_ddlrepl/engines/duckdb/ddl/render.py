@@ -16,7 +16,7 @@ from airflow_ddlrepl.ddl.columns.add_column import AddColumn
 from airflow_ddlrepl.ddl.columns.change_default import ChangeDefault
 from airflow_ddlrepl.ddl.columns.change_identity import ChangeIdentity
 from airflow_ddlrepl.ddl.columns.change_nullability import ChangeNullability
-from airflow_ddlrepl.ddl.columns.change_type import ChangeType
+from airflow_ddlrepl.ddl.columns.change_type import ChangeType, Using
 from airflow_ddlrepl.ddl.columns.drop_column import DropColumn
 from airflow_ddlrepl.ddl.columns.fill_column import FillColumn
 from airflow_ddlrepl.ddl.columns.rename_column import RenameColumn
@@ -35,7 +35,8 @@ from airflow_ddlrepl.ddl.types.rename_type import RenameType
 from airflow_ddlrepl.engines.duckdb.connection.quoting import literal, qualified, quote
 from airflow_ddlrepl.engines.duckdb.ddl.new_texts import new_texts
 from airflow_ddlrepl.engines.duckdb.types.defaults import default_sql
-from airflow_ddlrepl.engines.duckdb.types.physical import is_literal, physical, value
+from airflow_ddlrepl.engines.duckdb.types.physical import as_written, is_literal, physical, value
+from airflow_ddlrepl.engines.duckdb.types.read_texts import cut, read, why_not
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Table
@@ -137,7 +138,17 @@ def _rename_column(change: RenameColumn, before: Table) -> list[str]:
 
 def _change_type(change: ChangeType, before: Table) -> list[str]:
     old, new = (physical(of, before.types) for of in (change.old.type, change.type))
-    name = quote(before.column(change.id).name)
+    column = before.column(change.id)
+    name = quote(column.name)
+    wanted, text = replace(column, type=change.type), as_written(name, old)
+    if change.using is Using.AS_WRITTEN:
+        why = why_not(text, wanted, before.types)
+        return [
+            f"SELECT error({why}) FROM {qualified(before.name)} WHERE ({why}) IS NOT NULL LIMIT 1",
+            f"{_alter(before)} ALTER COLUMN {name} TYPE {new} USING {read(text, wanted, before.types)}",
+        ]  # which reads rows, too, that were deleted
+    if change.using is Using.EXPLICIT and (shortened := cut(text, wanted)) != text:
+        return [f"{_alter(before)} ALTER COLUMN {name} TYPE {new} USING {shortened}"]
     return [] if old == new else [f"{_alter(before)} ALTER COLUMN {name} TYPE {new}"]
 
 

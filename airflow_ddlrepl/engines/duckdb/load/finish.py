@@ -11,16 +11,20 @@ from airflow_ddlrepl.engines.duckdb.connection.instances import connected
 from airflow_ddlrepl.engines.duckdb.connection.quoting import qualified, quote
 from airflow_ddlrepl.engines.duckdb.connection.tables_there import columns_there
 from airflow_ddlrepl.engines.duckdb.load.shadow import Shadow
+from airflow_ddlrepl.engines.duckdb.load.unfit_values import DISCARDED
 from airflow_ddlrepl.engines.duckdb.types.arrow import fetched, field_for
 from airflow_ddlrepl.model.names import TableName
 
 _ROWS = "ddlrepl_loaded"
 
 
-def finish(shadow: Shadow, name: TableName, statements: Sequence[str]) -> None:
-    """Run statements on the table of all rows of a shadow, whose chunks are then one. A second time does no harm."""
+def finish(shadow: Shadow, name: TableName, statements: Sequence[str]) -> list[str]:
+    """Run statements on the table of all rows of a shadow, whose chunks are then one; return the texts they give.
+
+    A second time does no harm.
+    """
     if shadow.is_finished or (rows := shadow.rows) is None:
-        return
+        return []
     table = qualified(name)
     work, made = (shadow.folder / f"finish_{os.getpid()}{end}" for end in (".duckdb", ".arrow"))
     try:
@@ -31,8 +35,12 @@ def finish(shadow: Shadow, name: TableName, statements: Sequence[str]) -> None:
             connection.register(_ROWS, rows)
             names = ", ".join(map(quote, rows.column_names))
             connection.execute(f"INSERT INTO {table} ({names}) SELECT {names} FROM {_ROWS}")
-            for statement in statements:
-                connection.execute(statement)
+            told = [
+                row[0] for one in statements for row in connection.execute(one).fetchall() if isinstance(row[0], str)
+            ]
+            beside = TableName(name.schema, DISCARDED)
+            left = columns_there(connection, beside)
+            discarded = connection.execute(f"FROM {qualified(beside)}").fetchall() if left else []
             types = columns_there(connection, name)
             schema = pa.schema([field_for(column, of) for column, of in types.items()])
             with pa.OSFile(str(made), "wb") as file, pa.ipc.new_stream(file, schema) as writer:
@@ -40,4 +48,5 @@ def finish(shadow: Shadow, name: TableName, statements: Sequence[str]) -> None:
                     writer.write_batch(batch)
     finally:
         work.unlink(missing_ok=True)
-    shadow.finish(made)
+    shadow.finish(made, discarded)
+    return told

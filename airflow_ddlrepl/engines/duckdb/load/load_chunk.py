@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -12,6 +13,8 @@ from airflow_ddlrepl.engines.duckdb.connection.database import passing
 from airflow_ddlrepl.engines.duckdb.load.finish import finish
 from airflow_ddlrepl.engines.duckdb.load.shadow import Shadow
 from airflow_ddlrepl.engines.duckdb.types.arrow import as_held, field_for
+from airflow_ddlrepl.engines.duckdb.types.physical import TEXT
+from airflow_ddlrepl.engines.duckdb.types.read_texts import required, values_of
 from airflow_ddlrepl.engines.loading import FinishTask, LoadedChunk, LoadTask
 from airflow_ddlrepl.errors import ChunkRefused, FunctionFailed, UnreadableTable
 from airflow_ddlrepl.failpoint import reach
@@ -49,22 +52,32 @@ def _finished(task: LoadTask | FinishTask, statements: Sequence[str], done: Load
     import duckdb
 
     try:
-        finish(Shadow.of(task.target_dsn, task.shadow), task.shadow, statements)
+        told = finish(Shadow.of(task.target_dsn, task.shadow), task.shadow, statements)
     except (duckdb.Error, OSError) as error:
         if (known := passing(error, task.target_dsn)) is not None:
             raise known.about(table=task.table) from None
         return LoadedChunk(error=_refused(task, error))
-    return done
+    return replace(done, warning="; ".join(filter(None, (done.warning, *told))))
 
 
 def _copy(task: LoadTask, duckdb_types: list[str], into: Path) -> int:
     """Write the rows as DuckDB holds them. duckdb_types: of the columns there."""
-    schema = pa.schema([field_for(name, of) for name, of in zip(task.read, duckdb_types, strict=True)])
-    renamed, count = pa.schema(list(map(field_for, task.columns, duckdb_types))), 0
+    by_text = {column.name: column for column in task.by_text}
+    held = dict(zip(task.columns, duckdb_types, strict=True))
+    given = [TEXT if name in by_text else of for name, of in held.items()]
+    schema = pa.schema([field_for(name, of) for name, of in zip(task.read, given, strict=True)])
+    renamed, count = pa.schema([field_for(*one) for one in held.items()]), 0
     with pa.OSFile(str(into), "wb") as file, pa.ipc.new_stream(file, renamed) as writer:
         for rows, unfit in task.rows.typed(schema):
+            if not rows.num_rows:
+                continue
             pairs = zip(rows.columns, map(unfit.get, schema.names), strict=True)
-            values = [as_held(Converted(*pair), of) for pair, of in zip(pairs, duckdb_types, strict=True)]
+            values = [as_held(Converted(*pair), of) for pair, of in zip(pairs, given, strict=True)]
+            if by_text:
+                found = dict(zip(held, values, strict=True))
+                texts = {name: found[name] for name in by_text}
+                found |= values_of(texts, held, lambda text, name: required(text, by_text[name]))
+                values = [*found.values()]
             writer.write_batch(pa.RecordBatch.from_arrays(values, schema=renamed))
             count += rows.num_rows
     return count

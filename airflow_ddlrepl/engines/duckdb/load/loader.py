@@ -19,17 +19,21 @@ from airflow_ddlrepl.engines.duckdb.ddl.render import create_table
 from airflow_ddlrepl.engines.duckdb.load.raw_rows import RawRows
 from airflow_ddlrepl.engines.duckdb.load.shadow import SHADOWS, Shadow
 from airflow_ddlrepl.engines.duckdb.load.target_only_columns import target_only
+from airflow_ddlrepl.engines.duckdb.load.unfit_values import discarding, nulling
 from airflow_ddlrepl.engines.duckdb.merge.conditions import is_true
 from airflow_ddlrepl.engines.duckdb.merge.refusals import refusals
+from airflow_ddlrepl.engines.duckdb.target.discarded_rows import placed
 from airflow_ddlrepl.engines.duckdb.target.state import hold, write_records, write_table_states
 from airflow_ddlrepl.engines.duckdb.types.physical import columns_sql
-from airflow_ddlrepl.engines.load_plan import LoadPlan, Step, UnlikeRows
+from airflow_ddlrepl.engines.load_plan import LoadPlan, Step, UnfitValues, UnlikeRows
 from airflow_ddlrepl.engines.source_catalog import RowSelection
 from airflow_ddlrepl.engines.target import Loader
 from airflow_ddlrepl.engines.target_state import Fence, Placing
 from airflow_ddlrepl.errors import CannotAdapt, TargetError
 from airflow_ddlrepl.failpoint import reach
+from airflow_ddlrepl.integrate.steps.discarded_row import DiscardedRow
 from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.record import RefreshDone
 from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.model.table_state import TableState
@@ -80,6 +84,9 @@ class DuckLoader(Loader, RereadsRows):
                 if count != placing.rows and not shadow.is_finished:
                     raise _not_all(placing, count)
                 write_table_states(connection, self.target.holder, {state.table_id: state})
+            at = state.snapshot.high if state.snapshot else placing.at or Position(0)
+            left = [DiscardedRow(state.table_id, *one, at) for one in shadow.discarded]
+            placed(connection, self.target.holder, state.table_id, [*left, *placing.discarded])
             write_records(connection, self.target.holder, [RefreshDone(state.table_id, count)])
             reach("refresh.transaction")
         shadow.remove()
@@ -93,10 +100,16 @@ class DuckLoader(Loader, RereadsRows):
         return replace(column, type=self.facts.type_system.text)
 
     def of_step(self, step: Step, plan: LoadPlan, render: Renderer) -> Sequence[str]:
-        if not isinstance(step, UnlikeRows):
-            return super().of_step(step, plan, render)
-        values = {name: quote(ours.name) for name, (_, ours) in step.here.items()}
-        return [f"DELETE FROM {qualified(plan.shadow)} WHERE NOT ({is_true(step.condition, values)})"]
+        match step:
+            case UnlikeRows(condition, here):
+                values = {name: quote(ours.name) for name, (_, ours) in here.items()}
+                return [f"DELETE FROM {qualified(plan.shadow)} WHERE NOT ({is_true(condition, values)})"]
+            case UnfitValues(columns, discards=True):
+                return discarding(plan.shadow, plan.shape, columns)
+            case UnfitValues(columns):
+                return [sql for column in columns for sql in nulling(plan.shadow, column)]
+            case _:
+                return super().of_step(step, plan, render)
 
     def sizes(self, names: Mapping[int, TableName]) -> dict[int, int]:
         shadows = {key: Shadow.of(self.target.location, name) for key, name in names.items()}

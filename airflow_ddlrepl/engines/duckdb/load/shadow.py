@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
@@ -21,6 +22,7 @@ SHADOWS = "shadows"
 """The schema of the names of shadow tables."""
 _TYPES = "types.json"
 _FINISHED = "finished"
+_DISCARDED = "discarded.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +62,21 @@ class Shadow:
         """Return whether the rows are those that are left after `finish`."""
         return self.chunk(_FINISHED).exists()
 
-    def finish(self, made: Path) -> None:
-        """Put a file of rows in the place of all chunks, at one moment: a task that is run again adds no row."""
+    @property
+    def discarded(self) -> list[tuple[tuple[str, ...], str, dict[str, str | None]]]:
+        """Return the rows that `finish` has found not to fit: the key, the reason, and the values."""
+        path = self.folder / _DISCARDED
+        found = json.loads(path.read_text()) if path.exists() else []
+        return [(tuple(key), reason, json.loads(row)) for key, reason, row in found]
+
+    def finish(self, made: Path, discarded: Sequence[Sequence[Any]] = ()) -> None:
+        """Put a file of rows in the place of all chunks, at one moment: a task that is run again adds no row.
+
+        discarded: the rows that are not among them: the key, the reason, and the values as JSON.
+        """
         chunks = self.chunks
+        if discarded:
+            (self.folder / _DISCARDED).write_text(json.dumps([[*row] for row in discarded]))
         made.replace(self.chunk(_FINISHED))
         for one in chunks:
             one.unlink()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -9,7 +10,9 @@ import pyarrow as pa
 from airflow_ddlrepl.engines.duckdb.connection.database import scratch
 from airflow_ddlrepl.engines.duckdb.merge.conditions import is_true, why_unlike
 from airflow_ddlrepl.engines.duckdb.types.arrow import each_held
-from airflow_ddlrepl.engines.duckdb.types.physical import physical
+from airflow_ddlrepl.engines.duckdb.types.physical import TEXT, physical
+from airflow_ddlrepl.engines.duckdb.types.read_texts import values_of, why_not
+from airflow_ddlrepl.model.table import Column
 from airflow_ddlrepl.notation.condition.expression import Part
 from airflow_ddlrepl.ports.row_evaluator import LoggedRows, NoAnswer, RowEvaluator
 
@@ -45,3 +48,8 @@ class DuckEvaluator(RowEvaluator):
         except duckdb.Error as error:
             raise NoAnswer(" ".join(str(error).split())) from None
         return found
+
+    def misfits(self, rows: LoggedRows, columns: Mapping[str, Column]) -> pa.Table:
+        texts = self.as_text(rows)
+        asked, held = {name: texts[name] for name in columns}, dict.fromkeys(columns, TEXT)
+        return pa.table(values_of(asked, held, lambda text, name: why_not(text, columns[name])))

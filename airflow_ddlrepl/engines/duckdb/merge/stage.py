@@ -19,12 +19,15 @@ from airflow_ddlrepl.engines.duckdb.merge.evaluator import DuckEvaluator
 from airflow_ddlrepl.engines.duckdb.merge.refusals import refusals
 from airflow_ddlrepl.engines.duckdb.types.arrow import each_held
 from airflow_ddlrepl.engines.duckdb.types.physical import physical
+from airflow_ddlrepl.engines.duckdb.types.read_texts import cut, required, values_of
 from airflow_ddlrepl.engines.staging import Stager
 from airflow_ddlrepl.integrate.netting.net_changes import NetRows
 from airflow_ddlrepl.integrate.ready_rows import LeftOut, ReadyRows
 from airflow_ddlrepl.integrate.stage_task import StageTask
 from airflow_ddlrepl.integrate.steps.row_columns import RowColumn
+from airflow_ddlrepl.model.table import Column
 from airflow_ddlrepl.ports.change_values import Converted
+from airflow_ddlrepl.ports.row_evaluator import LoggedRows
 
 MOST_INLINE = 1 << 20
 """So many bytes of a task's rows travel without a file."""
@@ -111,6 +114,8 @@ def _typed(rows: pa.Table, ready: ReadyRows) -> pa.Table:
 def _column(values: pa.ChunkedArray, column: RowColumn, task: StageTask) -> pa.ChunkedArray:
     """Return values of one column as the target's column holds them; those of changes are Arrow's already."""
     of_source, types = column.source, task.table.types
+    if of_source is not None and (column.is_by_text or column.is_cut) and len(values):
+        return _read(values, column, of_source, task)
 
     def convert(chunk: pa.Array, wanted: pa.Field) -> Converted:
         if of_source is None:
@@ -118,6 +123,18 @@ def _column(values: pa.ChunkedArray, column: RowColumn, task: StageTask) -> pa.C
         return task.values.converted(chunk, column.encoding, of_source, wanted, types)
 
     return each_held(values, physical(column.target.type, task.target.types), convert)
+
+
+def _read(values: pa.ChunkedArray, column: RowColumn, of_source: Column, task: StageTask) -> pa.ChunkedArray:
+    """Return values of a column that reads the texts which the source's type writes."""
+    rows = LoggedRows(pa.table({of_source.name: values}), task.table, {of_source.name: column.encoding})
+    texts = DuckEvaluator(task.values).as_text(rows)[of_source.name]
+    held = physical(column.target.type, task.target.types)
+
+    def value(text: str, name: str) -> str:
+        return required(cut(text, column.target) if column.is_cut else text, column.target, task.target.types)
+
+    return pa.chunked_array([values_of({"value": texts}, {"value": held}, value)["value"]])
 
 
 def _stored(task: StageTask, tables: Mapping[str, pa.Table]) -> dict[str, bytes | Path]:

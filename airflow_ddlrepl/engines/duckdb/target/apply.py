@@ -8,7 +8,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from airflow_ddlrepl.adapt.plan_model import Executed, StepKind
-from airflow_ddlrepl.adapt.program.program import NO_TABLE, Program, ProgramStep
+from airflow_ddlrepl.adapt.program.program import NO_TABLE, Program, ProgramStep, Slice
 from airflow_ddlrepl.ddl.tables.truncate import Truncate
 from airflow_ddlrepl.engines.duckdb.connection.database import passing
 from airflow_ddlrepl.engines.duckdb.connection.quoting import qualified, quote
@@ -17,10 +17,12 @@ from airflow_ddlrepl.engines.duckdb.ddl.partition_views import views_renewed
 from airflow_ddlrepl.engines.duckdb.ddl.render import DuckDdl
 from airflow_ddlrepl.engines.duckdb.merge.merge import merge
 from airflow_ddlrepl.engines.duckdb.merge.stage import Staged
+from airflow_ddlrepl.engines.duckdb.target.discarded_rows import clear, replace_rows
 from airflow_ddlrepl.engines.duckdb.target.state import advance, write_records, write_table_states
 from airflow_ddlrepl.engines.target_state import Applied, Fence, StagedSlice
 from airflow_ddlrepl.errors import AlterRefused, identified
 from airflow_ddlrepl.failpoint import reach
+from airflow_ddlrepl.mapping.misfits import TOLD_DISCARDED
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import LogKey, Position
 from airflow_ddlrepl.model.record import Record
@@ -43,7 +45,7 @@ def run_program(
     Raises Fenced LCK-102, RowsRefused INT-… when rows don't fit, AlterRefused ADP-130 when a statement is refused.
     """
     advance(connection, channel, *program.move, fence)
-    run = _Run(connection, list(slices))
+    run = _Run(connection, channel, list(slices))
     with views_renewed(connection, channel) if program.steps else nullcontext():
         for steps in program.statements:
             run.merge_before(steps)
@@ -70,8 +72,8 @@ class _Run:
     by the names of now: a table of the source may take over the one that a dropped table has left.
     """
 
-    def __init__(self, connection: Connection, slices: Sequence[StagedSlice]) -> None:
-        self.connection = connection
+    def __init__(self, connection: Connection, channel: str, slices: Sequence[StagedSlice]) -> None:
+        self.connection, self.channel = connection, channel
         self.waiting = sorted(slices, key=lambda one: one.piece.low)
         self.applied = Applied()
         self._written: set[TableName] = set()
@@ -93,14 +95,24 @@ class _Run:
             with identified({str(one.piece.name): one.piece.table_id}):
                 for number in sorted(one.sections):
                     part = one.sections[number]
+                    self._discard(one.piece, part)
                     self.applied.rows.update(merge(self.connection, one.piece.name, one.piece.target, part))
                     if any(map(_changes_rows, part)):
                         self._written.add(one.piece.name)
         if due:
             reach("integrate.rows")
 
+    def _discard(self, piece: Slice, part: Sequence[Staged]) -> None:
+        """Store the rows that do not fit the table's columns, and tell of them and of values that became NULL."""
+        for left in (one.left_out for one in part):
+            replace_rows(self.connection, self.channel, piece.table_id, left.settled, left.discarded)
+            told = {**left.nulled, **({TOLD_DISCARDED: len(left.discarded)} if left.discarded else {})}
+            self.applied.discarded.update({f"{piece.name}:{why}": count for why, count in told.items()})
+
     def change(self, steps: Sequence[ProgramStep]) -> None:
         """Run one statement of the source: truncates first, then what each table's plan says."""
+        if truncated := [step.table_id for step in steps if step.truncates and step.before is not None]:
+            clear(self.connection, self.channel, truncated)
         for step in steps:
             if step.truncates and step.before is not None:
                 shape = step.before.shape.with_(name=step.before.name)

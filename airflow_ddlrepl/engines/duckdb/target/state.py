@@ -158,6 +158,12 @@ def write_table_states(
         " AND list_contains(?, l.status))",
         [channel, TableStatus.ORPHANED.value, [one.value for one in _LIVE]],
     )
+    if is_there(connection, "discarded_rows"):
+        connection.execute(
+            "DELETE FROM ddlrepl.discarded_rows AS d WHERE channel = ? AND NOT EXISTS (SELECT 1 FROM ddlrepl.tables t"
+            " WHERE t.channel = d.channel AND t.table_id = d.table_id AND t.status <> ?)",
+            [channel, TableStatus.ORPHANED.value],
+        )
 
 
 def write_records(connection: Connection, channel: str, records: Sequence[Record]) -> None:
@@ -196,7 +202,7 @@ def store_cut_over(connection: Connection, channel: str, mark: CutOver | None) -
 
 def forget(connection: Connection, channel: str) -> None:
     """Remove the channel's state in the open transaction; the tables stay."""
-    for table in ("position", "tables", "unrecorded", "replayed_names", "replayed"):
+    for table in ("position", "tables", "unrecorded", "replayed_names", "replayed", "discarded_rows"):
         if is_there(connection, table):
             connection.execute(f"DELETE FROM ddlrepl.{table} WHERE channel = ?", [channel])
 

@@ -82,6 +82,15 @@ def to_text(sql: str, of: str) -> str:
     return text
 
 
+def as_written(sql: str, of: str) -> str:
+    """Return SQL for the text that the source writes for a value, which `sql` gives in a type of DuckDB."""
+    if of == "BOOLEAN":
+        return f"CASE {sql} WHEN true THEN 't' WHEN false THEN 'f' END"
+    if of in ("FLOAT", "DOUBLE"):
+        return f"regexp_replace({to_text(sql, of)}, '[.]0$', '')"
+    return to_text(sql, of)
+
+
 def is_literal(text: str, to: str) -> bool:
     """Does DuckDB read the source's text of a value as it is?"""
     return to == TEXT or (to != "BLOB" and not text.endswith(" BC"))
