@@ -7,6 +7,7 @@ import pytest
 
 from airflow_ddlrepl.ddl.columns.add_column import AddColumn
 from airflow_ddlrepl.ddl.columns.change_type import ChangeType
+from airflow_ddlrepl.ddl.columns.drop_column import DropColumn
 from airflow_ddlrepl.ddl.tables.create_table import CreateTable
 from airflow_ddlrepl.ddl.tables.rename_table import RenameTable
 from airflow_ddlrepl.ddl.tables.truncate import Truncate
@@ -115,3 +116,12 @@ def test_a_generated_column_is_refused_by_name() -> None:
         with pytest.raises(Unsupported, match="twice") as raised:
             DuckDdl().sql(change, SHAPE)
         assert raised.value.code == "ADP-110" and "column_properties" in (raised.value.hint or "")
+
+
+def test_the_last_column_is_not_dropped() -> None:
+    only = Table(1, ORDERS, SHAPE.columns[:1])
+    with pytest.raises(Unsupported, match="has at least one column") as caught:
+        DuckDdl().sql(DropColumn(only.columns[0]), only)
+    assert (caught.value.code, caught.value.table) == ("ADP-110", "public.orders")
+    (statement,) = DuckDdl().sql(DropColumn(SHAPE.columns[0]), SHAPE)
+    assert statement == 'ALTER TABLE "public"."orders" DROP COLUMN "id"'

@@ -49,12 +49,7 @@ def create_table(table: Table, name: TableName | None = None) -> list[str]:
     """
     at = name or table.name
     if not table.columns:
-        raise Unsupported(
-            "a table of a DuckDB file has at least one column",
-            code="ADP-110",
-            table=table.name,
-            hint="give it a column at the source, or leave it out of the channel",
-        )
+        raise _without_columns(table)
     _refuse_generated(table.columns, table.name)
     columns = ", ".join(_definition(column, table) for column in table.columns)
     return [*_schema(at), f"CREATE TABLE {qualified(at)} ({columns})"]
@@ -129,7 +124,18 @@ def _change_default(change: ChangeDefault, before: Table) -> list[str]:
 
 
 def _drop_column(change: DropColumn, before: Table) -> list[str]:
+    if len(before.columns) == 1:
+        raise _without_columns(before)
     return [f"{_alter(before)} DROP COLUMN {quote(change.column.name)}"]
+
+
+def _without_columns(table: Table) -> Unsupported:
+    return Unsupported(
+        "a table of a DuckDB file has at least one column",
+        code="ADP-110",
+        table=table.name,
+        hint="give it a column at the source, or leave it out of the channel",
+    )
 
 
 def _rename_column(change: RenameColumn, before: Table) -> list[str]:
