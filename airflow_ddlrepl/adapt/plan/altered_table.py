@@ -16,6 +16,7 @@ from airflow_ddlrepl.adapt.plan.verdicts import (
     Verdict,
     is_rewritten,
     judge_columns,
+    judge_computed,
     judge_late,
     judge_own_types,
     verdicts_on,
@@ -56,6 +57,7 @@ def altered(change: ChangeAtTarget) -> TablePlan | None:
     case = Case(new, held, evidence, policy, facts, change.needs)
     try:
         verdicts = [verdict for one in found for verdict in verdicts_on(one, case)]
+        verdicts += judge_computed(before, was, case)
         asked = (Verdict(True, change.reload),) if change.reload else ()
         missing = (*judge_late(case), *judge_columns(was, present), *judge_own_types(case), *asked)
         if not any(verdict.reload for verdict in (*verdicts, *missing)) and is_rewritten(case, found):

@@ -21,6 +21,7 @@ from airflow_ddlrepl.ddl.columns.change_nullability import ChangeNullability
 from airflow_ddlrepl.ddl.columns.change_type import ChangeType, Extent
 from airflow_ddlrepl.ddl.columns.drop_column import DropColumn
 from airflow_ddlrepl.ddl.columns.rename_column import RenameColumn
+from airflow_ddlrepl.ddl.diff import diff
 from airflow_ddlrepl.ddl.opaque import Opaque
 from airflow_ddlrepl.ddl.sql.conversion import Conversion
 from airflow_ddlrepl.ddl.sql.statement import Evidence
@@ -240,7 +241,7 @@ def _add_column(change: AddColumn, case: Case) -> Verdict:
     if case.held.is_partitioned or held.generated:
         return CARRIED
     if column.generated:
-        return Verdict(True, f"the values of {column.name} are computed at the source only")
+        return _computed_at_source(column.name)
     policy = case.policy.on_add_column_with_default
     if has_default(column) and policy is not OnAddColumnWithDefault.FILL:
         return Verdict(policy is not OnAddColumnWithDefault.ADD_COLUMN_WITH_EMPTY_DEFAULT, _OLD_ROWS, By.ADD_COLUMN)
@@ -292,7 +293,23 @@ def _cast(how: Conversion, change: ChangeType, types: TypeSystem) -> Cast:
 def _change_generated(change: ChangeGenerated, case: Case) -> Verdict:
     """Judge a generated column: one that only the source can compute now gets values that the log lacks."""
     is_lost = case.source.column(change.id).generated and not case.held.column(change.id).generated
-    return Verdict(True, f"the values of {change.name} are computed at the source only") if is_lost else CARRIED
+    return _computed_at_source(change.name) if is_lost else CARRIED
+
+
+def judge_computed(source_before: Table, was: Table, case: Case) -> Iterator[Verdict]:
+    """Judge columns that the source computes otherwise now, and whose values the target has as those of plain columns.
+
+    was: the shape that the target would have before the change.
+    """
+    plain = {c.id for c in case.held.columns if not c.generated} & {c.id for c in was.columns if not c.generated}
+    if any(column.generated and column.id in plain for column in case.source.columns):
+        for one in diff(source_before, case.source, case.facts.server.type_system):
+            if isinstance(one, ChangeGenerated) and one.id in plain and one.old.generated and one.generated:
+                yield _computed_at_source(one.name)
+
+
+def _computed_at_source(name: str) -> Verdict:
+    return Verdict(True, f"the values of {name} are computed at the source only")
 
 
 def _change_logging(change: ChangeLogging, case: Case) -> Verdict:
