@@ -88,6 +88,40 @@ def test_back_across_changes_of_shapes(make: Make, tmp_path: Path, live: str) ->
     replica.check_equal()
 
 
+@pytest.mark.parametrize("live", ["duckdb", "postgres"])
+@pytest.mark.parametrize("policy", ["null", "discard"])
+def test_back_with_values_that_do_not_fit(make: Make, tmp_path: Path, live: str, policy: str) -> None:
+    """Whatever a replay has, the live target has after it went back in it, and its own deleted rows besides."""
+    own = {"types": {"code": "int", "n": "numeric(4,1)"}, "coerce_error_policy": policy}
+    kept = {"tables": "gone", "soft_delete": "is_deleted", "extra": {"w": "{operation}"}}
+    replica, past = make(live, target_tables=[{"tables": "t", **own}, kept]), place(tmp_path, "past")
+    replica.at_source(
+        "create table t (id int primary key, code text, n numeric)",
+        "create table gone (id int primary key)",
+        "insert into t values (1, '1', 1), (2, 'two', 2), (3, '3', 12345)",
+        "insert into gone values (1), (2)",
+    )
+    replica.activate()
+    replica.at_source("update t set code = 'one' where id = 1", "update t set code = '007' where id = 2")
+    replica.at_source("insert into t values (4, '4', 1.25)", "delete from gone where id = 1")
+    before = captured(replica)
+    replica.at_source("update t set code = 'x'", "delete from gone")
+    replica.settle()
+    replica.rewind(before)
+    found = [(1, None, "1.0"), (2, 7, "2.0"), (3, 3, None), (4, 4, "1.3")]
+    query = "SELECT id, code, n::varchar FROM public.t ORDER BY id"
+    assert read(past, query) == [row for row in found if policy == "null" or None not in row]
+    if policy == "discard":
+        queue = "SELECT key[1] FROM ddlrepl.discarded_rows ORDER BY 1"
+        assert read(past, queue) == [("1",), ("3",)]
+    assert read(past, "SELECT id, is_deleted, w FROM public.gone ORDER BY id") == [
+        (1, True, "delete"),
+        (2, False, "refresh"),
+    ]
+    replica.rewind(before, "warehouse")
+    replica.settle()
+
+
 @pytest.mark.parametrize(("live", "past"), [("duckdb", "duckdb"), ("postgres", "duckdb"), ("duckdb", "postgres")])
 def test_a_live_target_that_somebody_damaged(make: Make, live: str, past: str) -> None:
     replica = make(live, past)
@@ -174,13 +208,13 @@ def test_what_is_in_the_way_is_named_and_stays(make: Make, tmp_path: Path) -> No
 
 def test_what_a_file_can_not_do_is_refused_before_anything_is_built(make: Make, tmp_path: Path) -> None:
     """The target in PostgreSQL has what the replay in a file can't have."""
-    replica = make("postgres", target_tables=[{"tables": "t", "soft_delete": "is_deleted"}])
+    replica = make("postgres", conflicts=[{"tables": "t", "update_row_exists": "overwrite"}])
     replica.at_source("create table t (id int primary key)", "insert into t values (1)")
     replica.activate()
     before = captured(replica)
     with pytest.raises(Unsupported, match="replay past") as raised:
         replica.rewind(before)
-    assert raised.value.code == "ADP-164" and not has(place(tmp_path, "past"), "t")
+    assert raised.value.code == "ADP-194" and not has(place(tmp_path, "past"), "t")
 
 
 @pytest.mark.req("XR-09")

@@ -14,9 +14,9 @@ from airflow_ddlrepl.engines.abilities.discarded_rows import DiscardsRows
 from airflow_ddlrepl.engines.abilities.of_target import (
     CutsOver,
     HasOwnColumns,
-    LeavesOutChanges,
     LoadsBeside,
     RepairsRows,
+    ReplacesSomeRows,
 )
 from airflow_ddlrepl.engines.abilities.rewinds import Rewinds
 from airflow_ddlrepl.engines.comparing import RepairTask
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class DuckTarget(Target, LoadsBeside, CutsOver, RepairsRows, Rewinds, LeavesOutChanges, HasOwnColumns, DiscardsRows):
+class DuckTarget(Target, LoadsBeside, CutsOver, RepairsRows, Rewinds, ReplacesSomeRows, HasOwnColumns, DiscardsRows):
     """A DuckDB target opens its file for each call, and closes it: one process at a time has it.
 
     holder: under which name the state is stored. seconds: how long to wait for another process; None: as usual.

@@ -19,8 +19,9 @@ from airflow_ddlrepl.engines.duckdb.compare.source_rows import (
     physical_type,
 )
 from airflow_ddlrepl.engines.duckdb.connection.database import session
-from airflow_ddlrepl.engines.duckdb.connection.quoting import qualified, quote
+from airflow_ddlrepl.engines.duckdb.connection.quoting import quote
 from airflow_ddlrepl.engines.duckdb.connection.tables_there import columns_there
+from airflow_ddlrepl.engines.duckdb.merge.retained_rows import present_rows
 from airflow_ddlrepl.engines.duckdb.types.type_system import DUCK_TYPES
 from airflow_ddlrepl.errors import SourceError
 from airflow_ddlrepl.model.table import Column
@@ -68,7 +69,7 @@ class _Comparison:
         try:
             copied, total = copy_source(self.connection, task, pairs)
             plain = replace(plain, source_rows=copied, discarded=total - copied)
-            there = self.connection.execute(f"SELECT count(*) FROM {qualified(task.target)}").fetchall()[0][0]
+            there = self.connection.execute(f"SELECT count(*) FROM {self._target()}").fetchall()[0][0]
             plain = replace(plain, columns=len(pairs), target_rows=int(there))
             return replace(self._rows(plain, pairs), structure=tuple(self._structure(found)))
         finally:
@@ -85,12 +86,16 @@ class _Comparison:
                 yield f"column {name} has type {found[name]}, should be {held}"
         yield from (f"column {name} is only at the target" for name in found if name not in wanted)
 
+    def _target(self) -> str:
+        """Return SQL for the target's rows that the source is to have, too."""
+        return present_rows(self.task.shape, self.task.target, [quote(name) for name in key_names(self.task)])
+
     def _rows(self, plain: TableReport, pairs: Sequence[tuple[Column, Column]]) -> TableReport:
         """Return the report with the rows that differ; where there is a key, by it."""
         names = [quote(ours.name) for _, ours in pairs]
         if not names:
             return replace(plain, missing=max(0, plain.source_rows - plain.target_rows))
-        columns, target = ", ".join(names), qualified(self.task.target)
+        columns, target = ", ".join(names), self._target()
         for kind, here, there in ((Kind.MISSING, SOURCE, target), (Kind.EXTRA, target, SOURCE)):
             self.connection.execute(
                 f"CREATE OR REPLACE TEMP TABLE ddlrepl_{kind} AS"

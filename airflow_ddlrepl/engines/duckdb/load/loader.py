@@ -6,21 +6,18 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
-
 from airflow_ddlrepl.adapt.target_facts import Renderer
 from airflow_ddlrepl.engines.abilities.rewinds import RereadsRows
 from airflow_ddlrepl.engines.duckdb.catalog.facts import DuckFacts
 from airflow_ddlrepl.engines.duckdb.connection.database import staging_folder
-from airflow_ddlrepl.engines.duckdb.connection.quoting import qualified, quote
-from airflow_ddlrepl.engines.duckdb.connection.tables_there import name_beside, name_there
+from airflow_ddlrepl.engines.duckdb.connection.quoting import qualified
 from airflow_ddlrepl.engines.duckdb.ddl.partition_views import views_renewed
 from airflow_ddlrepl.engines.duckdb.ddl.render import create_table
+from airflow_ddlrepl.engines.duckdb.load.new_table import replace_table
 from airflow_ddlrepl.engines.duckdb.load.raw_rows import RawRows
 from airflow_ddlrepl.engines.duckdb.load.shadow import SHADOWS, Shadow
-from airflow_ddlrepl.engines.duckdb.load.target_only_columns import target_only
-from airflow_ddlrepl.engines.duckdb.load.unfit_values import discarding, nulling
-from airflow_ddlrepl.engines.duckdb.merge.conditions import is_true
+from airflow_ddlrepl.engines.duckdb.load.unfit_values import discarding, nulling, unique
+from airflow_ddlrepl.engines.duckdb.merge.conditions import is_true, values_here
 from airflow_ddlrepl.engines.duckdb.merge.refusals import refusals
 from airflow_ddlrepl.engines.duckdb.target.discarded_rows import placed
 from airflow_ddlrepl.engines.duckdb.target.state import hold, write_records, write_table_states
@@ -29,7 +26,7 @@ from airflow_ddlrepl.engines.load_plan import LoadPlan, Step, UnfitValues, Unlik
 from airflow_ddlrepl.engines.source_catalog import RowSelection
 from airflow_ddlrepl.engines.target import Loader
 from airflow_ddlrepl.engines.target_state import Fence, Placing
-from airflow_ddlrepl.errors import CannotAdapt, TargetError
+from airflow_ddlrepl.errors import TargetError
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.integrate.steps.discarded_row import DiscardedRow
 from airflow_ddlrepl.model.names import TableName
@@ -39,8 +36,6 @@ from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.model.table_state import TableState
 
 if TYPE_CHECKING:
-    from duckdb import DuckDBPyConnection as Connection
-
     from airflow_ddlrepl.engines.duckdb.target_port import DuckTarget
 
 
@@ -72,7 +67,9 @@ class DuckLoader(Loader, RereadsRows):
 
     def make_shadow(self, shape: Table, shadow: TableName) -> None:
         create_table(shape, shadow)  # refuses what a file does not have
-        Shadow.of(self.target.location, shadow).make(columns_sql(shape))
+        types = columns_sql(shape)
+        given = {c.name: f"CAST({c.default} AS {types[c.name]})" for c in shape.columns if c.extra and c.default}
+        Shadow.of(self.target.location, shadow).make(types, given)
 
     def put_in_place(self, placing: Placing, fence: Fence) -> str:
         """Copy the chunks into a new table, in one transaction with the table's state."""
@@ -80,7 +77,7 @@ class DuckLoader(Loader, RereadsRows):
         with self.target.writing() as connection, refusals(state.name):
             hold(connection, self.target.holder, fence)
             with views_renewed(connection, self.target.holder):
-                count = _replace(connection, placing, shadow.rows)
+                count = replace_table(connection, placing, shadow)
                 if count != placing.rows and not shadow.is_finished:
                     raise _not_all(placing, count)
                 write_table_states(connection, self.target.holder, {state.table_id: state})
@@ -99,11 +96,15 @@ class DuckLoader(Loader, RereadsRows):
     def as_archived(self, column: Column) -> Column:
         return replace(column, type=self.facts.type_system.text)
 
+    def finishing(self, plan: LoadPlan, render: Renderer) -> tuple[str, ...]:
+        own_key = plan.shape.key_columns() if plan.shape.key and not plan.shape.key.name else ()
+        return (*super().finishing(plan, render), *unique(plan.shadow, own_key))
+
     def of_step(self, step: Step, plan: LoadPlan, render: Renderer) -> Sequence[str]:
         match step:
             case UnlikeRows(condition, here):
-                values = {name: quote(ours.name) for name, (_, ours) in here.items()}
-                return [f"DELETE FROM {qualified(plan.shadow)} WHERE NOT ({is_true(condition, values)})"]
+                wanted = is_true(condition, values_here(here, plan.shape.types))
+                return [f"DELETE FROM {qualified(plan.shadow)} WHERE NOT ({wanted})"]
             case UnfitValues(columns, discards=True):
                 return discarding(plan.shadow, plan.shape, columns)
             case UnfitValues(columns):
@@ -125,54 +126,6 @@ class DuckLoader(Loader, RereadsRows):
     def end(self) -> None:
         for folder in staging_folder(self.target.location).glob(f"{self.stem}*"):
             Shadow(folder).remove()
-
-
-def _replace(connection: Connection, placing: Placing, rows: pa.Table | None) -> int:
-    """Make the new table, fill it, and return with how many rows; by key they keep what only the target has of them."""
-    state, shape = placing.state, placing.state.shape
-    loading = name_beside(state.name)
-    found = name_there(connection, placing.previous) if placing.previous else None
-    previous = found if found == placing.previous else None
-    _require_free(connection, state.name, previous)
-    own = target_only(connection, previous, placing)
-    for statement in create_table(shape, loading):
-        connection.execute(statement)
-    for name, of in own.added.items():
-        connection.execute(f"ALTER TABLE {qualified(loading)} ADD COLUMN {quote(name)} {of}")
-    loaded = [column.name for column in shape.columns if column.name not in own.before]
-    values = [f"s.{quote(name)}" for name in loaded] + [f"o.{quote(name)}" for name in own.before.values()]
-    join = ""
-    if own.before and previous:
-        held = columns_sql(shape)
-        pairs = [(f"s.{quote(name)}", f"o.{quote(before)}", held[name]) for name, before in own.key.items()]
-        same = " AND ".join(f"{here} = TRY_CAST({there} AS {of})" for here, there, of in pairs)
-        join = f" LEFT JOIN {qualified(previous)} AS o ON {same}"
-    into = f"{qualified(loading)} ({', '.join(map(quote, (*loaded, *own.before)))})"
-    count = 0
-    if rows is not None:
-        connection.register(_ROWS, rows)
-        connection.execute("SET preserve_insertion_order = false")  # else it copies batches that are no row group
-        select = f"SELECT {', '.join(values)} FROM {_ROWS} AS s{join}"
-        count = connection.execute(f"INSERT INTO {into} {select}").fetchall()[0][0]
-        connection.execute("RESET preserve_insertion_order")
-        connection.unregister(_ROWS)
-    for table in dict.fromkeys(filter(None, (previous, state.name))):
-        connection.execute(f"DROP TABLE IF EXISTS {qualified(table)}")
-    connection.execute(f"ALTER TABLE {qualified(loading)} RENAME TO {quote(state.name.name)}")
-    return int(count)
-
-
-def _require_free(connection: Connection, name: TableName, previous: TableName | None) -> None:
-    """Raise CannotAdapt ADP-104 where another table has the name; to DuckDB it is the same in upper and lower case."""
-    occupant = name_there(connection, name)
-    if occupant not in (None, previous):
-        raise CannotAdapt(
-            f"another table has the name {name}: {occupant}",
-            code="ADP-104",
-            table=name,
-            hint="rename or drop that table at the target; where it is another table of the source, whose name differs"
-            " in upper and lower case alone, give one of them another name there (`table_properties`)",
-        )
 
 
 def _not_all(placing: Placing, count: int) -> TargetError:

@@ -21,6 +21,7 @@ from airflow_ddlrepl.model.names import TableName
 SHADOWS = "shadows"
 """The schema of the names of shadow tables."""
 _TYPES = "types.json"
+_GIVEN = "given.json"
 _FINISHED = "finished"
 _DISCARDED = "discarded.json"
 
@@ -36,16 +37,26 @@ class Shadow:
         """Return the shadow of this name at a target."""
         return cls(staging_folder(location) / name.name)
 
-    def make(self, types: Mapping[str, str]) -> None:
-        """Make an empty shadow in place of any other. types: as what DuckDB holds each column."""
+    def make(self, types: Mapping[str, str], given: Mapping[str, str] = {}) -> None:
+        """Make an empty shadow in place of any other. types: as what DuckDB holds each column.
+
+        given: SQL for the values of columns that no row brings: those which the channel file adds to the table.
+        """
         shutil.rmtree(self.folder, ignore_errors=True)
         self.folder.mkdir(parents=True)
         (self.folder / _TYPES).write_text(json.dumps(dict(types)))
+        (self.folder / _GIVEN).write_text(json.dumps(dict(given)))
 
     @property
     def types(self) -> dict[str, str]:
         """Return as what DuckDB holds each column."""
         found: dict[str, str] = json.loads((self.folder / _TYPES).read_text())
+        return found
+
+    @property
+    def given(self) -> dict[str, str]:
+        """Return SQL for the values of columns that no row brings."""
+        found: dict[str, str] = json.loads((self.folder / _GIVEN).read_text())
         return found
 
     def chunk(self, name: str) -> Path:

@@ -15,6 +15,7 @@ from airflow_ddlrepl.engines.duckdb.connection.tables_there import columns_there
 from airflow_ddlrepl.engines.target_state import Placing
 from airflow_ddlrepl.errors import CannotAdapt
 from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.target_columns import history_columns
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection as Connection
@@ -54,7 +55,9 @@ def target_only(connection: Connection, previous: TableName | None, placing: Pla
     kept = {name: names[name] for name in placing.keeps if names[name] in there}
     before = {**kept, **{name: name for name in added}}
     key = {column.name: names[column.name] for column in shape.key_columns()}
-    if previous and before and not (key and all(name in there for name in key.values())):
+    if recorded and history_columns(recorded) and history_columns(shape):  # its rows stay, and others come
+        before = {}
+    elif previous and before and not (key and all(name in there for name in key.values())):
         _refuse_lost(connection, previous, before, placing.state.name)
         before = {}
     return TargetOnly(added, before, key)

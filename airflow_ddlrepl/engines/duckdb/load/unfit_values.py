@@ -36,6 +36,18 @@ def discarding(shadow: TableName, shape: Table, unfit: Sequence[Column]) -> list
     ]
 
 
+def unique(shadow: TableName, key: Sequence[Column]) -> list[str]:
+    """Return the statements that fail where two rows of a shadow have one key by the channel file."""
+    if not key:
+        return []
+    names = ", ".join(quote(column.name) for column in key)
+    texts = ", ".join(f"CAST({quote(column.name)} AS VARCHAR)" for column in key)
+    told = f"concat({literal(f'Key ({names})=(')}, concat_ws(', ', {texts}), ') is duplicated')".replace('"', "")
+    return [
+        f"SELECT error({told}) FROM (SELECT {names} FROM {qualified(shadow)} GROUP BY ALL HAVING count(*) > 1 LIMIT 1)"
+    ]
+
+
 def nulling(shadow: TableName, column: Column) -> list[str]:
     """Return the statements that make texts of a shadow NULL that a column can't hold; one gives a warning.
 

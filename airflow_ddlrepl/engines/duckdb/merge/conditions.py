@@ -9,10 +9,11 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from airflow_ddlrepl.engines.duckdb.connection.database import scratch
-from airflow_ddlrepl.engines.duckdb.connection.quoting import literal
-from airflow_ddlrepl.engines.duckdb.types.physical import TEXT, physical
+from airflow_ddlrepl.engines.duckdb.connection.quoting import literal, quote
+from airflow_ddlrepl.engines.duckdb.types.physical import TEXT, as_written, physical
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.model.table import Column, Table
+from airflow_ddlrepl.model.types import TypeDefinition
 from airflow_ddlrepl.notation.condition.expression import (
     Cast,
     IsNull,
@@ -24,6 +25,7 @@ from airflow_ddlrepl.notation.condition.expression import (
     Text,
 )
 from airflow_ddlrepl.notation.condition.parser import is_constant, spelled
+from airflow_ddlrepl.notation.condition.row_limit import RowLimit
 
 _WHOLE = frozenset(["SMALLINT", "INTEGER", "BIGINT"])
 _MOMENTS = frozenset(["DATE", "TIMESTAMP", "TIMESTAMP WITH TIME ZONE"])
@@ -42,6 +44,24 @@ _NO_CASTS = frozenset(["numeric", "real", "interval", "bytea", "inet"])
 def is_true(condition: Part, values: Mapping[str, str]) -> str:
     """Return SQL that is true or false, never NULL. values: SQL for the value of each column, by its name."""
     return f"({condition.sql(Spelling(values.__getitem__, literal))}) IS TRUE"
+
+
+def values_here(here: Mapping[str, tuple[Column, Column]], types: Sequence[TypeDefinition]) -> dict[str, str]:
+    """Return SQL for the values of columns here, in the types that the source's columns have.
+
+    here: the source's column and ours, by the source's name. types: definitions of the table's user-defined types.
+    """
+    found = {}
+    for name, (theirs, ours) in here.items():
+        wanted, there = physical(theirs.type, types), physical(ours.type, types)
+        is_alike = theirs.type.text == ours.type.text or wanted == there
+        found[name] = quote(ours.name) if is_alike else f"CAST({as_written(quote(ours.name), there)} AS {wanted})"
+    return found
+
+
+def within(limit: RowLimit, shape: Table) -> str:
+    """Return SQL that is true for those rows of a target's table of this shape that a limit selects."""
+    return is_true(limit.condition, values_here(limit.columns, shape.types))
 
 
 def require_readable(condition: Part, table: Table, columns: Sequence[Column]) -> None:

@@ -35,7 +35,13 @@ def merge(connection: Connection, name: TableName, shape: Table, part: Sequence[
     already), RowsRefused INT-105 (a value that a column can't hold).
     """
     done: Counter[str] = Counter()
-    for kind in ("deletes", "moves", "updates", "inserts", "images"):
+    for kind in (
+        "deletes",
+        "updates",
+        "moves",
+        "inserts",
+        "images",
+    ):  # moves go to keys of rows that updates mark deleted
         for one in part:
             if one.counts.get(kind):
                 done += _Merge(connection, name, shape, one).run(kind)
@@ -69,13 +75,17 @@ class _Merge:
             self._require(f"DELETE FROM {self.to} AS t USING {_ROWS} AS s WHERE {self._same_key('b')}", "delete")
             return Counter(deleted=count)
         if kind == "inserts":
+            self._forget_deleted()
             self._execute(f"INSERT INTO {self.to} ({self._names()}) SELECT {self._whole()} FROM {_ROWS} AS s")
             self._require_alone()
             return Counter(inserted=count)
+        if kind == "moves":
+            self._forget_deleted()
         side = "b" if kind == "moves" else "a"
         if sets := self._sets(is_move=kind == "moves"):
             self._turn_zeros(side)
-            self._require(f"UPDATE {self.to} AS t SET {sets} FROM {_ROWS} AS s WHERE {self._same_key(side)}", "update")
+            same = f"{self._same_key(side)}{self._is_alive}"
+            self._require(f"UPDATE {self.to} AS t SET {sets} FROM {_ROWS} AS s WHERE {same}", "update")
         if kind == "moves":
             self._require_alone()
         return Counter(updated=count)
@@ -86,6 +96,8 @@ class _Merge:
         if kind == "deletes":
             self._execute(f"DELETE FROM {self.to} AS t USING {_ROWS} AS s WHERE {self._same_key('b')}")
             return Counter(deleted=count)
+        if kind == "inserts":
+            self._forget_deleted()
         if sets := self._sets(is_move=False):
             self._turn_zeros("a")
             self._execute(f"UPDATE {self.to} AS t SET {sets} FROM {_ROWS} AS s WHERE {self._same_key('a')}")
@@ -131,8 +143,21 @@ class _Merge:
             hint=REPAIR,
         )
 
+    @property
+    def _is_alive(self) -> str:
+        """Return SQL that follows a key, so that a row which stays as a deleted one does not have it."""
+        return f" AND NOT t.{quote(self.staged.deletion)}" if self.staged.deletion else ""
+
+    def _forget_deleted(self) -> None:
+        """Remove rows that stayed as deleted ones, where rows come under their keys."""
+        if flag := self.staged.deletion:
+            same = f"{self._same_key('a')} AND t.{quote(flag)}"
+            self._execute(f"DELETE FROM {self.to} AS t USING {_ROWS} AS s WHERE {same}")
+
     def _require_alone(self) -> None:
-        """Raise KeyTaken where another row has the key of one that was just written."""
+        """Raise KeyTaken where another row has the key of one that was just written; a history has no key."""
+        if not self.staged.key:
+            return
         same = f"SELECT count(*) FROM {self.to} AS t JOIN {_ROWS} AS s ON {self._same_key('a')}"
         if (found := self._execute(same)) != self.rows.num_rows:
             raise KeyTaken(

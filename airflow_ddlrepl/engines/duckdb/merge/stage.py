@@ -40,7 +40,8 @@ class Staged:
     rows: by kind, as an Arrow stream of bytes, or the path of a file with it, in types that DuckDB takes as they are.
     Columns are named by the column's id: a value as `a1`, one before the change as `b1`, and as `h1` whether there is a
     value. counts: by kind. read: how many changes that was. left_out: what the target does not take of them.
-    is_resilient: rows may be there already, or missing.
+    is_resilient: rows may be there already, or missing. deletion: the column that is true for deleted rows, which stay;
+    empty: they don't.
     """
 
     key: tuple[int, ...] = ()
@@ -49,6 +50,7 @@ class Staged:
     read: int = 0
     left_out: LeftOut = field(default_factory=LeftOut)
     is_resilient: bool = False
+    deletion: str = ""
 
     def table(self, kind: str) -> pa.Table:
         """Return the rows of one kind."""
@@ -72,12 +74,14 @@ class DuckStager(Stager):
     def store(self, ready: ReadyRows) -> Staged:
         """Keep the rows as bytes, or write them to files where they are many."""
         ids = {column.name: column.id for column in ready.plan.columns}
-        key = tuple(ids[one.name] for one in ready.plan.key if one.name in ids)
+        by_key = () if ready.plan.is_history else ready.plan.key
+        key = tuple(ids[one.name] for one in by_key if one.name in ids)
         with refusals(ready.task.target_name, ready.task.dsn):
             tables = {kind: _typed(table, ready) for kind, table in _by_kind(ready.rows).items() if table.num_rows}
             stored = _stored(ready.task, tables)
         counts = {kind: table.num_rows for kind, table in tables.items()}
-        return Staged(key, stored, counts, ready.read, ready.left_out, ready.task.is_resilient)
+        is_resilient, deletion = ready.task.is_resilient, ready.plan.deletion
+        return Staged(key, stored, counts, ready.read, ready.left_out, is_resilient, deletion)
 
 
 def _by_kind(rows: NetRows) -> dict[str, pa.Table]:
@@ -114,12 +118,15 @@ def _typed(rows: pa.Table, ready: ReadyRows) -> pa.Table:
 def _column(values: pa.ChunkedArray, column: RowColumn, task: StageTask) -> pa.ChunkedArray:
     """Return values of one column as the target's column holds them; those of changes are Arrow's already."""
     of_source, types = column.source, task.table.types
-    if of_source is not None and (column.is_by_text or column.is_cut) and len(values):
+    if of_source is None:
+        cast = {"value": physical(column.target.type)}
+        return pa.chunked_array(
+            values_of({"value": values}, cast, lambda sql, _: f"CAST({sql} AS {cast['value']})").values()
+        )
+    if (column.is_by_text or column.is_cut) and len(values):
         return _read(values, column, of_source, task)
 
     def convert(chunk: pa.Array, wanted: pa.Field) -> Converted:
-        if of_source is None:
-            return Converted(chunk.cast(wanted.type))
         return task.values.converted(chunk, column.encoding, of_source, wanted, types)
 
     return each_held(values, physical(column.target.type, task.target.types), convert)

@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING
 
 from airflow_ddlrepl.adapt.plan_model import Executed, StepKind
 from airflow_ddlrepl.adapt.program.program import NO_TABLE, Program, ProgramStep, Slice
-from airflow_ddlrepl.ddl.tables.truncate import Truncate
 from airflow_ddlrepl.engines.duckdb.connection.database import passing
 from airflow_ddlrepl.engines.duckdb.connection.quoting import qualified, quote
 from airflow_ddlrepl.engines.duckdb.connection.tables_there import defaults_there, name_beside
 from airflow_ddlrepl.engines.duckdb.ddl.partition_views import views_renewed
-from airflow_ddlrepl.engines.duckdb.ddl.render import DuckDdl
 from airflow_ddlrepl.engines.duckdb.merge.merge import merge
+from airflow_ddlrepl.engines.duckdb.merge.retained_rows import truncating
 from airflow_ddlrepl.engines.duckdb.merge.stage import Staged
 from airflow_ddlrepl.engines.duckdb.target.discarded_rows import clear, replace_rows
 from airflow_ddlrepl.engines.duckdb.target.state import advance, write_records, write_table_states
@@ -115,8 +114,7 @@ class _Run:
             clear(self.connection, self.channel, truncated)
         for step in steps:
             if step.truncates and step.before is not None:
-                shape = step.before.shape.with_(name=step.before.name)
-                self._run(step, DuckDdl().sql(Truncate(restart_identity=False), shape))
+                self._run(step, truncating(step, step.before))
         for step in steps:
             self.applied.count(step)
             parts = [part for part in (step.plan.steps if step.plan else ()) if part.kind is StepKind.SQL]
@@ -186,7 +184,8 @@ class _Run:
 
 def _changes_rows(part: Staged) -> bool:
     """Return whether rows that are there may be updated or deleted."""
-    return any(count and (kind != "inserts" or part.is_resilient) for kind, count in part.counts.items())
+    may_replace = part.is_resilient or bool(part.deletion)
+    return any(count and (kind != "inserts" or may_replace) for kind, count in part.counts.items())
 
 
 def _names(step: ProgramStep) -> tuple[TableName, TableName | None]:

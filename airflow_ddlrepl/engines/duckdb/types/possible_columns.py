@@ -8,6 +8,7 @@ from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.model.settings.table_settings import OwnColumns
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.notation.column_types import column_type
+from airflow_ddlrepl.notation.condition.parser import change_value, expression
 
 
 def require_possible(own: OwnColumns, table: Table) -> None:
@@ -30,10 +31,10 @@ def require_possible(own: OwnColumns, table: Table) -> None:
             table=table.name,
             hint="choose another `coerce_error_policy` in `target_tables`",
         )
-    if own.names or own.key or own.time_key:
+    if computed := [name for name, text in own.extra.items() if change_value(expression(text)) is None]:
         raise Unsupported(
-            "a DuckDB file has no tables with deleted rows, or with columns or a key of its own",
+            f"a DuckDB file does not compute columns: {', '.join(computed)}",
             code="ADP-164",
             table=table.name,
-            hint="take the table, or the target, out of `target_tables`",
+            hint="take them out of `extra` in `target_tables`, or compute them in a view of the file",
         )

@@ -1,0 +1,157 @@
+"""This module makes the table that takes the place of a target's table: loaded rows, and what stays of the old ones."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from airflow_ddlrepl.engines.duckdb.connection.quoting import qualified, quote
+from airflow_ddlrepl.engines.duckdb.connection.tables_there import columns_there, name_beside, name_there
+from airflow_ddlrepl.engines.duckdb.ddl.render import create_table
+from airflow_ddlrepl.engines.duckdb.load.shadow import Shadow
+from airflow_ddlrepl.engines.duckdb.load.target_only_columns import TargetOnly, target_only
+from airflow_ddlrepl.engines.duckdb.merge.conditions import within
+from airflow_ddlrepl.engines.duckdb.merge.retained_rows import note_truncate
+from airflow_ddlrepl.engines.duckdb.types.physical import TEXT, as_written, columns_sql, value
+from airflow_ddlrepl.engines.target_state import Placing
+from airflow_ddlrepl.errors import CannotAdapt
+from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.position import LogKey, Position
+from airflow_ddlrepl.model.table import Column, Table
+from airflow_ddlrepl.model.target_columns import DELETED, DELETED_AT, deletion_column, history_columns
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection as Connection
+
+_ROWS = "ddlrepl_loaded"
+
+
+def replace_table(connection: Connection, placing: Placing, shadow: Shadow) -> int:
+    """Make the new table in place of the old one, in the open transaction; return how many rows were loaded into it.
+
+    By key loaded rows keep what only the target has of them. Raises CannotAdapt ADP-104, and what `target_only` does.
+    """
+    state = placing.state
+    loading = name_beside(state.name)
+    found = name_there(connection, placing.previous) if placing.previous else None
+    previous = found if found == placing.previous else None
+    _require_free(connection, state.name, previous)
+    own = target_only(connection, previous, placing)
+    for statement in create_table(state.shape, loading):
+        connection.execute(statement)
+    for name, of in own.added.items():
+        connection.execute(f"ALTER TABLE {qualified(loading)} ADD COLUMN {quote(name)} {of}")
+    count = _load(connection, placing.state.shape, shadow, loading, previous, own)
+    if previous is not None and placing.recorded is not None:
+        _Staying(connection, placing, placing.recorded, previous, loading, own).insert()
+    for table in dict.fromkeys(filter(None, (previous, state.name))):
+        connection.execute(f"DROP TABLE IF EXISTS {qualified(table)}")
+    connection.execute(f"ALTER TABLE {qualified(loading)} RENAME TO {quote(state.name.name)}")
+    return count
+
+
+def _load(
+    connection: Connection,
+    shape: Table,
+    shadow: Shadow,
+    loading: TableName,
+    previous: TableName | None,
+    own: TargetOnly,
+) -> int:
+    """Copy the loaded rows into the new table; return how many they are."""
+    rows = shadow.rows
+    if rows is None:
+        return 0
+    types, given = columns_sql(shape), shadow.given
+    loaded = [column.name for column in shape.columns if column.name not in own.before]
+    values = [f"s.{quote(name)}" if name in rows.column_names else given.get(name, "NULL") for name in loaded]
+    values += [f"o.{quote(name)}" for name in own.before.values()]
+    join = ""
+    if own.before and previous:
+        pairs = [(f"s.{quote(name)}", f"o.{quote(before)}", types[name]) for name, before in own.key.items()]
+        same = " AND ".join(f"{here} = TRY_CAST({there} AS {of})" for here, there, of in pairs)
+        join = f" LEFT JOIN {qualified(previous)} AS o ON {same}"
+    into = f"{qualified(loading)} ({', '.join(map(quote, (*loaded, *own.before)))})"
+    connection.register(_ROWS, rows)
+    connection.execute("SET preserve_insertion_order = false")  # else it copies batches that are no row group
+    count = connection.execute(f"INSERT INTO {into} SELECT {', '.join(values)} FROM {_ROWS} AS s{join}").fetchall()
+    connection.execute("RESET preserve_insertion_order")
+    connection.unregister(_ROWS)
+    return int(count[0][0])
+
+
+@dataclass
+class _Staying:
+    """Rows of the old table may stay: all of a history, deleted ones, those that a condition leaves (`restrict`)."""
+
+    connection: Connection
+    placing: Placing
+    recorded: Table
+    previous: TableName
+    loading: TableName
+    own: TargetOnly
+
+    def insert(self) -> None:
+        """Copy the rows that stay into the new table."""
+        shape = self.placing.state.shape
+        if history_columns(self.recorded) is not None and (history := history_columns(shape)) is not None:
+            self._copy(f"{quote(history.operation)} IS NOT NULL")  # others are from before the table was a history
+            key = LogKey(self.placing.at or Position(0), -1)
+            now = round(datetime.now(UTC).timestamp() * 1_000_000)
+            self.connection.execute(note_truncate(shape, self.loading, (key, now, None)))
+        elif self.placing.limit is not None:
+            self._copy(f"NOT ({within(self.placing.limit, shape)}) AND {self._is_gone()}")
+        elif deletion_column(shape) and deletion_column(self.recorded):
+            self._copy(self._is_gone(), is_deleted=True)
+
+    def _is_gone(self) -> str:
+        """Return SQL that is true for rows of `c` whose key no loaded row has."""
+        key = [quote(column.name) for column in self.placing.state.shape.key_columns()]
+        same = " AND ".join(f"s.{name} = c.{name}" for name in key)
+        return f"NOT EXISTS (SELECT 1 FROM {qualified(self.loading)} AS s WHERE {same})" if key else "false"
+
+    def _copy(self, which: str, *, is_deleted: bool = False) -> None:
+        there, shape = columns_there(self.connection, self.previous), self.placing.state.shape
+        types, names = columns_sql(shape), {column.id: column.name for column in self.recorded.columns}
+        values = {
+            column.name: self._value(column, names.get(column.id, ""), there, types[column.name])
+            for column in shape.columns
+        }
+        if is_deleted:
+            was_deleted = f"o.{quote(names[next(c.id for c in shape.columns if c.extra == DELETED)])}"
+            for column in shape.columns:
+                if column.extra == DELETED:
+                    values[column.name] = "true"
+                if column.extra == DELETED_AT:
+                    values[column.name] = f"CASE WHEN {was_deleted} THEN {values[column.name]} ELSE now() END"
+        values |= {name: f"o.{quote(name)}" for name in self.own.added}
+        listed = ", ".join(map(quote, values))
+        rows = ", ".join(f"{sql} AS {quote(name)}" for name, sql in values.items())
+        self.connection.execute(
+            f"INSERT INTO {qualified(self.loading)} ({listed}) SELECT {listed}"
+            f" FROM (SELECT {rows} FROM {qualified(self.previous)} AS o) AS c WHERE {which}"
+        )
+
+    def _value(self, column: Column, before: str, there: Mapping[str, str], of: str) -> str:
+        """Return SQL for the value that a column has in a row of the old table, where it was called `before`."""
+        if before not in there:
+            return value(column.missing, column, self.placing.state.shape.types)
+        name = f"o.{quote(before)}"
+        if there[before] == of:
+            return name
+        return as_written(name, there[before]) if of == TEXT else f"CAST({name} AS {of})"
+
+
+def _require_free(connection: Connection, name: TableName, previous: TableName | None) -> None:
+    """Raise CannotAdapt ADP-104 where another table has the name; to DuckDB it is the same in upper and lower case."""
+    occupant = name_there(connection, name)
+    if occupant not in (None, previous):
+        raise CannotAdapt(
+            f"another table has the name {name}: {occupant}",
+            code="ADP-104",
+            table=name,
+            hint="rename or drop that table at the target; where it is another table of the source, whose name differs"
+            " in upper and lower case alone, give one of them another name there (`table_properties`)",
+        )
