@@ -15,6 +15,8 @@ from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 from airflow_ddlrepl import build_channel_dags, flow
 from airflow_ddlrepl.config.file.load import load_channel
 from airflow_ddlrepl.config.sections.channel import Channel
+from airflow_ddlrepl.dags.rewind import rewind_dag
+from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.operators.adapt_ddl import AdaptDDLOperator
 from airflow_ddlrepl.operators.approve import ApproveWhenOperator
 from airflow_ddlrepl.operators.base import DdlReplSparkOperator
@@ -27,8 +29,10 @@ from airflow_ddlrepl.spark.jobs.result_file import Outcome
 from airflow_ddlrepl.spark.jobs.run_stage import run_stage
 from tests.airflow.support import shop
 from tests.airflow.test_controls import Task
+from tests.conformance import places
 from tests.flow.streams.messaging import BATTERY, CAPTURE, TYPES, channel, message_rule
 from tests.flow.streams.streams_channel import streams_channel
+from tests.support.replayable import HORIZON, captured
 
 CHANGE = "ALTER TABLE orders ADD COLUMN price numeric(10, 2)"
 
@@ -236,3 +240,24 @@ def test_tasks_that_fail_say_why(tmp_path: Path, task: Any, code: str) -> None:
     with pytest.raises(AirflowFailException, match=code):
         task(str(hr.file)).execute(where)
     assert where["ti"].pushed["ddlrepl_error"]["code"] == code
+
+
+def test_files_are_rewound_by_their_dag(databases: Any, tmp_path: Path, in_process: None) -> None:
+    """The tasks that a person approves and starts, with a target and a replay that are DuckDB files."""
+    replays = [{"name": "past", "location": f"duckdb://{tmp_path}/past.duckdb"}]
+    place = places.duckdb(tmp_path, databases.source, replays=replays, rewind_horizon=HORIZON)
+    place.replica.at_source("create table t (id int primary key, a text)", "insert into t values (1, 'x')")
+    place.replica.activate()
+    before = captured(place.replica)
+    place.replica.at_source("alter table t drop a", "insert into t values (2)")
+    place.replica.settle()
+    dag = rewind_dag(load_channel(place.replica.file), place.replica.file)
+    assert dag.params.get_param("into").schema["enum"] == ["past", "warehouse"]
+    for into in ("past", "warehouse"):
+        for name in ("plan", "rewind"):
+            task: Any = dag.get_task(name)
+            task.to, task.into, task.tables = before, into, ""
+            task.execute({"run_id": "manual__1", "ti": Task()})
+        if into == "past":
+            assert places.file_rows(tmp_path / "past.duckdb", TableName("public", "t")) == [{"id": "1", "a": "x"}]
+    place.replica.check_equal()

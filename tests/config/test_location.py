@@ -127,7 +127,9 @@ def test_redact(url: str, shown: str) -> None:
 @pytest.mark.parametrize("kind", ["mysql", "snowflake", "jdbc:postgresql", "s3"])
 def test_a_location_whose_schema_changes_can_not_be_captured(kind: str) -> None:
     """Its type is named, and which one can."""
-    with pytest.raises(ConfigError, match=rf"is of type '{kind}'.*(?s:.*)only PostgreSQL is supported") as caught:
+    with pytest.raises(
+        ConfigError, match=rf"is of type '{kind}'.*(?s:.*)supported are postgresql://…, duckdb"
+    ) as caught:
         resolve(f"{kind}://app@there/shop")
     assert caught.value.exit_code is Exit.USAGE
 

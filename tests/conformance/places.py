@@ -143,15 +143,6 @@ def duckdb(folder: Path, source: str, /, **more: Any) -> Place:
     location = f"duckdb://{folder}/target.duckdb"
     replica = Replica(source, "", channel_file(folder, source, location, **more))
 
-    def read(name: TableName) -> Rows | None:
-        with session(location) as connection:
-            columns = columns_there(connection, name)
-            texts = ", ".join(f'CAST("{column}" AS VARCHAR)' for column in columns)
-            if not columns:
-                return None
-            found = connection.execute(f'SELECT {texts} FROM "{name.schema}"."{name.name}"').fetchall()
-        return [dict(zip(columns, row, strict=True)) for row in found]
-
     def rule(table_id: int, text: str) -> None:
         with session(location) as connection:
             name = table_states(connection, "shop")[table_id].name
@@ -170,7 +161,18 @@ def duckdb(folder: Path, source: str, /, **more: Any) -> Place:
             connection.execute(f'DELETE FROM "{name.schema}"."{name.name}"')
             connection.execute(f'INSERT INTO "{name.schema}"."{name.name}" VALUES {values}')
 
-    return Place("duckdb", replica, read, rule, write)
+    return Place("duckdb", replica, lambda name: file_rows(folder / "target.duckdb", name), rule, write)
+
+
+def file_rows(path: Path, name: TableName) -> Rows | None:
+    """The rows of a table of a DuckDB file, in their order; None: there is no such table."""
+    with session(f"duckdb://{path}") as connection:
+        columns = columns_there(connection, name)
+        texts = ", ".join(f'CAST("{column}" AS VARCHAR)' for column in columns)
+        if not columns:
+            return None
+        found = connection.execute(f'SELECT {texts} FROM "{name.schema}"."{name.name}" ORDER BY ALL').fetchall()
+    return [dict(zip(columns, row, strict=True)) for row in found]
 
 
 def _tables(url: str, but: Collection[int] = ()) -> set[TableName]:

@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
 from airflow_ddlrepl.errors import ConfigError, LocationUnusable
 from airflow_ddlrepl.hvr.profile import of_scheme
-from airflow_ddlrepl.known_engines import UNFIT, scheme_of
+from airflow_ddlrepl.known_engines import ENGINES, UNFIT, scheme_of
 from airflow_ddlrepl.notation.environment import expand, home
 
 VARIABLE = "DDLREPL_CONNECTIONS_FILE"
@@ -172,7 +172,7 @@ def _only(scheme: str) -> str:
     """Return a hint for an unsupported database: what to use, and the page with HVR's AdaptDDL for that database."""
     if scheme.lower() in UNFIT:
         return UNFIT[scheme.lower()]
-    hint = "only PostgreSQL is supported: postgresql://…"
+    hint = f"supported are {', '.join(f'{known}://…' for known in ENGINES)}"
     profile = of_scheme(scheme)
     if profile is None:
         return hint
