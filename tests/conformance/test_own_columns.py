@@ -333,3 +333,18 @@ def test_a_computed_column_is_refused_by_name(databases: Databases, tmp_path: Pa
     found.replica.at_source(*TABLE)
     with pytest.raises(Unsupported, match=r"ADP-164: .*does not compute columns: s"):
         found.replica.activate()
+
+
+def test_rows_that_the_source_deletes_stay_where_a_load_leaves_them(place: Any) -> None:
+    """A mask for inserts or updates is refused, and nothing is changed."""
+    found = place(REGIONS, adapt_ddl=[{"table": "*", "keep_old_rows": True}])
+    found.replica.at_source("alter table t alter amount type text using 'n' || amount", "delete from t where id = 5")
+    found.replica.replicate()
+    with session(f"duckdb://{found.replica.file.parent}/target.duckdb") as connection:
+        connection.execute("insert into public.t values (99, 1, 'x', 'of nobody')")
+    found.replica.refresh("public.t", options="-gr -md")
+    rows = ask(found, AMOUNTS)
+    assert rows[0] == (1, "n10") and rows[-1] == (99, "x") and 99 not in dict(rows[:-1])
+    with pytest.raises(DdlReplError, match="ADP-140"):
+        found.replica.refresh("public.t", options="-gr -mi")
+    assert ask(found, AMOUNTS) == rows

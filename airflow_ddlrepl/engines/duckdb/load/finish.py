@@ -29,8 +29,10 @@ def finish(shadow: Shadow, name: TableName, statements: Sequence[str]) -> list[s
     work, made = (shadow.folder / f"finish_{os.getpid()}{end}" for end in (".duckdb", ".arrow"))
     try:
         with connected(work) as connection:
-            given = {column: f" DEFAULT {sql}" for column, sql in shadow.given.items()}
-            columns = ", ".join(f"{quote(column)} {of}{given.get(column, '')}" for column, of in shadow.types.items())
+            constants = {column: f" DEFAULT {sql}" for column, sql in shadow.constants.items()}
+            columns = ", ".join(
+                f"{quote(column)} {of}{constants.get(column, '')}" for column, of in shadow.types.items()
+            )
             connection.execute(f"CREATE SCHEMA {quote(name.schema)}")
             connection.execute(f"CREATE TABLE {table} ({columns})")
             connection.register(_ROWS, rows)

@@ -68,8 +68,8 @@ class DuckLoader(Loader, RereadsRows):
     def make_shadow(self, shape: Table, shadow: TableName) -> None:
         create_table(shape, shadow)  # refuses what a file does not have
         types = columns_sql(shape)
-        given = {c.name: f"CAST({c.default} AS {types[c.name]})" for c in shape.columns if c.extra and c.default}
-        Shadow.of(self.target.location, shadow).make(types, given)
+        constants = {c.name: f"CAST({c.default} AS {types[c.name]})" for c in shape.columns if c.extra and c.default}
+        Shadow.of(self.target.location, shadow).make(types, constants)
 
     def put_in_place(self, placing: Placing, fence: Fence) -> str:
         """Copy the chunks into a new table, in one transaction with the table's state."""
@@ -77,7 +77,7 @@ class DuckLoader(Loader, RereadsRows):
         with self.target.writing() as connection, refusals(state.name):
             hold(connection, self.target.holder, fence)
             with views_renewed(connection, self.target.holder):
-                count = replace_table(connection, placing, shadow)
+                count = replace_table(connection, self.target.holder, placing, shadow)
                 if count != placing.rows and not shadow.is_finished:
                     raise _not_all(placing, count)
                 write_table_states(connection, self.target.holder, {state.table_id: state})

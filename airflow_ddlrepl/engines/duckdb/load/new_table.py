@@ -14,13 +14,16 @@ from airflow_ddlrepl.engines.duckdb.load.shadow import Shadow
 from airflow_ddlrepl.engines.duckdb.load.target_only_columns import TargetOnly, target_only
 from airflow_ddlrepl.engines.duckdb.merge.conditions import within
 from airflow_ddlrepl.engines.duckdb.merge.retained_rows import note_truncate
+from airflow_ddlrepl.engines.duckdb.target.state import write_records
 from airflow_ddlrepl.engines.duckdb.types.physical import TEXT, as_written, columns_sql, value
 from airflow_ddlrepl.engines.target_state import Placing
 from airflow_ddlrepl.errors import CannotAdapt
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import LogKey, Position
+from airflow_ddlrepl.model.record import RefreshDeclined
 from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.model.target_columns import DELETED, DELETED_AT, deletion_column, history_columns
+from airflow_ddlrepl.notation.refresh_options import Difference
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection as Connection
@@ -28,10 +31,11 @@ if TYPE_CHECKING:
 _ROWS = "ddlrepl_loaded"
 
 
-def replace_table(connection: Connection, placing: Placing, shadow: Shadow) -> int:
+def replace_table(connection: Connection, holder: str, placing: Placing, shadow: Shadow) -> int:
     """Make the new table in place of the old one, in the open transaction; return how many rows were loaded into it.
 
-    By key loaded rows keep what only the target has of them. Raises CannotAdapt ADP-104, and what `target_only` does.
+    By key loaded rows keep what only the target has of them. holder: under which name the state is stored. Raises
+    CannotAdapt ADP-104, ADP-140, and what `target_only` does.
     """
     state = placing.state
     loading = name_beside(state.name)
@@ -43,9 +47,10 @@ def replace_table(connection: Connection, placing: Placing, shadow: Shadow) -> i
         connection.execute(statement)
     for name, of in own.added.items():
         connection.execute(f"ALTER TABLE {qualified(loading)} ADD COLUMN {quote(name)} {of}")
+    _refuse_masks(placing)
     count = _load(connection, placing.state.shape, shadow, loading, previous, own)
     if previous is not None and placing.recorded is not None:
-        _Staying(connection, placing, placing.recorded, previous, loading, own).insert()
+        _Staying(connection, placing, placing.recorded, previous, loading, own, holder).insert()
     for table in dict.fromkeys(filter(None, (previous, state.name))):
         connection.execute(f"DROP TABLE IF EXISTS {qualified(table)}")
     connection.execute(f"ALTER TABLE {qualified(loading)} RENAME TO {quote(state.name.name)}")
@@ -64,9 +69,9 @@ def _load(
     rows = shadow.rows
     if rows is None:
         return 0
-    types, given = columns_sql(shape), shadow.given
+    types, constants = columns_sql(shape), shadow.constants
     loaded = [column.name for column in shape.columns if column.name not in own.before]
-    values = [f"s.{quote(name)}" if name in rows.column_names else given.get(name, "NULL") for name in loaded]
+    values = [f"s.{quote(name)}" if name in rows.column_names else constants.get(name, "NULL") for name in loaded]
     values += [f"o.{quote(name)}" for name in own.before.values()]
     join = ""
     if own.before and previous:
@@ -92,6 +97,7 @@ class _Staying:
     previous: TableName
     loading: TableName
     own: TargetOnly
+    holder: str
 
     def insert(self) -> None:
         """Copy the rows that stay into the new table."""
@@ -105,6 +111,12 @@ class _Staying:
             self._copy(f"NOT ({within(self.placing.limit, shape)}) AND {self._is_gone()}")
         elif deletion_column(shape) and deletion_column(self.recorded):
             self._copy(self._is_gone(), is_deleted=True)
+        elif self.placing.options.mask:
+            left = self._copy(self._is_gone())
+            at = self.placing.state.snapshot
+            if left and at is not None:
+                told = RefreshDeclined(self.placing.state.table_id, f"{left} not deleted (masked)", at.high)
+                write_records(self.connection, self.holder, [told])
 
     def _is_gone(self) -> str:
         """Return SQL that is true for rows of `c` whose key no loaded row has."""
@@ -112,7 +124,8 @@ class _Staying:
         same = " AND ".join(f"s.{name} = c.{name}" for name in key)
         return f"NOT EXISTS (SELECT 1 FROM {qualified(self.loading)} AS s WHERE {same})" if key else "false"
 
-    def _copy(self, which: str, *, is_deleted: bool = False) -> None:
+    def _copy(self, which: str, *, is_deleted: bool = False) -> int:
+        """Copy the rows `c` of the old table for which SQL is true; return how many. is_deleted: they are marked so."""
         there, shape = columns_there(self.connection, self.previous), self.placing.state.shape
         types, names = columns_sql(shape), {column.id: column.name for column in self.recorded.columns}
         values = {
@@ -129,10 +142,11 @@ class _Staying:
         values |= {name: f"o.{quote(name)}" for name in self.own.added}
         listed = ", ".join(map(quote, values))
         rows = ", ".join(f"{sql} AS {quote(name)}" for name, sql in values.items())
-        self.connection.execute(
+        done = self.connection.execute(
             f"INSERT INTO {qualified(self.loading)} ({listed}) SELECT {listed}"
             f" FROM (SELECT {rows} FROM {qualified(self.previous)} AS o) AS c WHERE {which}"
         )
+        return int(done.fetchall()[0][0])
 
     def _value(self, column: Column, before: str, there: Mapping[str, str], of: str) -> str:
         """Return SQL for the value that a column has in a row of the old table, where it was called `before`."""
@@ -142,6 +156,18 @@ class _Staying:
         if there[before] == of:
             return name
         return as_written(name, there[before]) if of == TEXT else f"CAST({name} AS {of})"
+
+
+def _refuse_masks(placing: Placing) -> None:
+    """Raise CannotAdapt ADP-140 where rows are not to be inserted or updated, or can't be told apart (`-m`)."""
+    mask = placing.options.mask
+    if mask - {Difference.DELETE} or (mask and placing.state.shape.key is None):
+        raise CannotAdapt(
+            "a DuckDB file can't leave out inserts or updates of a load, nor rows of a table without a key (`-m`)",
+            code="ADP-140",
+            table=placing.state.name,
+            hint="nothing was changed; `ddlrepl refresh --table` with this table (of the source) loads it in bulk",
+        )
 
 
 def _require_free(connection: Connection, name: TableName, previous: TableName | None) -> None:

@@ -21,7 +21,7 @@ from airflow_ddlrepl.model.names import TableName
 SHADOWS = "shadows"
 """The schema of the names of shadow tables."""
 _TYPES = "types.json"
-_GIVEN = "given.json"
+_CONSTANTS = "constants.json"
 _FINISHED = "finished"
 _DISCARDED = "discarded.json"
 
@@ -37,15 +37,15 @@ class Shadow:
         """Return the shadow of this name at a target."""
         return cls(staging_folder(location) / name.name)
 
-    def make(self, types: Mapping[str, str], given: Mapping[str, str] = {}) -> None:
+    def make(self, types: Mapping[str, str], constants: Mapping[str, str] = {}) -> None:
         """Make an empty shadow in place of any other. types: as what DuckDB holds each column.
 
-        given: SQL for the values of columns that no row brings: those which the channel file adds to the table.
+        constants: SQL for the values of columns that no row brings: those which the channel file adds to the table.
         """
         shutil.rmtree(self.folder, ignore_errors=True)
         self.folder.mkdir(parents=True)
         (self.folder / _TYPES).write_text(json.dumps(dict(types)))
-        (self.folder / _GIVEN).write_text(json.dumps(dict(given)))
+        (self.folder / _CONSTANTS).write_text(json.dumps(dict(constants)))
 
     @property
     def types(self) -> dict[str, str]:
@@ -54,9 +54,9 @@ class Shadow:
         return found
 
     @property
-    def given(self) -> dict[str, str]:
+    def constants(self) -> dict[str, str]:
         """Return SQL for the values of columns that no row brings."""
-        found: dict[str, str] = json.loads((self.folder / _GIVEN).read_text())
+        found: dict[str, str] = json.loads((self.folder / _CONSTANTS).read_text())
         return found
 
     def chunk(self, name: str) -> Path:
