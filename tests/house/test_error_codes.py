@@ -6,12 +6,16 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
+import pytest
+
 from airflow_ddlrepl import errors
 from airflow_ddlrepl.errors.codes import CODES, FAMILIES, LISTED
+from docs.tools.product_code import ROOT, modules
 from docs.tools.site.codes_page import kinds
 from docs.tools.site.error_sites import LISTING, sites
 
-ROOT = Path(__file__).parents[2]
+pytestmark = pytest.mark.xdist_group("product_read")  # one process reads the product, not each
+
 QUOTED = re.compile(r"\"([A-Z]{3}-\d{3})\"")
 WORD = re.compile(r"\b(?!HVR|XR)[A-Z]{3}-\d{3}\b")
 SHARED = {
@@ -50,8 +54,7 @@ def codes(files: Iterable[Path], pattern: re.Pattern[str]) -> set[str]:
 
 
 def raised() -> set[str]:
-    files = (f for top in ("airflow_ddlrepl", "dags", "spark_apps") for f in (ROOT / top).rglob("*.py"))
-    return codes((f for f in files if LISTING not in f.parents), QUOTED)
+    return {code for one in modules() if not one.name.startswith(LISTING) for code in QUOTED.findall(one.text)}
 
 
 def test_every_code_is_named_by_a_test() -> None:

@@ -6,16 +6,15 @@ import ast
 import re
 from collections.abc import Callable, Iterator
 from functools import cache
-from pathlib import Path
-from typing import TypeGuard
 
 import pytest
 
 from airflow_ddlrepl import errors
+from docs.tools import product_code
+from docs.tools.product_code import Module
 
 pytestmark = pytest.mark.xdist_group("product_read")  # one process reads the product, not each
 
-ROOT = Path(__file__).parents[2]
 CODE = re.compile(r"[A-Z]{3}-\d{3}")
 BY_TEXT = {"startswith", "endswith", "partition", "rpartition", "split", "find", "index"}
 PATTERNS = {"match", "fullmatch", "search", "findall"}
@@ -29,12 +28,6 @@ EXCEPT = {
     "airflow_ddlrepl/repository/migrations/versions/0012_kinds_of_errors.py: errors.c.code.startswith(f'{family}-')",
     "airflow_ddlrepl/repository/migrations/versions/0012_kinds_of_errors.py: one.get('code') == _SUSPENDED",
 }
-
-
-@cache
-def trees() -> dict[str, ast.Module]:
-    files = [file for top in ("airflow_ddlrepl", "dags", "spark_apps") for file in sorted((ROOT / top).rglob("*.py"))]
-    return {file.relative_to(ROOT).as_posix(): ast.parse(file.read_text(encoding="utf-8")) for file in files}
 
 
 def test_nothing_is_decided_by_the_code_of_an_error() -> None:
@@ -82,9 +75,9 @@ def test_no_attribute_is_pinned_onto_an_exception() -> None:
     ],
 )
 def test_these_checks_see_what_they_look_for(check: str, text: str) -> None:
-    tree = ast.parse(text)
+    module = Module("planted", text)
     looks = {"code": by_code, "words": by_words, "pinned": pinned}
-    assert [name for name, look in looks.items() if list(look(tree))] == [check]
+    assert [name for name, look in looks.items() if list(look(module))] == [check]
 
 
 @pytest.mark.parametrize(
@@ -100,36 +93,36 @@ def test_these_checks_see_what_they_look_for(check: str, text: str) -> None:
     ],
 )
 def test_these_checks_let_other_code_pass(text: str) -> None:
-    tree = ast.parse(text)
-    assert [*by_code(tree), *by_words(tree), *pinned(tree)] == []
+    module = Module("planted", text)
+    assert [*by_code(module), *by_words(module), *pinned(module)] == []
 
 
 KINDS = frozenset({*errors.__all__, "BaseException", "Exception"} - {"Exit", "identified"})
 Found = Iterator[ast.AST]
 
 
-def found_in_product(look: Callable[[ast.Module], Found]) -> Iterator[str]:
-    for name, tree in trees().items():
-        yield from (f"{name}: {ast.unparse(node)}" for node in look(tree))
+def found_in_product(look: Callable[[Module], Found]) -> Iterator[str]:
+    for module in product_code.modules():
+        yield from (f"{module.name}: {ast.unparse(node)}" for node in look(module))
 
 
-def by_code(tree: ast.Module) -> Found:
+def by_code(module: Module) -> Found:
     """Comparisons, matches, look-ups and texts cut by the code of an error."""
-    constants = constant_codes(tree)
-    yield from decided(tree, lambda node: is_code(node, constants))
+    constants = constant_codes(module)
+    yield from decided(module, lambda node: is_code(node, constants))
 
 
-def by_words(tree: ast.Module) -> Found:
+def by_words(module: Module) -> Found:
     """Comparisons and searches in the message or the hint of an error, but by itself."""
 
     def is_text_of_error(node: ast.expr) -> bool:
         return isinstance(node, ast.Attribute) and node.attr in ("message", "hint") and not is_self(node.value)
 
-    yield from (node for node in decided(tree, is_text_of_error) if not isinstance(node, ast.Match))
+    yield from (node for node in decided(module, is_text_of_error) if not isinstance(node, ast.Match))
 
 
-def decided(tree: ast.Module, is_it: Callable[[ast.expr], bool]) -> Found:
-    for node in ast.walk(tree):
+def decided(module: Module, is_it: Callable[[ast.expr], bool]) -> Found:
+    for node in module.nodes(ast.Compare, ast.Match, ast.Call, ast.Subscript):
         match node:
             case ast.Compare(left, operators, others) if not isinstance(operators[0], ast.Is | ast.IsNot):
                 sides = [side for side in (left, *others) if any(is_it(part) for part in parts(side))]
@@ -192,23 +185,23 @@ def is_member(node: ast.expr) -> bool:
 
 @cache
 def own_constants() -> dict[str, set[str]]:
-    return {name: assigned_codes(tree) for name, tree in trees().items()}
+    return {module.name: assigned_codes(module) for module in product_code.modules()}
 
 
-def constant_codes(tree: ast.Module) -> set[str]:
+def constant_codes(module: Module) -> set[str]:
     """Names of the module, and those that it imports, that stand for one code or several."""
-    found = assigned_codes(tree)
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and node.module:
+    found = assigned_codes(module)
+    for node in module.nodes(ast.ImportFrom):
+        if node.module:
             file = node.module.replace(".", "/")
             known = own_constants().get(f"{file}.py", set()) | own_constants().get(f"{file}/__init__.py", set())
             found |= {one.asname or one.name for one in node.names if one.name in known}
     return found
 
 
-def assigned_codes(tree: ast.Module) -> set[str]:
+def assigned_codes(module: Module) -> set[str]:
     found = set()
-    for node in tree.body:
+    for node in module.tree.body:
         if isinstance(node, ast.Assign) and len(node.targets) == 1:
             target, value = node.targets[0], node.value
             pairs = [(target, value)]
@@ -221,9 +214,9 @@ def assigned_codes(tree: ast.Module) -> set[str]:
     return found
 
 
-def pinned(tree: ast.Module) -> Found:
+def pinned(module: Module) -> Found:
     """Assignments to attributes of exceptions from outside their classes."""
-    known = exceptions_of(tree)
+    known = exceptions_of(module)
 
     def is_exception(node: ast.expr) -> bool:
         if isinstance(node, ast.Subscript):
@@ -232,28 +225,28 @@ def pinned(tree: ast.Module) -> Found:
             return node.attr == "__dict__" and is_exception(node.value)
         return isinstance(node, ast.Name) and node.id in known
 
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Attribute | ast.Subscript) and isinstance(node.ctx, ast.Store):
-            if is_exception(node.value if isinstance(node, ast.Attribute) or is_dict(node.value) else ast.Constant(0)):
-                yield node
-        elif is_setattr(node) and is_exception(node.args[0]):
+    nodes: Iterator[ast.Attribute | ast.Subscript] = module.nodes(ast.Attribute, ast.Subscript)
+    for node in nodes:
+        is_set = isinstance(node.ctx, ast.Store) and (isinstance(node, ast.Attribute) or is_dict(node.value))
+        if is_set and is_exception(node.value):
             yield node
+    yield from (node for node in module.nodes(ast.Call) if is_setattr(node) and is_exception(node.args[0]))
 
 
-def is_setattr(node: ast.AST) -> TypeGuard[ast.Call]:
-    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "setattr"
+def is_setattr(node: ast.Call) -> bool:
+    return isinstance(node.func, ast.Name) and node.func.id == "setattr"
 
 
 def is_dict(node: ast.expr) -> bool:
     return isinstance(node, ast.Attribute) and node.attr == "__dict__"
 
 
-def exceptions_of(tree: ast.Module) -> set[str]:
+def exceptions_of(module: Module) -> set[str]:
     """Names of a module that stand for exceptions, or lists of them, somewhere in it."""
-    kinds = kinds_of(tree)
+    kinds = kinds_of(module)
     makers = makers_of_product()
     found = {"error", "trouble", "exception"}
-    for node in ast.walk(tree):
+    for node in module.nodes(ast.ExceptHandler, ast.arg, ast.Assign, ast.NamedExpr):
         match node:
             case ast.ExceptHandler(name=str(name)):
                 found.add(name)
@@ -262,7 +255,7 @@ def exceptions_of(tree: ast.Module) -> set[str]:
             case ast.Assign([ast.Name(name)], value) | ast.NamedExpr(ast.Name(name), value):
                 if makes(value, kinds | makers):
                     found.add(name)
-    for node in ast.walk(tree):
+    for node in module.nodes(ast.For):
         match node:
             case ast.For(ast.Name(name), ast.Name(many)) if many in found:
                 found.add(name)
@@ -273,18 +266,14 @@ def exceptions_of(tree: ast.Module) -> set[str]:
 def makers_of_product() -> frozenset[str]:
     """Names of functions that return an error."""
     found: dict[str, bool] = {}
-    for node in (one for tree in trees().values() for one in functions(tree)):
+    for _, node in product_code.nodes(ast.FunctionDef):
         found[node.name] = says(node.returns, KINDS) and found.get(node.name, True)
     return frozenset(name for name, makes_one in found.items() if makes_one)
 
 
-def kinds_of(tree: ast.Module) -> frozenset[str]:
-    classes = [node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+def kinds_of(module: Module) -> frozenset[str]:
+    classes = module.nodes(ast.ClassDef)
     return KINDS | {one.name for one in classes if any(isinstance(b, ast.Name) and b.id in KINDS for b in one.bases)}
-
-
-def functions(tree: ast.Module) -> Iterator[ast.FunctionDef]:
-    return (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
 
 
 def says(annotation: ast.expr | None, kinds: frozenset[str]) -> bool:

@@ -6,10 +6,17 @@ import ast
 import re
 from collections.abc import Iterator
 from functools import cache
-from pathlib import Path
+from pathlib import PurePath
 
-ROOT = Path(__file__).parents[2]
-PACKAGE = ROOT / "airflow_ddlrepl"
+import pytest
+
+from docs.tools import product_code
+from docs.tools.product_code import ROOT, Module
+
+pytestmark = pytest.mark.xdist_group("product_read")  # one process reads the product, not each
+
+PACKAGE = "airflow_ddlrepl/"
+INIT = "airflow_ddlrepl/__init__.py"
 ROW = re.compile(r"^\| `([\w/.]+)` \| ", re.MULTILINE)
 TOP = {"dags": "airflow_ddlrepl.dags", "spark_apps": "airflow_ddlrepl.spark_apps"}
 """Folders at the top level, and the packages that they are."""
@@ -17,50 +24,39 @@ TOP = {"dags": "airflow_ddlrepl.dags", "spark_apps": "airflow_ddlrepl.spark_apps
 LAZY = {("__init__.py", "dags/")}  # build_channel_dags imports it when it is called
 
 
-def place(file: Path) -> str:
+@cache
+def place(name: str) -> str:
     """The row of a module: its folder, or itself where it stands beside the folders."""
-    inside = file.relative_to(PACKAGE if file.is_relative_to(PACKAGE) else ROOT)
+    inside = PurePath(name.removeprefix(PACKAGE))
     alone = len(inside.parts) == 1 or str(inside) in table()
     return str(inside) if alone else f"{inside.parent}/"
 
 
-def modules() -> list[Path]:
-    folders = (PACKAGE, *(ROOT / one for one in TOP))
-    return [file for folder in folders for file in folder.rglob("*.py") if "__pycache__" not in file.parts]
+def imported(module: Module) -> Iterator[str]:
+    """Modules of the package that a module imports, also inside functions; not those for type checking."""
+    checked = [one for one in module.nodes(ast.If) if ast.unparse(one.test).endswith("TYPE_CHECKING")]
+    unused = {id(node) for one in checked for node in ast.walk(one)}
+    names = [(id(node), alias.name) for node in module.nodes(ast.Import) for alias in node.names]
+    names += [(id(node), f"{node.module}.{one.name}") for node in module.nodes(ast.ImportFrom) for one in node.names]
+    for node, name in names:
+        if name.startswith("airflow_ddlrepl.") and node not in unused:
+            yield from filter(None, [found(name)])
 
 
-def imported(file: Path) -> Iterator[Path]:
-    """Files of the package that a file imports, also inside functions; not those for type checking."""
-    for node in running(ast.parse(file.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            names = [f"{node.module}.{alias.name}" for alias in node.names]
-        else:
-            continue
-        for name in names:
-            if name.startswith("airflow_ddlrepl."):
-                yield from filter(None, [found(name)])
-
-
-def running(node: ast.AST) -> Iterator[ast.AST]:
-    for child in ast.iter_child_nodes(node):
-        if isinstance(child, ast.If) and ast.unparse(child.test).endswith("TYPE_CHECKING"):
-            continue
-        yield child
-        yield from running(child)
-
-
-def found(name: str) -> Path | None:
-    """The file of a module, or of the module that a name stands in."""
+@cache
+def found(name: str) -> str | None:
+    """The module of a name, or the module that the name stands in."""
     for folder, package in TOP.items():
         name = folder + name.removeprefix(package) if f"{name}.".startswith(f"{package}.") else name
-    path = ROOT.joinpath(*name.split("."))
-    for file in (path.with_suffix(".py"), path / "__init__.py", path.parent.with_suffix(".py")):
-        if file.is_file():
-            return file
-    init = path.parent / "__init__.py"
-    return init if init.is_file() and init.parent != PACKAGE else None
+    path = name.replace(".", "/")
+    folder = path.rpartition("/")[0]
+    there = (f"{path}.py", f"{path}/__init__.py", f"{folder}.py", f"{folder}/__init__.py")
+    return next((one for one in there if one in names() and one != INIT), None)
+
+
+@cache
+def names() -> frozenset[str]:
+    return frozenset(module.name for module in product_code.modules())
 
 
 @cache
@@ -70,7 +66,7 @@ def table() -> list[str]:
 
 
 def test_every_folder_has_its_row() -> None:
-    there = {place(file) for file in modules() if file != PACKAGE / "__init__.py"}
+    there = {place(name) for name in names() if name != INIT}
     rows = table()
     assert there - set(rows) == set(), "these have no row in docs/architecture.md, The folders"
     assert set(rows) - there == set(), "these rows of docs/architecture.md are about nothing"
@@ -80,9 +76,10 @@ def test_every_folder_has_its_row() -> None:
 def test_imports_go_down_the_table() -> None:
     order = {row: number for number, row in enumerate(table())}
     upward = {
-        f"{file.relative_to(ROOT)} imports {other.relative_to(ROOT)}"
-        for file in modules()
-        for other in imported(file)
-        if (place(file), place(other)) not in LAZY and order.get(place(other), -1) < order.get(place(file), -1)
+        f"{module.name} imports {other}"
+        for module in product_code.modules()
+        for other in imported(module)
+        if (place(module.name), place(other)) not in LAZY
+        and order.get(place(other), -1) < order.get(place(module.name), -1)
     }
     assert upward == set()

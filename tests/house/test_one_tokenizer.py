@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
-from functools import cache
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.xdist_group("one_tokenizer")  # one process reads the modules
-ROOT = Path(__file__).parents[2] / "airflow_ddlrepl"
+from docs.tools import product_code
+from docs.tools.product_code import ROOT, Module
+
+pytestmark = pytest.mark.xdist_group("product_read")  # one process reads the product, not each
+
+PACKAGE = "airflow_ddlrepl/"
+SQL = "airflow_ddlrepl/sql/"
 QUOTED = re.compile(r"""(['"`])(?:\((?:\?:|\?P<\w+>)?)*\[\^[^\]]*\1""")
 """A quote and a class of all but this quote, as a pattern has it that looks for the other end: "[^"]*"."""
 LONG = re.compile(r"\\/\\\*|/\\\*|\\\$\([^)]*\)\\\$")
@@ -33,48 +37,42 @@ NO_SQL = {
 BY_CHARACTER = {"hvr/definitions/read_json.py": "JSON"}
 
 
-@cache
-def modules() -> dict[str, tuple[ast.AST, ...]]:
-    """The nodes of each module outside of sql/, without documentation."""
-    found = {}
-    for file in sorted(ROOT.rglob("*.py")):
-        name = str(file.relative_to(ROOT))
-        if not name.startswith("sql/"):
-            found[name] = tuple(nodes(ast.parse(file.read_text(encoding="utf-8"))))
-    return found
+def read() -> Iterator[Module]:
+    """Every module of the package outside of sql/."""
+    return (one for one in product_code.modules() if one.name.startswith(PACKAGE) and not one.name.startswith(SQL))
 
 
-def nodes(of: ast.AST) -> Iterator[ast.AST]:
-    for node in ast.iter_child_nodes(of):
-        if not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)):
-            yield node
-            yield from nodes(node)
+def own(modules: Iterable[str]) -> set[str]:
+    return {name.removeprefix(PACKAGE) for name in modules}
 
 
-def is_scanner(node: ast.AST) -> bool:
-    text = node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
+def texts(module: Module) -> Iterator[str]:
+    """The texts in a module's code, without documentation."""
+    documentation = {id(node.value) for node in module.nodes(ast.Expr)}
+    constants = (node for node in module.nodes(ast.Constant) if id(node) not in documentation)
+    return (node.value for node in constants if isinstance(node.value, str))
+
+
+def is_scanner(text: str) -> bool:
     return bool(QUOTED.search(text) or LONG.search(text))
 
 
 def test_no_other_pattern_looks_for_the_end_of_a_quote_or_a_comment() -> None:
-    found = {name for name, module in modules().items() if any(map(is_scanner, module))}
-    assert found == set(NO_SQL)
+    assert own(one.name for one in read() if any(map(is_scanner, texts(one)))) == set(NO_SQL)
 
 
-@pytest.mark.parametrize("grammar", sorted(ROOT.rglob("*.lark")), ids=lambda path: path.name)
+@pytest.mark.parametrize("grammar", sorted((ROOT / PACKAGE).rglob("*.lark")), ids=lambda path: path.name)
 def test_grammars_take_their_quotes_from_the_tokenizer(grammar: Path) -> None:
     assert not QUOTED.search(grammar.read_text(encoding="utf-8"))
 
 
 def test_nobody_goes_through_the_characters_of_sql() -> None:
-    found = {name for name, module in modules().items() if any(map(by_character, module))}
+    found = own(one.name for one in read() if any(map(by_character, one.nodes(ast.Compare))))
     assert found == set(BY_CHARACTER)
 
 
-def by_character(node: ast.AST) -> bool:
+def by_character(node: ast.Compare) -> bool:
     """Is one character of a text, by a number that is computed, compared with a quote?"""
-    if not isinstance(node, ast.Compare):
-        return False
     sides = [node.left, *node.comparators]
     quotes = [one for side in sides for one in ast.walk(side) if isinstance(one, ast.Constant) and one.value in QUOTES]
     picked = [
@@ -88,28 +86,28 @@ QUOTES = ("'", '"', "`", "$", "--", "/*")
 
 @pytest.mark.parametrize("name", ["shlex.split", "tokenize", "sqlparse", "sqlglot.tokens"])
 def test_no_other_tokenizer_is_used(name: str) -> None:
-    assert [file for file, module in modules().items() if any(uses(node, name) for node in module)] == []
+    assert own(one.name for one in read() if uses(one, name)) == set()
 
 
-def uses(node: ast.AST, name: str) -> bool:
-    if isinstance(node, ast.Attribute):
-        return ast.unparse(node) == name or node.attr == name
-    if isinstance(node, ast.Import):
-        return any(one.name.startswith(name) for one in node.names)
-    return isinstance(node, ast.ImportFrom) and str(node.module).startswith(name)
+def uses(module: Module, name: str) -> bool:
+    last = name.rpartition(".")[2]
+    attributes = [node for node in module.nodes(ast.Attribute) if node.attr == last]
+    imported = [one.name for node in module.nodes(ast.Import) for one in node.names]
+    imported += [str(node.module) for node in module.nodes(ast.ImportFrom)]
+    is_called = bool(attributes) if last == name else name in map(ast.unparse, attributes)
+    return is_called or any(one.startswith(name) for one in imported)
 
 
 def test_statements_are_split_at_semicolons_by_tokens_alone() -> None:
-    found = [
-        name
-        for name, module in modules().items()
-        for node in module
-        if isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Attribute)
+    found = own(
+        module.name
+        for module in read()
+        for node in module.nodes(ast.Call)
+        if isinstance(node.func, ast.Attribute)
         and node.func.attr in ("split", "partition", "rsplit")
         and [one.value for one in node.args if isinstance(one, ast.Constant)] == [";"]
-    ]
-    assert found == []
+    )
+    assert found == set()
 
 
 @pytest.mark.parametrize(

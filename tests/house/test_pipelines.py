@@ -4,39 +4,39 @@ from __future__ import annotations
 
 import ast
 from inspect import signature
-from pathlib import Path
 
 import pytest
 
 from airflow_ddlrepl.flow.pipelines import INTEGRATING, OF_CLIENTS, Pipeline
 from airflow_ddlrepl.flow.stages import STAGES, Cycle, found
-from tests.house.test_stages import ROOT, sources
+from docs.tools.product_code import Module
+from tests.house.test_stages import sources
+
+pytestmark = pytest.mark.xdist_group("product_read")  # one process reads the product, not each
 
 ASKING = {"airflow_ddlrepl/flow/pipelines.py": 1}
 """Where `channel.streams` is looked at, and how often; others read `channel.clients`, which is always there."""
-READING = Path("airflow_ddlrepl/config/sections/channel.py")
+READING = "airflow_ddlrepl/config/sections/channel.py"
 """The module that defines and checks the section."""
 PIPELINES = {"of targets": INTEGRATING, "of clients": OF_CLIENTS}
 
 
-def asked(text: str) -> list[str]:
+def asked(module: Module) -> list[str]:
     """The expressions of a module that look at the section `streams` of a channel, which may not be there."""
-    nodes = (node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Attribute) and node.attr == "streams")
-    return [ast.unparse(node) for node in nodes]
+    return [ast.unparse(node) for node in module.nodes(ast.Attribute) if node.attr == "streams"]
 
 
-def compared(text: str) -> list[str]:
+def compared(module: Module) -> list[str]:
     """The comparisons of a module with one of the two pipelines."""
     names = {"INTEGRATING", "OF_CLIENTS"}
-    nodes = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Compare | ast.match_case)]
+    nodes = module.nodes(ast.Compare, ast.match_case) if any(name in module.text for name in names) else ()
     return [ast.unparse(one) for one in nodes if names & {n.id for n in ast.walk(one) if isinstance(n, ast.Name)}]
 
 
 def test_one_place_asks_which_pipeline_a_channel_has() -> None:
-    counts = {str(file.relative_to(ROOT)): len(asked(file.read_text(encoding="utf-8"))) for file in sources()}
-    assert {file: count for file, count in counts.items() if count and file != str(READING)} == ASKING
-    comparing = {str(file.relative_to(ROOT)) for file in sources() if compared(file.read_text(encoding="utf-8"))}
-    assert comparing == ASKING.keys()
+    counts = {one.name: len(asked(one)) for one in sources()}
+    assert {name: count for name, count in counts.items() if count and name != READING} == ASKING
+    assert {one.name for one in sources() if compared(one)} == ASKING.keys()
 
 
 @pytest.mark.parametrize(
@@ -49,12 +49,12 @@ def test_one_place_asks_which_pipeline_a_channel_has() -> None:
     ],
 )
 def test_a_second_place_is_found(text: str) -> None:
-    assert asked(text) and not asked(text.replace("streams", "clients"))
+    assert asked(Module("planted", text)) and not asked(Module("planted", text.replace("streams", "clients")))
 
 
 @pytest.mark.parametrize("text", ["if pipeline_of(c) is OF_CLIENTS: pass", "x = pipeline is not INTEGRATING"])
 def test_a_comparison_with_a_pipeline_is_found(text: str) -> None:
-    assert compared(text)
+    assert compared(Module("planted", text))
 
 
 @pytest.mark.parametrize("pipeline", PIPELINES.values(), ids=PIPELINES)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import ast
-import inspect
-import textwrap
 from pathlib import Path
 
 import pytest
@@ -27,6 +25,9 @@ from airflow_ddlrepl.ports.rows import TextRows
 from airflow_ddlrepl.ports.server_facts import ServerFacts
 from airflow_ddlrepl.ports.source_marks import SourceMarks
 from airflow_ddlrepl.ports.types import TypeSystem
+from docs.tools import product_code
+
+pytestmark = pytest.mark.xdist_group("product_read")  # one process reads the product, not each
 
 ENGINES = Path(__file__).parents[2] / "airflow_ddlrepl" / "engines"
 TARGET = (*(Engine, TargetEngine, Target, Loader, Stager, StagedRows, RowEvaluator, ServerFacts, Renderer, TypeSystem),)
@@ -49,8 +50,9 @@ FOLDERS = (
 
 def to_write(port: type) -> list[str]:
     """Names of the methods of a port that an engine has to write: abstract ones, and those without a body."""
-    (node,) = ast.parse(textwrap.dedent(inspect.getsource(port))).body
-    assert isinstance(node, ast.ClassDef)
+    path = port.__module__.replace(".", "/")
+    (module,) = (one for one in product_code.modules() if one.name in (f"{path}.py", f"{path}/__init__.py"))
+    (node,) = (one for one in module.nodes(ast.ClassDef) if one.name == port.__qualname__)
     found = []
     for one in node.body:
         if isinstance(one, ast.FunctionDef):

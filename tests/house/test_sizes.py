@@ -6,14 +6,16 @@ import ast
 from collections import Counter
 from collections.abc import Iterator
 from functools import cache
-from pathlib import Path
+from pathlib import PurePath
 
 import pytest
 
-pytestmark = pytest.mark.xdist_group("sizes")  # one process reads the modules
-ROOT = Path(__file__).parents[2]
+from docs.tools import product_code
+from docs.tools.product_code import Module
+
+pytestmark = pytest.mark.xdist_group("product_read")  # one process reads the product, not each
 MOST_MODULES, MOST_LINES, MOST_PARAMETERS, MOST_CLASS_LINES = 16, 60, 7, 200
-MIGRATIONS = ROOT / "airflow_ddlrepl" / "repository" / "migrations"
+MIGRATIONS = "airflow_ddlrepl/repository/migrations/"
 # Names that say nothing to somebody who has not read the file.
 OPAQUE = frozenset(
     [
@@ -94,28 +96,22 @@ OF_PARAMETERS = frozenset(["texts", "until"])
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
-def modules() -> list[Path]:
-    found = (ROOT / "airflow_ddlrepl").rglob("*.py")
-    return [file for file in found if "__pycache__" not in file.parts and MIGRATIONS not in file.parents]
-
-
 @cache
-def trees() -> dict[str, ast.Module]:
-    return {str(file.relative_to(ROOT)): ast.parse(file.read_text(encoding="utf-8")) for file in modules()}
-
-
-@cache
-def nodes() -> list[tuple[str, Function | ast.ClassDef]]:
-    found = ((name, node) for name, tree in trees().items() for node in ast.walk(tree))
-    return [(name, node) for name, node in found if isinstance(node, Function | ast.ClassDef)]
+def modules() -> dict[str, Module]:
+    found = (one for one in product_code.modules() if one.name.startswith("airflow_ddlrepl/"))
+    return {one.name: one for one in found if not one.name.startswith(MIGRATIONS)}
 
 
 def classes() -> list[tuple[str, ast.ClassDef]]:
-    return [(name, node) for name, node in nodes() if isinstance(node, ast.ClassDef)]
+    return [(name, node) for name, module in modules().items() for node in module.nodes(ast.ClassDef)]
 
 
 def definitions() -> list[tuple[str, Function]]:
-    return [(name, node) for name, node in nodes() if isinstance(node, Function)]
+    return [(name, node) for name, module in modules().items() for node in functions(module)]
+
+
+def functions(module: Module) -> Iterator[Function]:
+    return module.nodes(ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 def length(node: Function | ast.ClassDef) -> int:
@@ -133,12 +129,12 @@ def test_classes_are_short() -> None:
 
 
 def test_folders_hold_few_modules() -> None:
-    counts = Counter(str(file.parent.relative_to(ROOT)) for file in modules() if file.name != "__init__.py")
+    counts = Counter(name.rpartition("/")[0] for name in modules() if not name.endswith("/__init__.py"))
     assert {folder: count for folder, count in counts.items() if count > MOST_MODULES} == {}
 
 
 def test_module_names_say_what_is_in_them() -> None:
-    assert [str(file.relative_to(ROOT)) for file in modules() if file.stem in OPAQUE] == []
+    assert [name for name in modules() if PurePath(name).stem in OPAQUE] == []
 
 
 def test_functions_and_parameters_say_what_they_are() -> None:
@@ -172,9 +168,9 @@ def test_everything_public_is_documented() -> None:
     by_name: dict[str, list[ast.ClassDef]] = {}
     for _, one in classes():
         by_name.setdefault(one.name, []).append(one)
-    found = [name for name, tree in trees().items() if tree.body and not ast.get_docstring(tree)]
-    for name, tree in trees().items():
-        for path, of, node in public(name, tree.body):
+    found = [name for name, one in modules().items() if one.tree.body and not ast.get_docstring(one.tree)]
+    for name, module in modules().items():
+        for path, of, node in public(name, module.tree.body):
             if not ast.get_docstring(node) and not is_documented_above(node.name, of, by_name):
                 found.append(path)
     assert found == []

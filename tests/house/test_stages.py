@@ -7,14 +7,16 @@ import re
 from collections.abc import Iterator
 from importlib import import_module
 from inspect import Parameter, signature
-from pathlib import Path
 
 import pytest
 
 from airflow_ddlrepl.flow.stages import STAGES, Stage, app_stages
+from docs.tools import product_code
+from docs.tools.product_code import ROOT, Module
 
-ROOT = Path(__file__).parents[2]
-TABLE = ROOT / "airflow_ddlrepl" / "flow" / "stages.py"
+pytestmark = pytest.mark.xdist_group("product_read")  # one process reads the product, not each
+
+TABLE = "airflow_ddlrepl/flow/stages.py"
 OTHER_WORDS = {
     "airflow_ddlrepl/config/sections/table_mapping.py": "the conditions of the channel file, by what they are for",
     "airflow_ddlrepl/flow/__init__.py": "the public functions",
@@ -49,14 +51,14 @@ OPERATORS = {
 """What users import from airflow_ddlrepl.operators."""
 
 
-def sources() -> Iterator[Path]:
-    for folder in ("airflow_ddlrepl", "dags", "spark_apps"):
-        yield from (one for one in (ROOT / folder).rglob("*.py") if "__pycache__" not in one.parts and one != TABLE)
+def sources() -> Iterator[Module]:
+    return (one for one in product_code.modules() if one.name != TABLE)
 
 
-def lists_of_stages(text: str) -> list[int]:
+def lists_of_stages(module: Module) -> list[int]:
     """The lines of a module where two names of stages are the items of one value, or the members of a class."""
-    nodes = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.expr | ast.stmt)]
+    values: Iterator[ast.expr] = module.nodes(ast.Tuple, ast.List, ast.Set, ast.Dict)
+    nodes: list[ast.expr | ast.stmt] = [*values, *module.nodes(ast.ClassDef)]
     return [node.lineno for node in nodes if len(STAGES.keys() & set(_words(node))) > 1]
 
 
@@ -74,7 +76,7 @@ def _words(node: ast.AST) -> Iterator[str]:
 
 
 def test_no_second_list_of_stages() -> None:
-    found = {str(file.relative_to(ROOT)) for file in sources() if lists_of_stages(file.read_text(encoding="utf-8"))}
+    found = {one.name for one in sources() if lists_of_stages(one)}
     assert found - OTHER_WORDS.keys() == set(), "read flow/stages.py instead"
     assert OTHER_WORDS.keys() - found == set(), "these are no exceptions any more"
 
@@ -91,17 +93,17 @@ def test_no_second_list_of_stages() -> None:
     ],
 )
 def test_a_second_list_is_found(text: str) -> None:
-    assert lists_of_stages(text)
-    assert not lists_of_stages(text.replace('"capture"', '"x"').replace('"refresh"', '"y"').replace('"apply"', '"z"'))
+    other = text.replace('"capture"', '"x"').replace('"refresh"', '"y"').replace('"apply"', '"z"')
+    assert lists_of_stages(Module("planted", text)) and not lists_of_stages(Module("planted", other))
 
 
 def test_a_function_becomes_a_stage_by_its_row() -> None:
     """A name in the decorator would be a second declaration."""
     named = [
-        f"{file.relative_to(ROOT)}:{node.lineno}"
-        for file in sources()
-        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "stage"
+        f"{module.name}:{node.lineno}"
+        for module in sources()
+        for node in module.nodes(ast.Call)
+        if isinstance(node.func, ast.Name) and node.func.id == "stage"
         for one in node.args
         if isinstance(one, ast.Constant)
     ]
@@ -117,10 +119,10 @@ def test_what_asks_runs_no_stage() -> None:
     """A predicate looks, and changes nothing."""
     stages = {one.run.partition(":")[2] for one in STAGES.values()} | {"function"}
     acting = [
-        f"{file.relative_to(ROOT)}: {asks.name} calls {call}"
-        for file in sources()
-        for asks in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
-        if isinstance(asks, ast.FunctionDef) and asks.name.lstrip("_").startswith(("has_", "is_"))
+        f"{module.name}: {asks.name} calls {call}"
+        for module in sources()
+        for asks in module.nodes(ast.FunctionDef)
+        if asks.name.lstrip("_").startswith(("has_", "is_"))
         for call in called(asks)
         if call in stages
     ]

@@ -9,7 +9,8 @@ from itertools import groupby
 from airflow_ddlrepl import errors
 from airflow_ddlrepl.errors.codes import CODES, FAMILIES
 from airflow_ddlrepl.errors.codes.code import Code
-from docs.tools.site.error_sites import ROOT, sites
+from docs.tools.product_code import ROOT
+from docs.tools.site.error_sites import sites
 
 PAGE = ROOT / "docs" / "errors.md"
 INTRODUCTION = """\

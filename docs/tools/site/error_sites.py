@@ -7,11 +7,12 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
-from pathlib import Path
 
-ROOT = Path(__file__).parents[3]
-PACKAGE = ROOT / "airflow_ddlrepl"
-LISTING = PACKAGE / "errors" / "codes"
+from docs.tools import product_code
+from docs.tools.product_code import Module
+
+LISTING = "airflow_ddlrepl/errors/codes/"
+"""Where the codes are listed: nothing is raised there."""
 CODE = re.compile(r"[A-Z]{3}-\d{3}")
 
 
@@ -31,16 +32,14 @@ class Site:
 
 @dataclass(frozen=True)
 class _Module:
-    """A parsed file with the nodes' parents and the texts and codes that its names stand for."""
+    """A module with the texts and codes that its names stand for."""
 
-    path: Path
-    tree: ast.Module
-    parents: Mapping[ast.AST, ast.AST]
+    code: Module
     values: Mapping[str, list[ast.expr]]
 
     @property
     def name(self) -> str:
-        return self.path.relative_to(ROOT).as_posix()
+        return self.code.name
 
     @property
     def dotted(self) -> str:
@@ -50,8 +49,7 @@ class _Module:
 @cache
 def sites() -> tuple[Site, ...]:
     """Return every place of the product that names the code of an error, in the order of codes and files."""
-    files = sorted(path for top in (PACKAGE, ROOT / "dags", ROOT / "spark_apps") for path in top.rglob("*.py"))
-    modules = [_parsed(path) for path in files if LISTING not in path.parents]
+    modules = [_Module(one, _values(one)) for one in product_code.modules() if not one.name.startswith(LISTING)]
     texts = {f"{module.dotted}.{name}": values[0] for module in modules for name, values in module.values.items()}
     modules = [replace(module, values={**module.values, **_imported(module, texts)}) for module in modules]
     found = {site for module in modules for site in _sites(module)}
@@ -62,16 +60,13 @@ def sites() -> tuple[Site, ...]:
     )
 
 
-def _parsed(path: Path) -> _Module:
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    parents = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
+def _values(code: Module) -> dict[str, list[ast.expr]]:
     values: dict[str, list[ast.expr]] = {}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Assign):
-            for target in node.targets:
-                for name, value in _assigned(target, node.value):
-                    values.setdefault(name, []).append(value)
-    return _Module(path, tree, parents, values)
+    for node in code.nodes(ast.Assign):
+        for target in node.targets:
+            for name, value in _assigned(target, node.value):
+                values.setdefault(name, []).append(value)
+    return values
 
 
 def _assigned(target: ast.expr, value: ast.expr) -> Iterator[tuple[str, ast.expr]]:
@@ -86,37 +81,34 @@ def _imported(module: _Module, texts: Mapping[str, ast.expr]) -> dict[str, list[
     """Return the values of constants that the module imports from another one."""
     names = [
         (alias.asname or alias.name, f"{node.module}.{alias.name}")
-        for node in ast.walk(module.tree)
-        if isinstance(node, ast.ImportFrom)
+        for node in module.code.nodes(ast.ImportFrom)
         for alias in node.names
     ]
     return {name: [texts[full]] for name, full in names if full in texts}
 
 
 def _sites(module: _Module) -> Iterator[Site]:
-    for node in ast.walk(module.tree):
-        around = module.parents.get(node)
-        if (code := _code(node)) and not isinstance(around, ast.Compare | ast.Assign):
+    for node in module.code.nodes(ast.Constant):
+        if (code := _code(node)) and not isinstance(module.code.parents[node], ast.Compare | ast.Assign):
             yield _site(module, node, code)
-        elif (
-            isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and isinstance(around, ast.keyword | ast.Call)
-        ):
-            values = module.values.get(node.id, []) if node.id.isupper() else []
-            if len(values) == 1 and (code := _code(values[0])):
-                yield _site(module, node, code)
+    for name in module.code.nodes(ast.Name):
+        values = module.values.get(name.id, []) if name.id.isupper() and isinstance(name.ctx, ast.Load) else []
+        code = _code(values[0]) if len(values) == 1 else ""
+        if code and isinstance(module.code.parents[name], ast.keyword | ast.Call):
+            yield _site(module, name, code)
 
 
 def _defined(module: _Module) -> Iterator[Site]:
     """Yield the codes that the module gives a name to, such as the members of an enumeration."""
-    for node in ast.walk(module.tree):
-        if isinstance(node, ast.Assign) and (code := _code(node.value)):
+    for node in module.code.nodes(ast.Assign):
+        if code := _code(node.value):
             yield Site(code, "", "", module.name)
 
 
 def _site(module: _Module, node: ast.AST, code: str) -> Site:
-    around = module.parents[node]
+    around = module.code.parents[node]
     if isinstance(around, ast.keyword):
-        call = module.parents[around]
+        call = module.code.parents[around]
         assert isinstance(call, ast.Call)
         named = {one.arg: one.value for one in call.keywords}
         says = [*call.args, *(named[name] for name in ("why", "what", "message") if name in named)]

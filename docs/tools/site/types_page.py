@@ -9,7 +9,7 @@ from airflow_ddlrepl.engines.postgres.types import casts
 from airflow_ddlrepl.engines.postgres.types.type_system import POSTGRES_TYPES
 from airflow_ddlrepl.model.types import Attribute, DataType, TypeDefinition, TypeKind
 from airflow_ddlrepl.ports.types import Cast, Held, TypeSystem
-from docs.tools.site.error_sites import ROOT
+from docs.tools.product_code import ROOT
 
 PAGE = ROOT / "docs" / "types.md"
 INTRODUCTION = """\
