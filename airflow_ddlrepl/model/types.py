@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -71,6 +72,21 @@ class TypeDefinition:
     not_null: bool = False
     default: str | None = None
     collation: str | None = None
+
+
+def below_domains(of: DataType, types: Sequence[TypeDefinition]) -> str | None:
+    """Return the text of the built-in type below all domains; None where the type is not made of one alone."""
+    if of.kind is TypeKind.BASE:
+        return of.text if of.is_builtin else None
+    if of.kind is not TypeKind.DOMAIN:
+        return None
+    by_name = {(one.schema, one.name): one for one in types}
+    found, base = by_name.get((of.schema, of.name)), None
+    while found is not None and found.kind is TypeKind.DOMAIN:
+        base = found.base or ""
+        schema, _, name = base.partition(".")
+        found = by_name.get((schema.strip('"'), name.strip('"'))) if name else None
+    return base if found is None else None
 
 
 class Family(StrEnum):

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from airflow_ddlrepl.engines.duckdb.connection.quoting import literal
 from airflow_ddlrepl.model.table import Column, Table
-from airflow_ddlrepl.model.types import DataType, TypeDefinition, TypeKind
+from airflow_ddlrepl.model.types import DataType, TypeDefinition, below_domains
 
 TEXT, JSON = "VARCHAR", "JSON"
 MOST_DIGITS = 38
@@ -38,7 +38,7 @@ _MODIFIERS = re.compile(r"\(([^)]*)\)")
 
 def physical(of: DataType, types: Sequence[TypeDefinition] = ()) -> str:
     """Return DuckDB's type for a type; types: the definitions of the table's user-defined types."""
-    text = _base_text(of, types)
+    text = below_domains(of, types)
     if text is None:
         return TEXT
     found = _MODIFIERS.search(text)
@@ -100,18 +100,3 @@ def value(text: str | None, column: Column, types: Sequence[TypeDefinition]) -> 
     """Return SQL for a value of a column whose text at the source is known; None is NULL."""
     to = physical(column.type, types)
     return f"CAST(NULL AS {to})" if text is None else from_text(literal(text), to)
-
-
-def _base_text(of: DataType, types: Sequence[TypeDefinition]) -> str | None:
-    """Return the text of the plain type below all domains; None for a type that is no plain one of the source's."""
-    if of.kind is TypeKind.BASE:
-        return of.text if of.is_builtin else None
-    if of.kind is not TypeKind.DOMAIN:
-        return None
-    by_name = {(one.schema, one.name): one for one in types}
-    found, base = by_name.get((of.schema, of.name)), None
-    while found is not None and found.kind is TypeKind.DOMAIN:
-        base = found.base or ""
-        schema, _, name = base.partition(".")
-        found = by_name.get((schema.strip('"'), name.strip('"'))) if name else None
-    return base if found is None else None

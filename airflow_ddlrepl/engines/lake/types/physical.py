@@ -1,0 +1,82 @@
+"""This module says as which type of a lake's table a column of a source's type is held.
+
+A type is named as Spark's SQL names it. Types that a lake has no equal of are held as STRING, which has the source's
+text of each value.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from airflow_ddlrepl.model.table import Table
+from airflow_ddlrepl.model.types import DataType, TypeDefinition, below_domains
+
+TEXT = "STRING"
+MOST_DIGITS = 38
+_PLAIN = {
+    "boolean": "BOOLEAN",
+    "smallint": "INT",
+    "integer": "INT",
+    "bigint": "BIGINT",
+    "oid": "BIGINT",
+    "real": "FLOAT",
+    "double precision": "DOUBLE",
+    "bytea": "BINARY",
+    "date": "DATE",
+    "timestamp": "TIMESTAMP_NTZ",
+    "timestamp without time zone": "TIMESTAMP_NTZ",
+    "timestamp with time zone": "TIMESTAMP",
+}
+_ICEBERG = {
+    "BOOLEAN": "boolean",
+    "INT": "int",
+    "BIGINT": "long",
+    "FLOAT": "float",
+    "DOUBLE": "double",
+    "BINARY": "binary",
+    "DATE": "date",
+    "TIMESTAMP_NTZ": "timestamp",
+    "TIMESTAMP": "timestamptz",
+    TEXT: "string",
+}
+_SPARK = {iceberg: spark for spark, iceberg in _ICEBERG.items()}
+_MODIFIERS = re.compile(r"\(([^)]*)\)")
+_DECIMAL = re.compile(r"decimal\(\s*(\d+)\s*,\s*(\d+)\s*\)", re.IGNORECASE)
+
+
+def physical(of: DataType, types: Sequence[TypeDefinition] = ()) -> str:
+    """Return Spark's name of the type that a type is held as; types: the table's user-defined types."""
+    text = below_domains(of, types)
+    if text is None:
+        return TEXT
+    found = _MODIFIERS.search(text)
+    plain = " ".join(_MODIFIERS.sub("", text).split())
+    if plain == "numeric" and found is not None:
+        precision, _, scale = found[1].partition(",")
+        digits, places = int(precision), int(scale or 0)
+        return f"DECIMAL({digits},{places})" if digits <= MOST_DIGITS and 0 <= places <= digits else TEXT
+    return _PLAIN.get(plain, TEXT)
+
+
+def columns_sql(table: Table) -> dict[str, str]:
+    """Return Spark's name of the type of each column of a table, by the column's name."""
+    return {column.name: physical(column.type, table.types) for column in table.columns}
+
+
+def decimal_size(name: str) -> tuple[int, int] | None:
+    """Return the digits of a decimal, and those of them behind the point; None for another type. name: anybody's."""
+    found = _DECIMAL.fullmatch(name)
+    return (int(found[1]), int(found[2])) if found else None
+
+
+def iceberg_name(spark: str) -> str:
+    """Return the name that the table's metadata, Java and pyiceberg have for a type that Spark names so."""
+    size = decimal_size(spark)
+    return f"decimal({size[0]}, {size[1]})" if size else _ICEBERG[spark]
+
+
+def spark_name(iceberg: str) -> str:
+    """Return the name in Spark's SQL of a type of a table's metadata; of one that `physical` never gives, that name."""
+    size = decimal_size(iceberg)
+    return f"DECIMAL({size[0]},{size[1]})" if size else _SPARK.get(iceberg, iceberg)
