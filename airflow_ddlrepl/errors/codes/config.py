@@ -122,5 +122,7 @@ CODES = (
         "Wait until Airflow has read the channel file again."),
     Code("CFG-412", "The API server does not find the repository.",
         "Before the first run there is none; else set `repository` in its section `ddlrepl`."),
+    Code("CFG-413", "Spark has not the jars that a lake needs, and they can't be fetched.",
+        "Run `ddlrepl doctor` once with a network, or put the files that the hint names into its folder."),
 )
 # fmt: on
