@@ -56,6 +56,8 @@ CODES = (
         "Use the same minor version for both."),
     Code("SPK-104", "Spark does not start.",
         "See whether the master answers and has memory left; `ddlrepl doctor` checks Java and Spark."),
+    Code("SPK-106", "A target is written by Java in the driver's session, and Spark Connect gives no access to it.",
+        "Name a Spark master instead."),
     Code("SQL-100", "A server refuses a statement, for a reason that has no code of its own.",
         "The message has the server's text; see its log, and run again."),
     Code("SQL-101", "A role lacks a right.",
