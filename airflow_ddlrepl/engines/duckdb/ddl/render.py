@@ -33,10 +33,10 @@ from airflow_ddlrepl.ddl.types.change_type_definition import ChangeTypeDefinitio
 from airflow_ddlrepl.ddl.types.create_type import CreateType, ForgetType
 from airflow_ddlrepl.ddl.types.rename_type import RenameType
 from airflow_ddlrepl.engines.duckdb.connection.quoting import literal, qualified, quote
-from airflow_ddlrepl.engines.duckdb.ddl.new_texts import new_texts
 from airflow_ddlrepl.engines.duckdb.types.defaults import default_sql
 from airflow_ddlrepl.engines.duckdb.types.physical import as_written, is_literal, physical, value
 from airflow_ddlrepl.engines.duckdb.types.read_texts import cut, read, why_not
+from airflow_ddlrepl.engines.new_texts import new_texts
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Table
@@ -211,7 +211,14 @@ class DuckDdl(Renderer):
         return tuple(RENDER[type(change)](change, before))
 
     def new_texts(self, change: ChangeTypeDefinition, before: Table) -> tuple[str, ...]:
-        return () if before.is_partitioned else tuple(new_texts(change, before))
+        if before.is_partitioned:
+            return ()
+
+        def update(column: str, old: str, new: str) -> str:
+            changed = f"UPDATE {qualified(before.name)} SET {quote(column)} = {literal(new)}"
+            return f"{changed} WHERE {quote(column)} = {literal(old)}"
+
+        return tuple(new_texts(change, before, update))
 
     def rows_into(self, table: TableName, of: Table) -> tuple[str, ...]:
         names = ", ".join(quote(column.name) for column in of.columns)

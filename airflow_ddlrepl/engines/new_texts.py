@@ -1,25 +1,24 @@
-"""This module changes the texts that a DuckDB file holds for values of a user-defined type whose definition changes."""
+"""Changes of the texts that a target holds for values of a user-defined type whose definition changes."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from airflow_ddlrepl.ddl.types.change_type_definition import ChangeTypeDefinition
 from airflow_ddlrepl.ddl.types.type_edits import AddAttribute, DropAttribute, RenameLabel
-from airflow_ddlrepl.engines.duckdb.connection.quoting import literal, qualified, quote
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.types import TypeDefinition, TypeKind
 
 
-def new_texts(change: ChangeTypeDefinition, before: Table) -> list[str]:
-    """Return the SQL that gives rows the new text of a label.
+def new_texts(change: ChangeTypeDefinition, before: Table, update: Callable[[str, str, str], str]) -> list[str]:
+    """Return the SQL that gives rows the new text of a label. update: of a column, with the old text and the new one.
 
     Raises Unsupported ADP-110 for attributes that come or go, ADP-111 for a label inside an array or another type:
     these are parts of texts that nobody takes apart.
     """
     if any(isinstance(edit, AddAttribute | DropAttribute) for edit in change.edits):
-        raise _refused(
-            "ADP-110", f"values of {change.old.name} are texts in a DuckDB file, with its attributes", before
-        )
+        raise _refused("ADP-110", f"values of {change.old.name} are texts at this target, with its attributes", before)
     renamed = [edit for edit in change.edits if isinstance(edit, RenameLabel)]
     if not renamed:
         return []
@@ -30,8 +29,7 @@ def new_texts(change: ChangeTypeDefinition, before: Table) -> list[str]:
         ):
             raise _refused("ADP-111", f"column {column.name} has labels of {of.name} inside of texts", before)
     return [
-        f"UPDATE {qualified(before.name)} SET {quote(column.name)} = {literal(edit.new)}"
-        f" WHERE {quote(column.name)} = {literal(edit.old)}"
+        update(column.name, edit.old, edit.new)
         for edit in renamed
         for column in before.columns
         if _is_of(column.type.schema, column.type.name, of)

@@ -1,0 +1,133 @@
+"""This module reads and moves the entries of a JDBC catalog: which metadata file each table has at the moment.
+
+Whoever writes to a table moves its entry from the metadata file that it has read; so does a run, for all of its tables
+in one transaction.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import Column, Connection, MetaData, String, Table, and_, delete, insert, inspect, select, update
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.sql.elements import ColumnElement
+
+from airflow_ddlrepl.errors import CannotAdapt, TargetError
+from airflow_ddlrepl.model.names import TableName
+
+_SCHEMA = MetaData()
+_tables = Table(
+    "iceberg_tables",
+    _SCHEMA,
+    Column("catalog_name", String(255), primary_key=True),
+    Column("table_namespace", String(255), primary_key=True),
+    Column("table_name", String(255), primary_key=True),
+    Column("metadata_location", String(1000)),
+    Column("previous_metadata_location", String(1000)),
+    Column("iceberg_type", String(5)),
+)
+_properties = Table(
+    "iceberg_namespace_properties",
+    _SCHEMA,
+    Column("catalog_name", String(255), primary_key=True),
+    Column("namespace", String(255), primary_key=True),
+    Column("property_key", String(255), primary_key=True),
+    Column("property_value", String(1000)),
+)
+_EXISTS = "exists"
+"""The property by which Iceberg's Java knows that there is a namespace."""
+
+
+def create(connection: Connection) -> None:
+    """Create the catalog's tables as Iceberg makes them, where they do not exist."""
+    _SCHEMA.create_all(connection)
+
+
+def is_catalog(connection: Connection) -> bool:
+    """Has the database a catalog?"""
+    return inspect(connection).has_table(_tables.name)
+
+
+def pointer(connection: Connection, catalog: str, name: TableName) -> str | None:
+    """Return the path of the metadata file that a table has now; None: there is no such table."""
+    if not is_catalog(connection):
+        return None
+    found: str | None = connection.execute(select(_tables.c.metadata_location).where(_at(catalog, name))).scalar()
+    return found
+
+
+def add_entry(
+    connection: Connection, catalog: str, name: TableName, metadata: str, previous: str | None = None
+) -> None:
+    """Add a table, and its namespace. Raises CannotAdapt ADP-104 where there is one of that name."""
+    add_namespace(connection, catalog, name.schema)
+    row = {
+        "catalog_name": catalog,
+        "table_namespace": name.schema,
+        "table_name": name.name,
+        "metadata_location": metadata,
+        "previous_metadata_location": previous,
+        "iceberg_type": "TABLE",
+    }
+    try:
+        connection.execute(insert(_tables), [row])
+    except IntegrityError:
+        raise CannotAdapt(
+            f"another table or view of the lake has the name {name}",
+            code="ADP-104",
+            table=name,
+            hint="rename or drop it there; then run again",
+        ) from None
+
+
+def add_namespace(connection: Connection, catalog: str, namespace: str) -> None:
+    """Add a namespace, unless it is there."""
+    same = (_properties.c.catalog_name == catalog, _properties.c.namespace == namespace)
+    if connection.execute(select(_properties.c.property_key).where(*same).limit(1)).first() is None:
+        row = {"catalog_name": catalog, "namespace": namespace, "property_key": _EXISTS, "property_value": "true"}
+        connection.execute(insert(_properties), [row])
+
+
+def move_entry(connection: Connection, catalog: str, name: TableName, old: str, new: str) -> None:
+    """Move a table from one metadata file to the next. Raises TargetError TGT-112 where it has another one by now."""
+    where = and_(_at(catalog, name), _tables.c.metadata_location == old)
+    values = {"metadata_location": new, "previous_metadata_location": old}
+    if connection.execute(update(_tables).where(where).values(**values)).rowcount != 1:
+        raise written_meanwhile(name)
+
+
+def remove_entry(connection: Connection, catalog: str, name: TableName, old: str) -> None:
+    """Remove a table; its files stay. Raises TargetError TGT-112 where it has another metadata file by now."""
+    where = and_(_at(catalog, name), _tables.c.metadata_location == old)
+    if connection.execute(delete(_tables).where(where)).rowcount != 1:
+        raise written_meanwhile(name)
+
+
+def forget_namespace(connection: Connection, catalog: str, namespace: str) -> None:
+    """Remove a namespace with all of its entries; the files of its tables stay."""
+    if is_catalog(connection):
+        for one, name in ((_tables, _tables.c.table_namespace), (_properties, _properties.c.namespace)):
+            connection.execute(delete(one).where(one.c.catalog_name == catalog, name == namespace))
+
+
+def namespaces(connection: Connection, catalog: str) -> list[str]:
+    """Return the namespaces of a catalog."""
+    if not is_catalog(connection):
+        return []
+    query = select(_properties.c.namespace).where(_properties.c.catalog_name == catalog).distinct()
+    return list(connection.execute(query).scalars())
+
+
+def written_meanwhile(name: TableName) -> TargetError:
+    """Return the error of a run that has read a table before somebody else has written to it."""
+    return TargetError(
+        f"somebody else has written to {name} in the lake meanwhile, or has dropped it",
+        code="TGT-112",
+        table=name,
+        hint="nothing was written; run again: a run starts from what the table has then",
+        retryable=True,
+    )
+
+
+def _at(catalog: str, name: TableName) -> ColumnElement[bool]:
+    return and_(
+        _tables.c.catalog_name == catalog, _tables.c.table_namespace == name.schema, _tables.c.table_name == name.name
+    )

@@ -1,0 +1,165 @@
+"""A window is what one run changes in a lake: staged where no reader looks, and made visible all at once.
+
+A table is staged when it is first touched: an entry of our own catalog gets its metadata file, and what is committed
+there leads to new metadata files that the table's own entry does not name yet. `flip` moves the entries, in the
+caller's transaction. Names are those of the end: a renamed table has its new one from `rename` on.
+"""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+from urllib.parse import quote as in_path
+
+from sqlalchemy import Connection
+
+from airflow_ddlrepl.engines.lake.catalog.entries import (
+    add_entry,
+    add_namespace,
+    forget_namespace,
+    move_entry,
+    pointer,
+    remove_entry,
+    written_meanwhile,
+)
+from airflow_ddlrepl.engines.lake.connection.database import reading, writing
+from airflow_ddlrepl.engines.lake.connection.location import location_of
+from airflow_ddlrepl.engines.lake.connection.quoting import literal, quote
+from airflow_ddlrepl.engines.lake.connection.session import lake_session
+from airflow_ddlrepl.errors import TargetError
+from airflow_ddlrepl.model.names import TableName
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+PROPERTIES = {
+    "format-version": "3",
+    "write.merge.mode": "merge-on-read",
+    "write.update.mode": "merge-on-read",
+    "write.delete.mode": "merge-on-read",
+    "write.distribution-mode": "none",
+    "write.merge.distribution-mode": "none",
+    "write.parquet.compression-codec": "zstd",
+}
+"""The properties of tables that we make."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Staged:
+    """A staged table is an entry of our catalog. origin: the table's name when it was staged; None: it is new.
+
+    base: the metadata file that it had then.
+    """
+
+    entry: TableName
+    origin: TableName | None = None
+    base: str = ""
+
+
+@dataclass
+class Window:
+    """A window has a namespace of its own in our catalog of a lake; `begin` removes what another has left there."""
+
+    location: str = field(repr=False)
+    namespace: str
+    _tables: dict[TableName, _Staged] = field(default_factory=dict)
+    _touched: dict[TableName, str] = field(default_factory=dict)
+    _made: int = 0
+
+    @property
+    def spark(self) -> SparkSession:
+        """Return the session that writes the tables."""
+        return lake_session(self.location)
+
+    def begin(self) -> None:
+        """Remove what an earlier window of this namespace has left."""
+        with writing(self.location) as connection:
+            forget_namespace(connection, location_of(self.location).spark_catalog, self.namespace)
+
+    def has(self, name: TableName) -> bool:
+        """Is there a table of this name, as things stand in the window?"""
+        if name in self._tables or name in self._touched:
+            return name in self._tables
+        with reading(self.location) as connection:
+            return pointer(connection, location_of(self.location).catalog, name) is not None
+
+    def table(self, name: TableName) -> str:
+        """Return the quoted name under which a table can be read and written in Spark.
+
+        Raises TargetError TGT-113 where there is no such table.
+        """
+        if name not in self._tables:
+            self._stage(name)
+        return self._quoted(self._tables[name])
+
+    def create(self, name: TableName, columns: str) -> None:
+        """Make a new table. columns: as Spark's SQL has them."""
+        place = location_of(self.location)
+        staged = _Staged(self._next())
+        folder = place.warehouse / in_path(name.schema, "") / f"{in_path(name.name, '')}-{secrets.token_hex(4)}"
+        properties = ", ".join(f"{literal(key)} = {literal(value)}" for key, value in PROPERTIES.items())
+        with writing(self.location) as connection:
+            add_namespace(connection, place.spark_catalog, self.namespace)
+        self.spark.sql(
+            f"CREATE TABLE {self._quoted(staged)} ({columns}) USING iceberg LOCATION {literal(str(folder))}"
+            f" TBLPROPERTIES ({properties})"
+        )
+        self._tables[name] = staged
+
+    def rename(self, old: TableName, new: TableName) -> None:
+        """Give a table another name, which no table has."""
+        self.table(old)
+        self._tables[new] = self._tables.pop(old)
+
+    def drop(self, name: TableName) -> None:
+        """Remove a table; its files stay. Raises TargetError TGT-113 where there is no such table."""
+        self.table(name)
+        del self._tables[name]
+
+    def flip(self, connection: Connection) -> None:
+        """Make all that was done visible, in the open transaction, unless somebody else has written to a table.
+
+        Raises TargetError TGT-112 for a table that was written to, CannotAdapt ADP-104 for a name that is taken.
+        """
+        place = location_of(self.location)
+        now = {name: (one, self._pointer(connection, one)) for name, one in self._tables.items()}
+        stays = {name for name, (one, _) in now.items() if one.origin == name}
+        for name in sorted(self._touched.keys() - stays):
+            remove_entry(connection, place.catalog, name, self._touched[name])
+        for name, (one, metadata) in now.items():
+            if name not in stays:
+                add_entry(connection, place.catalog, name, metadata, one.base or None)
+            elif metadata != one.base:
+                move_entry(connection, place.catalog, name, one.base, metadata)
+        forget_namespace(connection, place.spark_catalog, self.namespace)
+
+    def _stage(self, name: TableName) -> None:
+        place = location_of(self.location)
+        with writing(self.location) as connection:
+            base = None if name in self._touched else pointer(connection, place.catalog, name)
+            if base is None:
+                raise TargetError(
+                    f"the lake has no table {name}",
+                    code="TGT-113",
+                    table=name,
+                    hint="was it dropped or renamed there? `ddlrepl refresh --table` makes it again",
+                )
+            staged = _Staged(self._next(), name, base)
+            add_entry(connection, place.spark_catalog, staged.entry, base)
+        self._touched[name] = base
+        self._tables[name] = staged
+
+    def _next(self) -> TableName:
+        self._made += 1
+        return TableName(self.namespace, f"t{self._made}")
+
+    def _quoted(self, staged: _Staged) -> str:
+        parts = (location_of(self.location).spark_catalog, *staged.entry)
+        return ".".join(map(quote, parts))
+
+    def _pointer(self, connection: Connection, staged: _Staged) -> str:
+        found = pointer(connection, location_of(self.location).spark_catalog, staged.entry)
+        if found is None:  # another run has removed what this one has staged
+            raise written_meanwhile(staged.origin or staged.entry)
+        return found

@@ -1,0 +1,54 @@
+"""This module turns errors of Spark, of Iceberg's Java and of the catalog's database into errors of ours."""
+
+from __future__ import annotations
+
+import sys
+
+from airflow_ddlrepl.config.sections.location import redact
+from airflow_ddlrepl.engines.lake.connection.database import explained_sql
+from airflow_ddlrepl.errors import DdlReplError, DiskFull, ServerRefusal, Unreachable
+
+_FULL = ("No space left on device", "Disk quota exceeded")
+_LOST = ("Py4JNetworkError", "Py4JConnectionError")
+
+
+def is_spark(error: BaseException) -> bool:
+    """Is it an error of Spark, or of Java below it?"""
+    names = {f"{kind.__module__.partition('.')[0]}" for kind in type(error).__mro__}
+    return bool(names & {"py4j", "pyspark"})
+
+
+def line(error: BaseException) -> str:
+    """Return what an error of Spark says first, without the places in Java's code."""
+    java = getattr(error, "java_exception", None)
+    text = str(java.toString()) if java is not None else str(error)
+    lines = [one.strip() for one in text.splitlines() if one.strip() and not one.strip().startswith("at ")]
+    return redact(lines[0] if lines else type(error).__name__)[:500]
+
+
+def explained(error: BaseException) -> DdlReplError | None:
+    """Return an error of Spark as one that says what to do; None for others."""
+    if not is_spark(error):
+        return explained_sql(error) if "sqlalchemy" in sys.modules and _is_sql(error) else None
+    text = line(error)
+    if any(part in str(error) for part in _FULL):
+        return DiskFull(
+            f"the disk of a lake is full: {text}",
+            code="DSK-103",
+            hint="free space there; what was not committed is not seen, and the next run does it again",
+            retryable=True,
+        )
+    if type(error).__name__ in _LOST:
+        return Unreachable(
+            f"the Java of the Spark session has ended: {text}",
+            code="CON-104",
+            hint="has it enough memory? What was not committed is not seen, and the next run does it again",
+            retryable=True,
+        )
+    return ServerRefusal(f"Spark refuses a statement: {text}", code="SQL-100", hint="see what it says, and run again")
+
+
+def _is_sql(error: BaseException) -> bool:
+    from sqlalchemy.exc import DBAPIError
+
+    return isinstance(error, DBAPIError)

@@ -1,0 +1,18 @@
+"""This module reaches Iceberg's Java classes through the driver's session."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def iceberg(spark: SparkSession) -> Any:
+    """Return the package `org.apache.iceberg` of the session's Java."""
+    return spark._jvm.org.apache.iceberg  # type: ignore[union-attr]
+
+
+def java_table(spark: SparkSession, name: str) -> Any:
+    """Return a table as Iceberg's Java has it, read anew. name: quoted, with the catalog."""
+    return iceberg(spark).spark.Spark3Util.loadIcebergTable(spark._jsparkSession, name)

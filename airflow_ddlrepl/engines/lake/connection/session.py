@@ -1,0 +1,126 @@
+"""This module has the Spark session that writes a lake's tables: one for the process, which serves several lakes.
+
+Each lake is a catalog of its own in the session; that catalog has staged tables only.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from airflow_ddlrepl import java
+from airflow_ddlrepl.config.sections.location import redact
+from airflow_ddlrepl.engines.lake.connection.jars import jars
+from airflow_ddlrepl.engines.lake.connection.location import location_of
+from airflow_ddlrepl.errors import DdlReplError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
+MASTER = "local[2]"
+_SETTINGS = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.log.level": "ERROR",
+    "spark.driver.memory": "1g",
+    "spark.sql.shuffle.partitions": "4",
+    "spark.sql.extensions": EXTENSIONS,
+    "spark.sql.session.timeZone": "UTC",
+}
+
+
+def lake_session(location: str) -> SparkSession:
+    """Return the session, with the catalog of a lake: the one that this process has, or one that is started here.
+
+    Raises DdlReplError SPK-105 for a session that can't write to a lake, SPK-104 where Spark does not start.
+    """
+    from pyspark.sql import SparkSession
+
+    spark = SparkSession.getActiveSession() or _started()
+    if ".connect." in type(spark).__module__:
+        raise _unfit("the session is one of Spark Connect, which gives no access to its Java")
+    if EXTENSIONS not in (spark.conf.get("spark.sql.extensions", "") or ""):
+        raise _unfit("the session has no Iceberg: spark.sql.extensions lacks its class")
+    _add_catalog(spark, location)
+    return spark
+
+
+def catalog_name(location: str) -> str:
+    """Return the name that a lake's catalog has in the session."""
+    return location_of(location).spark_catalog
+
+
+def _add_catalog(spark: SparkSession, location: str) -> None:
+    """Name the catalog in the session, before its first use."""
+    place = location_of(location)
+    name = f"spark.sql.catalog.{place.spark_catalog}"
+    if spark.conf.get(name, "") == "":
+        settings = {
+            "": "org.apache.iceberg.spark.SparkCatalog",
+            ".type": "jdbc",
+            ".uri": place.jdbc_url,
+            ".jdbc.schema-version": "V1",
+            ".warehouse": str(place.warehouse),
+            ".cache-enabled": "false",
+        }
+        for key, value in settings.items():
+            spark.conf.set(f"{name}{key}", value)
+
+
+def _started() -> SparkSession:
+    """Start a session in this process; `spark.jars` makes Iceberg's classes known before it begins."""
+    from pyspark.sql import SparkSession
+
+    os.environ["JAVA_HOME"] = java.home()
+    os.environ.pop("SPARK_HOME", None)  # the jars of another Spark would be mixed with our Python files
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    builder = SparkSession.builder.master(MASTER).appName("ddlrepl lake")
+    for name, value in {**_SETTINGS, "spark.jars": ",".join(map(str, jars()))}.items():
+        builder = builder.config(name, value)
+    with _starting():
+        return builder.getOrCreate()
+
+
+@contextmanager
+def _starting() -> Iterator[None]:
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    try:
+        yield
+    except (Py4JError, PySparkException) as error:
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+        raise DdlReplError(
+            f"Spark does not start at {MASTER}: {redact(lines[0] if lines else type(error).__name__)}",
+            code="SPK-104",
+            hint="is there memory for one more app? `ddlrepl doctor` checks Java and Spark",
+            retryable=True,
+        ) from None
+
+
+def _unfit(why: str) -> DdlReplError:
+    return DdlReplError(
+        f"the Spark session of this process can't write to a lake: {why}",
+        code="SPK-105",
+        hint="start the driver as a classic session with Iceberg's jar and extension (docs/lakehouse.md), or without a"
+        " session: one is started then",
+    )
+
+
+def _forget_session() -> None:
+    """Have no session in a forked process: the Java of its parent is not its own."""
+    if (context := sys.modules.get("pyspark.core.context")) is None:
+        return
+    from pyspark.sql import SparkSession
+
+    context.SparkContext._gateway = context.SparkContext._jvm = None
+    context.SparkContext._active_spark_context = None
+    SparkSession._instantiatedSession = None
+
+
+os.register_at_fork(after_in_child=_forget_session)

@@ -1,0 +1,177 @@
+"""This module writes, in Spark's SQL, every kind of schema change; a kind without an entry is refused.
+
+A table there has columns with types, and what rows from before a column show there: keys and constraints are the
+source's to keep. Types of the user's are held as texts, so most changes of them are none here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from airflow_ddlrepl.adapt.target_facts import Renderer
+from airflow_ddlrepl.ddl.base.change import SchemaChange
+from airflow_ddlrepl.ddl.columns.add_column import AddColumn
+from airflow_ddlrepl.ddl.columns.change_default import ChangeDefault
+from airflow_ddlrepl.ddl.columns.change_identity import ChangeIdentity
+from airflow_ddlrepl.ddl.columns.change_nullability import ChangeNullability
+from airflow_ddlrepl.ddl.columns.change_type import ChangeType
+from airflow_ddlrepl.ddl.columns.drop_column import DropColumn
+from airflow_ddlrepl.ddl.columns.fill_column import FillColumn
+from airflow_ddlrepl.ddl.columns.rename_column import RenameColumn
+from airflow_ddlrepl.ddl.tables.attach_partition import AttachPartition
+from airflow_ddlrepl.ddl.tables.change_key import ChangeKey
+from airflow_ddlrepl.ddl.tables.change_logging import ChangeLogging
+from airflow_ddlrepl.ddl.tables.change_replica_identity import ChangeReplicaIdentity
+from airflow_ddlrepl.ddl.tables.create_table import CreateTable
+from airflow_ddlrepl.ddl.tables.detach_partition import DetachPartition
+from airflow_ddlrepl.ddl.tables.drop_table import DropTable
+from airflow_ddlrepl.ddl.tables.rename_table import RenameTable
+from airflow_ddlrepl.ddl.tables.truncate import Truncate
+from airflow_ddlrepl.ddl.types.change_type_definition import ChangeTypeDefinition, ReplaceType
+from airflow_ddlrepl.ddl.types.create_type import CreateType, ForgetType
+from airflow_ddlrepl.ddl.types.rename_type import RenameType
+from airflow_ddlrepl.engines.lake.connection.quoting import literal, qualified, quote
+from airflow_ddlrepl.engines.lake.ddl.values import value
+from airflow_ddlrepl.engines.lake.types.physical import columns_sql, physical
+from airflow_ddlrepl.engines.new_texts import new_texts
+from airflow_ddlrepl.errors import Unsupported
+from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.table import Column, Table
+
+
+def create_table(table: Table, name: TableName | None = None) -> list[str]:
+    """Return the SQL that creates a table. name: another one than its own.
+
+    Raises Unsupported ADP-110 for what a lake does not have.
+    """
+    if not table.columns:
+        raise Unsupported(
+            "a table of a lake has at least one column",
+            code="ADP-110",
+            table=table.name,
+            hint="give it a column at the source, or leave it out of the channel",
+        )
+    _refuse_generated(table.columns, table.name)
+    return [f"CREATE TABLE {qualified(name or table.name)} ({definitions(table)})"]
+
+
+def definitions(table: Table) -> str:
+    """Return the definitions of a table's columns."""
+    return ", ".join(f"{quote(name)} {held}" for name, held in columns_sql(table).items())
+
+
+def _refuse_generated(columns: Iterable[Column], table: TableName) -> None:
+    """Raise Unsupported ADP-110 for columns that a target has to compute: they would stay empty."""
+    if names := ", ".join(column.name for column in columns if column.generated):
+        raise Unsupported(
+            f"a lake does not compute generated columns: {names}",
+            code="ADP-110",
+            table=table,
+            hint="leave them out for this target (`column_properties`)",
+        )
+
+
+def _create_table(change: CreateTable, before: Table | None) -> list[str]:
+    return create_table(change.table)
+
+
+def _drop_table(change: DropTable, before: Table | None) -> list[str]:
+    return [f"DROP TABLE IF EXISTS {qualified(change.table.name)}"]
+
+
+def _rename_table(change: RenameTable, before: Table) -> list[str]:
+    return [f"{_alter(before)} RENAME TO {qualified(change.new)}"]
+
+
+def _truncate(change: Truncate, before: Table) -> list[str]:
+    return [f"DELETE FROM {qualified(before.name)}"]
+
+
+def _add_column(change: AddColumn, before: Table) -> list[str]:
+    """Return the SQL that adds a column with what rows show there, which is stored once for all of them."""
+    column = change.column
+    _refuse_generated([column], before.name)
+    add = f"{_alter(before)} ADD COLUMN {quote(column.name)} {physical(column.type, before.types)}"
+    return [add if column.missing is None else f"{add} DEFAULT {value(column.missing, column, before)}"]
+
+
+def _drop_column(change: DropColumn, before: Table) -> list[str]:
+    return [f"{_alter(before)} DROP COLUMN {quote(change.column.name)}"]
+
+
+def _rename_column(change: RenameColumn, before: Table) -> list[str]:
+    return [f"{_alter(before)} RENAME COLUMN {quote(change.old)} TO {quote(change.new)}"]
+
+
+def _change_type(change: ChangeType, before: Table) -> list[str]:
+    old, new = (physical(of, before.types) for of in (change.old.type, change.type))
+    name = quote(before.column(change.id).name)
+    return [] if old == new else [f"{_alter(before)} ALTER COLUMN {name} TYPE {new}"]
+
+
+def _fill_column(change: FillColumn, before: Table) -> list[str]:
+    filled = value(change.value, change.column, before)
+    return [f"UPDATE {qualified(before.name)} SET {quote(change.column.name)} = {filled}"]
+
+
+def _nothing(change: SchemaChange, before: Table | None) -> list[str]:
+    """Return no SQL, for a change of what a table here does not have."""
+    return []
+
+
+def _alter(table: Table) -> str:
+    return f"ALTER TABLE {qualified(table.name)}"
+
+
+RENDER: dict[type[SchemaChange], Callable[[Any, Any], list[str]]] = {
+    CreateTable: _create_table,
+    DropTable: _drop_table,
+    RenameTable: _rename_table,
+    Truncate: _truncate,
+    AddColumn: _add_column,
+    DropColumn: _drop_column,
+    RenameColumn: _rename_column,
+    ChangeType: _change_type,
+    FillColumn: _fill_column,
+    ChangeTypeDefinition: _nothing,
+    ReplaceType: _nothing,
+    ChangeNullability: _nothing,
+    ChangeDefault: _nothing,
+    ChangeIdentity: _nothing,
+    ChangeKey: _nothing,
+    ChangeLogging: _nothing,
+    AttachPartition: _nothing,
+    DetachPartition: _nothing,
+    ChangeReplicaIdentity: _nothing,
+    CreateType: _nothing,
+    ForgetType: _nothing,
+    RenameType: _nothing,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class LakeDdl(Renderer):
+    """This renderer writes DDL for Iceberg tables; `ddl/run.py` runs it."""
+
+    def sql(self, change: SchemaChange, before: Table | None) -> tuple[str, ...]:
+        if type(change) not in RENDER:
+            raise Unsupported(
+                f"a lake has no statement for {change.kind}",
+                code="ADP-110",
+                table=before.name if before else None,
+                hint="drop the target table and refresh this table",
+            )
+        return tuple(RENDER[type(change)](change, before))
+
+    def new_texts(self, change: ChangeTypeDefinition, before: Table) -> tuple[str, ...]:
+        def update(column: str, old: str, new: str) -> str:
+            changed = f"UPDATE {qualified(before.name)} SET {quote(column)} = {literal(new)}"
+            return f"{changed} WHERE {quote(column)} = {literal(old)}"
+
+        return tuple(new_texts(change, before, update))
+
+    def rows_into(self, table: TableName, of: Table) -> tuple[str, ...]:
+        names = ", ".join(quote(column.name) for column in of.columns)
+        return (f"INSERT INTO {qualified(table)} ({names}) SELECT {names} FROM {qualified(of.name)}",)

@@ -1,0 +1,48 @@
+"""This module names our tables in the database of a lake's catalog."""
+
+from __future__ import annotations
+
+from sqlalchemy import BigInteger, Column, Connection, Integer, MetaData, String, Table, Text, inspect
+
+VERSION = 1
+"""The version of our tables: it grows when an older version of the product must not write to them."""
+SCHEMA = MetaData()
+position = Table(
+    "ddlrepl_position",
+    SCHEMA,
+    Column("channel", String(255), primary_key=True),
+    Column("lsn", BigInteger, nullable=False),
+    Column("epoch", BigInteger, nullable=False),
+    Column("token", BigInteger, nullable=False),
+    Column("mark", Text),
+    Column("version", Integer, nullable=False),
+    Column("cut_over", Text),
+)
+tables = Table(
+    "ddlrepl_tables",
+    SCHEMA,
+    Column("channel", String(255), primary_key=True),
+    Column("table_id", BigInteger, primary_key=True, autoincrement=False),
+    Column("schema_name", String(255), nullable=False),
+    Column("table_name", String(255), nullable=False),
+    Column("status", String(20), nullable=False),
+    Column("state", Text, nullable=False),
+)
+unrecorded = Table(
+    "ddlrepl_unrecorded",
+    SCHEMA,
+    Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=True),
+    Column("channel", String(255), nullable=False),
+    Column("record", Text, nullable=False),
+    sqlite_autoincrement=True,
+)
+
+
+def create(connection: Connection) -> None:
+    """Create our tables, where they do not exist."""
+    SCHEMA.create_all(connection)
+
+
+def is_there(connection: Connection) -> bool:
+    """Has the database our tables?"""
+    return inspect(connection).has_table(position.name)
