@@ -53,7 +53,7 @@ class Finding:
 
 
 def run_doctor(channel: Channel | None = None) -> list[Finding]:
-    """Check this machine; with a channel also its source, targets and repository. Changes nothing."""
+    """Check this machine; with a channel also its source, targets and repository. It changes no database."""
     findings, needed = [python(), *packages(), spark(), java_runtime()], list(drivers(channel))
     findings += needed
     if channel is not None and all(finding.ok for finding in needed):
@@ -98,7 +98,10 @@ def java_runtime() -> Finding:
 
 
 def drivers(channel: Channel | None) -> Iterator[Finding]:
-    """Check that the database drivers are installed: those of the channel's targets, and those for sources."""
+    """Check that the database drivers are installed: those of the channel's targets, and those for sources.
+
+    What an engine fetches is fetched.
+    """
     from airflow_ddlrepl.engines import engine, engines_of_sources
 
     wanted: dict[Engine, None] = dict.fromkeys(engines_of_sources())
@@ -111,6 +114,13 @@ def drivers(channel: Channel | None) -> Iterator[Finding]:
                 yield Finding(False, package, "not installed", _install(f"airflow-ddlrepl[{one.extra}]"))
             else:
                 yield Finding(True, package, version(package))
+        try:
+            what, folder = one.fetched()
+        except DdlReplError as error:
+            yield Finding(False, f"files for {one.extra}", error.message, error.hint)
+        else:
+            if what:
+                yield Finding(True, what, folder)
 
 
 def servers(channel: Channel) -> Iterator[Finding]:

@@ -53,6 +53,20 @@ class Engine(Protocol):
         """Return the extra of this package that installs the drivers."""
         return ""
 
+    def fetched(self) -> tuple[str, str]:
+        """Return what is fetched once to this machine for this kind of database, and the folder that it is in.
+
+        It is fetched if it is missing. Both are empty where pip installs all. Raises ConfigError.
+        """
+        return "", ""
+
+    def spark_properties(self, location: str) -> Mapping[str, str]:
+        """Return what the driver's Spark session is started with, for a target that Java writes in that session.
+
+        They are empty where Spark Connect is as good as any session. Raises ConfigError.
+        """
+        return {}
+
     @property
     def imported_beforehand(self) -> Sequence[str]:
         """Return the modules that most tasks with such a database import, for processes that fork tasks."""

@@ -184,7 +184,7 @@ class DdlReplSparkOperator(SparkSubmitOperator):
         """Run the stage in this process; its tasks run on the Spark Connect server."""
         self.log.info("%s of channel %s runs on %s", self.stage, channel.name, redact(place.remote))
         run_id, start = str(context["run_id"]), time.monotonic()
-        runner = SparkRunner(SparkSettings.at(place.remote, dict(channel.spark.conf)), f"ddlrepl {channel.name}")
+        runner = SparkRunner(SparkSettings.of(channel, place.remote), f"ddlrepl {channel.name}")
         try:
             summary = self.job(channel, run_id, runner)
         finally:
@@ -228,8 +228,9 @@ class DdlReplSparkOperator(SparkSubmitOperator):
             yield
             return
         environment = {**os.environ, **place.environment(), **(self.env_vars or {})}
-        with properties_file(channel.spark.conf, self.properties_file, environment) as properties:
-            ours = {name: value for name, value in place.properties().items() if name not in channel.spark.conf}
+        needed = SparkSettings.of(channel).with_engines()
+        with properties_file(needed, self.properties_file, environment) as properties:
+            ours = {name: value for name, value in place.properties().items() if name not in needed}
             self._spark_binary = self._spark_binary or place.binary
             self.conf = merged(ours, self.conf)
             self.env_vars = merged(place.environment(), self.env_vars) or None

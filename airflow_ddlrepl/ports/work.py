@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Protocol, TypeVar, runtime_checkable
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -57,3 +57,22 @@ def probe(runner: Runner) -> None:
     """Try the workers of a runner that can do so, before anything is changed at a source for work of theirs."""
     if isinstance(runner, ProbesWorkers):
         runner.probe()
+
+
+_offered: list[Callable[[], Any]] = []
+
+
+def offer_session(session: Callable[[], Any]) -> None:
+    """Offer a runner's Spark session to engines whose targets are written in one; it starts when one asks for it."""
+    _offered.append(session)
+
+
+def withdraw_session(session: Callable[[], Any]) -> None:
+    """Offer a runner's Spark session no more; the one that was offered before is offered again."""
+    if session in _offered:
+        _offered.remove(session)
+
+
+def offered_session() -> Any | None:
+    """Return the Spark session that is offered in this process, started if it is not yet; None: no runner has one."""
+    return _offered[-1]() if _offered else None

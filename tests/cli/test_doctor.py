@@ -12,6 +12,7 @@ from airflow_ddlrepl.config.file.load import read_channel
 from airflow_ddlrepl.doctor import Finding, run_doctor
 from airflow_ddlrepl.engines.postgres.connection.connect import connect
 from airflow_ddlrepl.engines.postgres.engine import PostgresEngine
+from airflow_ddlrepl.errors import ConfigError
 from airflow_ddlrepl.spark.session.installation import Installation
 
 CHANNEL = """
@@ -51,6 +52,19 @@ def test_missing_driver(monkeypatch: pytest.MonkeyPatch) -> None:
     found = bad(run_doctor())["psycopg"]
     assert "airflow-ddlrepl[postgres]" in found.fix
     assert found.text().splitlines()[1].strip().startswith("fix:")
+
+
+def test_what_an_engine_fetches_is_fetched_and_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(PostgresEngine, "fetched", lambda _: ("jars of a lake", "/cache"))
+    assert Finding(True, "jars of a lake", "/cache") in run_doctor()
+
+
+def test_what_an_engine_cannot_fetch_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_: object) -> tuple[str, str]:
+        raise ConfigError("there is no network", code="CFG-413", hint="put them into /cache")
+
+    monkeypatch.setattr(PostgresEngine, "fetched", refuse)
+    assert bad(run_doctor())["files for postgres"].fix == "put them into /cache"
 
 
 def test_servers_that_are_well(databases: Any) -> None:

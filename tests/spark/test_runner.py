@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from airflow_ddlrepl.errors import DdlReplError, TrailError
-from airflow_ddlrepl.ports.work import InProcess
+from airflow_ddlrepl.ports.work import InProcess, offered_session
 from airflow_ddlrepl.spark.execute.runner import SparkRunner
 from airflow_ddlrepl.spark.session.settings import SparkSettings
 from tests.spark.support import tasks
@@ -27,6 +27,18 @@ def test_starts_nothing_before_the_first_task() -> None:
     assert lazy.map(tasks.square, [], "nothing") == []
     assert not lazy.is_started
     assert lazy.parallelism == 2
+
+
+def test_engines_get_the_session_of_the_runner_that_knows_their_targets(monkeypatch: pytest.MonkeyPatch) -> None:
+    SparkRunner(SparkSettings("local[2]"))
+    assert offered_session() is None
+    monkeypatch.setattr(SparkRunner, "_started", lambda one: one.app_name)
+    first, second = (SparkRunner(SparkSettings(targets=("lake",)), name) for name in ("first", "second"))
+    assert offered_session() == "second"
+    second.stop()
+    assert offered_session() == "first"
+    first.stop()
+    assert offered_session() is None
 
 
 def test_results_come_in_the_order_of_the_items(runner: SparkRunner) -> None:

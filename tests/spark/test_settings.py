@@ -10,10 +10,12 @@ import pytest
 
 from airflow_ddlrepl import java
 from airflow_ddlrepl.config.file.load import read_channel
-from airflow_ddlrepl.errors import ConfigError, ControlStop
+from airflow_ddlrepl.engines.postgres.engine import ENGINE
+from airflow_ddlrepl.errors import ConfigError, ControlStop, DdlReplError
 from airflow_ddlrepl.spark.jobs.result_file import Outcome
 from airflow_ddlrepl.spark.session import class_archive
 from airflow_ddlrepl.spark.session.installation import Installation, inspect_installation
+from airflow_ddlrepl.spark.session.session import session
 from airflow_ddlrepl.spark.session.settings import SparkSettings
 
 CHANNEL = """
@@ -29,6 +31,35 @@ def test_the_channels_conf_wins_over_ours() -> None:
     assert properties["spark.driver.memory"] == "2g"
     assert properties["spark.sql.shuffle.partitions"] == "8"
     assert properties["spark.pyspark.python"] == sys.executable
+
+
+@pytest.fixture
+def engine_needs(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """What the engine of the channel's target needs of a session; none is started."""
+    needed = {"spark.jars": "/ours.jar", "spark.driver.memory": "1g", "spark.sql.extensions": "ours"}
+    monkeypatch.setenv("AIRFLOW_CONN_DB2", "postgresql://here/b")
+    monkeypatch.setattr(type(ENGINE), "spark_properties", lambda _, location: needed if "here" in location else {})
+    return needed
+
+
+def test_what_an_engine_needs_of_the_session_is_asked_before_it_starts(engine_needs: dict[str, str]) -> None:
+    settings = SparkSettings.of(read_channel(CHANNEL.replace("spark.driver.memory: 2g", "spark.jars: /mine.jar")))
+    properties = settings.properties()
+    assert properties["spark.driver.memory"] == "1g", "more than a small local Spark has"
+    assert properties["spark.sql.extensions"] == "ours"
+    assert properties["spark.jars"] == "/ours.jar,/mine.jar"
+    assert "spark.jars" not in SparkSettings("local[3]").properties()
+
+
+def test_the_channels_conf_wins_over_what_an_engine_needs(engine_needs: dict[str, str]) -> None:
+    assert SparkSettings.of(read_channel(CHANNEL)).properties()["spark.driver.memory"] == "2g"
+
+
+def test_spark_connect_is_refused_where_an_engine_needs_the_sessions_java(engine_needs: dict[str, str]) -> None:
+    settings = SparkSettings.of(read_channel(CHANNEL), "sc://there")
+    with pytest.raises(DdlReplError, match="SPK-106: a target is a lake") as caught:
+        session("test", settings)
+    assert "spark.master" in str(caught.value.hint)
 
 
 def test_the_environment_wins_over_the_channel(monkeypatch: pytest.MonkeyPatch) -> None:

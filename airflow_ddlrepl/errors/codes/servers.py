@@ -58,6 +58,8 @@ CODES = (
         "See whether the master answers and has memory left; `ddlrepl doctor` checks Java and Spark."),
     Code("SPK-105", "The Spark session of the process can't write to a lake.",
         "Start the driver as a classic session with Iceberg's jar and extension, or without a session."),
+    Code("SPK-106", "A target is written by Java in the driver's session, and Spark Connect gives no access to it.",
+        "Name a Spark master instead."),
     Code("SQL-100", "A server refuses a statement, for a reason that has no code of its own.",
         "The message has the server's text; see its log, and run again."),
     Code("SQL-101", "A role lacks a right.",

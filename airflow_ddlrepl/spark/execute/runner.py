@@ -10,6 +10,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, TypeVar
 
 from airflow_ddlrepl.errors import DdlReplError
+from airflow_ddlrepl.ports.work import offer_session, withdraw_session
 from airflow_ddlrepl.spark.execute.probe import has_own_python, import_all, needed, quiet
 from airflow_ddlrepl.spark.execute.progress import log_progress
 from airflow_ddlrepl.spark.execute.task_pickle import pack
@@ -38,6 +39,8 @@ class SparkRunner:
         self.app_name = app_name
         self._session: SparkSession | None = None
         self._starting = Lock()
+        if self.settings.targets:
+            offer_session(self._started)
 
     @property
     def is_started(self) -> bool:
@@ -74,6 +77,7 @@ class SparkRunner:
 
     def stop(self) -> None:
         """End the session (not a shared Connect server)."""
+        withdraw_session(self._started)
         if self._session is not None:
             self._session.stop()
             self._session = None

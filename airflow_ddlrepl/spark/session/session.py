@@ -27,9 +27,17 @@ def session(app_name: str, settings: SparkSettings | None = None) -> SparkSessio
     """Return the session that does the work: the one that spark-submit prepared, Spark Connect, or one started here.
 
     Raises ConfigError CFG-401 when a JVM must be started here and no Java 17+ is found, Unreachable CON-130 or
-    DdlReplError SPK-103 when a Spark Connect server does not answer or is another Spark.
+    DdlReplError SPK-103 when a Spark Connect server does not answer or is another Spark, DdlReplError SPK-106 when
+    it is one and a target is written by Java in the driver's session.
     """
     settings = settings or SparkSettings.from_environment()
+    if settings.remote and settings.of_engines():
+        raise DdlReplError(
+            "a target is a lake, and Spark Connect gives no access to the Java of its session, which writes there",
+            code="SPK-106",
+            hint="name a Spark master instead: `spark.master` of the channel file, DDLREPL_SPARK_MASTER, or a"
+            " connection of type spark",
+        )
     if "PYSPARK_GATEWAY_PORT" in os.environ:
         return _submitted(app_name, settings)
     if is_local(settings.remote):

@@ -6,12 +6,13 @@ import json
 import os
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from airflow_ddlrepl import java
+from airflow_ddlrepl.config.sections.location import resolve
 from airflow_ddlrepl.errors import ConfigError
 from airflow_ddlrepl.notation.environment import expand
 from airflow_ddlrepl.spark.session.class_archive import java_options
@@ -37,6 +38,9 @@ LOCAL = {
     "spark.driver.memory": "640m",
 }
 
+LISTS = ("spark.jars", "spark.sql.extensions")
+"""Properties that have several values: an engine's and the user's are together."""
+
 # Nothing here costs a cluster anything; a user's own conf wins over all of it.
 ALWAYS = {
     "spark.ui.enabled": "false",
@@ -55,11 +59,13 @@ class SparkSettings:
     master: a Spark master; empty: what spark-submit says, else all cores of this machine.
     remote: URL of a running Spark Connect server (sc://…), which wins over master.
     conf: Spark properties of the user; they win over ours.
+    targets: the locations of the targets whose engines have a say in how the session is started.
     """
 
     master: str = ""
     remote: str = field(default="", repr=False)
     conf: Mapping[str, str] = field(default_factory=dict, repr=False)
+    targets: tuple[str, ...] = field(default=(), repr=False)
 
     @classmethod
     def at(cls, place: str, conf: Mapping[str, str] = MappingProxyType({})) -> SparkSettings:
@@ -75,7 +81,8 @@ class SparkSettings:
     def of(cls, channel: Channel, place: str = "") -> SparkSettings:
         """Return the settings for the place, else for the environment's, else for the channel's `spark`."""
         of_channel = expand(channel.spark.remote or channel.spark.master)
-        return cls.at(place or _place_of_environment() or of_channel, {**channel.spark.conf, **_conf_of_environment()})
+        found = cls.at(place or _place_of_environment() or of_channel, {**channel.spark.conf, **_conf_of_environment()})
+        return replace(found, targets=tuple(target.location for target in channel.targets_and_replays))
 
     @property
     def effective_master(self) -> str:
@@ -101,7 +108,26 @@ class SparkSettings:
         local = local_properties() if is_local(self.effective_master) else {}
         if self.conf.get(PYTHON, sys.executable) != sys.executable:
             local.pop(DAEMON, None)  # that Python may not have it
-        return {**ALWAYS, **local, **self.conf}
+        return {**ALWAYS, **local, **self.with_engines()}
+
+    def with_engines(self) -> dict[str, str]:
+        """Return the user's properties, and what the targets' engines need. Raises ConfigError."""
+        needed = self.of_engines()
+        both = {name: f"{needed[name]},{self.conf[name]}" for name in LISTS if name in needed and self.conf.get(name)}
+        return {**needed, **self.conf, **both}
+
+    def of_engines(self) -> dict[str, str]:
+        """Return what the targets' engines need of a session. Raises ConfigError."""
+        from airflow_ddlrepl.engines import engine
+
+        needed: dict[str, str] = {}
+        for location in self.targets:
+            try:
+                resolved = resolve(location)
+            except ConfigError:
+                continue  # it is told where the target is asked
+            needed.update(engine(resolved).spark_properties(resolved))
+        return needed
 
 
 def _place_of_environment() -> str:
