@@ -1,1 +1,1 @@
-"""This package has the entries of a lake's catalog, their metadata files, and the tables that a run stages beside them."""
+"""This package has a lake's catalog: its entries, their metadata files, and the tables that a run has staged."""

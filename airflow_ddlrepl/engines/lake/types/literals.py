@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from airflow_ddlrepl.engines.lake.connection.quoting import literal
 from airflow_ddlrepl.engines.lake.types.physical import TEXT, decimal_size, physical
 from airflow_ddlrepl.model.table import Column
 from airflow_ddlrepl.model.types import TypeDefinition
@@ -32,7 +33,7 @@ def value(text: str | None, column: Column, types: Sequence[TypeDefinition] = ()
 def constant(text: str, held: str) -> str:
     """Return Spark's SQL for the source's text of a value. held: Spark's name of its type."""
     if held == TEXT:
-        return text_sql(text)
+        return literal(text)
     if held == "BOOLEAN":
         return "true" if text in ("t", "true") else "false"
     if held in ("INT", "BIGINT"):
@@ -45,13 +46,7 @@ def constant(text: str, held: str) -> str:
         return _ENDS[held, text]
     if found := _MOMENT.fullmatch(text):
         return f"{held} '{_moment(found)}'"
-    return f"CAST({text_sql(text)} AS {held})"
-
-
-def text_sql(text: str) -> str:
-    """Return Spark's SQL for a text."""
-    quoted = text.replace("\\", "\\\\").replace("'", "\\'")
-    return f"'{quoted}'"
+    return f"CAST({literal(text)} AS {held})"
 
 
 def _moment(found: re.Match[str]) -> str:

@@ -1,0 +1,1 @@
+"""This package stages net changes as Parquet files and merges them into a lake's tables."""

@@ -1,0 +1,144 @@
+"""This module writes rows that are ready to Parquet files of a lake's warehouse, in a task of any process.
+
+Rows that are found by a key become one file, so that one MERGE takes them. Those whose key changes are a file of their
+own, and so are the whole rows of a table without a key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from airflow_ddlrepl.engines.lake.connection.location import staging_folder
+from airflow_ddlrepl.engines.lake.merge.refusals import file_refusals
+from airflow_ddlrepl.engines.lake.types.arrow import each_held
+from airflow_ddlrepl.engines.lake.types.physical import physical
+from airflow_ddlrepl.engines.staging import Stager
+from airflow_ddlrepl.integrate.netting.net_changes import NetRows
+from airflow_ddlrepl.integrate.ready_rows import LeftOut, ReadyRows
+from airflow_ddlrepl.integrate.steps.row_columns import RowColumn
+from airflow_ddlrepl.ports.change_values import Converted
+
+DELETE, UPDATE, INSERT = 0, 1, 2
+"""The values of the column `op` of a file with rows that are found by their key."""
+_OPERATION = "op"
+
+
+@dataclass(frozen=True)
+class Staged:
+    """Staged rows are what one task's changes come to. key: ids of its columns; none of a table without one.
+
+    files: the Parquet file of each kind: `rows` (with the column `op`), `moves`, `images` (with `copies`, a negative
+    number of rows that go). Columns are named by the column's id: a value as `a1`, one before the change as `b1`, and
+    as `h1` whether there is a value. types: Spark's names of the types of each file's columns. counts: rows by what is
+    done with them. read: how many changes that was. left_out: what the target does not take of them.
+    is_resilient: rows may be there already, or missing.
+    """
+
+    key: tuple[int, ...] = ()
+    files: Mapping[str, Path] = field(default_factory=dict, repr=False)
+    types: Mapping[str, Mapping[str, str]] = field(default_factory=dict, repr=False)
+    counts: Mapping[str, int] = field(default_factory=dict)
+    read: int = 0
+    left_out: LeftOut = field(default_factory=LeftOut)
+    is_resilient: bool = False
+
+
+class LakeStager(Stager):
+    """This stager has no session: it writes files, which the driver's session reads."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        return None
+
+    def store(self, ready: ReadyRows) -> Staged:
+        ids = {column.name: column.id for column in ready.plan.columns}
+        key = tuple(ids[one.name] for one in ready.plan.key if one.name in ids)
+        made = {
+            "rows": _by_key(ready.rows, [name for name, at in ids.items() if at in key]),
+            "moves": ready.rows.moves,
+            "images": _images(ready.rows),
+        }
+        held = _Held(ready)
+        files, types = {}, {}
+        with file_refusals(ready.task.target_name):
+            for kind, table in made.items():
+                if table.num_rows:
+                    rows, types[kind] = held.table(table)
+                    files[kind] = staging_folder(ready.task.dsn) / f"{ready.task.stage_name}_{kind}.parquet"
+                    _write(rows, files[kind])
+        counts = {
+            "deletes": ready.rows.deletes.num_rows,
+            "updates": ready.rows.updates.num_rows,
+            "inserts": ready.rows.inserts.num_rows,
+            "moves": ready.rows.moves.num_rows,
+            "images": made["images"].num_rows,
+        }
+        return Staged(key, files, types, counts, ready.read, ready.left_out, ready.task.is_resilient)
+
+
+def _by_key(rows: NetRows, key: list[str]) -> pa.Table:
+    """Return deletes, updates and inserts as one table, with what is to be done in a column."""
+    gone = rows.deletes
+    if gone.num_rows:
+        gone = gone.select([f"b_{name}" for name in key]).rename_columns([f"a_{name}" for name in key])
+    parts = [(DELETE, gone), (UPDATE, rows.updates), (INSERT, rows.inserts)]
+    found = [
+        part.append_column(_OPERATION, pa.array([operation] * part.num_rows, pa.int8()))
+        for operation, part in parts
+        if part.num_rows
+    ]
+    return pa.concat_tables(found, promote_options="default") if found else pa.table({})
+
+
+def _images(rows: NetRows) -> pa.Table:
+    """Return whole rows that come, and those that go with a negative number of copies."""
+    gone = rows.removed
+    if not gone.num_rows:
+        return rows.added
+    gone = gone.set_column(gone.num_columns - 1, "copies", pc.negate(gone["copies"]))
+    return pa.concat_tables([gone, rows.added]) if rows.added.num_rows else gone
+
+
+class _Held:
+    """The values of a task's rows as the lake holds them."""
+
+    def __init__(self, ready: ReadyRows) -> None:
+        self.task = ready.task
+        self.columns = {column.name: column for column in ready.plan.columns}
+
+    def table(self, rows: pa.Table) -> tuple[pa.Table, dict[str, str]]:
+        """Return rows under the ids of their columns, and Spark's names of their types."""
+        found, types = {}, {}
+        for name, values in zip(rows.column_names, rows.columns, strict=True):
+            if name in ("copies", _OPERATION):
+                found[name], types[name] = values, "BIGINT" if name == "copies" else "TINYINT"
+                continue
+            side, column = name[0], self.columns[name[2:]]
+            at = f"{side}{column.id}"
+            types[at] = "BOOLEAN" if side == "h" else physical(column.target.type, self.task.target.types)
+            found[at] = values if side == "h" else each_held(values, types[at], self._convert(column), column.name)
+        return pa.table(found), types
+
+    def _convert(self, column: RowColumn) -> Callable[[pa.Array, pa.Field], Converted]:
+        of_source, types, values = column.source, self.task.table.types, self.task.values
+        if of_source is None:
+            return lambda chunk, wanted: Converted(chunk.cast(wanted.type))
+        return lambda chunk, wanted: values.converted(chunk, column.encoding, of_source, wanted, types)
+
+
+def _write(rows: pa.Table, path: Path) -> None:
+    """Write a file under another name first: a task that is run twice leaves it once, and whole."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    made = path.with_suffix(".made")
+    pq.write_table(rows, made, compression="zstd", store_schema=False)
+    made.replace(path)
