@@ -16,6 +16,7 @@ from airflow_ddlrepl.config.sections.location import redact
 from airflow_ddlrepl.engines.lake.connection.jars import jars
 from airflow_ddlrepl.engines.lake.connection.location import location_of
 from airflow_ddlrepl.errors import DdlReplError
+from airflow_ddlrepl.ports.work import offered_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -26,21 +27,31 @@ _SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.log.level": "ERROR",
-    "spark.driver.memory": "1g",
     "spark.sql.shuffle.partitions": "4",
-    "spark.sql.extensions": EXTENSIONS,
-    "spark.sql.session.timeZone": "UTC",
 }
 
 
+def session_properties() -> dict[str, str]:
+    """Return what a session that writes to lakes is started with; the jars are fetched where they are missing.
+
+    Raises ConfigError CFG-413 when they can't be.
+    """
+    return {
+        "spark.jars": ",".join(map(str, jars())),
+        "spark.sql.extensions": EXTENSIONS,
+        "spark.sql.session.timeZone": "UTC",
+        "spark.driver.memory": "1g",
+    }
+
+
 def lake_session(location: str) -> SparkSession:
-    """Return the session, with the catalog of a lake: the one that this process has, or one that is started here.
+    """Return the session, with the catalog of a lake: the run's own, one that this process has, or one started here.
 
     Raises DdlReplError SPK-105 for a session that can't write to a lake, SPK-104 where Spark does not start.
     """
     from pyspark.sql import SparkSession
 
-    spark = SparkSession.getActiveSession() or _started()
+    spark = offered_session() or SparkSession.getActiveSession() or _started()
     if ".connect." in type(spark).__module__:
         raise _unfit("the session is one of Spark Connect, which gives no access to its Java")
     if EXTENSIONS not in (spark.conf.get("spark.sql.extensions", "") or ""):
@@ -80,7 +91,7 @@ def _started() -> SparkSession:
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     builder = SparkSession.builder.master(MASTER).appName("ddlrepl lake")
-    for name, value in {**_SETTINGS, "spark.jars": ",".join(map(str, jars()))}.items():
+    for name, value in {**_SETTINGS, **session_properties()}.items():
         builder = builder.config(name, value)
     with _starting():
         return builder.getOrCreate()
