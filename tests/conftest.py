@@ -16,6 +16,7 @@ from hypothesis import settings
 from airflow_ddlrepl.demo.servers import PrivateServer
 from tests import long_tests, thorough_parts
 from tests.support import memory
+from tests.support.warm_spark import warm_runner
 
 TEMPORARY = "PYTEST_DEBUG_TEMPROOT"
 """Where pytest makes `tmp_path`: in memory a folder of this run's own, which goes with it."""
@@ -60,7 +61,7 @@ gc.disable()  # until everything is collected
 settings.register_profile("tests", deadline=None)  # no test asserts a time: a machine may be busy
 settings.register_profile("quick", parent=settings.get_profile("tests"), max_examples=5)  # `make unit`
 settings.load_profile("tests")
-SERVERS = {"private_server", "pg18", "pg15", "databases", "spark", "runner", "airflow_database"}
+SERVERS = {"private_server", "pg18", "pg15", "databases", "spark", "lake_spark", "runner", "airflow_database"}
 """A test that has one of these fixtures, if only through another one, starts a server: it is marked `server`."""
 
 
@@ -183,6 +184,12 @@ def private_server() -> type[PrivateServer]:
 @pytest.fixture(scope="session")
 def spark() -> None:
     """Says of a test that it starts a Spark, which takes seconds."""
+
+
+@pytest.fixture(scope="session")
+def lake_spark() -> None:
+    """A Spark that writes lakes, for the product in this process; it starts when a lake is written."""
+    warm_runner()
 
 
 @pytest.fixture(scope="session")

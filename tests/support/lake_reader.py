@@ -1,0 +1,137 @@
+"""What a reader of a lake sees, by code that is none of the product's: SQLite for the catalog, DuckDB for the rows."""
+
+from __future__ import annotations
+
+import importlib.util
+import sqlite3
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import duckdb
+
+from airflow_ddlrepl.model.names import TableName
+
+POINTERS = "SELECT table_namespace, table_name, metadata_location FROM iceberg_tables WHERE catalog_name = 'lake'"
+OURS = "SELECT name FROM sqlite_master WHERE type = 'table' AND name LIKE 'ddlrepl!_%' ESCAPE '!' ORDER BY name"
+SECONDS = 0.002
+
+
+@lru_cache(maxsize=1)
+def reader() -> Any:
+    """A connection of DuckDB that reads Iceberg; its extensions are files of packages, no network is asked."""
+    connection = duckdb.connect()
+    for name in ("avro", "iceberg"):
+        spec = importlib.util.find_spec(f"duckdb_extension_{name}")
+        assert spec is not None and spec.origin is not None
+        (file,) = Path(spec.origin).parent.glob("extensions/*/*.duckdb_extension")
+        connection.execute(f"LOAD '{file}'")
+    connection.execute("SET TimeZone = 'UTC'")
+    return connection
+
+
+def catalog(location: str) -> Path:
+    """The file of the catalog of a lake: iceberg:///folder/catalog.db."""
+    return Path(urlsplit(location).path)
+
+
+def pointers(location: str) -> dict[TableName, str]:
+    """Where the metadata of each table is that readers see."""
+    with closing(sqlite3.connect(catalog(location), timeout=30)) as connection:
+        return _pointers(connection)
+
+
+def rows_at(metadata: str) -> tuple[list[str], list[tuple[str | None, ...]]]:
+    """Columns and rows of a table, as texts, by its metadata."""
+    scan = f"iceberg_scan('{metadata}')"
+    columns = [row[0] for row in reader().execute(f"DESCRIBE SELECT * FROM {scan}").fetchall()]
+    texts = ", ".join(f'CAST("{column}" AS VARCHAR)' for column in columns)
+    return columns, reader().execute(f"SELECT {texts} FROM {scan}").fetchall()
+
+
+def _pointers(connection: sqlite3.Connection) -> dict[TableName, str]:
+    found = connection.execute(POINTERS).fetchall()
+    return {TableName(schema, name): metadata for schema, name, metadata in found}
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What is in the catalog at one moment. tables: their metadata. ours: all that the product stores there."""
+
+    tables: dict[TableName, str]
+    ours: dict[str, list[Any]] = field(repr=False)
+
+
+class Beside:
+    """A reader that looks at a lake all the time. seen: each state of it that was unlike the one before."""
+
+    def __init__(self, location: str) -> None:
+        self.location = location
+        self.seen: list[Seen] = []
+        self._strangers: list[int] = []
+        self._ends = threading.Event()
+        self._thread = threading.Thread(target=self._look, name="reader beside", daemon=True)
+
+    def __enter__(self) -> Beside:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ends.set()
+        self._thread.join()
+
+    @contextmanager
+    def of_nobody(self) -> Iterator[None]:
+        """What is written inside the `with` is somebody else's."""
+        before = len(self.seen)
+        yield
+        self._note()
+        self._strangers += range(before, len(self.seen) + 1)
+
+    def check(self) -> None:
+        """Tables never changed without what the target stores of them, nor in two steps: both are one transaction."""
+        for number, (before, after) in enumerate(zip(self.seen, self.seen[1:], strict=False), 1):
+            if before.tables != after.tables and before.ours == after.ours and number not in self._strangers:
+                changed = {str(one) for one in {*before.tables, *after.tables} if _differs(one, before, after)}
+                raise AssertionError(f"a reader saw half a window: {sorted(changed)} came on their own")
+
+    def all_at_once(self, is_whole: Callable[[dict[TableName, str]], bool]) -> int:
+        """Each state that was seen is whole; how many there were."""
+        states = list({tuple(sorted(seen.tables.items(), key=str)): seen.tables for seen in self.seen}.values())
+        for tables in states:
+            assert is_whole(tables), f"a reader saw half a window: {tables}"
+        return len(states)
+
+    def _look(self) -> None:
+        while not self._ends.wait(SECONDS):
+            self._note()
+        self._note()
+
+    def _note(self) -> None:
+        if not catalog(self.location).exists():
+            return
+        try:
+            with closing(sqlite3.connect(catalog(self.location), timeout=30, isolation_level=None)) as connection:
+                connection.execute("BEGIN")
+                ours = {
+                    name: sorted(connection.execute(f'SELECT * FROM "{name}"'), key=str)
+                    for (name,) in _ours(connection)
+                }
+                found = Seen(_pointers(connection), ours)
+        except sqlite3.OperationalError:
+            return  # the catalog has no tables yet
+        if not self.seen or self.seen[-1] != found:
+            self.seen.append(found)
+
+
+def _ours(connection: sqlite3.Connection) -> list[tuple[str]]:
+    return connection.execute(OURS).fetchall()
+
+
+def _differs(name: TableName, before: Seen, after: Seen) -> bool:
+    return before.tables.get(name) != after.tables.get(name)
