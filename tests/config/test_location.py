@@ -10,7 +10,9 @@ import pytest
 
 from airflow_ddlrepl.config.file.load import read_channel
 from airflow_ddlrepl.config.sections.location import redact, resolve
+from airflow_ddlrepl.engines.lake.connection.location import location_of
 from airflow_ddlrepl.errors import ConfigError, Exit
+from airflow_ddlrepl.known_engines import ENGINES
 
 SECRET = "p@s/s:w#rd %"
 
@@ -26,6 +28,20 @@ def test_a_url_passes(monkeypatch: pytest.MonkeyPatch) -> None:
     assert resolve("postgresql:///d?host=/tmp/x&port=77") == "postgresql:///d?host=/tmp/x&port=77"
     monkeypatch.setenv("DB_URL", "postgresql://a@h/d")
     assert resolve("${DB_URL}") == "postgresql://a@h/d"
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "iceberg:///a/lake.db?warehouse=/b",
+        '{"conn_type": "iceberg", "schema": "/a/lake.db", "extra": {"warehouse": "/b"}}',
+    ],
+)
+def test_a_lakes_connection_has_settings_of_its_own(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
+    monkeypatch.setitem(ENGINES, "iceberg", "airflow_ddlrepl.engines.lake.engine")
+    monkeypatch.setenv("AIRFLOW_CONN_LAKE", value)
+    place = location_of(resolve("lake"))
+    assert (place.database, place.warehouse) == (Path("/a/lake.db"), Path("/b"))
 
 
 @pytest.mark.parametrize(

@@ -277,10 +277,13 @@ def _compose(
 ) -> str:
     login = quote(user, safe="") + (":" + quote(password, safe="") if password else "")
     place = f"[{host}]" if ":" in host else quote(host, safe="")
-    query = urlencode({k: str(v) for k, v in sorted(extra.items()) if k in _LIBPQ}, quote_via=quote)
+    scheme = CONNECTION_TYPES.get(kind, kind)
+    has_others = scheme_of(scheme) != "postgresql"
+    database = database.removeprefix("/") if has_others else database
+    query = urlencode({k: str(v) for k, v in sorted(extra.items()) if k in _LIBPQ or has_others}, quote_via=quote)
     return "".join(
         (
-            f"{CONNECTION_TYPES.get(kind, kind)}://",
+            f"{scheme}://",
             f"{login}@" if login else "",
             place,
             f":{port}" if port else "",
