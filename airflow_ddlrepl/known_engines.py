@@ -5,6 +5,7 @@ from __future__ import annotations
 ENGINES = {
     "postgresql": "airflow_ddlrepl.engines.postgres.engine",
     "duckdb": "airflow_ddlrepl.engines.duckdb.engine",
+    "iceberg": "airflow_ddlrepl.engines.lake.engine",
 }
 """The module with the ENGINE for such databases, by the scheme of a location's URL."""
 SPELLINGS = {"postgres": "postgresql"}

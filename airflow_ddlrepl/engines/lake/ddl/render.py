@@ -33,7 +33,7 @@ from airflow_ddlrepl.ddl.types.change_type_definition import ChangeTypeDefinitio
 from airflow_ddlrepl.ddl.types.create_type import CreateType, ForgetType
 from airflow_ddlrepl.ddl.types.rename_type import RenameType
 from airflow_ddlrepl.engines.lake.connection.quoting import literal, qualified, quote
-from airflow_ddlrepl.engines.lake.ddl.values import value
+from airflow_ddlrepl.engines.lake.types.literals import value
 from airflow_ddlrepl.engines.lake.types.physical import columns_sql, physical
 from airflow_ddlrepl.engines.new_texts import new_texts
 from airflow_ddlrepl.errors import Unsupported
@@ -94,7 +94,7 @@ def _add_column(change: AddColumn, before: Table) -> list[str]:
     column = change.column
     _refuse_generated([column], before.name)
     add = f"{_alter(before)} ADD COLUMN {quote(column.name)} {physical(column.type, before.types)}"
-    return [add if column.missing is None else f"{add} DEFAULT {value(column.missing, column, before)}"]
+    return [add if column.missing is None else f"{add} DEFAULT {value(column.missing, column, before.types)}"]
 
 
 def _drop_column(change: DropColumn, before: Table) -> list[str]:
@@ -112,7 +112,7 @@ def _change_type(change: ChangeType, before: Table) -> list[str]:
 
 
 def _fill_column(change: FillColumn, before: Table) -> list[str]:
-    filled = value(change.value, change.column, before)
+    filled = value(change.value, change.column, before.types)
     return [f"UPDATE {qualified(before.name)} SET {quote(change.column.name)} = {filled}"]
 
 

@@ -1,0 +1,93 @@
+"""This module is a lake of Iceberg tables as an engine: it opens targets, and imports each part when it is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from airflow_ddlrepl.engines import Compares, TargetEngine
+from airflow_ddlrepl.errors import DdlReplError
+
+if TYPE_CHECKING:
+    from airflow_ddlrepl.compare.report import TableReport
+    from airflow_ddlrepl.config.sections.channel import Channel
+    from airflow_ddlrepl.engines.comparing import CompareTask, WrittenKeys
+    from airflow_ddlrepl.engines.lake.merge.stage import LakeStager
+    from airflow_ddlrepl.engines.lake.target_port import LakeTarget
+    from airflow_ddlrepl.engines.lake.types.type_system import LakeTypes
+    from airflow_ddlrepl.engines.loading import FinishTask, LoadedChunk, LoadTask
+    from airflow_ddlrepl.integrate.stage_task import StageTask
+
+
+class LakeEngine(TargetEngine, Compares):
+    """The lake engine opens Iceberg catalogs as targets."""
+
+    @property
+    def drivers(self) -> dict[str, str]:
+        return {"pyiceberg": "pyiceberg"}
+
+    @property
+    def extra(self) -> str:
+        return "iceberg"
+
+    @property
+    def types(self) -> LakeTypes:
+        from airflow_ddlrepl.engines.lake.types.type_system import LAKE_TYPES
+
+        return LAKE_TYPES
+
+    def fetched(self) -> tuple[str, str]:
+        from airflow_ddlrepl.engines.lake.connection.jars import jar_folder, jars
+
+        jars()
+        return "Iceberg's jars", str(jar_folder())
+
+    def spark_properties(self, location: str) -> Mapping[str, str]:
+        from airflow_ddlrepl.engines.lake.connection.session import session_properties
+
+        return session_properties()
+
+    def target(self, channel: Channel, name: str, location: str, seconds: int | None = None) -> LakeTarget:
+        from airflow_ddlrepl.engines.lake.target_port import LakeTarget
+
+        return LakeTarget(location, channel.holder(name), seconds)
+
+    def target_rights(self, location: str, schemas: Collection[str] = ()) -> tuple[str, str]:
+        from airflow_ddlrepl.engines.lake.connection.database import writing
+        from airflow_ddlrepl.engines.lake.connection.location import location_of
+
+        with writing(location):
+            return f"the lake of {location_of(location).database} can be opened and written", ""
+
+    def stager(self, task: StageTask) -> LakeStager:
+        from airflow_ddlrepl.engines.lake.merge.stage import LakeStager
+
+        return LakeStager()
+
+    def load(self, tasks: Sequence[LoadTask]) -> list[LoadedChunk]:
+        from airflow_ddlrepl.engines.lake.load.load_chunk import load
+
+        return [load(task) for task in tasks]
+
+    def finish_shadow(self, task: FinishTask) -> LoadedChunk:
+        from airflow_ddlrepl.engines.lake.load.load_chunk import finish_shadow
+
+        return finish_shadow(task)
+
+    def compare(self, tasks: Sequence[CompareTask]) -> list[TableReport]:
+        from airflow_ddlrepl.engines.lake.compare.compare import compare_tables
+
+        return compare_tables(tasks)
+
+    def written_keys(self, task: WrittenKeys) -> dict[str, bool] | None:
+        from airflow_ddlrepl.engines.lake.compare.written_keys import written_keys
+
+        return written_keys(task)
+
+    def explained(self, error: BaseException) -> DdlReplError | None:
+        from airflow_ddlrepl.engines.lake.connection.errors import explained
+
+        return explained(error)
+
+
+ENGINE = LakeEngine()

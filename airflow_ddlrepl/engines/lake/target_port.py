@@ -1,0 +1,190 @@
+"""This module is a lake as a target: the port `engines.target.Target`."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
+
+from sqlalchemy import Connection
+
+from airflow_ddlrepl.adapt.program.program import Program
+from airflow_ddlrepl.engines.abilities.of_target import CutsOver
+from airflow_ddlrepl.engines.lake.catalog import entries
+from airflow_ddlrepl.engines.lake.catalog.window import Window
+from airflow_ddlrepl.engines.lake.connection.database import is_there, reading, writing
+from airflow_ddlrepl.engines.lake.connection.location import location_of
+from airflow_ddlrepl.engines.lake.ddl.render import LakeDdl
+from airflow_ddlrepl.engines.lake.ddl.run import run
+from airflow_ddlrepl.engines.lake.load.loader import LakeLoader
+from airflow_ddlrepl.engines.lake.target import state
+from airflow_ddlrepl.engines.lake.target.apply import stage_program, write_states
+from airflow_ddlrepl.engines.lake.target.facts import LakeFacts
+from airflow_ddlrepl.engines.lake.target.tables import create
+from airflow_ddlrepl.engines.target import Target
+from airflow_ddlrepl.engines.target_state import (
+    Applied,
+    Capabilities,
+    CutOver,
+    Fence,
+    RecordAt,
+    StagedSlice,
+    StateChange,
+    TargetState,
+)
+from airflow_ddlrepl.failpoint import reach
+from airflow_ddlrepl.model.record import Record
+
+
+@dataclass
+class LakeTarget(Target, CutsOver):
+    """A lake opens its catalog's database for each call; a run's changes of tables become visible at one moment.
+
+    holder: under which name the state is stored. seconds: how long to wait for others that write; None: as usual.
+    """
+
+    location: str = field(repr=False)
+    holder: str
+    seconds: float | None = None
+    capabilities = Capabilities(transactional_ddl=True, position_scope="target", alters_partitions=False)
+
+    def reading(self) -> AbstractContextManager[Connection]:
+        """Open the catalog's database to read it."""
+        return reading(self.location, self.seconds)
+
+    def writing(self) -> AbstractContextManager[Connection]:
+        """Open the catalog's database for one transaction that writes."""
+        return writing(self.location, self.seconds)
+
+    @property
+    def is_there(self) -> bool:
+        """Is there a catalog?"""
+        return is_there(self.location)
+
+    def database(self) -> str:
+        place = location_of(self.location)
+        return f"{place.database.resolve()} {place.catalog}"
+
+    def facts(self) -> LakeFacts:
+        return LakeFacts(self.location)
+
+    def renderer(self) -> LakeDdl:
+        return LakeDdl()
+
+    def find_state(self, holder: str = "") -> TargetState | None:
+        if not self.is_there:
+            return None
+        with self.reading() as connection:
+            return state.find_state(connection, holder or self.holder)
+
+    def prepare(self, token: int) -> None:
+        with self.writing() as connection:
+            create(connection)
+            entries.create(connection)
+
+    def claim(self, fence: Fence) -> None:
+        self.state()
+        with self.writing() as connection:
+            state.claim(connection, self.holder, fence)
+
+    def cut_over(self) -> CutOver | None:
+        if not self.is_there:
+            return None
+        with self.reading() as connection:
+            return state.find_cut_over(connection, self.holder)
+
+    def mark_cut_over(self, mark: CutOver | None, fence: Fence) -> None:
+        with self.writing() as connection:
+            if mark is not None:  # a mark is also removed for a repository that the target does not know
+                state.hold(connection, self.holder, fence)
+            state.store_cut_over(connection, self.holder, mark)
+
+    def change_state(self, change: StateChange, fence: Fence) -> None:
+        window = self.window(f"c{fence.token}")
+        for statement in change.statements:
+            run(window, statement)
+        with self.writing() as connection:
+            self._move(connection, change, fence)
+            if change.statements:
+                window.flip(connection)
+            state.write_table_states(connection, self.holder, change.states, change.gone)
+            state.write_records(connection, self.holder, change.records)
+
+    def _move(self, connection: Connection, change: StateChange, fence: Fence) -> None:
+        """Move the position as a change says, in the open transaction."""
+        move = change.move
+        if move is None:
+            state.hold(connection, self.holder, fence)
+        elif move.since is None:
+            state.begin(connection, self.holder, move.to, fence)
+            if move.restarts:
+                state.restart(connection, self.holder, move.to, fence)
+        else:
+            since = Fence(move.since.epoch, fence.token)
+            state.hold(connection, self.holder, since)
+            if move.restarts:
+                state.restart(connection, self.holder, move.to, fence)
+            elif move.since.lsn != move.to:
+                state.advance(connection, self.holder, move.since.lsn, move.to, since)
+
+    def window(self, name: str) -> Window:
+        """Return a window of the channel's. name: of it, unique among those that may be open."""
+        return Window(self.location, f"w_{self._channel}_{name}")
+
+    def sweep(self, token: int) -> None:
+        """Remove what runs of lower tokens have staged, in files and as entries of our catalog."""
+        place = location_of(self.location)
+        for left in place.staging_folder.glob(f"s_{self._channel}_*"):
+            if int(left.name.split("_")[2]) < token:
+                shutil.rmtree(left) if left.is_dir() else left.unlink()
+        if not self.is_there:
+            return
+        with self.writing() as connection:
+            for name in entries.namespaces(connection, place.spark_catalog):
+                number = name.removeprefix(f"w_{self._channel}_")[1:]
+                if number.isdigit() and int(number) < token:
+                    entries.forget_namespace(connection, place.spark_catalog, name)
+
+    @property
+    def _channel(self) -> str:
+        """Return what tells the channel's files and entries from those of others."""
+        return hashlib.sha256(self.holder.encode()).hexdigest()[:8]
+
+    def staging_name(self, token: int, name: str) -> str:
+        return f"s_{self._channel}_{token}_{name}"
+
+    def apply(
+        self, program: Program, slices: Sequence[StagedSlice], records: Sequence[RecordAt], fence: Fence
+    ) -> Applied:
+        window = self.window(f"a{fence.token}")
+        window.begin()
+        with self.writing() as connection:  # an early refusal: the transaction below asks again
+            state.hold(connection, self.holder, fence)
+        applied = stage_program(window, program, slices)
+        with self.writing() as connection:
+            state.advance(connection, self.holder, *program.move, fence)
+            window.flip(connection)
+            write_states(connection, self.holder, program)
+            state.write_records(connection, self.holder, [one.record for one in records])
+            reach("integrate.transaction")
+        return applied
+
+    @contextmanager
+    def loading(self, token: int) -> Iterator[LakeLoader]:
+        yield LakeLoader(self, f"s_{self._channel}_{token}_r")
+
+    def outbox(self) -> list[tuple[int, Record]]:
+        if not self.is_there:
+            return []
+        with self.reading() as connection:
+            return state.outbox_records(connection, self.holder)
+
+    def acknowledge(self, numbers: Iterable[int]) -> None:
+        with self.writing() as connection:
+            state.remove(connection, list(numbers))
+
+    def forget(self) -> None:
+        with self.writing() as connection:
+            state.forget(connection, self.holder)
