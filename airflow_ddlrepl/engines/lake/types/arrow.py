@@ -7,9 +7,8 @@ from collections.abc import Callable, Mapping
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from airflow_ddlrepl.engines.lake.types.physical import columns_sql, decimal_size
+from airflow_ddlrepl.engines.lake.types.physical import decimal_size
 from airflow_ddlrepl.errors import RowsRefused
-from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.ports.change_values import Converted, wanted
 
 _ARROW = {
@@ -23,7 +22,7 @@ _ARROW = {
     "TIMESTAMP_NTZ": pa.timestamp("us"),
     "TIMESTAMP": pa.timestamp("us", "UTC"),
 }
-FIELD_ID = b"PARQUET:field_id"
+_FIELD_ID = b"PARQUET:field_id"
 """Under this key the field of a Parquet file has the id of the table's column."""
 
 
@@ -38,10 +37,14 @@ def field_for(name: str, held: str) -> pa.Field:
     return wanted(name, arrow_type(held), with_ends=True)
 
 
-def arrow_schema(shape: Table, ids: Mapping[str, int]) -> pa.Schema:
-    """Return the schema of a Parquet file with rows of a table. ids: of the table's columns in the lake, by name."""
-    held = columns_sql(shape)
-    return pa.schema([pa.field(name, arrow_type(of), metadata={FIELD_ID: str(ids[name])}) for name, of in held.items()])
+def parquet_schema(held: Mapping[str, str], ids: Mapping[str, int]) -> pa.Schema:
+    """Return the schema of a Parquet file of a table's rows.
+
+    held: Spark's name of each column's type, in the order of the file. ids: of the table's columns, by name.
+    """
+    return pa.schema(
+        [pa.field(name, arrow_type(of), metadata={_FIELD_ID: str(ids[name])}) for name, of in held.items()]
+    )
 
 
 def each_held(

@@ -1,0 +1,1 @@
+"""This package compares tables of a lake with their sources, without Spark: PyIceberg reads them."""

@@ -1,0 +1,1 @@
+"""This package loads tables of a lake."""
