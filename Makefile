@@ -46,7 +46,7 @@ dist: ## the wheel and the constraints file to install it with, in dist/; needs 
 	$(BIN)/python -m pip wheel --disable-pip-version-check -q --no-deps -w dist .
 	cp constraints.txt dist/
 
-demo: demo-announcement setup ## replicate Airflow's own database through all its migrations, compare, go back. QUICK=1: two minutes. PAGE=1: then an Airflow to look at. TARGET=duckdb: into a file
+demo: demo-announcement setup ## replicate Airflow's own database through all its migrations, compare, go back. QUICK=1: two minutes. PAGE=1: then an Airflow to look at. TARGET=duckdb: into a file, iceberg: into a lake
 	@$(BIN)/python -m airflow_ddlrepl.demo $(if $(filter-out 0,$(QUICK)),--quick) $(if $(filter-out 0,$(PAGE)),--page) $(if $(TARGET),--target $(TARGET))
 
 demo-announcement:

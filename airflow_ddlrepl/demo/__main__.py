@@ -32,7 +32,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Run the demo and return its exit code."""
     options = _arguments(arguments)
     size = _size(options)
-    plan = steps(size, by_dag=not options.in_process, has_page=options.page, is_file=options.target == "duckdb")
+    plan = steps(size, by_dag=not options.in_process, has_page=options.page, is_file=options.target != "postgresql")
     print("\n".join(announcement(plan)), file=sys.stderr, flush=True)  # before anything that takes time to import
     from airflow_ddlrepl.demo.airflow_database import isolate
     from airflow_ddlrepl.errors import DdlReplError
@@ -82,8 +82,7 @@ def _run(folder: Path, options: argparse.Namespace, size: Size, plan: list[Step]
         watch.begin("starting two PostgreSQL servers")
         with PrivateServer("source") as source, PrivateServer("target") as target:
             airflow, past = map(target.create_database, ("airflow", "past"))
-            file = f"{cycles.FILE}://{folder}/copy.{cycles.FILE}"
-            copy = file if options.target == cycles.FILE else airflow
+            copy = cycles.FILES.get(options.target, airflow).format(folder=folder)
             place = cycles.Place(folder, source.create_database("airflow"), copy, past)
             place.prepare()
             since = datetime.now(UTC)
@@ -135,7 +134,7 @@ def _arguments(arguments: list[str] | None) -> argparse.Namespace:
         "--in-process", action="store_true", help="without Airflow's DAG and Spark: the stages right here"
     )
     parser.add_argument(
-        "--target", choices=("postgresql", "duckdb"), default="postgresql", help="what it replicates to"
+        "--target", choices=("postgresql", "duckdb", "iceberg"), default="postgresql", help="what it replicates to"
     )
     parser.add_argument("--keep", metavar="DIR", help="work in this folder and keep it")
     parser.add_argument("--json", metavar="FILE", type=Path, help="write the report there, too")

@@ -16,6 +16,7 @@ from airflow_ddlrepl.compare.report import Comparison
 from airflow_ddlrepl.demo.airflow_database import AirflowDatabase
 from airflow_ddlrepl.demo.airflow_run import DagRunResult, PrivateAirflow
 from airflow_ddlrepl.demo.checksums import compare as ask_servers
+from airflow_ddlrepl.demo.lake.check import check_lake
 from airflow_ddlrepl.demo.output import to_log
 from airflow_ddlrepl.demo.report import CycleReport, DemoReport, Watch
 from airflow_ddlrepl.demo.rewind_check import BEFORE, SourceState, check_rewind, read_source_state
@@ -48,8 +49,8 @@ replays:
   - name: past
     location: demo_past
 """
-FILE = "duckdb"
-"""The kind of target that is a file: no server refuses rows there, and no rewind is built there."""
+FILES = {"duckdb": "duckdb://{folder}/copy.duckdb", "iceberg": "iceberg://{folder}/lake/catalog.db"}
+"""Locations of the kinds of target that are files: no server refuses rows there, and no rewind is built there."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,7 @@ class Place:
     @property
     def is_file(self) -> bool:
         """Is the target a file?"""
-        return self.target.startswith(f"{FILE}:")
+        return self.target.partition(":")[0] in FILES
 
     def prepare(self) -> None:
         """Write the channel file, and give this process the three Airflow connections."""
@@ -194,12 +195,17 @@ def _replicate(replicate_once: Callable[[], DagRunResult], place: Place, revisio
 
 
 def _compare(place: Place, report: DemoReport) -> None:
-    """Compare twice: as a user would, and by checksums that two servers compute themselves; a file only once."""
+    """Compare twice: as a user would, and by checksums that two servers compute themselves; a file only once.
+
+    A lake is compared by its readers, too.
+    """
     found = compared(place.channel)
     report.differences += found.lines()
     if place.is_file:
         report.tables, report.columns = len(found.tables), sum(one.columns for one in found.tables)
         report.rows = sum(one.target_rows for one in found.tables)
+        if place.target.startswith("iceberg:"):
+            report.add_lake(check_lake(place.source, place.target))
         return
     diff = ask_servers(place.source, place.target)
     report.tables, report.columns, report.rows = diff.tables, diff.columns, diff.rows

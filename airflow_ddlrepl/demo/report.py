@@ -16,6 +16,7 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn
 from rich.table import Table
 
 from airflow_ddlrepl.demo.backfill_check import BackfillCheck
+from airflow_ddlrepl.demo.lake.check import LakeCheck
 from airflow_ddlrepl.demo.rewind_check import RewindCheck
 from airflow_ddlrepl.demo.steps import Step
 from airflow_ddlrepl.demo.suspension_check import SuspensionCheck
@@ -166,6 +167,7 @@ class DemoReport:
     rewinds: list[RewindCheck] = field(default_factory=list)
     suspended: SuspensionCheck | None = None
     backfilled: BackfillCheck | None = None
+    lake: LakeCheck | None = None
     seconds: float = 0.0
 
     @property
@@ -182,6 +184,11 @@ class DemoReport:
         """Add the backfill and its differences."""
         self.backfilled = done
         self.differences += [f"backfilled: {line}" for line in done.diff.differences]
+
+    def add_lake(self, done: LakeCheck) -> None:
+        """Add what the readers of a lake saw, and the differences of each."""
+        self.lake = done
+        self.differences += [f"read by {name}: {line}" for name, found in done.differences.items() for line in found]
 
     def add_suspension(self, done: SuspensionCheck) -> None:
         """Add the check of a suspended table, and what was wrong with it."""
@@ -211,6 +218,7 @@ class DemoReport:
             ("tables refreshed", f"{len(refreshed)}" + "".join(f"\n{t} (cycle {n}): {why}" for n, t, why in refreshed)),
             ("time per stage", ", ".join(f"{name} {seconds:.0f} s" for name, seconds in spent)),
             ("compared", f"{self.tables} tables, {self.columns} columns, {self.rows:,} rows"),
+            *([("read by", self.lake.line()), ("as it was", self.lake.past)] if self.lake else []),
             ("suspended and recovered", self.suspended.line() if self.suspended else ""),
             ("gone back to", "\n".join(done.line() for done in self.rewinds)),
             ("backfilled", self.backfilled.line() if self.backfilled else "not in this demo"),
@@ -229,6 +237,7 @@ class DemoReport:
             "tables": self.tables,
             "rows": self.rows,
             "suspended": self.suspended.said if self.suspended else None,
+            "lake": asdict(self.lake) if self.lake else None,
             "rewinds": [asdict(done.diff) | {"revision": done.expected.revision} for done in self.rewinds],
             "backfilled": asdict(self.backfilled.diff) if self.backfilled else None,
             "differences": self.differences,
