@@ -2,27 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.conformance import places
+from tests.conformance.lake_place import iceberg
 from tests.conftest import Databases
+from tests.support.lake_reader import Beside
 
-ENGINES = ("postgres", "files", "duckdb")
+ENGINES: tuple[Any, ...] = (
+    "postgres",
+    "files",
+    "duckdb",
+    pytest.param("iceberg", marks=pytest.mark.xdist_group("spark")),
+)
+"""One process of a run has the Java that writes the lakes: it starts once."""
 MakePlace = Callable[..., places.Place]
 
 
 @pytest.fixture(params=ENGINES)
-def make_place(request: pytest.FixtureRequest, databases: Databases, tmp_path: Path) -> MakePlace:
+def make_place(request: pytest.FixtureRequest, databases: Databases, tmp_path: Path) -> Iterator[MakePlace]:
     """A function that gives a channel that is not activated yet; more: of its file."""
+    beside: list[Beside] = []
+    with ExitStack() as stack:
 
-    def make(**more: Any) -> places.Place:
-        if request.param == "postgres":
-            return places.postgres(tmp_path, databases.source, databases.target, **more)
-        place = places.files if request.param == "files" else places.duckdb
-        return place(tmp_path, databases.source, **more)
+        def make(**more: Any) -> places.Place:
+            if request.param == "postgres":
+                return places.postgres(tmp_path, databases.source, databases.target, **more)
+            if request.param == "iceberg":
+                request.getfixturevalue("lake_spark")
+                lake = iceberg(tmp_path, databases.source, beside, **more)
+                stack.enter_context(beside[-1])
+                return lake
+            place = places.files if request.param == "files" else places.duckdb
+            return place(tmp_path, databases.source, **more)
 
-    return make
+        yield make
+    for one in beside:
+        one.check()

@@ -10,6 +10,7 @@ from airflow_ddlrepl import flow
 from airflow_ddlrepl.compare.report import Kind
 from airflow_ddlrepl.engines.abilities.of_target import RepairsRows
 from airflow_ddlrepl.engines.duckdb.target_port import DuckTarget
+from airflow_ddlrepl.engines.lake.target_port import LakeTarget
 from airflow_ddlrepl.engines.postgres.target_port import PostgresTarget
 from airflow_ddlrepl.engines.target_state import Fence, StateChange
 from airflow_ddlrepl.errors import Fenced, TargetError, Unsupported
@@ -91,7 +92,7 @@ def test_a_column_that_a_target_can_not_alter_has_its_table_created_again(
     place = make_place()
     place.start()
     if not able:
-        for kind in (PostgresTarget, FileTarget, DuckTarget):
+        for kind in (PostgresTarget, FileTarget, DuckTarget, LakeTarget):
             fixed = replace(kind.capabilities, renames_columns=False, alters_types=False)
             monkeypatch.setattr(kind, "capabilities", fixed)
     place.replica.at_source("insert into orders values (50, 'before')", f"alter table orders {change}")

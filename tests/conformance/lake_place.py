@@ -1,0 +1,53 @@
+"""A lake as the conformance suite sees it: read by DuckDB, with a reader beside that looks at it all the time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from airflow_ddlrepl.engines.lake.connection.session import lake_session
+from airflow_ddlrepl.model.names import TableName
+from tests.conformance.places import Place, Rows
+from tests.support.lake_reader import Beside, catalog, pointers, rows_at
+from tests.support.replica import Replica, channel_file
+
+
+def iceberg(folder: Path, source: str, beside: list[Beside], /, **more: Any) -> Place:
+    """Iceberg has no constraints: a lake has no rule that refuses rows. beside: gets the reader that looks at it."""
+    location = f"iceberg://{folder}/catalog.db?warehouse={folder}/warehouse"
+    replica = Replica(source, "", channel_file(folder, source, location, **more))
+    looking = Beside(location)
+    beside.append(looking)
+
+    def read(name: TableName) -> Rows | None:
+        metadata = pointers(location).get(name)
+        if metadata is None:
+            return None
+        columns, rows = rows_at(metadata)
+        return [dict(zip(columns, row, strict=True)) for row in rows]
+
+    def rule(table_id: int, text: str) -> None:
+        pytest.skip("a lake refuses no rows")
+
+    def write(name: TableName, notes: dict[str, str]) -> None:
+        """As another application of Spark does."""
+        with looking.of_nobody():
+            spark = lake_session(location).newSession()
+            settings = {
+                "": "org.apache.iceberg.spark.SparkCatalog",
+                ".type": "jdbc",
+                ".uri": f"jdbc:sqlite:{catalog(location)}",
+                ".jdbc.schema-version": "V1",
+                ".warehouse": f"{folder}/warehouse",
+                ".cache-enabled": "false",
+            }
+            for key, value in settings.items():
+                spark.conf.set(f"spark.sql.catalog.lake{key}", value)
+            table = f"lake.`{name.schema}`.`{name.name}`"
+            values = ", ".join(f"({key}, '{note}')" for key, note in notes.items())
+            spark.sql(f"DELETE FROM {table}")
+            spark.sql(f"INSERT INTO {table} VALUES {values}")
+
+    return Place("iceberg", replica, read, rule, write)
