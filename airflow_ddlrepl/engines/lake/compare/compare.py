@@ -99,7 +99,7 @@ class _Comparison:
         key = key if set(key) <= set(names) else []
         missing, extra = (differing.filter(compare(differing[COUNT], 0)) for compare in (pc.greater, pc.less))
         found = list(_by_key(missing, extra, key, names) if key else _by_row(missing, extra, names))
-        counts = {kind: sum(row.kind is kind for row in found) for kind in Kind}
+        counts = {kind: sum(row.copies for row in found if row.kind is kind) for kind in Kind}
         return replace(
             plain,
             missing=counts[Kind.MISSING],
@@ -138,8 +138,9 @@ def _by_key(missing: pa.Table, extra: pa.Table, key: Sequence[str], names: Seque
     yield from (RowDifference(Kind.MISSING, text) for text in theirs if text not in both)
     yield from (RowDifference(Kind.EXTRA, text) for text in ours if text not in both)
     here = [place for place, text in enumerate(theirs) if text in both]
-    pairs = [(missing.take(here)[name], extra.take([at[theirs[place]] for place in here])[name]) for name in names]
-    flags = [_unlike(one, other) for one, other in pairs]
+    there = [at[theirs[place]] for place in here]
+    one, other = missing.take(pa.array(here, pa.int64())), extra.take(pa.array(there, pa.int64()))
+    flags = [_unlike(one[name], other[name]) for name in names]
     for number, place in enumerate(here):
         columns = tuple(name for name, unlike in zip(names, flags, strict=True) if unlike[number])
         yield RowDifference(Kind.DIFFERENT, theirs[place], columns)
@@ -158,4 +159,4 @@ def _by_row(missing: pa.Table, extra: pa.Table, names: Sequence[str]) -> Iterato
     for kind, rows in ((Kind.MISSING, missing), (Kind.EXTRA, extra)):
         copies = pc.abs(rows[COUNT]).to_pylist()
         for text, often in zip(key_texts([rows[name] for name in names]), copies, strict=True):
-            yield from [RowDifference(kind, text)] * often
+            yield RowDifference(kind, text, copies=often)

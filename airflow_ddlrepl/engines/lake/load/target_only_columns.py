@@ -66,9 +66,16 @@ def copy_values(spark: SparkSession, previous: str, table: str, own: TargetOnly)
     for name, of in own.added.items():
         spark.sql(f"ALTER TABLE {table} ADD COLUMN {quote(name)} {of}")
     if own.before:
-        same = " AND ".join(f"t.{quote(name)} = o.{quote(before)}" for name, before in own.key.items())
-        sets = ", ".join(f"t.{quote(name)} = o.{quote(before)}" for name, before in own.before.items())
-        spark.sql(f"MERGE INTO {table} AS t USING {previous} AS o ON {same} WHEN MATCHED THEN UPDATE SET {sets}")
+        same = " AND ".join(
+            f"ddlrepl_new.{quote(name)} = ddlrepl_old.{quote(before)}" for name, before in own.key.items()
+        )
+        sets = ", ".join(
+            f"ddlrepl_new.{quote(name)} = ddlrepl_old.{quote(before)}" for name, before in own.before.items()
+        )
+        spark.sql(
+            f"MERGE INTO {table} AS ddlrepl_new USING {previous} AS ddlrepl_old ON {same}"
+            f" WHEN MATCHED THEN UPDATE SET {sets}"
+        )
 
 
 def _refuse_lost(spark: SparkSession, previous: str, before: Mapping[str, str], table: TableName) -> None:

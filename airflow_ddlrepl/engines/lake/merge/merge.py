@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 REPAIR = "load the table again: ddlrepl refresh --table; ddlrepl compare shows which rows differ"
 _COUNTED = "spark.merge-into.num-target-rows-"
+_THERE = "ddlrepl_there"
+"""The target's table in statements: by a name that no column has, Spark would take `name._file` for a part of one."""
 _PLAIN_DATES = {"datetimeRebaseMode": "CORRECTED", "int96RebaseMode": "CORRECTED"}
 
 
@@ -82,8 +84,8 @@ class _Merge:
             clauses.append(f"WHEN NOT MATCHED AND {comes} THEN INSERT ({names}) VALUES ({values})")
         if not clauses:  # updates of columns that the target does not have
             return Counter(updates=counts["updates"])
-        same = " AND ".join(f"t.{quote(one.name)} = s.a{one.id}" for one in self.key)
-        found = self._run(f"MERGE INTO {self.to} AS t USING {rows} AS s ON {same} {' '.join(clauses)}")
+        same = " AND ".join(f"{_THERE}.{quote(one.name)} = s.a{one.id}" for one in self.key)
+        found = self._run(f"MERGE INTO {self.to} AS {_THERE} USING {rows} AS s ON {same} {' '.join(clauses)}")
         if not any("UPDATE SET" in clause for clause in clauses):
             found["updates"] = counts["updates"]
         return found
@@ -115,13 +117,13 @@ class _Merge:
         """Return SQL for the whole rows that move, as they are to be inserted."""
         values = [f"CAST({INSERT} AS TINYINT) AS op", "true AS moved"]
         for one in self.shape.columns:
-            old, new = f"t.{quote(one.name)}", f"s.a{one.id}"
+            old, new = f"{_THERE}.{quote(one.name)}", f"s.a{one.id}"
             sql = old if f"a{one.id}" not in columns else new
             if f"h{one.id}" in columns:
                 sql = f"CASE WHEN coalesce(s.h{one.id}, true) THEN {new} ELSE {old} END"
             values.append(f"{sql} AS a{one.id}")
-        same = " AND ".join(f"t.{quote(one.name)} = s.b{one.id}" for one in self.key)
-        return f"SELECT {', '.join(values)} FROM {view} AS s JOIN {self.to} AS t ON {same}"
+        same = " AND ".join(f"{_THERE}.{quote(one.name)} = s.b{one.id}" for one in self.key)
+        return f"SELECT {', '.join(values)} FROM {view} AS s JOIN {self.to} AS {_THERE} ON {same}"
 
     def _images(self) -> Counter[str]:
         """Remove and add copies of whole rows: those that go are found by the places where they are."""
@@ -130,12 +132,13 @@ class _Merge:
             totals = "coalesce(sum(greatest(-copies, 0)), 0), coalesce(sum(greatest(copies, 0)), 0)"
             removed, added = self.spark.sql(f"SELECT {totals} FROM {rows}").collect()[0]
             values = [f"a{one.id}" for one in shown]
-            same = " AND ".join(f"t.{quote(one.name)} <=> g.a{one.id}" for one in shown)
+            same = " AND ".join(f"{_THERE}.{quote(one.name)} <=> g.a{one.id}" for one in shown)
             same_row = ", ".join(f"g.{one}" for one in values)
-            there = f"t._file AS file, t._pos AS pos, {same_row}, -g.copies AS gone"
-            number = f"row_number() OVER (PARTITION BY {same_row} ORDER BY t._file, t._pos)"
+            copy = f"{_THERE}._file AS file, {_THERE}._pos AS pos, {same_row}, -g.copies AS gone"
+            number = f"row_number() OVER (PARTITION BY {same_row} ORDER BY {_THERE}._file, {_THERE}._pos)"
             gone = (
-                f"SELECT file, pos, {', '.join(values)} FROM (SELECT {there}, {number} AS number FROM {self.to} AS t"
+                f"SELECT file, pos, {', '.join(values)} FROM (SELECT {copy}, {number} AS number"
+                f" FROM {self.to} AS {_THERE}"
                 f" JOIN {rows} AS g ON g.copies < 0 AND {same}) WHERE number <= gone"
             )
             come = (
@@ -145,7 +148,8 @@ class _Merge:
             names = ", ".join(quote(one.name) for one in self.shape.columns)
             whole = ", ".join(self._inserted(one, columns) for one in self.shape.columns)
             found = self._run(
-                f"MERGE INTO {self.to} AS t USING ({gone} UNION ALL {come}) AS s ON t._file = s.file AND t._pos = s.pos"
+                f"MERGE INTO {self.to} AS {_THERE} USING ({gone} UNION ALL {come}) AS s"
+                f" ON {_THERE}._file = s.file AND {_THERE}._pos = s.pos"
                 f" WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT ({names}) VALUES ({whole})"
             )
         self._require(Counter(deletes=removed, inserts=added), found)
@@ -159,8 +163,8 @@ class _Merge:
                 continue
             sql, name = f"s.a{one.id}", quote(one.name)
             if f"h{one.id}" in columns:
-                sql = f"CASE WHEN coalesce(s.h{one.id}, true) THEN {sql} ELSE t.{name} END"
-            found.append(f"t.{name} = {sql}")
+                sql = f"CASE WHEN coalesce(s.h{one.id}, true) THEN {sql} ELSE {_THERE}.{name} END"
+            found.append(f"{_THERE}.{name} = {sql}")
         return ", ".join(found)
 
     def _inserted(self, column: Column, columns: Sequence[str]) -> str:
