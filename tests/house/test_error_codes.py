@@ -41,6 +41,7 @@ SHARED = {
     "CUT-106": "cli flow",
     "LCK-102": "engines repository",
     "MSG-106": "cli operators",
+    "SPK-104": "engines spark",
     "SRC-105": "engines flow",
     "SRC-115": "engines flow",
     "SRC-176": "engines flow",

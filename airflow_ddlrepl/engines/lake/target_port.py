@@ -103,6 +103,8 @@ class LakeTarget(Target, CutsOver):
 
     def change_state(self, change: StateChange, fence: Fence) -> None:
         window = self.window(f"c{fence.token}")
+        if change.statements:
+            window.begin()
         for statement in change.statements:
             run(window, statement)
         with self.writing() as connection:

@@ -5,10 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
-from urllib.parse import unquote, urlsplit
-
-import pyarrow.fs
 
 from airflow_ddlrepl.engines.lake.types.physical import spark_name
 
@@ -16,10 +14,7 @@ from airflow_ddlrepl.engines.lake.types.physical import spark_name
 @lru_cache(maxsize=64)
 def _read(path: str) -> Mapping[str, Any]:
     """Return a metadata file, which nobody changes."""
-    local = unquote(urlsplit(path).path) if path.startswith("file:") else path
-    system, inside = pyarrow.fs.FileSystem.from_uri(f"file://{local}" if local.startswith("/") else local)
-    with system.open_input_file(inside) as file:
-        found: dict[str, Any] = json.loads(file.read())
+    found: dict[str, Any] = json.loads(Path(path.removeprefix("file:")).read_bytes())
     return found
 
 

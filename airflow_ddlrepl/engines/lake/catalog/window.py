@@ -7,10 +7,10 @@ caller's transaction. Names are those of the end: a renamed table has its new on
 
 from __future__ import annotations
 
+import re
 import secrets
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
-from urllib.parse import quote as in_path
 
 from sqlalchemy import Connection
 
@@ -97,7 +97,7 @@ class Window:
         """Make a new table. columns: as Spark's SQL has them."""
         place = location_of(self.location)
         staged = _Staged(self._next())
-        folder = place.warehouse / in_path(name.schema, "") / f"{in_path(name.name, '')}-{secrets.token_hex(4)}"
+        folder = place.warehouse / _in_path(name.schema) / f"{_in_path(name.name)}-{secrets.token_hex(4)}"
         properties = ", ".join(f"{literal(key)} = {literal(value)}" for key, value in PROPERTIES.items())
         with writing(self.location) as connection:
             add_namespace(connection, place.spark_catalog, self.namespace)
@@ -154,12 +154,17 @@ class Window:
         self._made += 1
         return TableName(self.namespace, f"t{self._made}")
 
-    def _quoted(self, staged: _Staged) -> str:
-        parts = (location_of(self.location).spark_catalog, *staged.entry)
+    def _quoted(self, one: _Staged) -> str:
+        parts = (location_of(self.location).spark_catalog, *one.entry)
         return ".".join(map(quote, parts))
 
-    def _pointer(self, connection: Connection, staged: _Staged) -> str:
-        found = pointer(connection, location_of(self.location).spark_catalog, staged.entry)
+    def _pointer(self, connection: Connection, one: _Staged) -> str:
+        found = pointer(connection, location_of(self.location).spark_catalog, one.entry)
         if found is None:  # another run has removed what this one has staged
-            raise written_meanwhile(staged.origin or staged.entry)
+            raise written_meanwhile(one.origin or one.entry)
         return found
+
+
+def _in_path(name: str) -> str:
+    """Return a name as a part of a path; a number behind it tells tables apart whose names differ in other signs."""
+    return re.sub(r"\W", "_", name, flags=re.ASCII)

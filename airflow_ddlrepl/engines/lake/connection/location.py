@@ -57,13 +57,13 @@ def location_of(location: str) -> Location:
     parts = urlsplit(location)
     settings = dict(parse_qsl(parts.query))
     if parts.netloc or not parts.path.strip("/"):
-        raise _unreadable("the location of a lake has three slashes and the absolute path of its catalog's SQLite file")
+        raise _location_error("the location of a lake has three slashes and the absolute path of an SQLite file")
     if unknown := sorted(settings.keys() - set(_SETTINGS)):
-        raise _unreadable(f"the location of a lake has no setting {unknown[0]}")
+        raise _location_error(f"the location of a lake has no setting {unknown[0]}")
     database = Path(unquote(parts.path))
     warehouse = Path(settings.get("warehouse") or database.parent / "warehouse")
     if not warehouse.is_absolute():
-        raise _unreadable("the warehouse of a lake is an absolute path")
+        raise _location_error("the warehouse of a lake is an absolute path")
     return Location(database, warehouse, settings.get("name") or "lake")
 
 
@@ -72,5 +72,5 @@ def staging_folder(location: str) -> Path:
     return location_of(location).staging_folder
 
 
-def _unreadable(why: str) -> ConfigError:
+def _location_error(why: str) -> ConfigError:
     return ConfigError(why, code="CFG-104", hint="write iceberg:///folder/catalog.db?warehouse=/folder/warehouse")

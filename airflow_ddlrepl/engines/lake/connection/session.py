@@ -57,6 +57,7 @@ def lake_session(location: str) -> SparkSession:
     if EXTENSIONS not in (spark.conf.get("spark.sql.extensions", "") or ""):
         raise _unfit("the session has no Iceberg: spark.sql.extensions lacks its class")
     _add_catalog(spark, location)
+    spark.conf.set("spark.sql.caseSensitive", "true")  # else it takes columns "a" and "A" of a source for one
     return spark
 
 

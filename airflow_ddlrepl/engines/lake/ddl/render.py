@@ -163,6 +163,14 @@ class LakeDdl(Renderer):
                 table=before.name if before else None,
                 hint="drop the target table and refresh this table",
             )
+        about = change.table if isinstance(change, CreateTable | DropTable) else before
+        if about is not None and about.is_partitioned:
+            raise Unsupported(
+                "a lake has no partitioned tables yet",
+                code="ADP-110",
+                table=about.name,
+                hint="leave the table and its partitions out of this target",
+            )
         return tuple(RENDER[type(change)](change, before))
 
     def new_texts(self, change: ChangeTypeDefinition, before: Table) -> tuple[str, ...]:

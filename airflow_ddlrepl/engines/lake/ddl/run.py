@@ -83,19 +83,19 @@ def _alter(spark: SparkSession, table: str, action: exp.Expression) -> None:
     update.commit()
 
 
-def _type(spark: SparkSession, held: str) -> Any:
+def _type(spark: SparkSession, spark_type: str) -> Any:
     """Return Iceberg's type for a type of Spark."""
-    fields = spark._jvm.org.apache.spark.sql.types.StructType.fromDDL(f"c {held}")  # type: ignore[union-attr]
+    fields = spark._jvm.org.apache.spark.sql.types.StructType.fromDDL(f"c {spark_type}")  # type: ignore[union-attr]
     return iceberg(spark).spark.SparkSchemaUtil.convert(fields).findType("c")
 
 
-def _literal(spark: SparkSession, expression: str, held: str, of: Any) -> Any:
+def _literal(spark: SparkSession, expression: str, spark_type: str, of: Any) -> Any:
     """Return the value of an expression of Spark's as a literal of a type of Iceberg."""
-    text = _AS_LITERAL.get(held, "{}").format(f"CAST({expression} AS {held})")
+    text = _AS_LITERAL.get(spark_type, "{}").format(f"CAST({expression} AS {spark_type})")
     (row,) = spark.sql(f"SELECT {text}").collect()
     literal, value = iceberg(spark).expressions.Expressions.lit, row[0]
-    if held == "BINARY":
+    if spark_type == "BINARY":
         return literal(spark._jvm.java.nio.ByteBuffer.wrap(value))  # type: ignore[union-attr]
-    if held.startswith("DECIMAL"):
+    if spark_type.startswith("DECIMAL"):
         return literal(str(value)).to(of)
     return literal(value).to(of)
