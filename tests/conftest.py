@@ -16,7 +16,7 @@ from hypothesis import settings
 from airflow_ddlrepl.demo.servers import PrivateServer
 from tests import long_tests, thorough_parts
 from tests.support import memory
-from tests.support.warm_spark import warm_runner
+from tests.support.lakes.warm_spark import warm_runner
 
 TEMPORARY = "PYTEST_DEBUG_TEMPROOT"
 """Where pytest makes `tmp_path`: in memory a folder of this run's own, which goes with it."""

@@ -16,6 +16,7 @@ from airflow_ddlrepl.compare.report import Comparison
 from airflow_ddlrepl.demo.airflow_database import AirflowDatabase
 from airflow_ddlrepl.demo.airflow_run import DagRunResult, PrivateAirflow
 from airflow_ddlrepl.demo.checksums import compare as ask_servers
+from airflow_ddlrepl.demo.checksums import read_checksums
 from airflow_ddlrepl.demo.lake.check import check_lake
 from airflow_ddlrepl.demo.output import to_log
 from airflow_ddlrepl.demo.report import CycleReport, DemoReport, Watch
@@ -205,7 +206,8 @@ def _compare(place: Place, report: DemoReport) -> None:
         report.tables, report.columns = len(found.tables), sum(one.columns for one in found.tables)
         report.rows = sum(one.target_rows for one in found.tables)
         if place.target.startswith("iceberg:"):
-            report.add_lake(check_lake(place.source, place.target))
+            tables = {name: list(facts.columns) for name, facts in read_checksums(place.source).items()}
+            report.add_lake(check_lake(place.source, place.target, tables))
         return
     diff = ask_servers(place.source, place.target)
     report.tables, report.columns, report.rows = diff.tables, diff.columns, diff.rows

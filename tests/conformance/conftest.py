@@ -12,7 +12,7 @@ import pytest
 from tests.conformance import places
 from tests.conformance.lake_place import iceberg
 from tests.conftest import Databases
-from tests.support.lake_reader import Beside
+from tests.support.lakes.reader import Beside
 
 ENGINES: tuple[Any, ...] = (
     "postgres",

@@ -10,7 +10,7 @@ import pytest
 from airflow_ddlrepl.engines.lake.connection.session import lake_session
 from airflow_ddlrepl.model.names import TableName
 from tests.conformance.places import Place, Rows
-from tests.support.lake_reader import Beside, catalog, pointers, rows_at
+from tests.support.lakes.reader import Beside, catalog, pointers, rows_at
 from tests.support.replica import Replica, channel_file
 
 

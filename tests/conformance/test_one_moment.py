@@ -9,7 +9,7 @@ import pytest
 
 from airflow_ddlrepl.model.names import TableName
 from tests.conformance.conftest import MakePlace
-from tests.support.lake_reader import Beside, rows_at
+from tests.support.lakes.reader import Beside, rows_at
 
 TABLES = (
     "create table left_side (id int primary key, amount int)",

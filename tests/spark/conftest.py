@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from airflow_ddlrepl.spark.execute.runner import SparkRunner
-from tests.support.warm_spark import warm_runner
+from tests.support.lakes.warm_spark import warm_runner
 
 
 @pytest.fixture(scope="session")

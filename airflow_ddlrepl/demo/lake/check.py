@@ -4,16 +4,25 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from airflow_ddlrepl.demo.checksums import COLUMNS
+import pyarrow as pa
+
 from airflow_ddlrepl.demo.lake.readers import READERS, SCHEMA, Reader, pyiceberg_catalog
 from airflow_ddlrepl.engines.postgres.connection.connect import connect
 from airflow_ddlrepl.engines.postgres.connection.quoting import quote
+
+Tables = Mapping[str, Sequence[str]]
+"""The columns of each table."""
+Rows = Counter[tuple[Any, ...]]
+
+LAST_MOMENT, LAST_DAY = 2**63 - 1, 2**31 - 1
+"""What the lake has for an infinite moment, and for an infinite day; the first ones are these below zero."""
+_MOMENT = "CASE {0} WHEN 'infinity' THEN {1} WHEN '-infinity' THEN -{1} ELSE {2} END"
 
 
 @dataclass(frozen=True)
@@ -32,41 +41,54 @@ class LakeCheck:
         return ", ".join(f"{name}: {len(found)} differences" for name, found in self.differences.items())
 
 
-def check_lake(source: str, location: str) -> LakeCheck:
-    """Read every table of the source in the lake by each reader. source: a libpq URL."""
+def check_lake(source: str, location: str, tables: Tables) -> LakeCheck:
+    """Read tables of the source in the lake by each reader. source: a libpq URL."""
     found = {}
     with connect(source, application_name="demo") as connection:
         for name, reading in READERS.items():
             with reading(location) as read:
-                found[name] = tuple(_differences(connection, read))
+                found[name] = tuple(unlike_tables(connection, tables, read))
     return LakeCheck(found, _before_a_rename(location))
 
 
-def _differences(connection: Any, read: Reader) -> Iterator[str]:
-    tables: dict[str, list[str]] = {}
-    for table, column, _ in connection.execute(COLUMNS, [quote(SCHEMA)]):
-        tables.setdefault(table, []).append(column)
+def unlike_tables(connection: Any, tables: Tables, read: Reader) -> Iterator[str]:
+    """Yield a line for each table of the source that a reader sees otherwise. connection: to the source."""
     for table, columns in tables.items():
         there = read(table)
         if sorted(there.column_names) != sorted(columns):
             yield f"{table}: columns differ: {sorted({*there.column_names} ^ {*columns})}"
             continue
-        ours, theirs = _source_rows(connection, table, columns, there), _rows(there.select(columns).to_pylist())
+        ours, theirs = _source_rows(connection, table, columns, there.schema), _rows(there.select(columns))
         if ours != theirs:
             unlike = ours - theirs or theirs - ours
             yield f"{table}: {ours.total()} rows in the source, {theirs.total()} read, e.g. {next(iter(unlike))}"
 
 
-def _source_rows(connection: Any, table: str, columns: Sequence[str], there: Any) -> Counter[tuple[Any, ...]]:
-    """Return the source's rows: values that are texts in the lake as PostgreSQL writes them, others as values."""
-    is_text = {name: "string" in str(there.schema.field(name).type) for name in columns}
-    parts = ", ".join(f"{quote(name)}::text" if is_text[name] else quote(name) for name in columns)
+def _source_rows(connection: Any, table: str, columns: Sequence[str], there: pa.Schema) -> Rows:
+    """Return the source's rows, each value in the form in which `_rows` has it."""
+    parts = ", ".join(_form(there.field(name).type).format(quote(name)) for name in columns)
     found = connection.execute(f"SELECT {parts} FROM {quote(SCHEMA)}.{quote(table)}".encode()).fetchall()
     return Counter(tuple(map(_plain, row)) for row in found)
 
 
-def _rows(there: list[dict[str, Any]]) -> Counter[tuple[Any, ...]]:
-    return Counter(tuple(map(_plain, row.values())) for row in there)
+def _form(held: pa.DataType) -> str:
+    """Return the SQL of a value of a column, `{0}`: moments as numbers, as Python has no infinite ones."""
+    if pa.types.is_timestamp(held):
+        return _MOMENT.format("{0}", LAST_MOMENT, "(extract(epoch FROM {0}) * 1000000)::bigint")
+    if pa.types.is_date(held):
+        return _MOMENT.format("{0}", LAST_DAY, "{0} - date '1970-01-01'")
+    return "{0}::text" if "string" in str(held) else "{0}"
+
+
+def _rows(there: pa.Table) -> Rows:
+    plain = [_numbers(column).to_pylist() for column in there.columns]
+    return Counter(tuple(map(_plain, row)) for row in zip(*plain, strict=True))
+
+
+def _numbers(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    if pa.types.is_timestamp(column.type):
+        return column.cast(pa.timestamp("us", column.type.tz)).cast(pa.int64())
+    return column.cast(pa.int32()) if pa.types.is_date32(column.type) else column
 
 
 def _plain(value: Any) -> Any:

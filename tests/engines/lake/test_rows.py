@@ -11,7 +11,7 @@ from airflow_ddlrepl.engines.lake.connection.database import writing
 from airflow_ddlrepl.model.names import TableName
 from tests.conformance.test_typed_values import COLUMNS
 from tests.conftest import Databases
-from tests.support.lake_reader import pointers, rows_at
+from tests.support.lakes.reader import pointers, rows_at
 from tests.support.replica import Replica, channel_file
 
 KEYLESS, TYPED = TableName("public", "keyless"), TableName("public", "typed")
