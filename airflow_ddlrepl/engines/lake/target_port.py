@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from sqlalchemy import Connection
 
 from airflow_ddlrepl.adapt.program.program import Program
-from airflow_ddlrepl.engines.abilities.of_target import CutsOver
+from airflow_ddlrepl.engines.abilities.of_target import CutsOver, LeavesOutChanges
 from airflow_ddlrepl.engines.lake.catalog import entries
 from airflow_ddlrepl.engines.lake.catalog.window import Window
 from airflow_ddlrepl.engines.lake.connection.database import is_there, reading, writing
@@ -39,7 +39,7 @@ from airflow_ddlrepl.model.record import Record
 
 
 @dataclass
-class LakeTarget(Target, CutsOver):
+class LakeTarget(Target, CutsOver, LeavesOutChanges):
     """A lake opens its catalog's database for each call; a run's changes of tables become visible at one moment.
 
     holder: under which name the state is stored. seconds: how long to wait for others that write; None: as usual.

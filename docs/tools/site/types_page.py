@@ -31,7 +31,7 @@ of these types. A statement that did not rewrite the rows at the source needs no
 - **\\***: where the time zone of the statement is known, which it is with event triggers.
 - **With `USING column::type`** these are carried as well. Any other `USING` has the table loaded again.
 """
-ENGINES = {"postgresql": "PostgreSQL", "duckdb": "DuckDB"}
+ENGINES = {"postgresql": "PostgreSQL", "duckdb": "DuckDB", "iceberg": "Iceberg"}
 """The engines by the schemes of their locations."""
 _ENUM = TypeDefinition(1, "shop", "status", TypeKind.ENUM, labels=("new", "paid"))
 _DOMAIN = TypeDefinition(2, "shop", "price", TypeKind.DOMAIN, base="numeric(12,2)")

@@ -35,7 +35,7 @@ def written_keys(task: WrittenKeys) -> dict[str, bool] | None:
     return found
 
 
-def _values(task: WrittenKeys, changed: ChangedKeys, place: int, column: Column, held: str) -> pa.ChunkedArray:
+def _values(task: WrittenKeys, changed: ChangedKeys, place: int, column: Column, spark_type: str) -> pa.ChunkedArray:
     """Return the values of one column of the keys as the lake holds them."""
     encodings = {one.name: one.encoding for one in changed.file.columns}
 
@@ -43,4 +43,4 @@ def _values(task: WrittenKeys, changed: ChangedKeys, place: int, column: Column,
         types = task.compared.source.types
         return task.values.converted(chunk, encodings[column.name], column, field, types)
 
-    return each_held(changed.keys[f"c{place}"], held, convert, column.name)
+    return each_held(changed.keys[f"c{place}"], spark_type, convert, column.name)

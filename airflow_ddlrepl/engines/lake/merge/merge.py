@@ -31,10 +31,10 @@ _THERE = "ddlrepl_there"
 _PLAIN_DATES = {"datetimeRebaseMode": "CORRECTED", "int96RebaseMode": "CORRECTED"}
 
 
-def merge(spark: SparkSession, staged: str, name: TableName, shape: Table, part: Sequence[Staged]) -> Counter[str]:
+def merge(spark: SparkSession, to: str, name: TableName, shape: Table, part: Sequence[Staged]) -> Counter[str]:
     """Merge the buckets of one section of a table's changes; return how many rows, as `Applied.rows` counts them.
 
-    staged: the table's quoted name in Spark. name: at the target, for errors. shape: of the target's table now. Raises
+    to: the table's quoted name in Spark. name: at the target, for errors. shape: of the target's table now. Raises
     RowsRefused INT-101 (rows are missing), KeyTaken INT-102 (rows are there already), RowsRefused INT-105 (Spark
     refuses the merge), DdlReplError SPK-104 and DiskFull DSK-103.
     """
@@ -42,7 +42,7 @@ def merge(spark: SparkSession, staged: str, name: TableName, shape: Table, part:
     for one in part:
         counts.update(one.counts)
     with refusals(name):
-        done = _Merge(spark, staged, name, shape, part).run(counts) if counts.total() else Counter()
+        done = _Merge(spark, to, name, shape, part).run(counts) if counts.total() else Counter()
     done["changes"] += sum(one.read for one in part)
     return done
 
@@ -50,8 +50,8 @@ def merge(spark: SparkSession, staged: str, name: TableName, shape: Table, part:
 class _Merge:
     """A merge of one section: all of its buckets at once, as keys are in one bucket only."""
 
-    def __init__(self, spark: SparkSession, staged: str, name: TableName, shape: Table, part: Sequence[Staged]) -> None:
-        self.spark, self.to, self.name, self.shape = spark, staged, name, shape
+    def __init__(self, spark: SparkSession, to: str, name: TableName, shape: Table, part: Sequence[Staged]) -> None:
+        self.spark, self.to, self.name, self.shape = spark, to, name, shape
         self.part = part
         self.key = [shape.column(i) for i in part[0].key]
         self.known = {column for kind in ("rows", "images") for column in self._types(kind)}

@@ -26,47 +26,47 @@ _FIELD_ID = b"PARQUET:field_id"
 """Under this key the field of a Parquet file has the id of the table's column."""
 
 
-def arrow_type(held: str) -> pa.DataType:
-    """Return the Arrow type of the values of a column. held: Spark's name of its type."""
-    size = decimal_size(held)
-    return pa.decimal128(*size) if size else _ARROW.get(held, pa.string())
+def arrow_type(spark_type: str) -> pa.DataType:
+    """Return the Arrow type of the values of a column. spark_type: Spark's name of its type."""
+    size = decimal_size(spark_type)
+    return pa.decimal128(*size) if size else _ARROW.get(spark_type, pa.string())
 
 
-def field_for(name: str, held: str) -> pa.Field:
+def field_for(name: str, spark_type: str) -> pa.Field:
     """Return the field in which values of a column are wanted; infinities are the ends of the integers, as there."""
-    return wanted(name, arrow_type(held), with_ends=True)
+    return wanted(name, arrow_type(spark_type), with_ends=True)
 
 
-def parquet_schema(held: Mapping[str, str], ids: Mapping[str, int]) -> pa.Schema:
+def parquet_schema(types: Mapping[str, str], ids: Mapping[str, int]) -> pa.Schema:
     """Return the schema of a Parquet file of a table's rows.
 
-    held: Spark's name of each column's type, in the order of the file. ids: of the table's columns, by name.
+    types: Spark's name of each column's type, in the order of the file. ids: of the table's columns, by name.
     """
     return pa.schema(
-        [pa.field(name, arrow_type(of), metadata={_FIELD_ID: str(ids[name])}) for name, of in held.items()]
+        [pa.field(name, arrow_type(of), metadata={_FIELD_ID: str(ids[name])}) for name, of in types.items()]
     )
 
 
 def each_held(
-    values: pa.ChunkedArray, held: str, convert: Callable[[pa.Array, pa.Field], Converted], column: str
+    values: pa.ChunkedArray, spark_type: str, convert: Callable[[pa.Array, pa.Field], Converted], column: str
 ) -> pa.ChunkedArray:
     """Return values of a column as the lake holds them. convert: returns a chunk of them in the type of a field.
 
     Raises RowsRefused INT-105 for a value without an equal there.
     """
-    field = field_for("value", held)
-    return pa.chunked_array([as_held(convert(chunk, field), held, column) for chunk in values.chunks], field.type)
+    field = field_for("value", spark_type)
+    return pa.chunked_array([as_held(convert(chunk, field), spark_type, column) for chunk in values.chunks], field.type)
 
 
-def as_held(found: Converted, held: str, column: str) -> pa.Array:
+def as_held(found: Converted, spark_type: str, column: str) -> pa.Array:
     """Return the values of a column that was wanted as `field_for` says. Raises RowsRefused INT-105 where one is unfit.
 
-    held: Spark's name of the type there.
+    spark_type: Spark's name of the type there.
     """
     if found.unfit is not None and found.unfit.null_count < len(found.unfit):
         text = pc.drop_null(found.unfit)[0].as_py()
         raise RowsRefused(
-            f"the column {column} can't hold the value {text} as {held}",
+            f"the column {column} can't hold the value {text} as {spark_type}",
             code="INT-105",
             hint="leave the column out (`column_properties`), or correct the value at the source: docs/types.md says"
             " which values a lake's types hold",

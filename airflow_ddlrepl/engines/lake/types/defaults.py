@@ -47,14 +47,14 @@ def default_sql(column: Column, types: Sequence[TypeDefinition]) -> str:
 
 def translated(column: Column, types: Sequence[TypeDefinition]) -> str:
     """Return a column's default in Spark's SQL. Raises Untranslatable."""
-    held = physical(column.type, types)
+    spark_type = physical(column.type, types)
     text = _constant_text(column.default or "")
-    size = decimal_size(held)
+    size = decimal_size(spark_type)
     if size is not None:
         text = _digits(text, *size)
-    elif not re.fullmatch(_pattern(column.type, held), text):
-        raise Untranslatable(f"{text!r} may be another value as {held}")
-    return constant(text, held)
+    elif not re.fullmatch(_pattern(column.type, spark_type), text):
+        raise Untranslatable(f"{text!r} may be another value as {spark_type}")
+    return constant(text, spark_type)
 
 
 def _constant_text(default: str) -> str:
@@ -74,9 +74,9 @@ def _constant_text(default: str) -> str:
     return f"{sign}{found.this}"
 
 
-def _pattern(of: DataType, held: str) -> str:
-    if held != TEXT:
-        return _TEXTS[held]
+def _pattern(of: DataType, spark_type: str) -> str:
+    if spark_type != TEXT:
+        return _TEXTS[spark_type]
     if of.kind is TypeKind.ENUM:
         return r"(?s:.*)"
     is_plain = of.kind is TypeKind.BASE and of.is_builtin

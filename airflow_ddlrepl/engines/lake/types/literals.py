@@ -26,27 +26,27 @@ def value(text: str | None, column: Column, types: Sequence[TypeDefinition] = ()
 
     types: the table's user-defined types.
     """
-    held = physical(column.type, types)
-    return f"CAST(NULL AS {held})" if text is None else constant(text, held)
+    spark_type = physical(column.type, types)
+    return f"CAST(NULL AS {spark_type})" if text is None else constant(text, spark_type)
 
 
-def constant(text: str, held: str) -> str:
-    """Return Spark's SQL for the source's text of a value. held: Spark's name of its type."""
-    if held == TEXT:
+def constant(text: str, spark_type: str) -> str:
+    """Return Spark's SQL for the source's text of a value. spark_type: Spark's name of its type."""
+    if spark_type == TEXT:
         return literal(text)
-    if held == "BOOLEAN":
+    if spark_type == "BOOLEAN":
         return "true" if text in ("t", "true") else "false"
-    if held in ("INT", "BIGINT"):
+    if spark_type in ("INT", "BIGINT"):
         return str(int(text))
-    if decimal_size(held) is not None:
+    if decimal_size(spark_type) is not None:
         return text
-    if held == "BINARY":
+    if spark_type == "BINARY":
         return f"X'{text.removeprefix(chr(92) + 'x')}'"
-    if (held, text) in _ENDS:
-        return _ENDS[held, text]
+    if (spark_type, text) in _ENDS:
+        return _ENDS[spark_type, text]
     if found := _MOMENT.fullmatch(text):
-        return f"{held} '{_moment(found)}'"
-    return f"CAST({literal(text)} AS {held})"
+        return f"{spark_type} '{_moment(found)}'"
+    return f"CAST({literal(text)} AS {spark_type})"
 
 
 def _moment(found: re.Match[str]) -> str:
