@@ -71,13 +71,13 @@ def _source_rows(connection: Any, table: str, columns: Sequence[str], there: pa.
     return Counter(tuple(map(_plain, row)) for row in found)
 
 
-def _form(held: pa.DataType) -> str:
+def _form(of: pa.DataType) -> str:
     """Return the SQL of a value of a column, `{0}`: moments as numbers, as Python has no infinite ones."""
-    if pa.types.is_timestamp(held):
+    if pa.types.is_timestamp(of):
         return _MOMENT.format("{0}", LAST_MOMENT, "(extract(epoch FROM {0}) * 1000000)::bigint")
-    if pa.types.is_date(held):
+    if pa.types.is_date(of):
         return _MOMENT.format("{0}", LAST_DAY, "{0} - date '1970-01-01'")
-    return "{0}::text" if "string" in str(held) else "{0}"
+    return "{0}::text" if "string" in str(of) else "{0}"
 
 
 def _rows(there: pa.Table) -> Rows:
