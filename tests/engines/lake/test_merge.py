@@ -36,6 +36,8 @@ SHAPE = Table(
     ),
     key=Key((1,), "orders_pkey", True),
 )
+
+pytestmark = pytest.mark.xdist_group("spark")
 LOGGED = SHAPE.with_(columns=SHAPE.columns[:3])
 """The shape of rows that are older than the column `state`."""
 Rows = list[tuple[Any, ...]]

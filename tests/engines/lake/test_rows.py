@@ -14,6 +14,8 @@ from tests.conftest import Databases
 from tests.support.lakes.reader import pointers, rows_at
 from tests.support.replica import Replica, channel_file
 
+pytestmark = pytest.mark.xdist_group("spark")
+
 KEYLESS, TYPED = TableName("public", "keyless"), TableName("public", "typed")
 
 

@@ -11,6 +11,8 @@ from airflow_ddlrepl.engines.lake.ddl.run import run
 from airflow_ddlrepl.errors import CannotAdapt, TargetError
 from airflow_ddlrepl.model.names import TableName
 
+pytestmark = pytest.mark.xdist_group("spark")
+
 ORDERS, ITEMS = TableName("shop", "orders"), TableName("shop", "items")
 
 
