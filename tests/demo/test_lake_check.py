@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import psycopg
 import pyarrow as pa
 import pytest
+from pyiceberg.types import StringType
 
-from airflow_ddlrepl.demo.lake.check import LAST_DAY, LAST_MOMENT, unlike_tables
+from airflow_ddlrepl.demo.lake.check import LAST_DAY, LAST_MOMENT, past_of, unlike_tables
+from airflow_ddlrepl.demo.lake.readers import pyiceberg_catalog
 from tests.conftest import Databases
 
 ROWS = {
@@ -42,3 +46,18 @@ def test_a_column_that_one_side_lacks_is_told(databases: Databases) -> None:
         connection.execute("create table t (id int, more text)")
         found = list(unlike_tables(connection, {"t": ["id", "more"]}, lambda _: pa.table({"id": ROWS["id"]})))
     assert found == ["t: columns differ: ['more']"]
+
+
+def test_a_table_is_read_as_it_was(tmp_path: Path) -> None:
+    """PyIceberg writes it here."""
+    location = f"iceberg://{tmp_path}/catalog.db"
+    with closing(pyiceberg_catalog(location)) as catalog:
+        catalog.create_namespace("public")
+        assert past_of(location) == "no table with rows lost or renamed a column"
+        table = catalog.create_table(("public", "orders"), pa.schema([("id", pa.int32()), ("note", pa.string())]))
+        table.append(pa.table({"id": pa.array([1, 2], pa.int32()), "note": ["a", "b"]}))
+        table.update_schema().add_column("more", StringType()).delete_column("id").commit()
+        table.append(pa.table({"note": ["c"], "more": ["d"]}))
+        assert past_of(location) == "orders before its column id was dropped: 2 rows"
+        table.update_schema().rename_column("note", "remark").commit()
+        assert past_of(location) == "orders before its column note became remark: 3 rows"

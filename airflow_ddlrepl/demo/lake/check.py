@@ -1,4 +1,4 @@
-"""Compare a lake's tables with the source by each reader, and look at a table as it was before a column was renamed."""
+"""Compare a lake's tables with the source by each reader, and look at a table as it was."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class LakeCheck:
     """A lake check is what the readers of a lake saw.
 
     differences: by reader, a line for each table that it sees otherwise than the source has it. past: a table as it
-    was before a column got its name.
+    was before one of its columns was renamed or dropped.
     """
 
     differences: dict[str, tuple[str, ...]]
@@ -48,7 +48,7 @@ def check_lake(source: str, location: str, tables: Tables) -> LakeCheck:
         for name, reading in READERS.items():
             with reading(location) as read:
                 found[name] = tuple(unlike_tables(connection, tables, read))
-    return LakeCheck(found, _before_a_rename(location))
+    return LakeCheck(found, past_of(location))
 
 
 def unlike_tables(connection: Any, tables: Tables, read: Reader) -> Iterator[str]:
@@ -100,8 +100,9 @@ def _plain(value: Any) -> Any:
     return str(value) if isinstance(value, UUID) else value
 
 
-def _before_a_rename(location: str) -> str:
-    """Find a column that had another name, and read its table as it was then."""
+def past_of(location: str) -> str:
+    """Read a table as it was before a column was renamed; where none was, before one was dropped."""
+    found: dict[bool, str] = {}
     with closing(pyiceberg_catalog(location)) as catalog:
         for name in sorted(catalog.list_tables(SCHEMA)):
             table = catalog.load_table(name)
@@ -109,14 +110,12 @@ def _before_a_rename(location: str) -> str:
             for snapshot in reversed(table.snapshots()):
                 schema = table.schemas().get(snapshot.schema_id)
                 then = {field.field_id: field.name for field in schema.fields} if schema is not None else {}
-                renamed = [(then[id_], now[id_]) for id_ in then if id_ in now and then[id_] != now[id_]]
-                if not renamed:
+                other = {old: now.get(number, "") for number, old in then.items() if now.get(number) != old}
+                old = next((one for one in other if other[one]), next(iter(other), ""))
+                if not old or bool(other[old]) in found:
                     continue
-                rows = table.scan(snapshot_id=snapshot.snapshot_id).to_arrow()
-                if rows.num_rows:
-                    old, new = renamed[0]
-                    assert old in rows.column_names
-                    return (
-                        f"{name[-1]} before {old} became {new}: {rows.num_rows} rows of snapshot {snapshot.snapshot_id}"
-                    )
-    return "no table with rows whose columns were renamed"
+                count = table.scan(snapshot_id=snapshot.snapshot_id, selected_fields=(old,)).to_arrow().num_rows
+                became = f"became {other[old]}" if other[old] else "was dropped"
+                if count:
+                    found[bool(other[old])] = f"{name[-1]} before its column {old} {became}: {count} rows"
+    return found.get(True) or found.get(False) or "no table with rows lost or renamed a column"
