@@ -17,7 +17,7 @@ from airflow_ddlrepl import flow
 from airflow_ddlrepl.failpoint import HOW, VARIABLE
 from airflow_ddlrepl.ports.work import InProcess
 
-SECONDS = 60
+SECONDS = 180
 OF_STREAMS = ("apply.", "instantiate.", "propagate.", "sync_capture.")
 """Fail points that only channels with clients of Streams come to; their own tests kill them there."""
 processes = multiprocessing.get_context("forkserver")
