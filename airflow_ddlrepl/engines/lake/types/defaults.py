@@ -37,14 +37,6 @@ _HELD_AS_TEXT = {
 """Which texts are the same after the source has read them as such a type."""
 
 
-def default_sql(column: Column, types: Sequence[TypeDefinition]) -> str:
-    """Return a column's default in Spark's SQL; empty: it has none, or none that is certainly the same."""
-    try:
-        return translated(column, types) if column.default is not None else ""
-    except Untranslatable:
-        return ""
-
-
 def translated(column: Column, types: Sequence[TypeDefinition]) -> str:
     """Return a column's default in Spark's SQL. Raises Untranslatable."""
     spark_type = physical(column.type, types)
