@@ -8,6 +8,7 @@ import shlex
 import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -41,6 +42,7 @@ class Block:
         return f"{self.page.relative_to(ROOT)}:{self.text.strip().splitlines()[0][:40]}"
 
 
+@cache
 def blocks(*languages: str) -> list[Block]:
     found = []
     for page in PAGES:
@@ -125,12 +127,17 @@ def command_lines(page: Path) -> list[str]:
     return [line for line in (*ours, *spans) if re.match(r"ddlrepl [a-z]", line) and not SESSION.fullmatch(line)]
 
 
+@cache
+def commands() -> Any:
+    return get_command(app)
+
+
 LINES = [(page, line) for page in PAGES for line in command_lines(page)]
 
 
 @pytest.mark.parametrize(("page", "line"), LINES, ids=[f"{p.name}:{line}" for p, line in LINES])
 def test_commands_have_these_options_and_arguments(page: Path, line: str) -> None:
-    command: Any = get_command(app)
+    command: Any = commands()
     words = shlex.split(line, comments=True)[1:]
     while words and hasattr(command, "commands"):
         assert words[0] in command.commands or "list" in command.commands, f"{page.name}: {line}"

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import yaml
@@ -52,14 +53,15 @@ class Mutation:
         return text.replace(self.find, self.replace)
 
 
-def mutations() -> list[Mutation]:
+@cache
+def mutations() -> tuple[Mutation, ...]:
     """All mutations, in the order of the files."""
     found = []
     for file in sorted(Path(__file__).parent.glob("*.yaml")):
         for entry in yaml.safe_load(file.read_text(encoding="utf-8")):
             ids, tests = tuple(entry.pop("ids", ())), tuple(entry.pop("tests", ()))
             found.append(Mutation(ids=ids, tests=tests, chapter=file.stem, **entry))
-    return found
+    return tuple(found)
 
 
 def chosen(words: Iterable[str]) -> list[Mutation]:
