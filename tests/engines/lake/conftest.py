@@ -22,6 +22,6 @@ def location(tmp_path: Path) -> str:
 
 
 @pytest.fixture
-def window(location: str) -> Iterator[Window]:
+def window(location: str, lake_spark: None) -> Iterator[Window]:
     """Return a window in which tables of the lake are changed."""
     yield Window(location, "ddlrepl_w_test")
