@@ -22,6 +22,7 @@ FOLDER = "DDLREPL_JARS"
 """Variable: the folder with the jars, instead of the one in the user's cache."""
 _PROPERTIES_FILE = "DDLREPL_SPARK_PROPERTIES_FILE"
 _SECONDS = 600
+_ATTEMPTS = 3
 _IN_SPARK = "org.slf4j:slf4j-api"
 
 
@@ -86,7 +87,10 @@ def _fetch() -> None:
         private_folder(folder)
         with tempfile.TemporaryDirectory(prefix=".fetch-", dir=folder) as beside:
             resolved = Path(beside) / "jars"
-            said = _resolve(Path(beside))
+            for _ in range(_ATTEMPTS):
+                said = _resolve(Path(beside))
+                if all((resolved / jar.resolved_file).is_file() for jar in JARS):
+                    break
             for jar in JARS:
                 path = resolved / jar.resolved_file
                 if not path.is_file():
