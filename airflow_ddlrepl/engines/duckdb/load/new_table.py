@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING
 
 from airflow_ddlrepl.engines.duckdb.connection.quoting import qualified, quote
 from airflow_ddlrepl.engines.duckdb.connection.tables_there import columns_there, name_beside, name_there
 from airflow_ddlrepl.engines.duckdb.ddl.render import create_table
 from airflow_ddlrepl.engines.duckdb.load.shadow import Shadow
-from airflow_ddlrepl.engines.duckdb.load.target_only_columns import TargetOnly, target_only
 from airflow_ddlrepl.engines.duckdb.merge.conditions import within
 from airflow_ddlrepl.engines.duckdb.merge.retained_rows import note_truncate
 from airflow_ddlrepl.engines.duckdb.target.state import write_records
 from airflow_ddlrepl.engines.duckdb.types.physical import TEXT, as_written, columns_sql, value
 from airflow_ddlrepl.engines.target_state import Placing
+from airflow_ddlrepl.engines.transactional.target_only_columns import TargetOnly, target_only
 from airflow_ddlrepl.errors import CannotAdapt
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import LogKey, Position
@@ -42,7 +43,8 @@ def replace_table(connection: Connection, holder: str, placing: Placing, shadow:
     found = name_there(connection, placing.previous) if placing.previous else None
     previous = found if found == placing.previous else None
     _require_free(connection, state.name, previous)
-    own = target_only(connection, previous, placing)
+    there = columns_there(connection, previous) if previous else {}
+    own = target_only(there, placing, partial(_has_values, connection, previous))
     for statement in create_table(state.shape, loading):
         connection.execute(statement)
     for name, of in own.added.items():
@@ -55,6 +57,14 @@ def replace_table(connection: Connection, holder: str, placing: Placing, shadow:
         connection.execute(f"DROP TABLE IF EXISTS {qualified(table)}")
     connection.execute(f"ALTER TABLE {qualified(loading)} RENAME TO {quote(state.name.name)}")
     return count
+
+
+def _has_values(connection: Connection, table: TableName | None, columns: Collection[str]) -> bool:
+    """Has a row of a table a value in one of these columns?"""
+    if table is None:
+        return False
+    filled = " OR ".join(f"{quote(name)} IS NOT NULL" for name in columns)
+    return bool(connection.execute(f"SELECT 1 FROM {qualified(table)} WHERE {filled} LIMIT 1").fetchall())
 
 
 def _load(

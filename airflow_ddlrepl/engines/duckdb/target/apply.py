@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from itertools import chain
 from typing import TYPE_CHECKING
 
-from airflow_ddlrepl.adapt.plan_model import Executed, StepKind
 from airflow_ddlrepl.adapt.program.program import NO_TABLE, Program, ProgramStep, Slice
 from airflow_ddlrepl.engines.duckdb.connection.database import passing
 from airflow_ddlrepl.engines.duckdb.connection.quoting import qualified, quote
@@ -19,11 +17,11 @@ from airflow_ddlrepl.engines.duckdb.merge.stage import Staged
 from airflow_ddlrepl.engines.duckdb.target.discarded_rows import clear, replace_rows
 from airflow_ddlrepl.engines.duckdb.target.state import advance, write_records, write_table_states
 from airflow_ddlrepl.engines.target_state import Applied, Fence, StagedSlice
-from airflow_ddlrepl.errors import AlterRefused, identified
+from airflow_ddlrepl.engines.transactional.program_pass import ProgramPass
+from airflow_ddlrepl.errors import AlterRefused
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.mapping.misfits import TOLD_DISCARDED
 from airflow_ddlrepl.model.names import TableName
-from airflow_ddlrepl.model.position import LogKey, Position
 from airflow_ddlrepl.model.record import Record
 
 if TYPE_CHECKING:
@@ -46,10 +44,7 @@ def run_program(
     advance(connection, channel, *program.move, fence)
     run = _Run(connection, channel, list(slices))
     with views_renewed(connection, channel) if program.steps else nullcontext():
-        for steps in program.statements:
-            run.merge_before(steps)
-            run.change(steps)
-        run.merge_rest()
+        run.run(program)
         _write_states(connection, channel, program)
     write_records(connection, channel, records)
     reach("integrate.transaction")
@@ -63,7 +58,7 @@ def _write_states(connection: Connection, channel: str, program: Program) -> Non
     write_table_states(connection, channel, {**states, **program.past_refreshes, **program.ends_as}, gone)
 
 
-class _Run:
+class _Run(ProgramPass):
     """A run is one pass through a program.
 
     DuckDB does not commit an ALTER of a table whose rows the transaction has updated or deleted before. So a table with
@@ -72,34 +67,16 @@ class _Run:
     """
 
     def __init__(self, connection: Connection, channel: str, slices: Sequence[StagedSlice]) -> None:
+        super().__init__(slices)
         self.connection, self.channel = connection, channel
-        self.waiting = sorted(slices, key=lambda one: one.piece.low)
-        self.applied = Applied()
         self._written: set[TableName] = set()
         self._new: set[TableName] = set()
-        self._done: set[tuple[LogKey, tuple[str, ...]]] = set()
 
-    def merge_before(self, steps: Sequence[ProgramStep]) -> None:
-        """Merge the rows of these tables that come before the statement in the log."""
-        ids, key = {step.table_id for step in steps}, steps[0].key
-        self._merge([one for one in self.waiting if one.piece.table_id in ids and one.piece.high <= key])
-
-    def merge_rest(self) -> None:
-        """Merge all remaining rows."""
-        self._merge(list(self.waiting))
-
-    def _merge(self, due: Sequence[StagedSlice]) -> None:
-        for one in due:
-            self.waiting.remove(one)
-            with identified({str(one.piece.name): one.piece.table_id}):
-                for number in sorted(one.sections):
-                    part = one.sections[number]
-                    self._discard(one.piece, part)
-                    self.applied.rows.update(merge(self.connection, one.piece.name, one.piece.target, part))
-                    if any(map(_changes_rows, part)):
-                        self._written.add(one.piece.name)
-        if due:
-            reach("integrate.rows")
+    def merge(self, piece: Slice, part: Sequence[Staged]) -> None:
+        self._discard(piece, part)
+        self.applied.rows.update(merge(self.connection, piece.name, piece.target, part))
+        if any(map(_changes_rows, part)):
+            self._written.add(piece.name)
 
     def _discard(self, piece: Slice, part: Sequence[Staged]) -> None:
         """Store the rows that do not fit the table's columns, and tell of them and of values that became NULL."""
@@ -108,27 +85,14 @@ class _Run:
             told = {**left.nulled, **({TOLD_DISCARDED: len(left.discarded)} if left.discarded else {})}
             self.applied.discarded.update({f"{piece.name}:{why}": count for why, count in told.items()})
 
-    def change(self, steps: Sequence[ProgramStep]) -> None:
-        """Run one statement of the source: truncates first, then what each table's plan says."""
-        if truncated := [step.table_id for step in steps if step.truncates and step.before is not None]:
-            clear(self.connection, self.channel, truncated)
+    def truncate(self, steps: Sequence[ProgramStep]) -> None:
+        if steps:
+            clear(self.connection, self.channel, [step.table_id for step in steps])
         for step in steps:
-            if step.truncates and step.before is not None:
-                self._run(step, truncating(step, step.before))
-        for step in steps:
-            self.applied.count(step)
-            parts = [part for part in (step.plan.steps if step.plan else ()) if part.kind is StepKind.SQL]
-            wanted = [part.sql for part in parts if not part.shared or self._is_first(step, part.sql)]
-            self._run(step, list(chain(*wanted)))
+            assert step.before is not None
+            self.alter(step, truncating(step, step.before))
 
-    def _is_first(self, step: ProgramStep, sql: tuple[str, ...]) -> bool:
-        """Return whether these statements of a step, which several tables share, have not run yet; they run once."""
-        is_first = (step.key, sql) not in self._done
-        self._done.add((step.key, sql))
-        return is_first
-
-    def _run(self, step: ProgramStep, statements: Sequence[str]) -> None:
-        """Run the statements that change one table."""
+    def alter(self, step: ProgramStep, statements: Sequence[str]) -> None:
         import duckdb
 
         if not statements:
@@ -176,10 +140,7 @@ class _Run:
     def _execute(self, step: ProgramStep, statement: str) -> None:
         with _refusals(step, statement):
             self.connection.execute(statement)
-        self.applied.statements += 1
-        table = str(step.plan.name) if step.plan else ""
-        self.applied.executed.append(Executed(table, str(Position(step.key.lsn)), statement))
-        reach("integrate.altered")
+        self.note(step, statement)
 
 
 def _changes_rows(part: Staged) -> bool:

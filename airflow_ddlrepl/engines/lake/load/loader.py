@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,7 @@ from airflow_ddlrepl.engines.lake.connection.java import iceberg, java_table
 from airflow_ddlrepl.engines.lake.connection.location import staging_folder
 from airflow_ddlrepl.engines.lake.ddl.render import create_table, definitions
 from airflow_ddlrepl.engines.lake.load.shadow import SHADOWS, Shadow
-from airflow_ddlrepl.engines.lake.load.target_only_columns import copy_values, target_only
+from airflow_ddlrepl.engines.lake.load.target_only_columns import copy_values, has_values
 from airflow_ddlrepl.engines.lake.merge.refusals import file_refusals, refusals
 from airflow_ddlrepl.engines.lake.target.facts import LakeFacts
 from airflow_ddlrepl.engines.lake.target.state import hold, write_records, write_table_states
@@ -24,6 +25,7 @@ from airflow_ddlrepl.engines.lake.types.physical import columns_sql
 from airflow_ddlrepl.engines.load_plan import LoadPlan, Step
 from airflow_ddlrepl.engines.target import Loader
 from airflow_ddlrepl.engines.target_state import Fence, Placing
+from airflow_ddlrepl.engines.transactional.target_only_columns import target_only
 from airflow_ddlrepl.errors import CannotAdapt, TargetError, Unsupported
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.model.names import TableName
@@ -97,7 +99,8 @@ def _replace(window: Window, placing: Placing, shadow: Shadow) -> None:
             hint="rename or drop that table at the target",
         )
     old = window.table(previous) if previous else None
-    own = target_only(window.spark, old, placing)
+    there = dict(window.spark.table(old).dtypes) if old else {}
+    own = target_only(there, placing, partial(has_values, window.spark, old))
     if previous:
         window.drop(previous)
     window.create(name, definitions(shape))

@@ -7,23 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from itertools import chain
 
 from sqlalchemy import Connection
 
-from airflow_ddlrepl.adapt.plan_model import Executed, StepKind
-from airflow_ddlrepl.adapt.program.program import NO_TABLE, Program, ProgramStep
+from airflow_ddlrepl.adapt.program.program import NO_TABLE, Program, ProgramStep, Slice
 from airflow_ddlrepl.ddl.tables.truncate import Truncate
 from airflow_ddlrepl.engines.lake.catalog.window import Window
 from airflow_ddlrepl.engines.lake.connection.errors import explained, line
 from airflow_ddlrepl.engines.lake.ddl.render import LakeDdl
 from airflow_ddlrepl.engines.lake.ddl.run import run
 from airflow_ddlrepl.engines.lake.merge.merge import merge
+from airflow_ddlrepl.engines.lake.merge.stage import Staged
 from airflow_ddlrepl.engines.lake.target.state import write_table_states
 from airflow_ddlrepl.engines.target_state import Applied, StagedSlice
-from airflow_ddlrepl.errors import AlterRefused, DdlReplError, identified
-from airflow_ddlrepl.failpoint import reach
-from airflow_ddlrepl.model.position import LogKey, Position
+from airflow_ddlrepl.engines.transactional.program_pass import ProgramPass
+from airflow_ddlrepl.errors import AlterRefused, DdlReplError
 
 
 def stage_program(window: Window, program: Program, slices: Sequence[StagedSlice]) -> Applied:
@@ -32,10 +30,7 @@ def stage_program(window: Window, program: Program, slices: Sequence[StagedSlice
     Raises RowsRefused INT-… when rows don't fit, AlterRefused ADP-130 when a statement is refused.
     """
     staging = _Staging(window, slices)
-    for steps in program.statements:
-        staging.merge_before(steps)
-        staging.change(steps)
-    staging.merge_rest()
+    staging.run(program)
     return staging.applied
 
 
@@ -47,63 +42,28 @@ def write_states(connection: Connection, channel: str, program: Program) -> None
     write_table_states(connection, channel, {**states, **program.past_refreshes, **program.ends_as}, gone)
 
 
-class _Staging:
+class _Staging(ProgramPass):
     """A staging is one pass through a program."""
 
     def __init__(self, window: Window, slices: Sequence[StagedSlice]) -> None:
+        super().__init__(slices)
         self.window = window
-        self.waiting = sorted(slices, key=lambda one: one.piece.low)
-        self.applied = Applied()
-        self._done: set[tuple[LogKey, tuple[str, ...]]] = set()
 
-    def merge_before(self, steps: Sequence[ProgramStep]) -> None:
-        """Merge the rows of these tables that come before the statement in the log."""
-        ids, key = {step.table_id for step in steps}, steps[0].key
-        self._merge([one for one in self.waiting if one.piece.table_id in ids and one.piece.high <= key])
+    def merge(self, piece: Slice, part: Sequence[Staged]) -> None:
+        staged = self.window.table(piece.name)
+        self.applied.rows.update(merge(self.window.spark, staged, piece.name, piece.target, part))
 
-    def merge_rest(self) -> None:
-        """Merge all remaining rows."""
-        self._merge(list(self.waiting))
-
-    def _merge(self, due: Sequence[StagedSlice]) -> None:
-        for one in due:
-            self.waiting.remove(one)
-            name = one.piece.name
-            with identified({str(name): one.piece.table_id}):
-                for number in sorted(one.sections):
-                    staged = self.window.table(name)
-                    part = one.sections[number]
-                    self.applied.rows.update(merge(self.window.spark, staged, name, one.piece.target, part))
-        if due:
-            reach("integrate.rows")
-
-    def change(self, steps: Sequence[ProgramStep]) -> None:
-        """Run one statement of the source: truncates first, then what each table's plan says."""
+    def truncate(self, steps: Sequence[ProgramStep]) -> None:
         for step in steps:
-            if step.truncates and step.before is not None:
-                shape = step.before.shape.with_(name=step.before.name)
-                self._run(step, LakeDdl().sql(Truncate(restart_identity=False), shape))
-        for step in steps:
-            self.applied.count(step)
-            parts = [part for part in (step.plan.steps if step.plan else ()) if part.kind is StepKind.SQL]
-            wanted = [part.sql for part in parts if not part.shared or self._is_first(step, part.sql)]
-            self._run(step, list(chain(*wanted)))
+            assert step.before is not None
+            shape = step.before.shape.with_(name=step.before.name)
+            self.alter(step, LakeDdl().sql(Truncate(restart_identity=False), shape))
 
-    def _is_first(self, step: ProgramStep, sql: tuple[str, ...]) -> bool:
-        """Return whether these statements of a step, which several tables share, have not run yet; they run once."""
-        is_first = (step.key, sql) not in self._done
-        self._done.add((step.key, sql))
-        return is_first
-
-    def _run(self, step: ProgramStep, statements: Sequence[str]) -> None:
-        """Run the statements that change one table."""
+    def alter(self, step: ProgramStep, statements: Sequence[str]) -> None:
         for statement in statements:
             with _refusals(step, statement):
                 run(self.window, statement)
-            self.applied.statements += 1
-            table = str(step.plan.name) if step.plan else ""
-            self.applied.executed.append(Executed(table, str(Position(step.key.lsn)), statement))
-            reach("integrate.altered")
+            self.note(step, statement)
 
 
 @contextmanager
