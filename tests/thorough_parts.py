@@ -12,6 +12,8 @@ from collections.abc import Callable, Mapping
 
 VARIABLE = "DDLREPL_THOROUGH_PART"
 LONG = (
+    "tests/conformance/test_killed.py::test_runs_killed_at_each_fail_point_in_turn_are_made_good[iceberg]",
+    "tests/conformance/test_killed.py::test_random_work_whose_runs_are_killed_anywhere_ends_equal[iceberg",
     "tests/airflow/test_readme.py::test_the_readme_leads_into_airflow",
     "tests/airflow/test_standalone.py::test_a_triggered_run_replicates_an_approved_one_rewinds_a_backfill_replays",
     "tests/demo/test_rows.py::test_the_demo_in_this_process_ends_equal_and_refreshes_only_what_no_alter_can_carry",

@@ -18,9 +18,9 @@ ENGINES: tuple[Any, ...] = (
     "postgres",
     "files",
     "duckdb",
-    pytest.param("iceberg", marks=pytest.mark.xdist_group("spark")),
+    pytest.param("iceberg", marks=[pytest.mark.xdist_group("spark"), pytest.mark.timeout(1800)]),
 )
-"""One process of a run has the Java that writes the lakes: it starts once."""
+"""One process of a run has the Java that writes the lakes: it starts once; a run that is killed has its own."""
 MakePlace = Callable[..., places.Place]
 
 
