@@ -14,29 +14,21 @@ from airflow_ddlrepl.adapt.target_facts import Renderer
 from airflow_ddlrepl.ddl.base.change import SchemaChange
 from airflow_ddlrepl.ddl.columns.add_column import AddColumn
 from airflow_ddlrepl.ddl.columns.change_default import ChangeDefault
-from airflow_ddlrepl.ddl.columns.change_identity import ChangeIdentity
-from airflow_ddlrepl.ddl.columns.change_nullability import ChangeNullability
 from airflow_ddlrepl.ddl.columns.change_type import ChangeType, Using
 from airflow_ddlrepl.ddl.columns.drop_column import DropColumn
 from airflow_ddlrepl.ddl.columns.fill_column import FillColumn
 from airflow_ddlrepl.ddl.columns.rename_column import RenameColumn
-from airflow_ddlrepl.ddl.tables.attach_partition import AttachPartition
-from airflow_ddlrepl.ddl.tables.change_key import ChangeKey
-from airflow_ddlrepl.ddl.tables.change_logging import ChangeLogging
-from airflow_ddlrepl.ddl.tables.change_replica_identity import ChangeReplicaIdentity
 from airflow_ddlrepl.ddl.tables.create_table import CreateTable
-from airflow_ddlrepl.ddl.tables.detach_partition import DetachPartition
 from airflow_ddlrepl.ddl.tables.drop_table import DropTable
 from airflow_ddlrepl.ddl.tables.rename_table import RenameTable
 from airflow_ddlrepl.ddl.tables.truncate import Truncate
-from airflow_ddlrepl.ddl.types.change_type_definition import ChangeTypeDefinition, ReplaceType
-from airflow_ddlrepl.ddl.types.create_type import CreateType, ForgetType
-from airflow_ddlrepl.ddl.types.rename_type import RenameType
+from airflow_ddlrepl.ddl.types.change_type_definition import ChangeTypeDefinition
 from airflow_ddlrepl.engines.duckdb.connection.quoting import literal, qualified, quote
 from airflow_ddlrepl.engines.duckdb.types.defaults import default_sql
 from airflow_ddlrepl.engines.duckdb.types.physical import as_written, is_literal, physical, value
 from airflow_ddlrepl.engines.duckdb.types.read_texts import cut, read, why_not
-from airflow_ddlrepl.engines.new_texts import new_texts
+from airflow_ddlrepl.engines.held_types.new_texts import new_texts
+from airflow_ddlrepl.engines.held_types.no_statements import NO_STATEMENTS
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Table
@@ -173,6 +165,7 @@ def _alter(table: Table) -> str:
 
 
 RENDER: dict[type[SchemaChange], Callable[[Any, Any], list[str]]] = {
+    **dict.fromkeys(NO_STATEMENTS, _nothing),
     CreateTable: _create_table,
     DropTable: _drop_table,
     RenameTable: _rename_table,
@@ -182,19 +175,7 @@ RENDER: dict[type[SchemaChange], Callable[[Any, Any], list[str]]] = {
     RenameColumn: _rename_column,
     ChangeType: _change_type,
     FillColumn: _fill_column,
-    ChangeTypeDefinition: _nothing,
-    ReplaceType: _nothing,
-    ChangeNullability: _nothing,
     ChangeDefault: _change_default,
-    ChangeIdentity: _nothing,
-    ChangeKey: _nothing,
-    ChangeLogging: _nothing,
-    AttachPartition: _nothing,
-    DetachPartition: _nothing,
-    ChangeReplicaIdentity: _nothing,
-    CreateType: _nothing,
-    ForgetType: _nothing,
-    RenameType: _nothing,
 }
 
 

@@ -5,15 +5,14 @@ Types that DuckDB has no equal of are held as VARCHAR, which has the source's te
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from airflow_ddlrepl.engines.duckdb.connection.quoting import literal
+from airflow_ddlrepl.engines.held_types.type_names import held_as
 from airflow_ddlrepl.model.table import Column, Table
-from airflow_ddlrepl.model.types import DataType, TypeDefinition, below_domains
+from airflow_ddlrepl.model.types import DataType, TypeDefinition
 
 TEXT, JSON = "VARCHAR", "JSON"
-MOST_DIGITS = 38
 _PLAIN = {
     "boolean": "BOOLEAN",
     "smallint": "SMALLINT",
@@ -33,21 +32,11 @@ _PLAIN = {
     "json": JSON,
     "jsonb": JSON,
 }
-_MODIFIERS = re.compile(r"\(([^)]*)\)")
 
 
 def physical(of: DataType, types: Sequence[TypeDefinition] = ()) -> str:
     """Return DuckDB's type for a type; types: the definitions of the table's user-defined types."""
-    text = below_domains(of, types)
-    if text is None:
-        return TEXT
-    found = _MODIFIERS.search(text)
-    plain = " ".join(_MODIFIERS.sub("", text).split())
-    if plain == "numeric" and found is not None:
-        precision, _, scale = found[1].partition(",")
-        digits, places = int(precision), int(scale or 0)
-        return f"DECIMAL({digits},{places})" if digits <= MOST_DIGITS and 0 <= places <= digits else TEXT
-    return _PLAIN.get(plain, TEXT)
+    return held_as(of, types, _PLAIN, TEXT)
 
 
 def columns_sql(table: Table) -> dict[str, str]:

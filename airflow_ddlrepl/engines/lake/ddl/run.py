@@ -76,10 +76,9 @@ def _alter(spark: SparkSession, table: str, action: exp.Expression) -> None:
         update.deleteColumn(action.find(exp.Column).name)  # type: ignore[union-attr]
     elif isinstance(action, exp.RenameColumn):
         update.renameColumn(action.this.name, action.args["to"].name)
-    elif isinstance(action, exp.AlterColumn):
-        update.updateColumn(action.name, _type(spark, action.args["dtype"].sql("spark")).asPrimitiveType())
     else:
-        raise NotImplementedError(action.sql("spark"))
+        assert isinstance(action, exp.AlterColumn), action
+        update.updateColumn(action.name, _type(spark, action.args["dtype"].sql("spark")).asPrimitiveType())
     update.commit()
 
 

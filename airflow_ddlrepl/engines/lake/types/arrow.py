@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from airflow_ddlrepl.engines.lake.types.physical import decimal_size
+from airflow_ddlrepl.engines.held_types.type_names import decimal_size
 from airflow_ddlrepl.errors import RowsRefused
 from airflow_ddlrepl.ports.change_values import Converted, wanted
 

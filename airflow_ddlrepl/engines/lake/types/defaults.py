@@ -9,8 +9,9 @@ from decimal import Decimal
 from sqlglot import exp, parse_one
 from sqlglot.errors import SqlglotError
 
+from airflow_ddlrepl.engines.held_types.type_names import decimal_size
 from airflow_ddlrepl.engines.lake.types.literals import constant
-from airflow_ddlrepl.engines.lake.types.physical import TEXT, decimal_size, physical
+from airflow_ddlrepl.engines.lake.types.physical import TEXT, physical
 from airflow_ddlrepl.model.table import Column
 from airflow_ddlrepl.model.types import DataType, TypeDefinition, TypeKind
 from airflow_ddlrepl.sql.translation import Untranslatable

@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from airflow_ddlrepl.engines.lake.types.physical import MOST_DIGITS, TEXT
+from airflow_ddlrepl.engines.held_types.type_names import MOST_DIGITS
+from airflow_ddlrepl.engines.lake.types.physical import TEXT
 from airflow_ddlrepl.model.types import DataType, Family, TypeFamily
 from airflow_ddlrepl.ports.types import Held
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from airflow_ddlrepl.engines.held_types.type_names import decimal_size
 from airflow_ddlrepl.engines.lake.connection.quoting import literal
-from airflow_ddlrepl.engines.lake.types.physical import TEXT, decimal_size, physical
+from airflow_ddlrepl.engines.lake.types.physical import TEXT, physical
 from airflow_ddlrepl.model.table import Column
 from airflow_ddlrepl.model.types import TypeDefinition
 

@@ -6,14 +6,13 @@ text of each value.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
+from airflow_ddlrepl.engines.held_types.type_names import decimal_size, held_as
 from airflow_ddlrepl.model.table import Table
-from airflow_ddlrepl.model.types import DataType, TypeDefinition, below_domains
+from airflow_ddlrepl.model.types import DataType, TypeDefinition
 
 TEXT = "STRING"
-MOST_DIGITS = 38
 _PLAIN = {
     "boolean": "BOOLEAN",
     "smallint": "INT",
@@ -41,33 +40,16 @@ _ICEBERG = {
     TEXT: "string",
 }
 _SPARK = {iceberg: spark for spark, iceberg in _ICEBERG.items()}
-_MODIFIERS = re.compile(r"\(([^)]*)\)")
-_DECIMAL = re.compile(r"decimal\(\s*(\d+)\s*,\s*(\d+)\s*\)", re.IGNORECASE)
 
 
 def physical(of: DataType, types: Sequence[TypeDefinition] = ()) -> str:
     """Return Spark's name of the type that a type is held as; types: the table's user-defined types."""
-    text = below_domains(of, types)
-    if text is None:
-        return TEXT
-    found = _MODIFIERS.search(text)
-    plain = " ".join(_MODIFIERS.sub("", text).split())
-    if plain == "numeric" and found is not None:
-        precision, _, scale = found[1].partition(",")
-        digits, places = int(precision), int(scale or 0)
-        return f"DECIMAL({digits},{places})" if digits <= MOST_DIGITS and 0 <= places <= digits else TEXT
-    return _PLAIN.get(plain, TEXT)
+    return held_as(of, types, _PLAIN, TEXT)
 
 
 def columns_sql(table: Table) -> dict[str, str]:
     """Return Spark's name of the type of each column of a table, by the column's name."""
     return {column.name: physical(column.type, table.types) for column in table.columns}
-
-
-def decimal_size(name: str) -> tuple[int, int] | None:
-    """Return the digits of a decimal, and those of them behind the point; None for another type. name: anybody's."""
-    found = _DECIMAL.fullmatch(name)
-    return (int(found[1]), int(found[2])) if found else None
 
 
 def iceberg_name(spark: str) -> str:
