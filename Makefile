@@ -61,8 +61,8 @@ test-thorough: setup setup-pg15 setup-chromium ## the other tests: long ones, fu
 test-ci: lint setup-pg15 setup-chromium ## what a commit has to pass, in half an hour: lint, the tests, and PART=k/n of the thorough ones, by the commit
 	DDLREPL_THOROUGH_PART=$(PART) $(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist loadgroup --durations=20
 
-unit: setup ## the tests that start no server and no process of Airflow or Spark: a minute and a half
-	$(BIN)/python -m pytest -n $(UNIT_WORKERS) --dist loadgroup -m "not server and not thorough" --hypothesis-profile=quick -q
+unit: setup ## the tests that start no server and no process of Airflow or Spark, and are quick: a minute
+	$(BIN)/python -m pytest -n $(UNIT_WORKERS) --dist loadgroup -m "not server and not thorough and not long" --hypothesis-profile=quick -q
 
 test-readme: setup ## the README's way into Airflow, with a wheel that pip installs with all that it needs; minutes
 	DDLREPL_FRESH_INSTALL=1 $(BIN)/python -m pytest -n 0 tests/airflow/test_readme.py

@@ -136,7 +136,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def mark(items: list[pytest.Item]) -> None:
-    """Mark the tests that start a server; as thorough the long ones of these, and all cases but the first."""
+    """Mark the tests that start a server; as thorough the long ones of these, and all cases but the first.
+
+    Long tests without a server are marked as long.
+    """
     long = long_tests.names()
     versions: dict[object, set[object]] = {}
     seen: set[object] = set()
@@ -150,6 +153,8 @@ def mark(items: list[pytest.Item]) -> None:
             is_other = is_other or function in seen or long_tests.function(item.nodeid) in long
             if not item.nodeid.startswith("tests/stories/") and not is_other:
                 seen.add(function)
+        elif long_tests.function(item.nodeid) in long:
+            item.add_marker("long")
         if is_other:
             item.add_marker("thorough")
 

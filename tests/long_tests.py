@@ -1,7 +1,8 @@
-"""Which tests with a server take so long that only `make test-thorough` runs them: those of long_tests.txt.
+"""Which tests take long: those with a server of long_tests.txt are thorough ones, the others are not in `make unit`.
 
 `python -m tests.long_tests LOG` writes that list anew, from what a whole run printed that had the options
-`--durations=0 --durations-min=0.3`: three workers on two cores, and nothing else on the machine.
+`--durations=0 --durations-min=0.3`: three workers on two cores, and nothing else on the machine. With `--unit` it
+writes the list of those without a server, long_unit_tests.txt, from what `make unit` printed with these options.
 """
 
 from __future__ import annotations
@@ -12,17 +13,19 @@ from collections import defaultdict
 from pathlib import Path
 
 LIST = Path(__file__).with_suffix(".txt")
+UNIT_LIST = LIST.with_name("long_unit_tests.txt")
 SECONDS = 3.0
 """From how many seconds on a test is a long one: its longest case, with what is set up and torn down for it."""
+UNIT_SECONDS = 0.5
+"""The same for tests without a server."""
 STAY = (
     "tests/airflow/test_dag_run.py",
     "tests/flow/run/test_two_runs.py",
     "tests/stories/",
     "tests/house/",
     "tests/docs/",
-    "tests/sql/",
 )
-"""These stay, however long they take: a channel in a DAG, two runs at once, the stories, and what needs no server."""
+"""These stay, however long they take: a channel in a DAG, two runs at once, the stories, and what the house asserts."""
 _LINE = re.compile(r"^([\d.]+)s (?:call|setup|teardown) +(tests/\S+)", re.M)
 
 
@@ -33,16 +36,18 @@ def function(nodeid: str) -> str:
 
 def names() -> frozenset[str]:
     """The long tests, each `file::function`."""
-    return frozenset(LIST.read_text().split())
+    return frozenset((*LIST.read_text().split(), *UNIT_LIST.read_text().split()))
 
 
-def found(log: str) -> list[str]:
-    """The long tests of a run by its output."""
+def found(log: str, least: float = SECONDS) -> list[str]:
+    """The tests of a run that took `least` seconds and more, by its output."""
     seconds: defaultdict[str, float] = defaultdict(float)
     for taken, nodeid in _LINE.findall(log):
         seconds[nodeid] += float(taken)
-    return sorted({function(name) for name, taken in seconds.items() if taken >= SECONDS and not name.startswith(STAY)})
+    return sorted({function(name) for name, taken in seconds.items() if taken >= least and not name.startswith(STAY)})
 
 
 if __name__ == "__main__":
-    LIST.write_text("\n".join(found(Path(sys.argv[1]).read_text())) + "\n")
+    *unit, log = sys.argv[1:]
+    into, least = (UNIT_LIST, UNIT_SECONDS) if unit == ["--unit"] else (LIST, SECONDS)
+    into.write_text("\n".join(found(Path(log).read_text(), least)) + "\n")
