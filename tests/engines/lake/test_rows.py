@@ -6,38 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from airflow_ddlrepl.engines.lake.catalog.window import Window
-from airflow_ddlrepl.engines.lake.connection.database import writing
 from airflow_ddlrepl.model.names import TableName
 from tests.conformance.test_typed_values import COLUMNS
 from tests.conftest import Databases
-from tests.support.lakes.reader import pointers, rows_at
-from tests.support.replica import Replica, channel_file
+from tests.support.lakes.channel import Lake
 
 pytestmark = pytest.mark.xdist_group("spark")
 
 KEYLESS, TYPED = TableName("public", "keyless"), TableName("public", "typed")
-
-
-class Lake(Replica):
-    """A channel from a PostgreSQL database into a lake."""
-
-    def __init__(self, source: str, folder: Path) -> None:
-        self.location = f"iceberg://{folder}/lake/catalog.db?warehouse={folder}/lake/files"
-        super().__init__(source, "", channel_file(folder, source, self.location))
-
-    def read(self, name: TableName) -> list[dict[str, str | None]]:
-        """The rows of a table as another reader sees them."""
-        columns, found = rows_at(pointers(self.location)[name])
-        return sorted((dict(zip(columns, row, strict=True)) for row in found), key=str)
-
-    def by_hand(self, name: TableName, *statements: str) -> None:
-        """Somebody changes a table at the lake."""
-        window = Window(self.location, "somebody")
-        for one in statements:
-            window.spark.sql(one.format(window.table(name)))
-        with writing(self.location) as connection:
-            window.flip(connection)
 
 
 @pytest.fixture

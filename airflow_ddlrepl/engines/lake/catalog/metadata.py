@@ -35,6 +35,11 @@ def field_ids(path: str) -> dict[str, int]:
     return {one["name"]: int(one["id"]) for one in fields(path)}
 
 
+def newest_id(path: str) -> int:
+    """Return the highest id that a column of the table has had."""
+    return int(_read(path)["last-column-id"])
+
+
 def row_count(path: str) -> int | None:
     """Return how many rows a table has; None: it does not say."""
     found = _read(path)

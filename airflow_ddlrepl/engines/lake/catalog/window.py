@@ -93,6 +93,12 @@ class Window:
             self._stage(name)
         return self._quoted(self._tables[name])
 
+    def metadata(self, name: TableName) -> str:
+        """Return the path of the metadata file that a table has, as things stand in the window."""
+        self.table(name)
+        with reading(self.location) as connection:
+            return self._pointer(connection, self._tables[name])
+
     def create(self, name: TableName, columns: str) -> None:
         """Make a new table. columns: as Spark's SQL has them."""
         place = location_of(self.location)

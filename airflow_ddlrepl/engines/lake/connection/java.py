@@ -16,3 +16,9 @@ def iceberg(spark: SparkSession) -> Any:
 def java_table(spark: SparkSession, name: str) -> Any:
     """Return a table as Iceberg's Java has it, read anew. name: quoted, with the catalog."""
     return iceberg(spark).spark.Spark3Util.loadIcebergTable(spark._jsparkSession, name)
+
+
+def iceberg_type(spark: SparkSession, spark_type: str) -> Any:
+    """Return Iceberg's type for a type of Spark."""
+    fields = spark._jvm.org.apache.spark.sql.types.StructType.fromDDL(f"c {spark_type}")  # type: ignore[union-attr]
+    return iceberg(spark).spark.SparkSchemaUtil.convert(fields).findType("c")

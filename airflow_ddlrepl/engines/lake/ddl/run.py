@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.engines.lake.catalog.window import Window
-from airflow_ddlrepl.engines.lake.connection.java import iceberg, java_table
+from airflow_ddlrepl.engines.lake.connection.java import iceberg, iceberg_type, java_table
 from airflow_ddlrepl.engines.lake.connection.quoting import qualified
 from airflow_ddlrepl.model.names import TableName
 
@@ -66,7 +66,7 @@ def _alter(spark: SparkSession, table: str, action: exp.Expression) -> None:
     update = java_table(spark, table).updateSchema().caseSensitive(True)
     if isinstance(action, exp.ColumnDef):
         name, held = action.name, action.args["kind"].sql("spark")
-        of = _type(spark, held)
+        of = iceberg_type(spark, held)
         default = action.find(exp.DefaultColumnConstraint)
         if default is None:
             update.addColumn(name, of)
@@ -78,14 +78,8 @@ def _alter(spark: SparkSession, table: str, action: exp.Expression) -> None:
         update.renameColumn(action.this.name, action.args["to"].name)
     else:
         assert isinstance(action, exp.AlterColumn), action
-        update.updateColumn(action.name, _type(spark, action.args["dtype"].sql("spark")).asPrimitiveType())
+        update.updateColumn(action.name, iceberg_type(spark, action.args["dtype"].sql("spark")).asPrimitiveType())
     update.commit()
-
-
-def _type(spark: SparkSession, spark_type: str) -> Any:
-    """Return Iceberg's type for a type of Spark."""
-    fields = spark._jvm.org.apache.spark.sql.types.StructType.fromDDL(f"c {spark_type}")  # type: ignore[union-attr]
-    return iceberg(spark).spark.SparkSchemaUtil.convert(fields).findType("c")
 
 
 def _literal(spark: SparkSession, expression: str, spark_type: str, of: Any) -> Any:

@@ -17,7 +17,7 @@ from airflow_ddlrepl.model.names import TableName
 
 SHADOWS = "shadows"
 """The schema of the names of shadow tables."""
-_TYPES = "types.json"
+_COLUMNS = "columns.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,22 +31,29 @@ class Shadow:
         """Return the shadow of this name at a target."""
         return cls(staging_folder(location) / name.name)
 
-    def make(self, types: Mapping[str, str]) -> None:
-        """Make an empty shadow in place of any other. types: Spark's name of each column's type, in their order."""
+    def make(self, types: Mapping[str, str], ids: Mapping[str, int]) -> None:
+        """Make an empty shadow in place of any other.
+
+        types: Spark's name of each column's type, in their order. ids: that the columns have in the lake's table.
+        """
         shutil.rmtree(self.folder, ignore_errors=True)
         self.folder.mkdir(parents=True)
-        (self.folder / _TYPES).write_text(json.dumps(dict(types)))
+        (self.folder / _COLUMNS).write_text(json.dumps([dict(types), dict(ids)]))
 
     @property
     def types(self) -> dict[str, str]:
         """Return Spark's name of each column's type."""
-        found: dict[str, str] = json.loads((self.folder / _TYPES).read_text())
-        return found
+        return self._columns[0]
 
     @property
     def ids(self) -> dict[str, int]:
-        """Return the ids that the columns get: Iceberg numbers those of a new table in their order."""
-        return {name: place for place, name in enumerate(self.types, 1)}
+        """Return the ids that the columns have in the lake's table."""
+        return self._columns[1]
+
+    @property
+    def _columns(self) -> tuple[dict[str, str], dict[str, int]]:
+        types, ids = json.loads((self.folder / _COLUMNS).read_text())
+        return types, ids
 
     def chunk(self, name: str) -> Path:
         """Return the path of the file of a chunk."""

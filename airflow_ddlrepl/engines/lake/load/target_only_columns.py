@@ -1,4 +1,4 @@
-"""This module gives a table that is loaded again the columns that only the lake's table has, with their values."""
+"""This module gives rows that are loaded again the values that only the lake's table has."""
 
 from __future__ import annotations
 
@@ -12,21 +12,16 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-def copy_values(spark: SparkSession, previous: str, table: str, own: TargetOnly) -> None:
-    """Give a loaded table the columns, with the values that the rows of the old one have. All names are quoted."""
-    for name, of in own.added.items():
-        spark.sql(f"ALTER TABLE {table} ADD COLUMN {quote(name)} {of}")
-    if own.before:
-        same = " AND ".join(
-            f"ddlrepl_new.{quote(name)} = ddlrepl_old.{quote(before)}" for name, before in own.key.items()
-        )
-        sets = ", ".join(
-            f"ddlrepl_new.{quote(name)} = ddlrepl_old.{quote(before)}" for name, before in own.before.items()
-        )
-        spark.sql(
-            f"MERGE INTO {table} AS ddlrepl_new USING {previous} AS ddlrepl_old ON {same}"
-            f" WHEN MATCHED THEN UPDATE SET {sets}"
-        )
+def copy_values(spark: SparkSession, table: str, snapshot: int, own: TargetOnly) -> None:
+    """Give a loaded table's rows the values that the rows of an earlier snapshot have. table: its quoted name."""
+    if not own.before:
+        return
+    same = " AND ".join(f"ddlrepl_new.{quote(name)} = ddlrepl_old.{quote(before)}" for name, before in own.key.items())
+    sets = ", ".join(f"ddlrepl_new.{quote(name)} = ddlrepl_old.{quote(before)}" for name, before in own.before.items())
+    spark.sql(
+        f"MERGE INTO {table} AS ddlrepl_new USING (SELECT * FROM {table} VERSION AS OF {snapshot}) AS ddlrepl_old"
+        f" ON {same} WHEN MATCHED THEN UPDATE SET {sets}"
+    )
 
 
 def has_values(spark: SparkSession, table: str | None, columns: Collection[str]) -> bool:

@@ -39,6 +39,7 @@ _ICEBERG = {
     "TIMESTAMP": "timestamptz",
     TEXT: "string",
 }
+_WIDER = frozenset([("INT", "BIGINT"), ("FLOAT", "DOUBLE")])
 _SPARK = {iceberg: spark for spark, iceberg in _ICEBERG.items()}
 
 
@@ -62,3 +63,11 @@ def spark_name(iceberg: str) -> str:
     """Return the name in Spark's SQL of a type of a table's metadata; of one that `physical` never gives, that name."""
     size = decimal_size(iceberg)
     return f"DECIMAL({size[0]},{size[1]})" if size else _SPARK.get(iceberg, iceberg)
+
+
+def widens_to(before: str, after: str) -> bool:
+    """Can a column get this type while its files stay as they are? Both are Spark's names."""
+    smaller, size = decimal_size(before), decimal_size(after)
+    if smaller is not None and size is not None:
+        return smaller[1] == size[1] and smaller[0] <= size[0]
+    return before == after or (before, after) in _WIDER

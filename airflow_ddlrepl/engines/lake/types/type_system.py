@@ -8,13 +8,12 @@ from airflow_ddlrepl.engines.held_types.type_names import decimal_size
 from airflow_ddlrepl.engines.held_types.type_system import HeldTypes, is_any_text, widens_text
 from airflow_ddlrepl.engines.lake.types.defaults import translated
 from airflow_ddlrepl.engines.lake.types.families import representation
-from airflow_ddlrepl.engines.lake.types.physical import TEXT, physical
+from airflow_ddlrepl.engines.lake.types.physical import TEXT, physical, widens_to
 from airflow_ddlrepl.model.table import Column
 from airflow_ddlrepl.model.types import DataType, TypeDefinition, TypeFamily
 from airflow_ddlrepl.ports.types import Held
 from airflow_ddlrepl.sql.translation import Untranslatable
 
-_WIDER = frozenset([("INT", "BIGINT"), ("FLOAT", "DOUBLE")])
 _WHOLE = ("INT", "BIGINT")
 
 
@@ -32,12 +31,11 @@ class LakeTypes(HeldTypes):
 
     def widens(self, old: DataType, new: DataType) -> bool:
         before, after = physical(old), physical(new)
-        smaller, size = decimal_size(before), decimal_size(after)
-        if smaller is not None and size is not None:
-            return smaller[1] == size[1] and smaller[0] <= size[0]
+        if decimal_size(before) is not None and decimal_size(after) is not None:
+            return widens_to(before, after)
         if before in _WHOLE and after in _WHOLE:
             return old == new or (before == "INT" and (after == "BIGINT" or new.text == "integer"))
-        if (before, after) in _WIDER:
+        if before != after and widens_to(before, after):
             return True
         if is_any_text(new) and old.is_builtin and old.text == "uuid":
             return True

@@ -1,0 +1,144 @@
+"""This module puts loaded rows in the place of a table's rows, in a window.
+
+The table stays what it is to readers: its columns change by identity, and its rows are replaced in the commit that adds
+the files of the load, so its earlier snapshots can be read as before. A table is made only where there is none.
+"""
+
+from __future__ import annotations
+
+import secrets
+import shutil
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from airflow_ddlrepl.engines.lake.catalog.metadata import columns_there
+from airflow_ddlrepl.engines.lake.catalog.window import Window
+from airflow_ddlrepl.engines.lake.connection.java import iceberg, iceberg_type, java_table
+from airflow_ddlrepl.engines.lake.ddl.render import definitions
+from airflow_ddlrepl.engines.lake.load.layout import Layout, layout, new_layout
+from airflow_ddlrepl.engines.lake.load.shadow import Shadow
+from airflow_ddlrepl.engines.lake.load.target_only_columns import copy_values, has_values
+from airflow_ddlrepl.engines.lake.types.arrow import parquet_schema
+from airflow_ddlrepl.engines.target_state import Placing
+from airflow_ddlrepl.engines.transactional.target_only_columns import target_only
+from airflow_ddlrepl.errors import CannotAdapt, TargetError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def place(window: Window, placing: Placing, shadow: Shadow) -> None:
+    """Replace the rows of a table by those of a shadow; by key its rows keep what only the target has of them.
+
+    Raises CannotAdapt ADP-104 where another table has its name and what `target_only` does, TargetError TGT-120 where
+    files of the load are missing.
+    """
+    name, shape = placing.state.name, placing.state.shape
+    if (count := sum(pq.read_metadata(one).num_rows for one in shadow.chunks)) != placing.rows:
+        raise _not_all(placing, count)
+    previous = placing.previous if placing.previous and window.has(placing.previous) else None
+    if previous != name and window.has(name):
+        raise CannotAdapt(
+            f"another table has the name {name}",
+            code="ADP-104",
+            table=name,
+            hint="rename or drop that table at the target",
+        )
+    if previous is None:
+        window.create(name, definitions(shape))
+        _replace(window.spark, window.table(name), new_layout(shape), shadow)
+        return
+    table, spark = window.table(previous), window.spark
+    metadata = window.metadata(previous)
+    own = target_only(columns_there(metadata), placing, partial(has_values, spark, table))
+    before = java_table(spark, table).currentSnapshot()
+    _replace(spark, table, layout(metadata, placing.recorded, shape, own.added), shadow)
+    if previous != name:
+        window.rename(previous, name)
+    if before is not None:
+        copy_values(spark, table, before.snapshotId(), own)
+
+
+def _replace(spark: SparkSession, table: str, wanted: Layout, shadow: Shadow) -> None:
+    """Change a table's columns, and replace its rows, in one commit. table: its quoted name."""
+    if wanted.ids != shadow.ids:  # somebody has changed the table since the load began
+        _renumber(shadow, wanted)
+    transaction = java_table(spark, table).newTransaction()
+    _alter(spark, transaction, wanted)
+    _overwrite(spark, transaction, shadow.chunks)
+    transaction.commitTransaction()
+
+
+def _alter(spark: SparkSession, transaction: Any, wanted: Layout) -> None:
+    if wanted.dropped or wanted.renamed or wanted.widened:
+        update = transaction.updateSchema().caseSensitive(True)
+        for name in wanted.dropped:
+            update.deleteColumn(name)
+        for name, of in wanted.widened.items():
+            update.updateColumn(name, iceberg_type(spark, of).asPrimitiveType())
+        for old, new in wanted.renamed.items():
+            update.renameColumn(old, new)
+        update.commit()
+    if wanted.added:  # in a second step, as another column may have had the name
+        update, before = transaction.updateSchema().caseSensitive(True), ""
+        for name in wanted.ids:
+            if name in wanted.added:
+                update.addColumn(name, iceberg_type(spark, wanted.added[name]))
+                update.moveAfter(name, before) if before else update.moveFirst(name)
+            before = name
+        update.commit()
+
+
+def _overwrite(spark: SparkSession, transaction: Any, chunks: Sequence[Path]) -> None:
+    """Replace all rows by files, which get a second name: a run that is killed leaves the shadow whole."""
+    table, java = transaction.table(), iceberg(spark)
+    if not chunks and table.currentSnapshot() is None:
+        return
+    folder = Path(table.location().removeprefix("file:")) / "data"
+    folder.mkdir(parents=True, exist_ok=True)
+    metrics, load = java.MetricsConfig.forTable(table), secrets.token_hex(4)
+    overwrite = transaction.newOverwrite().overwriteByRowFilter(java.expressions.Expressions.alwaysTrue())
+    for number, chunk in enumerate(chunks):
+        path = folder / f"load-{load}-{number:05}.parquet"
+        _link(chunk, path)
+        file = table.io().newInputFile(str(path))
+        measured = java.parquet.ParquetUtil.fileMetrics(file, metrics)
+        overwrite.addFile(
+            java.DataFiles.builder(table.spec()).withInputFile(file).withMetrics(measured).withFormat("PARQUET").build()
+        )
+    overwrite.commit()
+
+
+def _renumber(shadow: Shadow, wanted: Layout) -> None:
+    """Write the files of a shadow again with other ids of columns."""
+    for chunk in shadow.chunks:
+        made = chunk.with_name(f"made_{chunk.name}")
+        with pq.ParquetFile(chunk) as file:
+            types = {name: shadow.types[name] for name in file.schema_arrow.names}
+            schema = parquet_schema(types, wanted.ids)
+            with pq.ParquetWriter(str(made), schema, compression="zstd", store_schema=False) as writer:
+                for rows in file.iter_batches():
+                    writer.write_batch(pa.RecordBatch.from_arrays(rows.columns, schema=schema))
+        made.replace(chunk)
+
+
+def _link(chunk: Path, path: Path) -> None:
+    try:
+        path.hardlink_to(chunk)
+    except OSError:  # a file system without hard links
+        shutil.copyfile(chunk, path)
+
+
+def _not_all(placing: Placing, count: int) -> TargetError:
+    return TargetError(
+        f"{placing.rows} rows were loaded, and {count} are there to be put in their place",
+        code="TGT-120",
+        table=placing.state.name,
+        hint="the warehouse must be a folder that all workers see (docs/lakehouse.md); the table is as it was",
+        retryable=True,
+    )

@@ -1,0 +1,104 @@
+"""A load leaves a lake's table what it is: its earlier snapshots show the rows and columns of their time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from airflow_ddlrepl.engines import chunks
+from airflow_ddlrepl.engines.lake.load.place import place
+from airflow_ddlrepl.model.names import TableName
+from tests.conftest import Databases
+from tests.support.lakes.channel import Lake
+
+pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.usefixtures("lake_spark")]
+
+ORDERS = TableName("public", "orders")
+
+
+@pytest.fixture
+def lake(databases: Databases, tmp_path: Path) -> Lake:
+    return Lake(databases.source, tmp_path)
+
+
+def ids(lake: Lake) -> dict[str, int]:
+    return {field.name: field.field_id for field in lake.table(ORDERS).schema().fields}
+
+
+def now(lake: Lake) -> int:
+    """The snapshot that a table has now."""
+    found: int = lake.table(ORDERS).current_snapshot().snapshot_id
+    return found
+
+
+def test_a_table_is_read_as_of_a_moment_before_each_kind_of_change(lake: Lake) -> None:
+    lake.at_source(
+        "create table orders (id int primary key, note text, n int, gone text)",
+        "insert into orders values (1, 'one', 10, 'x'), (2, 'two', 20, 'y')",
+    )
+    lake.activate()
+    before, uuid, first = ids(lake), lake.table(ORDERS).metadata.table_uuid, now(lake)
+    was = (["id", "note", "n", "gone"], [(1, "one", 10, "x"), (2, "two", 20, "y")])
+    assert lake.as_of(ORDERS, first) == was
+
+    lake.at_source("alter table orders rename note to remark", "insert into orders values (3, 'three', 30, 'z')")
+    lake.settle()
+    renamed = now(lake)
+    lake.at_source("alter table orders drop column gone", "update orders set n = 31 where id = 3")
+    lake.settle()
+    dropped = now(lake)
+    lake.at_source("alter table orders alter n type bigint", "update orders set n = 2147483648 where id = 1")
+    lake.settle()
+    widened = now(lake)
+    lake.refresh("public.orders")
+    loaded = now(lake)
+    lake.at_source(
+        "delete from orders where id = 2", "alter table orders alter n type text", "alter table orders add note int"
+    )
+    lake.settle()
+
+    assert lake.as_of(ORDERS, first) == was
+    assert lake.as_of(ORDERS, renamed) == (["id", "remark", "n", "gone"], [*was[1], (3, "three", 30, "z")])
+    assert lake.as_of(ORDERS, dropped) == (["id", "remark", "n"], [(1, "one", 10), (2, "two", 20), (3, "three", 31)])
+    wide = (["id", "remark", "n"], [(1, "one", 2147483648), (2, "two", 20), (3, "three", 31)])
+    assert lake.as_of(ORDERS, widened) == lake.as_of(ORDERS, loaded) == wide
+    assert lake.as_of(ORDERS, now(lake)) == (
+        ["id", "remark", "n", "note"], [(1, "one", "2147483648", None), (3, "three", "31", None)],
+    )  # fmt: skip
+    after = ids(lake)
+    assert (after["id"], after["remark"]) == (before["id"], before["note"])
+    assert after["n"] not in before.values() and after["note"] not in before.values()
+    assert lake.table(ORDERS).metadata.table_uuid == uuid
+
+
+def test_a_load_changes_columns_by_identity_also_where_somebody_changes_the_table_meanwhile(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake.at_source(
+        "create table orders (id int primary key, a text, b text, n int)",
+        "insert into orders select i, 'a' || i, 'b' || i, i from generate_series(1, 900) i",
+    )
+    monkeypatch.setattr(chunks, "MINIMUM_BYTES", 8192)
+    lake.activate()
+    before, uuid, first = ids(lake), lake.table(ORDERS).metadata.table_uuid, now(lake)
+    assert lake.table(ORDERS).inspect.files().num_rows > 1
+
+    def late(*args: Any) -> None:
+        lake.by_hand(ORDERS, "ALTER TABLE {} ADD COLUMN mine STRING", "UPDATE {} SET mine = 'x' WHERE id = 3")
+        place(*args)
+
+    monkeypatch.setattr("airflow_ddlrepl.engines.lake.load.loader.place", late)
+    lake.at_source(
+        "alter table orders rename a to t; alter table orders rename b to a; alter table orders rename t to b;"
+        " alter table orders alter n type text, alter id type bigint; delete from orders where id > 4",
+    )
+    lake.replicate()
+    columns, rows = lake.as_of(ORDERS, now(lake))
+    assert columns == ["id", "b", "a", "n", "mine"]
+    assert rows == [(i, f"a{i}", f"b{i}", str(i), "x" if i == 3 else None) for i in range(1, 5)]
+    after = ids(lake)
+    assert (after["b"], after["a"], after["id"]) == (before["a"], before["b"], before["id"])
+    assert after["n"] not in before.values() and lake.table(ORDERS).metadata.table_uuid == uuid
+    assert sorted(lake.as_of(ORDERS, first)[1]) == [(i, f"a{i}", f"b{i}", i) for i in range(1, 901)]
