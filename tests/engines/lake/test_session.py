@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import datetime
 
 import pytest
 
-from airflow_ddlrepl.engines.lake.connection.session import lake_session
+from airflow_ddlrepl.engines.lake.catalog.window import Window
+from airflow_ddlrepl.engines.lake.connection.session import _beside, lake_session
+from airflow_ddlrepl.engines.lake.ddl.run import run
+from airflow_ddlrepl.engines.lake.types.literals import constant
 from airflow_ddlrepl.errors import DdlReplError
+from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.ports.work import offer_session, withdraw_session
+from tests.support.lakes.warm_spark import warm_runner
 
 
 class Conf:
@@ -35,3 +41,44 @@ def test_a_session_without_iceberg_is_refused(location: str) -> None:
     with pytest.raises(DdlReplError) as raised:
         lake_session(location)
     assert raised.value.code == "SPK-105" and "spark.sql.extensions" in raised.value.message
+
+
+OF_SOMEBODY = {
+    "spark.sql.variable.substitute": "true",
+    "spark.sql.parser.escapedStringLiterals": "true",
+    "spark.sql.ansi.enabled": "false",
+    "spark.sql.session.timeZone": "America/New_York",
+    "spark.sql.timestampType": "TIMESTAMP_NTZ",
+}
+
+
+@pytest.fixture
+def settings_of_somebody(lake_spark: None) -> Iterator[None]:
+    """The running Spark has other settings, as `spark.conf` of a channel gives it, and so has its session."""
+    there = warm_runner()._started()
+    spark = there.sparkContext._jsc.sc().conf()  # type: ignore[union-attr]
+    before = {name: (spark.get(name, ""), there.conf.get(name)) for name in OF_SOMEBODY}
+    for name, value in OF_SOMEBODY.items():
+        spark.set(name, value)
+        there.conf.set(name, value)
+    _beside.cache_clear()
+    yield
+    for name, (of_spark, of_session) in before.items():
+        spark.set(name, of_spark) if of_spark else spark.remove(name)
+        there.conf.set(name, of_session or "")
+    _beside.cache_clear()
+
+
+@pytest.mark.xdist_group("spark")
+@pytest.mark.usefixtures("settings_of_somebody")
+def test_no_setting_changes_what_a_text_of_the_source_means(window: Window) -> None:
+    """With Spark's own settings `${env:…}` in a default is the value of a variable of our process."""
+    text = "it's ${env:PATH} ${spark.app.name} \\n \\' -- \n"
+    moment = "2026-11-28 08:00:00+00"
+    run(window, "CREATE TABLE `shop`.`t` (`id` INT)")
+    table = window.table(TableName("shop", "t"))
+    window.spark.sql(f"INSERT INTO {table} VALUES (1)")
+    run(window, f"ALTER TABLE `shop`.`t` ADD COLUMN `a ${{env:PATH}}` STRING DEFAULT {constant(text, 'STRING')}")
+    run(window, f"ALTER TABLE `shop`.`t` ADD COLUMN `at` TIMESTAMP DEFAULT {constant(moment, 'TIMESTAMP')}")
+    (row,) = window.spark.sql(f"SELECT `a ${{env:PATH}}` AS a, unix_seconds(at) AS seconds FROM {table}").collect()
+    assert (row.a, row.seconds) == (text, datetime.fromisoformat(moment).timestamp())

@@ -20,5 +20,6 @@ def java_table(spark: SparkSession, name: str) -> Any:
 
 def iceberg_type(spark: SparkSession, spark_type: str) -> Any:
     """Return Iceberg's type for a type of Spark."""
-    fields = spark._jvm.org.apache.spark.sql.types.StructType.fromDDL(f"c {spark_type}")  # type: ignore[union-attr]
+    of = "TIMESTAMP_LTZ" if spark_type == "TIMESTAMP" else spark_type  # its meaning is a setting of somebody's session
+    fields = spark._jvm.org.apache.spark.sql.types.StructType.fromDDL(f"c {of}")  # type: ignore[union-attr]
     return iceberg(spark).spark.SparkSchemaUtil.convert(fields).findType("c")

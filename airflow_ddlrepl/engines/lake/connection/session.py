@@ -1,6 +1,7 @@
 """This module has the Spark session that writes a lake's tables: one for the process, which serves several lakes.
 
-Each lake is a catalog of its own in the session; that catalog has staged tables only.
+Each lake is a catalog of its own in the session; that catalog has staged tables only. The session shares the run's
+Spark and has settings of its own: what somebody has set there does not change what our statements mean.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from airflow_ddlrepl import java
@@ -19,6 +21,7 @@ from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.ports.work import offered_session
 
 if TYPE_CHECKING:
+    from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
 EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
@@ -29,6 +32,25 @@ _SETTINGS = {
     "spark.log.level": "ERROR",
     "spark.sql.shuffle.partitions": "4",
 }
+_MEANING = {
+    "spark.sql.variable.substitute": "false",  # else a text `${env:HOME}` of the source would read our environment
+    "spark.sql.parser.escapedStringLiterals": "false",
+    "spark.sql.ansi.enabled": "true",
+    "spark.sql.ansi.doubleQuotedIdentifiers": "false",
+    "spark.sql.ansi.enforceReservedKeywords": "false",
+    "spark.sql.caseSensitive": "true",  # else it takes columns "a" and "A" of a source for one
+    "spark.sql.storeAssignmentPolicy": "ANSI",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.timestampType": "TIMESTAMP_LTZ",
+    "spark.sql.legacy.timeParserPolicy": "CORRECTED",
+    "spark.sql.parquet.inferTimestampNTZ.enabled": "true",
+    "spark.sql.parquet.binaryAsString": "false",
+    "spark.sql.parquet.filterPushdown": "true",
+    "spark.sql.files.ignoreMissingFiles": "false",
+    "spark.sql.files.ignoreCorruptFiles": "false",
+    "spark.sql.parquet.mergeSchema": "false",
+}
+"""Settings on which it depends what our statements mean and which rows they read."""
 
 
 def session_properties() -> dict[str, str]:
@@ -39,13 +61,12 @@ def session_properties() -> dict[str, str]:
     return {
         "spark.jars": ",".join(map(str, jars())),
         "spark.sql.extensions": EXTENSIONS,
-        "spark.sql.session.timeZone": "UTC",
         "spark.driver.memory": "1g",
     }
 
 
 def lake_session(location: str) -> SparkSession:
-    """Return the session, with the catalog of a lake: the run's own, one that this process has, or one started here.
+    """Return our session, with the catalog of a lake: beside the run's own, one of this process, or one started here.
 
     Raises DdlReplError SPK-105 for a session that can't write to a lake, SPK-104 where Spark does not start.
     """
@@ -56,9 +77,20 @@ def lake_session(location: str) -> SparkSession:
         raise _unfit("the session is one of Spark Connect, which gives no access to its Java")
     if EXTENSIONS not in (spark.conf.get("spark.sql.extensions", "") or ""):
         raise _unfit("the session has no Iceberg: spark.sql.extensions lacks its class")
-    _add_catalog(spark, location)
-    spark.conf.set("spark.sql.caseSensitive", "true")  # else it takes columns "a" and "A" of a source for one
-    return spark
+    ours = _beside(spark.sparkContext)
+    _add_catalog(ours, location)
+    return ours
+
+
+@lru_cache(maxsize=1)
+def _beside(context: SparkContext) -> SparkSession:
+    """Return the session with our settings that a running Spark gets."""
+    from pyspark.sql import SparkSession
+
+    ours = SparkSession(context).newSession()
+    for name, value in _MEANING.items():
+        ours.conf.set(name, value)
+    return ours
 
 
 def catalog_name(location: str) -> str:
@@ -126,6 +158,7 @@ def _unfit(why: str) -> DdlReplError:
 
 def _forget_session() -> None:
     """Have no session in a forked process: the Java of its parent is not its own."""
+    _beside.cache_clear()
     if (context := sys.modules.get("pyspark.core.context")) is None:
         return
     from pyspark.sql import SparkSession
