@@ -14,13 +14,16 @@ from tests.conformance.lake_place import iceberg
 from tests.conftest import Databases
 from tests.support.lakes.reader import Beside
 
+LAKE = [pytest.mark.xdist_group("spark"), pytest.mark.timeout(1800)]
 ENGINES: tuple[Any, ...] = (
     "postgres",
     "files",
     "duckdb",
-    pytest.param("iceberg", marks=[pytest.mark.xdist_group("spark"), pytest.mark.timeout(1800)]),
+    pytest.param("iceberg", marks=LAKE),
 )
 """One process of a run has the Java that writes the lakes: it starts once; a run that is killed has its own."""
+IN_POSTGRES = pytest.param("iceberg_in_postgres", marks=LAKE)
+"""A lake whose catalog is in PostgreSQL."""
 MakePlace = Callable[..., places.Place]
 
 
@@ -33,9 +36,10 @@ def make_place(request: pytest.FixtureRequest, databases: Databases, tmp_path: P
         def make(**more: Any) -> places.Place:
             if request.param == "postgres":
                 return places.postgres(tmp_path, databases.source, databases.target, **more)
-            if request.param == "iceberg":
+            if request.param.startswith("iceberg"):
                 request.getfixturevalue("lake_spark")
-                lake = iceberg(tmp_path, databases.source, beside, **more)
+                server = databases.target if request.param in IN_POSTGRES.values else ""
+                lake = iceberg(tmp_path, databases.source, beside, server, **more)
                 stack.enter_context(beside[-1])
                 return lake
             place = places.files if request.param == "files" else places.duckdb

@@ -10,13 +10,18 @@ import pytest
 from airflow_ddlrepl.engines.lake.connection.session import lake_session
 from airflow_ddlrepl.model.names import TableName
 from tests.conformance.places import Place, Rows
-from tests.support.lakes.reader import Beside, catalog, pointers, rows_at
+from tests.support.lakes.catalogs import jdbc
+from tests.support.lakes.reader import Beside, pointers, rows_at
 from tests.support.replica import Replica, channel_file
 
 
-def iceberg(folder: Path, source: str, beside: list[Beside], /, **more: Any) -> Place:
-    """Iceberg has no constraints: a lake has no rule that refuses rows. beside: gets the reader that looks at it."""
-    location = f"iceberg://{folder}/catalog.db?warehouse={folder}/warehouse"
+def iceberg(folder: Path, source: str, beside: list[Beside], server: str = "", /, **more: Any) -> Place:
+    """Iceberg has no constraints: a lake has no rule that refuses rows. beside: gets the reader that looks at it.
+
+    server: the URL of the PostgreSQL database that has the catalog; without one it is in a file.
+    """
+    catalog = f"iceberg{server.removeprefix('postgresql')}" if server else f"iceberg://{folder}/catalog.db"
+    location = f"{catalog}?warehouse={folder}/warehouse"
     replica = Replica(source, "", channel_file(folder, source, location, **more))
     looking = Beside(location)
     beside.append(looking)
@@ -38,7 +43,7 @@ def iceberg(folder: Path, source: str, beside: list[Beside], /, **more: Any) -> 
             settings = {
                 "": "org.apache.iceberg.spark.SparkCatalog",
                 ".type": "jdbc",
-                ".uri": f"jdbc:sqlite:{catalog(location)}",
+                **{f".{key}": value for key, value in jdbc(location).items()},
                 ".jdbc.schema-version": "V1",
                 ".warehouse": f"{folder}/warehouse",
                 ".cache-enabled": "false",

@@ -14,7 +14,7 @@ from airflow_ddlrepl.engines.target import Target
 from airflow_ddlrepl.failpoint import FAIL_POINTS
 from airflow_ddlrepl.ports.work import InProcess
 from tests.conformance import places
-from tests.conformance.conftest import MakePlace
+from tests.conformance.conftest import ENGINES, IN_POSTGRES, MakePlace
 from tests.conformance.runs import run_and_die
 from tests.conformance.work import START, Worker
 from tests.conftest import Databases
@@ -23,6 +23,7 @@ FIRST = int(os.environ.get("DDLREPL_CHAOS_FROM", "1"))
 LIVES = int(os.environ.get("DDLREPL_CHAOS_LIVES", "2"))
 DROPS = [{"add_table_pattern": "*", "on_drop_table": "DROP_FROM_CHANNEL_AND_TARGET"}]
 POINTS = [point for point in FAIL_POINTS if point.startswith(("ledger.", "integrate.", "refresh.", "record."))]
+EVERYWHERE = pytest.mark.parametrize("make_place", [*ENGINES, IN_POSTGRES], indirect=True)
 PIECES = ("ledger.begun", "ledger.acted", "ledger.done", "integrate.rows")
 
 
@@ -41,6 +42,7 @@ def _work(number: int) -> tuple[str, ...]:
     )
 
 
+@EVERYWHERE
 @pytest.mark.req("XR-09")
 def test_runs_killed_at_each_fail_point_in_turn_are_made_good(make_place: MakePlace) -> None:
     """In one channel: what one run leaves undone the next one finds. With more lives, twice at each point."""
@@ -72,6 +74,7 @@ def _is_reached(point: str, of: Target) -> bool:
     return point not in ("integrate.loaded", "integrate.altered", "integrate.first_commit")
 
 
+@EVERYWHERE
 @pytest.mark.req("XR-09")
 @pytest.mark.parametrize("point", ["activate.target", "ledger.acted", "ledger.done", "refresh.chunk", "refresh.placed"])
 def test_an_activation_killed_at_a_fail_point_is_made_good(make_place: MakePlace, point: str) -> None:
@@ -83,6 +86,7 @@ def test_an_activation_killed_at_a_fail_point_is_made_good(make_place: MakePlace
     place.settle()
 
 
+@EVERYWHERE
 @pytest.mark.req("XR-09")
 @pytest.mark.parametrize("seed", range(FIRST, FIRST + LIVES))
 def test_random_work_whose_runs_are_killed_anywhere_ends_equal(make_place: MakePlace, seed: int) -> None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import random
-from pathlib import Path
 
 import pytest
+import yaml
 
 from airflow_ddlrepl.model.names import TableName
-from tests.conformance.conftest import MakePlace
+from tests.conformance.conftest import IN_POSTGRES, MakePlace
 from tests.support.lakes.reader import Beside, rows_at
 
 TABLES = (
@@ -28,13 +28,14 @@ def is_whole(tables: dict[TableName, str]) -> bool:
 
 
 @pytest.mark.xdist_group("spark")
-@pytest.mark.parametrize("make_place", ["iceberg"], indirect=True)
+@pytest.mark.parametrize("make_place", ["iceberg", IN_POSTGRES], indirect=True)
 @pytest.mark.req("HVR-O-15")
-def test_no_reader_sees_half_a_window(make_place: MakePlace, tmp_path: Path) -> None:
+def test_no_reader_sees_half_a_window(make_place: MakePlace) -> None:
     place, rng = make_place(), random.Random(1)
     place.start(*TABLES)
     column = "amount"
-    with Beside(f"iceberg://{tmp_path}/catalog.db") as beside:
+    (target,) = yaml.safe_load(place.replica.file.read_text())["targets"]
+    with Beside(target["location"]) as beside:
         for number in range(5):
             moved = [(rng.randrange(1, 21), rng.randrange(1, 21), rng.randrange(50)) for _ in range(10)]
             work = [

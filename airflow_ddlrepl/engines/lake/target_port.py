@@ -65,7 +65,7 @@ class LakeTarget(Target, CutsOver, LeavesOutChanges):
 
     def database(self) -> str:
         place = location_of(self.location)
-        return f"{place.database.resolve()} {place.catalog}"
+        return f"{place.file.resolve() if place.file else place.database} {place.catalog}"
 
     def facts(self) -> LakeFacts:
         return LakeFacts(self.location)

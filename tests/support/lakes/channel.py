@@ -11,7 +11,7 @@ from airflow_ddlrepl.engines.lake.catalog.window import Window
 from airflow_ddlrepl.engines.lake.connection.database import writing
 from airflow_ddlrepl.engines.lake.connection.session import lake_session
 from airflow_ddlrepl.model.names import TableName
-from tests.support.lakes.reader import catalog, pointers, rows_at
+from tests.support.lakes.reader import pointers, rows_at
 from tests.support.replica import Replica, channel_file
 
 
@@ -19,7 +19,8 @@ class Lake(Replica):
     """A channel from a PostgreSQL database into a lake."""
 
     def __init__(self, source: str, folder: Path, **more: Any) -> None:
-        self.location = f"iceberg://{folder}/lake/catalog.db?warehouse={folder}/lake/files"
+        self.catalog = folder / "lake" / "catalog.db"
+        self.location = f"iceberg://{self.catalog}?warehouse={folder}/lake/files"
         super().__init__(source, "", channel_file(folder, source, self.location, **more))
 
     def read(self, name: TableName) -> list[dict[str, str | None]]:
@@ -37,7 +38,7 @@ class Lake(Replica):
 
     def table(self, name: TableName) -> Any:
         """A table as PyIceberg reads it."""
-        return SqlCatalog("lake", uri=f"sqlite:///{catalog(self.location)}").load_table(tuple(name))
+        return SqlCatalog("lake", uri=f"sqlite:///{self.catalog}").load_table(tuple(name))
 
     def as_of(self, name: TableName, snapshot: int) -> tuple[list[str], list[tuple[Any, ...]]]:
         """Columns and rows of a table as of a snapshot; PyIceberg and Spark read the same."""
@@ -47,9 +48,9 @@ class Lake(Replica):
         settings = {
             "": "org.apache.iceberg.spark.SparkCatalog",
             ".type": "jdbc",
-            ".uri": f"jdbc:sqlite:{catalog(self.location)}",
+            ".uri": f"jdbc:sqlite:{self.catalog}",
             ".jdbc.schema-version": "V1",
-            ".warehouse": f"{catalog(self.location).parent}/files",
+            ".warehouse": f"{self.catalog.parent}/files",
             ".cache-enabled": "false",
         }
         for key, value in settings.items():

@@ -1,24 +1,22 @@
-"""What a reader of a lake sees, by code that is none of the product's: SQLite for the catalog, DuckDB for the rows."""
+"""What a reader of a lake sees, by code that is none of the product's: DuckDB for rows, plain SQL for the catalog."""
 
 from __future__ import annotations
 
 import importlib.util
-import sqlite3
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import duckdb
 
 from airflow_ddlrepl.model.names import TableName
+from tests.support.lakes.catalogs import Query, catalog_of, is_server, ours
 
 POINTERS = "SELECT table_namespace, table_name, metadata_location FROM iceberg_tables WHERE catalog_name = 'lake'"
-OURS = "SELECT name FROM sqlite_master WHERE type = 'table' AND name LIKE 'ddlrepl!_%' ESCAPE '!' ORDER BY name"
 SECONDS = 0.002
 
 
@@ -35,15 +33,10 @@ def reader() -> Any:
     return connection
 
 
-def catalog(location: str) -> Path:
-    """The file of the catalog of a lake: iceberg:///folder/catalog.db."""
-    return Path(urlsplit(location).path)
-
-
 def pointers(location: str) -> dict[TableName, str]:
     """Where the metadata of each table is that readers see."""
-    with closing(sqlite3.connect(catalog(location), timeout=30)) as connection:
-        return _pointers(connection)
+    with catalog_of(location) as query:
+        return _pointers(query)
 
 
 def rows_at(metadata: str) -> tuple[list[str], list[tuple[str | None, ...]]]:
@@ -54,9 +47,8 @@ def rows_at(metadata: str) -> tuple[list[str], list[tuple[str | None, ...]]]:
     return columns, reader().execute(f"SELECT {texts} FROM {scan}").fetchall()
 
 
-def _pointers(connection: sqlite3.Connection) -> dict[TableName, str]:
-    found = connection.execute(POINTERS).fetchall()
-    return {TableName(schema, name): metadata for schema, name, metadata in found}
+def _pointers(query: Query) -> dict[TableName, str]:
+    return {TableName(schema, name): metadata for schema, name, metadata in query(POINTERS)}
 
 
 @dataclass(frozen=True)
@@ -108,29 +100,18 @@ class Beside:
         return len(states)
 
     def _look(self) -> None:
-        while not self._ends.wait(SECONDS):
+        while not self._ends.wait(SECONDS * (10 if is_server(self.location) else 1)):
             self._note()
         self._note()
 
     def _note(self) -> None:
-        if not catalog(self.location).exists():
-            return
-        try:
-            with closing(sqlite3.connect(catalog(self.location), timeout=30, isolation_level=None)) as connection:
-                connection.execute("BEGIN")
-                ours = {
-                    name: sorted(connection.execute(f'SELECT * FROM "{name}"'), key=str)
-                    for (name,) in _ours(connection)
-                }
-                found = Seen(_pointers(connection), ours)
-        except sqlite3.OperationalError:
-            return  # the catalog has no tables yet
+        with catalog_of(self.location) as query:
+            stored = {name: sorted(query(f'SELECT * FROM "{name}"'), key=str) for name in ours(self.location, query)}
+            if not stored:
+                return  # the catalog has no tables yet
+            found = Seen(_pointers(query), stored)
         if not self.seen or self.seen[-1] != found:
             self.seen.append(found)
-
-
-def _ours(connection: sqlite3.Connection) -> list[tuple[str]]:
-    return connection.execute(OURS).fetchall()
 
 
 def _differs(name: TableName, before: Seen, after: Seen) -> bool:

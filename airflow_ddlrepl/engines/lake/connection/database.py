@@ -11,47 +11,58 @@ from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy import URL, Connection, Engine, create_engine, event
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool
 
-from airflow_ddlrepl.config.sections.location import redact
 from airflow_ddlrepl.engines.lake.connection.location import location_of
-from airflow_ddlrepl.errors import DdlReplError, DiskFull, TargetError, Unreachable
+from airflow_ddlrepl.engines.lake.connection.sql_errors import explained_sql
 
 PATIENCE = 30.0
 """So many seconds a session waits for others that write."""
+_WRITES = "ddlrepl_write"
+_LOCK = 0x64646C72_6C616B65
+"""The number of the advisory lock that whoever writes has: 'ddlrlake' as bytes."""
 
 
 def is_there(location: str) -> bool:
-    """Is there a catalog?"""
-    return location_of(location).database.exists()
+    """Can the database be read? A file is there when it was made; a server's database always is."""
+    file = location_of(location).file
+    return file is None or file.exists()
 
 
 @contextmanager
 def reading(location: str, seconds: float | None = None) -> Iterator[Connection]:
-    """Open a transaction that only reads. seconds: how long to wait for others. Raises Unreachable CON-101."""
-    with _explained(), _engine(location_of(location).sql_url, seconds or PATIENCE).begin() as connection:
+    """Open a transaction that only reads, all of it as it was at one moment. seconds: how long to wait for others.
+
+    Raises Unreachable CON-101, CON-102, CON-103 and CON-104.
+    """
+    place = location_of(location)
+    with _explained(place.database), _engine(place.sql_url, seconds or PATIENCE).begin() as connection:
         yield connection
 
 
 @contextmanager
 def writing(location: str, seconds: float | None = None) -> Iterator[Connection]:
-    """Open a transaction that nobody else can write beside; the file is made where it does not exist.
+    """Open a transaction that nobody else can write beside; a file is made where it does not exist.
 
-    Raises Unreachable CON-101, DiskFull DSK-103.
+    Raises Unreachable CON-101, CON-102, CON-103 and CON-104, DiskFull DSK-103.
     """
     place = location_of(location)
     engine = _engine(place.sql_url, seconds or PATIENCE)
-    with _explained():
-        if not place.database.exists():
-            place.database.parent.mkdir(parents=True, exist_ok=True)
-        with engine.execution_options(ddlrepl_write=True).begin() as connection:
+    with _explained(place.database):
+        if place.file and not place.file.exists():
+            place.file.parent.mkdir(parents=True, exist_ok=True)
+        with engine.execution_options(**{_WRITES: True}).begin() as connection:
             yield connection
 
 
 @lru_cache
-def _engine(url: str, seconds: float) -> Engine:
+def _engine(url: URL, seconds: float) -> Engine:
+    return _of_file(url, seconds) if url.get_backend_name() == "sqlite" else _of_server(url, seconds)
+
+
+def _of_file(url: URL, seconds: float) -> Engine:
     engine = create_engine(url, poolclass=NullPool, connect_args={"timeout": seconds})
 
     @event.listens_for(engine, "connect")
@@ -60,47 +71,34 @@ def _engine(url: str, seconds: float) -> Engine:
 
     @event.listens_for(engine, "begin")
     def _begun(connection: Connection) -> None:
-        writes = connection.get_execution_options().get("ddlrepl_write")
-        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if _is_to_write(connection) else "BEGIN")
 
     return engine
 
 
+def _of_server(url: URL, seconds: float) -> Engine:
+    """Return an engine for PostgreSQL: one writes after the other, as in a file; who reads sees one moment."""
+    settings = {"connect_timeout": max(2, int(seconds)), "application_name": "ddlrepl", "prepare_threshold": None}
+    engine = create_engine(url, poolclass=NullPool, connect_args=settings)
+
+    @event.listens_for(engine, "begin")
+    def _begun(connection: Connection) -> None:
+        if not _is_to_write(connection):
+            connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            return
+        connection.exec_driver_sql(f"SET LOCAL lock_timeout = {int(seconds * 1000)}")
+        connection.exec_driver_sql(f"SELECT pg_catalog.pg_advisory_xact_lock({_LOCK})")
+
+    return engine
+
+
+def _is_to_write(connection: Connection) -> bool:
+    return bool(connection.get_execution_options().get(_WRITES))
+
+
 @contextmanager
-def _explained() -> Iterator[None]:
+def _explained(database: str) -> Iterator[None]:
     try:
         yield
     except (DBAPIError, OSError) as error:
-        raise explained_sql(error) or error from None
-
-
-def explained_sql(error: BaseException) -> DdlReplError | None:
-    """Return an error of the catalog's database as one that says what to do; None for others."""
-    if not isinstance(error, DBAPIError | OSError):
-        return None
-    reason = redact(" ".join(str(error.orig if isinstance(error, DBAPIError) else error).split()))
-    if " is full" in reason or "No space left" in reason:
-        return DiskFull(
-            f"the disk of a lake is full: {reason}",
-            code="DSK-103",
-            hint="free space there; what was not committed is not seen, and the next run does it again",
-            retryable=True,
-        )
-    if "locked" in reason:
-        return Unreachable(
-            f"another process writes to the lake's catalog: {reason}",
-            code="CON-101",
-            hint="run again when it has ended",
-            retryable=True,
-        )
-    if "not a database" in reason or "malformed" in reason:
-        return TargetError(
-            f"the catalog of a lake is no SQLite database: {reason}",
-            code="TGT-111",
-            hint="name another file in the location, or restore it; `ddlrepl activate` goes on from what it has then",
-        )
-    return Unreachable(
-        f"the catalog of a lake can't be used: {reason}",
-        code="CON-101",
-        hint="see that its folder exists, and that this user may write the file and into the folder",
-    )
+        raise explained_sql(error, database) or error from None

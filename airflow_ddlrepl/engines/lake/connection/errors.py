@@ -5,11 +5,12 @@ from __future__ import annotations
 import sys
 
 from airflow_ddlrepl.config.sections.location import redact
-from airflow_ddlrepl.engines.lake.connection.database import explained_sql
+from airflow_ddlrepl.engines.lake.connection.sql_errors import explained_sql
 from airflow_ddlrepl.errors import DdlReplError, DiskFull, ServerRefusal, Unreachable
 
 _FULL = ("No space left on device", "Disk quota exceeded")
 _LOST = ("Py4JNetworkError", "Py4JConnectionError")
+_OF_CATALOG = ("UncheckedSQLException", "org.postgresql.util.PSQLException", "org.sqlite.SQLiteException")
 
 
 def is_spark(error: BaseException) -> bool:
@@ -43,6 +44,14 @@ def explained(error: BaseException) -> DdlReplError | None:
             f"the Java of the Spark session has ended: {text}",
             code="CON-104",
             hint="has it enough memory? What was not committed is not seen, and the next run does it again",
+            retryable=True,
+        )
+    if any(part in str(error) for part in _OF_CATALOG):
+        return Unreachable(
+            f"Iceberg's Java can't use the database of the lake's catalog: {text}",
+            code="CON-104",
+            hint="is the server still running, or the file locked? What was not committed is not seen, and the next run"
+            " does it again",
             retryable=True,
         )
     return ServerRefusal(f"Spark refuses a statement: {text}", code="SQL-100", hint="see what it says, and run again")

@@ -1,43 +1,81 @@
-"""This module reads the location of a lake: `iceberg:///folder/catalog.db?warehouse=/folder/warehouse`.
+"""This module reads the location of a lake: where its catalog's database and the files of its tables are.
 
-The catalog is Iceberg's JDBC catalog in an SQLite file. Our own tables are in that file, too, so that tables' pointers,
-a target's position and what is left for the repository change in one transaction.
+iceberg:///folder/catalog.db?warehouse=/folder/warehouse         a catalog in an SQLite file
+iceberg://user@host:5432/database?warehouse=/folder/warehouse    one in PostgreSQL
+
+It is Iceberg's JDBC catalog. Our own tables are in that database, too, so that tables' pointers, a target's position
+and what is left for the repository change in one transaction.
 """
 
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from urllib.parse import parse_qsl, unquote, urlsplit
+from urllib.parse import SplitResult, parse_qsl, unquote, urlencode, urlsplit
 
+from sqlalchemy import URL
+
+from airflow_ddlrepl.config.sections.location import process_user
 from airflow_ddlrepl.errors import ConfigError
 
-_SETTINGS = ("warehouse", "name")
+_SETTINGS = ("catalog", "warehouse", "name")
+_OF_SERVER = ("sslmode", "sslrootcert", "sslcert", "sslkey")
+"""Settings of a connection to PostgreSQL that both of its drivers know, Python's and Java's."""
+_ONE_BY_ONE = "it can't make the changes of several tables visible at one moment, with the position of the channel"
+_REFUSED = {
+    "rest": "its tables have no pointers that a transaction of ours could set",
+    "hive": _ONE_BY_ONE,
+    "glue": _ONE_BY_ONE,
+    "hadoop": _ONE_BY_ONE,
+}
+"""Kinds of catalogs that the product does not write to, and why."""
+_PORT = 5432
 
 
 @dataclass(frozen=True, slots=True)
 class Location:
     """A location says where the catalog's database and the files of its tables are.
 
-    database: the SQLite file. warehouse: the folder with the tables' files. catalog: under which name readers know the
+    sql_url: of the database. warehouse: the folder with the tables' files. catalog: under which name readers know the
     tables.
     """
 
-    database: Path
+    sql_url: URL = field(repr=False)
     warehouse: Path
     catalog: str
 
     @property
-    def sql_url(self) -> str:
-        """Return the URL of the database for SQLAlchemy."""
-        return f"sqlite:///{self.database}"
+    def file(self) -> Path | None:
+        """Return the SQLite file; None: the database is a server's."""
+        return Path(self.sql_url.database or "") if self.sql_url.get_backend_name() == "sqlite" else None
 
     @property
-    def jdbc_url(self) -> str:
-        """Return the URL of the database for Iceberg."""
-        return f"jdbc:sqlite:{self.database}"
+    def database(self) -> str:
+        """Return the place of the database, for people: without user and password."""
+        url = self.sql_url
+        return str(self.file or f"{url.host}:{url.port or _PORT}/{url.database}")
+
+    @property
+    def jdbc(self) -> dict[str, str]:
+        """Return how Iceberg's catalog connects to the database, as its properties have it; a password is among them.
+
+        What the location does not say of user and password, Java's driver is to take from where Python's takes it.
+        """
+        if self.file:
+            return {"uri": f"jdbc:sqlite:{self.file}"}
+        url = self.sql_url
+        query = urlencode(url.query)
+        login = {
+            "jdbc.user": url.username or os.environ.get("PGUSER") or process_user(),
+            "jdbc.password": str(url.password or "") or os.environ.get("PGPASSWORD", ""),
+        }
+        host = f"[{url.host}]" if ":" in (url.host or "") else url.host
+        uri = f"jdbc:postgresql://{host}:{url.port or _PORT}/{url.database}{'?' if query else ''}{query}"
+        return {"uri": uri, **{name: value for name, value in login.items() if value}}
 
     @property
     def spark_catalog(self) -> str:
@@ -56,15 +94,54 @@ def location_of(location: str) -> Location:
     """Return what a location says. Raises ConfigError CFG-104."""
     parts = urlsplit(location)
     settings = dict(parse_qsl(parts.query))
-    if parts.netloc or not parts.path.strip("/"):
-        raise _location_error("the location of a lake has three slashes and the absolute path of an SQLite file")
-    if unknown := sorted(settings.keys() - set(_SETTINGS)):
+    kind = settings.get("catalog", "jdbc")
+    if kind in _REFUSED:
+        raise ConfigError(
+            f"the product does not write to {kind} catalogs: {_REFUSED[kind]}",
+            code="CFG-104",
+            hint="let the tables be in a JDBC catalog, in PostgreSQL or an SQLite file (docs/lakehouse.md), and"
+            " register them in the other catalog for its readers",
+        )
+    known = _SETTINGS if not parts.netloc else (*_SETTINGS, *_OF_SERVER)
+    if unknown := sorted(settings.keys() - set(known)):
         raise _location_error(f"the location of a lake has no setting {unknown[0]}")
+    if kind != "jdbc":
+        raise _location_error(f"there is no kind of catalog {kind}")
+    if not parts.path.strip("/"):
+        raise _location_error("the location of a lake names no database of its catalog")
+    return _of_server(parts, settings) if parts.netloc else _of_file(parts, settings)
+
+
+def _of_file(parts: SplitResult, settings: Mapping[str, str]) -> Location:
     database = Path(unquote(parts.path))
     warehouse = Path(settings.get("warehouse") or database.parent / "warehouse")
+    url = URL.create("sqlite", database=str(database))
+    return Location(url, _absolute(warehouse), settings.get("name") or "lake")
+
+
+def _of_server(parts: SplitResult, settings: Mapping[str, str]) -> Location:
+    if "warehouse" not in settings:
+        raise _location_error("the location of a lake whose catalog is in PostgreSQL names its warehouse")
+    try:
+        port = parts.port
+    except ValueError:
+        raise _location_error("the port of the location of a lake is a number") from None
+    url = URL.create(
+        "postgresql+psycopg",
+        username=unquote(parts.username) if parts.username else None,
+        password=unquote(parts.password) if parts.password else None,
+        host=unquote(parts.hostname or ""),
+        port=port,
+        database=unquote(parts.path.strip("/")),
+        query={name: value for name, value in settings.items() if name in _OF_SERVER},
+    )
+    return Location(url, _absolute(Path(settings["warehouse"])), settings.get("name") or "lake")
+
+
+def _absolute(warehouse: Path) -> Path:
     if not warehouse.is_absolute():
         raise _location_error("the warehouse of a lake is an absolute path")
-    return Location(database, warehouse, settings.get("name") or "lake")
+    return warehouse
 
 
 def staging_folder(location: str) -> Path:
@@ -73,4 +150,9 @@ def staging_folder(location: str) -> Path:
 
 
 def _location_error(why: str) -> ConfigError:
-    return ConfigError(why, code="CFG-104", hint="write iceberg:///folder/catalog.db?warehouse=/folder/warehouse")
+    return ConfigError(
+        why,
+        code="CFG-104",
+        hint="write iceberg:///folder/catalog.db?warehouse=/folder/warehouse, or"
+        " iceberg://user@host:5432/database?warehouse=/folder/warehouse",
+    )

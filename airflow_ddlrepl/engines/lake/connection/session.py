@@ -106,10 +106,10 @@ def _add_catalog(spark: SparkSession, location: str) -> None:
         settings = {
             "": "org.apache.iceberg.spark.SparkCatalog",
             ".type": "jdbc",
-            ".uri": place.jdbc_url,
             ".jdbc.schema-version": "V1",
             ".warehouse": str(place.warehouse),
             ".cache-enabled": "false",
+            **{f".{key}": value for key, value in place.jdbc.items()},
         }
         for key, value in settings.items():
             spark.conf.set(f"{name}{key}", value)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, and_, delete, exists, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, and_, case, delete, exists, insert, select, update
 
 from airflow_ddlrepl.engines.lake.target.tables import VERSION, is_there, position, tables, unrecorded
 from airflow_ddlrepl.engines.target_state import CutOver, Fence, TargetPosition, TargetState
@@ -89,7 +89,7 @@ def claim(connection: Connection, channel: str, fence: Fence) -> None:
     """Do `hold`, and store the mark of the newest capture."""
     hold(connection, channel, fence)
     values = {"mark": fence.mark.to_text()} if fence.mark else {}
-    newest = func.max(position.c.version, VERSION)
+    newest = case((position.c.version > VERSION, position.c.version), else_=VERSION)
     connection.execute(update(position).where(position.c.channel == channel).values(version=newest, **values))
 
 

@@ -1,0 +1,74 @@
+"""A lake's location says where its catalog and its tables are, and nothing shows its password."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from airflow_ddlrepl.engines.lake.connection.location import location_of
+from airflow_ddlrepl.errors import ConfigError
+
+SERVER = "iceberg://me:geh%40im@db.example:5433/lakes?warehouse=/wh&name=main&sslmode=require"
+
+
+def test_a_catalog_in_postgresql() -> None:
+    place = location_of(SERVER)
+    assert place.jdbc == {
+        "uri": "jdbc:postgresql://db.example:5433/lakes?sslmode=require",
+        "jdbc.user": "me",
+        "jdbc.password": "geh@im",
+    }
+    url = place.sql_url
+    assert (url.username, url.password, url.host, url.port, url.database) == (
+        "me",
+        "geh@im",
+        "db.example",
+        5433,
+        "lakes",
+    )
+    assert (place.file, place.database, place.catalog) == (None, "db.example:5433/lakes", "main")
+    assert place.warehouse == Path("/wh")
+    assert "geh" not in repr(place) and "geh" not in place.spark_catalog
+
+
+def test_java_gets_the_login_that_python_takes_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PGUSER", "somebody")
+    monkeypatch.setenv("PGPASSWORD", "secret")
+    place = location_of("iceberg://[::1]/lakes?warehouse=/wh")
+    assert place.jdbc == {
+        "uri": "jdbc:postgresql://[::1]:5432/lakes",
+        "jdbc.user": "somebody",
+        "jdbc.password": "secret",
+    }
+
+
+def test_a_file_has_a_warehouse_beside_it() -> None:
+    place = location_of("iceberg:///data/catalog.db?catalog=jdbc")
+    assert (place.file, place.warehouse) == (Path("/data/catalog.db"), Path("/data/warehouse"))
+    assert place.jdbc == {"uri": "jdbc:sqlite:/data/catalog.db"}
+    assert place.spark_catalog == "ddlrepl_35035f97b78d"  # as entries of earlier versions have it
+
+
+@pytest.mark.parametrize(
+    ("location", "said"),
+    [
+        ("iceberg://db/lakes", "names its warehouse"),
+        ("iceberg://db?warehouse=/wh", "names no database"),
+        ("iceberg://db:x/lakes?warehouse=/wh", "port"),
+        ("iceberg://db/lakes?warehouse=wh", "absolute path"),
+        ("iceberg:///catalog.db?sslmode=require", "no setting sslmode"),
+        ("iceberg:///catalog.db?catalog=nessie", "no kind of catalog nessie"),
+        (
+            "iceberg://db/lakes?catalog=rest&uri=http://x",
+            "does not write to rest catalogs: its tables have no pointers",
+        ),
+        ("iceberg://db/lakes?catalog=hive", "does not write to hive catalogs: it can't make"),
+        ("iceberg://db/lakes?catalog=glue", "does not write to glue catalogs"),
+        ("iceberg:///folder?catalog=hadoop", "does not write to hadoop catalogs"),
+    ],
+)
+def test_what_is_no_location_is_refused(location: str, said: str) -> None:
+    with pytest.raises(ConfigError, match=said) as raised:
+        location_of(location)
+    assert raised.value.code == "CFG-104"
