@@ -57,6 +57,7 @@ def test_a_file_has_a_warehouse_beside_it() -> None:
         ("iceberg://db?warehouse=/wh", "names no database"),
         ("iceberg://db:x/lakes?warehouse=/wh", "port"),
         ("iceberg://db/lakes?warehouse=wh", "absolute path"),
+        ("iceberg:///catalog.db?format_version=1", "is 2 or 3, not 1"),
         ("iceberg:///catalog.db?sslmode=require", "no setting sslmode"),
         ("iceberg:///catalog.db?catalog=nessie", "no kind of catalog nessie"),
         (

@@ -18,9 +18,10 @@ from tests.support.replica import Replica, channel_file
 class Lake(Replica):
     """A channel from a PostgreSQL database into a lake."""
 
-    def __init__(self, source: str, folder: Path, **more: Any) -> None:
+    def __init__(self, source: str, folder: Path, settings: str = "", **more: Any) -> None:
+        """settings: more of the location."""
         self.catalog = folder / "lake" / "catalog.db"
-        self.location = f"iceberg://{self.catalog}?warehouse={folder}/lake/files"
+        self.location = f"iceberg://{self.catalog}?warehouse={folder}/lake/files&{settings}"
         super().__init__(source, "", channel_file(folder, source, self.location, **more))
 
     def read(self, name: TableName) -> list[dict[str, str | None]]:

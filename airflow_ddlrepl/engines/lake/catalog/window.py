@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 PROPERTIES = {
-    "format-version": "3",
     "write.merge.mode": "merge-on-read",
     "write.update.mode": "merge-on-read",
     "write.delete.mode": "merge-on-read",
@@ -104,7 +103,8 @@ class Window:
         place = location_of(self.location)
         staged = _Staged(self._next())
         folder = place.warehouse / _in_path(name.schema) / f"{_in_path(name.name)}-{secrets.token_hex(4)}"
-        properties = ", ".join(f"{literal(key)} = {literal(value)}" for key, value in PROPERTIES.items())
+        of_table = {"format-version": str(place.format_version), **PROPERTIES}
+        properties = ", ".join(f"{literal(key)} = {literal(value)}" for key, value in of_table.items())
         with writing(self.location) as connection:
             add_namespace(connection, place.spark_catalog, self.namespace)
         self.spark.sql(

@@ -22,7 +22,7 @@ from sqlalchemy import URL
 from airflow_ddlrepl.config.sections.location import process_user
 from airflow_ddlrepl.errors import ConfigError
 
-_SETTINGS = ("catalog", "warehouse", "name")
+_SETTINGS = ("catalog", "warehouse", "name", "format_version")
 _OF_SERVER = ("sslmode", "sslrootcert", "sslcert", "sslkey")
 """Settings of a connection to PostgreSQL that both of its drivers know, Python's and Java's."""
 _ONE_BY_ONE = "it can't make the changes of several tables visible at one moment, with the position of the channel"
@@ -41,12 +41,13 @@ class Location:
     """A location says where the catalog's database and the files of its tables are.
 
     sql_url: of the database. warehouse: the folder with the tables' files. catalog: under which name readers know the
-    tables.
+    tables. format_version: of Iceberg's format, for tables that are made.
     """
 
     sql_url: URL = field(repr=False)
     warehouse: Path
     catalog: str
+    format_version: int
 
     @property
     def file(self) -> Path | None:
@@ -109,24 +110,24 @@ def location_of(location: str) -> Location:
         raise _location_error(f"there is no kind of catalog {kind}")
     if not parts.path.strip("/"):
         raise _location_error("the location of a lake names no database of its catalog")
-    return _of_server(parts, settings) if parts.netloc else _of_file(parts, settings)
+    url = _of_server(parts, settings) if parts.netloc else URL.create("sqlite", database=unquote(parts.path))
+    warehouse = Path(settings.get("warehouse") or Path(url.database or "").parent / "warehouse")
+    if not warehouse.is_absolute():
+        raise _location_error("the warehouse of a lake is an absolute path")
+    version = settings.get("format_version", "3")
+    if version not in ("2", "3"):
+        raise _location_error(f"format_version of a lake is 2 or 3, not {version}")
+    return Location(url, warehouse, settings.get("name") or "lake", int(version))
 
 
-def _of_file(parts: SplitResult, settings: Mapping[str, str]) -> Location:
-    database = Path(unquote(parts.path))
-    warehouse = Path(settings.get("warehouse") or database.parent / "warehouse")
-    url = URL.create("sqlite", database=str(database))
-    return Location(url, _absolute(warehouse), settings.get("name") or "lake")
-
-
-def _of_server(parts: SplitResult, settings: Mapping[str, str]) -> Location:
+def _of_server(parts: SplitResult, settings: Mapping[str, str]) -> URL:
     if "warehouse" not in settings:
         raise _location_error("the location of a lake whose catalog is in PostgreSQL names its warehouse")
     try:
         port = parts.port
     except ValueError:
         raise _location_error("the port of the location of a lake is a number") from None
-    url = URL.create(
+    return URL.create(
         "postgresql+psycopg",
         username=unquote(parts.username) if parts.username else None,
         password=unquote(parts.password) if parts.password else None,
@@ -135,13 +136,6 @@ def _of_server(parts: SplitResult, settings: Mapping[str, str]) -> Location:
         database=unquote(parts.path.strip("/")),
         query={name: value for name, value in settings.items() if name in _OF_SERVER},
     )
-    return Location(url, _absolute(Path(settings["warehouse"])), settings.get("name") or "lake")
-
-
-def _absolute(warehouse: Path) -> Path:
-    if not warehouse.is_absolute():
-        raise _location_error("the warehouse of a lake is an absolute path")
-    return warehouse
 
 
 def staging_folder(location: str) -> Path:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.engines.lake.catalog.window import Window
 from airflow_ddlrepl.engines.lake.connection.java import iceberg, iceberg_type, java_table
-from airflow_ddlrepl.engines.lake.connection.quoting import qualified
+from airflow_ddlrepl.engines.lake.connection.quoting import qualified, quote
 from airflow_ddlrepl.model.names import TableName
 
 if TYPE_CHECKING:
@@ -23,6 +23,10 @@ _AS_LITERAL = {
     "TIMESTAMP_NTZ": "date_format({}, \"yyyy-MM-dd'T'HH:mm:ss.SSSSSS\")",
 }
 """What Iceberg reads a literal from, for types whose values Python would change."""
+
+
+_STORES_DEFAULTS = 3
+"""From this version of Iceberg's format on, a table has what its older rows show in a new column."""
 
 
 def run(window: Window, statement: str) -> None:
@@ -60,16 +64,20 @@ def _name(table: exp.Table) -> TableName:
 
 
 def _alter(spark: SparkSession, table: str, action: exp.Expression) -> None:
-    """Change the columns of a table, in one commit."""
+    """Change the columns of a table, in one commit; one of format 2 gets the default of a column in a second one."""
     from sqlglot import exp
 
-    update = java_table(spark, table).updateSchema().caseSensitive(True)
+    found, filled = java_table(spark, table), ""
+    update = found.updateSchema().caseSensitive(True)
     if isinstance(action, exp.ColumnDef):
         name, held = action.name, action.args["kind"].sql("spark")
         of = iceberg_type(spark, held)
         default = action.find(exp.DefaultColumnConstraint)
         if default is None:
             update.addColumn(name, of)
+        elif iceberg(spark).TableUtil.formatVersion(found) < _STORES_DEFAULTS:
+            update.addColumn(name, of)
+            filled = f"UPDATE {table} SET {quote(name)} = {default.this.sql('spark')}"
         else:
             update.addColumn(name, of, None, _literal(spark, default.this.sql("spark"), held, of))
     elif isinstance(action, exp.Drop):
@@ -80,6 +88,8 @@ def _alter(spark: SparkSession, table: str, action: exp.Expression) -> None:
         assert isinstance(action, exp.AlterColumn), action
         update.updateColumn(action.name, iceberg_type(spark, action.args["dtype"].sql("spark")).asPrimitiveType())
     update.commit()
+    if filled:
+        spark.sql(filled)
 
 
 def _literal(spark: SparkSession, expression: str, spark_type: str, of: Any) -> Any:
