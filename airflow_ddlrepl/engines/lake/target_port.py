@@ -107,6 +107,7 @@ class LakeTarget(Target, CutsOver, LeavesOutChanges):
             window.begin()
         for statement in change.statements:
             run(window, statement)
+        window.commit()
         with self.writing() as connection:
             self._move(connection, change, fence)
             if change.statements:

@@ -24,6 +24,7 @@ def look(location: str, name: TableName) -> list[str] | None:
 
 
 def flip(window: Window) -> None:
+    window.commit()
     with writing(window.location) as connection:
         window.flip(connection)
 
@@ -52,6 +53,29 @@ def test_changes_of_several_tables_are_seen_at_one_moment(location: str, window:
     assert look(location, ORDERS) == ["id", "items_note"]
     assert look(location, TableName("other", "items")) == ["id", "orders_note", "n"]
     assert look(location, TableName("shop", "new")) == ["id"] and look(location, ITEMS) is None
+
+
+def test_changes_of_a_table_are_one_commit_where_nothing_lies_between_them(location: str, window: Window) -> None:
+    made(location)
+    before = window.metadata(ORDERS)
+    for statement in (
+        "ALTER TABLE `shop`.`orders` ADD COLUMN `n` INT DEFAULT 7",
+        "ALTER TABLE `shop`.`orders` RENAME COLUMN `orders_note` TO `old`",
+        "ALTER TABLE `shop`.`orders` RENAME COLUMN `n` TO `orders_note`",
+        "ALTER TABLE `shop`.`items` DROP COLUMN `items_note`",
+        "ALTER TABLE `shop`.`orders` ALTER COLUMN `orders_note` TYPE BIGINT",
+    ):
+        run(window, statement)
+    after = window.metadata(ORDERS)
+    assert [one.rsplit("/", 1)[1].split("-")[0] for one in (before, after)] == ["00001", "00002"]
+    run(window, "UPDATE `shop`.`orders` SET `old` = 'x'")
+    run(window, "ALTER TABLE `shop`.`orders` DROP COLUMN `id`")
+    run(window, "DELETE FROM `shop`.`orders`")
+    assert window.metadata(ORDERS).rsplit("/", 1)[1].startswith("00004-")
+    flip(window)
+    assert look(location, ORDERS) == ["old", "orders_note"] and look(location, ITEMS) == ["id"]
+    with pytest.raises(Exception, match="already exists"):
+        run(Window(location, "ddlrepl_w_other"), "ALTER TABLE `shop`.`orders` ADD COLUMN `old` INT")
 
 
 def test_what_somebody_else_has_written_meanwhile_is_not_lost(location: str, window: Window) -> None:

@@ -1,8 +1,8 @@
 """A window is what one run changes in a lake: staged where no reader looks, and made visible all at once.
 
 A table is staged when it is first touched: an entry of our own catalog gets its metadata file, and what is committed
-there leads to new metadata files that the table's own entry does not name yet. `flip` moves the entries, in the
-caller's transaction. Names are those of the end: a renamed table has its new one from `rename` on.
+there leads to new metadata files that the table's own entry does not name yet. `commit` ends what is open, `flip` moves
+the entries in the caller's transaction. Names are those of the end: a renamed table has its new one from `rename` on.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import secrets
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection
 
@@ -24,6 +24,7 @@ from airflow_ddlrepl.engines.lake.catalog.entries import (
     written_meanwhile,
 )
 from airflow_ddlrepl.engines.lake.connection.database import reading, writing
+from airflow_ddlrepl.engines.lake.connection.java import java_table
 from airflow_ddlrepl.engines.lake.connection.location import location_of
 from airflow_ddlrepl.engines.lake.connection.quoting import literal, quote
 from airflow_ddlrepl.engines.lake.connection.session import lake_session
@@ -64,6 +65,7 @@ class Window:
     namespace: str
     _tables: dict[TableName, _Staged] = field(default_factory=dict)
     _touched: dict[TableName, str] = field(default_factory=dict)
+    _open: dict[TableName, Any] = field(default_factory=dict)
     _made: int = 0
 
     @property
@@ -90,7 +92,23 @@ class Window:
         """
         if name not in self._tables:
             self._stage(name)
+        if name in self._open:
+            self._open.pop(name).commitTransaction()
         return self._quoted(self._tables[name])
+
+    def transaction(self, name: TableName) -> Any:
+        """Return the transaction of Iceberg's Java in which a table is changed until it is read, written or committed.
+
+        Raises TargetError TGT-113 where there is no such table.
+        """
+        if name not in self._open:
+            self._open[name] = java_table(self.spark, self.table(name)).newTransaction()
+        return self._open[name]
+
+    def commit(self) -> None:
+        """Commit the open transactions; Java opens the catalog's database for it, so nobody else has it open."""
+        for name in [*self._open]:
+            self.table(name)
 
     def metadata(self, name: TableName) -> str:
         """Return the path of the metadata file that a table has, as things stand in the window."""
@@ -124,10 +142,11 @@ class Window:
         del self._tables[name]
 
     def flip(self, connection: Connection) -> None:
-        """Make all that was done visible, in the open transaction, unless somebody else has written to a table.
+        """Make what was committed visible, in the open transaction, unless somebody else has written to a table.
 
         Raises TargetError TGT-112 for a table that was written to, CannotAdapt ADP-104 for a name that is taken.
         """
+        assert not self._open, "a window is committed before it is seen"
         place = location_of(self.location)
         now = {name: (one, self._pointer(connection, one)) for name, one in self._tables.items()}
         stays = {name for name, (one, _) in now.items() if one.origin == name}

@@ -1,7 +1,8 @@
 """This module runs the statements of schema changes on the staged tables of a window.
 
 Their text is what a person has read and approved. Iceberg's Java changes the schemas: Spark's SQL can't give the rows
-that are there a default. Each change keeps the ids of the other fields, so that values follow their columns.
+that are there a default. Each change keeps the ids of the other fields, so that values follow their columns. Changes of
+one table between which nothing reads or writes it are one commit.
 """
 
 from __future__ import annotations
@@ -9,8 +10,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.engines.lake.catalog.window import Window
-from airflow_ddlrepl.engines.lake.connection.java import iceberg, iceberg_type, java_table
+from airflow_ddlrepl.engines.lake.connection.java import iceberg, iceberg_type
 from airflow_ddlrepl.engines.lake.connection.quoting import qualified, quote
+from airflow_ddlrepl.engines.lake.ddl.plain_value import plain_value
 from airflow_ddlrepl.model.names import TableName
 
 if TYPE_CHECKING:
@@ -47,11 +49,10 @@ def run(window: Window, statement: str) -> None:
             if isinstance(action, exp.AlterRename):
                 window.rename(name, _name(action.this))
             else:
-                _alter(window.spark, window.table(name), action)
+                _alter(window, name, action)
     elif isinstance(parsed, exp.Delete):
-        java_table(window.spark, window.table(name)).newDelete().deleteFromRowFilter(
-            iceberg(window.spark).expressions.Expressions.alwaysTrue()
-        ).commit()
+        every = iceberg(window.spark).expressions.Expressions.alwaysTrue()
+        window.transaction(name).newDelete().deleteFromRowFilter(every).commit()
     else:
         staged = {one: window.table(one) for one in dict.fromkeys(map(_name, parsed.find_all(exp.Table)))}
         for one, there in staged.items():
@@ -63,23 +64,23 @@ def _name(table: exp.Table) -> TableName:
     return TableName(table.db, table.name)
 
 
-def _alter(spark: SparkSession, table: str, action: exp.Expression) -> None:
-    """Change the columns of a table, in one commit; one of format 2 gets the default of a column in a second one."""
+def _alter(window: Window, name: TableName, action: exp.Expression) -> None:
+    """Change the columns of a table, in its open transaction; one of format 2 gets the default of a column after it."""
     from sqlglot import exp
 
-    found, filled = java_table(spark, table), ""
-    update = found.updateSchema().caseSensitive(True)
+    spark, transaction, filled = window.spark, window.transaction(name), ""
+    update = transaction.updateSchema().caseSensitive(True)
     if isinstance(action, exp.ColumnDef):
-        name, held = action.name, action.args["kind"].sql("spark")
+        column, held = action.name, action.args["kind"].sql("spark")
         of = iceberg_type(spark, held)
         default = action.find(exp.DefaultColumnConstraint)
         if default is None:
-            update.addColumn(name, of)
-        elif iceberg(spark).TableUtil.formatVersion(found) < _STORES_DEFAULTS:
-            update.addColumn(name, of)
-            filled = f"UPDATE {table} SET {quote(name)} = {default.this.sql('spark')}"
+            update.addColumn(column, of)
+        elif iceberg(spark).TableUtil.formatVersion(transaction.table()) < _STORES_DEFAULTS:
+            update.addColumn(column, of)
+            filled = f"SET {quote(column)} = {default.this.sql('spark')}"
         else:
-            update.addColumn(name, of, None, _literal(spark, default.this.sql("spark"), held, of))
+            update.addColumn(column, of, None, _literal(spark, default.this, held, of))
     elif isinstance(action, exp.Drop):
         update.deleteColumn(action.find(exp.Column).name)  # type: ignore[union-attr]
     elif isinstance(action, exp.RenameColumn):
@@ -89,16 +90,17 @@ def _alter(spark: SparkSession, table: str, action: exp.Expression) -> None:
         update.updateColumn(action.name, iceberg_type(spark, action.args["dtype"].sql("spark")).asPrimitiveType())
     update.commit()
     if filled:
-        spark.sql(filled)
+        spark.sql(f"UPDATE {window.table(name)} {filled}")
 
 
-def _literal(spark: SparkSession, expression: str, spark_type: str, of: Any) -> Any:
-    """Return the value of an expression of Spark's as a literal of a type of Iceberg."""
-    text = _AS_LITERAL.get(spark_type, "{}").format(f"CAST({expression} AS {spark_type})")
+def _literal(spark: SparkSession, default: exp.Expression, spark_type: str, of: Any) -> Any:
+    """Return the value of a constant as a literal of a type of Iceberg; Spark computes what is not plainly the same."""
+    literal = iceberg(spark).expressions.Expressions.lit
+    if (plain := plain_value(default, spark_type)) is not None:
+        return literal(plain).to(of)
+    text = _AS_LITERAL.get(spark_type, "{}").format(f"CAST({default.sql('spark')} AS {spark_type})")
     (row,) = spark.sql(f"SELECT {text}").collect()
-    literal, value = iceberg(spark).expressions.Expressions.lit, row[0]
+    value = row[0]
     if spark_type == "BINARY":
         return literal(spark._jvm.java.nio.ByteBuffer.wrap(value))  # type: ignore[union-attr]
-    if spark_type.startswith("DECIMAL"):
-        return literal(str(value)).to(of)
-    return literal(value).to(of)
+    return literal(str(value) if spark_type.startswith("DECIMAL") else value).to(of)

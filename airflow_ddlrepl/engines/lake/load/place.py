@@ -99,12 +99,12 @@ def _overwrite(spark: SparkSession, transaction: Any, chunks: Sequence[Path]) ->
     table, java = transaction.table(), iceberg(spark)
     if not chunks and table.currentSnapshot() is None:
         return
-    folder = Path(table.location().removeprefix("file:")) / "data"
-    folder.mkdir(parents=True, exist_ok=True)
+    places = table.locationProvider()
     metrics, load = java.MetricsConfig.forTable(table), secrets.token_hex(4)
     overwrite = transaction.newOverwrite().overwriteByRowFilter(java.expressions.Expressions.alwaysTrue())
     for number, chunk in enumerate(chunks):
-        path = folder / f"load-{load}-{number:05}.parquet"
+        path = Path(places.newDataLocation(f"load-{load}-{number:05}.parquet").removeprefix("file:"))
+        path.parent.mkdir(parents=True, exist_ok=True)
         _link(chunk, path)
         file = table.io().newInputFile(str(path))
         measured = java.parquet.ParquetUtil.fileMetrics(file, metrics)

@@ -31,6 +31,7 @@ def stage_program(window: Window, program: Program, slices: Sequence[StagedSlice
     """
     staging = _Staging(window, slices)
     staging.run(program)
+    window.commit()
     return staging.applied
 
 
