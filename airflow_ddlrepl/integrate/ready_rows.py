@@ -9,6 +9,7 @@ from airflow_ddlrepl.integrate.netting.net_changes import NetRows
 from airflow_ddlrepl.integrate.row_plan import RowPlan
 from airflow_ddlrepl.integrate.stage_task import StageTask
 from airflow_ddlrepl.integrate.steps.discarded_row import DiscardedRow
+from airflow_ddlrepl.mapping.misfits import TOLD_DISCARDED
 from airflow_ddlrepl.model.settings.row_kind import RowKind
 
 
@@ -26,6 +27,11 @@ class LeftOut:
     """Keys of rows that are not discarded any more, but for those in `discarded`."""
     discarded: tuple[DiscardedRow, ...] = ()
     """Rows that do not fit the target's columns at the end."""
+
+    @property
+    def warnings(self) -> Mapping[str, int]:
+        """Return what a person is told of rows and values that do not fit, each with how many they are."""
+        return {**self.nulled, **({TOLD_DISCARDED: len(self.discarded)} if self.discarded else {})}
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,10 +34,6 @@ def is_refused(place: Place, code: str) -> bool:
 def test_rows_that_a_condition_takes_come_and_go(make_place: MakePlace) -> None:
     """Also by another key, and by a value that is not the key's."""
     place = make_place(restrict=[{"tables": "orders", "condition": "id BETWEEN 3 AND 99 AND note <> 'hidden'"}])
-    if place.engine == "iceberg":
-        with pytest.raises(Unsupported, match="ADP-148"):
-            place.start()
-        return
     place.start("create table others (id int primary key)")
     assert [row[0] for row in orders(place, "id")] == [str(i) for i in range(3, 31)]
     place.replica.at_source(
@@ -161,8 +157,8 @@ def test_changes_that_are_left_out_leave_rows_behind(make_place: MakePlace, is_k
     """
     entry = {"ignore": ["DELETE"]} if is_known else {"capture": "note <> 'hidden'"}
     place = make_place(restrict=[{"tables": "orders", **entry}])
-    if place.engine == "files" or (place.engine == "iceberg" and not is_known):
-        with pytest.raises(Unsupported, match="ADP-178" if place.engine == "files" else "ADP-148"):
+    if place.engine == "files":
+        with pytest.raises(Unsupported, match="ADP-178"):
             place.start()
         return
     place.start()

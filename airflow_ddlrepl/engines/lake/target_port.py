@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from sqlalchemy import Connection
 
 from airflow_ddlrepl.adapt.program.program import Program
-from airflow_ddlrepl.engines.abilities.of_target import CutsOver, LeavesOutChanges
+from airflow_ddlrepl.engines.abilities.discarded_rows import DiscardsRows
+from airflow_ddlrepl.engines.abilities.of_target import CutsOver, HasOwnColumns, LeavesOutChanges
 from airflow_ddlrepl.engines.lake.catalog import entries
 from airflow_ddlrepl.engines.lake.catalog.window import Window
 from airflow_ddlrepl.engines.lake.connection.database import is_there, reading, writing
@@ -21,6 +22,7 @@ from airflow_ddlrepl.engines.lake.ddl.run import run
 from airflow_ddlrepl.engines.lake.load.loader import LakeLoader
 from airflow_ddlrepl.engines.lake.target import state
 from airflow_ddlrepl.engines.lake.target.apply import stage_program, write_states
+from airflow_ddlrepl.engines.lake.target.discarded_rows import LakeDiscardedRows
 from airflow_ddlrepl.engines.lake.target.facts import LakeFacts
 from airflow_ddlrepl.engines.lake.target.tables import create
 from airflow_ddlrepl.engines.target import Target
@@ -36,10 +38,13 @@ from airflow_ddlrepl.engines.target_state import (
 )
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.model.record import Record
+from airflow_ddlrepl.model.settings.table_settings import OwnColumns
+from airflow_ddlrepl.model.table import Column, Table
+from airflow_ddlrepl.notation.condition.expression import Part
 
 
 @dataclass
-class LakeTarget(Target, CutsOver, LeavesOutChanges):
+class LakeTarget(Target, CutsOver, LeavesOutChanges, HasOwnColumns, DiscardsRows):
     """A lake opens its catalog's database for each call; a run's changes of tables become visible at one moment.
 
     holder: under which name the state is stored. seconds: how long to wait for others that write; None: as usual.
@@ -72,6 +77,20 @@ class LakeTarget(Target, CutsOver, LeavesOutChanges):
 
     def renderer(self) -> LakeDdl:
         return LakeDdl()
+
+    def check_condition(self, condition: Part, table: Table, columns: Sequence[Column]) -> None:
+        from airflow_ddlrepl.engines.lake.merge.conditions import require_readable
+
+        require_readable(condition, table, columns)
+
+    def require_possible(self, own: OwnColumns, table: Table) -> None:
+        from airflow_ddlrepl.engines.lake.types.possible_columns import require_possible
+
+        require_possible(own, table)
+
+    @property
+    def discarded_rows(self) -> LakeDiscardedRows:
+        return LakeDiscardedRows(self)
 
     def find_state(self, holder: str = "") -> TargetState | None:
         if not self.is_there:
@@ -165,14 +184,16 @@ class LakeTarget(Target, CutsOver, LeavesOutChanges):
         window.begin()
         with self.writing() as connection:  # an early refusal: the transaction below asks again
             state.hold(connection, self.holder, fence)
-        applied = stage_program(window, program, slices)
+        done = stage_program(window, program, slices)
         with self.writing() as connection:
             state.advance(connection, self.holder, *program.move, fence)
             window.flip(connection)
             write_states(connection, self.holder, program)
+            for discard in done.discards:
+                discard(connection, self.holder)
             state.write_records(connection, self.holder, [one.record for one in records])
             reach("integrate.transaction")
-        return applied
+        return done.applied
 
     @contextmanager
     def loading(self, token: int) -> Iterator[LakeLoader]:

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 from airflow_ddlrepl.engines.lake.catalog.window import Window
+from airflow_ddlrepl.engines.lake.ddl.render import definitions
 from airflow_ddlrepl.engines.lake.merge.merge import merge
 from airflow_ddlrepl.engines.lake.merge.stage import LakeStager, Staged
 from airflow_ddlrepl.engines.postgres.types.arrow_values import POSTGRES_VALUES
@@ -58,12 +59,14 @@ class Lake:
 
     def __init__(self, window: Window, rows: Rows, shape: Table = SHAPE) -> None:
         self.window, self.shape, self.sections = window, shape, 0
-        window.create(ORDERS, "id BIGINT, note STRING, amount DECIMAL(10,2), state STRING")
+        window.create(ORDERS, definitions(shape))
         if rows:
             values = ", ".join(f"({', '.join('NULL' if v is None else repr(v) for v in one)})" for one in rows)
             window.spark.sql(f"INSERT INTO {window.table(ORDERS)} VALUES {values}")
 
-    def staged(self, rows: NetRows, logged: Table = LOGGED, *, is_resilient: bool = False) -> Staged:
+    def staged(
+        self, rows: NetRows, logged: Table = LOGGED, *, is_resilient: bool = False, deletion: str = ""
+    ) -> Staged:
         self.sections += 1
         ours = {column.id: column for column in self.shape.columns}
         columns = tuple(RowColumn(one.name, ours[one.id], one, "text") for one in logged.columns)
@@ -72,9 +75,8 @@ class Lake:
             self.window.location, "", "shop", (), LogKey(0, 0), LogKey(9, 0), logged, self.shape, ORDERS,
             f"s_{self.sections}", POSTGRES_VALUES, is_resilient=is_resilient,
         )  # fmt: skip
-        return LakeStager().store(
-            ReadyRows(task, cast(Any, SimpleNamespace(columns=columns, key=key)), rows, 9, LeftOut())
-        )
+        plan = SimpleNamespace(columns=columns, key=key, is_history=not key and deletion == "", deletion=deletion)
+        return LakeStager().store(ReadyRows(task, cast(Any, plan), rows, 9, LeftOut()))
 
     def merge(self, *part: Staged) -> Counter[str]:
         return merge(self.window.spark, self.window.table(ORDERS), ORDERS, self.shape, part)
@@ -163,8 +165,50 @@ def test_a_row_that_is_there_already_is_told(window: Window, kind: str) -> None:
 
 def test_a_key_that_is_there_twice_is_told(window: Window) -> None:
     lake = Lake(window, [(1, "one", 1.5, "a"), (1, "again", 1.5, "a")])
+    nothing = pa.table({})
     with pytest.raises(RowsRefused, match="more than once"):
-        lake.merge(lake.staged(NetRows(texts(b_id=["1"]), pa.table({}), pa.table({}), pa.table({}))))
+        lake.merge(lake.staged(NetRows(texts(b_id=["1"]), nothing, nothing, nothing)))
+
+
+@pytest.mark.parametrize("kind", ["deletes", "updates"])
+def test_a_row_that_is_there_twice_does_not_stand_for_one_that_is_missing(window: Window, kind: str) -> None:
+    lake = Lake(window, [(1, "one", 1.5, "a"), (1, "again", 1.5, "a"), (3, "three", 3.5, "c")])
+    nothing = pa.table({})
+    rows = {
+        "deletes": NetRows(texts(b_id=["1", "8"]), nothing, nothing, nothing),
+        "updates": NetRows(nothing, texts(a_id=["1", "8"], a_note=["x", "y"], a_amount=["1", "1"]), nothing, nothing),
+    }
+    before = lake.rows
+    with pytest.raises(RowsRefused, match=r"are missing in the target, such as that of the key \(8\)"):
+        lake.merge(lake.staged(rows[kind]))
+    assert lake.rows == before
+    taken = NetRows(texts(b_id=["3"]), nothing, nothing, texts(a_id=["1", "4"], a_note=["x", "y"], a_amount=["1", "1"]))
+    with pytest.raises(KeyTaken, match=r"such as that of the key \(1\)"):
+        lake.merge(lake.staged(taken))
+
+
+MARKED = Table(1, ORDERS, (*SHAPE.columns[:3], Column(4, "state", of("boolean"))), key=SHAPE.key)
+
+
+def test_deleted_rows_stay_are_not_found_and_are_replaced(window: Window) -> None:
+    lake = Lake(window, [(1, "one", 1.5, False), (2, "two", 2.5, True), (3, "three", 3.5, False)], MARKED)
+    nothing = pa.table({})
+
+    def merge(*rows: pa.Table) -> None:
+        lake.merge(lake.staged(NetRows(*rows), MARKED, deletion="state"))
+
+    def row(key: str, note: str, mark: str) -> dict[str, list[str]]:
+        return {"a_id": [key], "a_note": [note], "a_amount": ["1"], "a_state": [mark]}
+
+    merge(nothing, texts(**row("1", "ONE", "t")), nothing, texts(**row("2", "again", "f")))
+    moves = texts(b_id=["3"], **row("1", "moved", "f"))
+    merge(nothing, nothing, moves, nothing)
+    assert lake.rows == [(1, "moved", "1.00", False), (2, "again", "1.00", False)]
+    merge(nothing, texts(**row("2", "gone", "t")), nothing, nothing)
+    with pytest.raises(RowsRefused, match="are missing"):
+        merge(nothing, texts(**row("2", "late", "f")), nothing, nothing)
+    with pytest.raises(KeyTaken):
+        merge(nothing, nothing, nothing, texts(**row("1", "taken", "f")))
 
 
 def test_rows_that_may_be_there_or_missing_end_as_the_log_has_them(window: Window) -> None:
@@ -224,7 +268,7 @@ def test_copies_of_whole_rows_come_and_go(window: Window) -> None:
 def test_a_whole_row_that_is_missing_is_told(window: Window) -> None:
     lake = Lake(window, [(1, "x", 1, "s")], WHOLE)
     nothing = pa.table({})
-    with pytest.raises(RowsRefused, match="2 to delete, 1 found"):
+    with pytest.raises(RowsRefused, match="2 to update or delete, 1 found"):
         lake.merge(lake.staged(NetRows(nothing, nothing, nothing, nothing, images(("1", "x", 2))), WHOLE))
 
 

@@ -13,7 +13,7 @@ from airflow_ddlrepl.engines.duckdb.connection.tables_there import columns_there
 from airflow_ddlrepl.engines.duckdb.ddl.render import create_table
 from airflow_ddlrepl.engines.duckdb.load.shadow import Shadow
 from airflow_ddlrepl.engines.duckdb.merge.conditions import within
-from airflow_ddlrepl.engines.duckdb.merge.retained_rows import note_truncate
+from airflow_ddlrepl.engines.duckdb.merge.retained_rows import RETAINED
 from airflow_ddlrepl.engines.duckdb.target.state import write_records
 from airflow_ddlrepl.engines.duckdb.types.physical import TEXT, as_written, columns_sql, value
 from airflow_ddlrepl.engines.target_state import Placing
@@ -116,7 +116,7 @@ class _Staying:
             self._copy(f"{quote(history.operation)} IS NOT NULL")  # others are from before the table was a history
             key = LogKey(self.placing.at or Position(0), -1)
             now = round(datetime.now(UTC).timestamp() * 1_000_000)
-            self.connection.execute(note_truncate(shape, self.loading, (key, now, None)))
+            self.connection.execute(RETAINED.note_truncate(shape, self.loading, (key, now, None)))
         elif self.placing.limit is not None:
             self._copy(f"NOT ({within(self.placing.limit, shape)}) AND {self._is_gone()}")
         elif deletion_column(shape) and deletion_column(self.recorded):

@@ -12,7 +12,7 @@ from airflow_ddlrepl.engines.duckdb.connection.quoting import qualified, quote
 from airflow_ddlrepl.engines.duckdb.connection.tables_there import defaults_there, name_beside
 from airflow_ddlrepl.engines.duckdb.ddl.partition_views import views_renewed
 from airflow_ddlrepl.engines.duckdb.merge.merge import merge
-from airflow_ddlrepl.engines.duckdb.merge.retained_rows import truncating
+from airflow_ddlrepl.engines.duckdb.merge.retained_rows import RETAINED
 from airflow_ddlrepl.engines.duckdb.merge.stage import Staged
 from airflow_ddlrepl.engines.duckdb.target.discarded_rows import clear, replace_rows
 from airflow_ddlrepl.engines.duckdb.target.state import advance, write_records, write_table_states
@@ -20,7 +20,6 @@ from airflow_ddlrepl.engines.target_state import Applied, Fence, StagedSlice
 from airflow_ddlrepl.engines.transactional.program_pass import ProgramPass
 from airflow_ddlrepl.errors import AlterRefused
 from airflow_ddlrepl.failpoint import reach
-from airflow_ddlrepl.mapping.misfits import TOLD_DISCARDED
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.record import Record
 
@@ -82,15 +81,14 @@ class _Run(ProgramPass):
         """Store the rows that do not fit the table's columns, and tell of them and of values that became NULL."""
         for left in (one.left_out for one in part):
             replace_rows(self.connection, self.channel, piece.table_id, left.settled, left.discarded)
-            told = {**left.nulled, **({TOLD_DISCARDED: len(left.discarded)} if left.discarded else {})}
-            self.applied.discarded.update({f"{piece.name}:{why}": count for why, count in told.items()})
+            self.applied.discarded.update({f"{piece.name}:{why}": count for why, count in left.warnings.items()})
 
     def truncate(self, steps: Sequence[ProgramStep]) -> None:
         if steps:
             clear(self.connection, self.channel, [step.table_id for step in steps])
         for step in steps:
             assert step.before is not None
-            self.alter(step, truncating(step, step.before))
+            self.alter(step, RETAINED.truncating(step, step.before))
 
     def alter(self, step: ProgramStep, statements: Sequence[str]) -> None:
         import duckdb

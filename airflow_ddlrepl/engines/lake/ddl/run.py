@@ -50,7 +50,7 @@ def run(window: Window, statement: str) -> None:
                 window.rename(name, _name(action.this))
             else:
                 _alter(window, name, action)
-    elif isinstance(parsed, exp.Delete):
+    elif isinstance(parsed, exp.Delete) and parsed.args.get("where") is None:
         every = iceberg(window.spark).expressions.Expressions.alwaysTrue()
         window.transaction(name).newDelete().deleteFromRowFilter(every).commit()
     else:

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from airflow_ddlrepl.engines.lake.connection.errors import explained, is_spark, line
-from airflow_ddlrepl.errors import DdlReplError, DiskFull, RowsRefused, ServerRefusal, Unreachable
+from airflow_ddlrepl.errors import DdlReplError, DiskFull, KeyTaken, RowsRefused, ServerRefusal, Unreachable
 from airflow_ddlrepl.model.names import TableName
+
+REPAIR = "load the table again: ddlrepl refresh --table; ddlrepl compare shows which rows differ"
+MISSING = "rows are missing in the target, such as that of the key ("
+TAKEN = "rows are in the target already, such as that of the key ("
+"""How the text begins by which a MERGE fails; the key and a parenthesis follow."""
+_FAILED = re.compile(rf"({re.escape(MISSING)}|{re.escape(TAKEN)})(.{{0,500}})", re.DOTALL)
 
 
 @contextmanager
@@ -20,6 +27,10 @@ def refusals(name: TableName) -> Iterator[None]:
     except Exception as error:
         if not is_spark(error):
             raise
+        if found := _FAILED.search(str(error)):
+            told = found[1] + found[2].partition(" SQLSTATE: ")[0]
+            kind, code = (KeyTaken, "INT-102") if found[1] == TAKEN else (RowsRefused, "INT-101")
+            raise kind(told, code=code, table=name, hint=REPAIR) from None
         if (known := explained(error)) is not None and not isinstance(known, ServerRefusal):
             raise known.about(table=name) from None
         raise RowsRefused(

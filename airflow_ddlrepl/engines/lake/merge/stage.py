@@ -6,7 +6,7 @@ own, and so are the whole rows of a table without a key.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -17,14 +17,18 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from airflow_ddlrepl.engines.lake.connection.location import staging_folder
+from airflow_ddlrepl.engines.lake.merge.evaluator import LakeEvaluator
 from airflow_ddlrepl.engines.lake.merge.refusals import file_refusals
-from airflow_ddlrepl.engines.lake.types.arrow import each_held
+from airflow_ddlrepl.engines.lake.types.arrow import arrow_type, each_held
 from airflow_ddlrepl.engines.lake.types.physical import physical
+from airflow_ddlrepl.engines.lake.types.read_texts import cut, required
 from airflow_ddlrepl.engines.staging import Stager
 from airflow_ddlrepl.integrate.netting.net_changes import NetRows
 from airflow_ddlrepl.integrate.ready_rows import LeftOut, ReadyRows
+from airflow_ddlrepl.integrate.stage_task import StageTask
 from airflow_ddlrepl.integrate.steps.row_columns import RowColumn
 from airflow_ddlrepl.ports.change_values import Converted
+from airflow_ddlrepl.ports.row_evaluator import LoggedRows
 
 DELETE, UPDATE, INSERT = 0, 1, 2
 """The values of the column `op` of a file with rows that are found by their key."""
@@ -39,7 +43,8 @@ class Staged:
     number of rows that go). Columns are named by the column's id: a value as `a1`, one before the change as `b1`, and
     as `h1` whether there is a value. types: Spark's names of the types of each file's columns. counts: rows by what is
     done with them. read: how many changes that was. left_out: what the target does not take of them.
-    is_resilient: rows may be there already, or missing.
+    is_resilient: rows may be there already, or missing. deletion: the column that is true for deleted rows, which stay;
+    empty: they don't.
     """
 
     key: tuple[int, ...] = ()
@@ -49,6 +54,7 @@ class Staged:
     read: int = 0
     left_out: LeftOut = field(default_factory=LeftOut)
     is_resilient: bool = False
+    deletion: str = ""
 
 
 class LakeStager(Stager):
@@ -60,9 +66,13 @@ class LakeStager(Stager):
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         return None
 
+    def evaluator(self, task: StageTask) -> LakeEvaluator:
+        return LakeEvaluator(task.values)
+
     def store(self, ready: ReadyRows) -> Staged:
         ids = {column.name: column.id for column in ready.plan.columns}
-        key = tuple(ids[one.name] for one in ready.plan.key if one.name in ids)
+        by_key = () if ready.plan.is_history else ready.plan.key
+        key = tuple(ids[one.name] for one in by_key if one.name in ids)
         made = {
             "rows": _by_key(ready.rows, [name for name, at in ids.items() if at in key]),
             "moves": ready.rows.moves,
@@ -83,7 +93,8 @@ class LakeStager(Stager):
             "moves": ready.rows.moves.num_rows,
             "images": made["images"].num_rows,
         }
-        return Staged(key, files, types, counts, ready.read, ready.left_out, ready.task.is_resilient)
+        is_resilient, deletion = ready.task.is_resilient, ready.plan.deletion
+        return Staged(key, files, types, counts, ready.read, ready.left_out, is_resilient, deletion)
 
 
 def _by_key(rows: NetRows, key: list[str]) -> pa.Table:
@@ -126,14 +137,24 @@ class _Held:
             side, column = name[0], self.columns[name[2:]]
             at = f"{side}{column.id}"
             types[at] = "BOOLEAN" if side == "h" else physical(column.target.type, self.task.target.types)
-            found[at] = values if side == "h" else each_held(values, types[at], self._convert(column), column.name)
+            found[at] = values if side == "h" else self._values(values, column, types[at])
         return pa.table(found), types
 
-    def _convert(self, column: RowColumn) -> Callable[[pa.Array, pa.Field], Converted]:
-        of_source, types, values = column.source, self.task.table.types, self.task.values
+    def _values(self, values: pa.ChunkedArray, column: RowColumn, spark_type: str) -> pa.ChunkedArray:
+        """Return values of a column as the lake holds them; those of changes are Arrow's already."""
+        of_source, task = column.source, self.task
         if of_source is None:
-            return lambda chunk, wanted: Converted(chunk.cast(wanted.type))
-        return lambda chunk, wanted: values.converted(chunk, column.encoding, of_source, wanted, types)
+            return values.cast(arrow_type(spark_type))
+        if column.is_by_text or column.is_cut:
+            rows = LoggedRows(pa.table({of_source.name: values}), task.table, {of_source.name: column.encoding})
+            texts = LakeEvaluator(task.values).as_text(rows)[of_source.name]
+            whole = cut(texts, column.target) if column.is_cut else texts
+            return pa.chunked_array([required(whole, column.target, task.target.types)])
+
+        def convert(chunk: pa.Array, wanted: pa.Field) -> Converted:
+            return task.values.converted(chunk, column.encoding, of_source, wanted, task.table.types)
+
+        return each_held(values, spark_type, convert, column.name)
 
 
 def _write(rows: pa.Table, path: Path) -> None:

@@ -12,7 +12,15 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, and_, case, delete, exists, insert, select, update
 
-from airflow_ddlrepl.engines.lake.target.tables import VERSION, is_there, position, tables, unrecorded
+from airflow_ddlrepl.engines.lake.target.tables import (
+    VERSION,
+    discarded_rows,
+    has_discarded_rows,
+    is_there,
+    position,
+    tables,
+    unrecorded,
+)
 from airflow_ddlrepl.engines.target_state import CutOver, Fence, TargetPosition, TargetState
 from airflow_ddlrepl.errors import Fenced, TargetError
 from airflow_ddlrepl.model.marks import Mark
@@ -134,6 +142,13 @@ def write_table_states(
     same = and_(live.c.schema_name == tables.c.schema_name, live.c.table_name == tables.c.table_name)
     taken = exists().where(live.c.channel == channel, live.c.status.in_(_LIVE), same)
     connection.execute(delete(tables).where(of_channel, tables.c.status == TableStatus.ORPHANED.value, taken))
+    if has_discarded_rows(connection):
+        is_there_still = exists().where(
+            tables.c.channel == discarded_rows.c.channel,
+            tables.c.table_id == discarded_rows.c.table_id,
+            tables.c.status != TableStatus.ORPHANED.value,
+        )
+        connection.execute(delete(discarded_rows).where(discarded_rows.c.channel == channel, ~is_there_still))
 
 
 def _row(channel: str, one: TableState) -> dict[str, Any]:
@@ -188,5 +203,6 @@ def store_cut_over(connection: Connection, channel: str, mark: CutOver | None) -
 def forget(connection: Connection, channel: str) -> None:
     """Remove the channel's state in the open transaction; the tables stay."""
     if is_there(connection):
-        for one in (position, tables, unrecorded):
+        known = (position, tables, unrecorded, *([discarded_rows] if has_discarded_rows(connection) else []))
+        for one in known:
             connection.execute(delete(one).where(one.c.channel == channel))

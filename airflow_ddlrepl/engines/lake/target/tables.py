@@ -36,6 +36,18 @@ unrecorded = Table(
     Column("record", Text, nullable=False),
     sqlite_autoincrement=True,
 )
+discarded_rows = Table(
+    "ddlrepl_discarded_rows",
+    SCHEMA,
+    Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=True),
+    Column("channel", String(255), nullable=False),
+    Column("table_id", BigInteger, nullable=False),
+    Column("row_key", Text, nullable=False),
+    Column("lsn", BigInteger, nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("row_values", Text, nullable=False),
+    Column("discarded_at", String(40), nullable=False),
+)
 
 
 def create(connection: Connection) -> None:
@@ -46,3 +58,8 @@ def create(connection: Connection) -> None:
 def is_there(connection: Connection) -> bool:
     """Has the database our tables?"""
     return inspect(connection).has_table(position.name)
+
+
+def has_discarded_rows(connection: Connection) -> bool:
+    """Has the database the table of rows that are discarded? Lakes of earlier versions have it not."""
+    return inspect(connection).has_table(discarded_rows.name)

@@ -48,7 +48,6 @@ from airflow_ddlrepl.engines.postgres.types.type_system import POSTGRES_TYPES
 from airflow_ddlrepl.engines.target_state import Applied, Fence, StagedSlice
 from airflow_ddlrepl.errors import AlterRefused, KeyTaken, TargetError, identified
 from airflow_ddlrepl.failpoint import reach
-from airflow_ddlrepl.mapping.misfits import TOLD_DISCARDED
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import LogKey, Position
 from airflow_ddlrepl.model.record import Record
@@ -352,8 +351,7 @@ class _Run:
         for one in buckets:
             left = one.left_out
             replace_rows(self.cursor, self.channel, one.table_id, left.settled, left.discarded)
-            told = {**left.nulled, **({TOLD_DISCARDED: len(left.discarded)} if left.discarded else {})}
-            self.applied.discarded.update({f"{one.target}:{why}": count for why, count in told.items()})
+            self.applied.discarded.update({f"{one.target}:{why}": count for why, count in left.warnings.items()})
 
     def _resolved(self, one: Staged) -> Staged:
         """Return a staged change without the rows that lose a conflict at the target."""
