@@ -12,7 +12,7 @@ from sqlalchemy import Connection
 
 from airflow_ddlrepl.adapt.program.program import Program
 from airflow_ddlrepl.engines.abilities.discarded_rows import DiscardsRows
-from airflow_ddlrepl.engines.abilities.of_target import CutsOver, HasOwnColumns, LeavesOutChanges
+from airflow_ddlrepl.engines.abilities.of_target import CutsOver, HasOwnColumns, ReplacesSomeRows
 from airflow_ddlrepl.engines.lake.catalog import entries
 from airflow_ddlrepl.engines.lake.catalog.window import Window
 from airflow_ddlrepl.engines.lake.connection.database import is_there, reading, writing
@@ -44,7 +44,7 @@ from airflow_ddlrepl.notation.condition.expression import Part
 
 
 @dataclass
-class LakeTarget(Target, CutsOver, LeavesOutChanges, HasOwnColumns, DiscardsRows):
+class LakeTarget(Target, CutsOver, ReplacesSomeRows, HasOwnColumns, DiscardsRows):
     """A lake opens its catalog's database for each call; a run's changes of tables become visible at one moment.
 
     holder: under which name the state is stored. seconds: how long to wait for others that write; None: as usual.

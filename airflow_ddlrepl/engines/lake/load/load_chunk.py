@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from airflow_ddlrepl.engines.lake.load.fitting import FittedRows
 from airflow_ddlrepl.engines.lake.load.shadow import Shadow
 from airflow_ddlrepl.engines.lake.merge.refusals import file_refusals
-from airflow_ddlrepl.engines.lake.types.arrow import as_held, field_for, parquet_schema
+from airflow_ddlrepl.engines.lake.types.arrow import parquet_schema
 from airflow_ddlrepl.engines.loading import FinishTask, LoadedChunk, LoadTask
-from airflow_ddlrepl.errors import ChunkRefused, FunctionFailed, RowsRefused, UnreadableTable
+from airflow_ddlrepl.errors import ChunkRefused, FunctionFailed, KeyTaken, RowsRefused, UnreadableTable
 from airflow_ddlrepl.failpoint import reach
-from airflow_ddlrepl.ports.change_values import Converted
 
 _ROW_GROUP = 200_000
 """So many rows are encoded together; that many are in memory at a time."""
@@ -26,44 +28,64 @@ def load(task: LoadTask) -> LoadedChunk:
     Raises DiskFull DSK-103 and Unreachable CON-101 where the warehouse takes no files.
     """
     shadow = Shadow.of(task.target_dsn, task.shadow)
+    rows = FittedRows(task, shadow.fitting)
     path = shadow.chunk(task.chunk)
     made = path.with_name(f"made_{os.getpid()}_{path.name}")
     try:
         with file_refusals(task.table):
-            count = _copy(task, shadow, made)
+            count = _copy(rows, shadow, made)
+            if rows.discarded:
+                shadow.discard(task.chunk, rows.discarded)
             reach("refresh.copied")
             made.replace(path)
+            if task.after:
+                _require_unique(shadow, task.after)
     except (UnreadableTable, FunctionFailed) as error:
         return LoadedChunk(error=error)
     except RowsRefused as error:
         return LoadedChunk(error=_refused(task, error))
     reach("refresh.chunk")
-    return LoadedChunk(count)
+    return LoadedChunk(count + len(rows.discarded), "; ".join(rows.warnings))
 
 
 def finish_shadow(task: FinishTask) -> LoadedChunk:
-    """Do nothing more with a loaded shadow table: its files are as the table has them."""
-    assert not task.statements, "a lake's loader has no statements for shadows"
+    """See that no two rows of a shadow have one key by the channel file; its files are as the table has them."""
+    try:
+        with file_refusals(task.table):
+            if task.statements:
+                _require_unique(Shadow.of(task.target_dsn, task.shadow), task.statements)
+    except RowsRefused as error:
+        return LoadedChunk(error=_refused(task, error))
     return LoadedChunk()
 
 
-def _copy(task: LoadTask, shadow: Shadow, into: Path) -> int:
+def _copy(rows: FittedRows, shadow: Shadow, into: Path) -> int:
     """Write the rows as the lake holds them; return how many."""
-    types = shadow.types
-    held = [types[name] for name in task.columns]
-    read = pa.schema([field_for(name, of) for name, of in zip(task.read, held, strict=True)])
-    written = parquet_schema(dict(zip(task.columns, held, strict=True)), shadow.ids)
+    names = [*rows.task.columns, *rows.fitting.constants]
+    written = parquet_schema({name: rows.types[name] for name in names}, shadow.ids)
     count = 0
     with pq.ParquetWriter(str(into), written, compression="zstd", store_schema=False) as writer:
-        for rows, unfit in task.rows.typed(read):
-            pairs = zip(rows.columns, map(unfit.get, read.names), held, task.columns, strict=True)
-            values = [as_held(Converted(found, texts), of, name) for found, texts, of, name in pairs]
-            writer.write_batch(pa.RecordBatch.from_arrays(values, schema=written), row_group_size=_ROW_GROUP)
-            count += rows.num_rows
+        for values in rows.batches():
+            batch = pa.RecordBatch.from_arrays([values[name] for name in names], schema=written)
+            writer.write_batch(batch, row_group_size=_ROW_GROUP)
+            count += batch.num_rows
     return count
 
 
-def _refused(task: LoadTask, error: RowsRefused) -> ChunkRefused:
+def _require_unique(shadow: Shadow, key: Sequence[str]) -> None:
+    """Raise RowsRefused INT-102 where two rows of a shadow have one key by the channel file."""
+    seen = pa.concat_tables([pq.read_table(chunk, columns=[*key]) for chunk in shadow.chunks])
+    counts = seen.group_by([*key]).aggregate([([], "count_all")])
+    if twice := counts.filter(pc.greater(counts["count_all"], 1)).slice(0, 1).to_pylist():
+        values = ", ".join(str(twice[0][name]) for name in key)
+        raise KeyTaken(
+            f"Key ({', '.join(key)})=({values}) is duplicated",
+            code="INT-102",
+            hint="correct the rows at the source, or name other columns in `key` of `target_tables`",
+        )
+
+
+def _refused(task: LoadTask | FinishTask, error: RowsRefused) -> ChunkRefused:
     return ChunkRefused(
         f"loading {task.shadow.name} failed: {error.message}",
         code="TGT-120",

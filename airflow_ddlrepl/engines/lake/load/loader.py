@@ -2,29 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from airflow_ddlrepl.adapt.target_facts import Renderer
+from airflow_ddlrepl.ddl.columns.change_default import ChangeDefault
+from airflow_ddlrepl.ddl.columns.change_type import ChangeType, Using
 from airflow_ddlrepl.engines.lake.catalog.entries import pointer
 from airflow_ddlrepl.engines.lake.connection.location import location_of, staging_folder
 from airflow_ddlrepl.engines.lake.ddl.render import create_table
+from airflow_ddlrepl.engines.lake.load.fitting import Fitting
 from airflow_ddlrepl.engines.lake.load.layout import Layout, layout, new_layout
 from airflow_ddlrepl.engines.lake.load.place import place
 from airflow_ddlrepl.engines.lake.load.shadow import SHADOWS, Shadow
 from airflow_ddlrepl.engines.lake.merge.refusals import file_refusals, refusals
+from airflow_ddlrepl.engines.lake.target.discarded_rows import placed
 from airflow_ddlrepl.engines.lake.target.facts import LakeFacts
 from airflow_ddlrepl.engines.lake.target.state import hold, write_records, write_table_states
-from airflow_ddlrepl.engines.lake.types.physical import columns_sql
-from airflow_ddlrepl.engines.load_plan import LoadPlan, Step
+from airflow_ddlrepl.engines.load_plan import LoadPlan, ShadowChange, Step, UnfitValues
 from airflow_ddlrepl.engines.target import Loader
 from airflow_ddlrepl.engines.target_state import Fence, Placing
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.failpoint import reach
+from airflow_ddlrepl.integrate.steps.discarded_row import DiscardedRow
 from airflow_ddlrepl.model.names import TableName
-from airflow_ddlrepl.model.record import RefreshDone
+from airflow_ddlrepl.model.position import Position
+from airflow_ddlrepl.model.record import RefreshDeclined, RefreshDone
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.table_state import TableState, TableStatus
 
@@ -49,7 +54,7 @@ class LakeLoader(Loader):
     def make_shadow(self, shape: Table, shadow: TableName) -> None:
         create_table(shape, shadow)  # refuses what a lake does not have
         with file_refusals(shape.name):
-            Shadow.of(self.target.location, shadow).make(columns_sql(shape), self._layout(shape).ids)
+            Shadow.of(self.target.location, shadow).make(Fitting(shape, _constants(shape)), self._layout(shape).ids)
 
     def _layout(self, shape: Table) -> Layout:
         """Return the layout that a table gets by a load, if nobody changes it until then."""
@@ -66,13 +71,31 @@ class LakeLoader(Loader):
         """Return the states of the channel's tables before they are loaded."""
         return self.target.state().table_states
 
-    def of_step(self, step: Step, plan: LoadPlan, render: Renderer) -> Sequence[str]:
-        raise Unsupported(
-            "the files of a lake's table are not changed before they are in place",
-            code="ADP-164",
-            table=plan.shape.name,
-            hint="take the target out of `target_tables`",
-        )
+    def finishing(self, plan: LoadPlan, render: Renderer) -> tuple[str, ...]:
+        """Return the names of the columns of a key by the channel file; store how values become those of the table."""
+        shadow, shape = Shadow.of(self.target.location, plan.shadow), plan.shape
+        fitting = replace(shadow.fitting, shape=shape)
+        for step in plan.steps:
+            fitting = self._with_step(fitting, step, plan)
+        with file_refusals(shape.name):
+            shadow.fit(fitting, self._layout(shape).ids)
+        return tuple(one.name for one in shape.key_columns()) if shape.key and not shape.key.name else ()
+
+    def _with_step(self, fitting: Fitting, step: Step, plan: LoadPlan) -> Fitting:
+        match step:
+            case UnfitValues(columns, discards):
+                return replace(fitting, unfit=[column.name for column in columns], discards=discards)
+            case ShadowChange(ChangeType(using=Using.EXPLICIT) as change, before):
+                return replace(fitting, cut=[*fitting.cut, before.column(change.id).name])
+            case ShadowChange(ChangeType(using=Using.AS_WRITTEN) | ChangeDefault(), _):
+                return fitting
+            case _:
+                raise Unsupported(
+                    "the files of a lake's table are not changed before they are in place",
+                    code="ADP-164",
+                    table=plan.shape.name,
+                    hint="take the target out of `target_tables`",
+                )
 
     def put_in_place(self, placing: Placing, fence: Fence) -> str:
         """Replace the table's rows by the chunks' files, seen in one moment with the table's state."""
@@ -80,12 +103,16 @@ class LakeLoader(Loader):
         window = self.target.window(f"l{fence.token}")
         window.begin()
         with refusals(state.name), file_refusals(state.name):
-            place(window, placing, shadow)
+            left = place(window, placing, shadow)
+            at = state.snapshot.high if state.snapshot else placing.at or Position(0)
+            discarded = [DiscardedRow(state.table_id, *one, at) for one in shadow.discarded]
             with self.target.writing() as connection:
                 hold(connection, self.target.holder, fence)
                 window.flip(connection)
                 write_table_states(connection, self.target.holder, {state.table_id: state})
-                write_records(connection, self.target.holder, [RefreshDone(state.table_id, placing.rows)])
+                placed(connection, self.target.holder, state.table_id, [*discarded, *placing.discarded])
+                told = [RefreshDeclined(state.table_id, f"{left} not deleted (masked)", at)] if left else []
+                write_records(connection, self.target.holder, [*told, RefreshDone(state.table_id, placing.rows)])
                 reach("refresh.transaction")
         shadow.remove()
         return "placed"
@@ -93,3 +120,8 @@ class LakeLoader(Loader):
     def end(self) -> None:
         for folder in staging_folder(self.target.location).glob(f"{self.stem}*"):
             Shadow(folder).remove()
+
+
+def _constants(shape: Table) -> dict[str, str]:
+    """Return the texts of the values of columns that no row brings: those which the channel file adds to the table."""
+    return {one.name: one.default.strip("'") for one in shape.columns if one.extra and one.default}

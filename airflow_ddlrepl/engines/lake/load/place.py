@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import secrets
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,6 +22,7 @@ from airflow_ddlrepl.engines.lake.connection.java import iceberg, iceberg_type, 
 from airflow_ddlrepl.engines.lake.ddl.render import definitions
 from airflow_ddlrepl.engines.lake.load.layout import Layout, layout, new_layout
 from airflow_ddlrepl.engines.lake.load.shadow import Shadow
+from airflow_ddlrepl.engines.lake.load.staying_rows import StayingRows, require_values, rows_stay
 from airflow_ddlrepl.engines.lake.load.target_only_columns import copy_values, has_values
 from airflow_ddlrepl.engines.lake.types.arrow import parquet_schema
 from airflow_ddlrepl.engines.target_state import Placing
@@ -32,15 +33,17 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-def place(window: Window, placing: Placing, shadow: Shadow) -> None:
-    """Replace the rows of a table by those of a shadow; by key its rows keep what only the target has of them.
+def place(window: Window, placing: Placing, shadow: Shadow) -> int:
+    """Replace the rows of a table by those of a shadow; return how many stay though the source does not have them.
 
-    Raises CannotAdapt ADP-104 where another table has its name and what `target_only` does, TargetError TGT-120 where
-    files of the load are missing.
+    By key its rows keep what only the target has of them. Raises CannotAdapt ADP-104 where another table has its name,
+    ADP-140, and what `target_only` does, TargetError TGT-120 where files of the load are missing.
     """
     name, shape = placing.state.name, placing.state.shape
-    if (count := sum(pq.read_metadata(one).num_rows for one in shadow.chunks)) != placing.rows:
+    count = sum(pq.read_metadata(one).num_rows for one in shadow.chunks) + len(shadow.discarded)
+    if count != placing.rows:
         raise _not_all(placing, count)
+    some_stay = rows_stay(placing)
     previous = placing.previous if placing.previous and window.has(placing.previous) else None
     if previous != name and window.has(name):
         raise CannotAdapt(
@@ -52,16 +55,39 @@ def place(window: Window, placing: Placing, shadow: Shadow) -> None:
     if previous is None:
         window.create(name, definitions(shape))
         _replace(window.spark, window.table(name), new_layout(shape), shadow)
-        return
+        return 0
     table, spark = window.table(previous), window.spark
     metadata = window.metadata(previous)
     own = target_only(columns_there(metadata), placing, partial(has_values, spark, table))
     before = java_table(spark, table).currentSnapshot()
-    _replace(spark, table, layout(metadata, placing.recorded, shape, own.added), shadow)
+    wanted, left = layout(metadata, placing.recorded, shape, own.added), 0
     if previous != name:
         window.rename(previous, name)
+    if some_stay and before is not None:
+        require_values(placing, wanted)
+        left = _add(window, placing, wanted, shadow)
+    else:
+        _replace(spark, table, wanted, shadow)
     if before is not None:
         copy_values(spark, table, before.snapshotId(), own)
+    return left
+
+
+def _add(window: Window, placing: Placing, wanted: Layout, shadow: Shadow) -> int:
+    """Change a table's columns, make room for the rows of a load, and add these; return how many a mask leaves."""
+    name, spark = placing.state.name, window.spark
+    if wanted.ids != shadow.ids:
+        _renumber(shadow, wanted)
+    transaction = java_table(spark, window.table(name)).newTransaction()
+    _alter(spark, transaction, wanted)
+    transaction.commitTransaction()
+    left = StayingRows(window, name, placing, shadow.chunks).make_room()
+    if shadow.chunks:
+        table = java_table(spark, window.table(name))
+        append = table.newAppend()
+        _add_files(spark, table, append.appendFile, shadow.chunks)
+        append.commit()
+    return left
 
 
 def _replace(spark: SparkSession, table: str, wanted: Layout, shadow: Shadow) -> None:
@@ -95,23 +121,29 @@ def _alter(spark: SparkSession, transaction: Any, wanted: Layout) -> None:
 
 
 def _overwrite(spark: SparkSession, transaction: Any, chunks: Sequence[Path]) -> None:
-    """Replace all rows by files, which get a second name: a run that is killed leaves the shadow whole."""
-    table, java = transaction.table(), iceberg(spark)
+    """Replace all rows by files."""
+    table = transaction.table()
     if not chunks and table.currentSnapshot() is None:
         return
-    places = table.locationProvider()
+    everything = iceberg(spark).expressions.Expressions.alwaysTrue()
+    overwrite = transaction.newOverwrite().overwriteByRowFilter(everything)
+    _add_files(spark, table, overwrite.addFile, chunks)
+    overwrite.commit()
+
+
+def _add_files(spark: SparkSession, table: Any, add: Callable[[Any], Any], chunks: Sequence[Path]) -> None:
+    """Add files to a change of a table, under second names: a run that is killed leaves the shadow whole."""
+    java, places = iceberg(spark), table.locationProvider()
     metrics, load = java.MetricsConfig.forTable(table), secrets.token_hex(4)
-    overwrite = transaction.newOverwrite().overwriteByRowFilter(java.expressions.Expressions.alwaysTrue())
     for number, chunk in enumerate(chunks):
         path = Path(places.newDataLocation(f"load-{load}-{number:05}.parquet").removeprefix("file:"))
         path.parent.mkdir(parents=True, exist_ok=True)
         _link(chunk, path)
         file = table.io().newInputFile(str(path))
         measured = java.parquet.ParquetUtil.fileMetrics(file, metrics)
-        overwrite.addFile(
+        add(
             java.DataFiles.builder(table.spec()).withInputFile(file).withMetrics(measured).withFormat("PARQUET").build()
         )
-    overwrite.commit()
 
 
 def _renumber(shadow: Shadow, wanted: Layout) -> None:
