@@ -6,12 +6,12 @@ import logging
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
-from airflow_ddlrepl.cli import commands, error_commands, explain_ddl, init_channel, list_unsupported, message_commands
+from airflow_ddlrepl.cli import error_commands, exit_codes, init_channel, message_commands
 from airflow_ddlrepl.cli.command import (
     Accept,
     ChannelFile,
@@ -21,18 +21,26 @@ from airflow_ddlrepl.cli.command import (
     RefreshOptions,
     Repair,
     ReplicatFile,
+    Side,
     Spark,
     Start,
     Tables,
     Until,
     command,
+    lazily,
 )
-from airflow_ddlrepl.cli.explain_ddl import Files, Side
 from airflow_ddlrepl.cli.open_channel import Connections, connections_of, environment_alone
 from airflow_ddlrepl.cli.terminal import Result, perform, start_logging
 from airflow_ddlrepl.config.sections.policies import TrailChoice
 from airflow_ddlrepl.errors import ConfigError
 from airflow_ddlrepl.sql.dialect import Dialect
+
+if TYPE_CHECKING:
+    from airflow_ddlrepl.cli import commands, explain_ddl, rule_lists
+else:
+    commands = lazily("airflow_ddlrepl.cli.commands")
+    explain_ddl = lazily("airflow_ddlrepl.cli.explain_ddl")
+    rule_lists = lazily("airflow_ddlrepl.cli.rule_lists")
 
 
 class ListFirst(TyperGroup):
@@ -150,7 +158,7 @@ def replicate(channel: ChannelFile, until: Until = "", master: Spark = "") -> Re
     return commands.replicate(channel, master, until)
 
 
-@command(app, exit_code_of=commands.judge_rewind, takes_turns=True)
+@command(app, exit_code_of=exit_codes.judge_rewind, takes_turns=True)
 def rewind(
     channel: ChannelFile,
     to: Annotated[str, typer.Option(metavar="MOMENT|POSITION", help="2026-11-21T08:00:00+00:00, or 0/16B3748.")],
@@ -185,13 +193,13 @@ def refresh(
     return commands.refresh(channel, table or [], options, master)
 
 
-@command(app, exit_code_of=commands.judge_comparison, takes_turns=True)
+@command(app, exit_code_of=exit_codes.judge_comparison, takes_turns=True)
 def compare(channel: ChannelFile, table: Tables = None, repair: Repair = False, master: Spark = "") -> Result:
     """Compare source and targets row by row. Exit code 1 when anything differs that the log does not bring."""
     return commands.compare(channel, table or [], repair, master)
 
 
-@command(app, exit_code_of=commands.judge_status)
+@command(app, exit_code_of=exit_codes.judge_status)
 def status(channel: ChannelFile) -> Result:
     """Show the positions of the channel and its targets. Exit code 4 when a target does not answer."""
     return commands.status(channel)
@@ -213,7 +221,7 @@ for _name, _function in error_commands.COMMANDS.items():
     command(errors, _name, takes_turns=_name in ("retry", "delete"))(_function)
 
 
-@command(app, exit_code_of=commands.judge_cutover, takes_turns=True)
+@command(app, exit_code_of=exit_codes.judge_cutover, takes_turns=True)
 def cutover(
     channel: ChannelFile,
     do: Annotated[bool, typer.Option("--do", help="Switch over: a last cycle, then the channel stops.")] = False,
@@ -265,7 +273,7 @@ def remove_control(
     return commands.remove_control(channel, control)
 
 
-@command(imports, "hvr", exit_code_of=commands.judge_import)
+@command(imports, "hvr", exit_code_of=exit_codes.judge_import)
 def import_hvr(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="HVR's actions as text, or its exported JSON.")],
     output: Annotated[
@@ -277,7 +285,7 @@ def import_hvr(
     return commands.import_hvr(file, output, channel)
 
 
-@command(imports, "goldengate", exit_code_of=commands.judge_import)
+@command(imports, "goldengate", exit_code_of=exit_codes.judge_import)
 def import_goldengate(
     files: Annotated[list[Path], typer.Argument(metavar="FILE.prm…", help="Of an Extract, a Replicat, or both.")],
     check: Annotated[bool, typer.Option("--check", help="List what is not taken, and print no parameters.")] = False,
@@ -300,7 +308,7 @@ def explain(
 ) -> Result:
     """Show what each stage of GoldenGate's Extract and Replicat does with a DDL statement. Connects to nothing."""
     record = explain_ddl.record_of(statement, dialect, schema)
-    return explain_ddl.explain(record, Files(extract, replicat, side), error)
+    return explain_ddl.explain(record, explain_ddl.Files(extract, replicat, side), error)
 
 
 @command(ddl, "trail")
@@ -312,7 +320,7 @@ def explain_trail(
     return commands.explain_trail(channel, at)
 
 
-@command(imports, "streams", exit_code_of=commands.judge_import)
+@command(imports, "streams", exit_code_of=exit_codes.judge_import)
 def import_streams(
     file: Annotated[Path, typer.Argument(metavar="FILE.sql", help="A script that calls DBMS_STREAMS_ADM.")],
     check: Annotated[bool, typer.Option("--check", help="List what is not taken, and print no rules.")] = False,
@@ -321,7 +329,7 @@ def import_streams(
     return commands.import_streams(file, has_yaml=not check)
 
 
-@command(rules, "explain", exit_code_of=commands.judge_import)
+@command(rules, "explain", exit_code_of=exit_codes.judge_import)
 def explain_rules(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A SQL script, or YAML with the section `streams`.")],
     change: Annotated[str, typer.Option(metavar="JSON", help="A row change, DDL or a message.")] = "",
@@ -343,13 +351,13 @@ def list_rules(
     dialect: Annotated[Dialect, typer.Option(help="How names are written.")] = Dialect.ORACLE,
 ) -> Result:
     """List the rules of each client with their transformations and custom functions. Connects to nothing."""
-    return commands.list_rules(file, dialect)
+    return rule_lists.list_rules(file, dialect)
 
 
 @command(rules, "unsupported")
 def unsupported(channel: ChannelFile) -> Result:
     """List the tables whose rows a client never gets, with the reason, and whether its rules ask for them."""
-    return list_unsupported.list_unsupported(channel)
+    return rule_lists.list_unsupported(channel)
 
 
 message_commands.add_to(app)

@@ -6,9 +6,13 @@ The options that several commands have stand here, too.
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable
+from enum import StrEnum
 from functools import partial, wraps
+from importlib.util import LazyLoader, find_spec, module_from_spec
 from pathlib import Path
+from types import ModuleType
 from typing import Annotated, Any
 
 import typer
@@ -17,6 +21,14 @@ from airflow_ddlrepl.cli.open_channel import lock_wait
 from airflow_ddlrepl.cli.terminal import Work, always_done, perform
 from airflow_ddlrepl.config.sections.policies import Accepted, Enrollment
 from airflow_ddlrepl.errors import Exit
+
+
+class Side(StrEnum):
+    """A side is the process that evaluates a statement: at the source, or at a target."""
+
+    EXTRACT = "extract"
+    REPLICAT = "replicat"
+
 
 ChannelFile = Annotated[Path, typer.Argument(metavar="CHANNEL.yaml", help="The channel file.")]
 AsJson = Annotated[
@@ -111,3 +123,19 @@ def command(
 
 def _option(name: str, default: Any, annotation: Any) -> inspect.Parameter:
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+
+
+def lazily(name: str) -> Any:
+    """Return a module that is imported when one of its names is first asked for.
+
+    `ddlrepl --help` needs the names of commands alone.
+    """
+    if name in sys.modules:
+        return sys.modules[name]
+    spec = find_spec(name)
+    assert spec is not None and spec.loader is not None, name
+    spec.loader = LazyLoader(spec.loader)
+    module: ModuleType = module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module

@@ -98,11 +98,6 @@ def rewind(
     return with_flow(path, act, "" if only_plan else spark)
 
 
-def judge_rewind(result: Any) -> Exit:
-    """Return FAILED for a plan of a rewind that can't be carried out."""
-    return Exit.DONE if getattr(result, "is_possible", True) else Exit.FAILED
-
-
 def plan(path: Path) -> Result:
     """Return what the next cycle would do to the targets' tables; nothing is changed."""
     return with_flow(path, lambda flow, run: flow.plan(run))
@@ -131,23 +126,9 @@ def compare(path: Path, tables: Sequence[str], repairs: bool = False, spark: str
     return with_flow(path, lambda flow, run: (flow.repair if repairs else flow.compare)(run, wanted), spark)
 
 
-def judge_comparison(result: Any) -> Exit:
-    """Return FAILED when anything differs, or a table of the channel could not be compared."""
-    return Exit.DONE if result.is_equal else Exit.FAILED
-
-
 def status(path: Path) -> Result:
     """Return the positions of the channel and its targets."""
     return with_flow(path, lambda flow, run: flow.status(run))
-
-
-def judge_status(result: Any) -> Exit:
-    """Return UNREACHABLE when the source or a target does not answer."""
-    status_json = result.to_json()
-    is_away = status_json.get("source_unreachable") or any(
-        target["unreachable"] for target in status_json["targets"].values()
-    )
-    return Exit.UNREACHABLE if is_away else Exit.DONE
 
 
 def check_cutover(path: Path, *, compares: bool, spark: str = "") -> Result:
@@ -169,11 +150,6 @@ def cut_over(
 def undo_cutover(path: Path) -> Result:
     """Let a channel that is cut over go on."""
     return with_flow(path, lambda flow, run: flow.reopen(run))
-
-
-def judge_cutover(result: Any) -> Exit:
-    """Return FAILED when a check found something missing for a cut-over."""
-    return Exit.DONE if getattr(result, "is_ready", True) else Exit.FAILED
 
 
 def deactivate(path: Path) -> Result:
@@ -234,18 +210,6 @@ def explain_rules(path: Path, **question: Any) -> Result:
     from airflow_ddlrepl.cli import explain_rules as asked  # loads Arrow
 
     return asked.explain_rules(path, asked.Question(**question))
-
-
-def list_rules(path: Path, dialect: Any) -> Result:
-    """List the rules of a file's clients with their transformations."""
-    from airflow_ddlrepl.cli import list_rules as asked  # loads Arrow
-
-    return asked.list_rules(path, dialect)
-
-
-def judge_import(result: Any) -> Exit:
-    """Return FAILED when a part of what is imported was refused."""
-    return Exit.DONE if result.is_whole else Exit.FAILED
 
 
 def _missing_locations(channel: Channel) -> Iterator[str]:

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from airflow_ddlrepl.cli import commands
+from airflow_ddlrepl.cli.command import ChannelFile, Spark, Tables, lazily
 from airflow_ddlrepl.cli.terminal import Result
 from airflow_ddlrepl.errors import ConfigError
 
-ChannelFile = Annotated[Path, typer.Argument(metavar="CHANNEL.yaml", help="The channel file.")]
-Tables = Annotated[
-    list[str] | None, typer.Option("--table", metavar="TABLE", help="schema.table; repeat it for more tables.")
-]
+if TYPE_CHECKING:
+    from airflow_ddlrepl.cli import commands
+else:
+    commands = lazily("airflow_ddlrepl.cli.commands")
+
 Number = Annotated[str, typer.Argument(metavar="ID", help="Of a transaction that waits, as `errors list` prints it.")]
-Spark = Annotated[
-    str, typer.Option("--master", metavar="URL", help="Spark master, or sc://host:port of a Spark Connect server.")
-]
 
 
 def list_errors(channel: ChannelFile) -> Result:

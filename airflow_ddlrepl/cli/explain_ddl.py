@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from airflow_ddlrepl.cli.command import Side
 from airflow_ddlrepl.errors import ConfigError
 from airflow_ddlrepl.goldengate.ddl_errors import Handling
 from airflow_ddlrepl.goldengate.extract import extract
@@ -29,13 +29,6 @@ ASSUMED = (
     "the statement does not name the table; it is taken for {}, which only patterns for all tables of this schema list."
     " Write ON and the table behind DROP INDEX to say which one it is"
 )
-
-
-class Side(StrEnum):
-    """A side is the process that evaluates a statement: at the source, or at a target."""
-
-    EXTRACT = "extract"
-    REPLICAT = "replicat"
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from airflow_ddlrepl.cli.explain_ddl import Explained, Side
+from airflow_ddlrepl.cli.command import Side
+from airflow_ddlrepl.cli.explain_ddl import Explained
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.goldengate.event_record import record_of
 from airflow_ddlrepl.goldengate.parameters.replicat import ReplicatParameters

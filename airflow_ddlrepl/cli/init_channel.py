@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -16,10 +16,10 @@ from airflow_ddlrepl.cli.command import command
 from airflow_ddlrepl.cli.open_channel import command_name, connected
 from airflow_ddlrepl.cli.propose.answers import Answers, answers, target_name
 from airflow_ddlrepl.cli.propose.secrets import known
-from airflow_ddlrepl.config.file.json_schema import json_schema
-from airflow_ddlrepl.config.file.load import read_channel
-from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.errors import ConfigError
+
+if TYPE_CHECKING:
+    from airflow_ddlrepl.config.sections.channel import Channel
 
 _WHERE = "URL or Airflow connection id. 'postgresql://app:${APP_PASSWORD}@host/shop' takes a variable"
 
@@ -54,6 +54,7 @@ def propose(answers: Answers) -> Any:
     from airflow_ddlrepl.cli.propose.channel_text import Draft, bare, channel_text, schema_patterns
     from airflow_ddlrepl.cli.propose.found_tables import inspect_places
     from airflow_ddlrepl.cli.propose.proposal import Proposal
+    from airflow_ddlrepl.config.file.load import read_channel
 
     place = target_name(answers.target.text)
     draft = Draft(answers.channel, answers.source.text, place, answers.target.text, answers.tables or ("*.*",))
@@ -85,6 +86,7 @@ def _looking(channel: Channel) -> Iterator[Any]:
 def _write(answers: Answers, text: str) -> None:
     """Write the channel file, and the JSON Schema beside it that the file's first line names."""
     from airflow_ddlrepl.cli.propose.channel_text import SCHEMA_FILE
+    from airflow_ddlrepl.config.file.json_schema import json_schema
 
     part = answers.file.with_name(f".{answers.file.name}.{os.getpid()}")
     try:

@@ -16,8 +16,6 @@ from airflow_ddlrepl.cli.command import ChannelFile, command
 from airflow_ddlrepl.cli.open_channel import open_channel
 from airflow_ddlrepl.cli.terminal import Result
 from airflow_ddlrepl.errors import Exit, MessageError
-from airflow_ddlrepl.ports.work import InProcess
-from airflow_ddlrepl.repository.process import this_holder
 
 MessageFile = Annotated[str, typer.Argument(metavar="FILE|-", help="JSON: one message, a list, or one per line.")]
 
@@ -38,6 +36,8 @@ def enqueue_file(
     with open_channel(channel) as known:
         from airflow_ddlrepl.flow.run.context import RunContext
         from airflow_ddlrepl.flow.streams.enqueue import enqueue
+        from airflow_ddlrepl.ports.work import InProcess
+        from airflow_ddlrepl.repository.process import this_holder
 
         with RunContext(known, InProcess(), this_holder()) as run:
             return enqueue(run, messages, queue)
@@ -61,6 +61,8 @@ def _dequeued(channel: Path, client: str, browse: bool, most: int) -> Iterator[R
     with open_channel(channel) as known:
         from airflow_ddlrepl.flow.run.context import RunContext
         from airflow_ddlrepl.flow.streams.dequeue import browsed, dequeuing
+        from airflow_ddlrepl.ports.work import InProcess
+        from airflow_ddlrepl.repository.process import this_holder
 
         with RunContext(known, InProcess(), this_holder()) as run:
             if browse:

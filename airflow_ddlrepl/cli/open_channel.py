@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from airflow_ddlrepl.config.file.load import load_channel
-from airflow_ddlrepl.config.sections.channel import Channel
+if TYPE_CHECKING:
+    from airflow_ddlrepl.config.sections.channel import Channel
 
-Connections = Callable[[Channel], AbstractContextManager[object]]
+Connections = Callable[["Channel"], AbstractContextManager[object]]
 """Makes a channel's connections known to this process, and to those that it starts, for the time of a block."""
 
 
@@ -62,6 +63,8 @@ def command_name() -> str:
 @contextmanager
 def open_channel(path: Path) -> Iterator[Channel]:
     """Open the channel of a file; inside the block its connections can be resolved."""
+    from airflow_ddlrepl.config.file.load import load_channel
+
     channel = load_channel(path)
     with connected(channel):
         yield channel

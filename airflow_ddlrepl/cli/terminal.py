@@ -15,9 +15,16 @@ from typing import Any, Protocol
 
 from click import style
 
-from airflow_ddlrepl.config.sections.location import redact
 from airflow_ddlrepl.errors import DdlReplError, Exit
 from airflow_ddlrepl.visible import visible
+
+
+def redact(text: str) -> str:
+    """Return a text without passwords. It takes a part of the configuration, which `--help` does without."""
+    from airflow_ddlrepl.config.sections import location
+
+    return location.redact(text)
+
 
 _COLOURS = {"-": "red", "+": "green"}
 

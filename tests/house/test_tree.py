@@ -107,6 +107,17 @@ def test_importing_the_package_is_light() -> None:
     assert done.stdout.strip() == "set()", done.stdout + done.stderr
 
 
+def test_the_help_of_a_command_is_light() -> None:
+    """It needs no channel, and so no file is read, and no database."""
+    code = (
+        "import sys; from airflow_ddlrepl.cli import main\n"
+        "try: main(['replicate', '--help'])\n"
+        "except SystemExit: print({'sqlalchemy', 'sqlglot', 'pyarrow', 'yaml'} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert "--until" in done.stdout and done.stdout.splitlines()[-1] == "set()", done.stdout + done.stderr
+
+
 MACHINE = re.compile(r"(?<![\w.$}])/(?:root|home|work|Users)/[\w.-]+")
 REGISTRY = re.compile(r"\b(?:pypi\.org|pythonhosted\.org|repo\d*\.maven\.org|docker\.io|registry\.npmjs\.org)\b")
 

@@ -9,7 +9,7 @@ import psycopg
 import pytest
 
 from airflow_ddlrepl import flow
-from airflow_ddlrepl.cli.commands import judge_cutover
+from airflow_ddlrepl.cli.exit_codes import judge_cutover
 from airflow_ddlrepl.engines.postgres.connection import connect
 from airflow_ddlrepl.errors import ControlStop, DdlReplError, Exit, TablesSuspended, Unreachable
 from airflow_ddlrepl.flow.comparing.in_flight import settled

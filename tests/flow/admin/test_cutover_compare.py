@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from airflow_ddlrepl import flow
-from airflow_ddlrepl.cli.commands import judge_cutover
+from airflow_ddlrepl.cli.exit_codes import judge_cutover
 from airflow_ddlrepl.engines.comparing import WrittenKeys
 from airflow_ddlrepl.errors import CannotCutOver, Exit
 from airflow_ddlrepl.flow.comparing import compare as comparing

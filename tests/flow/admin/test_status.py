@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from airflow_ddlrepl import flow
-from airflow_ddlrepl.cli.commands import judge_status
+from airflow_ddlrepl.cli.exit_codes import judge_status
 from airflow_ddlrepl.errors import ControlStop, Exit
 from airflow_ddlrepl.ports.work import InProcess
 from tests.conftest import Databases

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from airflow_ddlrepl import flow
-from airflow_ddlrepl.cli.commands import judge_comparison
+from airflow_ddlrepl.cli.exit_codes import judge_comparison
 from airflow_ddlrepl.errors import Exit
 from airflow_ddlrepl.ports.work import InProcess
 from tests.conftest import Databases

@@ -11,7 +11,7 @@ import psycopg
 import pytest
 
 from airflow_ddlrepl import flow
-from airflow_ddlrepl.cli.commands import judge_status
+from airflow_ddlrepl.cli.exit_codes import judge_status
 from airflow_ddlrepl.doctor import run_doctor
 from airflow_ddlrepl.engines.postgres.target.state import _FORGET_KEPT
 from airflow_ddlrepl.errors import CannotAdapt, Exit, TargetError, Unreachable

@@ -10,7 +10,7 @@ import pytest
 
 from airflow_ddlrepl import flow
 from airflow_ddlrepl.cli.commands import check
-from airflow_ddlrepl.cli.list_unsupported import list_unsupported
+from airflow_ddlrepl.cli.rule_lists import list_unsupported
 from tests.flow.streams.streams_channel import APPLY, BATTERY_TABLES, CAPTURE, streams_channel
 from tests.support.refusing import ask
 from tests.support.replica import run
