@@ -9,6 +9,7 @@ import pytest
 
 from airflow_ddlrepl.engines import chunks
 from airflow_ddlrepl.engines.lake.load.place import place
+from airflow_ddlrepl.errors import TablesSuspended
 from airflow_ddlrepl.model.names import TableName
 from tests.conftest import Databases
 from tests.support.lakes.channel import Lake
@@ -102,3 +103,51 @@ def test_a_load_changes_columns_by_identity_also_where_somebody_changes_the_tabl
     assert (after["b"], after["a"], after["id"]) == (before["a"], before["b"], before["id"])
     assert after["n"] not in before.values() and lake.table(ORDERS).metadata.table_uuid == uuid
     assert sorted(lake.as_of(ORDERS, first)[1]) == [(i, f"a{i}", f"b{i}", i) for i in range(1, 901)]
+
+
+RETYPED = {
+    "a": ("int", "text", ["-7", "0", "2147483647"]),
+    "b": ("bigint", "int", ["-7", "0", "2147483647"]),
+    "c": ("numeric(10,4)", "numeric(10,2)", ["1.005", "-1.005", "2.3449"]),
+    "d": ("int", "numeric(12,1)", ["-7", "0", "2147483647"]),
+    "e": ("boolean", "text", ["true", "false", "true"]),
+    "f": ("numeric(8,2)", "bigint", ["0.5", "-2.5", "3.49"]),
+    "g": ("bigint", "double precision", ["9007199254740993", "-1", "9223372036854775807"]),
+    "h": ("numeric(7,6)", "text", ["0.000001", "0", "-1.5"]),
+    "i": ("numeric(5,1)", "numeric(9,4)", ["1.5", "-9999.9", "0"]),
+}
+
+
+def test_values_that_spark_converts_as_the_source_are_not_loaded_again(lake: Lake) -> None:
+    names = ", ".join(RETYPED)
+    columns = ", ".join(f"{name} {old}" for name, (old, _, _) in RETYPED.items())
+    rows = ", ".join(f"({i}, {', '.join(values[i] for _, _, values in RETYPED.values())}, 'x')" for i in range(3))
+    lake.at_source(
+        f"create table orders (id int primary key, {columns}, note text)",
+        f"insert into orders (id, {names}, note) values {rows}, (9{', null' * len(RETYPED)}, null)",
+    )
+    lake.activate()
+    first = now(lake)
+    was = lake.as_of(ORDERS, first)
+    types = ", ".join(f"alter {name} type {new}" for name, (_, new, _) in RETYPED.items())
+    lake.at_source(f"alter table orders {types}")
+    lake.settle()
+    assert lake.as_of(ORDERS, first) == was
+    table = lake.table(ORDERS)
+    assert [field.name for field in table.schema().fields] == ["id", *RETYPED, "note"]
+    assert not any("load-" in path for path in table.inspect.files()["file_path"].to_pylist())
+    assert table.current_snapshot().summary["total-delete-files"] == "0"
+    assert table.properties["write.update.mode"] == "merge-on-read"
+    found = {row["id"]: row for row in lake.read(ORDERS)}
+    assert (found["0"]["c"], found["1"]["c"], found["1"]["f"], found["0"]["h"]) == ("1.01", "-1.01", "-3", "0.000001")
+    lake.at_source("update orders set a = 'no number' where id = 1")
+    lake.settle()
+
+
+def test_the_last_column_of_a_table_is_not_dropped(lake: Lake) -> None:
+    lake.at_source("create table orders (id int)", "insert into orders values (1)")
+    lake.activate()
+    lake.at_source("alter table orders drop column id")
+    with pytest.raises(TablesSuspended, match=r"ADP-110.*at least one column"):
+        lake.replicate()
+    assert lake.read(ORDERS) == [{"id": "1"}]

@@ -1,4 +1,4 @@
-"""As what a lake holds a source's types, which values these hold, and which changes of a type leave its files alone."""
+"""As what a lake holds a source's types, which values these hold, and which changes of a type load no table again."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import pyarrow as pa
 import pytest
 
 from airflow_ddlrepl.engines.lake.types.arrow import as_held, field_for
+from airflow_ddlrepl.engines.lake.types.conversions import converted
 from airflow_ddlrepl.engines.lake.types.literals import value
 from airflow_ddlrepl.engines.lake.types.physical import iceberg_name, physical, spark_name
 from airflow_ddlrepl.engines.lake.types.type_system import LAKE_TYPES
@@ -13,7 +14,7 @@ from airflow_ddlrepl.engines.postgres.types.arrow_values import POSTGRES_VALUES
 from airflow_ddlrepl.engines.postgres.types.type_system import POSTGRES_TYPES
 from airflow_ddlrepl.errors import RowsRefused
 from airflow_ddlrepl.model.table import Column
-from airflow_ddlrepl.ports.types import Equality
+from airflow_ddlrepl.ports.types import Cast, Equality
 from docs.tools.site.types_page import DEFINED, LISTED, listed
 from tests.engines.duckdb.test_types import of
 
@@ -94,9 +95,10 @@ def test_the_text_of_a_value_becomes_a_constant_of_spark(type_: str, text: str |
         ("bigint", "integer", False),
         ("real", "double precision", True),
         ("numeric(10,2)", "numeric(12,2)", True),
-        ("numeric(10,2)", "numeric(12,4)", False),
-        ("integer", "numeric(12,2)", False),
-        ("integer", "text", False),
+        ("numeric(10,2)", "numeric(12,4)", True),
+        ("integer", "numeric(12,2)", True),
+        ("integer", "numeric(11,2)", False),
+        ("integer", "text", True),
         ("uuid", "text", True),
         ("character varying(5)", "character varying(9)", True),
         ("character varying(9)", "character varying(5)", False),
@@ -104,8 +106,25 @@ def test_the_text_of_a_value_becomes_a_constant_of_spark(type_: str, text: str |
         ("date", "timestamp without time zone", False),
     ],
 )
-def test_only_a_change_that_leaves_the_files_alone_widens(old: str, new: str, widens: bool) -> None:
+def test_only_a_change_that_leaves_all_values_the_same_widens(old: str, new: str, widens: bool) -> None:
     assert LAKE_TYPES.widens(of(old), of(new)) is widens
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("text", "integer"),
+        ("date", "text"),
+        ("timestamp without time zone", "timestamp with time zone"),
+        ("numeric(10,7)", "text"),
+        ("double precision", "integer"),
+        ("integer", "character varying(9)"),
+        ("integer[]", "text"),
+    ],
+)
+def test_what_spark_may_convert_otherwise_than_the_source_is_loaded_again(old: str, new: str) -> None:
+    assert converted("c", of(old), of(new)) is None
+    assert LAKE_TYPES.cast(of(old), of(new)) is Cast.UNKNOWN
 
 
 @pytest.mark.parametrize(

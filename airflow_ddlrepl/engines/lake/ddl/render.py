@@ -26,11 +26,15 @@ from airflow_ddlrepl.ddl.types.change_type_definition import ChangeTypeDefinitio
 from airflow_ddlrepl.engines.held_types.new_texts import new_texts
 from airflow_ddlrepl.engines.held_types.no_statements import NO_STATEMENTS
 from airflow_ddlrepl.engines.lake.connection.quoting import literal, qualified, quote
+from airflow_ddlrepl.engines.lake.types.conversions import converted
 from airflow_ddlrepl.engines.lake.types.literals import value
-from airflow_ddlrepl.engines.lake.types.physical import columns_sql, physical
+from airflow_ddlrepl.engines.lake.types.physical import columns_sql, physical, widens_to
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Table
+
+_RETYPED = "`ddlrepl_retyped`"
+"""A field that takes the place of a column, until it does; nobody sees it."""
 
 
 def create_table(table: Table, name: TableName | None = None) -> list[str]:
@@ -39,12 +43,7 @@ def create_table(table: Table, name: TableName | None = None) -> list[str]:
     Raises Unsupported ADP-110 for what a lake does not have.
     """
     if not table.columns:
-        raise Unsupported(
-            "a table of a lake has at least one column",
-            code="ADP-110",
-            table=table.name,
-            hint="give it a column at the source, or leave it out of the channel",
-        )
+        raise _without_columns(table)
     _refuse_generated(table.columns, table.name)
     return [f"CREATE TABLE {qualified(name or table.name)} ({definitions(table)})"]
 
@@ -63,6 +62,15 @@ def _refuse_generated(columns: Iterable[Column], table: TableName) -> None:
             table=table,
             hint="leave them out for this target (`column_properties`)",
         )
+
+
+def _without_columns(table: Table) -> Unsupported:
+    return Unsupported(
+        "a table of a lake has at least one column",
+        code="ADP-110",
+        table=table.name,
+        hint="give it a column at the source, or leave it out of the channel",
+    )
 
 
 def _create_table(change: CreateTable, before: Table | None) -> list[str]:
@@ -90,6 +98,8 @@ def _add_column(change: AddColumn, before: Table) -> list[str]:
 
 
 def _drop_column(change: DropColumn, before: Table) -> list[str]:
+    if len(before.columns) == 1:
+        raise _without_columns(before)
     return [f"{_alter(before)} DROP COLUMN {quote(change.column.name)}"]
 
 
@@ -98,9 +108,23 @@ def _rename_column(change: RenameColumn, before: Table) -> list[str]:
 
 
 def _change_type(change: ChangeType, before: Table) -> list[str]:
+    """Return the SQL that gives a column another type; where Iceberg has no such change, another field takes its place.
+
+    What only changes a field's type writes no rows, and keeps its id.
+    """
     old, new = (physical(of, before.types) for of in (change.old.type, change.type))
-    name = quote(before.column(change.id).name)
-    return [] if old == new else [f"{_alter(before)} ALTER COLUMN {name} TYPE {new}"]
+    alter, name = _alter(before), quote(before.column(change.id).name)
+    values = converted(name, change.old.type, change.type)
+    if old == new:
+        return []
+    if widens_to(old, new) or values is None:
+        return [f"{alter} ALTER COLUMN {name} TYPE {new}"]
+    return [
+        f"{alter} ADD COLUMN {_RETYPED} {new} AFTER {name}",
+        f"UPDATE {qualified(before.name)} SET {_RETYPED} = {values}",
+        f"{alter} DROP COLUMN {name}",
+        f"{alter} RENAME COLUMN {_RETYPED} TO {name}",
+    ]
 
 
 def _fill_column(change: FillColumn, before: Table) -> list[str]:

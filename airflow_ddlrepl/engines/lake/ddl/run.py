@@ -7,6 +7,8 @@ one table between which nothing reads or writes it are one commit.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.engines.lake.catalog.window import Window
@@ -26,7 +28,7 @@ _AS_LITERAL = {
 }
 """What Iceberg reads a literal from, for types whose values Python would change."""
 
-
+_UPDATES = "write.update.mode"
 _STORES_DEFAULTS = 3
 """From this version of Iceberg's format on, a table has what its older rows show in a new column."""
 
@@ -57,7 +59,24 @@ def run(window: Window, statement: str) -> None:
         staged = {one: window.table(one) for one in dict.fromkeys(map(_name, parsed.find_all(exp.Table)))}
         for one, there in staged.items():
             statement = statement.replace(qualified(one), there, 1)
-        window.spark.sql(statement)
+        whole = isinstance(parsed, exp.Update) and parsed.args.get("where") is None
+        with _rewriting(window, name) if whole else nullcontext():
+            window.spark.sql(statement)
+
+
+@contextmanager
+def _rewriting(window: Window, name: TableName) -> Iterator[None]:
+    """Have updates inside the `with` write files again: when all rows change, deletion vectors would only be read."""
+    before = window.transaction(name).table().properties().get(_UPDATES)
+    _set_updates(window, name, "copy-on-write")
+    yield
+    _set_updates(window, name, before)
+
+
+def _set_updates(window: Window, name: TableName, how: str | None) -> None:
+    properties = window.transaction(name).updateProperties()
+    (properties.set(_UPDATES, how) if how else properties.remove(_UPDATES)).commit()
+    window.table(name)
 
 
 def _name(table: exp.Table) -> TableName:
@@ -81,6 +100,8 @@ def _alter(window: Window, name: TableName, action: exp.Expression) -> None:
             filled = f"SET {quote(column)} = {default.this.sql('spark')}"
         else:
             update.addColumn(column, of, None, _literal(spark, default.this, held, of))
+        if (at := action.args.get("position")) is not None:
+            update.moveAfter(column, at.this.name)
     elif isinstance(action, exp.Drop):
         update.deleteColumn(action.find(exp.Column).name)  # type: ignore[union-attr]
     elif isinstance(action, exp.RenameColumn):
