@@ -64,6 +64,7 @@ from airflow_ddlrepl.errors.target import (
     TargetError,
     UnreadableRows,
     Unsupported,
+    WrittenMeanwhile,
 )
 
 __all__ = [
@@ -116,5 +117,6 @@ __all__ = [
     "UnreadableRows",
     "UnreadableTable",
     "Unsupported",
+    "WrittenMeanwhile",
     "identified",
 ]

@@ -47,6 +47,10 @@ class SessionEnded(RowsRefused):
     """The session that writes one table ends whenever it does, while the server answers others (INT-131)."""
 
 
+class WrittenMeanwhile(TargetError):
+    """Somebody else has written to a table after a run has read it; the run has written nothing (TGT-112)."""
+
+
 class ServerRefusal(DdlReplError):
     """A server refuses a statement for a reason that nobody expected (SQL-…)."""
 

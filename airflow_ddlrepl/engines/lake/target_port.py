@@ -15,6 +15,7 @@ from airflow_ddlrepl.engines.abilities.discarded_rows import DiscardsRows
 from airflow_ddlrepl.engines.abilities.of_target import CutsOver, HasOwnColumns, ReplacesSomeRows
 from airflow_ddlrepl.engines.lake.catalog import entries
 from airflow_ddlrepl.engines.lake.catalog.window import Window
+from airflow_ddlrepl.engines.lake.catalog.written import remove_files, windows
 from airflow_ddlrepl.engines.lake.connection.database import is_there, reading, writing
 from airflow_ddlrepl.engines.lake.connection.location import location_of
 from airflow_ddlrepl.engines.lake.ddl.render import LakeDdl
@@ -24,6 +25,7 @@ from airflow_ddlrepl.engines.lake.target import state
 from airflow_ddlrepl.engines.lake.target.apply import stage_program, write_states
 from airflow_ddlrepl.engines.lake.target.discarded_rows import LakeDiscardedRows
 from airflow_ddlrepl.engines.lake.target.facts import LakeFacts
+from airflow_ddlrepl.engines.lake.target.repetition import repeated
 from airflow_ddlrepl.engines.lake.target.tables import create
 from airflow_ddlrepl.engines.target import Target
 from airflow_ddlrepl.engines.target_state import (
@@ -121,6 +123,9 @@ class LakeTarget(Target, CutsOver, ReplacesSomeRows, HasOwnColumns, DiscardsRows
             state.store_cut_over(connection, self.holder, mark)
 
     def change_state(self, change: StateChange, fence: Fence) -> None:
+        repeated(lambda: self._change_state(change, fence))
+
+    def _change_state(self, change: StateChange, fence: Fence) -> None:
         window = self.window(f"c{fence.token}")
         if change.statements:
             window.begin()
@@ -165,9 +170,15 @@ class LakeTarget(Target, CutsOver, ReplacesSomeRows, HasOwnColumns, DiscardsRows
             return
         with self.writing() as connection:
             for name in entries.namespaces(connection, place.spark_catalog):
-                number = name.removeprefix(f"w_{self._channel}_")[1:]
-                if number.isdigit() and int(number) < token:
+                if self._is_earlier(name, token):
                     entries.forget_namespace(connection, place.spark_catalog, name)
+            found = windows(connection, f"w_{self._channel}_")
+            remove_files(connection, [name for name in found if self._is_earlier(name, token)])
+
+    def _is_earlier(self, window: str, token: int) -> bool:
+        """Is a window, by its name or its namespace's, one of the channel's that a run of a lower token has begun?"""
+        number = window.removeprefix(f"w_{self._channel}_")[1:].partition("_")[0]
+        return number.isdigit() and int(number) < token
 
     @property
     def _channel(self) -> str:
@@ -178,6 +189,11 @@ class LakeTarget(Target, CutsOver, ReplacesSomeRows, HasOwnColumns, DiscardsRows
         return f"s_{self._channel}_{token}_{name}"
 
     def apply(
+        self, program: Program, slices: Sequence[StagedSlice], records: Sequence[RecordAt], fence: Fence
+    ) -> Applied:
+        return repeated(lambda: self._apply(program, slices, records, fence))
+
+    def _apply(
         self, program: Program, slices: Sequence[StagedSlice], records: Sequence[RecordAt], fence: Fence
     ) -> Applied:
         window = self.window(f"a{fence.token}")

@@ -10,7 +10,7 @@ from sqlalchemy import Column, Connection, MetaData, String, Table, and_, delete
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.sql.elements import ColumnElement
 
-from airflow_ddlrepl.errors import CannotAdapt, TargetError
+from airflow_ddlrepl.errors import CannotAdapt, WrittenMeanwhile
 from airflow_ddlrepl.model.names import TableName
 
 _SCHEMA = MetaData()
@@ -87,7 +87,10 @@ def add_namespace(connection: Connection, catalog: str, namespace: str) -> None:
 
 
 def move_entry(connection: Connection, catalog: str, name: TableName, old: str, new: str) -> None:
-    """Move a table from one metadata file to the next. Raises TargetError TGT-112 where it has another one by now."""
+    """Move a table from one metadata file to the next.
+
+    Raises WrittenMeanwhile TGT-112 where it has another one by now.
+    """
     where = and_(_at(catalog, name), _tables.c.metadata_location == old)
     values = {"metadata_location": new, "previous_metadata_location": old}
     if connection.execute(update(_tables).where(where).values(**values)).rowcount != 1:
@@ -95,7 +98,7 @@ def move_entry(connection: Connection, catalog: str, name: TableName, old: str, 
 
 
 def remove_entry(connection: Connection, catalog: str, name: TableName, old: str) -> None:
-    """Remove a table; its files stay. Raises TargetError TGT-112 where it has another metadata file by now."""
+    """Remove a table; its files stay. Raises WrittenMeanwhile TGT-112 where it has another metadata file by now."""
     where = and_(_at(catalog, name), _tables.c.metadata_location == old)
     if connection.execute(delete(_tables).where(where)).rowcount != 1:
         raise written_meanwhile(name)
@@ -116,9 +119,9 @@ def namespaces(connection: Connection, catalog: str) -> list[str]:
     return list(connection.execute(query).scalars())
 
 
-def written_meanwhile(name: TableName) -> TargetError:
+def written_meanwhile(name: TableName) -> WrittenMeanwhile:
     """Return the error of a run that has read a table before somebody else has written to it."""
-    return TargetError(
+    return WrittenMeanwhile(
         f"somebody else has written to {name} in the lake meanwhile, or has dropped it",
         code="TGT-112",
         table=name,

@@ -1,8 +1,15 @@
-"""This module reads what a metadata file says of a table: its columns with their ids, and how many rows it has."""
+"""This module reads what a metadata file says of a table: its columns with their ids, and how many rows it has.
+
+It also writes one like another, with other properties.
+"""
 
 from __future__ import annotations
 
+import gzip
 import json
+import re
+import time
+import uuid
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
@@ -10,12 +17,47 @@ from typing import Any
 
 from airflow_ddlrepl.engines.lake.types.physical import spark_name
 
+_GZIP = b"\x1f\x8b"
+_VERSIONS = 100
+"""So many earlier metadata files a table names, where it does not say how many."""
+
 
 @lru_cache(maxsize=64)
 def _read(path: str) -> Mapping[str, Any]:
     """Return a metadata file, which nobody changes."""
-    found: dict[str, Any] = json.loads(Path(path.removeprefix("file:")).read_bytes())
+    content = Path(local_path(path)).read_bytes()
+    found: dict[str, Any] = json.loads(gzip.decompress(content) if content.startswith(_GZIP) else content)
     return found
+
+
+def local_path(path: str) -> str:
+    """Return the path of a file or folder on this machine, as Iceberg names it."""
+    return re.sub(r"^file:(//)?(?=/)", "", path)
+
+
+def properties(path: str) -> dict[str, str]:
+    """Return the properties of a table."""
+    return dict(_read(path).get("properties", {}))
+
+
+def table_folder(path: str) -> str:
+    """Return the folder of a table."""
+    return str(_read(path)["location"])
+
+
+def write_like(path: str, folder: str, wanted: Mapping[str, str]) -> str:
+    """Write a metadata file like another one, with these properties, into a folder; return its path."""
+    found = _read(path)
+    before = {"timestamp-ms": found["last-updated-ms"], "metadata-file": path}
+    most = int(wanted.get("write.metadata.previous-versions-max", _VERSIONS))
+    log = [*found.get("metadata-log", ()), before][-max(most, 1) :]
+    now = max(int(time.time() * 1000), found["last-updated-ms"])
+    made = {**found, "properties": dict(wanted), "metadata-log": log, "last-updated-ms": now}
+    number = re.match(r"v?(\d+)", path.rpartition("/")[2])
+    name = f"{int(number[1]) + 1 if number else 1:05}-{uuid.uuid4()}.metadata.json"
+    Path(local_path(folder)).mkdir(parents=True, exist_ok=True)
+    Path(local_path(f"{folder}/{name}")).write_text(json.dumps(made))
+    return f"{folder}/{name}"
 
 
 def fields(path: str) -> list[dict[str, Any]]:

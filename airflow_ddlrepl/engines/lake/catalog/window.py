@@ -23,17 +23,23 @@ from airflow_ddlrepl.engines.lake.catalog.entries import (
     remove_entry,
     written_meanwhile,
 )
+from airflow_ddlrepl.engines.lake.catalog.metadata import properties, table_folder, write_like
+from airflow_ddlrepl.engines.lake.catalog.written import add_folders, forget_folders, remove_files, windows
 from airflow_ddlrepl.engines.lake.connection.database import reading, writing
 from airflow_ddlrepl.engines.lake.connection.java import java_table
 from airflow_ddlrepl.engines.lake.connection.location import location_of
 from airflow_ddlrepl.engines.lake.connection.quoting import literal, quote
 from airflow_ddlrepl.engines.lake.connection.session import lake_session
+from airflow_ddlrepl.engines.lake.connection.warehouse import file_refusals
 from airflow_ddlrepl.errors import TargetError
 from airflow_ddlrepl.model.names import TableName
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+_DATA, _METADATA = "write.data.path", "write.metadata.path"
+_DELETES = "write.metadata.delete-after-commit.enabled"
+"""A table that removes old metadata files must not remove, for a window that is open, the one that readers have."""
 PROPERTIES = {
     "write.merge.mode": "merge-on-read",
     "write.update.mode": "merge-on-read",
@@ -49,12 +55,13 @@ PROPERTIES = {
 class _Staged:
     """A staged table is an entry of our catalog. origin: the table's name when it was staged; None: it is new.
 
-    base: the metadata file that it had then.
+    base: the metadata file that it had then. begun: that of the window, before anything is done.
     """
 
     entry: TableName
     origin: TableName | None = None
     base: str = ""
+    begun: str = ""
 
 
 @dataclass
@@ -67,16 +74,23 @@ class Window:
     _touched: dict[TableName, str] = field(default_factory=dict)
     _open: dict[TableName, Any] = field(default_factory=dict)
     _made: int = 0
+    _mark: str = field(default_factory=lambda: secrets.token_hex(4))
 
     @property
     def spark(self) -> SparkSession:
         """Return the session that writes the tables."""
         return lake_session(self.location)
 
+    @property
+    def name(self) -> str:
+        """Return the name that only this window has, and with it its folders."""
+        return f"{self.namespace}_{self._mark}"
+
     def begin(self) -> None:
         """Remove what an earlier window of this namespace has left."""
         with writing(self.location) as connection:
             forget_namespace(connection, location_of(self.location).spark_catalog, self.namespace)
+            remove_files(connection, windows(connection, f"{self.namespace}_"))
 
     def has(self, name: TableName) -> bool:
         """Is there a table of this name, as things stand in the window?"""
@@ -125,6 +139,7 @@ class Window:
         properties = ", ".join(f"{literal(key)} = {literal(value)}" for key, value in of_table.items())
         with writing(self.location) as connection:
             add_namespace(connection, place.spark_catalog, self.namespace)
+            add_folders(connection, self.name, [str(folder)])
         self.spark.sql(
             f"CREATE TABLE {self._quoted(staged)} ({columns}) USING iceberg LOCATION {literal(str(folder))}"
             f" TBLPROPERTIES ({properties})"
@@ -144,11 +159,11 @@ class Window:
     def flip(self, connection: Connection) -> None:
         """Make what was committed visible, in the open transaction, unless somebody else has written to a table.
 
-        Raises TargetError TGT-112 for a table that was written to, CannotAdapt ADP-104 for a name that is taken.
+        Raises WrittenMeanwhile TGT-112 for a table that was written to, CannotAdapt ADP-104 for a name that is taken.
         """
         assert not self._open, "a window is committed before it is seen"
         place = location_of(self.location)
-        now = {name: (one, self._pointer(connection, one)) for name, one in self._tables.items()}
+        now = {name: (one, self._finished(connection, one)) for name, one in self._tables.items()}
         stays = {name for name, (one, _) in now.items() if one.origin == name}
         for name in sorted(self._touched.keys() - stays):
             remove_entry(connection, place.catalog, name, self._touched[name])
@@ -158,6 +173,7 @@ class Window:
             elif metadata != one.base:
                 move_entry(connection, place.catalog, name, one.base, metadata)
         forget_namespace(connection, place.spark_catalog, self.namespace)
+        forget_folders(connection, self.name)
 
     def _stage(self, name: TableName) -> None:
         place = location_of(self.location)
@@ -170,10 +186,35 @@ class Window:
                     table=name,
                     hint="was it dropped or renamed there? `ddlrepl refresh --table` makes it again",
                 )
-            staged = _Staged(self._next(), name, base)
-            add_entry(connection, place.spark_catalog, staged.entry, base)
+            with file_refusals(name):
+                folders = self._folders(base)
+            add_folders(connection, self.name, folders.values())
+        with file_refusals(name):
+            begun = write_like(base, folders[_METADATA], {**properties(base), **folders, _DELETES: "false"})
+        staged = _Staged(self._next(), name, base, begun)
+        with writing(self.location) as connection:
+            add_entry(connection, place.spark_catalog, staged.entry, begun)
         self._touched[name] = base
         self._tables[name] = staged
+
+    def _folders(self, base: str) -> dict[str, str]:
+        """Return the properties that have a table's files written to folders of the window's own."""
+        before = properties(base)
+        usual = {_DATA: f"{table_folder(base)}/data", _METADATA: f"{table_folder(base)}/metadata"}
+        return {key: f"{before.get(key, folder).rstrip('/')}/{self.name}" for key, folder in usual.items()}
+
+    def _finished(self, connection: Connection, one: _Staged) -> str:
+        """Return the metadata file that a table gets, with its own properties again."""
+        now = self._pointer(connection, one)
+        if one.origin is None:
+            return now
+        if now == one.begun:
+            return one.base
+        before, ours = properties(one.base), self._folders(one.base)
+        changed = {key: value for key, value in properties(now).items() if key not in (*ours, _DELETES)}
+        again = {key: before[key] for key in (*ours, _DELETES) if key in before}
+        with file_refusals(one.origin):
+            return write_like(now, ours[_METADATA], {**changed, **again})
 
     def _next(self) -> TableName:
         self._made += 1

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from airflow_ddlrepl.engines.lake.connection.warehouse import file_refusals
 from airflow_ddlrepl.engines.lake.load.fitting import FittedRows
 from airflow_ddlrepl.engines.lake.load.shadow import Shadow
-from airflow_ddlrepl.engines.lake.merge.refusals import file_refusals
 from airflow_ddlrepl.engines.lake.types.arrow import parquet_schema
 from airflow_ddlrepl.engines.loading import FinishTask, LoadedChunk, LoadTask
 from airflow_ddlrepl.errors import ChunkRefused, FunctionFailed, KeyTaken, RowsRefused, UnreadableTable

@@ -12,14 +12,16 @@ from airflow_ddlrepl.ddl.columns.change_default import ChangeDefault
 from airflow_ddlrepl.ddl.columns.change_type import ChangeType, Using
 from airflow_ddlrepl.engines.lake.catalog.entries import pointer
 from airflow_ddlrepl.engines.lake.connection.location import location_of, staging_folder
+from airflow_ddlrepl.engines.lake.connection.warehouse import file_refusals
 from airflow_ddlrepl.engines.lake.ddl.render import create_table
 from airflow_ddlrepl.engines.lake.load.fitting import Fitting
 from airflow_ddlrepl.engines.lake.load.layout import Layout, layout, new_layout
 from airflow_ddlrepl.engines.lake.load.place import place
 from airflow_ddlrepl.engines.lake.load.shadow import SHADOWS, Shadow
-from airflow_ddlrepl.engines.lake.merge.refusals import file_refusals, refusals
+from airflow_ddlrepl.engines.lake.merge.refusals import refusals
 from airflow_ddlrepl.engines.lake.target.discarded_rows import placed
 from airflow_ddlrepl.engines.lake.target.facts import LakeFacts
+from airflow_ddlrepl.engines.lake.target.repetition import repeated
 from airflow_ddlrepl.engines.lake.target.state import hold, write_records, write_table_states
 from airflow_ddlrepl.engines.load_plan import LoadPlan, ShadowChange, Step, UnfitValues
 from airflow_ddlrepl.engines.target import Loader
@@ -99,6 +101,9 @@ class LakeLoader(Loader):
 
     def put_in_place(self, placing: Placing, fence: Fence) -> str:
         """Replace the table's rows by the chunks' files, seen in one moment with the table's state."""
+        return repeated(lambda: self._put_in_place(placing, fence))
+
+    def _put_in_place(self, placing: Placing, fence: Fence) -> str:
         state, shadow = placing.state, Shadow.of(self.target.location, placing.shadow)
         window = self.target.window(f"l{fence.token}")
         window.begin()

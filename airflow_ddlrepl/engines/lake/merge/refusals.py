@@ -1,4 +1,4 @@
-"""This module says what it means that Spark, or the warehouse, refuses rows of a table."""
+"""This module says what it means that Spark refuses rows of a table."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from airflow_ddlrepl.engines.lake.connection.errors import explained, is_spark, line
-from airflow_ddlrepl.errors import DdlReplError, DiskFull, KeyTaken, RowsRefused, ServerRefusal, Unreachable
+from airflow_ddlrepl.errors import DdlReplError, KeyTaken, RowsRefused, ServerRefusal
 from airflow_ddlrepl.model.names import TableName
 
 REPAIR = "load the table again: ddlrepl refresh --table; ddlrepl compare shows which rows differ"
@@ -39,29 +39,4 @@ def refusals(name: TableName) -> Iterator[None]:
             table=name,
             hint="was the target's table changed by hand? where a column has another type: ddlrepl refresh CHANNEL.yaml"
             " --table schema.table",
-        ) from None
-
-
-@contextmanager
-def file_refusals(name: TableName) -> Iterator[None]:
-    """Raise an error that says what to do, for a warehouse that takes no files of a table's rows inside the `with`."""
-    try:
-        yield
-    except RowsRefused as error:
-        raise error.about(table=name) from None
-    except OSError as error:
-        said = " ".join(str(error).split())
-        if "No space left" in said:
-            raise DiskFull(
-                f"the disk of a lake is full: {said}",
-                code="DSK-103",
-                table=name,
-                hint="free space there; what was not committed is not seen, and the next run does it again",
-                retryable=True,
-            ) from None
-        raise Unreachable(
-            f"the warehouse of a lake takes no files: {said}",
-            code="CON-101",
-            table=name,
-            hint="see that every worker sees the folder, and that this user may write there",
         ) from None

@@ -17,8 +17,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from airflow_ddlrepl.engines.lake.connection.location import staging_folder
+from airflow_ddlrepl.engines.lake.connection.warehouse import file_refusals
 from airflow_ddlrepl.engines.lake.merge.evaluator import LakeEvaluator
-from airflow_ddlrepl.engines.lake.merge.refusals import file_refusals
 from airflow_ddlrepl.engines.lake.types.arrow import arrow_type, each_held
 from airflow_ddlrepl.engines.lake.types.physical import physical
 from airflow_ddlrepl.engines.lake.types.read_texts import cut, required

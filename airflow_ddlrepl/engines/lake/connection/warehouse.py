@@ -1,0 +1,34 @@
+"""This module says what it means that the warehouse of a lake takes no files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from airflow_ddlrepl.errors import DiskFull, RowsRefused, Unreachable
+from airflow_ddlrepl.model.names import TableName
+
+
+@contextmanager
+def file_refusals(name: TableName) -> Iterator[None]:
+    """Raise an error that says what to do, for a warehouse that takes no files of a table's rows inside the `with`."""
+    try:
+        yield
+    except RowsRefused as error:
+        raise error.about(table=name) from None
+    except OSError as error:
+        said = " ".join(str(error).split())
+        if "No space left" in said:
+            raise DiskFull(
+                f"the disk of a lake is full: {said}",
+                code="DSK-103",
+                table=name,
+                hint="free space there; what was not committed is not seen, and the next run does it again",
+                retryable=True,
+            ) from None
+        raise Unreachable(
+            f"the warehouse of a lake takes no files: {said}",
+            code="CON-101",
+            table=name,
+            hint="see that every worker sees the folder, and that this user may write there",
+        ) from None
