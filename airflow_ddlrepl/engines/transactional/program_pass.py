@@ -51,13 +51,22 @@ class ProgramPass(ABC):
         self.applied.executed.append(Executed(table, str(Position(step.key.lsn)), statement))
         reach("integrate.altered")
 
+    def merge_all(self, due: Sequence[StagedSlice]) -> None:
+        """Merge slices, in the order of the log. No schema change lies between those of one table, nor of several."""
+        for one in due:
+            self.merge_slice(one)
+
+    def merge_slice(self, one: StagedSlice) -> None:
+        """Merge the sections of a slice, in their order."""
+        with identified({str(one.piece.name): one.piece.table_id}):
+            for number in sorted(one.sections):
+                self.merge(one.piece, one.sections[number])
+
     def _merge(self, due: Sequence[StagedSlice]) -> None:
         for one in due:
             self._waiting.remove(one)
-            with identified({str(one.piece.name): one.piece.table_id}):
-                for number in sorted(one.sections):
-                    self.merge(one.piece, one.sections[number])
         if due:
+            self.merge_all(due)
             reach("integrate.rows")
 
     def _change(self, steps: Sequence[ProgramStep]) -> None:

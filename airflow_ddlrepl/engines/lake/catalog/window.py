@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import secrets
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -104,8 +105,7 @@ class Window:
 
         Raises TargetError TGT-113 where there is no such table.
         """
-        if name not in self._tables:
-            self._stage(name)
+        self.stage([name])
         if name in self._open:
             self._open.pop(name).commitTransaction()
         return self._quoted(self._tables[name])
@@ -129,6 +129,27 @@ class Window:
         self.table(name)
         with reading(self.location) as connection:
             return self._pointer(connection, self._tables[name])
+
+    def stage(self, names: Iterable[TableName]) -> None:
+        """Stage tables, all in the same transactions. Raises TargetError TGT-113 where there is no such table."""
+        new = [name for name in dict.fromkeys(names) if name not in self._tables]
+        if not new:
+            return
+        with writing(self.location) as connection:
+            bases = {name: self._base(connection, name) for name in new}
+            folders = {name: self._named_folders(name, base) for name, base in bases.items()}
+            add_folders(connection, self.name, [one for each in folders.values() for one in each.values()])
+        staged = {}
+        for name, base in bases.items():
+            ours = folders[name]
+            with file_refusals(name):
+                begun = write_like(base, ours[_METADATA], {**properties(base), **ours, _DELETES: "false"})
+            staged[name] = _Staged(self._next(), name, base, begun)
+        with writing(self.location) as connection:
+            for one in staged.values():
+                add_entry(connection, location_of(self.location).spark_catalog, one.entry, one.begun)
+        self._touched |= bases
+        self._tables |= staged
 
     def create(self, name: TableName, columns: str) -> None:
         """Make a new table. columns: as Spark's SQL has them."""
@@ -175,27 +196,21 @@ class Window:
         forget_namespace(connection, place.spark_catalog, self.namespace)
         forget_folders(connection, self.name)
 
-    def _stage(self, name: TableName) -> None:
-        place = location_of(self.location)
-        with writing(self.location) as connection:
-            base = None if name in self._touched else pointer(connection, place.catalog, name)
-            if base is None:
-                raise TargetError(
-                    f"the lake has no table {name}",
-                    code="TGT-113",
-                    table=name,
-                    hint="was it dropped or renamed there? `ddlrepl refresh --table` makes it again",
-                )
-            with file_refusals(name):
-                folders = self._folders(base)
-            add_folders(connection, self.name, folders.values())
+    def _base(self, connection: Connection, name: TableName) -> str:
+        """Return the metadata file that a table has which is not staged yet."""
+        base = None if name in self._touched else pointer(connection, location_of(self.location).catalog, name)
+        if base is None:
+            raise TargetError(
+                f"the lake has no table {name}",
+                code="TGT-113",
+                table=name,
+                hint="was it dropped or renamed there? `ddlrepl refresh --table` makes it again",
+            )
+        return base
+
+    def _named_folders(self, name: TableName, base: str) -> dict[str, str]:
         with file_refusals(name):
-            begun = write_like(base, folders[_METADATA], {**properties(base), **folders, _DELETES: "false"})
-        staged = _Staged(self._next(), name, base, begun)
-        with writing(self.location) as connection:
-            add_entry(connection, place.spark_catalog, staged.entry, begun)
-        self._touched[name] = base
-        self._tables[name] = staged
+            return self._folders(base)
 
     def _folders(self, base: str) -> dict[str, str]:
         """Return the properties that have a table's files written to folders of the window's own."""

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
+from functools import cached_property, partial
+from threading import Lock
+from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection
 
@@ -19,11 +21,19 @@ from airflow_ddlrepl.engines.lake.merge.merge import merge
 from airflow_ddlrepl.engines.lake.merge.retained_rows import RETAINED
 from airflow_ddlrepl.engines.lake.merge.stage import Staged
 from airflow_ddlrepl.engines.lake.target.discarded_rows import clear, replace_rows
+from airflow_ddlrepl.engines.lake.target.side_by_side import side_by_side
 from airflow_ddlrepl.engines.lake.target.state import write_table_states
 from airflow_ddlrepl.engines.target_state import StagedSlice
 from airflow_ddlrepl.engines.transactional.program_pass import ProgramPass
-from airflow_ddlrepl.errors import AlterRefused, DdlReplError
+from airflow_ddlrepl.errors import AlterRefused, DdlReplError, identified
 from airflow_ddlrepl.integrate.ready_rows import LeftOut
+from airflow_ddlrepl.model.names import TableName
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+MERGES_PER_CORE = 2
+"""So many merges run at a time for each task that Spark runs at once: one is planned while another one writes."""
 
 
 def stage_program(window: Window, program: Program, slices: Sequence[StagedSlice]) -> Staging:
@@ -55,11 +65,33 @@ class Staging(ProgramPass):
         super().__init__(slices)
         self.window = window
         self.discards: list[Callable[[Connection, str], None]] = []
+        self._counting = Lock()
+
+    @cached_property
+    def _spark(self) -> SparkSession:
+        """Return the session: a thread that merges would not find the one that is active."""
+        return self.window.spark
+
+    def merge_all(self, due: Sequence[StagedSlice]) -> None:
+        """Merge the slices of different tables side by side, and those of one table in their order."""
+        tables: dict[TableName, list[StagedSlice]] = {}
+        for one in due:
+            tables.setdefault(one.piece.name, []).append(one)
+        with identified({str(one.piece.name): one.piece.table_id for one in due}):
+            self.window.stage(tables)
+        threads = MERGES_PER_CORE * self._spark.sparkContext.defaultParallelism
+        side_by_side(self._merge_table, list(tables.values()), threads)
 
     def merge(self, piece: Slice, part: Sequence[Staged]) -> None:
-        self._discard(piece, part)
         staged = self.window.table(piece.name)
-        self.applied.rows.update(merge(self.window.spark, staged, piece.name, piece.target, part))
+        done = merge(self._spark, staged, piece.name, piece.target, part)
+        with self._counting:
+            self._discard(piece, part)
+            self.applied.rows.update(done)
+
+    def _merge_table(self, slices: Sequence[StagedSlice]) -> None:
+        for one in slices:
+            self.merge_slice(one)
 
     def _discard(self, piece: Slice, part: Sequence[Staged]) -> None:
         """Note the rows that do not fit the table's columns, and tell of them and of values that became NULL."""
