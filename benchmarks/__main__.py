@@ -7,13 +7,10 @@ are private ones without fsync. Results are compared before they count.
 from __future__ import annotations
 
 import argparse
+import subprocess
 import sys
-import tempfile
-import time
 from collections.abc import Callable
-from pathlib import Path
 
-from airflow_ddlrepl.demo.servers import PrivateServer
 from airflow_ddlrepl.spark.execute.runner import SparkRunner
 from benchmarks import (
     activation,
@@ -37,12 +34,6 @@ from benchmarks import (
 from benchmarks.pairs import show, show_peaks, show_seconds
 from benchmarks.workload import KINDS, NARROW, Kind
 
-SETTINGS = {
-    "shared_buffers": "512MB",
-    "max_wal_size": "8GB",
-    "checkpoint_timeout": "1h",
-    "wal_retrieve_retry_interval": "100ms",
-}
 CHANGES, KEYS, ROWS = 2_000_000, 500_000, 5_000_000
 COLD, WARM = 5_000_000, 1_000_000
 REPLAY, SEGMENTS = 5_000_000, 100_000
@@ -79,7 +70,7 @@ MEASURES: dict[str, Callable[[ratios.Bench, Kind, argparse.Namespace], None]] = 
     "plan": lambda bench, kind, given: show_seconds(long_trail.plans(bench, kind, scaled(SEGMENTS, given))),
 }
 OF_EACH_KIND = ("changes", "keys", "refresh", "file_changes", "file_refresh", "compare", "feed")
-PARTS = (*MEASURES, "memory", "ddl", "rules", "transformations")
+PARTS = (*MEASURES, "memory", "ddl", "rules", "transformations", "lake")
 
 
 def scaled(amount: int, given: argparse.Namespace) -> int:
@@ -88,26 +79,20 @@ def scaled(amount: int, given: argparse.Namespace) -> int:
 
 def main(arguments: list[str] | None = None) -> int:
     given = options(arguments)
-    started = time.monotonic()
-
-    def say(text: str) -> None:
-        print(f"[{time.monotonic() - started:5.0f} s] {text}", file=sys.stderr, flush=True)
-
+    say = ratios.saying()
     if "ddl" in given.parts:
         evaluations.measure(scaled(STATEMENTS, given))
     if "rules" in given.parts:
         rules.measure(scaled(EVALUATED, given))
     if "transformations" in given.parts:
         transformations.measure(scaled(TRANSFORMED, given))
-    if set(given.parts) <= {"ddl", "rules", "transformations"}:
+    if "lake" in given.parts:  # whose Spark has other jars, so its Java is another one
+        amounts = ["--scale", str(given.scale), "--pairs", str(given.pairs)]
+        subprocess.run([sys.executable, "-m", "benchmarks.lake", *amounts], check=True)
+    if set(given.parts) <= {"ddl", "rules", "transformations", "lake"}:
         return 0
-    with (
-        tempfile.TemporaryDirectory(prefix="ddlrepl-bench-") as name,
-        PrivateServer("source", settings=SETTINGS) as source,
-        PrivateServer("target", settings=SETTINGS) as target,
-    ):
-        runner = SparkRunner()
-        bench = ratios.Bench(source, target, Path(name), runner, given.pairs, say)
+    runner = SparkRunner()
+    with ratios.servers(runner, given.pairs, say) as bench:
         try:
             if MEASURES.keys() & set(given.parts):
                 ours.warm(runner)
@@ -117,7 +102,7 @@ def main(arguments: list[str] | None = None) -> int:
             runner.stop()
         if "memory" in given.parts:
             sizes = [scaled(size, given) for size in MEMORY]
-            show_peaks(memory.measure(source, target, Path(name), sizes))
+            show_peaks(memory.measure(bench.source, bench.target, bench.folder, sizes))
     say("done")
     return 0
 

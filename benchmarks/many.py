@@ -104,16 +104,16 @@ def _run(dsn: str, statements: list[str]) -> float:
 
 
 class Channel:
-    """So many small tables, replicated once."""
+    """So many small tables, replicated once. target: a location; empty: a database of the target's server."""
 
-    def __init__(self, bench: Bench, name: str, count: int) -> None:
+    def __init__(self, bench: Bench, name: str, count: int, target: str = "") -> None:
         self.bench, self.count = bench, count
         self.source, self.copy = databases(bench, name, "copy")
         with connect(self.source) as connection:
             for low in range(0, count, BATCH):
                 creates = [_create(n) for n in range(low, min(low + BATCH, count))]
                 connection.execute("; ".join(creates).encode())
-        self.path: Path = ours.write_channel(bench.folder, name, "*", self.source, self.copy)
+        self.path: Path = ours.write_channel(bench.folder, name, "*", self.source, target or self.copy)
         with ours.opened(self.path, bench.runner) as mine:
             mine.activate()
             mine.replicate()
@@ -142,6 +142,10 @@ class Channel:
                 [channel.slot, [*options, "binary", "true"]],
             )
         return time.monotonic() - started
+
+    def compare(self) -> float:
+        with ours.opened(self.path, self.bench.runner) as mine:
+            return mine.compare()
 
     def replicate(self) -> float:
         with ours.opened(self.path, self.bench.runner) as mine:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -13,9 +14,14 @@ from airflow_ddlrepl.demo.servers import PrivateServer
 
 def processor_seconds(servers: Sequence[PrivateServer]) -> float:
     """Return the seconds of a core that this process, its Spark and all sessions of the servers have taken so far."""
-    masters = [_master(server) for server in servers]
-    ours = _spark(psutil.Process(), {master.pid for master in masters})
-    return time.process_time() + sum(ours) + sum(map(_of, servers))
+    return client_seconds(servers) + sum(map(_of, servers))
+
+
+def client_seconds(servers: Sequence[PrivateServer]) -> float:
+    """Return the seconds of a core that this process and what it has started have taken so far, but for servers."""
+    ended = os.times()
+    own = time.process_time() + ended.children_user + ended.children_system
+    return own + sum(_spark(psutil.Process(), {_master(server).pid for server in servers}))
 
 
 def _master(server: PrivateServer) -> psutil.Process:

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -19,6 +23,12 @@ from benchmarks.workload import Kind, change, fill, log_end, mark, prepare
 
 Say = Callable[[str], None]
 WARM_UP = 200_000
+SETTINGS = {
+    "shared_buffers": "512MB",
+    "max_wal_size": "8GB",
+    "checkpoint_timeout": "1h",
+    "wal_retrieve_retry_interval": "100ms",
+}
 
 
 @dataclass(frozen=True)
@@ -38,6 +48,27 @@ class Bench:
             with connect(server.dsn()) as connection:
                 connection.execute(b"CHECKPOINT")
         os.sync()
+
+
+def saying() -> Say:
+    """Return what tells how far it is, with the seconds since now."""
+    started = time.monotonic()
+
+    def say(text: str) -> None:
+        print(f"[{time.monotonic() - started:5.0f} s] {text}", file=sys.stderr, flush=True)
+
+    return say
+
+
+@contextmanager
+def servers(runner: Runner, pairs: int, say: Say) -> Iterator[Bench]:
+    """Yield what measurements share, with two private servers and a folder."""
+    with (
+        tempfile.TemporaryDirectory(prefix="ddlrepl-bench-") as name,
+        PrivateServer("source", settings=SETTINGS) as source,
+        PrivateServer("target", settings=SETTINGS) as target,
+    ):
+        yield Bench(source, target, Path(name), runner, pairs, say)
 
 
 def changes(bench: Bench, kind: Kind, wanted: int) -> list[Figure]:
