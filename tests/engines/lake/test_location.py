@@ -46,7 +46,7 @@ def test_java_gets_the_login_that_python_takes_from_the_environment(monkeypatch:
 def test_a_file_has_a_warehouse_beside_it() -> None:
     place = location_of("iceberg:///data/catalog.db?catalog=jdbc")
     assert (place.file, place.warehouse) == (Path("/data/catalog.db"), Path("/data/warehouse"))
-    assert place.jdbc == {"uri": "jdbc:sqlite:/data/catalog.db"}
+    assert place.jdbc == {"uri": "jdbc:sqlite:/data/catalog.db", "jdbc.busy_timeout": "30000"}
     assert place.spark_catalog == "ddlrepl_35035f97b78d"  # as entries of earlier versions have it
 
 

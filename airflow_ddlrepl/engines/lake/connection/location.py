@@ -35,6 +35,9 @@ _REFUSED = {
 """Kinds of catalogs that the product does not write to, and why."""
 _PORT = 5432
 
+_BUSY = "30000"
+"""So many milliseconds Java waits for others that write to an SQLite file: several merges commit at a time."""
+
 
 @dataclass(frozen=True, slots=True)
 class Location:
@@ -67,7 +70,7 @@ class Location:
         What the location does not say of user and password, Java's driver is to take from where Python's takes it.
         """
         if self.file:
-            return {"uri": f"jdbc:sqlite:{self.file}"}
+            return {"uri": f"jdbc:sqlite:{self.file}", "jdbc.busy_timeout": _BUSY}
         url = self.sql_url
         query = urlencode(url.query)
         login = {
