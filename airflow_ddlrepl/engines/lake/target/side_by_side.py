@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
 from typing import TypeVar
 
 MOST = 16
@@ -21,10 +22,17 @@ def side_by_side(work: Callable[[Item], None], items: Sequence[Item], threads: i
         for item in items:
             work(item)
         return
+    failed = Event()
+
+    def one(item: Item) -> None:
+        if not failed.is_set():
+            try:
+                work(item)
+            except BaseException:
+                failed.set()
+                raise
+
     with ThreadPoolExecutor(min(threads, MOST, len(items)), thread_name_prefix="ddlrepl-merge") as pool:
-        begun = [pool.submit(work, item) for item in items]
-        wait(begun, return_when=FIRST_EXCEPTION)
-        pool.shutdown(cancel_futures=True)
-    for one in begun:
-        if not one.cancelled():
-            one.result()
+        begun = [pool.submit(one, item) for item in items]
+    for done in begun:
+        done.result()
