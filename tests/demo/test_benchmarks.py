@@ -9,8 +9,8 @@ import pytest
 from airflow_ddlrepl.demo.servers import PrivateServer
 from airflow_ddlrepl.engines.postgres.connection.connect import connect
 from airflow_ddlrepl.ports.work import InProcess
-from benchmarks.__main__ import SETTINGS, main, options, run_parts
-from benchmarks.ratios import Bench
+from benchmarks.__main__ import main, options, run_parts
+from benchmarks.ratios import SETTINGS, Bench
 
 FEW = {**SETTINGS, "max_replication_slots": "5", "shared_buffers": "32MB"}
 COPIED = (
