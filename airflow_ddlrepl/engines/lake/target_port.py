@@ -25,6 +25,7 @@ from airflow_ddlrepl.engines.lake.target import state
 from airflow_ddlrepl.engines.lake.target.apply import stage_program, write_states
 from airflow_ddlrepl.engines.lake.target.discarded_rows import LakeDiscardedRows
 from airflow_ddlrepl.engines.lake.target.facts import LakeFacts
+from airflow_ddlrepl.engines.lake.target.partition_views import views_renewed
 from airflow_ddlrepl.engines.lake.target.repetition import repeated
 from airflow_ddlrepl.engines.lake.target.tables import create
 from airflow_ddlrepl.engines.target import Target
@@ -64,6 +65,10 @@ class LakeTarget(Target, CutsOver, ReplacesSomeRows, HasOwnColumns, DiscardsRows
     def writing(self) -> AbstractContextManager[Connection]:
         """Open the catalog's database for one transaction that writes."""
         return writing(self.location, self.seconds)
+
+    def views_renewed(self, connection: Connection) -> AbstractContextManager[None]:
+        """Make the views of partitioned tables again when the tables have changed, in the open transaction."""
+        return views_renewed(connection, self.location, self.holder, self._channel)
 
     @property
     def is_there(self) -> bool:
@@ -132,7 +137,7 @@ class LakeTarget(Target, CutsOver, ReplacesSomeRows, HasOwnColumns, DiscardsRows
         for statement in change.statements:
             run(window, statement)
         window.commit()
-        with self.writing() as connection:
+        with self.writing() as connection, self.views_renewed(connection):
             self._move(connection, change, fence)
             if change.statements:
                 window.flip(connection)
@@ -201,7 +206,7 @@ class LakeTarget(Target, CutsOver, ReplacesSomeRows, HasOwnColumns, DiscardsRows
         with self.writing() as connection:  # an early refusal: the transaction below asks again
             state.hold(connection, self.holder, fence)
         done = stage_program(window, program, slices)
-        with self.writing() as connection:
+        with self.writing() as connection, self.views_renewed(connection):
             state.advance(connection, self.holder, *program.move, fence)
             window.flip(connection)
             write_states(connection, self.holder, program)

@@ -9,8 +9,8 @@ from pyiceberg.catalog.sql import SqlCatalog
 
 from airflow_ddlrepl.engines.lake.catalog.window import Window
 from airflow_ddlrepl.engines.lake.connection.database import writing
-from airflow_ddlrepl.engines.lake.connection.session import lake_session
 from airflow_ddlrepl.model.names import TableName
+from tests.support.lakes.outsider import somebody
 from tests.support.lakes.reader import pointers, rows_at
 from tests.support.replica import Replica, channel_file
 
@@ -45,18 +45,7 @@ class Lake(Replica):
         """Columns and rows of a table as of a snapshot; PyIceberg and Spark read the same."""
         found = self.table(name).scan(snapshot_id=snapshot).to_arrow()
         rows = sorted((tuple(row.values()) for row in found.to_pylist()), key=repr)
-        spark = lake_session(self.location).newSession()
-        settings = {
-            "": "org.apache.iceberg.spark.SparkCatalog",
-            ".type": "jdbc",
-            ".uri": f"jdbc:sqlite:{self.catalog}",
-            ".jdbc.schema-version": "V1",
-            ".warehouse": f"{self.catalog.parent}/files",
-            ".cache-enabled": "false",
-        }
-        for key, value in settings.items():
-            spark.conf.set(f"spark.sql.catalog.lake{key}", value)
-        seen = spark.sql(f"SELECT * FROM lake.`{name.schema}`.`{name.name}` VERSION AS OF {snapshot}")
+        seen = somebody(self.location).sql(f"SELECT * FROM lake.`{name.schema}`.`{name.name}` VERSION AS OF {snapshot}")
         assert seen.columns == found.column_names
         assert sorted((tuple(row) for row in seen.collect()), key=repr) == rows
         return found.column_names, rows

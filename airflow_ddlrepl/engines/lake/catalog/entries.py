@@ -6,7 +6,7 @@ in one transaction.
 
 from __future__ import annotations
 
-from sqlalchemy import Column, Connection, MetaData, String, Table, and_, delete, insert, inspect, select, update
+from sqlalchemy import Column, Connection, MetaData, String, Table, and_, delete, func, insert, inspect, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.sql.elements import ColumnElement
 
@@ -32,6 +32,8 @@ _properties = Table(
     Column("property_key", String(255), primary_key=True),
     Column("property_value", String(1000)),
 )
+VIEW = "VIEW"
+"""The type of an entry that is a view."""
 _EXISTS = "exists"
 """The property by which Iceberg's Java knows that there is a namespace."""
 
@@ -46,18 +48,38 @@ def is_catalog(connection: Connection) -> bool:
     return inspect(connection).has_table(_tables.name)
 
 
-def pointer(connection: Connection, catalog: str, name: TableName) -> str | None:
-    """Return the path of the metadata file that a table has now; None: there is no such table."""
+def pointer(connection: Connection, catalog: str, name: TableName, *, is_view: bool = False) -> str | None:
+    """Return the path of the metadata file that a table, or a view, has now; None: there is none of this name."""
     if not is_catalog(connection):
         return None
-    found: str | None = connection.execute(select(_tables.c.metadata_location).where(_at(catalog, name))).scalar()
+    kind = func.coalesce(_tables.c.iceberg_type, "TABLE") == (VIEW if is_view else "TABLE")
+    query = select(_tables.c.metadata_location).where(_at(catalog, name), kind)
+    found: str | None = connection.execute(query).scalar()
+    return found
+
+
+def remove_views(connection: Connection, catalog: str, folder: str) -> dict[TableName, str]:
+    """Remove the views whose metadata is in a folder; return the path of each view's metadata file."""
+    if not is_catalog(connection):
+        return {}
+    of = (_tables.c.catalog_name == catalog, _tables.c.iceberg_type == VIEW)
+    ours = _tables.c.metadata_location.startswith(folder, autoescape=True)
+    query = select(_tables.c.table_namespace, _tables.c.table_name, _tables.c.metadata_location).where(*of, ours)
+    found = {TableName(schema, name): metadata for schema, name, metadata in connection.execute(query)}
+    if found:
+        connection.execute(delete(_tables).where(*of, ours))
     return found
 
 
 def add_entry(
-    connection: Connection, catalog: str, name: TableName, metadata: str, previous: str | None = None
+    connection: Connection,
+    catalog: str,
+    name: TableName,
+    metadata: str,
+    previous: str | None = None,
+    kind: str = "TABLE",
 ) -> None:
-    """Add a table, and its namespace. Raises CannotAdapt ADP-104 where there is one of that name."""
+    """Add a table or view, and its namespace. Raises CannotAdapt ADP-104 where there is one of that name."""
     add_namespace(connection, catalog, name.schema)
     row = {
         "catalog_name": catalog,
@@ -65,7 +87,7 @@ def add_entry(
         "table_name": name.name,
         "metadata_location": metadata,
         "previous_metadata_location": previous,
-        "iceberg_type": "TABLE",
+        "iceberg_type": kind,
     }
     try:
         connection.execute(insert(_tables), [row])

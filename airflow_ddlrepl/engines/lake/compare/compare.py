@@ -41,7 +41,7 @@ def compare_tables(tasks: Sequence[CompareTask]) -> list[TableReport]:
     location = tasks[0].target_dsn
     with reading(location) as connection:
         catalog = location_of(location).catalog
-        places = [pointer(connection, catalog, task.target) for task in tasks]
+        places = [pointer(connection, catalog, one.target, is_view=one.source.is_partitioned) for one in tasks]
     return [_one_table(task, place) for task, place in zip(tasks, places, strict=True)]
 
 
@@ -65,8 +65,10 @@ class _Comparison:
 
     def report(self) -> TableReport:
         task, plain = self.task, TableReport(self.task.source.name, self.task.target)
+        if task.source.is_partitioned and self.metadata:  # its partitions are compared
+            return plain
         if self.metadata is None:
-            count = sum(batch.num_rows for batch in task.contents.batches())
+            count = 0 if task.source.is_partitioned else sum(batch.num_rows for batch in task.contents.batches())
             why = ("the table is missing at the target",)
             return replace(plain, source_rows=count, structure=why, missing=count)
         there = columns_there(self.metadata)

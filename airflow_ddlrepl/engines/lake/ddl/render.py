@@ -170,15 +170,13 @@ class LakeDdl(Renderer):
             )
         about = change.table if isinstance(change, CreateTable | DropTable) else before
         if about is not None and about.is_partitioned:
-            raise Unsupported(
-                "a lake has no partitioned tables yet",
-                code="ADP-110",
-                table=about.name,
-                hint="leave the table and its partitions out of this target",
-            )
+            return ()  # it is a view, which `partition_views` makes
         return tuple(RENDER[type(change)](change, before))
 
     def new_texts(self, change: ChangeTypeDefinition, before: Table) -> tuple[str, ...]:
+        if before.is_partitioned:
+            return ()
+
         def update(column: str, old: str, new: str) -> str:
             changed = f"UPDATE {qualified(before.name)} SET {quote(column)} = {literal(new)}"
             return f"{changed} WHERE {quote(column)} = {literal(old)}"

@@ -53,6 +53,14 @@ class LakeLoader(Loader):
     def shadow(self, table_id: int) -> TableName:
         return TableName(SHADOWS, f"{self.stem}{table_id}")
 
+    def place_parent(self, state: TableState, recorded: Table | None, fence: Fence) -> bool:
+        """Make the view of a partitioned table; it shows the partitions that are there, each as it is."""
+        with self.target.writing() as connection, self.target.views_renewed(connection):
+            hold(connection, self.target.holder, fence)
+            write_table_states(connection, self.target.holder, {state.table_id: state})
+            write_records(connection, self.target.holder, [RefreshDone(state.table_id, 0)])
+        return True
+
     def make_shadow(self, shape: Table, shadow: TableName) -> None:
         create_table(shape, shadow)  # refuses what a lake does not have
         with file_refusals(shape.name):
@@ -111,7 +119,7 @@ class LakeLoader(Loader):
             left = place(window, placing, shadow)
             at = state.snapshot.high if state.snapshot else placing.at or Position(0)
             discarded = [DiscardedRow(state.table_id, *one, at) for one in shadow.discarded]
-            with self.target.writing() as connection:
+            with self.target.writing() as connection, self.target.views_renewed(connection):
                 hold(connection, self.target.holder, fence)
                 window.flip(connection)
                 write_table_states(connection, self.target.holder, {state.table_id: state})

@@ -65,6 +65,14 @@ def table_states(connection: Connection, channel: str) -> dict[int, TableState]:
     return {one.table_id: one for one in states}
 
 
+def tree_states(connection: Connection, channel: str) -> list[TableState]:
+    """Return the states of the channel's partitioned tables and of their partitions."""
+    has_part = tables.c.state.not_like('%"partition": null%') | tables.c.state.not_like('%"partition_key": null%')
+    query = select(tables.c.state).where(tables.c.channel == channel, has_part).order_by(tables.c.table_id)
+    states = [TableState.from_json(json.loads(text)) for (text,) in connection.execute(query)]
+    return [one for one in states if one.shape.is_partitioned or one.shape.partition is not None]
+
+
 def states_named(connection: Connection, name: TableName) -> list[TableState]:
     """Return the states, of any channel, of the tables that have this name; live ones last."""
     if not is_there(connection):
