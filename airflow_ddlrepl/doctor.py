@@ -104,18 +104,19 @@ def drivers(channel: Channel | None) -> Iterator[Finding]:
     """
     from airflow_ddlrepl.engines import engine, engines_of_sources
 
-    wanted: dict[Engine, None] = dict.fromkeys(engines_of_sources())
+    wanted: dict[Engine, list[str]] = {one: [] for one in engines_of_sources()}
     for target in channel.targets_and_replays if channel is not None else ():
         with suppress(DdlReplError):  # a location that can't be resolved is told where the target is asked
-            wanted |= {engine(resolve(target.location)): None}
-    for one in wanted:
+            location = resolve(target.location)
+            wanted.setdefault(engine(location), []).append(location)
+    for one, locations in wanted.items():
         for module, package in one.drivers.items():
             if importlib.util.find_spec(module) is None:
                 yield Finding(False, package, "not installed", _install(f"airflow-ddlrepl[{one.extra}]"))
             else:
                 yield Finding(True, package, version(package))
         try:
-            what, folder = one.fetched()
+            what, folder = one.fetched(locations)
         except DdlReplError as error:
             yield Finding(False, f"files for {one.extra}", error.message, error.hint)
         else:

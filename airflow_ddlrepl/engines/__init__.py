@@ -53,8 +53,8 @@ class Engine(Protocol):
         """Return the extra of this package that installs the drivers."""
         return ""
 
-    def fetched(self) -> tuple[str, str]:
-        """Return what is fetched once to this machine for this kind of database, and the folder that it is in.
+    def fetched(self, locations: Sequence[str]) -> tuple[str, str]:
+        """Return what is fetched once to this machine for databases of this kind, and the folder that it is in.
 
         It is fetched if it is missing. Both are empty where pip installs all. Raises ConfigError.
         """

@@ -92,7 +92,9 @@ class Lake:
         found = self.spark.read.parquet(str(file)).groupBy("op").count().collect()
         words = {DELETE: "deletes", UPDATE: "updates", INSERT: "inserts"}
         counts = {words[row["op"]]: row["count"] for row in found}
-        return Staged((self.id_of("id"),), {"rows": file}, {"rows": dict(rows.dtypes)}, counts, sum(counts.values()))
+        return Staged(
+            (self.id_of("id"),), {"rows": str(file)}, {"rows": dict(rows.dtypes)}, counts, sum(counts.values())
+        )
 
     def merge_sql(self, table: str, source: str, payload: str = "s.a{payload}") -> str:
         """Return the MERGE that a person writes for a net change. payload: what an update sets the wide column to."""

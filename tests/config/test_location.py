@@ -41,7 +41,7 @@ def test_a_lakes_connection_has_settings_of_its_own(monkeypatch: pytest.MonkeyPa
     monkeypatch.setitem(ENGINES, "iceberg", "airflow_ddlrepl.engines.lake.engine")
     monkeypatch.setenv("AIRFLOW_CONN_LAKE", value)
     place = location_of(resolve("lake"))
-    assert (place.file, place.warehouse) == (Path("/a/lake.db"), Path("/b"))
+    assert (place.file, place.warehouse) == (Path("/a/lake.db"), "/b")
 
 
 @pytest.mark.parametrize(

@@ -36,16 +36,18 @@ class LakeEngine(TargetEngine, Compares):
 
         return LAKE_TYPES
 
-    def fetched(self) -> tuple[str, str]:
-        from airflow_ddlrepl.engines.lake.connection.jars import jar_folder, jars
+    def fetched(self, locations: Sequence[str]) -> tuple[str, str]:
+        from airflow_ddlrepl.engines.lake.connection.jars import jar_folder
+        from airflow_ddlrepl.engines.lake.connection.session import session_properties
 
-        jars()
+        for location in locations:
+            session_properties(location)
         return "Iceberg's jars", str(jar_folder())
 
     def spark_properties(self, location: str) -> Mapping[str, str]:
         from airflow_ddlrepl.engines.lake.connection.session import session_properties
 
-        return session_properties()
+        return session_properties(location)
 
     def target(self, channel: Channel, name: str, location: str, seconds: int | None = None) -> LakeTarget:
         from airflow_ddlrepl.engines.lake.target_port import LakeTarget

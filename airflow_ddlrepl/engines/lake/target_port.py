@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
@@ -168,9 +167,10 @@ class LakeTarget(Target, CutsOver, ReplacesSomeRows, HasOwnColumns, DiscardsRows
     def sweep(self, token: int) -> None:
         """Remove what runs of lower tokens have staged, in files and as entries of our catalog."""
         place = location_of(self.location)
-        for left in place.staging_folder.glob(f"s_{self._channel}_*"):
-            if int(left.name.split("_")[2]) < token:
-                shutil.rmtree(left) if left.is_dir() else left.unlink()
+        for left in place.files.inside(place.staging_folder):
+            name = left.rpartition("/")[2]
+            if name.startswith(f"s_{self._channel}_") and int(name.split("_")[2]) < token:
+                place.files.remove(left)
         if not self.is_there:
             return
         with self.writing() as connection:
@@ -178,7 +178,7 @@ class LakeTarget(Target, CutsOver, ReplacesSomeRows, HasOwnColumns, DiscardsRows
                 if self._is_earlier(name, token):
                     entries.forget_namespace(connection, place.spark_catalog, name)
             found = windows(connection, f"w_{self._channel}_")
-            remove_files(connection, [name for name in found if self._is_earlier(name, token)])
+            remove_files(connection, [name for name in found if self._is_earlier(name, token)], place.files)
 
     def _is_earlier(self, window: str, token: int) -> bool:
         """Is a window, by its name or its namespace's, one of the channel's that a run of a lower token has begun?"""

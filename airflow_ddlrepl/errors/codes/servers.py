@@ -40,6 +40,8 @@ CODES = (
         "Check endpoint, bucket and credentials in the environment (AWS_…)."),
     Code("CON-122", "The trail's storage does not answer.",
         "Check the disk or object store and the network; run again."),
+    Code("CON-123", "The object store of a lake's warehouse refuses an access, or does not answer.",
+        "Check endpoint, bucket and credentials of the location, or in the environment (AWS_…); run again."),
     Code("CON-130", "No Spark Connect server answers at the address, or it refuses.",
         "Start one (docs/deployment.md), correct `spark.remote`, or give the token or use_ssl that it wants."),
     Code("DSK-101", "The trail's disk is full.",

@@ -113,8 +113,7 @@ class SparkSettings:
     def with_engines(self) -> dict[str, str]:
         """Return the user's properties, and what the targets' engines need. Raises ConfigError."""
         needed = self.of_engines()
-        both = {name: f"{needed[name]},{self.conf[name]}" for name in LISTS if name in needed and self.conf.get(name)}
-        return {**needed, **self.conf, **both}
+        return {**needed, **{name: _joined(name, needed.get(name, ""), value) for name, value in self.conf.items()}}
 
     def of_engines(self) -> dict[str, str]:
         """Return what the targets' engines need of a session. Raises ConfigError."""
@@ -126,8 +125,16 @@ class SparkSettings:
                 resolved = resolve(location)
             except ConfigError:
                 continue  # it is told where the target is asked
-            needed.update(engine(resolved).spark_properties(resolved))
+            wished = engine(resolved).spark_properties(resolved)
+            needed |= {name: _joined(name, needed.get(name, ""), value) for name, value in wished.items()}
         return needed
+
+
+def _joined(name: str, before: str, more: str) -> str:
+    """Return the value of a property that has one already: the later one wins, of lists all parts stay."""
+    if name not in LISTS:
+        return more
+    return ",".join(dict.fromkeys(part for value in (before, more) for part in value.split(",") if part))
 
 
 def _place_of_environment() -> str:

@@ -11,16 +11,20 @@ import pytest
 
 from airflow_ddlrepl import java
 from airflow_ddlrepl.engines.lake.connection import jars
+from airflow_ddlrepl.engines.lake.connection.session import session_properties
 from airflow_ddlrepl.errors import ConfigError
+from airflow_ddlrepl.spark.session.settings import SparkSettings
 
-CONTENT = {jar: f"the file {jar.file}".encode() for jar in jars.JARS}
+CONTENT = {jar: f"the file {jar.file}".encode() for jar in (*jars.JARS, *jars.OF_STORES)}
 
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty folder for the jars, whose content is a line each."""
-    small = [jars.Jar(jar.coordinates, hashlib.sha256(CONTENT[jar]).hexdigest()) for jar in jars.JARS]
-    monkeypatch.setattr(jars, "JARS", tuple(small))
+    for name in ("JARS", "OF_STORES"):
+        found = getattr(jars, name)
+        small = [jars.Jar(jar.coordinates, hashlib.sha256(CONTENT[jar]).hexdigest()) for jar in found]
+        monkeypatch.setattr(jars, name, tuple(small))
     monkeypatch.setenv(jars.FOLDER, str(tmp_path / "jars"))
     return tmp_path / "jars"
 
@@ -45,11 +49,21 @@ def resolver(monkeypatch: pytest.MonkeyPatch, *names: str, said: str = "") -> li
 
 def test_jars_are_fetched_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     calls = resolver(monkeypatch, *(jar.resolved_file for jar in jars.JARS))
-    assert [path.read_bytes() for path in jars.jars()] == list(CONTENT.values())
+    assert [path.read_bytes() for path in jars.jars()] == list(CONTENT.values())[: len(jars.JARS)]
     assert jars.jars() == [folder / jar.file for jar in jars.JARS]
     assert len(calls) == 1
     assert ",".join(jar.coordinates for jar in jars.JARS) in calls[0]
     assert sorted(path.name for path in folder.iterdir()) == sorted(jar.file for jar in jars.JARS)
+
+
+def test_what_an_object_store_needs_is_fetched_for_one_alone(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = resolver(monkeypatch, *(jar.resolved_file for jar in CONTENT))
+    lakes = ("iceberg:///a/catalog.db", "iceberg:///b/catalog.db?warehouse=s3://bucket/b")
+    assert not any("aws" in path.name for path in map(Path, session_properties(lakes[0])["spark.jars"].split(",")))
+    for targets in (lakes, lakes[::-1]):
+        found = SparkSettings("local[2]", targets=targets).with_engines()["spark.jars"].split(",")
+        assert found == [str(folder / jar.file) for jar in CONTENT]
+    assert len(calls) == 2 and jars.OF_STORES[0].coordinates in calls[1] and jars.JARS[0].coordinates not in calls[1]
 
 
 def test_jars_that_a_person_has_put_there_are_taken_without_a_network(

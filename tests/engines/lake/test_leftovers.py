@@ -10,12 +10,14 @@ from airflow_ddlrepl.engines.lake.catalog import metadata
 from airflow_ddlrepl.engines.lake.catalog.entries import pointer
 from airflow_ddlrepl.engines.lake.catalog.window import Window
 from airflow_ddlrepl.engines.lake.connection.database import reading, writing
+from airflow_ddlrepl.engines.lake.connection.files import DiskFiles
 from airflow_ddlrepl.engines.lake.ddl.run import run
 from airflow_ddlrepl.engines.lake.target_port import LakeTarget
 from airflow_ddlrepl.errors import WrittenMeanwhile
 from airflow_ddlrepl.model.names import TableName
 from tests.support.lakes.reader import rows_at
 
+FILES = DiskFiles()
 pytestmark = pytest.mark.xdist_group("spark")
 ORDERS, ITEMS = TableName("shop", "orders"), TableName("shop", "items")
 
@@ -104,7 +106,7 @@ def test_what_a_killed_drivers_java_writes_after_that_goes_with_the_run_after(lo
 
 def folder(location: str) -> Path:
     """The folder of a table."""
-    return Path(metadata.local_path(metadata.table_folder(there(location, ORDERS))))
+    return Path(metadata.table_folder(there(location, ORDERS), FILES).removeprefix("file:"))
 
 
 def _folders(location: str) -> set[str]:
@@ -128,6 +130,5 @@ def test_a_table_that_removes_old_metadata_keeps_what_readers_have_while_a_windo
     flip(window)
     after = there(location, ORDERS)
     assert sorted(rows_at(after)[1], key=str) == [("1", "first", "5"), ("2", "late", None)]
-    assert (
-        metadata.properties(after) == metadata.properties(before) and own.items() <= metadata.properties(after).items()
-    )
+    found = metadata.properties(after, FILES)
+    assert found == metadata.properties(before, FILES) and own.items() <= found.items()

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from airflow_ddlrepl.config.sections.location import redact
 from airflow_ddlrepl.engines.lake.connection.location import location_of
 from airflow_ddlrepl.errors import ConfigError
 
@@ -28,7 +29,7 @@ def test_a_catalog_in_postgresql() -> None:
         "lakes",
     )
     assert (place.file, place.database, place.catalog) == (None, "db.example:5433/lakes", "main")
-    assert place.warehouse == Path("/wh")
+    assert place.warehouse == "/wh"
     assert "geh" not in repr(place) and "geh" not in place.spark_catalog
 
 
@@ -45,9 +46,24 @@ def test_java_gets_the_login_that_python_takes_from_the_environment(monkeypatch:
 
 def test_a_file_has_a_warehouse_beside_it() -> None:
     place = location_of("iceberg:///data/catalog.db?catalog=jdbc")
-    assert (place.file, place.warehouse) == (Path("/data/catalog.db"), Path("/data/warehouse"))
+    assert (place.file, place.warehouse) == (Path("/data/catalog.db"), "/data/warehouse")
     assert place.jdbc == {"uri": "jdbc:sqlite:/data/catalog.db", "jdbc.busy_timeout": "30000"}
     assert place.spark_catalog == "ddlrepl_35035f97b78d"  # as entries of earlier versions have it
+
+
+def test_a_warehouse_in_an_object_store(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9000")
+    place = location_of("iceberg:///data/catalog.db?warehouse=s3://bucket/wh/&region=eu&access_key=id&secret=x%2By")
+    assert (place.warehouse, place.staging_folder) == ("s3://bucket/wh", "s3://bucket/wh/ddlrepl_staging")
+    assert {name: value for name, value in place.files.properties.items() if "impl" not in name} == {
+        "s3.endpoint": "http://127.0.0.1:9000",
+        "s3.path-style-access": "true",
+        "client.region": "eu",
+        "s3.access-key-id": "id",
+        "s3.secret-access-key": "x+y",
+    }
+    assert "x+y" not in repr(place) and "x+y" not in repr(place.files)
+    assert "x%2By" not in redact("iceberg:///data/catalog.db?warehouse=s3://bucket/wh&secret=x%2By&token=x%2By")
 
 
 @pytest.mark.parametrize(
@@ -58,6 +74,8 @@ def test_a_file_has_a_warehouse_beside_it() -> None:
         ("iceberg://db:x/lakes?warehouse=/wh", "port"),
         ("iceberg://db/lakes?warehouse=wh", "absolute path"),
         ("iceberg:///catalog.db?format_version=1", "is 2 or 3, not 1"),
+        ("iceberg:///catalog.db?warehouse=gs://bucket/wh", "absolute path, or s3://"),
+        ("iceberg:///catalog.db?warehouse=/wh&secret=x", "no setting secret"),
         ("iceberg:///catalog.db?sslmode=require", "no setting sslmode"),
         ("iceberg:///catalog.db?catalog=nessie", "no kind of catalog nessie"),
         (

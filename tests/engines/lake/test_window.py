@@ -7,6 +7,7 @@ import pytest
 from airflow_ddlrepl.engines.lake.catalog import entries, metadata
 from airflow_ddlrepl.engines.lake.catalog.window import Window
 from airflow_ddlrepl.engines.lake.connection.database import reading, writing
+from airflow_ddlrepl.engines.lake.connection.files import DiskFiles
 from airflow_ddlrepl.engines.lake.ddl.run import run
 from airflow_ddlrepl.errors import CannotAdapt, TargetError
 from airflow_ddlrepl.model.names import TableName
@@ -20,7 +21,7 @@ def look(location: str, name: TableName) -> list[str] | None:
     """The columns that a reader of the lake sees of a table."""
     with reading(location) as connection:
         found = entries.pointer(connection, "lake", name)
-    return list(metadata.columns_there(found)) if found else None
+    return list(metadata.columns_there(found, DiskFiles())) if found else None
 
 
 def flip(window: Window) -> None:

@@ -7,11 +7,11 @@ from functools import lru_cache
 from airflow_ddlrepl.spark.execute.runner import SparkRunner
 from airflow_ddlrepl.spark.session.settings import SparkSettings
 
-LAKE = "iceberg:///lake/catalog.db"
-"""A lake anywhere: what its engine needs of a session is the same for all."""
+LAKES = ("iceberg:///lake/catalog.db", "iceberg:///lake/catalog.db?warehouse=s3://bucket/lake")
+"""Lakes anywhere: what their engine needs of a session depends on where the files are."""
 
 
 @lru_cache(maxsize=1)
 def warm_runner() -> SparkRunner:
     """A runner whose session engines get in this process, too."""
-    return SparkRunner(SparkSettings("local[2]", targets=(LAKE,)))
+    return SparkRunner(SparkSettings("local[2]", targets=LAKES))

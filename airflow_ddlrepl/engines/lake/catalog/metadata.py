@@ -12,9 +12,9 @@ import time
 import uuid
 from collections.abc import Mapping
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
+from airflow_ddlrepl.engines.lake.connection.files import Files
 from airflow_ddlrepl.engines.lake.types.physical import spark_name
 
 _GZIP = b"\x1f\x8b"
@@ -23,31 +23,26 @@ _VERSIONS = 100
 
 
 @lru_cache(maxsize=64)
-def _read(path: str) -> Mapping[str, Any]:
-    """Return a metadata file, which nobody changes."""
-    content = Path(local_path(path)).read_bytes()
+def _read(path: str, files: Files) -> Mapping[str, Any]:
+    """Return a metadata file, which nobody changes. files: of the warehouse."""
+    content = files.read(path)
     found: dict[str, Any] = json.loads(gzip.decompress(content) if content.startswith(_GZIP) else content)
     return found
 
 
-def local_path(path: str) -> str:
-    """Return the path of a file or folder on this machine, as Iceberg names it."""
-    return re.sub(r"^file:(//)?(?=/)", "", path)
-
-
-def properties(path: str) -> dict[str, str]:
+def properties(path: str, files: Files) -> dict[str, str]:
     """Return the properties of a table."""
-    return dict(_read(path).get("properties", {}))
+    return dict(_read(path, files).get("properties", {}))
 
 
-def table_folder(path: str) -> str:
+def table_folder(path: str, files: Files) -> str:
     """Return the folder of a table."""
-    return str(_read(path)["location"])
+    return str(_read(path, files)["location"])
 
 
-def write_like(path: str, folder: str, wanted: Mapping[str, str]) -> str:
+def write_like(path: str, files: Files, folder: str, wanted: Mapping[str, str]) -> str:
     """Write a metadata file like another one, with these properties, into a folder; return its path."""
-    found = _read(path)
+    found = _read(path, files)
     before = {"timestamp-ms": found["last-updated-ms"], "metadata-file": path}
     most = int(wanted.get("write.metadata.previous-versions-max", _VERSIONS))
     log = [*found.get("metadata-log", ()), before][-max(most, 1) :]
@@ -55,36 +50,36 @@ def write_like(path: str, folder: str, wanted: Mapping[str, str]) -> str:
     made = {**found, "properties": dict(wanted), "metadata-log": log, "last-updated-ms": now}
     number = re.match(r"v?(\d+)", path.rpartition("/")[2])
     name = f"{int(number[1]) + 1 if number else 1:05}-{uuid.uuid4()}.metadata.json"
-    Path(local_path(folder)).mkdir(parents=True, exist_ok=True)
-    Path(local_path(f"{folder}/{name}")).write_text(json.dumps(made))
+    with files.creating(f"{folder}/{name}") as file:
+        file.write(json.dumps(made).encode())
     return f"{folder}/{name}"
 
 
-def fields(path: str) -> list[dict[str, Any]]:
+def fields(path: str, files: Files) -> list[dict[str, Any]]:
     """Return the fields of the schema that a table has in this metadata file, as Iceberg writes them."""
-    found = _read(path)
+    found = _read(path, files)
     schema = next(one for one in found["schemas"] if one["schema-id"] == found["current-schema-id"])
     return list(schema["fields"])
 
 
-def columns_there(path: str) -> dict[str, str]:
+def columns_there(path: str, files: Files) -> dict[str, str]:
     """Return Spark's name of the type of each column, by the column's name."""
-    return {one["name"]: _type(one["type"]) for one in fields(path)}
+    return {one["name"]: _type(one["type"]) for one in fields(path, files)}
 
 
-def field_ids(path: str) -> dict[str, int]:
+def field_ids(path: str, files: Files) -> dict[str, int]:
     """Return the id of each column, by its name."""
-    return {one["name"]: int(one["id"]) for one in fields(path)}
+    return {one["name"]: int(one["id"]) for one in fields(path, files)}
 
 
-def newest_id(path: str) -> int:
+def newest_id(path: str, files: Files) -> int:
     """Return the highest id that a column of the table has had."""
-    return int(_read(path)["last-column-id"])
+    return int(_read(path, files)["last-column-id"])
 
 
-def row_count(path: str) -> int | None:
+def row_count(path: str, files: Files) -> int | None:
     """Return how many rows a table has; None: it does not say."""
-    found = _read(path)
+    found = _read(path, files)
     current = found.get("current-snapshot-id")
     if current in (None, -1):
         return 0

@@ -27,6 +27,7 @@ from airflow_ddlrepl.engines.lake.catalog.entries import (
 from airflow_ddlrepl.engines.lake.catalog.metadata import properties, table_folder, write_like
 from airflow_ddlrepl.engines.lake.catalog.written import add_folders, forget_folders, remove_files, windows
 from airflow_ddlrepl.engines.lake.connection.database import reading, writing
+from airflow_ddlrepl.engines.lake.connection.files import Files
 from airflow_ddlrepl.engines.lake.connection.java import java_table
 from airflow_ddlrepl.engines.lake.connection.location import location_of
 from airflow_ddlrepl.engines.lake.connection.quoting import literal, quote
@@ -87,11 +88,16 @@ class Window:
         """Return the name that only this window has, and with it its folders."""
         return f"{self.namespace}_{self._mark}"
 
+    @property
+    def files(self) -> Files:
+        """Return the files of the warehouse."""
+        return location_of(self.location).files
+
     def begin(self) -> None:
         """Remove what an earlier window of this namespace has left."""
         with writing(self.location) as connection:
             forget_namespace(connection, location_of(self.location).spark_catalog, self.namespace)
-            remove_files(connection, windows(connection, f"{self.namespace}_"))
+            remove_files(connection, windows(connection, f"{self.namespace}_"), self.files)
 
     def has(self, name: TableName) -> bool:
         """Is there a table of this name, as things stand in the window?"""
@@ -143,7 +149,9 @@ class Window:
         for name, base in bases.items():
             ours = folders[name]
             with file_refusals(name):
-                begun = write_like(base, ours[_METADATA], {**properties(base), **ours, _DELETES: "false"})
+                begun = write_like(
+                    base, self.files, ours[_METADATA], {**properties(base, self.files), **ours, _DELETES: "false"}
+                )
             staged[name] = _Staged(self._next(), name, base, begun)
         with writing(self.location) as connection:
             for one in staged.values():
@@ -155,14 +163,14 @@ class Window:
         """Make a new table. columns: as Spark's SQL has them."""
         place = location_of(self.location)
         staged = _Staged(self._next())
-        folder = place.warehouse / _in_path(name.schema) / f"{_in_path(name.name)}-{secrets.token_hex(4)}"
+        folder = f"{place.warehouse}/{_in_path(name.schema)}/{_in_path(name.name)}-{secrets.token_hex(4)}"
         of_table = {"format-version": str(place.format_version), **PROPERTIES}
         properties = ", ".join(f"{literal(key)} = {literal(value)}" for key, value in of_table.items())
         with writing(self.location) as connection:
             add_namespace(connection, place.spark_catalog, self.namespace)
-            add_folders(connection, self.name, [str(folder)])
+            add_folders(connection, self.name, [folder])
         self.spark.sql(
-            f"CREATE TABLE {self._quoted(staged)} ({columns}) USING iceberg LOCATION {literal(str(folder))}"
+            f"CREATE TABLE {self._quoted(staged)} ({columns}) USING iceberg LOCATION {literal(folder)}"
             f" TBLPROPERTIES ({properties})"
         )
         self._tables[name] = staged
@@ -214,8 +222,8 @@ class Window:
 
     def _folders(self, base: str) -> dict[str, str]:
         """Return the properties that have a table's files written to folders of the window's own."""
-        before = properties(base)
-        usual = {_DATA: f"{table_folder(base)}/data", _METADATA: f"{table_folder(base)}/metadata"}
+        before, table = properties(base, self.files), table_folder(base, self.files)
+        usual = {_DATA: f"{table}/data", _METADATA: f"{table}/metadata"}
         return {key: f"{before.get(key, folder).rstrip('/')}/{self.name}" for key, folder in usual.items()}
 
     def _finished(self, connection: Connection, one: _Staged) -> str:
@@ -225,11 +233,11 @@ class Window:
             return now
         if now == one.begun:
             return one.base
-        before, ours = properties(one.base), self._folders(one.base)
-        changed = {key: value for key, value in properties(now).items() if key not in (*ours, _DELETES)}
+        before, ours = properties(one.base, self.files), self._folders(one.base)
+        changed = {key: value for key, value in properties(now, self.files).items() if key not in (*ours, _DELETES)}
         again = {key: before[key] for key in (*ours, _DELETES) if key in before}
         with file_refusals(one.origin):
-            return write_like(now, ours[_METADATA], {**changed, **again})
+            return write_like(now, self.files, ours[_METADATA], {**changed, **again})
 
     def _next(self) -> TableName:
         self._made += 1

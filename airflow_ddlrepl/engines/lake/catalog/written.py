@@ -6,9 +6,7 @@ makes the window visible: so no snapshot names a file of a folder that is stored
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Collection, Iterable
-from pathlib import Path
 
 from sqlalchemy import (
     BigInteger,
@@ -25,7 +23,7 @@ from sqlalchemy import (
     select,
 )
 
-from airflow_ddlrepl.engines.lake.catalog.metadata import local_path
+from airflow_ddlrepl.engines.lake.connection.files import Files
 
 _SCHEMA = MetaData()
 _folders = Table(
@@ -57,8 +55,8 @@ def windows(connection: Connection, beginning: str) -> list[str]:
     return list(connection.execute(names).scalars())
 
 
-def remove_files(connection: Connection, gone: Collection[str]) -> None:
-    """Remove the files of windows that never become visible any more.
+def remove_files(connection: Connection, gone: Collection[str], files: Files) -> None:
+    """Remove the files of windows that never become visible any more. files: of the warehouse.
 
     A folder is forgotten when it is found missing: Java of a driver that was killed may write there once more.
     """
@@ -66,10 +64,9 @@ def remove_files(connection: Connection, gone: Collection[str]) -> None:
         return
     found = connection.execute(select(_folders).where(_folders.c.window.in_(gone))).all()
     for row in found:
-        folder = Path(local_path(row.folder))
-        if folder.exists():
-            shutil.rmtree(folder, ignore_errors=True)
-        else:
+        is_empty = not files.inside(row.folder)
+        files.remove(row.folder)
+        if is_empty:
             connection.execute(delete(_folders).where(_folders.c.id == row.id))
 
 

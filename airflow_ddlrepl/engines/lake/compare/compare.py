@@ -71,7 +71,7 @@ class _Comparison:
             count = 0 if task.source.is_partitioned else sum(batch.num_rows for batch in task.contents.batches())
             why = ("the table is missing at the target",)
             return replace(plain, source_rows=count, structure=why, missing=count)
-        there = columns_there(self.metadata)
+        there = columns_there(self.metadata, location_of(task.target_dsn).files)
         pairs = [one for one in pairs_of(task) if there.get(one[1].name) == held_type(task, one[1])]
         theirs, theirs_count = _collapsed(source_rows(task, pairs), pairs)
         ours, ours_count = _collapsed(target_rows(task, pairs, self.metadata), pairs)

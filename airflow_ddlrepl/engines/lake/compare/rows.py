@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from airflow_ddlrepl.engines.changed_keys import key_pairs
 from airflow_ddlrepl.engines.comparing import CompareTask, columns_compared
+from airflow_ddlrepl.engines.lake.connection.location import location_of
 from airflow_ddlrepl.engines.lake.types.arrow import arrow_type, field_for
 from airflow_ddlrepl.engines.lake.types.physical import physical
 from airflow_ddlrepl.model.table import Column
@@ -53,9 +54,9 @@ def target_rows(task: CompareTask, pairs: Pairs, metadata: str) -> Iterator[pa.T
     """Yield the rows of the lake's table. metadata: the path of its metadata file."""
     from pyiceberg.table import StaticTable
 
-    names = [ours.name for _, ours in pairs]
+    names, files = [ours.name for _, ours in pairs], location_of(task.target_dsn).files
     types = [arrow_type(held_type(task, ours)) for _, ours in pairs]
-    scan = StaticTable.from_metadata(metadata).scan(selected_fields=tuple(names) or ("*",))
+    scan = StaticTable.from_metadata(metadata, files.properties).scan(selected_fields=tuple(names) or ("*",))
     for batch in scan.to_arrow_batch_reader():
         columns = [batch.column(name).cast(of) for name, of in zip(names, types, strict=True)]
         yield _counted(columns, pairs, batch.num_rows, -1)

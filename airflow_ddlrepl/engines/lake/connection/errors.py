@@ -1,15 +1,17 @@
-"""This module turns errors of Spark, of Iceberg's Java and of the catalog's database into errors of ours."""
+"""This module turns errors of Spark, of Iceberg's Java, of the catalog's database and of object stores into ours."""
 
 from __future__ import annotations
 
 import sys
 
 from airflow_ddlrepl.config.sections.location import redact
+from airflow_ddlrepl.engines.lake.connection.files import is_of_store, store_refusal
 from airflow_ddlrepl.engines.lake.connection.sql_errors import explained_sql
 from airflow_ddlrepl.errors import DdlReplError, DiskFull, ServerRefusal, Unreachable
 
 _FULL = ("No space left on device", "Disk quota exceeded")
 _LOST = ("Py4JNetworkError", "Py4JConnectionError")
+_OF_STORE = ("software.amazon.awssdk",)
 _OF_CATALOG = ("UncheckedSQLException", "org.postgresql.util.PSQLException", "org.sqlite.SQLiteException")
 
 
@@ -30,8 +32,12 @@ def line(error: BaseException) -> str:
 def explained(error: BaseException) -> DdlReplError | None:
     """Return an error of Spark as one that says what to do; None for others."""
     if not is_spark(error):
+        if is_of_store(error):
+            return store_refusal(error)
         return explained_sql(error) if "sqlalchemy" in sys.modules and _is_sql(error) else None
     text = line(error)
+    if any(part in str(error) for part in _OF_STORE):
+        return store_refusal(text)
     if any(part in str(error) for part in _FULL):
         return DiskFull(
             f"the disk of a lake is full: {text}",

@@ -10,6 +10,7 @@ import importlib.util
 import os
 import subprocess
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -54,25 +55,35 @@ JARS = (
     Jar("org.postgresql:postgresql:42.7.14", "73914527305a40cce504b0d3d90b23caf565136912d607ae8ae7c5895512332c"),
 )
 
+OF_STORES = (
+    Jar(
+        "org.apache.iceberg:iceberg-aws-bundle:1.12.0",
+        "dd7e49ffa4ac9b215bed846581991259e3aec9bb2fa08d6cec029c46cd66d957",
+    ),
+)
+"""The jars that a warehouse in an object store needs besides."""
 
-def jars() -> list[Path]:
-    """Return the jars, fetched where they are missing.
+
+def jars(are_for_store: bool = False) -> list[Path]:
+    """Return the jars, fetched where they are missing. are_for_store: the warehouse is in an object store.
 
     Raises ConfigError CFG-413 when they can't be fetched, or a file is not the one that its name says.
     """
-    if missing_jars():
-        _fetch()
-    return [jar_folder() / jar.file for jar in JARS]
+    wanted = (*JARS, *OF_STORES) if are_for_store else JARS
+    if missing := _missing(wanted):
+        _fetch(missing)
+    return [jar_folder() / jar.file for jar in wanted]
 
 
-def missing_jars() -> list[Jar]:
+def _missing(wanted: Sequence[Jar]) -> list[Jar]:
     """Return the jars that are not in the folder. Raises ConfigError CFG-413 for a file that is another one."""
-    found = {jar: jar_folder() / jar.file for jar in JARS}
+    found = {jar: jar_folder() / jar.file for jar in wanted}
     present = {jar: path for jar, path in found.items() if path.is_file()}
     for jar, path in present.items():
         if _sha256(path, path.stat().st_mtime_ns) != jar.sha256:
-            raise _unusable(f"{path} is not {jar.coordinates}: its checksum is another one", f"remove {path}; or ")
-    return [jar for jar in JARS if jar not in present]
+            why = f"{path} is not {jar.coordinates}: its checksum is another one"
+            raise _unusable(why, wanted, f"remove {path}; or ")
+    return [jar for jar in wanted if jar not in present]
 
 
 def jar_folder() -> Path:
@@ -81,7 +92,7 @@ def jar_folder() -> Path:
     return Path(os.environ.get(FOLDER) or Path(cache) / "ddlrepl" / "jars")
 
 
-def _fetch() -> None:
+def _fetch(wanted: Sequence[Jar]) -> None:
     """Have Spark's resolver fetch the jars, and move them into the folder when all are there and right."""
     folder = jar_folder()
     try:
@@ -89,33 +100,33 @@ def _fetch() -> None:
         with tempfile.TemporaryDirectory(prefix=".fetch-", dir=folder) as beside:
             resolved = Path(beside) / "jars"
             for _ in range(_ATTEMPTS):
-                said = _resolve(Path(beside))
-                if all((resolved / jar.resolved_file).is_file() for jar in JARS):
+                said = _resolve(Path(beside), wanted)
+                if all((resolved / jar.resolved_file).is_file() for jar in wanted):
                     break
-            for jar in JARS:
+            for jar in wanted:
                 path = resolved / jar.resolved_file
                 if not path.is_file():
-                    raise _unusable(f"Spark's resolver does not get {jar.coordinates}: {_reason(said)}")
+                    raise _unusable(f"Spark's resolver does not get {jar.coordinates}: {_reason(said)}", wanted)
                 if _sha256(path, path.stat().st_mtime_ns) != jar.sha256:
-                    raise _unusable(f"what Spark's resolver got as {jar.coordinates} has another checksum")
-            for jar in JARS:
+                    raise _unusable(f"what Spark's resolver got as {jar.coordinates} has another checksum", wanted)
+            for jar in wanted:
                 (resolved / jar.resolved_file).replace(folder / jar.file)
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise _unusable(f"Iceberg's jars can't be fetched into {folder}: {error}") from None
+        raise _unusable(f"Iceberg's jars can't be fetched into {folder}: {error}", wanted) from None
 
 
-def _resolve(beside: Path) -> str:
+def _resolve(beside: Path, wanted: Sequence[Jar]) -> str:
     """Run spark-submit for its resolver alone, with an app that does nothing; return what it writes."""
     spec = importlib.util.find_spec("pyspark")
     if spec is None or spec.origin is None:
-        raise _unusable("pyspark is not installed, whose resolver fetches Iceberg's jars")
+        raise _unusable("pyspark is not installed, whose resolver fetches Iceberg's jars", wanted)
     home = Path(spec.origin).parent
     app = beside / "nothing.py"
     app.touch()
     settings = ["--conf", f"spark.jars.ivy={beside}", "--master", "local[1]"]
     if users_file := os.environ.get(_PROPERTIES_FILE):
         settings += ["--properties-file", users_file]
-    packages = ["--packages", ",".join(jar.coordinates for jar in JARS), "--exclude-packages", _IN_SPARK]
+    packages = ["--packages", ",".join(jar.coordinates for jar in wanted), "--exclude-packages", _IN_SPARK]
     environment = {**os.environ, "JAVA_HOME": java.home(), "SPARK_HOME": str(home), "SPARK_LOCAL_IP": "127.0.0.1"}
     environment.pop("PYSPARK_GATEWAY_PORT", None)
     command = [str(home / "bin" / "spark-submit"), *settings, *packages, str(app)]
@@ -136,8 +147,8 @@ def _sha256(path: Path, _changed: int) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _unusable(why: str, repair: str = "") -> ConfigError:
-    names = " and ".join(f"{jar.file} ({jar.coordinates})" for jar in JARS)
+def _unusable(why: str, wanted: Sequence[Jar], repair: str = "") -> ConfigError:
+    names = " and ".join(f"{jar.file} ({jar.coordinates})" for jar in wanted)
     return ConfigError(
         why,
         code="CFG-413",

@@ -1,7 +1,7 @@
 """This module reads the location of a lake: where its catalog's database and the files of its tables are.
 
 iceberg:///folder/catalog.db?warehouse=/folder/warehouse         a catalog in an SQLite file
-iceberg://user@host:5432/database?warehouse=/folder/warehouse    one in PostgreSQL
+iceberg://user@host:5432/database?warehouse=s3://bucket/folder   one in PostgreSQL, the tables' files in an object store
 
 It is Iceberg's JDBC catalog. Our own tables are in that database, too, so that tables' pointers, a target's position
 and what is left for the repository change in one transaction.
@@ -20,9 +20,12 @@ from urllib.parse import SplitResult, parse_qsl, unquote, urlencode, urlsplit
 from sqlalchemy import URL
 
 from airflow_ddlrepl.config.sections.location import process_user
+from airflow_ddlrepl.engines.lake.connection.files import DiskFiles, Files, StoreFiles
 from airflow_ddlrepl.errors import ConfigError
 
 _SETTINGS = ("catalog", "warehouse", "name", "format_version")
+_OF_STORE = ("endpoint", "region", "access_key", "secret", "token")
+"""Settings of a warehouse in an object store."""
 _OF_SERVER = ("sslmode", "sslrootcert", "sslcert", "sslkey")
 """Settings of a connection to PostgreSQL that both of its drivers know, Python's and Java's."""
 _ONE_BY_ONE = "it can't make the changes of several tables visible at one moment, with the position of the channel"
@@ -43,12 +46,13 @@ _BUSY = "30000"
 class Location:
     """A location says where the catalog's database and the files of its tables are.
 
-    sql_url: of the database. warehouse: the folder with the tables' files. catalog: under which name readers know the
-    tables. format_version: of Iceberg's format, for tables that are made.
+    sql_url: of the database. warehouse: the path of the folder with the tables' files. files: all that is in it.
+    catalog: under which name readers know the tables. format_version: of Iceberg's format, for tables that are made.
     """
 
     sql_url: URL = field(repr=False)
-    warehouse: Path
+    warehouse: str
+    files: Files = field(repr=False)
     catalog: str
     format_version: int
 
@@ -88,9 +92,9 @@ class Location:
         return f"ddlrepl_{hashlib.sha256(text.encode()).hexdigest()[:12]}"
 
     @property
-    def staging_folder(self) -> Path:
-        """Return the folder in which tasks leave what they have staged."""
-        return self.warehouse / "ddlrepl_staging"
+    def staging_folder(self) -> str:
+        """Return the path of the folder in which tasks leave what they have staged."""
+        return f"{self.warehouse}/ddlrepl_staging"
 
 
 @lru_cache
@@ -106,7 +110,8 @@ def location_of(location: str) -> Location:
             hint="let the tables be in a JDBC catalog, in PostgreSQL or an SQLite file (docs/lakehouse.md), and"
             " register them in the other catalog for its readers",
         )
-    known = _SETTINGS if not parts.netloc else (*_SETTINGS, *_OF_SERVER)
+    in_store = settings.get("warehouse", "").startswith("s3://")
+    known = (*_SETTINGS, *(_OF_SERVER if parts.netloc else ()), *(_OF_STORE if in_store else ()))
     if unknown := sorted(settings.keys() - set(known)):
         raise _location_error(f"the location of a lake has no setting {unknown[0]}")
     if kind != "jdbc":
@@ -114,13 +119,22 @@ def location_of(location: str) -> Location:
     if not parts.path.strip("/"):
         raise _location_error("the location of a lake names no database of its catalog")
     url = _of_server(parts, settings) if parts.netloc else URL.create("sqlite", database=unquote(parts.path))
-    warehouse = Path(settings.get("warehouse") or Path(url.database or "").parent / "warehouse")
-    if not warehouse.is_absolute():
-        raise _location_error("the warehouse of a lake is an absolute path")
+    warehouse = (settings.get("warehouse") or str(Path(url.database or "").parent / "warehouse")).rstrip("/")
+    if not warehouse.startswith(("/", "s3://")) or warehouse == "s3:":
+        raise _location_error("the warehouse of a lake is an absolute path, or s3://bucket/folder")
     version = settings.get("format_version", "3")
     if version not in ("2", "3"):
         raise _location_error(f"format_version of a lake is 2 or 3, not {version}")
-    return Location(url, warehouse, settings.get("name") or "lake", int(version))
+    files = _store(settings) if in_store else DiskFiles()
+    return Location(url, warehouse, files, settings.get("name") or "lake", int(version))
+
+
+def _store(settings: Mapping[str, str]) -> StoreFiles:
+    """Return an object store, as the location says, or as the variables that its own tools know say."""
+    asked = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"), ("AWS_REGION", "AWS_DEFAULT_REGION")
+    endpoint, region = (next((os.environ[name] for name in names if os.environ.get(name)), "") for names in asked)
+    login = (settings.get(name, "") for name in ("access_key", "secret", "token"))
+    return StoreFiles(settings.get("endpoint") or endpoint, settings.get("region") or region, *login)
 
 
 def _of_server(parts: SplitResult, settings: Mapping[str, str]) -> URL:
@@ -141,8 +155,8 @@ def _of_server(parts: SplitResult, settings: Mapping[str, str]) -> URL:
     )
 
 
-def staging_folder(location: str) -> Path:
-    """Return the folder in which tasks leave what they have staged."""
+def staging_folder(location: str) -> str:
+    """Return the path of the folder in which tasks leave what they have staged."""
     return location_of(location).staging_folder
 
 
@@ -151,5 +165,5 @@ def _location_error(why: str) -> ConfigError:
         why,
         code="CFG-104",
         hint="write iceberg:///folder/catalog.db?warehouse=/folder/warehouse, or"
-        " iceberg://user@host:5432/database?warehouse=/folder/warehouse",
+        " iceberg://user@host:5432/database?warehouse=s3://bucket/folder",
     )

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from airflow_ddlrepl import java
 from airflow_ddlrepl.config.sections.location import redact
-from airflow_ddlrepl.engines.lake.connection.jars import jars
+from airflow_ddlrepl.engines.lake.connection.jars import OF_STORES, jars
 from airflow_ddlrepl.engines.lake.connection.location import location_of
 from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.ports.work import offered_session
@@ -53,16 +53,20 @@ _MEANING = {
 """Settings on which it depends what our statements mean and which rows they read."""
 
 
-def session_properties() -> dict[str, str]:
-    """Return what a session that writes to lakes is started with; the jars are fetched where they are missing.
+def session_properties(location: str) -> dict[str, str]:
+    """Return what a session that writes to a lake is started with; the jars are fetched where they are missing.
 
-    Raises ConfigError CFG-413 when they can't be.
+    Raises ConfigError CFG-413 when they can't be, CFG-104 for a location that is none.
     """
     return {
-        "spark.jars": ",".join(map(str, jars())),
+        "spark.jars": ",".join(map(str, jars(_is_in_store(location)))),
         "spark.sql.extensions": EXTENSIONS,
         "spark.driver.memory": "1g",
     }
+
+
+def _is_in_store(location: str) -> bool:
+    return not location_of(location).files.is_read_by_spark
 
 
 def lake_session(location: str) -> SparkSession:
@@ -72,14 +76,21 @@ def lake_session(location: str) -> SparkSession:
     """
     from pyspark.sql import SparkSession
 
-    spark = offered_session() or SparkSession.getActiveSession() or _started()
+    spark = offered_session() or SparkSession.getActiveSession() or _started(location)
     if ".connect." in type(spark).__module__:
         raise _unfit("the session is one of Spark Connect, which gives no access to its Java")
     if EXTENSIONS not in (spark.conf.get("spark.sql.extensions", "") or ""):
         raise _unfit("the session has no Iceberg: spark.sql.extensions lacks its class")
+    if _is_in_store(location) and _lacks_stores(spark):
+        raise _unfit(f"it has no {OF_STORES[0].file}, which reads and writes object stores")
     ours = _beside(spark.sparkContext)
     _add_catalog(ours, location)
     return ours
+
+
+def _lacks_stores(spark: SparkSession) -> bool:
+    """Has the session no classes that reach object stores?"""
+    return "JavaPackage" in type(spark._jvm.software.amazon.awssdk.services.s3.S3Client).__name__  # type: ignore[union-attr]
 
 
 @lru_cache(maxsize=1)
@@ -107,15 +118,15 @@ def _add_catalog(spark: SparkSession, location: str) -> None:
             "": "org.apache.iceberg.spark.SparkCatalog",
             ".type": "jdbc",
             ".jdbc.schema-version": "V1",
-            ".warehouse": str(place.warehouse),
+            ".warehouse": place.warehouse,
             ".cache-enabled": "false",
-            **{f".{key}": value for key, value in place.jdbc.items()},
+            **{f".{key}": value for key, value in {**place.jdbc, **place.files.properties}.items()},
         }
         for key, value in settings.items():
             spark.conf.set(f"{name}{key}", value)
 
 
-def _started() -> SparkSession:
+def _started(location: str) -> SparkSession:
     """Start a session in this process; `spark.jars` makes Iceberg's classes known before it begins."""
     from pyspark.sql import SparkSession
 
@@ -124,7 +135,7 @@ def _started() -> SparkSession:
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     builder = SparkSession.builder.master(MASTER).appName("ddlrepl lake")
-    for name, value in {**_SETTINGS, **session_properties()}.items():
+    for name, value in {**_SETTINGS, **session_properties(location)}.items():
         builder = builder.config(name, value)
     with _starting():
         return builder.getOrCreate()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from airflow_ddlrepl.engines.lake.connection.files import is_of_store, store_refusal
 from airflow_ddlrepl.errors import DiskFull, RowsRefused, Unreachable
 from airflow_ddlrepl.model.names import TableName
 
@@ -14,9 +15,13 @@ def file_refusals(name: TableName) -> Iterator[None]:
     """Raise an error that says what to do, for a warehouse that takes no files of a table's rows inside the `with`."""
     try:
         yield
-    except RowsRefused as error:
+    except (RowsRefused, Unreachable) as error:
         raise error.about(table=name) from None
-    except OSError as error:
+    except Exception as error:
+        if is_of_store(error):
+            raise store_refusal(error).about(table=name) from None
+        if not isinstance(error, OSError):
+            raise
         said = " ".join(str(error).split())
         if "No space left" in said:
             raise DiskFull(

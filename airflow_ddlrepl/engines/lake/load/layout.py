@@ -9,6 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from airflow_ddlrepl.engines.lake.catalog.metadata import columns_there, field_ids, newest_id
+from airflow_ddlrepl.engines.lake.connection.files import Files
 from airflow_ddlrepl.engines.lake.types.physical import columns_sql, widens_to
 from airflow_ddlrepl.model.table import Table
 
@@ -28,16 +29,16 @@ class Layout:
     added: Mapping[str, str]
 
 
-def layout(metadata: str, recorded: Table | None, shape: Table, own: Collection[str] = ()) -> Layout:
+def layout(metadata: str, files: Files, recorded: Table | None, shape: Table, own: Collection[str] = ()) -> Layout:
     """Return how the columns of a table become those of a shape.
 
-    metadata: the file that the table has now. recorded: the shape that the channel gave it; None: columns are the same
-    by their names. own: names of columns that stay though the shape does not have them.
+    metadata: the path of the file that the table has now, one of files. recorded: the shape that the channel gave it;
+    None: columns are the same by their names. own: names of columns that stay though the shape does not have them.
     """
-    there, ids = columns_there(metadata), field_ids(metadata)
+    there, ids = columns_there(metadata, files), field_ids(metadata, files)
     before = {column.id: column.name for column in (recorded or shape).columns}
     found, renamed, widened, added = dict[str, int](), dict[str, str](), dict[str, str](), dict[str, str]()
-    next_id = newest_id(metadata)
+    next_id = newest_id(metadata, files)
     names = {column.name: before.get(column.id, "") for column in shape.columns}
     for name, held in columns_sql(shape).items():
         old = names[name]

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
-from pathlib import Path
+from typing import IO
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -29,15 +28,13 @@ def load(task: LoadTask) -> LoadedChunk:
     """
     shadow = Shadow.of(task.target_dsn, task.shadow)
     rows = FittedRows(task, shadow.fitting)
-    path = shadow.chunk(task.chunk)
-    made = path.with_name(f"made_{os.getpid()}_{path.name}")
     try:
         with file_refusals(task.table):
-            count = _copy(rows, shadow, made)
-            if rows.discarded:
-                shadow.discard(task.chunk, rows.discarded)
-            reach("refresh.copied")
-            made.replace(path)
+            with shadow.files.creating(shadow.chunk(task.chunk)) as file:
+                count = _copy(rows, shadow, file)
+                if rows.discarded:
+                    shadow.discard(task.chunk, rows.discarded)
+                reach("refresh.copied")
             if task.after:
                 _require_unique(shadow, task.after)
     except (UnreadableTable, FunctionFailed) as error:
@@ -59,12 +56,12 @@ def finish_shadow(task: FinishTask) -> LoadedChunk:
     return LoadedChunk()
 
 
-def _copy(rows: FittedRows, shadow: Shadow, into: Path) -> int:
+def _copy(rows: FittedRows, shadow: Shadow, into: IO[bytes]) -> int:
     """Write the rows as the lake holds them; return how many."""
     names = [*rows.task.columns, *rows.fitting.constants]
     written = parquet_schema({name: rows.types[name] for name in names}, shadow.ids)
     count = 0
-    with pq.ParquetWriter(str(into), written, compression="zstd", store_schema=False) as writer:
+    with pq.ParquetWriter(into, written, compression="zstd", store_schema=False) as writer:
         for values in rows.batches():
             batch = pa.RecordBatch.from_arrays([values[name] for name in names], schema=written)
             writer.write_batch(batch, row_group_size=_ROW_GROUP)
@@ -74,7 +71,11 @@ def _copy(rows: FittedRows, shadow: Shadow, into: Path) -> int:
 
 def _require_unique(shadow: Shadow, key: Sequence[str]) -> None:
     """Raise RowsRefused INT-102 where two rows of a shadow have one key by the channel file."""
-    seen = pa.concat_tables([pq.read_table(chunk, columns=[*key]) for chunk in shadow.chunks])
+    parts = []
+    for chunk in shadow.chunks:
+        with shadow.files.open(chunk) as file:
+            parts.append(pq.read_table(file, columns=[*key]))
+    seen = pa.concat_tables(parts)
     counts = seen.group_by([*key]).aggregate([([], "count_all")])
     if twice := counts.filter(pc.greater(counts["count_all"], 1)).slice(0, 1).to_pylist():
         values = ", ".join(str(twice[0][name]) for name in key)

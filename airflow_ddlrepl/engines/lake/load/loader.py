@@ -11,7 +11,7 @@ from airflow_ddlrepl.adapt.target_facts import Renderer
 from airflow_ddlrepl.ddl.columns.change_default import ChangeDefault
 from airflow_ddlrepl.ddl.columns.change_type import ChangeType, Using
 from airflow_ddlrepl.engines.lake.catalog.entries import pointer
-from airflow_ddlrepl.engines.lake.connection.location import location_of, staging_folder
+from airflow_ddlrepl.engines.lake.connection.location import location_of
 from airflow_ddlrepl.engines.lake.connection.warehouse import file_refusals
 from airflow_ddlrepl.engines.lake.ddl.render import create_table
 from airflow_ddlrepl.engines.lake.load.fitting import Fitting
@@ -71,10 +71,11 @@ class LakeLoader(Loader):
         state = self._states.get(shape.id)
         if state is None:
             return new_layout(shape)
+        at = location_of(self.target.location)
         with self.target.reading() as connection:
-            there = pointer(connection, location_of(self.target.location).catalog, state.name)
+            there = pointer(connection, at.catalog, state.name)
         recorded = None if state.state is TableStatus.NEW else state.shape
-        return layout(there, recorded, shape) if there else new_layout(shape)
+        return layout(there, at.files, recorded, shape) if there else new_layout(shape)
 
     @cached_property
     def _states(self) -> Mapping[int, TableState]:
@@ -131,8 +132,10 @@ class LakeLoader(Loader):
         return "placed"
 
     def end(self) -> None:
-        for folder in staging_folder(self.target.location).glob(f"{self.stem}*"):
-            Shadow(folder).remove()
+        at = location_of(self.target.location)
+        for folder in at.files.inside(at.staging_folder):
+            if folder.rpartition("/")[2].startswith(self.stem):
+                at.files.remove(folder)
 
 
 def _constants(shape: Table) -> dict[str, str]:

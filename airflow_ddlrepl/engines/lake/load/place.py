@@ -7,10 +7,8 @@ the files of the load, so its earlier snapshots can be read as before. A table i
 from __future__ import annotations
 
 import secrets
-import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -40,7 +38,7 @@ def place(window: Window, placing: Placing, shadow: Shadow) -> int:
     ADP-140, and what `target_only` does, TargetError TGT-120 where files of the load are missing.
     """
     name, shape = placing.state.name, placing.state.shape
-    count = sum(pq.read_metadata(one).num_rows for one in shadow.chunks) + len(shadow.discarded)
+    count = sum(_row_count(shadow, one) for one in shadow.chunks) + len(shadow.discarded)
     if count != placing.rows:
         raise _not_all(placing, count)
     some_stay = rows_stay(placing)
@@ -58,9 +56,9 @@ def place(window: Window, placing: Placing, shadow: Shadow) -> int:
         return 0
     table, spark = window.table(previous), window.spark
     metadata = window.metadata(previous)
-    own = target_only(columns_there(metadata), placing, partial(has_values, spark, table))
+    own = target_only(columns_there(metadata, shadow.files), placing, partial(has_values, spark, table))
     before = java_table(spark, table).currentSnapshot()
-    wanted, left = layout(metadata, placing.recorded, shape, own.added), 0
+    wanted, left = layout(metadata, shadow.files, placing.recorded, shape, own.added), 0
     if previous != name:
         window.rename(previous, name)
     if some_stay and before is not None:
@@ -81,11 +79,11 @@ def _add(window: Window, placing: Placing, wanted: Layout, shadow: Shadow) -> in
     transaction = java_table(spark, window.table(name)).newTransaction()
     _alter(spark, transaction, wanted)
     transaction.commitTransaction()
-    left = StayingRows(window, name, placing, shadow.chunks).make_room()
+    left = StayingRows(window, name, placing, shadow).make_room()
     if shadow.chunks:
         table = java_table(spark, window.table(name))
         append = table.newAppend()
-        _add_files(spark, table, append.appendFile, shadow.chunks)
+        _add_files(spark, table, append.appendFile, shadow)
         append.commit()
     return left
 
@@ -96,7 +94,7 @@ def _replace(spark: SparkSession, table: str, wanted: Layout, shadow: Shadow) ->
         _renumber(shadow, wanted)
     transaction = java_table(spark, table).newTransaction()
     _alter(spark, transaction, wanted)
-    _overwrite(spark, transaction, shadow.chunks)
+    _overwrite(spark, transaction, shadow)
     transaction.commitTransaction()
 
 
@@ -120,26 +118,25 @@ def _alter(spark: SparkSession, transaction: Any, wanted: Layout) -> None:
         update.commit()
 
 
-def _overwrite(spark: SparkSession, transaction: Any, chunks: Sequence[Path]) -> None:
+def _overwrite(spark: SparkSession, transaction: Any, shadow: Shadow) -> None:
     """Replace all rows by files."""
     table = transaction.table()
-    if not chunks and table.currentSnapshot() is None:
+    if not shadow.chunks and table.currentSnapshot() is None:
         return
     everything = iceberg(spark).expressions.Expressions.alwaysTrue()
     overwrite = transaction.newOverwrite().overwriteByRowFilter(everything)
-    _add_files(spark, table, overwrite.addFile, chunks)
+    _add_files(spark, table, overwrite.addFile, shadow)
     overwrite.commit()
 
 
-def _add_files(spark: SparkSession, table: Any, add: Callable[[Any], Any], chunks: Sequence[Path]) -> None:
+def _add_files(spark: SparkSession, table: Any, add: Callable[[Any], Any], shadow: Shadow) -> None:
     """Add files to a change of a table, under second names: a run that is killed leaves the shadow whole."""
     java, places = iceberg(spark), table.locationProvider()
     metrics, load = java.MetricsConfig.forTable(table), secrets.token_hex(4)
-    for number, chunk in enumerate(chunks):
-        path = Path(places.newDataLocation(f"load-{load}-{number:05}.parquet").removeprefix("file:"))
-        path.parent.mkdir(parents=True, exist_ok=True)
-        _link(chunk, path)
-        file = table.io().newInputFile(str(path))
+    for number, chunk in enumerate(shadow.chunks):
+        path = places.newDataLocation(f"load-{load}-{number:05}.parquet")
+        shadow.files.copy(chunk, path)
+        file = table.io().newInputFile(path)
         measured = java.parquet.ParquetUtil.fileMetrics(file, metrics)
         add(
             java.DataFiles.builder(table.spec()).withInputFile(file).withMetrics(measured).withFormat("PARQUET").build()
@@ -149,21 +146,18 @@ def _add_files(spark: SparkSession, table: Any, add: Callable[[Any], Any], chunk
 def _renumber(shadow: Shadow, wanted: Layout) -> None:
     """Write the files of a shadow again with other ids of columns."""
     for chunk in shadow.chunks:
-        made = chunk.with_name(f"made_{chunk.name}")
-        with pq.ParquetFile(chunk) as file:
+        with shadow.files.open(chunk) as old, pq.ParquetFile(old) as file, shadow.files.creating(chunk) as new:
             types = {name: shadow.types[name] for name in file.schema_arrow.names}
             schema = parquet_schema(types, wanted.ids)
-            with pq.ParquetWriter(str(made), schema, compression="zstd", store_schema=False) as writer:
+            with pq.ParquetWriter(new, schema, compression="zstd", store_schema=False) as writer:
                 for rows in file.iter_batches():
                     writer.write_batch(pa.RecordBatch.from_arrays(rows.columns, schema=schema))
-        made.replace(chunk)
 
 
-def _link(chunk: Path, path: Path) -> None:
-    try:
-        path.hardlink_to(chunk)
-    except OSError:  # a file system without hard links
-        shutil.copyfile(chunk, path)
+def _row_count(shadow: Shadow, chunk: str) -> int:
+    with shadow.files.open(chunk) as file:
+        count: int = pq.read_metadata(file).num_rows
+    return count
 
 
 def _not_all(placing: Placing, count: int) -> TargetError:

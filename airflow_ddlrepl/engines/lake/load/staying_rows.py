@@ -5,18 +5,17 @@ All rows of a history stay, deleted ones, and those that a condition (`refresh` 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 from airflow_ddlrepl.engines.lake.catalog.window import Window
 from airflow_ddlrepl.engines.lake.connection.quoting import quote
 from airflow_ddlrepl.engines.lake.ddl.run import run
 from airflow_ddlrepl.engines.lake.load.layout import Layout
+from airflow_ddlrepl.engines.lake.load.shadow import Shadow
 from airflow_ddlrepl.engines.lake.merge.retained_rows import RETAINED
 from airflow_ddlrepl.engines.lake.merge.spark_conditions import within
+from airflow_ddlrepl.engines.lake.merge.staged_files import read
 from airflow_ddlrepl.engines.lake.types.physical import columns_sql
 from airflow_ddlrepl.engines.target_state import Placing
 from airflow_ddlrepl.errors import CannotAdapt
@@ -24,9 +23,6 @@ from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import LogKey, Position
 from airflow_ddlrepl.model.target_columns import deletion_column, deletion_columns, history_columns
 from airflow_ddlrepl.notation.refresh_options import Difference
-
-if TYPE_CHECKING:
-    pass
 
 _THERE = "ddlrepl_there"
 
@@ -62,12 +58,12 @@ def require_values(placing: Placing, wanted: Layout) -> None:
 
 @dataclass(frozen=True, slots=True)
 class StayingRows:
-    """These are the rows of a table, which has the columns of the load already. chunks: the files of the load."""
+    """These are the rows of a table, which has the columns of the load already. shadow: of the load."""
 
     window: Window
     name: TableName
     placing: Placing
-    chunks: Sequence[Path]
+    shadow: Shadow
 
     def make_room(self) -> int:
         """Remove the rows that do not stay, and mark deleted ones; return how many a mask leaves."""
@@ -82,7 +78,7 @@ class StayingRows:
         if (deletion := deletion_columns(shape)) is not None:
             flag, at = (quote(one) if one else "" for one in deletion)
             marks = f"UPDATE SET {flag} = true{f', {at} = now()' if at else ''}"
-            if self.chunks:
+            if self.shadow.chunks:
                 self._of_loaded_keys(f"WHEN NOT MATCHED BY SOURCE AND NOT {_THERE}.{flag} THEN {marks}")
             else:
                 self._execute(f"{marks.replace('UPDATE', f'UPDATE {table}', 1)} WHERE NOT {flag}")
@@ -91,13 +87,15 @@ class StayingRows:
 
     def _of_loaded_keys(self, clause: str) -> None:
         """Run a MERGE of the keys that the load brings."""
-        if not self.chunks:
+        if not self.shadow.chunks:
             return
         spark, shape = self.window.spark, self.placing.state.shape
         types, key = columns_sql(shape), [column.name for column in shape.key_columns()]
-        schema = ", ".join(f"{quote(name)} {types[name]}" for name in key)
+        is_read = self.shadow.files.is_read_by_spark
+        paths = self.shadow.chunks if is_read else self.shadow.without_ids(key)
+        rows = read(spark, self.window.table(self.name), paths, {name: types[name] for name in key})
         view = f"ddlrepl_loaded_{self.placing.shadow.name}"
-        spark.read.schema(schema).parquet(*map(str, self.chunks)).createOrReplaceTempView(view)
+        rows.createOrReplaceTempView(view)
         same = " AND ".join(f"{_THERE}.{quote(name)} = s.{quote(name)}" for name in key)
         try:
             self._execute(f"MERGE INTO {self.window.table(self.name)} AS {_THERE} USING {view} AS s ON {same} {clause}")

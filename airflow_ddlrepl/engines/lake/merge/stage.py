@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from types import TracebackType
 from typing import Self
 
@@ -16,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from airflow_ddlrepl.engines.lake.connection.location import staging_folder
+from airflow_ddlrepl.engines.lake.connection.location import location_of
 from airflow_ddlrepl.engines.lake.connection.warehouse import file_refusals
 from airflow_ddlrepl.engines.lake.merge.evaluator import LakeEvaluator
 from airflow_ddlrepl.engines.lake.types.arrow import arrow_type, each_held
@@ -39,7 +38,7 @@ _OPERATION = "op"
 class Staged:
     """Staged rows are what one task's changes come to. key: ids of its columns; none of a table without one.
 
-    files: the Parquet file of each kind: `rows` (with the column `op`), `moves`, `images` (with `copies`, a negative
+    files: the path of each kind of Parquet file: `rows` (with `op`), `moves`, `images` (with `copies`, a negative
     number of rows that go). Columns are named by the column's id: a value as `a1`, one before the change as `b1`, and
     as `h1` whether there is a value. types: Spark's names of the types of each file's columns. counts: rows by what is
     done with them. read: how many changes that was. left_out: what the target does not take of them.
@@ -48,7 +47,7 @@ class Staged:
     """
 
     key: tuple[int, ...] = ()
-    files: Mapping[str, Path] = field(default_factory=dict, repr=False)
+    files: Mapping[str, str] = field(default_factory=dict, repr=False)
     types: Mapping[str, Mapping[str, str]] = field(default_factory=dict, repr=False)
     counts: Mapping[str, int] = field(default_factory=dict)
     read: int = 0
@@ -78,14 +77,15 @@ class LakeStager(Stager):
             "moves": ready.rows.moves,
             "images": _images(ready.rows),
         }
-        held = _Held(ready)
+        held, place = _Held(ready), location_of(ready.task.dsn)
         files, types = {}, {}
         with file_refusals(ready.task.target_name):
             for kind, table in made.items():
                 if table.num_rows:
                     rows, types[kind] = held.table(table)
-                    files[kind] = staging_folder(ready.task.dsn) / f"{ready.task.stage_name}_{kind}.parquet"
-                    _write(rows, files[kind])
+                    files[kind] = f"{place.staging_folder}/{ready.task.stage_name}_{kind}.parquet"
+                    with place.files.creating(files[kind]) as file:
+                        pq.write_table(rows, file, compression="zstd", store_schema=False)
         counts = {
             "deletes": ready.rows.deletes.num_rows,
             "updates": ready.rows.updates.num_rows,
@@ -155,11 +155,3 @@ class _Held:
             return task.values.converted(chunk, column.encoding, of_source, wanted, task.table.types)
 
         return each_held(values, spark_type, convert, column.name)
-
-
-def _write(rows: pa.Table, path: Path) -> None:
-    """Write a file under another name first: a task that is run twice leaves it once, and whole."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    made = path.with_suffix(".made")
-    pq.write_table(rows, made, compression="zstd", store_schema=False)
-    made.replace(path)

@@ -9,14 +9,13 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.engines.lake.connection.java import java_table
-from airflow_ddlrepl.engines.lake.connection.quoting import quote
 from airflow_ddlrepl.engines.lake.merge.stage import Staged
+from airflow_ddlrepl.engines.lake.merge.staged_files import read
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _COUNTED = "spark.merge-into.num-target-rows-"
-_PLAIN_DATES = {"datetimeRebaseMode": "CORRECTED", "int96RebaseMode": "CORRECTED"}
 
 
 class StagedRows:
@@ -27,11 +26,10 @@ class StagedRows:
 
     def read(self, kind: str) -> DataFrame | None:
         """Return the staged rows of a kind; None: there are none."""
-        paths = [str(one.files[kind]) for one in self.part if kind in one.files]
+        paths = [one.files[kind] for one in self.part if kind in one.files]
         if not paths:
             return None
-        schema = ", ".join(f"{quote(name)} {of}" for name, of in self.types(kind).items())
-        return self.spark.read.options(**_PLAIN_DATES).schema(schema).parquet(*paths)
+        return read(self.spark, self.to, paths, self.types(kind))
 
     def types(self, kind: str) -> dict[str, str]:
         """Return Spark's names of the types of all columns that some file of a kind has."""

@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 from airflow_ddlrepl.engines.lake.catalog.entries import pointer
 from airflow_ddlrepl.engines.lake.catalog.metadata import columns_there, row_count
 from airflow_ddlrepl.engines.lake.connection.database import is_there, reading
-from airflow_ddlrepl.engines.lake.connection.location import location_of
+from airflow_ddlrepl.engines.lake.connection.location import Location, location_of
 from airflow_ddlrepl.engines.lake.target.state import states_named
 from airflow_ddlrepl.engines.lake.types.physical import columns_sql
 from airflow_ddlrepl.engines.lake.types.type_system import LAKE_TYPES
@@ -21,16 +21,16 @@ from airflow_ddlrepl.ports.server_facts import ServerFacts
 from airflow_ddlrepl.ports.types import TypeSystem
 
 
-def table_there(connection: Connection, catalog: str, name: TableName) -> Table | None:
+def table_there(connection: Connection, place: Location, name: TableName) -> Table | None:
     """Return the shape of a table; None when there is none.
 
     A table that a channel has made, and nobody has changed, has the shape that the channel gave it, with the ids of its
     columns; of others the names and Spark's types are known.
     """
-    metadata = pointer(connection, catalog, name)
+    metadata = pointer(connection, place.catalog, name)
     if metadata is None:
         return None
-    found = columns_there(metadata)
+    found = columns_there(metadata, place.files)
     for state in states_named(connection, name):
         if columns_sql(state.shape) == found:
             return state.shape.with_(name=name)
@@ -58,12 +58,13 @@ class LakeFacts(ServerFacts):
             self._known |= dict.fromkeys(new)
             return
         with reading(self.location) as connection:
-            catalog = location_of(self.location).catalog
-            self._known |= {name: table_there(connection, catalog, name) for name in new}
+            place = location_of(self.location)
+            self._known |= {name: table_there(connection, place, name) for name in new}
 
     def has_rows(self, name: TableName) -> bool:
         if not is_there(self.location):
             return False
+        place = location_of(self.location)
         with reading(self.location) as connection:
-            metadata = pointer(connection, location_of(self.location).catalog, name)
-        return metadata is not None and row_count(metadata) != 0
+            metadata = pointer(connection, place.catalog, name)
+        return metadata is not None and row_count(metadata, place.files) != 0

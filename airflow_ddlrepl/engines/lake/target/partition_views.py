@@ -12,7 +12,6 @@ import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Connection
@@ -36,7 +35,7 @@ def views_renewed(connection: Connection, location: str, channel: str, mark: str
     ADP-104 where a table has the name of a view.
     """
     place = location_of(location)
-    folder = place.warehouse / "ddlrepl_views" / mark
+    folder = f"{place.warehouse}/ddlrepl_views/{mark}"
     before = remove_views(connection, place.catalog, f"{folder}/")
     yield
     states = tree_states(connection, channel)
@@ -44,8 +43,11 @@ def views_renewed(connection: Connection, location: str, channel: str, mark: str
         if one.shape.is_partitioned and one.state in _SHOWN:
             wanted = _view(connection, place, one, _leaves(one, states))
             path = before.get(one.name)
-            if path is None or _meaning(json.loads(Path(path).read_text())) != _meaning(wanted):
-                path = _write(folder / f"v-{secrets.token_hex(4)}", wanted)
+            if path is None or _meaning(json.loads(place.files.read(path))) != _meaning(wanted):
+                at = f"{folder}/v-{secrets.token_hex(4)}"
+                path = f"{at}/metadata/00000-{uuid.uuid4()}.metadata.json"
+                with place.files.creating(path) as file:
+                    file.write(json.dumps({**wanted, "location": at}).encode())
             add_entry(connection, place.catalog, one.name, path, kind=VIEW)
 
 
@@ -61,7 +63,7 @@ def _view(connection: Connection, place: Location, table: TableState, leaves: Se
     selects = []
     for one in leaves:
         if (metadata := pointer(connection, place.catalog, one.name)) is not None:
-            selects.append(f"{_select(columns, columns_there(metadata))} FROM {qualified(one.name)}")
+            selects.append(f"{_select(columns, columns_there(metadata, place.files))} FROM {qualified(one.name)}")
     now = int(time.time() * 1000)
     fields = [
         {"id": i, "name": name, "required": False, "type": iceberg_name(of)}
@@ -99,10 +101,3 @@ def _select(columns: Mapping[str, str], there: Mapping[str, str]) -> str:
 def _meaning(view: Mapping[str, Any]) -> object:
     (version,) = view["versions"]
     return view["schemas"], version["representations"], version["default-namespace"]
-
-
-def _write(folder: Path, view: dict[str, Any]) -> str:
-    path = folder / "metadata" / f"00000-{uuid.uuid4()}.metadata.json"
-    path.parent.mkdir(parents=True)
-    path.write_text(json.dumps({**view, "location": str(folder)}))
-    return str(path)
