@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any, Literal
 
 from airflow_ddlrepl.adapt.plan_model import Executed, StepKind
-from airflow_ddlrepl.adapt.program.program import ProgramStep, Slice
+from airflow_ddlrepl.adapt.program.program import Program, ProgramStep, Slice
 from airflow_ddlrepl.errors import TargetError
 from airflow_ddlrepl.integrate.steps.discarded_row import DiscardedRow
 from airflow_ddlrepl.model.change import EventKind
@@ -151,6 +151,19 @@ class StagedSlice:
 
     piece: Slice
     sections: dict[int, list[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class TargetWork:
+    """This work is what a target is to apply for one holder: a program with its staged rows, and records.
+
+    records: left for the repository, under that holder.
+    """
+
+    holder: str
+    program: Program
+    slices: Sequence[StagedSlice]
+    records: Sequence[RecordAt]
 
 
 @dataclass

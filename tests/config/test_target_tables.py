@@ -82,3 +82,18 @@ def test_a_value_of_the_change_is_in_no_condition() -> None:
 def test_a_type_is_spelled_as_the_server_does(text: str, spelled: str, typmod: int) -> None:
     found = column_type(text)
     assert (found.text, found.modifier) == (spelled, typmod)
+
+
+def test_a_target_may_have_rows_changes_or_both() -> None:
+    text = FILE.replace("berlin}", "berlin, history: both}")
+    assert text != FILE
+    found = read_channel(f"{text}target_tables:\n- {{tables: orders, soft_delete: gone}}\n", "shop.yml")
+    rows, changes = (found.at(name) for name in ("berlin", "berlin.changelog"))
+    assert (rows.target_name(ORDERS).name, changes.target_name(ORDERS).name) == ("orders", "orders_changelog")
+    assert (rows.settings(ORDERS).columns.names, rows.settings(JOBS)) == (("gone",), NO_SETTINGS)
+    assert changes.settings(ORDERS).columns == changes.settings(JOBS).columns
+    assert changes.settings(JOBS).columns.time_key
+    assert (found.holder("berlin"), found.holder("berlin.changelog")) == ("shop", "shop@berlin.changelog")
+    alone = read_channel(FILE.replace("berlin}", "berlin, history: changelog}"), "shop.yml")
+    assert alone.at("berlin").settings(JOBS).columns == changes.settings(JOBS).columns
+    assert alone.at("berlin").target_name(JOBS) == JOBS and alone.at("paris").settings(JOBS) is NO_SETTINGS

@@ -7,10 +7,8 @@ from typing import Any
 
 import pytest
 
-from airflow_ddlrepl.engines.lake.connection.session import lake_session
 from airflow_ddlrepl.model.names import TableName
 from tests.conformance.places import Place, Rows
-from tests.support.lakes.catalogs import jdbc
 from tests.support.lakes.outsider import somebody
 from tests.support.lakes.reader import Beside, pointers, rows_at
 from tests.support.replica import Replica, channel_file
@@ -44,20 +42,10 @@ def iceberg(folder: Path, source: str, beside: list[Beside], server: str = "", /
     def write(name: TableName, notes: dict[str, str]) -> None:
         """As another application of Spark does."""
         with looking.of_nobody():
-            spark = lake_session(location).newSession()
-            settings = {
-                "": "org.apache.iceberg.spark.SparkCatalog",
-                ".type": "jdbc",
-                **{f".{key}": value for key, value in jdbc(location).items()},
-                ".jdbc.schema-version": "V1",
-                ".warehouse": f"{folder}/warehouse",
-                ".cache-enabled": "false",
-            }
-            for key, value in settings.items():
-                spark.conf.set(f"spark.sql.catalog.lake{key}", value)
+            spark = somebody(location)
             table = f"lake.`{name.schema}`.`{name.name}`"
             values = ", ".join(f"({key}, '{note}')" for key, note in notes.items())
             spark.sql(f"DELETE FROM {table}")
             spark.sql(f"INSERT INTO {table} VALUES {values}")
 
-    return Place("iceberg", replica, read, rule, write)
+    return Place("iceberg", replica, read, rule, write, looking.of_nobody)

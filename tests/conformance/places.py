@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -43,6 +44,7 @@ class Place:
 
     rule: has the target refuse rows of a table, by its id, that have a text as a value; no text: no more.
     write: puts the rows of a table with an id and a note at the target, as somebody might who has no business there.
+    of_nobody: what is written at the target inside of it is somebody else's.
     """
 
     engine: str
@@ -50,6 +52,7 @@ class Place:
     read: Callable[[TableName], Rows | None] = field(repr=False)
     rule: Callable[[int, str], None] = field(repr=False)
     write: Callable[[TableName, dict[str, str]], None] = field(repr=False)
+    of_nobody: Callable[[], AbstractContextManager[None]] = field(default=nullcontext, repr=False)
 
     def start(self, *more: str) -> None:
         """Activate the channel, with tables at the source. more: statements before it."""

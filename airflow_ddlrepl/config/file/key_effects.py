@@ -145,7 +145,7 @@ EFFECTS: dict[str, dict[Effect, str]] = {
     "Target": {
         Effect.ACTS: "adapt_ddl existing_tables lock_timeout name on_error rules suspended_log trusted_owners",
         Effect.STOPS: "location",
-        Effect.SOURCE: "replicat",
+        Effect.SOURCE: "history replicat",
         Effect.TOLD: "schemas",
     },
     "TargetTable": {

@@ -27,6 +27,7 @@ from airflow_ddlrepl.config.sections.places import (
 from airflow_ddlrepl.config.sections.policies import (
     DdlCapture,
     Defaults,
+    History,
     NewTargets,
 )
 from airflow_ddlrepl.config.sections.retention import HoldLog, Limits, Retention, RewindHorizon
@@ -132,6 +133,8 @@ class Channel(Section):
         _require_known_targets(self)
         _require_names_by_map(self)
         _require_no_option_twice(self)
+        if both := [replay.name for replay in self.replays if replay.history is History.BOTH]:
+            raise ValueError(f"replay {both[0]} has history: both, which is for targets: write mirror or changelog")
         return self
 
     @property
@@ -186,7 +189,12 @@ class Channel(Section):
     def has_properties(self) -> bool:
         """Return whether the file renames, filters or transforms anything at a target."""
         mapped = (self.source.extract, *(place.replicat for place in self.targets_and_replays))
-        return any((*mapped, *(getattr(self, key) for key in PROPERTIES)))
+        return any((*mapped, *(getattr(self, key) for key in PROPERTIES), *self.places_of_changes))
+
+    @property
+    def places_of_changes(self) -> tuple[Target, ...]:
+        """Return the targets and replays that have a row for each change of a table (`history`)."""
+        return tuple(place for place in self.targets_and_replays if place.history is History.CHANGELOG)
 
     def at(self, target: str) -> ChannelAt:
         """Return the channel at one target or replay."""
@@ -199,7 +207,8 @@ class Channel(Section):
     def with_replay_like(self, target: str) -> Channel:
         """Return this channel, its first replay with the actions, rules and properties of a target."""
         (first, *others), live = self.replays, self.target(target)
-        like_it = first.model_copy(update={"adapt_ddl": live.adapt_ddl, "rules": live.rules, "replicat": live.replicat})
+        keys = ("adapt_ddl", "rules", "replicat", "history")
+        like_it = first.model_copy(update={key: getattr(live, key) for key in keys})
         names = (named_in_file(target), first.name)
         properties = {key: for_replay(getattr(self, key), *names) for key in PROPERTIES}
         return self.model_copy(update={"replays": (like_it, *others), **properties})

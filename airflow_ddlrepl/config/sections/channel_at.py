@@ -8,7 +8,8 @@ from weakref import finalize
 
 from airflow_ddlrepl.config.sections import mapped_rows
 from airflow_ddlrepl.config.sections.adapt_actions import AdaptAction
-from airflow_ddlrepl.config.sections.places import Target
+from airflow_ddlrepl.config.sections.places import Target, is_further
+from airflow_ddlrepl.config.sections.policies import History
 from airflow_ddlrepl.config.sections.table_mapping import ADAPTDDL
 from airflow_ddlrepl.goldengate.parameters.mapping import mapped_name, target_of
 from airflow_ddlrepl.model.names import TableName
@@ -25,6 +26,17 @@ from airflow_ddlrepl.model.settings.table_settings import (
 if TYPE_CHECKING:
     from airflow_ddlrepl.config.sections.channel import Channel
 
+CHANGELOG = OwnColumns(
+    time_key=True,
+    extra={
+        "_operation": "{operation}",
+        "_position": "{position}",
+        "_sequence": "{sequence}",
+        "_committed": "{commit_time}",
+        "_transaction": "{transaction}",
+    },
+)
+"""The columns that a table of changes has besides the source's, under the names of the change feed."""
 _known: dict[int, dict[tuple[str, TableName], TableSettings]] = {}
 """The settings of tables by the channel's identity, its target and the table's name at the source."""
 
@@ -65,7 +77,8 @@ class ChannelAt:
             actions = (a for a in self.channel.source_actions() if a.integrate_schema is not None and a.adds(name))
             schema = next((a.integrate_schema for a in actions), None)
         called = next((p.name for p in self.channel.table_properties if p.applies_to(self.target, name)), name.name)
-        return TableName(schema or name.schema, called)
+        is_second = place.history is History.CHANGELOG and is_further(self.target)
+        return TableName(schema or name.schema, f"{called}_changelog" if is_second else called)
 
     def replays(self, name: TableName) -> bool:
         """Return whether the target runs the text of the statements on a table."""
@@ -130,6 +143,8 @@ class ChannelAt:
 
     def _columns_of_target(self, table: TableName, by: mapped_rows.Parameters) -> OwnColumns:
         entry = next((p for p in self.channel.target_tables if p.applies_to(self.target, table)), None)
+        if self.place.history is History.CHANGELOG and (entry is None or is_further(self.target)):
+            return CHANGELOG
         found = entry.own if entry is not None else mapped_rows.target_table(by)
         return found if found is not None else OwnColumns()
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from airflow_ddlrepl.config.sections.adapt_actions import Action
-from airflow_ddlrepl.config.sections.policies import DdlCapture, ExistingTables, OnError, ReplicaIdentity
+from airflow_ddlrepl.config.sections.policies import DdlCapture, ExistingTables, History, OnError, ReplicaIdentity
 from airflow_ddlrepl.goldengate.parameters.extract import ExtractParameters
 from airflow_ddlrepl.goldengate.parameters.replicat import ReplicatParameters
 from airflow_ddlrepl.goldengate.parameters.several_targets import most_targets
@@ -71,17 +71,17 @@ class Source(Section):
 
 
 def named_in_file(target: str) -> str:
-    """Return the name that the channel file gives a target: of `site.2`, the second TARGET of tables, it is `site`."""
+    """Return the name that the channel file gives a target: of `site.2` and `site.changelog` it is `site`."""
     return target.partition(".")[0]
 
 
 def is_further(target: str) -> bool:
-    """Is a target in the same database as one of the channel file, for the second TARGET of tables or a later one?"""
+    """Is a target in the same database as one of the channel file, for second tables of the source's (`Targets`)?"""
     return "." in target
 
 
 def beside(target: str, places: Iterable[Place]) -> tuple[str, ...]:
-    """Return the names of the others that are in a target's database for other TARGETs of tables."""
+    """Return the names of the others that are in a target's database for other tables of the source's."""
     own = named_in_file(target)
     return tuple(one.name for one in places if one.name != target and named_in_file(one.name) == own)
 
@@ -139,6 +139,10 @@ class Target(Place):
     adapt_ddl: tuple[Action, ...] = Field(
         (), description="actions for this target only; they come before the channel's"
     )
+    history: History = Field(
+        History.MIRROR,
+        description="what the target has of each table: its rows, a row for each change, or both",
+    )
     rules: RuleSets = Field(RuleSets(), description="which changes this target takes; they come before all policies")
     replicat: Annotated[ReplicatParameters, _or_file(ReplicatParameters | str)] | None = Field(
         None, description="GoldenGate's Replicat: which tables go there by MAP, and which DDL; or the path of its file"
@@ -157,17 +161,19 @@ class Target(Place):
         if self.replicat is not None:
             if not self.replicat.maps:
                 raise ValueError("replicat has no `maps`: no table would be at the target; write a MAP of each")
-            for key in ("schemas", "adapt_ddl"):
-                if getattr(self, key):
+            for key in _BY_REPLICAT:
+                if key in self.model_fields_set and getattr(self, key):
                     raise ValueError(f"{key} is not for a target with replicat: {_BY_REPLICAT[key]}")
         return self
 
 
 def _with_further_targets(target: Target) -> tuple[Target, ...]:
-    """Return a target, and for the second TARGET of tables, and each later one, a target in the same database.
+    """Return a target, and those in the same database for further TARGETs of tables, or for their changes.
 
     Each has its own tables, and its own position in the log.
     """
+    if target.history is History.BOTH:
+        return target, target.model_copy(update={"name": f"{target.name}.changelog", "history": History.CHANGELOG})
     replicat = target.replicat
     most = most_targets(replicat.maps) if replicat is not None else 1
     if replicat is None or most < 2:
@@ -182,9 +188,10 @@ Targets = Annotated[
     tuple[Target, ...],
     AfterValidator(lambda value: tuple(one for target in value for one in _with_further_targets(target))),
 ]
-"""The targets of a channel file, with those that are added for further TARGETs of tables."""
+"""The targets of a channel file, with those that are added for further TARGETs of tables, and for their changes."""
 
 _BY_REPLICAT = {
+    "history": "`insert_all_records` of its parameters makes a row for each change",
     "schemas": "its `maps` give tables their names",
     "adapt_ddl": "it runs the source's statements; `ddl` and `errors` of replicat say what becomes of them",
 }

@@ -30,6 +30,18 @@ class OnError(StrEnum):
     STOP = "stop"
 
 
+class History(StrEnum):
+    """This policy decides what a target has of the source's tables.
+
+    mirror: their rows. changelog: a row for each change of them (`time_key`). both: the rows, and a second table of
+    each with its changes, which is seen in the same moment.
+    """
+
+    MIRROR = "mirror"
+    CHANGELOG = "changelog"
+    BOTH = "both"
+
+
 class OnEnrollBreak(_AnyCase):
     """This policy decides what happens to an existing table when a change breaks its enroll information.
 

@@ -73,6 +73,7 @@ class Scope:
         listed = [Whole(one.table) for one in tables if needs_old_rows(one) or (extract and extract.add_trandata)]
         listed += [Whole(one.source) for one in maps if needs_old_rows(one)]
         histories = [Whole(table) for one in channel.target_tables if one.own.needs_old_rows for table in one.tables]
+        histories += [Whole("*")] if channel.places_of_changes else []
         contested = [Whole(table) for one in channel.conflicts for table in one.tables]
         subsets = [Whole(table) for table in channel.clients.subset_tables()]
         return cls(

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 
 from airflow_ddlrepl.engines.ability import Ability, Lack
 from airflow_ddlrepl.engines.comparing import RepairTask
 from airflow_ddlrepl.engines.target import Loader
-from airflow_ddlrepl.engines.target_state import CutOver, Fence
+from airflow_ddlrepl.engines.target_state import Applied, CutOver, Fence, TargetWork
 from airflow_ddlrepl.model.settings.table_settings import OwnColumns
 from airflow_ddlrepl.model.table import Table
 
@@ -93,6 +93,20 @@ class LoadsBeside(Ability, ABC):
     @abstractmethod
     def loading_isolated(self, mark: int) -> AbstractContextManager[Loader]:
         """Open a session that loads tables while other runs write; what loads of lower marks have left is removed."""
+
+
+class AppliesTogether(Ability, ABC):
+    """A target applies the programs of two holders of its database together, so that they are seen in one moment."""
+
+    lack = Lack(
+        "can't show a table's rows and its changes in one moment",
+        "write `history: mirror`, or `changelog` at a target of its own",
+        "ADP-164",
+    )
+
+    @abstractmethod
+    def apply_together(self, works: Sequence[TargetWork], fence: Fence) -> list[Applied]:
+        """Do what `Target.apply` does for each of these holders of the target's, all or nothing of it."""
 
 
 class CutsOver(Ability, ABC):

@@ -11,7 +11,7 @@ from sqlalchemy import Connection
 
 from airflow_ddlrepl.adapt.program.program import Program
 from airflow_ddlrepl.engines.abilities.discarded_rows import DiscardsRows
-from airflow_ddlrepl.engines.abilities.of_target import CutsOver, HasOwnColumns, ReplacesSomeRows
+from airflow_ddlrepl.engines.abilities.of_target import AppliesTogether, CutsOver, HasOwnColumns, ReplacesSomeRows
 from airflow_ddlrepl.engines.lake.catalog import entries
 from airflow_ddlrepl.engines.lake.catalog.window import Window
 from airflow_ddlrepl.engines.lake.catalog.written import remove_files, windows
@@ -37,6 +37,7 @@ from airflow_ddlrepl.engines.target_state import (
     StagedSlice,
     StateChange,
     TargetState,
+    TargetWork,
 )
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.model.record import Record
@@ -46,7 +47,7 @@ from airflow_ddlrepl.notation.condition.expression import Part
 
 
 @dataclass
-class LakeTarget(Target, CutsOver, ReplacesSomeRows, HasOwnColumns, DiscardsRows):
+class LakeTarget(Target, CutsOver, ReplacesSomeRows, HasOwnColumns, DiscardsRows, AppliesTogether):
     """A lake opens its catalog's database for each call; a run's changes of tables become visible at one moment.
 
     holder: under which name the state is stored. seconds: how long to wait for others that write; None: as usual.
@@ -196,25 +197,29 @@ class LakeTarget(Target, CutsOver, ReplacesSomeRows, HasOwnColumns, DiscardsRows
     def apply(
         self, program: Program, slices: Sequence[StagedSlice], records: Sequence[RecordAt], fence: Fence
     ) -> Applied:
-        return repeated(lambda: self._apply(program, slices, records, fence))
+        return self.apply_together([TargetWork(self.holder, program, slices, records)], fence)[0]
 
-    def _apply(
-        self, program: Program, slices: Sequence[StagedSlice], records: Sequence[RecordAt], fence: Fence
-    ) -> Applied:
+    def apply_together(self, works: Sequence[TargetWork], fence: Fence) -> list[Applied]:
+        return repeated(lambda: self._apply(works, fence))
+
+    def _apply(self, works: Sequence[TargetWork], fence: Fence) -> list[Applied]:
         window = self.window(f"a{fence.token}")
         window.begin()
         with self.writing() as connection:  # an early refusal: the transaction below asks again
-            state.hold(connection, self.holder, fence)
-        done = stage_program(window, program, slices)
-        with self.writing() as connection, self.views_renewed(connection):
-            state.advance(connection, self.holder, *program.move, fence)
+            for work in works:
+                state.hold(connection, work.holder, fence)
+        done = [stage_program(window, work.program, work.slices) for work in works]
+        with self.writing() as connection, self.views_renewed(connection):  # a table of changes has no view
+            for work in works:
+                state.advance(connection, work.holder, *work.program.move, fence)
             window.flip(connection)
-            write_states(connection, self.holder, program)
-            for discard in done.discards:
-                discard(connection, self.holder)
-            state.write_records(connection, self.holder, [one.record for one in records])
+            for work, staging in zip(works, done, strict=True):
+                write_states(connection, work.holder, work.program)
+                for discard in staging.discards:
+                    discard(connection, work.holder)
+                state.write_records(connection, work.holder, [one.record for one in work.records])
             reach("integrate.transaction")
-        return done.applied
+        return [staging.applied for staging in done]
 
     @contextmanager
     def loading(self, token: int) -> Iterator[LakeLoader]:

@@ -25,7 +25,8 @@ from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.apply.pending_log import Attempt, PendingLog, pending_log
 from airflow_ddlrepl.flow.apply.replicat import code_of, wait
 from airflow_ddlrepl.flow.apply.suspension import suspend_for, suspends
-from airflow_ddlrepl.flow.apply.transaction import apply, raise_stop, reason, shown
+from airflow_ddlrepl.flow.apply.tables_of_changes import apply_with_changes
+from airflow_ddlrepl.flow.apply.transaction import raise_stop, reason, shown
 from airflow_ddlrepl.flow.capture.recapture import reread_where_lost
 from airflow_ddlrepl.flow.mapping.misplaced import misplaced
 from airflow_ddlrepl.flow.refresh.requests import reload_unreadable
@@ -123,7 +124,8 @@ def bring_claimed(
     """
     while True:
         program, is_whole, applied = reread_where_lost(run, lambda: _advance(run, target, wanted, attempt()))
-        _add(total, applied, target)
+        for name, part in applied:
+            _add(total, part, name)
         if is_whole:
             return program
         reach("integrate.first_commit")
@@ -134,7 +136,7 @@ def _advance(
     target: str,
     wanted: Callable[[PendingLog], Program],
     attempt: Attempt,
-) -> tuple[Program, bool, Applied]:
+) -> tuple[Program, bool, list[tuple[str, Applied]]]:
     """Run one transaction at the target; return its program, whether it is all that is wanted, and what was applied.
 
     What the target refuses there is planned once more; a table whose rows it can't read waits for a refresh. Where its
@@ -152,7 +154,7 @@ def _advance(
         if not is_whole:
             program = ahead.program(first)
         try:
-            return program, is_whole, apply(run, ahead, program) if program.does_anything else Applied()
+            return program, is_whole, apply_with_changes(run, ahead, program, attempt) if program.does_anything else []
         except (TargetError, CannotAdapt, ServerRefusal) as error:
             if not _is_worth_another_try(run, ahead, program, attempt, error) and not suspend_for(
                 run, ahead, program, attempt.suspensions, error

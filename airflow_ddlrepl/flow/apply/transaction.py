@@ -7,6 +7,7 @@ outside of any transaction; then one target transaction merges, alters and moves
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
@@ -18,9 +19,10 @@ from airflow_ddlrepl.capture.enroll import valid_at
 from airflow_ddlrepl.config.sections.location import redact
 from airflow_ddlrepl.engines import engine, source_engine
 from airflow_ddlrepl.engines.abilities.discarded_rows import DiscardsRows
+from airflow_ddlrepl.engines.abilities.of_target import AppliesTogether
 from airflow_ddlrepl.engines.ability import able
 from airflow_ddlrepl.engines.staging import bucket_count, stage_all
-from airflow_ddlrepl.engines.target_state import TRUNCATED, Applied, RecordAt, StagedSlice
+from airflow_ddlrepl.engines.target_state import TRUNCATED, Applied, RecordAt, StagedSlice, TargetWork
 from airflow_ddlrepl.errors import ControlStop
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.apply.discards import discarded, ignored, outside
@@ -51,28 +53,51 @@ STATEMENT_LENGTH = 4000
 
 def apply(context: RunContext, ahead: PendingLog, program: Program) -> Applied:
     """Run a program at its target: stage its rows, then everything in one transaction with the position."""
+    (applied,) = apply_together(context, [(ahead, program)])
+    return applied
+
+
+def apply_together(context: RunContext, programs: Sequence[tuple[PendingLog, Program]]) -> list[Applied]:
+    """Run programs of holders of one target's database, which all are seen in one moment."""
     context.check_lock()
-    target = context.target(ahead.target)
-    target.sweep(context.token)
+    for ahead, _ in programs:
+        context.target(ahead.target).sweep(context.token)
+    prepared = [_prepared(context, ahead, program) for ahead, program in programs]
+    reach("integrate.staged")
+    context.check_lock()
+    target, works = context.target(programs[0][0].target), [work for work, _ in prepared]
+    if len(works) == 1:
+        done = [target.apply(works[0].program, works[0].slices, works[0].records, context.fence)]
+    else:
+        done = able(target, AppliesTogether).apply_together(works, context.fence)
+    for (ahead, _), (_, left), applied in zip(programs, prepared, done, strict=True):
+        applied.discarded += left
+        _tell(context, ahead.target, applied)
+    return done
+
+
+def _prepared(context: RunContext, ahead: PendingLog, program: Program) -> tuple[TargetWork, Counter[str]]:
+    """Stage the rows of a program; return what its target is to apply, and how much of the log it does not take."""
     files = _files_by_table(context, ahead, program)
     staged = _stage(context, ahead, program, files)
     left = discarded(context, ahead, program, files, partial(_skipped, context, ahead))
     kinds = ignored(staged)
-    reach("integrate.staged")
-    context.check_lock()
     records = [*_records(context, program), *left.records, *kinds.records, *_put_aside(ahead, program)]
-    applied = target.apply(program, staged, records, context.fence)
-    applied.discarded += left.counts + kinds.counts + outside(staged)
-    applied.executed = [replace(one, target=ahead.target) for one in applied.executed]
+    holder = context.target(ahead.target).holder
+    return TargetWork(holder, program, staged, records), left.counts + kinds.counts + outside(staged)
+
+
+def _tell(context: RunContext, target: str, applied: Applied) -> None:
+    """Record and log what was applied at a target."""
+    applied.executed = [replace(one, target=target) for one in applied.executed]
     reach("integrate.committed")
     for what, count in applied.conflicts.items():
-        log.info("target %s: conflicts: %d x %s", ahead.target, count, what)
+        log.info("target %s: conflicts: %d x %s", target, count, what)
     for one in applied.executed:
         seen = replace(one, sql=shown(one.sql))
         log.info("target %s: %s at %s: %s", seen.target, seen.table, seen.at, seen.sql)
         context.executed.append(seen)
-    record(context, ahead.target)
-    return applied
+    record(context, target)
 
 
 def shown(statement: str) -> str:

@@ -6,9 +6,11 @@ from collections.abc import Callable, Iterable
 
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.config.sections.channel_at import ChannelAt
+from airflow_ddlrepl.config.sections.policies import History
 from airflow_ddlrepl.engines.abilities.discarded_rows import DiscardsRows
 from airflow_ddlrepl.engines.abilities.of_source import ArchivesRows, FeedsQueues, IgnoresSessions, RetainsLog
 from airflow_ddlrepl.engines.abilities.of_target import (
+    AppliesTogether,
     FindsConflicts,
     HasOwnColumns,
     LeavesOutChanges,
@@ -40,6 +42,7 @@ OF_TABLES: dict[type[Ability], Callable[[ChannelAt, TableName], bool]] = {
     LeavesOutChanges: lambda at, table: at.settings(table).leaves_out_changes,
     ReplacesSomeRows: lambda at, table: bool(at.refresh_limits(table)) and not at.is_replay,
     ReplaysStatements: lambda at, table: at.channel.replays_text(table) and not at.is_replay,
+    AppliesTogether: lambda at, table: at.place.history is History.BOTH,
     FindsConflicts: lambda at, table: at.settings(table).conflicts is not None,
 }
 """Whether a channel file asks for an ability of a target because of one table."""
