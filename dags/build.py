@@ -15,6 +15,7 @@ from airflow_ddlrepl.dags.compare import compare_dag
 from airflow_ddlrepl.dags.controls import controls_dag
 from airflow_ddlrepl.dags.cutover import cutover_dag
 from airflow_ddlrepl.dags.enroll import enroll_dag
+from airflow_ddlrepl.dags.maintain import maintain_dag
 from airflow_ddlrepl.dags.parts.unusable import Refusal, unusable_dag
 from airflow_ddlrepl.dags.plan import plan_dag
 from airflow_ddlrepl.dags.refresh import isolated_refresh_dag, refresh_dag
@@ -22,6 +23,7 @@ from airflow_ddlrepl.dags.replay import replay_dag
 from airflow_ddlrepl.dags.replicate import replicate_dag
 from airflow_ddlrepl.dags.rewind import rewind_dag
 from airflow_ddlrepl.errors import ConfigError
+from airflow_ddlrepl.flow.targets.maintenance import maintained_targets
 from airflow_ddlrepl.hooks.settings import files_at
 
 
@@ -119,5 +121,7 @@ def _dags(channel: Channel, file: Path, defaults: Mapping[str, Any]) -> Iterator
         yield rewind_dag(channel, file, **defaults)
     if channel.replays and channel.schedule:
         yield replay_dag(channel, file, **defaults)
+    if maintained_targets(channel):
+        yield maintain_dag(channel, file, **defaults)
     if can_stop(channel):
         yield controls_dag(channel, file, **defaults)

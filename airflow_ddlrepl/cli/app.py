@@ -199,6 +199,20 @@ def compare(channel: ChannelFile, table: Tables = None, repair: Repair = False, 
     return commands.compare(channel, table or [], repair, master)
 
 
+@command(app, takes_turns=True)
+def maintain(
+    channel: ChannelFile,
+    table: Tables = None,
+    retain: Annotated[str, typer.Option(metavar="AGE", help="So long tables can be read as they were.")] = "5d",
+    small_files: Annotated[str, typer.Option(metavar="N", help="So many small files become few.")] = "5",
+    deleted_percent: Annotated[str, typer.Option(metavar="N", help="Of a file's rows: it is written again.")] = "10",
+    master: Spark = "",
+) -> Result:
+    """Compact the tables of lakes, and remove old snapshots and files. No row changes."""
+    how = {"retain": retain, "small_files": small_files, "deleted_percent": deleted_percent}
+    return commands.maintain(channel, table or [], how, master)
+
+
 @command(app, exit_code_of=exit_codes.judge_status)
 def status(channel: ChannelFile) -> Result:
     """Show the positions of the channel and its targets. Exit code 4 when a target does not answer."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from importlib import import_module
@@ -124,6 +124,11 @@ def compare(path: Path, tables: Sequence[str], repairs: bool = False, spark: str
     """Return how source and targets differ; with `repairs` write the differing rows, then compare again."""
     wanted = table_patterns(tables)
     return with_flow(path, lambda flow, run: (flow.repair if repairs else flow.compare)(run, wanted), spark)
+
+
+def maintain(path: Path, tables: Sequence[str], how: Mapping[str, str], spark: str = "") -> Result:
+    """Maintain the tables of lakes that the patterns select. how: the thresholds, as texts."""
+    return with_flow(path, lambda flow, run: flow.by_arguments.maintain(run, tables=tables, **how), spark)
 
 
 def status(path: Path) -> Result:

@@ -17,6 +17,8 @@ from airflow_ddlrepl.flow.rewind.rewind import Rewound
 from airflow_ddlrepl.flow.rewind.rewind import rewind as rewind_tables
 from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.flow.run.results import Activated, Refreshed
+from airflow_ddlrepl.flow.stages import DELETED_PERCENT, RETAIN, SMALL_FILES
+from airflow_ddlrepl.flow.targets import maintenance
 from airflow_ddlrepl.notation.moment import parse_start, parse_until
 from airflow_ddlrepl.notation.name_pattern import table_patterns
 from airflow_ddlrepl.notation.refresh_options import options_for
@@ -52,6 +54,22 @@ def compare(run: RunContext, *, tables: Sequence[str] = ()) -> Comparison:
 def repair(run: RunContext, *, tables: Sequence[str] = ()) -> Comparison:
     """Write what differs, row by row, and return what differs afterwards. tables: patterns; none: all."""
     return repairing.repair(run, table_patterns(tables))
+
+
+def maintain(
+    run: RunContext,
+    *,
+    tables: Sequence[str] = (),
+    retain: str = RETAIN.default,
+    small_files: str = SMALL_FILES.default,
+    deleted_percent: str = DELETED_PERCENT.default,
+) -> maintenance.Maintenance:
+    """Compact the tables of lakes that the patterns select, and remove old snapshots and files.
+
+    Raises ConfigError CFG-139 for a threshold that can't be read.
+    """
+    thresholds = maintenance.thresholds_for(run.channel, retain, small_files, deleted_percent)
+    return maintenance.maintain(run, thresholds, table_patterns(tables))
 
 
 def rewind(run: RunContext, *, to: str, into: str, tables: Sequence[str] = (), onward: bool = False) -> Rewound:

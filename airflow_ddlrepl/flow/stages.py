@@ -182,6 +182,17 @@ ACTIVATE = Stage(
     ),
     moves_targets=False,
 )
+RETAIN = Argument("retain", "--retain", default="5d")
+SMALL_FILES = Argument("small_files", "--small-files", default="5")
+DELETED_PERCENT = Argument("deleted_percent", "--deleted-percent", default="10")
+MAINTAIN = Stage(
+    "maintain",
+    run="by_arguments:maintain",
+    app="maintain",
+    arguments=(TABLES, RETAIN, SMALL_FILES, DELETED_PERCENT),
+    of_targets=True,
+    moves_targets=False,
+)
 DEACTIVATE = Stage("deactivate", run="admin.activate:deactivate", runs_when_cut_over=True)
 COMPARE = Stage(
     "compare",

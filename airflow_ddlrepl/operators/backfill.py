@@ -9,9 +9,9 @@ from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.errors import ConfigError, LockHeld
+from airflow_ddlrepl.hooks.turn import FOREVER
 from airflow_ddlrepl.operators.base import is_backfill
 from airflow_ddlrepl.operators.rewind import RewindOperator
-from airflow_ddlrepl.operators.turn import FOREVER
 
 
 class ReplayOperator(RewindOperator):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.resources import files
 from typing import Any, ClassVar
@@ -27,15 +27,15 @@ from airflow_ddlrepl.hooks.connections import connections_file
 from airflow_ddlrepl.hooks.local_app import LocalAppHook, reason_for_submit
 from airflow_ddlrepl.hooks.settings import option, result_folder
 from airflow_ddlrepl.hooks.spark_place import SparkPlace, merged, spark_place
+from airflow_ddlrepl.hooks.turn import IN_WORKER_SECONDS, await_turn, later
 from airflow_ddlrepl.operators.links import ChannelStatusLink, DdlHistoryLink, SparkUiLink
 from airflow_ddlrepl.operators.messages.failure import failed, log_lines, nothing_to_do, push_last_status
 from airflow_ddlrepl.operators.messages.markdown import dag_id
-from airflow_ddlrepl.operators.turn import IN_WORKER_SECONDS, await_turn, later
 from airflow_ddlrepl.ports.work import Runner
 from airflow_ddlrepl.spark.execute.runner import SparkRunner
 from airflow_ddlrepl.spark.jobs.result_file import Outcome
 from airflow_ddlrepl.spark.session.secret_file import properties_file
-from airflow_ddlrepl.spark.session.settings import SparkSettings
+from airflow_ddlrepl.spark.session.settings import JARS, LISTS, SparkSettings, joined
 from airflow_ddlrepl.visible import one_line
 
 
@@ -58,7 +58,7 @@ class DdlReplSparkOperator(SparkSubmitOperator):
     :param conn_id: connection of a Spark cluster or a Spark Connect server; None: `[ddlrepl] spark_conn_id`, and
         without one Spark runs where environment or channel file say, else on this worker.
 
-    All parameters of SparkSubmitOperator hold; `conf` and `env_vars` win over ours.
+    All parameters of SparkSubmitOperator hold; `conf` and `env_vars` win over ours, jars are beside a target's.
     """
 
     runs: ClassVar[Stage | None] = None
@@ -68,7 +68,6 @@ class DdlReplSparkOperator(SparkSubmitOperator):
     app: ClassVar[str] = ""
     is_live: ClassVar[bool] = True
     """Does it move the channel's targets? Then a backfill, which is about the past, skips it."""
-
     moves_rows: ClassVar[bool] = False
     """Does it bring rows of the source to the targets? Then OpenLineage is told which tables' and columns'."""
 
@@ -96,6 +95,7 @@ class DdlReplSparkOperator(SparkSubmitOperator):
     _conn_id: str
     _spark_binary: str | None
     conf: dict[Any, Any] | None
+    jars: str | None
     env_vars: dict[str, Any] | None
     properties_file: str | None
     _is_submitted: bool = True
@@ -232,7 +232,8 @@ class DdlReplSparkOperator(SparkSubmitOperator):
         with properties_file(needed, self.properties_file, environment) as properties:
             ours = {name: value for name, value in place.properties().items() if name not in needed}
             self._spark_binary = self._spark_binary or place.binary
-            self.conf = merged(ours, self.conf)
+            self.conf = {**ours, **_with_lists(needed, self.conf or {})}
+            self.jars = _with_lists(needed, {JARS: self.jars})[JARS]
             self.env_vars = merged(place.environment(), self.env_vars) or None
             self.properties_file = properties
             yield
@@ -244,6 +245,11 @@ class DdlReplSparkOperator(SparkSubmitOperator):
             hook = LocalAppHook(hook, self._place, fresh=is_own)
         hook._log = AppLines(hook.log)
         return hook
+
+
+def _with_lists(needed: Mapping[str, str], users: Mapping[Any, Any]) -> dict[Any, Any]:
+    """Return the user's properties; those with several values have what an engine or the channel file needs, too."""
+    return {**users, **{name: joined(name, needed.get(name, ""), users[name]) for name in LISTS if users.get(name)}}
 
 
 def _of_stage(stage: Stage) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from airflow_ddlrepl.config.sections.location import redact
 from airflow_ddlrepl.hooks.settings import option
 from airflow_ddlrepl.operators.messages.markdown import dag_id
 
-# A run that finds a server away tries again before it fails; one that finds the channel locked waits (operators/turn).
+# A run that finds a server away tries again before it fails; one that finds the channel locked waits (hooks/turn).
 DEFAULTS: dict[str, Any] = {"retries": 2, "retry_delay": timedelta(seconds=30), "owner": "ddlrepl"}
 TABLES = "schema.table, one per line; patterns as in the channel file; empty: all of the channel"
 EVERY_DAY, ON_DEMAND = "every day", "on demand"
@@ -25,6 +25,7 @@ NAMES = {
     "controls": ("{channel}: go on past a control", ON_DEMAND),
     "cutover": ("{channel}: switch applications over", ON_DEMAND),
     "enroll": ("{channel}: activate", ON_DEMAND),
+    "maintain": ("{channel}: maintain tables of lakes", EVERY_DAY),
     "plan": ("{channel}: plan of the next cycle", ON_DEMAND),
     "refresh": ("{channel}: load tables again", ON_DEMAND),
     "replay": ("{channel}: replay the past (backfills)", ON_DEMAND),

@@ -16,7 +16,7 @@ from airflow.sdk.exceptions import AirflowFailException
 from airflow_ddlrepl.hooks.spark_place import SparkPlace
 from airflow_ddlrepl.operators import base
 from airflow_ddlrepl.operators.capture import CaptureOperator
-from airflow_ddlrepl.spark.session.settings import CONF_FILE, PROPERTIES_FILE, STARTED_BY
+from airflow_ddlrepl.spark.session.settings import CONF_FILE, PROPERTIES_FILE, STARTED_BY, SparkSettings
 from tests.airflow.test_operators import SECRET, Submitted, channel, leaves, run, submitted  # noqa: F401 - two fixtures
 
 
@@ -98,6 +98,20 @@ def test_a_spark_connection_is_obeyed(channel: str, submitted: Submitted, monkey
     assert submitted.option("--master") == "spark://there:7077"
     assert "spark.executor.memory=2g" in submitted.command
     assert not [word for word in submitted.command if word.startswith("spark.pyspark.python=")]
+
+
+def test_jars_of_the_operator_are_beside_those_that_a_target_needs(
+    channel: str, submitted: Submitted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AIRFLOW_CONN_CLUSTER", '{"conn_type": "spark", "host": "spark://there", "port": 7077}')
+    monkeypatch.setattr(SparkSettings, "of_engines", lambda _: {"spark.jars": "ours.jar", "spark.sql.extensions": "O"})
+    submitted.outcome = leaves()
+    conf = {"spark.jars": "theirs.jar", "spark.executor.memory": "2g"}
+    run(CaptureOperator, channel, conn_id="cluster", conf=conf)
+    assert {"spark.jars=ours.jar,theirs.jar", "spark.executor.memory=2g"} <= {*submitted.command}
+    assert "spark.sql.extensions=O\n" in submitted.properties and "extensions" not in " ".join(submitted.command)
+    run(CaptureOperator, channel, conn_id="cluster", jars="more.jar")
+    assert submitted.option("--jars") == "ours.jar,more.jar"
 
 
 @pytest.mark.parametrize("place", ["cluster", None])

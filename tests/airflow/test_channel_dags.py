@@ -46,6 +46,24 @@ def test_stages_in_order_and_nothing_at_the_same_time(tmp_path: Path) -> None:
     assert (dag.max_active_runs, dag.catchup, dag.is_paused_upon_creation) == (1, False, True)
 
 
+def test_a_channel_with_a_lake_has_a_dag_that_maintains_it_every_night(tmp_path: Path) -> None:
+    lake = '  - name: lake\n    location: "iceberg:///data/lake/catalog.db"'
+    built = build_channel_dags(write_channel(tmp_path, more=lake))
+    dag = built["ddlrepl__shop__maintain"]
+    assert dag.timetable.expression == "0 3 * * *" and dag.max_active_runs == 1
+    defaults = {"tables": None, "retain": "5d", "small_files": "5", "deleted_percent": "10"}
+    assert dag.params.dump() == defaults
+    operator = dag.get_task("maintain")
+    assert (operator.app, operator.always_runs, operator.takes_turns, operator.is_live) == (
+        "maintain",
+        True,
+        True,
+        False,
+    )
+    operator.tables, operator.retain, operator.small_files, operator.deleted_percent = "a.b", "2d", "5", "10"
+    assert operator.arguments() == ["--table=a.b", "--retain=2d"]
+
+
 def test_by_hand_unless_the_channel_has_a_schedule(tmp_path: Path) -> None:
     by_hand = build_channel_dags(write_channel(tmp_path))["ddlrepl__shop__replicate"]
     assert not by_hand.timetable.can_be_scheduled

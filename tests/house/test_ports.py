@@ -42,7 +42,8 @@ Of a few ports the core has a class that any source may take as it is: those are
 ports `RowSource`, `LogReading`, `Visibility`, `ChangeValues` and `Membership`.
 """
 FOLDERS = (
-    *("apply_lcrs", "catalog", "compare", "connection", "ddl", "load", "log", "merge", "owners", "pgoutput"),
+    *("apply_lcrs", "catalog", "compare", "connection", "ddl", "load", "log", "maintenance", "merge"),
+    *("owners", "pgoutput"),
     *("sequences", "sessions", "source", "sync_capture", "target", "types"),
 )
 """The folders of PostgreSQL's engine; what another engine has of them has the same name."""

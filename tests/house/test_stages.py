@@ -39,6 +39,7 @@ OPERATORS = {
     "cutover": ["CheckCutOverOperator", "CutOverOperator"],
     "enroll": ["EnrollOperator"],
     "integrate": ["IntegrateOperator"],
+    "maintain": ["LakeMaintenanceOperator"],
     "plan": ["PlanOperator"],
     "refresh": ["RefreshOperator", "IsolatedRefreshOperator"],
     "rewind": ["PlanRewindOperator", "RewindOperator"],

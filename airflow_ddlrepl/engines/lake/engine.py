@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from airflow_ddlrepl.engines import Compares, TargetEngine
+from airflow_ddlrepl.engines.abilities.maintenance import Maintained, NeedsMaintenance, Thresholds
 from airflow_ddlrepl.errors import DdlReplError
 
 if TYPE_CHECKING:
@@ -16,10 +17,13 @@ if TYPE_CHECKING:
     from airflow_ddlrepl.engines.lake.target_port import LakeTarget
     from airflow_ddlrepl.engines.lake.types.type_system import LakeTypes
     from airflow_ddlrepl.engines.loading import FinishTask, LoadedChunk, LoadTask
+    from airflow_ddlrepl.engines.target import Target
+    from airflow_ddlrepl.engines.target_state import Fence
     from airflow_ddlrepl.integrate.stage_task import StageTask
+    from airflow_ddlrepl.model.names import TableName
 
 
-class LakeEngine(TargetEngine, Compares):
+class LakeEngine(TargetEngine, NeedsMaintenance, Compares):
     """The lake engine opens Iceberg catalogs as targets."""
 
     @property
@@ -85,6 +89,13 @@ class LakeEngine(TargetEngine, Compares):
         from airflow_ddlrepl.engines.lake.compare.written_keys import written_keys
 
         return written_keys(task)
+
+    def maintain(self, target: Target, table: TableName, thresholds: Thresholds, fence: Fence) -> Maintained:
+        from airflow_ddlrepl.engines.lake.maintenance.maintain import maintain
+        from airflow_ddlrepl.engines.lake.target_port import LakeTarget
+
+        assert isinstance(target, LakeTarget)
+        return maintain(target, table, thresholds, fence)
 
     def explained(self, error: BaseException) -> DdlReplError | None:
         from airflow_ddlrepl.engines.lake.connection.errors import explained

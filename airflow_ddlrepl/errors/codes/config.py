@@ -54,6 +54,8 @@ CODES = (
         "Add `--table`; `--table \"*.*\"` names all."),
     Code("CFG-138", "The value of `on_difference` is unknown.",
         "Write `fail` or `go_on`."),
+    Code("CFG-139", "A threshold of maintenance can't be read.",
+        "Write an age such as `5d`, and whole numbers."),
     Code("CFG-140", "A profile of a database has no such setting.",
         "Take one of those that the hint lists."),
     Code("CFG-141", "An HVR definition can't be imported.",

@@ -12,9 +12,9 @@ from airflow.sdk import BaseOperator, BaseSensorOperator, Context
 from airflow_ddlrepl.config.file.load import load_channel
 from airflow_ddlrepl.errors import DdlReplError, LockHeld, MessageError
 from airflow_ddlrepl.hooks.connections import connections_file
+from airflow_ddlrepl.hooks.turn import later
 from airflow_ddlrepl.operators.links import ChannelStatusLink
 from airflow_ddlrepl.operators.messages.failure import failed
-from airflow_ddlrepl.operators.turn import later
 from airflow_ddlrepl.ports.work import InProcess
 from airflow_ddlrepl.visible import one_line
 

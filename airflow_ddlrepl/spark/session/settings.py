@@ -38,7 +38,8 @@ LOCAL = {
     "spark.driver.memory": "640m",
 }
 
-LISTS = ("spark.jars", "spark.sql.extensions")
+JARS = "spark.jars"
+LISTS = (JARS, "spark.sql.extensions")
 """Properties that have several values: an engine's and the user's are together."""
 
 # Nothing here costs a cluster anything; a user's own conf wins over all of it.
@@ -113,7 +114,7 @@ class SparkSettings:
     def with_engines(self) -> dict[str, str]:
         """Return the user's properties, and what the targets' engines need. Raises ConfigError."""
         needed = self.of_engines()
-        return {**needed, **{name: _joined(name, needed.get(name, ""), value) for name, value in self.conf.items()}}
+        return {**needed, **{name: joined(name, needed.get(name, ""), value) for name, value in self.conf.items()}}
 
     def of_engines(self) -> dict[str, str]:
         """Return what the targets' engines need of a session. Raises ConfigError."""
@@ -126,11 +127,11 @@ class SparkSettings:
             except ConfigError:
                 continue  # it is told where the target is asked
             wished = engine(resolved).spark_properties(resolved)
-            needed |= {name: _joined(name, needed.get(name, ""), value) for name, value in wished.items()}
+            needed |= {name: joined(name, needed.get(name, ""), value) for name, value in wished.items()}
         return needed
 
 
-def _joined(name: str, before: str, more: str) -> str:
+def joined(name: str, before: str, more: str) -> str:
     """Return the value of a property that has one already: the later one wins, of lists all parts stay."""
     if name not in LISTS:
         return more

@@ -19,7 +19,7 @@ CHANNELS = (
     """
 channel: shop
 source: {location: shop_db, tables: ["public.*"]}
-targets: [{name: warehouse, location: warehouse_db}]
+targets: [{name: warehouse, location: warehouse_db}, {name: lake, location: "iceberg:///data/lake/catalog.db"}]
 adapt_ddl: [{add_table_pattern: "*", on_enroll_break: FAIL_INTEG_JOB, refresh_options: "-inow"}]
 rewind_horizon: {age: 7d}
 replays: [{name: past, location: past_db}]
@@ -31,7 +31,8 @@ DAGS = """\
 # DAGs of a channel
 
 [In Airflow](../airflow.md) says how Airflow gets them and what each is there for. The ids contain the channel's name,
-here `shop`. A channel has the DAGs that its file asks for: this one has replays, a schedule, a control, `-inow`.
+here `shop`. A channel has the DAGs that its file asks for: this one has replays, a schedule, a control, `-inow`,
+a lake.
 """
 OPERATORS = """\
 # Operators and their XComs

@@ -16,7 +16,7 @@ from airflow.sdk.exceptions import AirflowRescheduleException
 
 from airflow_ddlrepl import flow
 from airflow_ddlrepl.config.file.load import load_channel
-from airflow_ddlrepl.operators import turn
+from airflow_ddlrepl.hooks import turn
 from airflow_ddlrepl.operators.backfill import ReplayOperator
 from airflow_ddlrepl.operators.base import DdlReplSparkOperator
 from airflow_ddlrepl.operators.refresh import RefreshOperator

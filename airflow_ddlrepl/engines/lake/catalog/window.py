@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 _DATA, _METADATA = "write.data.path", "write.metadata.path"
 _DELETES = "write.metadata.delete-after-commit.enabled"
 """A table that removes old metadata files must not remove, for a window that is open, the one that readers have."""
+TARGET_FILE_SIZE = str(128 << 20)
+"""So large files become: larger ones leave fewer files that a merge can pass over."""
 PROPERTIES = {
     "write.merge.mode": "merge-on-read",
     "write.update.mode": "merge-on-read",
@@ -49,6 +51,7 @@ PROPERTIES = {
     "write.distribution-mode": "none",
     "write.merge.distribution-mode": "none",
     "write.parquet.compression-codec": "zstd",
+    "write.target-file-size-bytes": TARGET_FILE_SIZE,
 }
 """The properties of tables that we make."""
 

@@ -1,0 +1,1 @@
+"""This package keeps the tables of a lake few in files, and removes those that nobody needs."""
