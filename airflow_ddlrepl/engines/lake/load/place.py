@@ -20,7 +20,7 @@ from airflow_ddlrepl.engines.lake.connection.java import iceberg, iceberg_type, 
 from airflow_ddlrepl.engines.lake.ddl.render import definitions
 from airflow_ddlrepl.engines.lake.load.layout import Layout, layout, new_layout
 from airflow_ddlrepl.engines.lake.load.shadow import Shadow
-from airflow_ddlrepl.engines.lake.load.staying_rows import StayingRows, require_values, rows_stay
+from airflow_ddlrepl.engines.lake.load.staying_rows import StayingRows, rows_stay, with_old_values
 from airflow_ddlrepl.engines.lake.load.target_only_columns import copy_values, has_values
 from airflow_ddlrepl.engines.lake.types.arrow import parquet_schema
 from airflow_ddlrepl.engines.target_state import Placing
@@ -56,14 +56,14 @@ def place(window: Window, placing: Placing, shadow: Shadow) -> int:
         return 0
     table, spark = window.table(previous), window.spark
     metadata = window.metadata(previous)
-    own = target_only(columns_there(metadata, shadow.files), placing, partial(has_values, spark, table))
+    there = columns_there(metadata, shadow.files)
+    own = target_only(there, placing, partial(has_values, spark, table))
     before = java_table(spark, table).currentSnapshot()
     wanted, left = layout(metadata, shadow.files, placing.recorded, shape, own.added), 0
     if previous != name:
         window.rename(previous, name)
     if some_stay and before is not None:
-        require_values(placing, wanted)
-        left = _add(window, placing, wanted, shadow)
+        left = _add(window, placing, with_old_values(placing, wanted, there), shadow)
     else:
         _replace(spark, table, wanted, shadow)
     if before is not None:

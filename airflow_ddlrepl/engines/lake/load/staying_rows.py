@@ -5,9 +5,12 @@ All rows of a history stay, deleted ones, and those that a condition (`refresh` 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import logging
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
+from airflow_ddlrepl.ddl.base.edit import free_name
 from airflow_ddlrepl.engines.lake.catalog.window import Window
 from airflow_ddlrepl.engines.lake.connection.quoting import quote
 from airflow_ddlrepl.engines.lake.ddl.run import run
@@ -24,6 +27,7 @@ from airflow_ddlrepl.model.position import LogKey, Position
 from airflow_ddlrepl.model.target_columns import deletion_column, deletion_columns, history_columns
 from airflow_ddlrepl.notation.refresh_options import Difference
 
+log = logging.getLogger("ddlrepl")
 _THERE = "ddlrepl_there"
 
 
@@ -43,17 +47,30 @@ def rows_stay(placing: Placing) -> bool:
     return any(stays) or placing.limit is not None or bool(mask)
 
 
-def require_values(placing: Placing, wanted: Layout) -> None:
-    """Raise CannotAdapt ADP-140 where rows that stay would lose the values of a column, whose type changes."""
-    known = {column.id for column in placing.recorded.columns} if placing.recorded else set()
-    if lost := [one.name for one in placing.state.shape.columns if one.id in known and one.name in wanted.added]:
+def with_old_values(placing: Placing, wanted: Layout, there: Collection[str]) -> Layout:
+    """Return a layout by which rows that stay lose no values of a column, whose type changes.
+
+    A history has them in a column of another name. there: the names of the table's columns now. Raises CannotAdapt
+    ADP-140 where rows stay that are not of a history: they would have no value where the source has one.
+    """
+    before = {column.id: column.name for column in placing.recorded.columns} if placing.recorded else {}
+    shape = placing.state.shape
+    lost = [one.id for one in shape.columns if one.id in before and one.name in wanted.added]
+    if lost and history_columns(shape) is None:
         raise CannotAdapt(
-            f"rows of the table stay when it is loaded, and a lake can't give column {lost[0]} another type there",
+            f"rows of the table stay when it is loaded, and a lake can't give column {before[lost[0]]} another type"
+            " there",
             code="ADP-140",
             table=placing.state.name,
             hint="nothing was changed: take the table out of `target_tables` or `restrict` for one load, or leave the"
             " type of the column as it is (`types` in `target_tables`)",
         )
+    taken = {*there, *(column.name for column in shape.columns)}
+    renamed = dict(wanted.renamed)
+    for old in (before[number] for number in lost):
+        renamed[old] = free_name(f"{old}_kept", {*taken, *renamed.values()})
+        log.warning("%s: earlier changes have the values of %s in %s", placing.state.name, old, renamed[old])
+    return replace(wanted, renamed=renamed, dropped=[name for name in wanted.dropped if name not in renamed])
 
 
 @dataclass(frozen=True, slots=True)
