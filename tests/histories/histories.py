@@ -26,7 +26,6 @@ from tests.histories.statements import ALL, SETUP, Words
 from tests.support import memory
 
 STAGES = [CHECK, CHECK, CHECK, "replicate", "capture", "capture", "adapt", "refresh", "integrate"]
-HANGS_SECONDS = 300
 PER_SERVER = 400
 PROGRESS = 25
 
@@ -48,7 +47,7 @@ def _watched(playing: Player, steps: Iterator[Step]) -> Outcome:
     started = time.monotonic()
     step = None
     try:
-        with _in_time():
+        with _in_time(playing.patience):
             for step in steps:
                 playing.play(step)
             step = None
@@ -66,14 +65,14 @@ def _watched(playing: Player, steps: Iterator[Step]) -> Outcome:
 
 
 @contextmanager
-def _in_time() -> Iterator[None]:
+def _in_time(seconds: int) -> Iterator[None]:
     """A history that hangs has failed."""
 
     def late(*_: object) -> None:
-        raise TimeoutError(f"the history hangs for {HANGS_SECONDS} s")
+        raise TimeoutError(f"the history hangs for {seconds} s")
 
     before = signal.signal(signal.SIGALRM, late)
-    signal.alarm(HANGS_SECONDS)
+    signal.alarm(seconds)
     try:
         yield
     finally:

@@ -87,10 +87,11 @@ class Outcome:
 class Player:
     """Plays steps on fresh databases: the source, then the targets.
 
-    spare: how many it needs besides. words: the statements of random histories.
+    spare: how many it needs besides. words: the statements of random histories. patience: so many seconds one may take.
     """
 
     spare = 0
+    patience = 300
     words: type[Words] = Words
 
     def __init__(self, urls: list[str], folder: Path, options: dict[str, Any]) -> None:

@@ -20,6 +20,7 @@ from tests.histories.left_out import Leaving
 from tests.histories.mapping_rewinds import RestrictingRememberer, TransformingRememberer
 from tests.histories.multiranges import RangingRememberer
 from tests.histories.other_engines.duckdb_files import Filing
+from tests.histories.other_engines.iceberg_lakes import Laking
 from tests.histories.player import VARIANTS, Player
 from tests.histories.properties import Renaming, RenamingRememberer
 from tests.histories.refused_rows import Refusing
@@ -179,3 +180,12 @@ def test_histories_with_refused_rows(pg18: Any, first: int) -> None:
 def test_histories_into_duckdb_files(pg18: Any, first: int) -> None:
     """Each file is as the source, but for tables that it can't have, which each cycle names."""
     _check(pg18, first, Filing)
+
+
+@pytest.mark.thorough
+@pytest.mark.xdist_group("spark")
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("first", _starts(5, FIRST + 2))
+def test_histories_into_lakes(pg18: Any, lake_spark: None, first: int) -> None:
+    """Each lake is as the source, but for tables that it can't have, which each cycle names."""
+    _check(pg18, first, Laking)
