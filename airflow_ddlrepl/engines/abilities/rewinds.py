@@ -75,7 +75,7 @@ class RewindArea(Protocol):
         ...
 
 
-_NO_PLACE = Lack("is no place for a rewind", "rewind into a replay in PostgreSQL or in a DuckDB file")
+_NO_PLACE = Lack("is no place for a rewind", "rewind into a replay in PostgreSQL, in a DuckDB file or in a lake")
 
 
 class Rewinds(Ability, ABC):

@@ -68,9 +68,10 @@ class DuckEngine(TargetEngine, Compares):
         return compare_tables(tasks)
 
     def written_keys(self, task: WrittenKeys) -> dict[str, bool] | None:
-        from airflow_ddlrepl.engines.duckdb.compare.written_keys import written_keys
+        from airflow_ddlrepl.engines.duckdb.types.physical import physical
+        from airflow_ddlrepl.engines.duckdb_sql.written_keys import written_keys
 
-        return written_keys(task)
+        return written_keys(task, physical)
 
     def explained(self, error: BaseException) -> DdlReplError | None:
         from airflow_ddlrepl.engines.duckdb.connection.database import explained

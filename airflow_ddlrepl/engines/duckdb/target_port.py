@@ -88,9 +88,10 @@ class DuckTarget(Target, LoadsBeside, CutsOver, RepairsRows, Rewinds, ReplacesSo
         return DuckDdl()
 
     def check_condition(self, condition: Part, table: Table, columns: Sequence[Column]) -> None:
-        from airflow_ddlrepl.engines.duckdb.merge.conditions import require_readable
+        from airflow_ddlrepl.engines.duckdb.types.physical import physical
+        from airflow_ddlrepl.engines.duckdb_sql.conditions import require_readable
 
-        require_readable(condition, table, columns)
+        require_readable(condition, table, columns, physical)
 
     def require_possible(self, own: OwnColumns, table: Table) -> None:
         from airflow_ddlrepl.engines.duckdb.types.possible_columns import require_possible

@@ -28,7 +28,7 @@ class LakeEngine(TargetEngine, NeedsMaintenance, Compares):
 
     @property
     def drivers(self) -> dict[str, str]:
-        return {"pyiceberg": "pyiceberg"}
+        return {"pyiceberg": "pyiceberg", "duckdb": "duckdb"}
 
     @property
     def extra(self) -> str:
@@ -86,9 +86,10 @@ class LakeEngine(TargetEngine, NeedsMaintenance, Compares):
         return compare_tables(tasks)
 
     def written_keys(self, task: WrittenKeys) -> dict[str, bool] | None:
-        from airflow_ddlrepl.engines.lake.compare.written_keys import written_keys
+        from airflow_ddlrepl.engines.duckdb_sql.written_keys import written_keys
+        from airflow_ddlrepl.engines.lake.types.in_duckdb import duckdb_type
 
-        return written_keys(task)
+        return written_keys(task, duckdb_type)
 
     def maintain(self, target: Target, table: TableName, thresholds: Thresholds, fence: Fence) -> Maintained:
         from airflow_ddlrepl.engines.lake.maintenance.maintain import maintain

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 
@@ -11,21 +11,32 @@ from sqlalchemy import Connection
 
 from airflow_ddlrepl.adapt.program.program import Program
 from airflow_ddlrepl.engines.abilities.discarded_rows import DiscardsRows
-from airflow_ddlrepl.engines.abilities.of_target import AppliesTogether, CutsOver, HasOwnColumns, ReplacesSomeRows
+from airflow_ddlrepl.engines.abilities.of_target import (
+    AppliesTogether,
+    CutsOver,
+    HasOwnColumns,
+    LoadsBeside,
+    RepairsRows,
+    ReplacesSomeRows,
+)
+from airflow_ddlrepl.engines.abilities.rewinds import Rewinds
+from airflow_ddlrepl.engines.comparing import RepairTask
 from airflow_ddlrepl.engines.lake.catalog import entries
 from airflow_ddlrepl.engines.lake.catalog.window import Window
-from airflow_ddlrepl.engines.lake.catalog.written import remove_files, windows
 from airflow_ddlrepl.engines.lake.connection.database import is_there, reading, writing
 from airflow_ddlrepl.engines.lake.connection.location import location_of
 from airflow_ddlrepl.engines.lake.ddl.render import LakeDdl
 from airflow_ddlrepl.engines.lake.ddl.run import run
 from airflow_ddlrepl.engines.lake.load.loader import LakeLoader
+from airflow_ddlrepl.engines.lake.load.table_rows import LakeTables
 from airflow_ddlrepl.engines.lake.target import state
 from airflow_ddlrepl.engines.lake.target.apply import stage_program, write_states
 from airflow_ddlrepl.engines.lake.target.discarded_rows import LakeDiscardedRows
-from airflow_ddlrepl.engines.lake.target.facts import LakeFacts
+from airflow_ddlrepl.engines.lake.target.facts import EmptiedLakeFacts, LakeFacts
 from airflow_ddlrepl.engines.lake.target.partition_views import views_renewed
 from airflow_ddlrepl.engines.lake.target.repetition import repeated
+from airflow_ddlrepl.engines.lake.target.rewind import LakeRewindArea
+from airflow_ddlrepl.engines.lake.target.sweep import sweep_files, sweep_runs
 from airflow_ddlrepl.engines.lake.target.tables import create
 from airflow_ddlrepl.engines.target import Target
 from airflow_ddlrepl.engines.target_state import (
@@ -40,6 +51,7 @@ from airflow_ddlrepl.engines.target_state import (
     TargetWork,
 )
 from airflow_ddlrepl.failpoint import reach
+from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.record import Record
 from airflow_ddlrepl.model.settings.table_settings import OwnColumns
 from airflow_ddlrepl.model.table import Column, Table
@@ -47,7 +59,17 @@ from airflow_ddlrepl.notation.condition.expression import Part
 
 
 @dataclass
-class LakeTarget(Target, CutsOver, ReplacesSomeRows, HasOwnColumns, DiscardsRows, AppliesTogether):
+class LakeTarget(
+    Target,
+    LoadsBeside,
+    CutsOver,
+    RepairsRows,
+    Rewinds,
+    ReplacesSomeRows,
+    HasOwnColumns,
+    DiscardsRows,
+    AppliesTogether,
+):
     """A lake opens its catalog's database for each call; a run's changes of tables become visible at one moment.
 
     holder: under which name the state is stored. seconds: how long to wait for others that write; None: as usual.
@@ -138,53 +160,18 @@ class LakeTarget(Target, CutsOver, ReplacesSomeRows, HasOwnColumns, DiscardsRows
             run(window, statement)
         window.commit()
         with self.writing() as connection, self.views_renewed(connection):
-            self._move(connection, change, fence)
+            state.move(connection, self.holder, change.move, fence)
             if change.statements:
                 window.flip(connection)
             state.write_table_states(connection, self.holder, change.states, change.gone)
             state.write_records(connection, self.holder, change.records)
-
-    def _move(self, connection: Connection, change: StateChange, fence: Fence) -> None:
-        """Move the position as a change says, in the open transaction."""
-        move = change.move
-        if move is None:
-            state.hold(connection, self.holder, fence)
-        elif move.since is None:
-            state.begin(connection, self.holder, move.to, fence)
-            if move.restarts:
-                state.restart(connection, self.holder, move.to, fence)
-        else:
-            since = Fence(move.since.epoch, fence.token)
-            state.hold(connection, self.holder, since)
-            if move.restarts:
-                state.restart(connection, self.holder, move.to, fence)
-            elif move.since.lsn != move.to:
-                state.advance(connection, self.holder, move.since.lsn, move.to, since)
 
     def window(self, name: str) -> Window:
         """Return a window of the channel's. name: of it, unique among those that may be open."""
         return Window(self.location, f"w_{self._channel}_{name}")
 
     def sweep(self, token: int) -> None:
-        """Remove what runs of lower tokens have staged, in files and as entries of our catalog."""
-        place = location_of(self.location)
-        for left in place.files.inside(place.staging_folder):
-            name = left.rpartition("/")[2]
-            if name.startswith(f"s_{self._channel}_") and int(name.split("_")[2]) < token:
-                place.files.remove(left)
-        if not self.is_there:
-            return
-        with self.writing() as connection:
-            for name in entries.namespaces(connection, place.spark_catalog):
-                if self._is_earlier(name, token):
-                    entries.forget_namespace(connection, place.spark_catalog, name)
-            found = windows(connection, f"w_{self._channel}_")
-            remove_files(connection, [name for name in found if self._is_earlier(name, token)], place.files)
-
-    def _is_earlier(self, window: str, token: int) -> bool:
-        """Is a window, by its name or its namespace's, one of the channel's that a run of a lower token has begun?"""
-        number = window.removeprefix(f"w_{self._channel}_")[1:].partition("_")[0]
-        return number.isdigit() and int(number) < token
+        sweep_runs(self.location, self._channel, token)
 
     @property
     def _channel(self) -> str:
@@ -224,6 +211,33 @@ class LakeTarget(Target, CutsOver, ReplacesSomeRows, HasOwnColumns, DiscardsRows
     @contextmanager
     def loading(self, token: int) -> Iterator[LakeLoader]:
         yield LakeLoader(self, f"s_{self._channel}_{token}_r")
+
+    def repair_rows(self, task: RepairTask, fence: Fence, in_flight: Callable[[], Iterable[str]]) -> str:
+        from airflow_ddlrepl.engines.lake.compare.repair_rows import stage_repair
+
+        window, folder = self.window(f"p{fence.token}"), self.staging_name(fence.token, "repair")
+        window.begin()
+        with stage_repair(window, task, in_flight, folder) as done, self.writing() as connection:
+            state.hold(connection, self.holder, fence)
+            window.flip(connection)
+            reach("repair.transaction")
+        return done
+
+    @property
+    def rewind_area(self) -> LakeRewindArea:
+        return LakeRewindArea(self)
+
+    def facts_when_emptied(self) -> EmptiedLakeFacts:
+        return EmptiedLakeFacts(self.location)
+
+    @contextmanager
+    def snapshot(self, names: Sequence[TableName], token: int) -> Iterator[LakeTables]:
+        yield LakeTables.now(self.location, names)
+
+    @contextmanager
+    def loading_isolated(self, mark: int) -> Iterator[LakeLoader]:
+        sweep_files(self.location, f"i_{self._channel}_", mark)
+        yield LakeLoader(self, f"i_{self._channel}_{mark}_r")
 
     def outbox(self) -> list[tuple[int, Record]]:
         if not self.is_there:

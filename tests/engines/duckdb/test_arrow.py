@@ -6,8 +6,9 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from airflow_ddlrepl.engines.duckdb.types.arrow import as_held, field_for
-from airflow_ddlrepl.engines.duckdb.types.physical import TEXT, physical
+from airflow_ddlrepl.engines.duckdb.types.physical import physical
+from airflow_ddlrepl.engines.duckdb_sql.arrow import as_held, field_for
+from airflow_ddlrepl.engines.duckdb_sql.text_sql import TEXT
 from airflow_ddlrepl.engines.postgres.types.arrow_values import POSTGRES_VALUES
 from airflow_ddlrepl.model.table import Column
 from tests.engines.duckdb.test_types import VALUES, of

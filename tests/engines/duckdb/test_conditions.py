@@ -8,8 +8,9 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pytest
 
-from airflow_ddlrepl.engines.duckdb.merge.conditions import require_readable
-from airflow_ddlrepl.engines.duckdb.merge.evaluator import DuckEvaluator
+from airflow_ddlrepl.engines.duckdb.types.physical import physical
+from airflow_ddlrepl.engines.duckdb_sql.conditions import require_readable
+from airflow_ddlrepl.engines.duckdb_sql.evaluator import DuckEvaluator
 from airflow_ddlrepl.engines.postgres.types.arrow_values import POSTGRES_VALUES
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.model.names import TableName
@@ -46,7 +47,7 @@ def answer(text: str, types: dict[str, str], **values: Sequence[str | None]) -> 
         table(types),
         dict.fromkeys(values, "text"),
     )
-    return list(map(bool, DuckEvaluator(POSTGRES_VALUES).is_true(condition(text), rows)))
+    return list(map(bool, DuckEvaluator(POSTGRES_VALUES, physical).is_true(condition(text), rows)))
 
 
 @pytest.mark.parametrize(
@@ -73,7 +74,7 @@ def test_a_condition_that_duckdb_answers_otherwise_is_refused(text: str) -> None
     shape = table(TYPES)
     columns = [column for column in shape.columns if column.name in found.names()]
     with pytest.raises(Unsupported, match="as the source does") as raised:
-        require_readable(found, shape, columns)
+        require_readable(found, shape, columns, physical)
     assert raised.value.code == "ADP-148"
     with pytest.raises(NoAnswer):
         answer(text, TYPES, **{name: [None] for name in found.names()})
@@ -96,7 +97,7 @@ def test_a_condition_is_answered_as_at_the_source(
 ) -> None:
     found = condition(text)
     shape = table(TYPES)
-    require_readable(found, shape, [column for column in shape.columns if column.name in found.names()])
+    require_readable(found, shape, [column for column in shape.columns if column.name in found.names()], physical)
     assert answer(text, TYPES, **values) == wanted
 
 

@@ -8,9 +8,10 @@ from typing import Any
 import psycopg
 import pytest
 
-from airflow_ddlrepl.engines.duckdb.connection.database import scratch
-from airflow_ddlrepl.engines.duckdb.types.physical import physical, to_text
-from airflow_ddlrepl.engines.duckdb.types.read_texts import is_read, read, required
+from airflow_ddlrepl.engines.duckdb.types.physical import physical
+from airflow_ddlrepl.engines.duckdb_sql.instances import scratch
+from airflow_ddlrepl.engines.duckdb_sql.read_texts import is_read, read, required
+from airflow_ddlrepl.engines.duckdb_sql.text_sql import to_text
 from airflow_ddlrepl.model.table import Column
 from airflow_ddlrepl.notation.column_types import column_type
 
@@ -33,7 +34,7 @@ NOT_HELD = ("NaN", "Infinity", "-Infinity", "294277-01-01 00:00:00", "294277-01-
 
 
 def ours(of: str, texts: Collection[str]) -> dict[str, str | None]:
-    sql = read("v", Column(1, "c", column_type(of)))
+    sql = read("v", Column(1, "c", column_type(of)), physical(column_type(of)))
     with scratch() as connection:
         query = f"SELECT {to_text(f'({sql})', physical(column_type(of)))} FROM (SELECT CAST(? AS VARCHAR) AS v)"
         return {text: connection.execute(query, [text]).fetchall()[0][0] for text in texts}
@@ -67,14 +68,14 @@ def test_what_is_read_is_what_postgresql_reads(databases: Any, of: str) -> None:
 
 def test_a_type_whose_size_or_texts_duckdb_does_not_know_is_not_read() -> None:
     for of in TYPES:
-        assert is_read(column_type(of))
+        assert is_read(column_type(of), physical(column_type(of)))
     for of in ("interval", "inet", "cidr", "timestamp(3)", "time(0)", "timestamptz(2)", "numeric(60,2)"):
-        assert not is_read(column_type(of))
+        assert not is_read(column_type(of), physical(column_type(of)))
 
 
 def test_a_value_that_has_to_be_read_fails_with_its_column() -> None:
     import duckdb
 
-    sql = required("v", Column(1, "code", column_type("integer")))
+    sql = required("v", Column(1, "code", column_type("integer")), "INTEGER")
     with scratch() as connection, pytest.raises(duckdb.Error, match=r'column code: invalid input .* integer: "two"'):
         connection.execute(f"SELECT {sql} FROM (VALUES ('1'), (NULL), ('two')) AS t(v)").fetchall()

@@ -5,9 +5,10 @@ from __future__ import annotations
 import duckdb
 import pytest
 
-from airflow_ddlrepl.engines.duckdb.connection.quoting import literal
-from airflow_ddlrepl.engines.duckdb.types.physical import from_text, is_literal, physical
+from airflow_ddlrepl.engines.duckdb.types.physical import physical
 from airflow_ddlrepl.engines.duckdb.types.type_system import DUCK_TYPES
+from airflow_ddlrepl.engines.duckdb_sql.quoting import literal
+from airflow_ddlrepl.engines.duckdb_sql.text_sql import from_text, is_literal
 from airflow_ddlrepl.model.table import Column
 from airflow_ddlrepl.model.types import DataType, TypeDefinition, TypeKind
 from airflow_ddlrepl.ports.types import Cast, Equality

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +57,21 @@ def text_of(column: str, is_bytes: bool) -> str:
     return f"'\\x' || lower(hex({quoted}))" if is_bytes else f"CAST({quoted} AS VARCHAR)"
 
 
+@contextmanager
+def reading_file(location: str) -> Iterator[Held]:
+    """The file as it is now."""
+    with session(location, is_reader=True) as there:
+        yield File(there)
+
+
+def file_difference(source: str, location: str, but: Collection[int]) -> str:
+    """The first table of the source, but these by their ids, that a file has not, or has otherwise; "": none.
+
+    Raises Locked.
+    """
+    return held_difference(source, reading_file(location), but)
+
+
 class Filing(Player):
     """Every target is a DuckDB file. location: of a target. without: why a table may be suspended, by code."""
 
@@ -67,11 +82,9 @@ class Filing(Player):
         places = [self.location.format(folder=folder, number=number) for number in range(len(urls) - 1)]
         super().__init__([urls[0], *places], folder, options)
 
-    @contextmanager
-    def reading(self, location: str) -> Iterator[Held]:
+    def reading(self, location: str) -> AbstractContextManager[Held]:
         """The target as it is now."""
-        with session(location, is_reader=True) as there:
-            yield File(there)
+        return reading_file(location)
 
     def _act(self, what: str) -> None:
         try:

@@ -15,6 +15,17 @@ from tests.support.lakes.reader import pointers, rows_at
 from tests.support.replica import Replica, channel_file
 
 
+def by_hand(location: str, name: TableName, *statements: str, columns: str = "") -> None:
+    """Somebody changes a table of a lake; one with these columns is made first."""
+    window = Window(location, "somebody")
+    if columns:
+        window.create(name, columns)
+    for one in statements:
+        window.spark.sql(one.format(window.table(name)))
+    with writing(location) as connection:
+        window.flip(connection)
+
+
 class Lake(Replica):
     """A channel from a PostgreSQL database into a lake."""
 
@@ -31,11 +42,7 @@ class Lake(Replica):
 
     def by_hand(self, name: TableName, *statements: str) -> None:
         """Somebody changes a table at the lake."""
-        window = Window(self.location, "somebody")
-        for one in statements:
-            window.spark.sql(one.format(window.table(name)))
-        with writing(self.location) as connection:
-            window.flip(connection)
+        by_hand(self.location, name, *statements)
 
     def table(self, name: TableName) -> Any:
         """A table as PyIceberg reads it."""

@@ -8,11 +8,11 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from airflow_ddlrepl.engines.duckdb.connection.quoting import qualified
 from airflow_ddlrepl.engines.duckdb.connection.tables_there import columns_there
 from airflow_ddlrepl.engines.duckdb.target.state import shape_texts
 from airflow_ddlrepl.engines.duckdb.types.physical import columns_sql
 from airflow_ddlrepl.engines.duckdb.types.type_system import DUCK_TYPES
+from airflow_ddlrepl.engines.duckdb_sql.quoting import qualified
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.model.table_state import TableState

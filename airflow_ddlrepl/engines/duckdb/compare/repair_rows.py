@@ -6,20 +6,21 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from airflow_ddlrepl.engines.comparing import RepairTask
-from airflow_ddlrepl.engines.duckdb.compare.source_rows import (
+from airflow_ddlrepl.engines.duckdb.connection.database import passing, transaction
+from airflow_ddlrepl.engines.duckdb.connection.tables_there import columns_there
+from airflow_ddlrepl.engines.duckdb.target.state import hold
+from airflow_ddlrepl.engines.duckdb.types.physical import physical
+from airflow_ddlrepl.engines.duckdb_sql.quoting import qualified, quote
+from airflow_ddlrepl.engines.duckdb_sql.source_rows import (
     KEYS,
     SOURCE,
     Pairs,
-    copy_source,
+    SourceRows,
     keep_keys,
     key_names,
     key_text,
     pairs_of,
 )
-from airflow_ddlrepl.engines.duckdb.connection.database import passing, transaction
-from airflow_ddlrepl.engines.duckdb.connection.quoting import qualified, quote
-from airflow_ddlrepl.engines.duckdb.connection.tables_there import columns_there
-from airflow_ddlrepl.engines.duckdb.target.state import hold
 from airflow_ddlrepl.engines.target_state import Fence
 from airflow_ddlrepl.errors import TargetError
 from airflow_ddlrepl.failpoint import reach
@@ -39,7 +40,8 @@ def repair_rows(
     pairs = pairs_of(task.compared)
     try:
         keep_keys(connection, task.keys)
-        copy_source(connection, task.compared, pairs, only_keys=True)
+        rows = SourceRows(connection, task.compared, pairs, physical, fails=True)
+        rows.copy([f"{rows.key()} IN (FROM {KEYS})"])
         keep_keys(connection, set(task.keys) - set(in_flight()))
         with transaction(connection):
             hold(connection, holder, fence)

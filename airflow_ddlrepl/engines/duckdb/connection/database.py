@@ -9,12 +9,12 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
-from airflow_ddlrepl.engines.duckdb.connection.instances import FileInUse, connected
+from airflow_ddlrepl.engines.duckdb_sql.instances import FileInUse, connected
 from airflow_ddlrepl.errors import ConfigError, DiskFull, DriverMissing, ServerRefusal, TargetError, Unreachable
 
 if TYPE_CHECKING:
@@ -75,11 +75,6 @@ def transaction(connection: Connection) -> Iterator[None]:
         yield
         undoing.pop_all()
     connection.execute("COMMIT")
-
-
-def scratch() -> AbstractContextManager[Connection]:
-    """Connect to a database in memory, of this process alone."""
-    return connected()
 
 
 def _connect(path: Path, seconds: float, closing: ExitStack, *, is_reader: bool) -> Connection:

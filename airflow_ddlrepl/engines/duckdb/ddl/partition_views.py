@@ -11,9 +11,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from airflow_ddlrepl.engines.duckdb.connection.quoting import qualified, quote
 from airflow_ddlrepl.engines.duckdb.connection.tables_there import columns_there, name_there
 from airflow_ddlrepl.engines.duckdb.types.physical import columns_sql
+from airflow_ddlrepl.engines.duckdb_sql.quoting import qualified, quote
 from airflow_ddlrepl.errors import CannotAdapt
 from airflow_ddlrepl.model.table_state import TableState, TableStatus
 

@@ -23,10 +23,11 @@ from airflow_ddlrepl.ddl.tables.drop_table import DropTable
 from airflow_ddlrepl.ddl.tables.rename_table import RenameTable
 from airflow_ddlrepl.ddl.tables.truncate import Truncate
 from airflow_ddlrepl.ddl.types.change_type_definition import ChangeTypeDefinition
-from airflow_ddlrepl.engines.duckdb.connection.quoting import literal, qualified, quote
 from airflow_ddlrepl.engines.duckdb.types.defaults import default_sql
-from airflow_ddlrepl.engines.duckdb.types.physical import as_written, is_literal, physical, value
-from airflow_ddlrepl.engines.duckdb.types.read_texts import cut, read, why_not
+from airflow_ddlrepl.engines.duckdb.types.physical import physical, value
+from airflow_ddlrepl.engines.duckdb_sql.quoting import literal, qualified, quote
+from airflow_ddlrepl.engines.duckdb_sql.read_texts import cut, read, why_not
+from airflow_ddlrepl.engines.duckdb_sql.text_sql import as_written, is_literal
 from airflow_ddlrepl.engines.held_types.new_texts import new_texts
 from airflow_ddlrepl.engines.held_types.no_statements import NO_STATEMENTS
 from airflow_ddlrepl.errors import Unsupported
@@ -140,10 +141,10 @@ def _change_type(change: ChangeType, before: Table) -> list[str]:
     name = quote(column.name)
     wanted, text = replace(column, type=change.type), as_written(name, old)
     if change.using is Using.AS_WRITTEN:
-        why = why_not(text, wanted, before.types)
+        why = why_not(text, wanted, new)
         return [
             f"SELECT error({why}) FROM {qualified(before.name)} WHERE ({why}) IS NOT NULL LIMIT 1",
-            f"{_alter(before)} ALTER COLUMN {name} TYPE {new} USING {read(text, wanted, before.types)}",
+            f"{_alter(before)} ALTER COLUMN {name} TYPE {new} USING {read(text, wanted, new)}",
         ]  # which reads rows, too, that were deleted
     if change.using is Using.EXPLICIT and (shortened := cut(text, wanted)) != text:
         return [f"{_alter(before)} ALTER COLUMN {name} TYPE {new} USING {shortened}"]

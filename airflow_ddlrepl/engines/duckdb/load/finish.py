@@ -7,12 +7,12 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from airflow_ddlrepl.engines.duckdb.connection.instances import connected
-from airflow_ddlrepl.engines.duckdb.connection.quoting import qualified, quote
 from airflow_ddlrepl.engines.duckdb.connection.tables_there import columns_there
 from airflow_ddlrepl.engines.duckdb.load.shadow import Shadow
 from airflow_ddlrepl.engines.duckdb.load.unfit_values import DISCARDED
-from airflow_ddlrepl.engines.duckdb.types.arrow import fetched, field_for
+from airflow_ddlrepl.engines.duckdb_sql.arrow import fetched, field_for
+from airflow_ddlrepl.engines.duckdb_sql.instances import connected
+from airflow_ddlrepl.engines.duckdb_sql.quoting import qualified, quote
 from airflow_ddlrepl.model.names import TableName
 
 _ROWS = "ddlrepl_loaded"

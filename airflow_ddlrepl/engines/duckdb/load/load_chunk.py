@@ -12,9 +12,9 @@ import pyarrow as pa
 from airflow_ddlrepl.engines.duckdb.connection.database import passing
 from airflow_ddlrepl.engines.duckdb.load.finish import finish
 from airflow_ddlrepl.engines.duckdb.load.shadow import Shadow
-from airflow_ddlrepl.engines.duckdb.types.arrow import as_held, field_for
-from airflow_ddlrepl.engines.duckdb.types.physical import TEXT
-from airflow_ddlrepl.engines.duckdb.types.read_texts import required, values_of
+from airflow_ddlrepl.engines.duckdb_sql.arrow import as_held, field_for
+from airflow_ddlrepl.engines.duckdb_sql.read_texts import required, values_of
+from airflow_ddlrepl.engines.duckdb_sql.text_sql import TEXT
 from airflow_ddlrepl.engines.loading import FinishTask, LoadedChunk, LoadTask
 from airflow_ddlrepl.errors import ChunkRefused, FunctionFailed, UnreadableTable
 from airflow_ddlrepl.failpoint import reach
@@ -76,7 +76,7 @@ def _copy(task: LoadTask, duckdb_types: list[str], into: Path) -> int:
             if by_text:
                 found = dict(zip(held, values, strict=True))
                 texts = {name: found[name] for name in by_text}
-                found |= values_of(texts, held, lambda text, name: required(text, by_text[name]))
+                found |= values_of(texts, held, lambda text, name: required(text, by_text[name], held[name]))
                 values = [*found.values()]
             writer.write_batch(pa.RecordBatch.from_arrays(values, schema=renamed))
             count += rows.num_rows

@@ -4,24 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from airflow_ddlrepl.adapt.target_facts import Renderer
 from airflow_ddlrepl.engines.abilities.rewinds import RereadsRows
 from airflow_ddlrepl.engines.duckdb.catalog.facts import DuckFacts
 from airflow_ddlrepl.engines.duckdb.connection.database import staging_folder
-from airflow_ddlrepl.engines.duckdb.connection.quoting import qualified
 from airflow_ddlrepl.engines.duckdb.ddl.partition_views import views_renewed
 from airflow_ddlrepl.engines.duckdb.ddl.render import create_table
 from airflow_ddlrepl.engines.duckdb.load.new_table import replace_table
-from airflow_ddlrepl.engines.duckdb.load.raw_rows import RawRows
-from airflow_ddlrepl.engines.duckdb.load.shadow import SHADOWS, Shadow
+from airflow_ddlrepl.engines.duckdb.load.shadow import SHADOWS, Shadow, read_chunk
 from airflow_ddlrepl.engines.duckdb.load.unfit_values import discarding, nulling, unique
-from airflow_ddlrepl.engines.duckdb.merge.conditions import is_true, values_here
 from airflow_ddlrepl.engines.duckdb.merge.refusals import refusals
 from airflow_ddlrepl.engines.duckdb.target.discarded_rows import placed
 from airflow_ddlrepl.engines.duckdb.target.state import hold, write_records, write_table_states
-from airflow_ddlrepl.engines.duckdb.types.physical import columns_sql
+from airflow_ddlrepl.engines.duckdb.types.physical import columns_sql, physical
+from airflow_ddlrepl.engines.duckdb_sql.conditions import is_true, values_here
+from airflow_ddlrepl.engines.duckdb_sql.quoting import qualified
+from airflow_ddlrepl.engines.duckdb_sql.raw_rows import RawRows
 from airflow_ddlrepl.engines.load_plan import LoadPlan, Step, UnfitValues, UnlikeRows
 from airflow_ddlrepl.engines.source_catalog import RowSelection
 from airflow_ddlrepl.engines.target import Loader
@@ -103,7 +104,7 @@ class DuckLoader(Loader, RereadsRows):
     def of_step(self, step: Step, plan: LoadPlan, render: Renderer) -> Sequence[str]:
         match step:
             case UnlikeRows(condition, here):
-                wanted = is_true(condition, values_here(here, plan.shape.types))
+                wanted = is_true(condition, values_here(here, plan.shape.types, physical))
                 return [f"DELETE FROM {qualified(plan.shadow)} WHERE NOT ({wanted})"]
             case UnfitValues(columns, discards=True):
                 return discarding(plan.shadow, plan.shape, columns)
@@ -117,7 +118,8 @@ class DuckLoader(Loader, RereadsRows):
         return {key: sum(one.stat().st_size for one in shadow.chunks) for key, shadow in shadows.items()}
 
     def chunks(self, place: TableName, selection: RowSelection, most: int) -> list[RawRows]:
-        return [RawRows(path, selection) for path in Shadow.of(self.target.location, place).chunks]
+        paths = Shadow.of(self.target.location, place).chunks
+        return [RawRows(partial(read_chunk, one), one.stat().st_size, selection, physical) for one in paths]
 
     def drop(self, names: Collection[TableName]) -> None:
         for name in names:

@@ -8,14 +8,15 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING
 
-from airflow_ddlrepl.engines.duckdb.connection.quoting import qualified, quote
 from airflow_ddlrepl.engines.duckdb.connection.tables_there import columns_there, name_beside, name_there
 from airflow_ddlrepl.engines.duckdb.ddl.render import create_table
 from airflow_ddlrepl.engines.duckdb.load.shadow import Shadow
-from airflow_ddlrepl.engines.duckdb.merge.conditions import within
 from airflow_ddlrepl.engines.duckdb.merge.retained_rows import RETAINED
 from airflow_ddlrepl.engines.duckdb.target.state import write_records
-from airflow_ddlrepl.engines.duckdb.types.physical import TEXT, as_written, columns_sql, value
+from airflow_ddlrepl.engines.duckdb.types.physical import columns_sql, physical, value
+from airflow_ddlrepl.engines.duckdb_sql.conditions import within
+from airflow_ddlrepl.engines.duckdb_sql.quoting import qualified, quote
+from airflow_ddlrepl.engines.duckdb_sql.text_sql import TEXT, as_written
 from airflow_ddlrepl.engines.target_state import Placing
 from airflow_ddlrepl.engines.transactional.target_only_columns import TargetOnly, target_only
 from airflow_ddlrepl.errors import CannotAdapt
@@ -118,7 +119,7 @@ class _Staying:
             now = round(datetime.now(UTC).timestamp() * 1_000_000)
             self.connection.execute(RETAINED.note_truncate(shape, self.loading, (key, now, None)))
         elif self.placing.limit is not None:
-            self._copy(f"NOT ({within(self.placing.limit, shape)}) AND {self._is_gone()}")
+            self._copy(f"NOT ({within(self.placing.limit, shape, physical)}) AND {self._is_gone()}")
         elif deletion_column(shape) and deletion_column(self.recorded):
             self._copy(self._is_gone(), is_deleted=True)
         elif self.placing.options.mask:

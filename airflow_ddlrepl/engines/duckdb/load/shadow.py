@@ -95,9 +95,14 @@ class Shadow:
     @property
     def rows(self) -> pa.Table | None:
         """Return the rows of all chunks, which stay in their files until they are read; None: there is no chunk."""
-        chunks = [pa.ipc.open_stream(pa.memory_map(str(one))) for one in self.chunks]
-        return pa.concat_tables([one.read_all() for one in chunks]) if chunks else None
+        chunks = [read_chunk(one) for one in self.chunks]
+        return pa.concat_tables(chunks) if chunks else None
 
     def remove(self) -> None:
         """Remove the shadow with its chunks."""
         shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def read_chunk(path: Path) -> pa.Table:
+    """Return the rows of a chunk, which stay in its file until they are read."""
+    return pa.ipc.open_stream(pa.memory_map(str(path))).read_all()

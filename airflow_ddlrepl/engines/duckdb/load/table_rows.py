@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from airflow_ddlrepl.engines.duckdb.connection.database import session
-from airflow_ddlrepl.engines.duckdb.connection.quoting import qualified, quote
 from airflow_ddlrepl.engines.duckdb.connection.tables_there import name_there
-from airflow_ddlrepl.engines.duckdb.types.arrow import fetched, field_for
-from airflow_ddlrepl.engines.duckdb.types.physical import physical, to_text
+from airflow_ddlrepl.engines.duckdb.types.physical import physical
+from airflow_ddlrepl.engines.duckdb_sql.arrow import fetched, field_for
+from airflow_ddlrepl.engines.duckdb_sql.quoting import qualified, quote
+from airflow_ddlrepl.engines.duckdb_sql.text_sql import to_text
 from airflow_ddlrepl.engines.source_catalog import RowSelection
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Table

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from airflow_ddlrepl.engines.duckdb.connection.quoting import literal, qualified, quote
-from airflow_ddlrepl.engines.duckdb.types.physical import as_written, physical
-from airflow_ddlrepl.engines.duckdb.types.read_texts import why_not
+from airflow_ddlrepl.engines.duckdb.types.physical import physical
+from airflow_ddlrepl.engines.duckdb_sql.quoting import literal, qualified, quote
+from airflow_ddlrepl.engines.duckdb_sql.read_texts import why_not
+from airflow_ddlrepl.engines.duckdb_sql.text_sql import as_written
 from airflow_ddlrepl.mapping.misfits import TOLD_DISCARDED, null_warning
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Table
@@ -23,7 +24,10 @@ def discarding(shadow: TableName, shape: Table, unfit: Sequence[Column]) -> list
     texts = {column.id: quote(column.name) for column in unfit}
     for column in shape.columns:
         texts.setdefault(column.id, as_written(quote(column.name), physical(column.type, shape.types)))
-    told = [f"{literal(c.name + ': ')} || left({why_not(texts[c.id], c, shape.types)}, 200)" for c in unfit]
+    told = [
+        f"{literal(c.name + ': ')} || left({why_not(texts[c.id], c, physical(c.type, shape.types))}, 200)"
+        for c in unfit
+    ]
     why = f"concat_ws('; ', {', '.join(told)})"
     key = ", ".join(texts[i] for i in sorted(shape.key.columns if shape.key else ()))
     row = ", ".join(f"{literal(c.name)}, {texts[c.id]}" for c in shape.columns if not c.generated and not c.extra)
@@ -42,7 +46,8 @@ def unique(shadow: TableName, key: Sequence[Column]) -> list[str]:
         return []
     names = ", ".join(quote(column.name) for column in key)
     texts = ", ".join(f"CAST({quote(column.name)} AS VARCHAR)" for column in key)
-    told = f"concat({literal(f'Key ({names})=(')}, concat_ws(', ', {texts}), ') is duplicated')".replace('"', "")
+    told = literal(f"Key ({', '.join(column.name for column in key)})=(")
+    told = f"concat({told}, concat_ws(', ', {texts}), ') is duplicated')"
     return [
         f"SELECT error({told}) FROM (SELECT {names} FROM {qualified(shadow)} GROUP BY ALL HAVING count(*) > 1 LIMIT 1)"
     ]
@@ -54,11 +59,11 @@ def nulling(shadow: TableName, column: Column) -> list[str]:
     Where the column is NOT NULL they fail.
     """
     table, name = qualified(shadow), quote(column.name)
-    unfit = f"FROM {table} WHERE ({why_not(name, column)}) IS NOT NULL HAVING count(*) > 0"
+    unfit = f"FROM {table} WHERE ({why_not(name, column, physical(column.type))}) IS NOT NULL HAVING count(*) > 0"
     told = f"count(*) || {literal(null_warning(column))}"
     if not column.nullable:
         return [f"SELECT error({told} || {literal(': the column is NOT NULL')}) {unfit}"]
     return [
         f"SELECT {told} {unfit}",
-        f"UPDATE {table} SET {name} = NULL WHERE ({why_not(name, column)}) IS NOT NULL",
+        f"UPDATE {table} SET {name} = NULL WHERE ({why_not(name, column, physical(column.type))}) IS NOT NULL",
     ]

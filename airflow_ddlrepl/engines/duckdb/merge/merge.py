@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from airflow_ddlrepl.engines.duckdb.connection.quoting import qualified, quote
 from airflow_ddlrepl.engines.duckdb.merge.refusals import refusals
 from airflow_ddlrepl.engines.duckdb.merge.stage import Staged
 from airflow_ddlrepl.engines.duckdb.types.physical import physical, value
+from airflow_ddlrepl.engines.duckdb_sql.quoting import qualified, quote
 from airflow_ddlrepl.errors import KeyTaken, RowsRefused
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Table

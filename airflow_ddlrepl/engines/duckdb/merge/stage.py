@@ -15,11 +15,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from airflow_ddlrepl.engines.duckdb.connection.database import staging_folder
-from airflow_ddlrepl.engines.duckdb.merge.evaluator import DuckEvaluator
 from airflow_ddlrepl.engines.duckdb.merge.refusals import refusals
-from airflow_ddlrepl.engines.duckdb.types.arrow import each_held
 from airflow_ddlrepl.engines.duckdb.types.physical import physical
-from airflow_ddlrepl.engines.duckdb.types.read_texts import cut, required, values_of
+from airflow_ddlrepl.engines.duckdb_sql.arrow import each_held
+from airflow_ddlrepl.engines.duckdb_sql.evaluator import DuckEvaluator
+from airflow_ddlrepl.engines.duckdb_sql.read_texts import cut, required, values_of
 from airflow_ddlrepl.engines.staging import Stager
 from airflow_ddlrepl.integrate.netting.net_changes import NetRows
 from airflow_ddlrepl.integrate.ready_rows import LeftOut, ReadyRows
@@ -69,7 +69,7 @@ class DuckStager(Stager):
         return None
 
     def evaluator(self, task: StageTask) -> DuckEvaluator:
-        return DuckEvaluator(task.values)
+        return DuckEvaluator(task.values, physical)
 
     def store(self, ready: ReadyRows) -> Staged:
         """Keep the rows as bytes, or write them to files where they are many."""
@@ -135,11 +135,11 @@ def _column(values: pa.ChunkedArray, column: RowColumn, task: StageTask) -> pa.C
 def _read(values: pa.ChunkedArray, column: RowColumn, of_source: Column, task: StageTask) -> pa.ChunkedArray:
     """Return values of a column that reads the texts which the source's type writes."""
     rows = LoggedRows(pa.table({of_source.name: values}), task.table, {of_source.name: column.encoding})
-    texts = DuckEvaluator(task.values).as_text(rows)[of_source.name]
+    texts = DuckEvaluator(task.values, physical).as_text(rows)[of_source.name]
     held = physical(column.target.type, task.target.types)
 
     def value(text: str, name: str) -> str:
-        return required(cut(text, column.target) if column.is_cut else text, column.target, task.target.types)
+        return required(cut(text, column.target) if column.is_cut else text, column.target, held)
 
     return pa.chunked_array([values_of({"value": texts}, {"value": held}, value)["value"]])
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from airflow_ddlrepl.adapt.program.program import NO_TABLE, Program, ProgramStep, Slice
 from airflow_ddlrepl.engines.duckdb.connection.database import passing
-from airflow_ddlrepl.engines.duckdb.connection.quoting import qualified, quote
 from airflow_ddlrepl.engines.duckdb.connection.tables_there import defaults_there, name_beside
 from airflow_ddlrepl.engines.duckdb.ddl.partition_views import views_renewed
 from airflow_ddlrepl.engines.duckdb.merge.merge import merge
@@ -16,6 +15,7 @@ from airflow_ddlrepl.engines.duckdb.merge.retained_rows import RETAINED
 from airflow_ddlrepl.engines.duckdb.merge.stage import Staged
 from airflow_ddlrepl.engines.duckdb.target.discarded_rows import clear, replace_rows
 from airflow_ddlrepl.engines.duckdb.target.state import advance, write_records, write_table_states
+from airflow_ddlrepl.engines.duckdb_sql.quoting import qualified, quote
 from airflow_ddlrepl.engines.target_state import Applied, Fence, StagedSlice
 from airflow_ddlrepl.engines.transactional.program_pass import ProgramPass
 from airflow_ddlrepl.errors import AlterRefused

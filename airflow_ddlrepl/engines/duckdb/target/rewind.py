@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from airflow_ddlrepl.engines.abilities.rewinds import Names, RewindArea
-from airflow_ddlrepl.engines.duckdb.connection.quoting import qualified
 from airflow_ddlrepl.engines.duckdb.ddl.partition_views import views_renewed
 from airflow_ddlrepl.engines.duckdb.target import state
+from airflow_ddlrepl.engines.duckdb_sql.quoting import qualified
 from airflow_ddlrepl.engines.target_state import Fence, TargetState
 from airflow_ddlrepl.errors import CannotRewind
 from airflow_ddlrepl.model.names import TableName

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from airflow_ddlrepl.engines.duckdb.types.physical import TEXT, physical
+from airflow_ddlrepl.engines.duckdb.types.physical import physical
+from airflow_ddlrepl.engines.duckdb_sql.text_sql import TEXT
 from airflow_ddlrepl.model.table import Column
 from airflow_ddlrepl.model.types import OTHER, DataType, Family, TypeDefinition, TypeFamily, TypeKind
 from airflow_ddlrepl.sql.expressions.translation import for_duckdb

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from airflow_ddlrepl.engines.duckdb.types.physical import TEXT
+from airflow_ddlrepl.engines.duckdb_sql.text_sql import TEXT
 from airflow_ddlrepl.engines.held_types.type_names import MOST_DIGITS
 from airflow_ddlrepl.model.types import DataType, Family, TypeFamily
 from airflow_ddlrepl.ports.types import Held

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from airflow_ddlrepl.engines.duckdb.types.physical import physical
-from airflow_ddlrepl.engines.duckdb.types.read_texts import is_read
+from airflow_ddlrepl.engines.duckdb_sql.read_texts import is_read
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.model.settings.table_settings import OwnColumns
 from airflow_ddlrepl.model.table import Table
@@ -14,7 +14,7 @@ from airflow_ddlrepl.notation.condition.parser import change_value, expression
 def require_possible(own: OwnColumns, table: Table) -> None:
     """Raise Unsupported ADP-164 for a type that DuckDB does not read texts as, and for what else it can't have."""
     for name, text in own.types.items():
-        if not is_read(of := column_type(text)):
+        if not is_read(of := column_type(text), physical(of)):
             raise Unsupported(
                 f"`types` in `target_tables` gives column {name} the type {of.text}, which a DuckDB file does not read",
                 code="ADP-164",

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from airflow_ddlrepl.engines.duckdb.types.defaults import translated
 from airflow_ddlrepl.engines.duckdb.types.families import representation
-from airflow_ddlrepl.engines.duckdb.types.physical import TEXT, physical
+from airflow_ddlrepl.engines.duckdb.types.physical import physical
+from airflow_ddlrepl.engines.duckdb_sql.text_sql import TEXT
 from airflow_ddlrepl.engines.held_types.type_names import decimal_size
 from airflow_ddlrepl.engines.held_types.type_system import HeldTypes, is_any_text, widens_text
 from airflow_ddlrepl.model.table import Column

@@ -71,6 +71,15 @@ def remove_views(connection: Connection, catalog: str, folder: str) -> dict[Tabl
     return found
 
 
+def kinds_there(connection: Connection, catalog: str) -> dict[TableName, str]:
+    """Return whether each object of a catalog is a `table` or a `view`, by its name."""
+    if not is_catalog(connection):
+        return {}
+    query = select(_tables.c.table_namespace, _tables.c.table_name, _tables.c.iceberg_type)
+    found = connection.execute(query.where(_tables.c.catalog_name == catalog))
+    return {TableName(schema, name): (kind or "TABLE").lower() for schema, name, kind in found}
+
+
 def add_entry(
     connection: Connection,
     catalog: str,

@@ -1,36 +1,41 @@
-"""This module compares tables of a lake with their sources: every column of every row, as values held there."""
+"""This module compares tables of a lake with their sources: every column of every row, as values held there.
+
+No Java is started: PyIceberg reads the lake's rows, and DuckDB compares them in the task, in bounded memory.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
-from airflow_ddlrepl.compare.report import Kind, RowDifference, TableReport
-from airflow_ddlrepl.compare.structure import left_behind
+from airflow_ddlrepl.compare.report import TableReport
 from airflow_ddlrepl.engines.comparing import CompareTask
+from airflow_ddlrepl.engines.duckdb_sql.comparison import Differences, missing_table, structure
+from airflow_ddlrepl.engines.duckdb_sql.instances import spilling
+from airflow_ddlrepl.engines.duckdb_sql.present_rows import present_rows
+from airflow_ddlrepl.engines.duckdb_sql.quoting import quote
+from airflow_ddlrepl.engines.duckdb_sql.source_rows import Pairs, SourceRows, key_names, pairs_of
 from airflow_ddlrepl.engines.lake.catalog.entries import pointer
 from airflow_ddlrepl.engines.lake.catalog.metadata import columns_there
-from airflow_ddlrepl.engines.lake.compare.rows import (
-    COUNT,
-    Pairs,
-    held_type,
-    key_names,
-    key_texts,
-    pairs_of,
-    source_rows,
-    target_rows,
-)
+from airflow_ddlrepl.engines.lake.catalog.scan import LakeRows
+from airflow_ddlrepl.engines.lake.compare.digests import Digests, within
 from airflow_ddlrepl.engines.lake.connection.database import reading
 from airflow_ddlrepl.engines.lake.connection.location import location_of
+from airflow_ddlrepl.engines.lake.types.in_duckdb import duckdb_type
+from airflow_ddlrepl.engines.lake.types.physical import physical
 from airflow_ddlrepl.engines.lake.types.type_system import LAKE_TYPES
 from airflow_ddlrepl.errors import SourceError
+from airflow_ddlrepl.model.table import Column
+from airflow_ddlrepl.model.target_columns import retains_rows
 
-_ROWS_AT_ONCE = 1_000_000
-"""So many rows are counted together at least."""
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection as Connection
+
+_TARGET = "ddlrepl_target"
+"""The temporary table with rows of the lake."""
+_BATCH = "ddlrepl_lake_batch"
 
 
 def compare_tables(tasks: Sequence[CompareTask]) -> list[TableReport]:
@@ -42,123 +47,106 @@ def compare_tables(tasks: Sequence[CompareTask]) -> list[TableReport]:
     with reading(location) as connection:
         catalog = location_of(location).catalog
         places = [pointer(connection, catalog, one.target, is_view=one.source.is_partitioned) for one in tasks]
-    return [_one_table(task, place) for task, place in zip(tasks, places, strict=True)]
+    with spilling() as connection:
+        return [_one_table(connection, task, place) for task, place in zip(tasks, places, strict=True)]
 
 
-def _one_table(task: CompareTask, metadata: str | None) -> TableReport:
+def _one_table(connection: Connection, task: CompareTask, metadata: str | None) -> TableReport:
     started = time.monotonic()
     try:
-        report = _Comparison(task, metadata).report()
+        report = missing_table(task) if metadata is None else _report(connection, task, metadata)
     except SourceError as error:
         why = f"it is not compared: {error.code}: {error.message}; {error.hint}"
         return TableReport(task.source.name, task.target, structure=(why,), waits=True)
     return replace(report, seconds=round(time.monotonic() - started, 3))
 
 
+def _report(connection: Connection, task: CompareTask, metadata: str) -> TableReport:
+    plain = TableReport(task.source.name, task.target)
+    if task.source.is_partitioned:  # its partitions are compared
+        return replace(plain, columns=len(pairs_of(task)))
+    files, types = location_of(task.target_dsn).files, task.shape.types
+    there = columns_there(metadata, files)
+    plain = replace(plain, structure=tuple(structure(task, there, LAKE_TYPES)))
+    pairs = [one for one in pairs_of(task) if there.get(one[1].name) == physical(one[1].type, types)]
+    own = [one for one in task.shape.columns if one.extra and there.get(one.name) == physical(one.type, types)]
+    gathered = [*(ours for _, ours in pairs), *(own if retains_rows(task.shape) else ())]
+    comparison = _Comparison(connection, task, pairs, LakeRows(metadata, files), gathered)
+    plain = replace(plain, columns=len(pairs))
+    if not pairs:
+        return comparison.counted(plain)
+    return comparison.whole(plain) if retains_rows(task.shape) else comparison.by_buckets(plain)
+
+
 @dataclass
 class _Comparison:
-    """A comparison counts each row of the source up and each of the lake down: what is not 0 at the end differs."""
+    """A comparison of one table; what it gathers in DuckDB replaces what the one before has left there.
 
+    gathered: the columns of the lake that are read.
+    """
+
+    connection: Connection
     task: CompareTask
-    metadata: str | None
-    """The path of the metadata file that the lake's table has; None: there is no such table."""
+    pairs: Pairs
+    rows: LakeRows
+    gathered: Sequence[Column]
 
-    def report(self) -> TableReport:
-        task, plain = self.task, TableReport(self.task.source.name, self.task.target)
-        if task.source.is_partitioned and self.metadata:  # its partitions are compared
+    def counted(self, plain: TableReport) -> TableReport:
+        """Count the rows of both sides, which have no column in common."""
+        theirs = sum(batch.num_rows for batch in self.task.contents.batches())
+        ours = sum(batch.num_rows for batch in self.rows.batches({}))
+        return replace(plain, source_rows=theirs, target_rows=ours, missing=max(0, theirs - ours))
+
+    def whole(self, plain: TableReport) -> TableReport:
+        """Gather all rows of both sides: which of the lake's the source has now, all of them say together."""
+        copied, total = self._source.copy()
+        self._copy()
+        target = present_rows(self.task.shape, _TARGET, list(map(quote, key_names(self.task))))
+        count = self.connection.execute(f"SELECT count(*) FROM {target}").fetchall()[0][0]
+        plain = replace(plain, source_rows=copied, discarded=total - copied, target_rows=int(count))
+        return Differences(self.connection, self.task, target).of(plain, self.pairs)
+
+    def by_buckets(self, plain: TableReport) -> TableReport:
+        """Read both sides for their digests, and gather the rows of those buckets that differ."""
+        names = [quote(ours.name) for _, ours in self.pairs]
+        key = [quote(name) for name in key_names(self.task)]
+        key = key if key and set(key) <= set(names) else names
+        theirs, ours, total = Digests(), Digests(), 0
+        for answer, count in self._source.each(lambda rows: Digests.query(key, names, rows)):
+            theirs.add(answer)
+            total += count
+        for rows in self._batches():
+            ours.add(self.connection.execute(Digests.query(key, names, rows)).fetchall())
+        plain = replace(plain, source_rows=theirs.rows, discarded=total - theirs.rows, target_rows=ours.rows)
+        unlike = theirs.unlike(ours)
+        if not unlike:
             return plain
-        if self.metadata is None:
-            count = 0 if task.source.is_partitioned else sum(batch.num_rows for batch in task.contents.batches())
-            why = ("the table is missing at the target",)
-            return replace(plain, source_rows=count, structure=why, missing=count)
-        there = columns_there(self.metadata, location_of(task.target_dsn).files)
-        pairs = [one for one in pairs_of(task) if there.get(one[1].name) == held_type(task, one[1])]
-        theirs, theirs_count = _collapsed(source_rows(task, pairs), pairs)
-        ours, ours_count = _collapsed(target_rows(task, pairs, self.metadata), pairs)
-        plain = replace(plain, columns=len(pairs), source_rows=theirs_count, target_rows=ours_count)
-        plain = replace(plain, structure=tuple(self._structure(there)))
-        if not pairs:
-            return replace(plain, missing=max(0, theirs_count - ours_count))
-        differing, _ = _collapsed([theirs, ours], pairs)
-        if not differing.num_rows:
-            return plain
-        return self._reported(plain, differing.filter(pc.not_equal(differing[COUNT], 0)))
+        chosen = [pair for pair in self.pairs if quote(pair[1].name) in key]
+        values = {quote(pair[1].name): sql for pair, sql in zip(chosen, self._source.values(chosen), strict=True)}
+        self._source.copy([within([values[name] for name in key], unlike)])
+        self._copy(within(key, unlike))
+        return Differences(self.connection, self.task, _TARGET).of(plain, self.pairs)
 
-    def _structure(self, found: Mapping[str, str]) -> Iterator[str]:
-        task = self.task
-        yield from left_behind(task.wanted or task.source, task.shape, LAKE_TYPES)
-        wanted = {column.name: held_type(task, column) for column in task.shape.columns}
-        for name, held in wanted.items():
-            if name not in found:
-                yield f"column {name} is missing at the target"
-            elif found[name] != held:
-                yield f"column {name} has type {found[name]}, should be {held}"
-        yield from (f"column {name} is only at the target" for name in found if name not in wanted)
+    @property
+    def _source(self) -> SourceRows:
+        return SourceRows(self.connection, self.task, self.pairs, duckdb_type)
 
-    def _reported(self, plain: TableReport, differing: pa.Table) -> TableReport:
-        names = differing.column_names[:-1]
-        key = key_names(self.task)
-        key = key if set(key) <= set(names) else []
-        missing, extra = (differing.filter(compare(differing[COUNT], 0)) for compare in (pc.greater, pc.less))
-        found = list(_by_key(missing, extra, key, names) if key else _by_row(missing, extra, names))
-        counts = {kind: sum(row.copies for row in found if row.kind is kind) for kind in Kind}
-        return replace(
-            plain,
-            missing=counts[Kind.MISSING],
-            extra=counts[Kind.EXTRA],
-            different=counts[Kind.DIFFERENT],
-            rows=tuple(found[: self.task.limit]),
-            unlike=tuple(found),
+    def _batches(self) -> Iterator[str]:
+        """Yield SQL for the lake's rows, part by part."""
+        types = self.task.shape.types
+        casts = (
+            f"CAST({quote(one.name)} AS {duckdb_type(one.type, types)}) AS {quote(one.name)}" for one in self.gathered
         )
+        query = f"SELECT {', '.join(casts)} FROM {_BATCH}"
+        for batch in self.rows.batches({one.name: physical(one.type, types) for one in self.gathered}):
+            self.connection.register(_BATCH, batch)
+            yield query
+            self.connection.unregister(_BATCH)
 
-
-def _collapsed(parts: Iterable[pa.Table], pairs: Pairs) -> tuple[pa.Table, int]:
-    """Return each row once, with how often it counts, and how many rows that were."""
-    names, count = [ours.name for _, ours in pairs], 0
-    found, waiting = pa.table({}), list[pa.Table]()
-    for part in parts:
-        count += part.num_rows
-        waiting.append(part)
-        if sum(one.num_rows for one in waiting) > max(_ROWS_AT_ONCE, found.num_rows):
-            found, waiting = _grouped([found, *waiting], names), []
-    return _grouped([found, *waiting], names), count
-
-
-def _grouped(parts: Sequence[pa.Table], names: Sequence[str]) -> pa.Table:
-    whole = [one for one in parts if one.num_rows]
-    if not names or not whole:
-        return parts[-1].slice(0, 0)
-    grouped = pa.concat_tables(whole).group_by([*names]).aggregate([(COUNT, "sum")])
-    return grouped.rename_columns([*names, COUNT])
-
-
-def _by_key(missing: pa.Table, extra: pa.Table, key: Sequence[str], names: Sequence[str]) -> Iterator[RowDifference]:
-    """Yield rows that one side lacks, and those of both sides that differ, with the columns in which they do."""
-    theirs, ours = (key_texts([rows[name] for name in key]) for rows in (missing, extra))
-    at = {text: place for place, text in enumerate(ours)}
-    both = set(theirs) & at.keys()
-    yield from (RowDifference(Kind.MISSING, text) for text in theirs if text not in both)
-    yield from (RowDifference(Kind.EXTRA, text) for text in ours if text not in both)
-    here = [place for place, text in enumerate(theirs) if text in both]
-    there = [at[theirs[place]] for place in here]
-    one, other = missing.take(pa.array(here, pa.int64())), extra.take(pa.array(there, pa.int64()))
-    flags = [_unlike(one[name], other[name]) for name in names]
-    for number, place in enumerate(here):
-        columns = tuple(name for name, unlike in zip(names, flags, strict=True) if unlike[number])
-        yield RowDifference(Kind.DIFFERENT, theirs[place], columns)
-
-
-def _unlike(one: pa.ChunkedArray, other: pa.ChunkedArray) -> list[bool]:
-    """Return where two columns have different values; NULL is like NULL, and NaN like NaN."""
-    same = pc.or_(pc.fill_null(pc.equal(one, other), False), pc.and_(pc.is_null(one), pc.is_null(other)))
-    if pa.types.is_floating(one.type):
-        same = pc.or_(same, pc.fill_null(pc.and_(pc.is_nan(one), pc.is_nan(other)), False))
-    found: list[bool] = pc.invert(same).to_pylist()
-    return found
-
-
-def _by_row(missing: pa.Table, extra: pa.Table, names: Sequence[str]) -> Iterator[RowDifference]:
-    for kind, rows in ((Kind.MISSING, missing), (Kind.EXTRA, extra)):
-        copies = pc.abs(rows[COUNT]).to_pylist()
-        for text, often in zip(key_texts([rows[name] for name in names]), copies, strict=True):
-            yield RowDifference(kind, text, copies=often)
+    def _copy(self, where: str = "true") -> None:
+        """Gather rows of the lake."""
+        types = self.task.shape.types
+        columns = ", ".join(f"{quote(one.name)} {duckdb_type(one.type, types)}" for one in self.gathered)
+        self.connection.execute(f"CREATE OR REPLACE TEMP TABLE {_TARGET} ({columns})")
+        for rows in self._batches():
+            self.connection.execute(f"INSERT INTO {_TARGET} SELECT * FROM ({rows}) WHERE {where}")

@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from airflow_ddlrepl.engines.lake.load.choice import Choice
 from airflow_ddlrepl.engines.lake.types.arrow import as_held, field_for
 from airflow_ddlrepl.engines.lake.types.physical import TEXT, columns_sql
 from airflow_ddlrepl.engines.lake.types.read_texts import cut, read, required, why_not
@@ -32,6 +33,8 @@ class Fitting:
 
     shape: of the table. constants: the text of the value of each column that no row brings. unfit: columns whose values
     may not fit: they become NULL, or with `discards` their rows are left out. cut: columns whose texts may be too long.
+    choice: of archived rows; None: all are taken. absent: columns that are loaded, and that the table does not have,
+    with Spark's names of their types.
     """
 
     shape: Table
@@ -39,6 +42,8 @@ class Fitting:
     unfit: Collection[str] = ()
     discards: bool = False
     cut: Collection[str] = ()
+    choice: Choice | None = None
+    absent: Mapping[str, str] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         """Return the fitting as a JSON object."""
@@ -48,13 +53,16 @@ class Fitting:
             "unfit": [*self.unfit],
             "discards": self.discards,
             "cut": [*self.cut],
+            "choice": self.choice.to_json() if self.choice else None,
+            "absent": dict(self.absent),
         }
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Fitting:
         """Return the fitting that `to_json` wrote."""
-        rest = {name: value for name, value in data.items() if name != "shape"}
-        return cls(Table.from_json(data["shape"]), **rest)
+        rest = {name: value for name, value in data.items() if name not in ("shape", "choice")}
+        choice = Choice.from_json(data["choice"]) if data["choice"] else None
+        return cls(Table.from_json(data["shape"]), choice=choice, **rest)
 
 
 class FittedRows:
@@ -65,7 +73,7 @@ class FittedRows:
 
     def __init__(self, task: LoadTask, fitting: Fitting) -> None:
         self.task, self.fitting = task, fitting
-        self.types = columns_sql(fitting.shape)
+        self.types = {**columns_sql(fitting.shape), **fitting.absent}
         self.columns = {column.name: column for column in fitting.shape.columns}
         read_texts = {column.name for column in task.by_text} | set(fitting.unfit) | set(fitting.cut)
         self.by_text = set(task.columns) if fitting.discards and fitting.unfit else read_texts & set(task.columns)
@@ -81,7 +89,21 @@ class FittedRows:
                 name: as_held(Converted(found, unfit.get(theirs)), of, name)
                 for name, theirs, found, of in zip(self.task.columns, self.task.read, rows.columns, held, strict=True)
             }
-            yield {**self._fitted(values), **self._constants(rows.num_rows - self._left)}
+            values, count = self._chosen(values, rows.num_rows)
+            yield {**self._fitted(values), **self._constants(count - self._left)}
+
+    @property
+    def written(self) -> list[str]:
+        """Return the names of the columns that the rows have."""
+        return [name for name in self.task.columns if name not in self.fitting.absent] + [*self.fitting.constants]
+
+    def _chosen(self, values: dict[str, pa.Array], count: int) -> tuple[dict[str, pa.Array], int]:
+        """Return the rows that are chosen, without the columns that the table does not have, and how many these are."""
+        if self.fitting.choice is not None and count:
+            flags = self.fitting.choice.true_rows(values)
+            count = pc.sum(flags).as_py()
+            values = {name: one.filter(flags) for name, one in values.items()}
+        return {name: one for name, one in values.items() if name not in self.fitting.absent}, count
 
     @property
     def warnings(self) -> list[str]:

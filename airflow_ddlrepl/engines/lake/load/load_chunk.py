@@ -58,7 +58,7 @@ def finish_shadow(task: FinishTask) -> LoadedChunk:
 
 def _copy(rows: FittedRows, shadow: Shadow, into: IO[bytes]) -> int:
     """Write the rows as the lake holds them; return how many."""
-    names = [*rows.task.columns, *rows.fitting.constants]
+    names = rows.written
     written = parquet_schema({name: rows.types[name] for name in names}, shadow.ids)
     count = 0
     with pq.ParquetWriter(into, written, compression="zstd", store_schema=False) as writer:

@@ -2,28 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from airflow_ddlrepl.adapt.target_facts import Renderer
 from airflow_ddlrepl.ddl.columns.change_default import ChangeDefault
 from airflow_ddlrepl.ddl.columns.change_type import ChangeType, Using
+from airflow_ddlrepl.ddl.columns.drop_column import DropColumn
+from airflow_ddlrepl.engines.abilities.rewinds import RereadsRows
 from airflow_ddlrepl.engines.lake.catalog.entries import pointer
 from airflow_ddlrepl.engines.lake.connection.location import location_of
 from airflow_ddlrepl.engines.lake.connection.warehouse import file_refusals
 from airflow_ddlrepl.engines.lake.ddl.render import create_table
+from airflow_ddlrepl.engines.lake.load.choice import Choice
 from airflow_ddlrepl.engines.lake.load.fitting import Fitting
 from airflow_ddlrepl.engines.lake.load.layout import Layout, layout, new_layout
 from airflow_ddlrepl.engines.lake.load.place import place
+from airflow_ddlrepl.engines.lake.load.raw_rows import LakeRawRows
 from airflow_ddlrepl.engines.lake.load.shadow import SHADOWS, Shadow
 from airflow_ddlrepl.engines.lake.merge.refusals import refusals
 from airflow_ddlrepl.engines.lake.target.discarded_rows import placed
 from airflow_ddlrepl.engines.lake.target.facts import LakeFacts
 from airflow_ddlrepl.engines.lake.target.repetition import repeated
 from airflow_ddlrepl.engines.lake.target.state import hold, write_records, write_table_states
-from airflow_ddlrepl.engines.load_plan import LoadPlan, ShadowChange, Step, UnfitValues
+from airflow_ddlrepl.engines.lake.types.in_duckdb import duckdb_type
+from airflow_ddlrepl.engines.lake.types.physical import physical
+from airflow_ddlrepl.engines.lake.types.type_system import LAKE_TYPES
+from airflow_ddlrepl.engines.load_plan import LoadPlan, ShadowChange, Step, UnfitValues, UnlikeRows
+from airflow_ddlrepl.engines.source_catalog import RowSelection
 from airflow_ddlrepl.engines.target import Loader
 from airflow_ddlrepl.engines.target_state import Fence, Placing
 from airflow_ddlrepl.errors import Unsupported
@@ -32,7 +40,7 @@ from airflow_ddlrepl.integrate.steps.discarded_row import DiscardedRow
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.record import RefreshDeclined, RefreshDone
-from airflow_ddlrepl.model.table import Table
+from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.model.table_state import TableState, TableStatus
 
 if TYPE_CHECKING:
@@ -40,7 +48,7 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class LakeLoader(Loader):
+class LakeLoader(Loader, RereadsRows):
     """A lake's loader loads tables for one refresh. stem: how the names of its shadow tables begin."""
 
     target: LakeTarget
@@ -98,6 +106,10 @@ class LakeLoader(Loader):
                 return replace(fitting, unfit=[column.name for column in columns], discards=discards)
             case ShadowChange(ChangeType(using=Using.EXPLICIT) as change, before):
                 return replace(fitting, cut=[*fitting.cut, before.column(change.id).name])
+            case UnlikeRows(condition, here):
+                return replace(fitting, choice=Choice.of(condition, here))
+            case ShadowChange(DropColumn(column), before):
+                return replace(fitting, absent={**fitting.absent, column.name: physical(column.type, before.types)})
             case ShadowChange(ChangeType(using=Using.AS_WRITTEN) | ChangeDefault(), _):
                 return fitting
             case _:
@@ -130,6 +142,27 @@ class LakeLoader(Loader):
                 reach("refresh.transaction")
         shadow.remove()
         return "placed"
+
+    @property
+    def converts_archives(self) -> bool:
+        return True
+
+    def as_archived(self, column: Column) -> Column:
+        return replace(column, type=LAKE_TYPES.text)
+
+    def sizes(self, names: Mapping[int, TableName]) -> dict[int, int]:
+        shadows = {key: Shadow.of(self.target.location, name) for key, name in names.items()}
+        return {key: sum(map(shadow.size, shadow.chunks)) for key, shadow in shadows.items()}
+
+    def chunks(self, place: TableName, selection: RowSelection, most: int) -> list[LakeRawRows]:
+        shadow = Shadow.of(self.target.location, place)
+        return [
+            LakeRawRows(partial(shadow.rows, one), shadow.size(one), selection, duckdb_type) for one in shadow.chunks
+        ]
+
+    def drop(self, names: Collection[TableName]) -> None:
+        for name in names:
+            Shadow.of(self.target.location, name).remove()
 
     def end(self) -> None:
         at = location_of(self.target.location)

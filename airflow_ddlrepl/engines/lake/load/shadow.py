@@ -7,6 +7,7 @@ does not read the rows again.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -71,6 +72,16 @@ class Shadow:
     def chunks(self) -> list[str]:
         """Return the paths of the files with the rows."""
         return [f"{self.folder}/{name}" for name in self._names(_CHUNK)]
+
+    def size(self, chunk: str) -> int:
+        """Return how many bytes the file of a chunk has. chunk: its path."""
+        with self.files.open(chunk) as file:
+            return file.seek(0, os.SEEK_END)
+
+    def rows(self, chunk: str) -> pa.Table:
+        """Return the rows of a chunk. chunk: its path."""
+        with self.files.open(chunk) as file:
+            return pq.read_table(file)
 
     def without_ids(self, columns: Sequence[str]) -> list[str]:
         """Return the paths of files with some columns of the rows, which have no ids."""

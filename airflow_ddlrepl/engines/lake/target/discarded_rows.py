@@ -15,7 +15,7 @@ from sqlalchemy import ColumnElement, Connection, Select, delete, func, insert, 
 
 from airflow_ddlrepl.engines.abilities.discarded_rows import DiscardedRows
 from airflow_ddlrepl.engines.lake.target.tables import discarded_rows as stored
-from airflow_ddlrepl.engines.lake.target.tables import has_discarded_rows
+from airflow_ddlrepl.engines.lake.target.tables import is_there
 from airflow_ddlrepl.integrate.steps.discarded_row import DiscardedRow
 from airflow_ddlrepl.model.position import Position
 
@@ -67,7 +67,7 @@ class LakeDiscardedRows(DiscardedRows):
         if not self.target.is_there:
             return []
         with self.target.reading() as connection:
-            if not has_discarded_rows(connection):
+            if not is_there(connection, stored):
                 return []
             return connection.execute(query.where(stored.c.channel == self.target.holder)).all()
 
@@ -95,7 +95,7 @@ def placed(connection: Connection, channel: str, table_id: int, rows: Sequence[D
 
 
 def _remove(connection: Connection, channel: str, *which: ColumnElement[bool]) -> None:
-    if has_discarded_rows(connection):
+    if is_there(connection, stored):
         connection.execute(delete(stored).where(stored.c.channel == channel, *which))
 
 

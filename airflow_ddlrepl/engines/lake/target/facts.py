@@ -68,3 +68,14 @@ class LakeFacts(ServerFacts):
         with reading(self.location) as connection:
             metadata = pointer(connection, place.catalog, name)
         return metadata is not None and row_count(metadata, place.files) != 0
+
+
+@dataclass
+class EmptiedLakeFacts(LakeFacts):
+    """These facts are those of a lake whose tables are all dropped before anything else is done."""
+
+    def look(self, names: Collection[TableName]) -> None:
+        self._known |= dict.fromkeys(names)
+
+    def has_rows(self, name: TableName) -> bool:
+        return False

@@ -13,15 +13,15 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, and_, case, delete, exists, insert, select, update
 
 from airflow_ddlrepl.engines.lake.target.tables import (
+    SCHEMA,
     VERSION,
     discarded_rows,
-    has_discarded_rows,
     is_there,
     position,
     tables,
     unrecorded,
 )
-from airflow_ddlrepl.engines.target_state import CutOver, Fence, TargetPosition, TargetState
+from airflow_ddlrepl.engines.target_state import CutOver, Fence, Move, TargetPosition, TargetState
 from airflow_ddlrepl.errors import Fenced, TargetError
 from airflow_ddlrepl.model.marks import Mark
 from airflow_ddlrepl.model.names import TableName
@@ -130,6 +130,23 @@ def _move(
         )
 
 
+def move(connection: Connection, channel: str, to: Move | None, fence: Fence) -> None:
+    """Move the position as a change of the state says, in the open transaction; None: it stays."""
+    if to is None:
+        hold(connection, channel, fence)
+    elif to.since is None:
+        begin(connection, channel, to.to, fence)
+        if to.restarts:
+            restart(connection, channel, to.to, fence)
+    else:
+        since = Fence(to.since.epoch, fence.token)
+        hold(connection, channel, since)
+        if to.restarts:
+            restart(connection, channel, to.to, fence)
+        elif to.since.lsn != to.to:
+            advance(connection, channel, to.since.lsn, to.to, since)
+
+
 def write_table_states(
     connection: Connection, channel: str, states: Mapping[int, TableState], gone: Iterable[int] = ()
 ) -> None:
@@ -150,7 +167,7 @@ def write_table_states(
     same = and_(live.c.schema_name == tables.c.schema_name, live.c.table_name == tables.c.table_name)
     taken = exists().where(live.c.channel == channel, live.c.status.in_(_LIVE), same)
     connection.execute(delete(tables).where(of_channel, tables.c.status == TableStatus.ORPHANED.value, taken))
-    if has_discarded_rows(connection):
+    if is_there(connection, discarded_rows):
         is_there_still = exists().where(
             tables.c.channel == discarded_rows.c.channel,
             tables.c.table_id == discarded_rows.c.table_id,
@@ -210,7 +227,6 @@ def store_cut_over(connection: Connection, channel: str, mark: CutOver | None) -
 
 def forget(connection: Connection, channel: str) -> None:
     """Remove the channel's state in the open transaction; the tables stay."""
-    if is_there(connection):
-        known = (position, tables, unrecorded, *([discarded_rows] if has_discarded_rows(connection) else []))
-        for one in known:
+    for one in SCHEMA.sorted_tables:
+        if is_there(connection, one):
             connection.execute(delete(one).where(one.c.channel == channel))

@@ -48,6 +48,20 @@ discarded_rows = Table(
     Column("row_values", Text, nullable=False),
     Column("discarded_at", String(40), nullable=False),
 )
+replayed = Table(
+    "ddlrepl_replayed",
+    SCHEMA,
+    Column("channel", String(255), primary_key=True),
+    Column("made_as", Text, nullable=False),
+    Column("lsn", BigInteger, nullable=False),
+)
+replayed_names = Table(
+    "ddlrepl_replayed_names",
+    SCHEMA,
+    Column("channel", String(255), primary_key=True),
+    Column("schema_name", String(255), primary_key=True),
+    Column("table_name", String(255), primary_key=True),
+)
 
 
 def create(connection: Connection) -> None:
@@ -55,11 +69,6 @@ def create(connection: Connection) -> None:
     SCHEMA.create_all(connection)
 
 
-def is_there(connection: Connection) -> bool:
-    """Has the database our tables?"""
-    return inspect(connection).has_table(position.name)
-
-
-def has_discarded_rows(connection: Connection) -> bool:
-    """Has the database the table of rows that are discarded? Lakes of earlier versions have it not."""
-    return inspect(connection).has_table(discarded_rows.name)
+def is_there(connection: Connection, table: Table = position) -> bool:
+    """Has the database our tables? table: one that lakes of earlier versions may not have."""
+    return inspect(connection).has_table(table.name)

@@ -1,4 +1,4 @@
-"""This module finds the keys of the rows that a part of the log is about, as texts that compare with a file's own."""
+"""This module finds the keys of the rows that a part of the log is about, as texts that compare with a target's own."""
 
 from __future__ import annotations
 
@@ -6,16 +6,17 @@ import pyarrow as pa
 
 from airflow_ddlrepl.engines.changed_keys import ChangedKeys, changed_keys, key_pairs, shows_keys
 from airflow_ddlrepl.engines.comparing import WrittenKeys
-from airflow_ddlrepl.engines.duckdb.compare.source_rows import key_text, physical_type
-from airflow_ddlrepl.engines.duckdb.connection.database import scratch
-from airflow_ddlrepl.engines.duckdb.types.arrow import each_held
+from airflow_ddlrepl.engines.duckdb_sql.arrow import each_held
+from airflow_ddlrepl.engines.duckdb_sql.instances import scratch
+from airflow_ddlrepl.engines.duckdb_sql.physical import Physical
+from airflow_ddlrepl.engines.duckdb_sql.source_rows import key_text
 from airflow_ddlrepl.model.table import Column
 from airflow_ddlrepl.ports.change_values import Converted
 
 _KEYS = "ddlrepl_changed"
 
 
-def written_keys(task: WrittenKeys) -> dict[str, bool] | None:
+def written_keys(task: WrittenKeys, physical: Physical) -> dict[str, bool] | None:
     """Return the keys of all rows that were written, each with whether its first change found a row.
 
     None: the log does not show them, or DuckDB can't hold one.
@@ -26,7 +27,7 @@ def written_keys(task: WrittenKeys) -> dict[str, bool] | None:
         return None
     found: dict[str, bool] = {}
     pairs = key_pairs(task.compared)
-    types = [physical_type(task.compared, ours) for _, ours in pairs]
+    types = [physical(ours.type, task.compared.shape.types) for _, ours in pairs]
     query = key_text(f"CAST(c{place} AS {of})" for place, of in enumerate(types))
     try:
         with scratch() as connection:
@@ -47,7 +48,7 @@ def written_keys(task: WrittenKeys) -> dict[str, bool] | None:
 
 
 def _values(task: WrittenKeys, changed: ChangedKeys, place: int, column: Column, duckdb_type: str) -> pa.ChunkedArray:
-    """Return the values of one column of the keys as the file holds them."""
+    """Return the values of one column of the keys as the target holds them."""
     encodings = {one.name: one.encoding for one in changed.file.columns}
 
     def convert(chunk: pa.Array, field: pa.Field) -> Converted:

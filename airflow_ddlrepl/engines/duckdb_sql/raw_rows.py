@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import pyarrow as pa
 
-from airflow_ddlrepl.engines.duckdb.connection.database import scratch
-from airflow_ddlrepl.engines.duckdb.connection.quoting import quote
-from airflow_ddlrepl.engines.duckdb.merge.conditions import is_true
-from airflow_ddlrepl.engines.duckdb.types.physical import from_text, physical
+from airflow_ddlrepl.engines.duckdb_sql.conditions import is_true
+from airflow_ddlrepl.engines.duckdb_sql.instances import scratch
+from airflow_ddlrepl.engines.duckdb_sql.physical import Physical
+from airflow_ddlrepl.engines.duckdb_sql.quoting import quote
+from airflow_ddlrepl.engines.duckdb_sql.text_sql import from_text
 from airflow_ddlrepl.engines.source_catalog import RowSelection
 from airflow_ddlrepl.mapping.values import batches, values
 from airflow_ddlrepl.ports.rows import RowSource, TypedRows
@@ -21,20 +21,22 @@ _ROWS = "ddlrepl_raw"
 
 @dataclass(frozen=True, slots=True)
 class RawRows(RowSource):
-    """These are the selected rows of one chunk. path: of its file."""
+    """These are the selected rows of one chunk. read: reads its file, of so many bytes. physical: of the target."""
 
-    path: Path = field(repr=False)
+    read: Callable[[], pa.Table] = field(repr=False)
+    bytes: int
     selection: RowSelection
+    physical: Physical
 
     @property
     def size(self) -> int:
         """Return how many bytes the file has."""
-        return self.path.stat().st_size
+        return self.bytes
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Yield the rows as texts."""
         chosen, transform = self.selection, self.selection.transform
-        for batch in batches(self._wanted(pa.ipc.open_stream(pa.memory_map(str(self.path))).read_all())):
+        for batch in batches(self._wanted(self.read())):
             rows = pa.Table.from_batches([batch])
             computed = values(transform, rows, chosen.table.name) if transform else {}
             found = [computed.get(name, rows[name]).combine_chunks() for name in chosen.columns]
@@ -59,7 +61,7 @@ class RawRows(RowSource):
         condition, table = self.selection.condition, self.selection.table
         if condition is None:
             return rows
-        held = {name: physical(table.named(name).type, table.types) for name in condition.names()}
+        held = {name: self.physical(table.named(name).type, table.types) for name in condition.names()}
         read = {name: from_text(quote(name), of) for name, of in held.items()}
         with scratch() as connection:
             connection.register(_ROWS, rows)

@@ -8,11 +8,13 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from airflow_ddlrepl.engines.duckdb.connection.quoting import literal
+from airflow_ddlrepl.engines.duckdb_sql.quoting import literal
+from airflow_ddlrepl.errors import DiskFull, RowsRefused
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection as Connection
@@ -133,3 +135,44 @@ def connected(path: Path | None = None, *, is_reader: bool = False) -> Iterator[
         raise
     finally:
         _instances.disconnect(instance, connection)
+
+
+@contextmanager
+def spilling() -> Iterator[Connection]:
+    """Connect to a new database in memory, which puts into a folder of this machine what a gigabyte can't hold."""
+    import duckdb
+
+    with TemporaryDirectory(prefix="ddlrepl-") as folder:
+        limits = {"temp_directory": folder, "memory_limit": "1GB", "preserve_insertion_order": "false"}
+        with duckdb.connect(":memory:", config=limits) as connection:
+            connection.execute("SET TimeZone = 'UTC'")
+            yield connection
+
+
+@contextmanager
+def refused() -> Iterator[None]:
+    """Raise an error that says what to do, for what DuckDB refuses of values inside the `with`, or has no space for."""
+    import duckdb
+
+    try:
+        yield
+    except duckdb.Error as error:
+        text = " ".join(str(error).split())
+        if isinstance(error, duckdb.OutOfMemoryException) or "No space left" in text:
+            raise DiskFull(
+                f"DuckDB has no space left: {text}",
+                code="DSK-103",
+                hint="free space in the folder of temporary files, where it puts what its memory can't hold",
+                retryable=True,
+            ) from None
+        raise RowsRefused(
+            f"DuckDB does not take the rows: {text}",
+            code="INT-105",
+            hint="docs/types.md says which values a target's types hold: correct the value at the source, or leave the"
+            " column out (`column_properties`)",
+        ) from None
+
+
+def scratch() -> AbstractContextManager[Connection]:
+    """Connect to a database in memory, of this process alone."""
+    return connected()

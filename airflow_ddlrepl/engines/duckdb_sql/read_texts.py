@@ -6,16 +6,16 @@ cut a moment to a time of day.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 
 import pyarrow as pa
 
-from airflow_ddlrepl.engines.duckdb.connection.database import scratch
-from airflow_ddlrepl.engines.duckdb.connection.quoting import literal
-from airflow_ddlrepl.engines.duckdb.types.arrow import fetched, field_for
-from airflow_ddlrepl.engines.duckdb.types.physical import JSON, TEXT, from_text, physical
+from airflow_ddlrepl.engines.duckdb_sql.arrow import fetched, field_for
+from airflow_ddlrepl.engines.duckdb_sql.instances import scratch
+from airflow_ddlrepl.engines.duckdb_sql.quoting import literal
+from airflow_ddlrepl.engines.duckdb_sql.text_sql import JSON, TEXT, from_text
 from airflow_ddlrepl.model.table import Column
-from airflow_ddlrepl.model.types import DataType, TypeDefinition
+from airflow_ddlrepl.model.types import DataType
 
 _BLANKS = literal(" \t\n\r\f\v")
 _DIGITS = r"([0-9]+\.?[0-9]*|\.[0-9]+)"
@@ -41,30 +41,31 @@ _TEXTS = ("text", *_LIMITED)
 _READ = "ddlrepl_read"
 
 
-def is_read(of: DataType) -> bool:
-    """Can texts be read as values of a type, by what the type says of them?"""
+def is_read(of: DataType, duckdb_type: str) -> bool:
+    """Can texts be read as values of a type, by what the type says of them? duckdb_type: of the values."""
     is_moment = of.name.startswith("time")
     if is_moment and of.modifier >= 0:
         return of.modifier == 6  # DuckDB's have six digits after the point
-    return physical(of) != TEXT or of.name in _TEXTS or (of.name == "numeric" and of.modifier < 0)
+    return duckdb_type != TEXT or of.name in _TEXTS or (of.name == "numeric" and of.modifier < 0)
 
 
-def read(text: str, column: Column, types: Sequence[TypeDefinition] = ()) -> str:
+def read(text: str, column: Column, duckdb_type: str) -> str:
     """Return SQL for the value that a column reads from a text (SQL); NULL where it is no such value, or NULL itself.
 
+    duckdb_type: DuckDB's type of the column's values.
     A type that is not the channel file's, and that DuckDB holds as a text, takes any.
     """
-    held, of = physical(column.type, types), column.type
-    if held == TEXT and not (of.is_builtin and of.name == "numeric"):
+    of = column.type
+    if duckdb_type == TEXT and not (of.is_builtin and of.name == "numeric"):
         size = _size(of)
         return text if size is None else f"CASE WHEN length({text}) <= {size} THEN {text} END"
-    if held == JSON:
+    if duckdb_type == JSON:
         return f"CASE WHEN NOT {_is(text, '[+-]?(nan|inf.*)')} THEN TRY_CAST({text} AS {JSON}) END"
     bare = f"trim({text}, {_BLANKS})"
-    if held == "BOOLEAN":
+    if duckdb_type == "BOOLEAN":
         return f"CASE WHEN {_is(bare, _TRUE)} THEN true WHEN {_is(bare, _FALSE)} THEN false END"
-    pattern = _PATTERNS["DECIMAL" if held.startswith("DECIMAL") else held]
-    return f"CASE WHEN {_is(bare, pattern)} THEN {_value(bare, held)} END"
+    pattern = _PATTERNS["DECIMAL" if duckdb_type.startswith("DECIMAL") else duckdb_type]
+    return f"CASE WHEN {_is(bare, pattern)} THEN {_value(bare, duckdb_type)} END"
 
 
 def _value(bare: str, to: str) -> str:
@@ -84,19 +85,19 @@ def _value(bare: str, to: str) -> str:
     return from_text(bare, to, "TRY_CAST")
 
 
-def why_not(text: str, column: Column, types: Sequence[TypeDefinition] = ()) -> str:
-    """Return SQL for why a column can't hold the value with a text (SQL); NULL: it can."""
+def why_not(text: str, column: Column, duckdb_type: str) -> str:
+    """Return SQL for why a column can't hold the value with a text (SQL); NULL: it can. duckdb_type: as of `read`."""
     of, size = column.type, _size(column.type)
     told = f"invalid input syntax for type {of.text}: " if size is None else f"value too long for type {of.text}"
     why = literal(told) if size is not None else f"concat({literal(told)}, '\"', {text}, '\"')"
-    return f"CASE WHEN {text} IS NOT NULL AND ({read(text, column, types)}) IS NULL THEN {why} END"
+    return f"CASE WHEN {text} IS NOT NULL AND ({read(text, column, duckdb_type)}) IS NULL THEN {why} END"
 
 
-def required(text: str, column: Column, types: Sequence[TypeDefinition] = ()) -> str:
+def required(text: str, column: Column, duckdb_type: str) -> str:
     """Return SQL for the value that a column reads from a text (SQL); it fails, and says why, where there is none."""
-    why = why_not(text, column, types)
+    why = why_not(text, column, duckdb_type)
     told = f"concat({literal(f'column {column.name}: ')}, {why})"
-    return f"CASE WHEN ({why}) IS NOT NULL THEN error({told}) ELSE {read(text, column, types)} END"
+    return f"CASE WHEN ({why}) IS NOT NULL THEN error({told}) ELSE {read(text, column, duckdb_type)} END"
 
 
 def cut(text: str, column: Column) -> str:

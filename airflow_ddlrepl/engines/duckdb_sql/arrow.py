@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from airflow_ddlrepl.engines.duckdb.connection.database import scratch
-from airflow_ddlrepl.engines.duckdb.types.physical import JSON, from_text
+from airflow_ddlrepl.engines.duckdb_sql.instances import scratch
+from airflow_ddlrepl.engines.duckdb_sql.text_sql import JSON, from_text
 from airflow_ddlrepl.ports.change_values import Converted, wanted
 
 if TYPE_CHECKING:

@@ -1,0 +1,147 @@
+"""This module is the part of a lake in which a rewind builds its tables; each step is one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sqlalchemy import Connection, and_, delete, insert, select
+
+from airflow_ddlrepl.engines.abilities.rewinds import Names, RewindArea
+from airflow_ddlrepl.engines.lake.catalog.entries import kinds_there, pointer, remove_entry
+from airflow_ddlrepl.engines.lake.connection.location import location_of
+from airflow_ddlrepl.engines.lake.connection.quoting import qualified
+from airflow_ddlrepl.engines.lake.target import state
+from airflow_ddlrepl.engines.lake.target.tables import is_there, replayed, replayed_names
+from airflow_ddlrepl.engines.target_state import Fence, TargetState
+from airflow_ddlrepl.errors import CannotRewind
+from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.position import Position
+from airflow_ddlrepl.model.table_state import TableState, TableStatus
+
+if TYPE_CHECKING:
+    from airflow_ddlrepl.engines.lake.target_port import LakeTarget
+
+
+@dataclass(frozen=True, slots=True)
+class LakeObstacles:
+    """Obstacles are tables and views under the names that a rewind needs that are not known to be an earlier one's."""
+
+    found: tuple[tuple[str, TableName], ...] = ()
+
+    def error(self) -> CannotRewind:
+        """Return the error CannotRewind REW-105."""
+        names = ", ".join(f"{kind} {name}" for kind, name in self.found)
+        drops = "; ".join(f"DROP {kind.upper()} {qualified(name)}" for kind, name in self.found)
+        return CannotRewind(
+            f"objects that the rewind did not create exist where it would build its tables: {names}",
+            code="REW-105",
+            hint=f"if an earlier rewind created them, before `ddlrepl deactivate`, in Spark: {drops}\n        else give"
+            " the replay a catalog of its own, or `schemas` of its own",
+        )
+
+
+@dataclass
+class LakeRewindArea(RewindArea):
+    """This rewind area knows its tables by their states and by the names that it has reserved. A lake has no types.
+
+    What it removes is gone from the catalog; the files stay, as those of other tables that are dropped.
+    """
+
+    target: LakeTarget
+
+    def obstacles(self, names: Names, ours: Collection[TableName]) -> LakeObstacles:
+        if not self.target.is_there:
+            return LakeObstacles()
+        with self.target.reading() as connection:
+            return self._obstacles(connection, names[0], {*ours, *self._reserved(connection)})
+
+    def begin(
+        self, low: Position, found: TargetState, pending: Mapping[int, TableState], names: Names, fence: Fence
+    ) -> None:
+        holder = self.target.holder
+        with self.target.writing() as connection:
+            state.hold(connection, holder, Fence(found.epoch, fence.token))
+            with self.target.views_renewed(connection):
+                self._drop(connection, [*_tables_of(found.table_states.values()), *self._reserved(connection)])
+                for table in (replayed, replayed_names):
+                    connection.execute(delete(table).where(table.c.channel == holder))
+                self._reserve(connection, names[0])
+                gone = found.table_states.keys() - pending.keys()
+                state.write_table_states(connection, holder, pending, gone)
+            state.restart(connection, holder, low, fence)
+
+    def reserve(self, names: Names, fence: Fence) -> None:
+        with self.target.writing() as connection:
+            state.hold(connection, self.target.holder, fence)
+            self._reserve(connection, names[0])
+
+    def finish(self, made_as: str, at: Position, gone: Mapping[int, TableState], fence: Fence) -> None:
+        holder = self.target.holder
+        with self.target.writing() as connection:
+            state.hold(connection, holder, fence)
+            with self.target.views_renewed(connection):
+                self._drop(connection, _tables_of(gone.values()))
+                state.write_table_states(connection, holder, {}, gone)
+            connection.execute(delete(replayed).where(replayed.c.channel == holder))
+            connection.execute(insert(replayed), [{"channel": holder, "made_as": made_as, "lsn": int(at)}])
+            self._free(connection)
+
+    def finished(self, made_as: str) -> Position | None:
+        if not self.target.is_there:
+            return None
+        with self.target.reading() as connection:
+            if not is_there(connection, replayed):
+                return None
+            same = and_(replayed.c.channel == self.target.holder, replayed.c.made_as == made_as)
+            found = connection.execute(select(replayed.c.lsn).where(same)).scalar()
+        return None if found is None else Position(found)
+
+    def free(self, fence: Fence) -> None:
+        with self.target.writing() as connection:
+            state.hold(connection, self.target.holder, fence)
+            self._free(connection)
+
+    @property
+    def _catalog(self) -> str:
+        return location_of(self.target.location).catalog
+
+    def _drop(self, connection: Connection, names: Iterable[TableName]) -> None:
+        for name in sorted(set(names)):
+            if (metadata := pointer(connection, self._catalog, name)) is not None:
+                remove_entry(connection, self._catalog, name, metadata)
+
+    def _reserve(self, connection: Connection, names: Iterable[TableName]) -> None:
+        """Reserve names: tables that are made under them are the rewind's. Raises CannotRewind REW-105."""
+        wanted = sorted(set(names) - set(self._reserved(connection)))
+        if (obstacles := self._obstacles(connection, wanted, ())).found:
+            raise obstacles.error()
+        rows = [{"channel": self.target.holder, "schema_name": one.schema, "table_name": one.name} for one in wanted]
+        if rows:
+            connection.execute(insert(replayed_names), rows)
+
+    def _obstacles(
+        self, connection: Connection, names: Iterable[TableName], ours: Iterable[TableName]
+    ) -> LakeObstacles:
+        kinds, wanted = kinds_there(connection, self._catalog), set(names) - set(ours)
+        return LakeObstacles(tuple((kinds[name], name) for name in sorted(wanted & kinds.keys())))
+
+    def _reserved(self, connection: Connection) -> list[TableName]:
+        if not is_there(connection, replayed_names):
+            return []
+        query = select(replayed_names.c.schema_name, replayed_names.c.table_name)
+        found = connection.execute(query.where(replayed_names.c.channel == self.target.holder))
+        return [TableName(*row) for row in found]
+
+    def _free(self, connection: Connection) -> None:
+        """Give up the names that were reserved and not used."""
+        used = kinds_there(connection, self._catalog)
+        for name in set(self._reserved(connection)) - used.keys():
+            same = (replayed_names.c.schema_name == name.schema, replayed_names.c.table_name == name.name)
+            connection.execute(delete(replayed_names).where(replayed_names.c.channel == self.target.holder, *same))
+
+
+def _tables_of(states: Iterable[TableState]) -> list[TableName]:
+    """Return the names of the tables that are there; a partitioned one is a view, which goes with its state."""
+    return [one.name for one in states if one.state is not TableStatus.NEW and not one.shape.is_partitioned]
