@@ -51,6 +51,12 @@ class WrittenMeanwhile(TargetError):
     """Somebody else has written to a table after a run has read it; the run has written nothing (TGT-112)."""
 
 
+class TableReplaced(TargetError):
+    """Somebody has dropped a table, removed its files, made it again, or taken it back (TGT-113 to TGT-115)."""
+
+    suspends_table = True
+
+
 class ServerRefusal(DdlReplError):
     """A server refuses a statement for a reason that nobody expected (SQL-…)."""
 

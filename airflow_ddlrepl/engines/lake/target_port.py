@@ -22,9 +22,11 @@ from airflow_ddlrepl.engines.abilities.of_target import (
 from airflow_ddlrepl.engines.abilities.rewinds import Rewinds
 from airflow_ddlrepl.engines.comparing import RepairTask
 from airflow_ddlrepl.engines.lake.catalog import entries
-from airflow_ddlrepl.engines.lake.catalog.window import Window
+from airflow_ddlrepl.engines.lake.catalog.heads import require_followed
+from airflow_ddlrepl.engines.lake.catalog.window import Check, Window, any_table
 from airflow_ddlrepl.engines.lake.connection.database import is_there, reading, writing
 from airflow_ddlrepl.engines.lake.connection.location import location_of
+from airflow_ddlrepl.engines.lake.connection.warehouse import file_refusals
 from airflow_ddlrepl.engines.lake.ddl.render import LakeDdl
 from airflow_ddlrepl.engines.lake.ddl.run import run
 from airflow_ddlrepl.engines.lake.load.loader import LakeLoader
@@ -166,12 +168,13 @@ class LakeTarget(
             state.write_table_states(connection, self.holder, change.states, change.gone)
             state.write_records(connection, self.holder, change.records)
 
-    def window(self, name: str) -> Window:
-        """Return a window of the channel's. name: of it, unique among those that may be open."""
-        return Window(self.location, f"w_{self._channel}_{name}")
+    def window(self, name: str, check: Check = any_table) -> Window:
+        """Return a window of the channel's. name: of it, unique among those that may be open. check: as a window's."""
+        return Window(self.location, f"w_{self._channel}_{name}", check)
 
     def sweep(self, token: int) -> None:
-        sweep_runs(self.location, self._channel, token)
+        with file_refusals():
+            sweep_runs(self.location, self._channel, token)
 
     @property
     def _channel(self) -> str:
@@ -190,7 +193,7 @@ class LakeTarget(
         return repeated(lambda: self._apply(works, fence))
 
     def _apply(self, works: Sequence[TargetWork], fence: Fence) -> list[Applied]:
-        window = self.window(f"a{fence.token}")
+        window = self.window(f"a{fence.token}", require_followed)
         window.begin()
         with self.writing() as connection:  # an early refusal: the transaction below asks again
             for work in works:

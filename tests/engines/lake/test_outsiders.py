@@ -107,13 +107,27 @@ def test_who_writes_all_the_time_is_named_and_nothing_is_lost(shop: Shop) -> Non
     shop.place.settle()
 
 
-def test_a_table_that_somebody_drops_is_named_and_loaded_again(shop: Shop) -> None:
-    shop.place.start()
-    shop.place.replica.at_source(WORK.format("100"))
-    shop.statements = [["DROP TABLE lake.public.orders"]]
-    with pytest.raises(DdlReplError) as raised:
+def test_a_table_that_is_dropped_taken_back_or_made_again_stops_alone_and_is_loaded_again(shop: Shop) -> None:
+    shop.place.start("create table items (id int primary key, note text)")
+    back, made_again = (
+        "CALL lake.system.rollback_to_snapshot('public.orders', {first})",
+        ("CREATE OR REPLACE TABLE lake.public.orders USING iceberg AS SELECT * FROM lake.public.orders"),
+    )
+    theirs = "INSERT INTO lake.public.orders VALUES (900, 'theirs')"
+    for number, (code, *statements) in enumerate(
+        [
+            ("TGT-113", "DROP TABLE lake.public.orders"),
+            ("TGT-114", back, theirs),
+            ("TGT-114", made_again),
+        ],
+        2,
+    ):
+        shop.place.replica.at_source(WORK.format(f"{number}00"), f"insert into items values ({number}, 'goes on')")
         shop.place.replica.replicate()
-    assert (raised.value.code, raised.value.table) == ("TGT-113", "public.orders")
-    assert "ddlrepl refresh" in raised.value.hint
-    shop.place.replica.refresh("public.orders")
-    shop.place.settle()
+        ids = somebody(shop.location).sql("SELECT snapshot_id FROM lake.public.orders.snapshots ORDER BY committed_at")
+        shop.place.replica.at_source(WORK.format(f"{number}50"), f"update items set note = 'late {number}'")
+        shop.statements = [[one.format(first=ids.collect()[0][0]) for one in statements]]
+        error = shop.place.suspend()
+        assert code in str(error) and error.table == "public.orders" and "ddlrepl refresh" in error.hint
+        shop.place.replica.refresh("public.orders")
+        shop.place.settle()

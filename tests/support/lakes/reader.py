@@ -51,6 +51,10 @@ def _pointers(query: Query) -> dict[TableName, str]:
     return {TableName(schema, name): metadata for schema, name, metadata in query(POINTERS)}
 
 
+OF_EACH_WINDOW = ("ddlrepl_heads", "ddlrepl_written")
+"""Tables of the product that tell nothing of a position: they change with the pointers, whatever a window is."""
+
+
 @dataclass(frozen=True)
 class Seen:
     """What is in the catalog at one moment. tables: their metadata. ours: all that the product stores there."""
@@ -106,7 +110,8 @@ class Beside:
 
     def _note(self) -> None:
         with catalog_of(self.location) as query:
-            stored = {name: sorted(query(f'SELECT * FROM "{name}"'), key=str) for name in ours(self.location, query)}
+            names = [name for name in ours(self.location, query) if name not in OF_EACH_WINDOW]
+            stored = {name: sorted(query(f'SELECT * FROM "{name}"'), key=str) for name in names}
             if not stored:
                 return  # the catalog has no tables yet
             found = Seen(_pointers(query), stored)

@@ -6,7 +6,21 @@ in one transaction.
 
 from __future__ import annotations
 
-from sqlalchemy import Column, Connection, MetaData, String, Table, and_, delete, func, insert, inspect, select, update
+from sqlalchemy import (
+    Column,
+    Connection,
+    MetaData,
+    String,
+    Table,
+    and_,
+    delete,
+    func,
+    insert,
+    inspect,
+    select,
+    text,
+    update,
+)
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.sql.elements import ColumnElement
 
@@ -39,8 +53,13 @@ _EXISTS = "exists"
 
 
 def create(connection: Connection) -> None:
-    """Create the catalog's tables as Iceberg makes them, where they do not exist."""
+    """Create the catalog's tables as Iceberg makes them, where they do not exist.
+
+    One that an older Iceberg has made (its schema is V0) gets the column that Iceberg's Java gives it, too.
+    """
     _SCHEMA.create_all(connection)
+    if _tables.c.iceberg_type.name not in {one["name"] for one in inspect(connection).get_columns(_tables.name)}:
+        connection.execute(text("ALTER TABLE iceberg_tables ADD COLUMN iceberg_type VARCHAR(5)"))
 
 
 def is_catalog(connection: Connection) -> bool:

@@ -11,11 +11,13 @@ import re
 import time
 import uuid
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 from airflow_ddlrepl.engines.lake.connection.files import Files
 from airflow_ddlrepl.engines.lake.types.physical import spark_name
+from airflow_ddlrepl.errors import TableReplaced
 
 _GZIP = b"\x1f\x8b"
 _VERSIONS = 100
@@ -25,7 +27,15 @@ _VERSIONS = 100
 @lru_cache(maxsize=64)
 def _read(path: str, files: Files) -> Mapping[str, Any]:
     """Return a metadata file, which nobody changes. files: of the warehouse."""
-    content = files.read(path)
+    try:
+        content = files.read(path)
+    except FileNotFoundError:
+        raise TableReplaced(
+            f"a table's metadata file is missing in the warehouse of a lake: {path}",
+            code="TGT-115",
+            hint="did somebody remove files there? restore it, or drop the table's entry in the catalog and load the"
+            " table again: ddlrepl refresh CHANNEL.yaml --table",
+        ) from None
     found: dict[str, Any] = json.loads(gzip.decompress(content) if content.startswith(_GZIP) else content)
     return found
 
@@ -38,6 +48,39 @@ def properties(path: str, files: Files) -> dict[str, str]:
 def table_folder(path: str, files: Files) -> str:
     """Return the folder of a table."""
     return str(_read(path, files)["location"])
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """A head is the newest snapshot of a table. table: its UUID. snapshot: its id; None: the table has none yet.
+
+    number: of the snapshot in the order of commits, from 1; 0: it has none.
+    """
+
+    table: str
+    snapshot: int | None
+    number: int
+
+
+def head(path: str, files: Files) -> Head:
+    """Return the newest snapshot of a table."""
+    found = _read(path, files)
+    current = found.get("current-snapshot-id")
+    last = next((one for one in found.get("snapshots", ()) if one["snapshot-id"] == current), None)
+    return Head(found["table-uuid"], current if last else None, last.get("sequence-number", 0) if last else 0)
+
+
+def follows(path: str, files: Files, last: Head) -> bool:
+    """Does a table come from an earlier head of it? What between them is expired is taken to come from there."""
+    found, now = _read(path, files), head(path, files)
+    if now.table != last.table:
+        return False
+    there = {one["snapshot-id"]: one for one in found.get("snapshots", ())}
+    at, number = now.snapshot, now.number
+    while at != last.snapshot and at in there:
+        number = there[at].get("sequence-number", 0)
+        at = there[at].get("parent-snapshot-id")
+    return at == last.snapshot or (at is not None and number > last.number)
 
 
 def write_like(path: str, files: Files, folder: str, wanted: Mapping[str, str]) -> str:

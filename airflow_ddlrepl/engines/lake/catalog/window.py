@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +24,7 @@ from airflow_ddlrepl.engines.lake.catalog.entries import (
     remove_entry,
     written_meanwhile,
 )
+from airflow_ddlrepl.engines.lake.catalog.heads import store_heads
 from airflow_ddlrepl.engines.lake.catalog.metadata import properties, table_folder, write_like
 from airflow_ddlrepl.engines.lake.catalog.written import add_folders, forget_folders, remove_files, windows
 from airflow_ddlrepl.engines.lake.connection.database import reading, writing
@@ -33,7 +34,7 @@ from airflow_ddlrepl.engines.lake.connection.location import location_of
 from airflow_ddlrepl.engines.lake.connection.quoting import literal, quote
 from airflow_ddlrepl.engines.lake.connection.session import lake_session
 from airflow_ddlrepl.engines.lake.connection.warehouse import file_refusals
-from airflow_ddlrepl.errors import TargetError
+from airflow_ddlrepl.errors import TableReplaced
 from airflow_ddlrepl.model.names import TableName
 
 if TYPE_CHECKING:
@@ -69,12 +70,23 @@ class _Staged:
     begun: str = ""
 
 
+Check = Callable[[Connection, str, TableName, str, Files], None]
+
+
+def any_table(connection: Connection, catalog: str, name: TableName, metadata: str, files: Files) -> None:
+    """Refuse no table."""
+
+
 @dataclass
 class Window:
-    """A window has a namespace of its own in our catalog of a lake; `begin` removes what another has left there."""
+    """A window has a namespace of its own in our catalog of a lake; `begin` removes what another has left there.
+
+    check: refuses a table that is touched, by the catalog's name of it and its metadata file; without one any is taken.
+    """
 
     location: str = field(repr=False)
     namespace: str
+    check: Check = any_table
     _tables: dict[TableName, _Staged] = field(default_factory=dict)
     _touched: dict[TableName, str] = field(default_factory=dict)
     _open: dict[TableName, Any] = field(default_factory=dict)
@@ -112,7 +124,7 @@ class Window:
     def table(self, name: TableName) -> str:
         """Return the quoted name under which a table can be read and written in Spark.
 
-        Raises TargetError TGT-113 where there is no such table.
+        Raises TableReplaced TGT-113 where there is no such table.
         """
         self.stage([name])
         if name in self._open:
@@ -122,7 +134,7 @@ class Window:
     def transaction(self, name: TableName) -> Any:
         """Return the transaction of Iceberg's Java in which a table is changed until it is read, written or committed.
 
-        Raises TargetError TGT-113 where there is no such table.
+        Raises TableReplaced TGT-113 where there is no such table.
         """
         if name not in self._open:
             self._open[name] = java_table(self.spark, self.table(name)).newTransaction()
@@ -140,7 +152,7 @@ class Window:
             return self._pointer(connection, self._tables[name])
 
     def stage(self, names: Iterable[TableName]) -> None:
-        """Stage tables, all in the same transactions. Raises TargetError TGT-113 where there is no such table."""
+        """Stage tables, all in the same transactions. Raises TableReplaced TGT-113 where there is no such table."""
         new = [name for name in dict.fromkeys(names) if name not in self._tables]
         if not new:
             return
@@ -184,7 +196,7 @@ class Window:
         self._tables[new] = self._tables.pop(old)
 
     def drop(self, name: TableName) -> None:
-        """Remove a table; its files stay. Raises TargetError TGT-113 where there is no such table."""
+        """Remove a table; its files stay. Raises TableReplaced TGT-113 where there is no such table."""
         self.table(name)
         del self._tables[name]
 
@@ -204,19 +216,25 @@ class Window:
                 add_entry(connection, place.catalog, name, metadata, one.base or None)
             elif metadata != one.base:
                 move_entry(connection, place.catalog, name, one.base, metadata)
+        store_heads(
+            connection, place.catalog, {name: path for name, (_, path) in now.items()}, self.files, self._touched
+        )
         forget_namespace(connection, place.spark_catalog, self.namespace)
         forget_folders(connection, self.name)
 
     def _base(self, connection: Connection, name: TableName) -> str:
         """Return the metadata file that a table has which is not staged yet."""
-        base = None if name in self._touched else pointer(connection, location_of(self.location).catalog, name)
+        catalog = location_of(self.location).catalog
+        base = None if name in self._touched else pointer(connection, catalog, name)
         if base is None:
-            raise TargetError(
+            raise TableReplaced(
                 f"the lake has no table {name}",
                 code="TGT-113",
                 table=name,
                 hint="was it dropped or renamed there? `ddlrepl refresh --table` makes it again",
             )
+        with file_refusals(name):
+            self.check(connection, catalog, name, base, self.files)
         return base
 
     def _named_folders(self, name: TableName, base: str) -> dict[str, str]:

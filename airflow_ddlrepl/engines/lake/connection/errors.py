@@ -10,6 +10,7 @@ from airflow_ddlrepl.engines.lake.connection.sql_errors import explained_sql
 from airflow_ddlrepl.errors import DdlReplError, DiskFull, ServerRefusal, Unreachable
 
 _FULL = ("No space left on device", "Disk quota exceeded")
+_UNWRITABLE = ("Read-only file system", "Permission denied", "AccessDeniedException", "Mkdirs failed to create")
 _LOST = ("Py4JNetworkError", "Py4JConnectionError")
 _OF_STORE = ("software.amazon.awssdk",)
 _OF_CATALOG = ("UncheckedSQLException", "org.postgresql.util.PSQLException", "org.sqlite.SQLiteException")
@@ -44,6 +45,13 @@ def explained(error: BaseException) -> DdlReplError | None:
             code="DSK-103",
             hint="free space there; what was not committed is not seen, and the next run does it again",
             retryable=True,
+        )
+    if any(part in str(error) for part in _UNWRITABLE):
+        return Unreachable(
+            f"the warehouse of a lake takes no files: {text}",
+            code="CON-101",
+            hint="see that every worker sees the folder, and that this user may write there; what was not committed is"
+            " not seen",
         )
     if type(error).__name__ in _LOST:
         return Unreachable(

@@ -6,16 +6,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from airflow_ddlrepl.engines.lake.connection.files import is_of_store, store_refusal
-from airflow_ddlrepl.errors import DiskFull, RowsRefused, Unreachable
+from airflow_ddlrepl.errors import DiskFull, RowsRefused, TableReplaced, Unreachable
 from airflow_ddlrepl.model.names import TableName
 
 
 @contextmanager
-def file_refusals(name: TableName) -> Iterator[None]:
-    """Raise an error that says what to do, for a warehouse that takes no files of a table's rows inside the `with`."""
+def file_refusals(name: TableName | None = None) -> Iterator[None]:
+    """Raise an error that says what to do, for a warehouse that takes no files inside the `with`. name: its table."""
     try:
         yield
-    except (RowsRefused, Unreachable) as error:
+    except (RowsRefused, TableReplaced, Unreachable) as error:
         raise error.about(table=name) from None
     except Exception as error:
         if is_of_store(error):

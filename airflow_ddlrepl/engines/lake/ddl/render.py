@@ -36,6 +36,14 @@ from airflow_ddlrepl.model.table import Column, Table
 _RETYPED = "`ddlrepl_retyped`"
 """A field that takes the place of a column, until it does; nobody sees it."""
 
+_RESERVED = frozenset(
+    {
+        *("_file", "_pos", "_deleted", "_spec_id", "_partition", "_row_id", "_last_updated_sequence_number"),
+        *("_change_type", "_change_ordinal", "_commit_snapshot_id"),
+    }
+)
+"""Columns that Iceberg has beside those of a table."""
+
 
 def create_table(table: Table, name: TableName | None = None) -> list[str]:
     """Return the SQL that creates a table. name: another one than its own.
@@ -45,6 +53,7 @@ def create_table(table: Table, name: TableName | None = None) -> list[str]:
     if not table.columns:
         raise _without_columns(table)
     _refuse_generated(table.columns, table.name)
+    _refuse_reserved([column.name for column in table.columns], table.name)
     return [f"CREATE TABLE {qualified(name or table.name)} ({definitions(table)})"]
 
 
@@ -73,6 +82,17 @@ def _without_columns(table: Table) -> Unsupported:
     )
 
 
+def _refuse_reserved(names: Iterable[str], table: TableName) -> None:
+    """Raise Unsupported ADP-110 for names that Iceberg gives to what it shows of each row itself."""
+    if taken := ", ".join(name for name in names if name in _RESERVED):
+        raise Unsupported(
+            f"a lake's table can have no column of this name, which Iceberg shows of each row: {taken}",
+            code="ADP-110",
+            table=table,
+            hint="rename it at the source, or leave it out for this target (`column_properties`)",
+        )
+
+
 def _create_table(change: CreateTable, before: Table | None) -> list[str]:
     return create_table(change.table)
 
@@ -93,6 +113,7 @@ def _add_column(change: AddColumn, before: Table) -> list[str]:
     """Return the SQL that adds a column with what rows show there, which is stored once for all of them."""
     column = change.column
     _refuse_generated([column], before.name)
+    _refuse_reserved([column.name], before.name)
     add = f"{_alter(before)} ADD COLUMN {quote(column.name)} {physical(column.type, before.types)}"
     return [add if column.missing is None else f"{add} DEFAULT {value(column.missing, column, before.types)}"]
 
@@ -104,6 +125,7 @@ def _drop_column(change: DropColumn, before: Table) -> list[str]:
 
 
 def _rename_column(change: RenameColumn, before: Table) -> list[str]:
+    _refuse_reserved([change.new], before.name)
     return [f"{_alter(before)} RENAME COLUMN {quote(change.old)} TO {quote(change.new)}"]
 
 

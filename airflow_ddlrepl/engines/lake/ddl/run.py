@@ -94,12 +94,12 @@ def _alter(window: Window, name: TableName, action: exp.Expression) -> None:
         of = iceberg_type(spark, held)
         default = action.find(exp.DefaultColumnConstraint)
         if default is None:
-            update.addColumn(column, of)
+            update.addColumn(None, column, of)
         elif iceberg(spark).TableUtil.formatVersion(transaction.table()) < _STORES_DEFAULTS:
-            update.addColumn(column, of)
+            update.addColumn(None, column, of)
             filled = f"SET {quote(column)} = {default.this.sql('spark')}"
         else:
-            update.addColumn(column, of, None, _literal(spark, default.this, held, of))
+            update.addColumn(None, column, of, None, _literal(spark, default.this, held, of))
         if (at := action.args.get("position")) is not None:
             update.moveAfter(column, at.this.name)
     elif isinstance(action, exp.Drop):

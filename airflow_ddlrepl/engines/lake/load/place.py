@@ -112,7 +112,7 @@ def _alter(spark: SparkSession, transaction: Any, wanted: Layout) -> None:
         update, before = transaction.updateSchema().caseSensitive(True), ""
         for name in wanted.ids:
             if name in wanted.added:
-                update.addColumn(name, iceberg_type(spark, wanted.added[name]))
+                update.addColumn(None, name, iceberg_type(spark, wanted.added[name]))
                 update.moveAfter(name, before) if before else update.moveFirst(name)
             before = name
         update.commit()

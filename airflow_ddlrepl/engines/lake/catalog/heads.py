@@ -1,0 +1,83 @@
+"""This module stores which snapshot of each table a window has ended with: what comes later has to come from there.
+
+A table that somebody has taken back to an earlier snapshot, or made again, lacks rows of the channel, which no MERGE
+could tell: so it is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from sqlalchemy import BigInteger, Column, Connection, MetaData, String, Table, delete, insert, inspect, select
+from sqlalchemy.sql.elements import ColumnElement
+
+from airflow_ddlrepl.engines.lake.catalog.metadata import Head, follows, head
+from airflow_ddlrepl.engines.lake.connection.files import Files
+from airflow_ddlrepl.errors import TableReplaced
+from airflow_ddlrepl.model.names import TableName
+
+_SCHEMA = MetaData()
+_heads = Table(
+    "ddlrepl_heads",
+    _SCHEMA,
+    Column("catalog_name", String(255), primary_key=True),
+    Column("schema_name", String(255), primary_key=True),
+    Column("table_name", String(255), primary_key=True),
+    Column("table_uuid", String(40), nullable=False),
+    Column("snapshot_id", BigInteger),
+    Column("sequence_number", BigInteger, nullable=False),
+)
+
+
+def store_heads(
+    connection: Connection, catalog: str, now: Mapping[TableName, str], files: Files, gone: Iterable[TableName] = ()
+) -> None:
+    """Store the snapshots that tables have by these metadata files from the open transaction on."""
+    _SCHEMA.create_all(connection)
+    for name in {*now, *gone}:
+        connection.execute(delete(_heads).where(*_at(catalog, name)))
+    rows = []
+    for name, path in now.items():
+        last = head(path, files)
+        rows.append(
+            {
+                "catalog_name": catalog,
+                "schema_name": name.schema,
+                "table_name": name.name,
+                "table_uuid": last.table,
+                "snapshot_id": last.snapshot,
+                "sequence_number": last.number,
+            }
+        )
+    if rows:
+        connection.execute(insert(_heads), rows)
+
+
+def require_followed(connection: Connection, catalog: str, name: TableName, path: str, files: Files) -> None:
+    """Raise TableReplaced TGT-114 where a table does not come from the snapshot that is stored.
+
+    path: of the metadata file that it has now. files: of the warehouse.
+    """
+    if not inspect(connection).has_table(_heads.name):
+        return
+    found = connection.execute(select(_heads).where(*_at(catalog, name))).first()
+    if found is None:
+        return
+    last = Head(found.table_uuid, found.snapshot_id, found.sequence_number)
+    if not follows(path, files, last):
+        raise TableReplaced(
+            f"somebody has taken {name} in the lake back to an earlier state, or has made it again: it does not come"
+            f" from snapshot {last.snapshot}, with which the channel has left it",
+            code="TGT-114",
+            table=name,
+            hint="load it again: ddlrepl refresh CHANNEL.yaml --table; or take it forward, if it has that snapshot"
+            f" still: CALL CATALOG.system.set_current_snapshot('{name}', {last.snapshot})",
+        )
+
+
+def _at(catalog: str, name: TableName) -> tuple[ColumnElement[bool], ...]:
+    return (
+        _heads.c.catalog_name == catalog,
+        _heads.c.schema_name == name.schema,
+        _heads.c.table_name == name.name,
+    )
