@@ -12,6 +12,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, nullco
 from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Protocol, cast
+from urllib.parse import urlsplit
 
 from airflow_ddlrepl.config.sections.location import redact, resolve
 from airflow_ddlrepl.engines.ability import Ability, Lack, able, find
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from airflow_ddlrepl.engines.staging import Stager
     from airflow_ddlrepl.engines.target import Target
     from airflow_ddlrepl.integrate.stage_task import StageTask
+    from airflow_ddlrepl.model.names import TableName
     from airflow_ddlrepl.model.table import Table
     from airflow_ddlrepl.model.visibility import Stored, Visibility
     from airflow_ddlrepl.ports.change_values import ChangeValues
@@ -76,6 +78,14 @@ class Engine(Protocol):
     def types(self) -> TypeSystem:
         """Return the type system of such a database: what its types do to values."""
         ...
+
+    def datasets(self, location: str, table: TableName) -> Sequence[tuple[str, str]]:
+        """Return a table's namespace and name as OpenLineage has them, and behind them others of the same table.
+
+        location: as `resolve` returns it; no user and no password of it is in them.
+        """
+        parts = urlsplit(location)
+        return [(f"{parts.scheme}://{parts.path}", str(table))]
 
     def reusing_sessions(self) -> AbstractContextManager[None]:
         """Reuse, inside the `with`, a session that this process has closed for the next one to the same location."""

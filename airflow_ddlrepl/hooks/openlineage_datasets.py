@@ -7,13 +7,12 @@ from typing import Any
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.flow.targets.data_lineage import (
     ColumnLineage,
-    DatabasePlace,
+    Datasets,
     TableLineage,
     ValuesFrom,
     data_lineage,
 )
 from airflow_ddlrepl.hooks.connections import connections_file
-from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Table
 
 TRANSFORMATION = {
@@ -30,26 +29,30 @@ def operator_lineage(channel: Channel) -> Any:
 
     with connections_file(channel):
         tables = data_lineage(channel)
-    inputs = {(one.source, one.table.name): _dataset(one.source, one.table.name, one.table) for one in tables}
+    inputs = {tuple(one.source): _dataset(one.source, one.table) for one in tables}
     return OperatorLineage(inputs=list(inputs.values()), outputs=[_output(one) for one in tables])
 
 
 def _output(one: TableLineage) -> Any:
     from airflow.providers.common.compat.openlineage.facet import ColumnLineageDatasetFacet
 
-    found = _dataset(one.target, one.shape.name, one.shape)
+    found = _dataset(one.target, one.shape)
     fields = {column.column.name: _fields(one, column) for column in one.columns if column.reads}
     found.facets["columnLineage"] = ColumnLineageDatasetFacet(fields=fields)
     return found
 
 
-def _dataset(place: DatabasePlace, name: TableName, shape: Table) -> Any:
-    """Return a dataset with the name that OpenLineage gives a table of PostgreSQL, and its schema."""
-    from airflow.providers.common.compat.openlineage.facet import Dataset, SchemaDatasetFacet, SchemaDatasetFacetFields
+def _dataset(names: Datasets, shape: Table) -> Any:
+    """Return a dataset with its names and its schema."""
+    from airflow.providers.common.compat.openlineage import facet
 
-    fields = [SchemaDatasetFacetFields(name=column.name, type=column.type.text) for column in shape.columns]
-    full = f"{place.database}.{name.schema}.{name.name}"
-    return Dataset(f"postgres://{place.host}:{place.port}", full, facets={"schema": SchemaDatasetFacet(fields=fields)})
+    fields = [facet.SchemaDatasetFacetFields(name=column.name, type=column.type.text) for column in shape.columns]
+    facets: dict[str, Any] = {"schema": facet.SchemaDatasetFacet(fields=fields)}
+    (namespace, name), *same = names
+    if same:
+        others = [facet.Identifier(namespace=where, name=what, type="TABLE") for where, what in same]
+        facets["symlinks"] = facet.SymlinksDatasetFacet(identifiers=others)
+    return facet.Dataset(namespace, name, facets=facets)
 
 
 def _fields(one: TableLineage, column: ColumnLineage) -> Any:
@@ -57,7 +60,7 @@ def _fields(one: TableLineage, column: ColumnLineage) -> Any:
     from openlineage.client.facet_v2 import column_lineage_dataset
 
     kind, subtype = TRANSFORMATION[column.origin]
-    source = _dataset(one.source, one.table.name, one.table)
+    source = _dataset(one.source, one.table)
     how = column_lineage_dataset.Transformation(type=kind, subtype=subtype, description=column.description)
     return Fields(
         inputFields=[

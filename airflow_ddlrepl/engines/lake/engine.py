@@ -53,6 +53,11 @@ class LakeEngine(TargetEngine, NeedsMaintenance, Compares):
 
         return session_properties(location)
 
+    def datasets(self, location: str, table: TableName) -> list[tuple[str, str]]:
+        from airflow_ddlrepl.engines.lake.catalog.datasets import datasets
+
+        return datasets(location, table)
+
     def target(self, channel: Channel, name: str, location: str, seconds: int | None = None) -> LakeTarget:
         from airflow_ddlrepl.engines.lake.target_port import LakeTarget
 

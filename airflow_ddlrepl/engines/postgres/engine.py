@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from airflow_ddlrepl.engines import Compares, FindsDiffering, SourceEngine, TargetEngine
 from airflow_ddlrepl.engines.abilities.lcr_target import TakesLcrs
@@ -24,8 +25,11 @@ if TYPE_CHECKING:
     from airflow_ddlrepl.engines.postgres.types.arrow_values import PostgresValues
     from airflow_ddlrepl.engines.postgres.types.type_system import PostgresTypes
     from airflow_ddlrepl.integrate.stage_task import StageTask
+    from airflow_ddlrepl.model.names import TableName
     from airflow_ddlrepl.model.table import Table
     from airflow_ddlrepl.model.visibility import Stored
+
+PORT = 5432
 
 
 class PostgresEngine(SourceEngine, TargetEngine, Compares, FindsDiffering, TakesLcrs):
@@ -42,6 +46,11 @@ class PostgresEngine(SourceEngine, TargetEngine, Compares, FindsDiffering, Takes
     @property
     def extra(self) -> str:
         return "postgres"
+
+    def datasets(self, location: str, table: TableName) -> list[tuple[str, str]]:
+        parts = urlsplit(location)
+        host, port = parts.hostname or "localhost", parts.port or PORT
+        return [(f"postgres://{host}:{port}", f"{parts.path.lstrip('/')}.{table.schema}.{table.name}")]
 
     @property
     def imported_beforehand(self) -> tuple[str, ...]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from urllib.parse import urlsplit
 
 from airflow_ddlrepl.capture.enroll import valid_at
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.config.sections.channel_at import ChannelAt
 from airflow_ddlrepl.config.sections.location import resolve
+from airflow_ddlrepl.engines import engine
 from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.flow.targets.readiness import ready_targets
 from airflow_ddlrepl.mapping.values import transform_of
@@ -22,7 +22,7 @@ from airflow_ddlrepl.model.target_columns import is_of_channel_file
 from airflow_ddlrepl.notation.condition.parser import expression
 from airflow_ddlrepl.ports.work import InProcess
 
-PORT = 5432
+Datasets = Sequence[tuple[str, str]]
 
 
 class ValuesFrom(StrEnum):
@@ -32,21 +32,6 @@ class ValuesFrom(StrEnum):
     FUNCTION = "the function {} of `transform`"
     EXPRESSION = "an expression of `target_tables`"
     CHANGE = "the change itself, by `target_tables`"
-
-
-@dataclass(frozen=True, slots=True)
-class DatabasePlace:
-    """A database's place is where it is, as catalogs of data name it: without user and password."""
-
-    host: str
-    port: int
-    database: str
-
-    @classmethod
-    def of(cls, location: str) -> DatabasePlace:
-        """Return the place of a location of a channel file. Raises what `resolve` raises."""
-        parts = urlsplit(resolve(location))
-        return cls(parts.hostname or "localhost", parts.port or PORT, parts.path.lstrip("/"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,12 +53,12 @@ class ColumnLineage:
 class TableLineage:
     """A table's lineage is a table of the source, the table of a target that gets its rows, and their columns.
 
-    source, target: host, port and database of each, without user and password.
+    source, target: namespace and name of each as OpenLineage has them, and behind them others of the same table.
     """
 
-    source: DatabasePlace
+    source: Datasets
     table: Table
-    target: DatabasePlace
+    target: Datasets
     shape: Table
     columns: tuple[ColumnLineage, ...]
 
@@ -89,16 +74,17 @@ def data_lineage(channel: Channel, run_id: str = "") -> list[TableLineage]:
 
 def _each(run: RunContext) -> Iterator[TableLineage]:
     history = run.repository.histories(run.channel.name)
-    source = DatabasePlace.of(run.channel.source.location)
+    source = resolve(run.channel.source.location)
     for target in ready_targets(run):
         now = run.target(target.name).state()
-        place = DatabasePlace.of(target.location)
+        place = resolve(target.location)
         for table_id, table_state in sorted(now.table_states.items(), key=lambda item: item[1].name):
             table = _source_table(table_state, now.lsn, history.get(table_id, ()))
             if table is not None:
                 shape = table_state.shape.with_(name=table_state.name)
                 columns = tuple(_columns(run.channel.at(target.name), table, shape))
-                yield TableLineage(source, table, place, shape, columns)
+                names = [engine(at).datasets(at, one.name) for at, one in ((source, table), (place, shape))]
+                yield TableLineage(names[0], table, names[1], shape, columns)
 
 
 def _source_table(table_state: TableState, position: Position, history: Sequence[Revision]) -> Table | None:

@@ -8,11 +8,19 @@ from __future__ import annotations
 import json
 import sys
 
+from airflow_ddlrepl.operators.adapt_ddl import AdaptDDLOperator
 from airflow_ddlrepl.operators.capture import CaptureOperator
 from airflow_ddlrepl.operators.integrate import IntegrateOperator
+from airflow_ddlrepl.operators.maintain import LakeMaintenanceOperator
 from airflow_ddlrepl.operators.refresh import RefreshOperator
 
-OPERATORS = {"capture": CaptureOperator, "refresh": RefreshOperator, "integrate": IntegrateOperator}
+OPERATORS = {
+    "capture": CaptureOperator,
+    "adapt": AdaptDDLOperator,
+    "refresh": RefreshOperator,
+    "integrate": IntegrateOperator,
+    "maintain": LakeMaintenanceOperator,
+}
 
 if __name__ == "__main__":
     file, *stages = sys.argv[1:]
