@@ -9,13 +9,16 @@ from typing import Any
 import pytest
 from pyiceberg.table import StaticTable
 
+from airflow_ddlrepl import flow
 from airflow_ddlrepl.engines.lake.catalog.window import Window
 from airflow_ddlrepl.engines.lake.connection.database import writing
 from airflow_ddlrepl.engines.lake.connection.errors import explained
 from airflow_ddlrepl.engines.lake.connection.location import location_of
 from airflow_ddlrepl.engines.lake.connection.session import lake_session
 from airflow_ddlrepl.errors import DdlReplError
+from airflow_ddlrepl.flow.targets.maintenance import maintain, thresholds_for
 from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.ports.work import InProcess
 from tests.conftest import Databases
 from tests.support.lakes.reader import pointers
 from tests.support.lakes.store import SECRET, Store, object_store
@@ -48,6 +51,9 @@ def test_a_channel_runs_into_an_object_store(databases: Databases, tmp_path: Pat
         "create table log (what text, n int)",
         "alter table log replica identity full",
         "insert into log values ('twice', 1), ('twice', 1)",
+        "create table parts (id int primary key) partition by range (id)",
+        "create table parts_1 partition of parts for values from (0) to (10)",
+        "insert into parts values (1), (2)",
     )
     replica.activate()
     assert len(read(location, ORDERS)) == 50 and len(read(location, LOG)) == 2
@@ -62,6 +68,12 @@ def test_a_channel_runs_into_an_object_store(databases: Databases, tmp_path: Pat
     assert len(found) == 50 and 3 not in found and 4 not in found
     assert found[1]["n"] == 7 and found[60]["note"] == "late" and found[104]["note"] == "order 4"
     assert [tuple(row.values()) for row in read(location, LOG)] == [("twice", 1), (None, 5)]
+
+    with flow.open_channel(replica.file, InProcess()) as run:
+        done = maintain(run, thresholds_for(run.channel, "0s", "2", "1"))
+    assert done.tables["warehouse public.orders"]["rewritten"] > done.tables["warehouse public.orders"]["written"]
+    replica.check_equal()
+    assert len(read(location, ORDERS)) == 50
 
     for number in (90, 91):  # somebody has put rows there; a load with -md leaves them
         window = Window(location, f"w_test_a{number}")
