@@ -8,6 +8,8 @@ from datetime import datetime
 import pytest
 
 from airflow_ddlrepl.engines.lake.catalog.window import Window
+from airflow_ddlrepl.engines.lake.connection.database import writing
+from airflow_ddlrepl.engines.lake.connection.java import java_table
 from airflow_ddlrepl.engines.lake.connection.session import _beside, lake_session
 from airflow_ddlrepl.engines.lake.ddl.run import run
 from airflow_ddlrepl.engines.lake.types.literals import constant
@@ -15,6 +17,8 @@ from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.ports.work import offer_session, withdraw_session
 from tests.support.lakes.warm_spark import warm_runner
+
+TABLE = TableName("public", "made_before")
 
 
 class Conf:
@@ -82,3 +86,13 @@ def test_no_setting_changes_what_a_text_of_the_source_means(window: Window) -> N
     run(window, f"ALTER TABLE `shop`.`t` ADD COLUMN `at` TIMESTAMP DEFAULT {constant(moment, 'TIMESTAMP')}")
     (row,) = window.spark.sql(f"SELECT `a ${{env:PATH}}` AS a, unix_seconds(at) AS seconds FROM {table}").collect()
     assert (row.a, row.seconds) == (text, datetime.fromisoformat(moment).timestamp())
+
+
+def test_a_table_that_another_process_has_made_is_read_by_java_first(window: Window, location: str) -> None:
+    """As in a run whose first work is a change of a table: no statement of Spark's has named the catalog before."""
+    window.create(TABLE, "id INT")
+    with writing(location) as connection:
+        window.flip(connection)
+    _beside.cache_clear()
+    later = Window(location, "later")
+    assert java_table(later.spark, later.table(TABLE)).schema().findField("id") is not None

@@ -17,6 +17,7 @@ from airflow_ddlrepl import java
 from airflow_ddlrepl.config.sections.location import redact
 from airflow_ddlrepl.engines.lake.connection.jars import OF_STORES, jars
 from airflow_ddlrepl.engines.lake.connection.location import location_of
+from airflow_ddlrepl.engines.lake.connection.quoting import quote
 from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.ports.work import offered_session
 
@@ -124,6 +125,8 @@ def _add_catalog(spark: SparkSession, location: str) -> None:
         }
         for key, value in settings.items():
             spark.conf.set(f"{name}{key}", value)
+        # A statement loads it with these settings; a static call of Java's would look into the active session's.
+        spark.sql(f"SHOW NAMESPACES IN {quote(place.spark_catalog)}").collect()
 
 
 def _started(location: str) -> SparkSession:
