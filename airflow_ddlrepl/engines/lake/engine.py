@@ -66,9 +66,12 @@ class LakeEngine(TargetEngine, NeedsMaintenance, Compares):
     def target_rights(self, location: str, schemas: Collection[str] = ()) -> tuple[str, str]:
         from airflow_ddlrepl.engines.lake.connection.database import writing
         from airflow_ddlrepl.engines.lake.connection.location import location_of
+        from airflow_ddlrepl.engines.lake.connection.warehouse import require_writable
 
+        place = location_of(location)
         with writing(location):
-            return f"the lake of {location_of(location).database} can be opened and written", ""
+            require_writable(place)
+        return f"the lake of {place.database} can be opened, and {place.warehouse} written", ""
 
     def stager(self, task: StageTask) -> LakeStager:
         from airflow_ddlrepl.engines.lake.merge.stage import LakeStager

@@ -94,6 +94,18 @@ def test_java_uses_the_catalog_and_shows_its_password_nowhere(lake: str) -> None
 
 
 @pytest.mark.usefixtures("lake_spark")
+def test_java_connects_again_when_its_sessions_have_ended(lake: str) -> None:
+    window = Window(lake, "w_test_a1")
+    window.create(ORDERS, "`id` INT")
+    with psycopg.connect(server_url(lake)) as other:
+        theirs = "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE application_name LIKE '%JDBC%'"
+        assert other.execute(theirs).fetchall()
+    window.spark.sql(f"INSERT INTO {window.table(ORDERS)} VALUES (1)")
+    with writing(lake) as connection:
+        window.flip(connection)
+
+
+@pytest.mark.usefixtures("lake_spark")
 def test_a_catalog_that_java_loses_can_be_tried_again(lake: str) -> None:
     """A run that has begun finds the tables of the catalog gone."""
     window = Window(lake, "w_test_a1")

@@ -17,6 +17,7 @@ def test_a_catalog_in_postgresql() -> None:
     place = location_of(SERVER)
     assert place.jdbc == {
         "uri": "jdbc:postgresql://db.example:5433/lakes?sslmode=require",
+        "retryable_status_codes": "57P01,57P02,57P03",
         "jdbc.user": "me",
         "jdbc.password": "geh@im",
     }
@@ -39,6 +40,7 @@ def test_java_gets_the_login_that_python_takes_from_the_environment(monkeypatch:
     place = location_of("iceberg://[::1]/lakes?warehouse=/wh")
     assert place.jdbc == {
         "uri": "jdbc:postgresql://[::1]:5432/lakes",
+        "retryable_status_codes": "57P01,57P02,57P03",
         "jdbc.user": "somebody",
         "jdbc.password": "secret",
     }

@@ -15,6 +15,7 @@ from airflow_ddlrepl.engines.lake.connection.database import writing
 from airflow_ddlrepl.engines.lake.connection.errors import explained
 from airflow_ddlrepl.engines.lake.connection.location import location_of
 from airflow_ddlrepl.engines.lake.connection.session import lake_session
+from airflow_ddlrepl.engines.lake.engine import ENGINE
 from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.flow.targets.maintenance import maintain, thresholds_for
 from airflow_ddlrepl.model.names import TableName
@@ -24,7 +25,7 @@ from tests.support.lakes.reader import pointers
 from tests.support.lakes.store import SECRET, Store, object_store
 from tests.support.replica import Replica, channel_file
 
-pytestmark = pytest.mark.xdist_group("spark")
+pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.server]
 ORDERS, LOG = TableName("public", "orders"), TableName("public", "log")
 
 
@@ -104,3 +105,21 @@ def test_a_channel_runs_into_an_object_store(databases: Databases, tmp_path: Pat
 
     conf = lake_session(location)._jsparkSession.sessionState().conf()
     assert SECRET in str(conf.getAllConfs()) and SECRET not in str(conf.redactOptions(conf.getAllConfs()))
+
+
+def test_a_store_that_takes_no_files_is_told_beforehand(tmp_path: Path, store: Store) -> None:
+    location = f"iceberg://{tmp_path}/catalog.db?{store.settings()}"
+    assert "s3://lake-bucket/wh written" in ENGINE.target_rights(location)[0] and not store.names()
+    with pytest.raises(DdlReplError, match="bucket does not exist") as raised:
+        ENGINE.target_rights(location.replace("lake-bucket", "no-bucket"))
+    assert raised.value.code == "CON-101"
+    with store.stopped(), pytest.raises(DdlReplError) as raised:
+        ENGINE.target_rights(location)
+    assert raised.value.code == "CON-123"
+
+
+def test_a_folder_that_takes_no_files_is_told_beforehand(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(DdlReplError, match="takes no files") as raised:
+        ENGINE.target_rights(f"iceberg://{tmp_path}/catalog.db?warehouse={tmp_path}/file")
+    assert raised.value.code == "CON-101"

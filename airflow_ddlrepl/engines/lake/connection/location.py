@@ -37,6 +37,8 @@ _REFUSED = {
 }
 """Kinds of catalogs that the product does not write to, and why."""
 _PORT = 5432
+_ENDED = "57P01,57P02,57P03"
+"""What a server says that ends a session: Iceberg is to connect again then, as it does for other states."""
 
 _BUSY = "30000"
 """So many milliseconds Java waits for others that write to an SQLite file: several merges commit at a time."""
@@ -83,7 +85,8 @@ class Location:
         }
         host = f"[{url.host}]" if ":" in (url.host or "") else url.host
         uri = f"jdbc:postgresql://{host}:{url.port or _PORT}/{url.database}{'?' if query else ''}{query}"
-        return {"uri": uri, **{name: value for name, value in login.items() if value}}
+        said = {name: value for name, value in login.items() if value}
+        return {"uri": uri, "retryable_status_codes": _ENDED, **said}
 
     @property
     def spark_catalog(self) -> str:

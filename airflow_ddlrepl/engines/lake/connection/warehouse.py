@@ -1,13 +1,24 @@
-"""This module says what it means that the warehouse of a lake takes no files."""
+"""This module sees whether the warehouse of a lake takes files, and says what it means that it does not."""
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from airflow_ddlrepl.engines.lake.connection.files import is_of_store, store_refusal
+from airflow_ddlrepl.engines.lake.connection.location import Location
 from airflow_ddlrepl.errors import DiskFull, RowsRefused, TableReplaced, Unreachable
 from airflow_ddlrepl.model.names import TableName
+
+
+def require_writable(place: Location) -> None:
+    """Write a file to the warehouse, and remove it. Raises Unreachable CON-101 and CON-123, DiskFull DSK-103."""
+    path = f"{place.staging_folder}/probe_{secrets.token_hex(4)}"
+    with file_refusals():
+        with place.files.creating(path) as file:
+            file.write(b"probe")
+        place.files.remove(path)
 
 
 @contextmanager
