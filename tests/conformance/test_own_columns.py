@@ -8,15 +8,20 @@ from typing import Any
 
 import psycopg
 import pytest
+import yaml
 
 from airflow_ddlrepl import flow
 from airflow_ddlrepl.engines.duckdb.connection.database import session
 from airflow_ddlrepl.errors import DdlReplError, Unsupported
 from airflow_ddlrepl.ports.work import InProcess
 from tests.conformance import places
+from tests.conformance.conftest import LAKE
+from tests.conformance.lake_place import iceberg
 from tests.conformance.places import Place
 from tests.conformance.runs import run_and_die
 from tests.conftest import Databases
+from tests.support.lakes.outsider import somebody
+from tests.support.lakes.reader import pointers, reader
 from tests.support.restricting import at_source, now
 
 TABLE = (
@@ -27,12 +32,16 @@ KEPT = {"tables": "t", "soft_delete": "is_deleted", "deleted_at": "deleted_at"}
 HISTORY = {"op": "{operation}", "pos": "{position}", "seq": "{sequence}"}
 
 
-@pytest.fixture
-def place(databases: Databases, tmp_path: Path) -> Any:
-    """A function that gives an active channel into a DuckDB file, with tables and sections."""
+@pytest.fixture(params=["duckdb", pytest.param("iceberg", marks=LAKE)])
+def place(request: pytest.FixtureRequest, databases: Databases, tmp_path: Path) -> Any:
+    """A function that gives an active channel into a DuckDB file, or a lake, with tables and sections."""
 
     def make(tables: tuple[str, ...] = TABLE, **more: Any) -> Place:
-        made = places.duckdb(tmp_path, databases.source, **more)
+        if request.param == "duckdb":
+            made = places.duckdb(tmp_path, databases.source, **more)
+        else:
+            request.getfixturevalue("lake_spark")
+            made = iceberg(tmp_path, databases.source, [], "", **more)
         made.replica.at_source(*tables)
         made.replica.activate()
         made.replica.check_equal()
@@ -41,11 +50,32 @@ def place(databases: Databases, tmp_path: Path) -> Any:
     return make
 
 
+def location(of: Place) -> str:
+    """Where the target is."""
+    (target,) = yaml.safe_load(of.replica.file.read_text())["targets"]
+    return str(target["location"])
+
+
 def ask(of: Place, query: str) -> list[tuple[Any, ...]]:
-    """What the file answers."""
-    with session(f"duckdb://{of.replica.file.parent}/target.duckdb") as connection:
-        found: list[tuple[Any, ...]] = connection.execute(query).fetchall()
-    return found
+    """What DuckDB answers, which reads a lake's tables, too."""
+    if of.engine == "iceberg":
+        connection = reader().cursor()
+        connection.execute("CREATE SCHEMA IF NOT EXISTS public")
+        for name, metadata in pointers(location(of)).items():
+            connection.execute(f"CREATE OR REPLACE VIEW public.{name.name} AS FROM iceberg_scan('{metadata}')")
+        return list(connection.execute(query).fetchall())
+    with session(location(of)) as connection:
+        return list(connection.execute(query).fetchall())
+
+
+def write(of: Place, *statements: str) -> None:
+    """As somebody does who has no business there."""
+    for statement in statements:
+        if of.engine == "iceberg":
+            somebody(location(of)).sql(statement.replace("public.t", "lake.public.t"))
+        else:
+            with session(location(of)) as connection:
+                connection.execute(statement)
 
 
 def test_deleted_rows_stay_with_a_flag(place: Any) -> None:
@@ -89,8 +119,10 @@ def test_deleted_rows_stay_with_a_flag(place: Any) -> None:
     wanted += [(7, "came", 5, False), (8, "and went", 5, True), (9, "new", 6, False)]
     assert ask(found, rows) == wanted
     noted = ask(found, "select deleted_at::varchar from public.t where id = 8")
-    with session(f"duckdb://{found.replica.file.parent}/target.duckdb") as connection:
-        connection.execute("insert into public.t (id, remark, is_deleted) values (33, 'of nobody', false)")
+    write(
+        found,
+        "insert into public.t (id, remark, is_deleted) values (33, 'of nobody', false)",
+    )
     found.replica.refresh("public.t")
     found.replica.check_equal()
     assert ask(found, rows) == [*wanted, (33, "of nobody", 5, True)]
@@ -216,15 +248,19 @@ AMOUNTS = "select id, amount from public.t order by id"
 def test_a_schema_change_replaces_the_rows_of_the_condition_only(place: Any) -> None:
     """A refresh by hand, in no context, loads all; columns that people added keep their values."""
     found = place(REGIONS, restrict=[LIMIT])
-    with session(f"duckdb://{found.replica.file.parent}/target.duckdb") as connection:
-        connection.execute("alter table public.t add column mine varchar")
-        connection.execute("update public.t set mine = 'of ' || id")
+    write(
+        found,
+        "alter table public.t add column mine string",
+        "update public.t set mine = 'of ' || id",
+    )
     found.replica.at_source(DOUBLED, "delete from t where id = 5")
     assert found.replica.replicate().refresh.tables == {"public.t": 2}
     assert ask(found, AMOUNTS) == [(1, 20), (2, 20), (3, 60), (4, 40), (6, 60)]
     assert ask(found, "select distinct mine = 'of ' || id from public.t") == [(True,)]
-    with session(f"duckdb://{found.replica.file.parent}/target.duckdb") as connection:
-        connection.execute("alter table public.t drop column mine")
+    write(
+        found,
+        "alter table public.t drop column mine",
+    )
     found.replica.at_source("update t set amount = 7 where id = 2", "delete from t where id = 4")
     found.replica.replicate()
     assert ask(found, "select id, amount from public.t where region = 0 order by id") == [(2, 7), (6, 60)]
@@ -237,9 +273,11 @@ def test_a_schema_change_replaces_the_rows_of_the_condition_only(place: Any) -> 
 
 def test_a_condition_in_a_context_of_its_own(place: Any) -> None:
     found = place(REGIONS, restrict=[{**LIMIT, "context": "nightly"}])
-    with session(f"duckdb://{found.replica.file.parent}/target.duckdb") as connection:
-        connection.execute("update public.t set amount = 0")
-        connection.execute("delete from public.t where id > 4")
+    write(
+        found,
+        "update public.t set amount = 0",
+        "delete from public.t where id > 4",
+    )
     assert found.replica.refresh("public.t", options="-Cnightly").tables == {"public.t": 3}
     assert ask(found, AMOUNTS) == [(1, 10), (2, 0), (3, 30), (4, 0), (5, 50)]
 
@@ -340,8 +378,10 @@ def test_rows_that_the_source_deletes_stay_where_a_load_leaves_them(place: Any) 
     found = place(REGIONS, adapt_ddl=[{"table": "*", "keep_old_rows": True}])
     found.replica.at_source("alter table t alter amount type text using 'n' || amount", "delete from t where id = 5")
     found.replica.replicate()
-    with session(f"duckdb://{found.replica.file.parent}/target.duckdb") as connection:
-        connection.execute("insert into public.t values (99, 1, 'x', 'of nobody')")
+    write(
+        found,
+        "insert into public.t values (99, 1, 'x', 'of nobody')",
+    )
     found.replica.refresh("public.t", options="-gr -md")
     rows = ask(found, AMOUNTS)
     assert rows[0] == (1, "n10") and rows[-1] == (99, "x") and 99 not in dict(rows[:-1])

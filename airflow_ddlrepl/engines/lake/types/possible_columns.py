@@ -42,13 +42,17 @@ def require_possible(own: OwnColumns, table: Table) -> None:
             table=table.name,
             hint="choose another `coerce_error_policy` in `target_tables`",
         )
-    for name, text in own.extra.items():
-        part = expression(text)
-        of_change = change_value(part)
-        if of_change is None or (isinstance(part, Cast) and part.type not in _CASTS[of_change.name]):
-            raise Unsupported(
-                f"a lake does not compute column {name} by {text}",
-                code="ADP-164",
-                table=table.name,
-                hint="take it out of `extra` in `target_tables`, or compute it in a view",
-            )
+    if computed := [name for name, text in own.extra.items() if not _is_taken(text)]:
+        raise Unsupported(
+            f"a lake does not compute columns: {', '.join(computed)}",
+            code="ADP-164",
+            table=table.name,
+            hint="take them out of `extra` in `target_tables`, or compute them in a view",
+        )
+
+
+def _is_taken(text: str) -> bool:
+    """Is an expression a value of the change, in a type that a lake casts it to as the source does?"""
+    part = expression(text)
+    of_change = change_value(part)
+    return of_change is not None and (not isinstance(part, Cast) or part.type in _CASTS[of_change.name])
