@@ -7,7 +7,7 @@ the files of the load, so its earlier snapshots can be read as before. A table i
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +20,7 @@ from airflow_ddlrepl.engines.lake.connection.java import iceberg, iceberg_type, 
 from airflow_ddlrepl.engines.lake.ddl.render import definitions
 from airflow_ddlrepl.engines.lake.load.layout import Layout, layout, new_layout
 from airflow_ddlrepl.engines.lake.load.shadow import Shadow
-from airflow_ddlrepl.engines.lake.load.staying_rows import StayingRows, rows_stay, with_old_values
+from airflow_ddlrepl.engines.lake.load.staying_rows import StayingRows, old_values, rows_stay, with_old_values
 from airflow_ddlrepl.engines.lake.load.target_only_columns import copy_values, has_values
 from airflow_ddlrepl.engines.lake.types.arrow import parquet_schema
 from airflow_ddlrepl.engines.target_state import Placing
@@ -63,7 +63,7 @@ def place(window: Window, placing: Placing, shadow: Shadow) -> int:
     if previous != name:
         window.rename(previous, name)
     if some_stay and before is not None:
-        left = _add(window, placing, with_old_values(placing, wanted, there), shadow)
+        left = _add(window, placing, wanted, there, shadow)
     else:
         _replace(spark, table, wanted, shadow)
     if before is not None:
@@ -71,15 +71,20 @@ def place(window: Window, placing: Placing, shadow: Shadow) -> int:
     return left
 
 
-def _add(window: Window, placing: Placing, wanted: Layout, shadow: Shadow) -> int:
-    """Change a table's columns, make room for the rows of a load, and add these; return how many a mask leaves."""
-    name, spark = placing.state.name, window.spark
+def _add(window: Window, placing: Placing, wanted: Layout, there: Collection[str], shadow: Shadow) -> int:
+    """Change a table's columns, make room for the rows of a load, and add these; return how many a mask leaves.
+
+    there: the names of its columns now.
+    """
+    name, spark, values = placing.state.name, window.spark, old_values(placing, wanted, there)
     if wanted.ids != shadow.ids:
         _renumber(shadow, wanted)
     transaction = java_table(spark, window.table(name)).newTransaction()
-    _alter(spark, transaction, wanted)
+    _alter(spark, transaction, with_old_values(placing, wanted, values))
     transaction.commitTransaction()
-    left = StayingRows(window, name, placing, shadow).make_room()
+    staying = StayingRows(window, name, placing, shadow)
+    staying.convert(values)
+    left = staying.make_room()
     if shadow.chunks:
         table = java_table(spark, window.table(name))
         append = table.newAppend()

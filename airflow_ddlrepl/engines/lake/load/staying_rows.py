@@ -6,12 +6,13 @@ All rows of a history stay, deleted ones, and those that a condition (`refresh` 
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from airflow_ddlrepl.ddl.base.edit import free_name
 from airflow_ddlrepl.engines.lake.catalog.window import Window
+from airflow_ddlrepl.engines.lake.connection.java import java_table
 from airflow_ddlrepl.engines.lake.connection.quoting import quote
 from airflow_ddlrepl.engines.lake.ddl.run import run
 from airflow_ddlrepl.engines.lake.load.layout import Layout
@@ -19,6 +20,7 @@ from airflow_ddlrepl.engines.lake.load.shadow import Shadow
 from airflow_ddlrepl.engines.lake.merge.retained_rows import RETAINED
 from airflow_ddlrepl.engines.lake.merge.spark_conditions import within
 from airflow_ddlrepl.engines.lake.merge.staged_files import read
+from airflow_ddlrepl.engines.lake.types.conversions import converted
 from airflow_ddlrepl.engines.lake.types.physical import columns_sql
 from airflow_ddlrepl.engines.target_state import Placing
 from airflow_ddlrepl.errors import CannotAdapt
@@ -47,30 +49,56 @@ def rows_stay(placing: Placing) -> bool:
     return any(stays) or placing.limit is not None or bool(mask)
 
 
-def with_old_values(placing: Placing, wanted: Layout, there: Collection[str]) -> Layout:
-    """Return a layout by which rows that stay lose no values of a column, whose type changes.
+@dataclass(frozen=True, slots=True)
+class OldValues:
+    """Old values are what rows that stay have in columns whose types change, by the columns' new names.
 
-    A history has them in a column of another name. there: the names of the table's columns now. Raises CannotAdapt
-    ADP-140 where rows stay that are not of a history: they would have no value where the source has one.
+    asides: the name of the column that has them. converted: Spark's SQL for them as values of the new type, where that
+    is certain: then the columns of `asides` go.
     """
-    before = {column.id: column.name for column in placing.recorded.columns} if placing.recorded else {}
+
+    asides: Mapping[str, str]
+    converted: Mapping[str, str]
+
+
+def old_values(placing: Placing, wanted: Layout, there: Collection[str]) -> OldValues:
+    """Return the old values of rows that stay. there: the names of the table's columns now.
+
+    What can't be converted a history has in a column of another name. Raises CannotAdapt ADP-140 where rows stay that
+    are not of a history: they would have no value where the source has one.
+    """
+    before = {column.id: column for column in placing.recorded.columns} if placing.recorded else {}
     shape = placing.state.shape
-    lost = [one.id for one in shape.columns if one.id in before and one.name in wanted.added]
-    if lost and history_columns(shape) is None:
-        raise CannotAdapt(
-            f"rows of the table stay when it is loaded, and a lake can't give column {before[lost[0]]} another type"
-            " there",
-            code="ADP-140",
-            table=placing.state.name,
-            hint="nothing was changed: take the table out of `target_tables` or `restrict` for one load, or leave the"
-            " type of the column as it is (`types` in `target_tables`)",
-        )
-    taken = {*there, *(column.name for column in shape.columns)}
-    renamed = dict(wanted.renamed)
-    for old in (before[number] for number in lost):
-        renamed[old] = free_name(f"{old}_kept", {*taken, *renamed.values()})
-        log.warning("%s: earlier changes have the values of %s in %s", placing.state.name, old, renamed[old])
-    return replace(wanted, renamed=renamed, dropped=[name for name in wanted.dropped if name not in renamed])
+    taken, asides, converting = {*there, *(one.name for one in shape.columns)}, dict[str, str](), dict[str, str]()
+    for column in shape.columns:
+        old = before.get(column.id)
+        if old is None or column.name not in wanted.added:
+            continue
+        aside = free_name(f"{old.name}_kept", {*taken, *asides.values()})
+        asides[column.name] = aside
+        if sql := converted(quote(aside), old.type, column.type):
+            converting[column.name] = sql
+        elif history_columns(shape) is not None:
+            log.warning("%s: earlier changes have the values of %s in %s", placing.state.name, old.name, aside)
+        else:
+            raise CannotAdapt(
+                f"rows of the table stay when it is loaded, and a lake can't give column {old.name} another type there",
+                code="ADP-140",
+                table=placing.state.name,
+                hint="nothing was changed: take the table out of `target_tables` or `restrict` for one load, or leave"
+                " the type of the column as it is (`types` in `target_tables`)",
+            )
+    return OldValues(asides, converting)
+
+
+def with_old_values(placing: Placing, wanted: Layout, values: OldValues) -> Layout:
+    """Return a layout by which the columns with old values stay, under their other names."""
+    before = {column.id: column.name for column in placing.recorded.columns} if placing.recorded else {}
+    names = {
+        before[one.id]: values.asides[one.name] for one in placing.state.shape.columns if one.name in values.asides
+    }
+    dropped = [name for name in wanted.dropped if name not in names]
+    return replace(wanted, renamed={**wanted.renamed, **names}, dropped=dropped)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +109,18 @@ class StayingRows:
     name: TableName
     placing: Placing
     shadow: Shadow
+
+    def convert(self, values: OldValues) -> None:
+        """Give columns of another type the old values, and drop the columns that have these."""
+        if not values.converted:
+            return
+        table = self.window.table(self.name)
+        sets = ", ".join(f"{quote(name)} = {sql}" for name, sql in values.converted.items())
+        self._execute(f"UPDATE {table} SET {sets}")
+        update = java_table(self.window.spark, table).updateSchema().caseSensitive(True)
+        for name in values.converted:
+            update.deleteColumn(values.asides[name])
+        update.commit()
 
     def make_room(self) -> int:
         """Remove the rows that do not stay, and mark deleted ones; return how many a mask leaves."""
