@@ -49,16 +49,18 @@ def read_as(held: str) -> Read:
     return lambda text: text
 
 
-def held_difference(source: str, target: AbstractContextManager[Held], but: Collection[int]) -> str:
+def held_difference(
+    source: str, target: AbstractContextManager[Held], but: Collection[int], *, shows_trees: bool = True
+) -> str:
     """The first table of the source, but these by their ids, that a target has not, or has otherwise; "": none.
 
-    Raises Locked.
+    shows_trees: partitioned tables are looked at, too. Raises Locked.
     """
     with asking(source) as here, target as there:
         here.execute(f"{PATIENCE}; SET timezone = 'UTC'; SET datestyle = 'ISO'; SET bytea_output = 'hex'")
         try:
             found = here.execute(TABLES, [list(but)]).fetchall()
-            trees = here.execute(PARTITIONED, [list(but), list(but)]).fetchall()
+            trees = here.execute(PARTITIONED, [list(but), list(but)]).fetchall() if shows_trees else []
             if found:
                 names = sql.SQL(", ").join(sql.SQL("ONLY {}").format(sql.Identifier(*one[:2])) for one in found)
                 here.execute(sql.SQL("LOCK TABLE {} IN ACCESS SHARE MODE").format(names))
