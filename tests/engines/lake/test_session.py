@@ -84,6 +84,7 @@ def test_no_setting_changes_what_a_text_of_the_source_means(window: Window) -> N
     window.spark.sql(f"INSERT INTO {table} VALUES (1)")
     run(window, f"ALTER TABLE `shop`.`t` ADD COLUMN `a ${{env:PATH}}` STRING DEFAULT {constant(text, 'STRING')}")
     run(window, f"ALTER TABLE `shop`.`t` ADD COLUMN `at` TIMESTAMP DEFAULT {constant(moment, 'TIMESTAMP')}")
+    window.commit()
     (row,) = window.spark.sql(f"SELECT `a ${{env:PATH}}` AS a, unix_seconds(at) AS seconds FROM {table}").collect()
     assert (row.a, row.seconds) == (text, datetime.fromisoformat(moment).timestamp())
 
