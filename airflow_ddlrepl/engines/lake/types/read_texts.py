@@ -1,11 +1,11 @@
 """This module reads the texts of a source's values as values of another type, which a target's column has.
 
-A text fits where PostgreSQL would read it as the same value. Equal texts are read once.
+A text fits where PostgreSQL would read it as the same value, as of `duckdb_sql.read_texts`, which compares them. Equal
+texts are read once.
 """
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Sequence
 from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
@@ -24,23 +24,21 @@ from airflow_ddlrepl.model.table import Column
 from airflow_ddlrepl.model.types import DataType, TypeDefinition
 
 _BLANKS = " \t\n\r\f\v"
-_DIGITS = r"(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d{1,4})?"
+_DIGITS = r"(?:\d+\.?\d*|\.\d+)"
 _DAY = r"(\d{4,})(-\d\d-\d\d)"
 _HOUR = r"(?:[01]\d|2[0-3]):\d\d(?::\d\d(?:\.\d{1,6})?)?"
 _ZONE = r"z|[+-]\d\d(?::\d\d)?"
 _FLAGS = re.IGNORECASE | re.ASCII
 _WHOLE = re.compile(r"[+-]?\d+", _FLAGS)
 _NUMBER = re.compile(rf"[+-]?{_DIGITS}", _FLAGS)
-_FLOAT = re.compile(rf"[+-]?(?:{_DIGITS}|inf|infinity)|nan", _FLAGS)
+_NUMERIC = re.compile(r"[+-]?\d+(?:\.\d+)?", _FLAGS)
+_FLOAT = re.compile(rf"[+-]?(?:{_DIGITS}(?:e[+-]?\d+)?|inf|infinity)|nan", _FLAGS)
 _MOMENT = re.compile(rf"{_DAY}(?:[ t]({_HOUR})({_ZONE})?)?( bc)?", _FLAGS)
-_TIME = re.compile(rf"(?:\d{{4,}}-\d\d-\d\d[ t])?({_HOUR}|24:00:00)(?:{_ZONE})?", _FLAGS)
 _BYTES = re.compile(r"\\x((?:[0-9a-f]{2})*)", _FLAGS)
-_UUID = re.compile(r"\{?([0-9a-f]{8}(?:-?[0-9a-f]{4}){3}-?[0-9a-f]{12})\}?", _FLAGS)
 _TRUE = frozenset(["t", "tr", "tru", "true", "y", "ye", "yes", "on", "1"])
 _FALSE = frozenset(["f", "fa", "fal", "fals", "false", "n", "no", "of", "off", "0"])
-_BITS = {"int2": 15, "int4": 31, "int8": 63}
 _LIMITED = ("varchar", "bpchar")
-_TEXTS = ("text", *_LIMITED, "uuid", "json", "time")
+_TEXTS = ("text", *_LIMITED)
 _DAY_MICROSECONDS = 86_400_000_000
 _EXACT = Context(prec=200)
 
@@ -117,8 +115,8 @@ def _reader(of: DataType, spark_type: str) -> Callable[[str], Any]:
         return partial(_decimal, size)
     readers: dict[str, Callable[[str], Any]] = {
         "BOOLEAN": _truth,
-        "INT": partial(_whole, _BITS.get(of.name, 31)),
-        "BIGINT": partial(_whole, 63) if of.name != "oid" else _object_number,
+        "INT": partial(_whole, 31),
+        "BIGINT": partial(_whole, 63),
         "FLOAT": partial(_float, np.float32),
         "DOUBLE": partial(_float, np.float64),
         "BINARY": _bytes,
@@ -135,7 +133,7 @@ def _text_reader(of: DataType) -> Callable[[str], str | None]:
     size = _size(of)
     if size is not None:
         return lambda text: text if len(text) <= size else None
-    return {"numeric": _numeric, "uuid": _uuid, "json": _json, "time": _time}.get(of.name, str)
+    return _numeric if of.name == "numeric" else str
 
 
 def _whole(bits: int, text: str) -> int | None:
@@ -143,11 +141,6 @@ def _whole(bits: int, text: str) -> int | None:
     if not _WHOLE.fullmatch(bare) or len(bare) > 40:
         return None
     return found if -(1 << bits) <= (found := int(bare)) < 1 << bits else None
-
-
-def _object_number(text: str) -> int | None:
-    found = _whole(32, text)
-    return None if found is None or found < 0 else found
 
 
 def _float(of: Any, text: str) -> float | None:
@@ -162,18 +155,13 @@ def _float(of: Any, text: str) -> float | None:
     return None if is_lost else float(found)
 
 
-def _number(text: str) -> Decimal | None:
-    bare = text.strip(_BLANKS)
-    return Decimal(bare) if _NUMBER.fullmatch(bare) else None
-
-
 def _decimal(size: tuple[int, int], text: str) -> Decimal | None:
     precision, scale = size
-    found = _number(text)
-    if found is None:
+    bare = text.strip(_BLANKS)
+    if not _NUMBER.fullmatch(bare):
         return None
     try:
-        rounded = found.quantize(Decimal(1).scaleb(-scale), ROUND_HALF_UP, _EXACT)
+        rounded = Decimal(bare).quantize(Decimal(1).scaleb(-scale), ROUND_HALF_UP, _EXACT)
     except InvalidOperation:
         return None
     return rounded if abs(rounded) < Decimal(10) ** (precision - scale) else None
@@ -181,11 +169,12 @@ def _decimal(size: tuple[int, int], text: str) -> Decimal | None:
 
 def _numeric(text: str) -> str | None:
     """Return the text that the source writes for a number."""
-    if text.strip(_BLANKS).lower() == "nan":
+    bare = text.strip(_BLANKS)
+    if bare.lower() == "nan":
         return "NaN"
-    found = _number(text)
-    if found is None:
+    if not _NUMERIC.fullmatch(bare):
         return None
+    found = Decimal(bare)
     return f"{abs(found) if found == 0 else found:f}"
 
 
@@ -197,33 +186,6 @@ def _truth(text: str) -> bool | None:
 def _bytes(text: str) -> bytes | None:
     found = _BYTES.fullmatch(text.strip(_BLANKS))
     return bytes.fromhex(found[1]) if found else None
-
-
-def _uuid(text: str) -> str | None:
-    found = _UUID.fullmatch(text.strip(_BLANKS))
-    if found is None:
-        return None
-    digits = found[1].replace("-", "").lower()
-    return "-".join(digits[low:high] for low, high in ((0, 8), (8, 12), (12, 16), (16, 20), (20, 32)))
-
-
-def _json(text: str) -> str | None:
-    def refuse(_: str) -> None:
-        raise ValueError
-
-    try:
-        json.loads(text, parse_constant=refuse)
-    except (ValueError, RecursionError):
-        return None
-    return text
-
-
-def _time(text: str) -> str | None:
-    found = _TIME.fullmatch(text.strip(_BLANKS))
-    if found is None:
-        return None
-    clock = found[1] if found[1].count(":") == 2 else f"{found[1]}:00"
-    return clock.rstrip("0").rstrip(".") if "." in clock else clock
 
 
 def _date(text: str) -> int | None:
@@ -242,7 +204,7 @@ def _moment(text: str, *, has_zone: bool) -> int | None:
         return _end(63, bare)
     found = _MOMENT.fullmatch(bare)
     days = _days(found) if found else None
-    if found is None or days is None:
+    if found is None or days is None or (found[5] and not found[3]):  # of a year BC DuckDB reads no day alone
         return None
     clock, zone = found[3] or "00:00", found[4] or ""
     hour, minute, second = (*clock.split(":"), "0")[:3]
