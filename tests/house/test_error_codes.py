@@ -29,6 +29,7 @@ SHARED = {
     "ADP-153": "adapt engines",
     "ADP-158": "adapt flow",
     "ADP-164": "engines ports",
+    "ADP-174": "adapt engines",
     "ADP-178": "engines flow",
     "ADP-190": "adapt engines",
     "CFG-104": "config engines",

@@ -143,10 +143,15 @@ EFFECTS: dict[str, dict[Effect, str]] = {
         Effect.LOADS: "name tables targets",
     },
     "Target": {
-        Effect.ACTS: "adapt_ddl existing_tables lock_timeout name on_error rules suspended_log trusted_owners",
+        Effect.ACTS: (
+            "adapt_ddl existing_tables lock_timeout name on_error partitions rules suspended_log trusted_owners"
+        ),
         Effect.STOPS: "location",
         Effect.SOURCE: "history replicat",
         Effect.TOLD: "schemas",
+    },
+    "TablePartitions": {
+        Effect.ACTS: "by tables",
     },
     "TargetTable": {
         Effect.LOADS: "coerce_error_policy",

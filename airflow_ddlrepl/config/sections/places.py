@@ -15,6 +15,7 @@ from airflow_ddlrepl.goldengate.parameters.replicat import ReplicatParameters
 from airflow_ddlrepl.goldengate.parameters.several_targets import most_targets
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.notation.name_pattern import any_matches
+from airflow_ddlrepl.notation.partition_field import PartitionField, partition_field
 from airflow_ddlrepl.notation.section import Bytes, Seconds, Section, TablePattern, YesNo
 
 
@@ -119,6 +120,26 @@ class Place(Section):
         (), description="roles that may own tables, schemas and types there: their code runs with the location's rights"
     )
 
+    def partitions_of(self, name: TableName) -> tuple[PartitionField, ...]:
+        """Return the fields by which a table is partitioned, by its name there."""
+        return ()
+
+
+def _is_field(text: str) -> str:
+    partition_field(text)
+    return text
+
+
+class TablePartitions(Section):
+    """This section says how tables of a target are partitioned there, for queries; columns of their keys only."""
+
+    tables: tuple[TablePattern, ...] = Field(min_length=1, description='patterns "schema.table", as at the target')
+    by: tuple[Annotated[str, AfterValidator(_is_field)], ...] = Field(
+        min_length=1,
+        description="`bucket(16, id)`, `truncate(4, code)`, `years(day)`, `months(day)`, `days(day)`, `hours(at)`, or a"
+        " column",
+    )
+
 
 class Target(Place):
     """This section names a database that changes go to."""
@@ -144,6 +165,11 @@ class Target(Place):
         description="what the target has of each table: its rows, a row for each change, or both",
     )
     rules: RuleSets = Field(RuleSets(), description="which changes this target takes; they come before all policies")
+    partitions: tuple[TablePartitions, ...] = Field(
+        (),
+        description="how tables of a lake are partitioned, the first entry that matches: new ones, and others when they"
+        " are loaded again; default: not at all",
+    )
     replicat: Annotated[ReplicatParameters, _or_file(ReplicatParameters | str)] | None = Field(
         None, description="GoldenGate's Replicat: which tables go there by MAP, and which DDL; or the path of its file"
     )
@@ -155,6 +181,11 @@ class Target(Place):
         if isinstance(value, dict) and value.get("replicat") is not None and "on_error" not in value:
             return {**value, "on_error": OnError.STOP}
         return value
+
+    def partitions_of(self, name: TableName) -> tuple[PartitionField, ...]:
+        """Return the fields by which a table is partitioned, by its name there."""
+        by = next((one.by for one in self.partitions if any_matches(one.tables, name)), ())
+        return tuple(map(partition_field, by))
 
     @model_validator(mode="after")
     def _replicat_names_tables_alone(self) -> Target:

@@ -51,6 +51,16 @@ class ReplacesSomeRows(LeavesOutChanges):
     )
 
 
+class PartitionsTables(Ability, ABC):
+    """A target partitions tables where the channel file can say by which columns (`partitions`)."""
+
+    lack = Lack("does not partition tables by the channel file", "take `partitions` out of this target")
+
+    @abstractmethod
+    def require_partitions(self, table: Table) -> None:
+        """Raise Unsupported ADP-196 where a new table can't be partitioned as the file says. table: as there."""
+
+
 class ReplaysStatements(Ability):
     """A target replays statements where it runs the text of the source's (`Renderer.replayed_text`)."""
 

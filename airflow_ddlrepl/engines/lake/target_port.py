@@ -16,6 +16,7 @@ from airflow_ddlrepl.engines.abilities.of_target import (
     CutsOver,
     HasOwnColumns,
     LoadsBeside,
+    PartitionsTables,
     RepairsRows,
     ReplacesSomeRows,
 )
@@ -27,6 +28,7 @@ from airflow_ddlrepl.engines.lake.catalog.window import Check, Window, any_table
 from airflow_ddlrepl.engines.lake.connection.database import is_there, reading, writing
 from airflow_ddlrepl.engines.lake.connection.location import location_of
 from airflow_ddlrepl.engines.lake.connection.warehouse import file_refusals
+from airflow_ddlrepl.engines.lake.ddl.partitions import PartitionsOf, no_partitions, require_possible
 from airflow_ddlrepl.engines.lake.ddl.render import LakeDdl
 from airflow_ddlrepl.engines.lake.ddl.run import run
 from airflow_ddlrepl.engines.lake.load.loader import LakeLoader
@@ -71,15 +73,17 @@ class LakeTarget(
     HasOwnColumns,
     DiscardsRows,
     AppliesTogether,
+    PartitionsTables,
 ):
     """A lake opens its catalog's database for each call; a run's changes of tables become visible at one moment.
 
-    holder: under which name the state is stored. seconds: how long to wait for others that write; None: as usual.
+    holder: names its state. seconds: to wait for others; None: as usual. partitions_of: a table's fields, by its name.
     """
 
     location: str = field(repr=False)
     holder: str
     seconds: float | None = None
+    partitions_of: PartitionsOf = no_partitions
     capabilities = Capabilities(transactional_ddl=True, position_scope="target", alters_partitions=False)
 
     def reading(self) -> AbstractContextManager[Connection]:
@@ -107,7 +111,7 @@ class LakeTarget(
         return LakeFacts(self.location)
 
     def renderer(self) -> LakeDdl:
-        return LakeDdl()
+        return LakeDdl(self.partitions_of)
 
     def check_condition(self, condition: Part, table: Table, columns: Sequence[Column]) -> None:
         from airflow_ddlrepl.engines.lake.merge.conditions import require_readable
@@ -122,6 +126,10 @@ class LakeTarget(
     @property
     def discarded_rows(self) -> LakeDiscardedRows:
         return LakeDiscardedRows(self)
+
+    def require_partitions(self, table: Table) -> None:
+        if self.facts().table(table.name) is None:  # one that is there stays as it is: columns may have been renamed
+            require_possible(self.partitions_of(table.name), table)
 
     def find_state(self, holder: str = "") -> TargetState | None:
         if not self.is_there:

@@ -120,6 +120,13 @@ def newest_id(path: str, files: Files) -> int:
     return int(_read(path, files)["last-column-id"])
 
 
+def partitioned_columns(path: str, files: Files) -> set[str]:
+    """Return the columns by which the table is partitioned, or has been: without them Spark writes to it no more."""
+    specs = _read(path, files).get("partition-specs", ())
+    found = {int(one["source-id"]) for spec in specs for one in spec["fields"]}
+    return {name for name, at in field_ids(path, files).items() if at in found}
+
+
 def row_count(path: str, files: Files) -> int | None:
     """Return how many rows a table has; None: it does not say."""
     found = _read(path, files)

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection
@@ -174,19 +175,22 @@ class Window:
         self._touched |= bases
         self._tables |= staged
 
-    def create(self, name: TableName, columns: str) -> None:
-        """Make a new table. columns: as Spark's SQL has them."""
+    def create(
+        self, name: TableName, columns: str, partitions: str = "", properties: Mapping[str, str] = MappingProxyType({})
+    ) -> None:
+        """Make a new table. columns, partitions: as Spark's SQL has them. properties: besides those of all tables."""
         place = location_of(self.location)
         staged = _Staged(self._next())
         folder = f"{place.warehouse}/{_in_path(name.schema)}/{_in_path(name.name)}-{secrets.token_hex(4)}"
-        of_table = {"format-version": str(place.format_version), **PROPERTIES}
-        properties = ", ".join(f"{literal(key)} = {literal(value)}" for key, value in of_table.items())
+        of_table = {"format-version": str(place.format_version), **PROPERTIES, **properties}
+        listed = ", ".join(f"{literal(key)} = {literal(value)}" for key, value in of_table.items())
+        by = f" PARTITIONED BY ({partitions})" if partitions else ""
         with writing(self.location) as connection:
             add_namespace(connection, place.spark_catalog, self.namespace)
             add_folders(connection, self.name, [folder])
         self.spark.sql(
-            f"CREATE TABLE {self._quoted(staged)} ({columns}) USING iceberg LOCATION {literal(folder)}"
-            f" TBLPROPERTIES ({properties})"
+            f"CREATE TABLE {self._quoted(staged)} ({columns}) USING iceberg{by} LOCATION {literal(folder)}"
+            f" TBLPROPERTIES ({listed})"
         )
         self._tables[name] = staged
 

@@ -6,7 +6,7 @@ source's to keep. Types of the user's are held as texts, so most changes of them
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,14 +26,23 @@ from airflow_ddlrepl.ddl.types.change_type_definition import ChangeTypeDefinitio
 from airflow_ddlrepl.engines.held_types.new_texts import new_texts
 from airflow_ddlrepl.engines.held_types.no_statements import NO_STATEMENTS
 from airflow_ddlrepl.engines.lake.connection.quoting import literal, qualified, quote
+from airflow_ddlrepl.engines.lake.ddl.partitions import (
+    PartitionsOf,
+    no_partitions,
+    partitioned_by,
+    require_possible,
+)
 from airflow_ddlrepl.engines.lake.types.conversions import converted
 from airflow_ddlrepl.engines.lake.types.literals import value
 from airflow_ddlrepl.engines.lake.types.physical import columns_sql, physical, widens_to
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Table
+from airflow_ddlrepl.notation.partition_field import PartitionField
 
-_RETYPED = "`ddlrepl_retyped`"
+PARTITIONED = " USING iceberg PARTITIONED BY ("
+"""What stands between the columns of a new table and the fields by which it is partitioned."""
+RETYPED = "ddlrepl_retyped"
 """A field that takes the place of a column, until it does; nobody sees it."""
 
 _RESERVED = frozenset(
@@ -45,16 +54,18 @@ _RESERVED = frozenset(
 """Columns that Iceberg has beside those of a table."""
 
 
-def create_table(table: Table, name: TableName | None = None) -> list[str]:
-    """Return the SQL that creates a table. name: another one than its own.
+def create_table(table: Table, name: TableName | None = None, fields: Sequence[PartitionField] = ()) -> list[str]:
+    """Return the SQL that creates a table. name: another one than its own. fields: by which it is partitioned.
 
-    Raises Unsupported ADP-110 for what a lake does not have.
+    Raises Unsupported ADP-110 for what a lake does not have, ADP-196 for fields that can't be.
     """
     if not table.columns:
         raise _without_columns(table)
     _refuse_generated(table.columns, table.name)
     _refuse_reserved([column.name for column in table.columns], table.name)
-    return [f"CREATE TABLE {qualified(name or table.name)} ({definitions(table)})"]
+    require_possible(fields, table)
+    create = f"CREATE TABLE {qualified(name or table.name)} ({definitions(table)})"
+    return [f"{create}{PARTITIONED}{partitioned_by(fields)})" if fields else create]
 
 
 def definitions(table: Table) -> str:
@@ -91,10 +102,6 @@ def _refuse_reserved(names: Iterable[str], table: TableName) -> None:
             table=table,
             hint="rename it at the source, or leave it out for this target (`column_properties`)",
         )
-
-
-def _create_table(change: CreateTable, before: Table | None) -> list[str]:
-    return create_table(change.table)
 
 
 def _drop_table(change: DropTable, before: Table | None) -> list[str]:
@@ -135,17 +142,17 @@ def _change_type(change: ChangeType, before: Table) -> list[str]:
     What only changes a field's type writes no rows, and keeps its id.
     """
     old, new = (physical(of, before.types) for of in (change.old.type, change.type))
-    alter, name = _alter(before), quote(before.column(change.id).name)
+    alter, name, retyped = _alter(before), quote(before.column(change.id).name), quote(RETYPED)
     values = converted(name, change.old.type, change.type)
     if old == new:
         return []
     if widens_to(old, new) or values is None:
         return [f"{alter} ALTER COLUMN {name} TYPE {new}"]
     return [
-        f"{alter} ADD COLUMN {_RETYPED} {new} AFTER {name}",
-        f"UPDATE {qualified(before.name)} SET {_RETYPED} = {values}",
+        f"{alter} ADD COLUMN {retyped} {new} AFTER {name}",
+        f"UPDATE {qualified(before.name)} SET {retyped} = {values}",
         f"{alter} DROP COLUMN {name}",
-        f"{alter} RENAME COLUMN {_RETYPED} TO {name}",
+        f"{alter} RENAME COLUMN {retyped} TO {name}",
     ]
 
 
@@ -165,7 +172,6 @@ def _alter(table: Table) -> str:
 
 RENDER: dict[type[SchemaChange], Callable[[Any, Any], list[str]]] = {
     **dict.fromkeys(NO_STATEMENTS, _nothing),
-    CreateTable: _create_table,
     DropTable: _drop_table,
     RenameTable: _rename_table,
     Truncate: _truncate,
@@ -180,10 +186,15 @@ RENDER: dict[type[SchemaChange], Callable[[Any, Any], list[str]]] = {
 
 @dataclass(frozen=True, slots=True)
 class LakeDdl(Renderer):
-    """This renderer writes DDL for Iceberg tables; `ddl/run.py` runs it."""
+    """This renderer writes DDL for Iceberg tables; `ddl/run.py` runs it.
+
+    partitions_of: returns the fields by which a table is partitioned.
+    """
+
+    partitions_of: PartitionsOf = no_partitions
 
     def sql(self, change: SchemaChange, before: Table | None) -> tuple[str, ...]:
-        if type(change) not in RENDER:
+        if not isinstance(change, CreateTable) and type(change) not in RENDER:
             raise Unsupported(
                 f"a lake has no statement for {change.kind}",
                 code="ADP-110",
@@ -193,6 +204,8 @@ class LakeDdl(Renderer):
         about = change.table if isinstance(change, CreateTable | DropTable) else before
         if about is not None and about.is_partitioned:
             return ()  # it is a view, which `partition_views` makes
+        if isinstance(change, CreateTable):
+            return tuple(create_table(change.table, None, self.partitions_of(change.table.name)))
         return tuple(RENDER[type(change)](change, before))
 
     def new_texts(self, change: ChangeTypeDefinition, before: Table) -> tuple[str, ...]:

@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any
 from airflow_ddlrepl.engines.lake.catalog.window import Window
 from airflow_ddlrepl.engines.lake.connection.java import iceberg, iceberg_type
 from airflow_ddlrepl.engines.lake.connection.quoting import qualified, quote
+from airflow_ddlrepl.engines.lake.ddl.partitions import BY_PARTITION
 from airflow_ddlrepl.engines.lake.ddl.plain_value import plain_value
+from airflow_ddlrepl.engines.lake.ddl.render import PARTITIONED, RETYPED
 from airflow_ddlrepl.model.names import TableName
 
 if TYPE_CHECKING:
@@ -42,7 +44,11 @@ def run(window: Window, statement: str) -> None:
     assert table is not None, statement
     name = _name(table)
     if isinstance(parsed, exp.Create):
-        window.create(name, statement.removeprefix(f"CREATE TABLE {qualified(name)} (").removesuffix(")"))
+        columns, _, fields = statement.removeprefix(f"CREATE TABLE {qualified(name)} (").rpartition(f"){PARTITIONED}")
+        if columns:
+            window.create(name, columns, fields.removesuffix(")"), BY_PARTITION)
+        else:
+            window.create(name, fields.removesuffix(")"))
     elif isinstance(parsed, exp.Drop):
         if window.has(name):
             window.drop(name)
@@ -110,6 +116,8 @@ def _alter(window: Window, name: TableName, action: exp.Expression) -> None:
         assert isinstance(action, exp.AlterColumn), action
         update.updateColumn(action.name, iceberg_type(spark, action.args["dtype"].sql("spark")).asPrimitiveType())
     update.commit()
+    if isinstance(action, exp.RenameColumn) and action.this.name == RETYPED:
+        transaction.newAppend().commit()  # a snapshot of the columns as they are now: the last one has both
     if filled:
         spark.sql(f"UPDATE {window.table(name)} {filled}")
 

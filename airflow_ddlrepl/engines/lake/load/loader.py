@@ -129,7 +129,7 @@ class LakeLoader(Loader, RereadsRows):
         window = self.target.window(f"l{fence.token}")
         window.begin()
         with refusals(state.name), file_refusals(state.name):
-            left = place(window, placing, shadow)
+            left = place(window, placing, shadow, self.target.partitions_of(state.name))
             at = state.snapshot.high if state.snapshot else placing.at or Position(0)
             discarded = [DiscardedRow(state.table_id, *one, at) for one in shadow.discarded]
             with self.target.writing() as connection, self.target.views_renewed(connection):

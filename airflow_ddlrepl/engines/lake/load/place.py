@@ -6,36 +6,51 @@ the files of the load, so its earlier snapshots can be read as before. A table i
 
 from __future__ import annotations
 
+import logging
 import secrets
-from collections.abc import Callable, Collection
+import uuid
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from airflow_ddlrepl.engines.lake.catalog.metadata import columns_there
+from airflow_ddlrepl.engines.lake.catalog.metadata import columns_there, partitioned_columns
 from airflow_ddlrepl.engines.lake.catalog.window import Window
 from airflow_ddlrepl.engines.lake.connection.java import iceberg, iceberg_type, java_table
+from airflow_ddlrepl.engines.lake.connection.quoting import quote
+from airflow_ddlrepl.engines.lake.ddl.partitions import (
+    BY_PARTITION,
+    evolve,
+    impossible,
+    partitioned_by,
+    require_possible,
+)
 from airflow_ddlrepl.engines.lake.ddl.render import definitions
 from airflow_ddlrepl.engines.lake.load.layout import Layout, layout, new_layout
 from airflow_ddlrepl.engines.lake.load.shadow import Shadow
 from airflow_ddlrepl.engines.lake.load.staying_rows import StayingRows, old_values, rows_stay, with_old_values
 from airflow_ddlrepl.engines.lake.load.target_only_columns import copy_values, has_values
+from airflow_ddlrepl.engines.lake.merge.staged_files import read
 from airflow_ddlrepl.engines.lake.types.arrow import parquet_schema
 from airflow_ddlrepl.engines.target_state import Placing
 from airflow_ddlrepl.engines.transactional.target_only_columns import target_only
 from airflow_ddlrepl.errors import CannotAdapt, TargetError
+from airflow_ddlrepl.notation.partition_field import PartitionField
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+log = logging.getLogger("ddlrepl")
 
-def place(window: Window, placing: Placing, shadow: Shadow) -> int:
+
+def place(window: Window, placing: Placing, shadow: Shadow, fields: Sequence[PartitionField] = ()) -> int:
     """Replace the rows of a table by those of a shadow; return how many stay though the source does not have them.
 
-    By key its rows keep what only the target has of them. Raises CannotAdapt ADP-104 where another table has its name,
-    ADP-140, and what `target_only` does, TargetError TGT-120 where files of the load are missing.
+    By key its rows keep what only the target has of them. fields: by which the table is to be partitioned; a table that
+    is there, and can't be so any more, stays partitioned as it is. Raises CannotAdapt ADP-104 where another table has
+    its name, ADP-140, and what `target_only` does, TargetError TGT-120 where files of the load are missing.
     """
     name, shape = placing.state.name, placing.state.shape
     count = sum(_row_count(shadow, one) for one in shadow.chunks) + len(shadow.discarded)
@@ -51,8 +66,7 @@ def place(window: Window, placing: Placing, shadow: Shadow) -> int:
             hint="rename or drop that table at the target",
         )
     if previous is None:
-        window.create(name, definitions(shape))
-        _replace(window.spark, window.table(name), new_layout(shape), shadow)
+        _make(window, placing, shadow, fields)
         return 0
     table, spark = window.table(previous), window.spark
     metadata = window.metadata(previous)
@@ -60,18 +74,42 @@ def place(window: Window, placing: Placing, shadow: Shadow) -> int:
     own = target_only(there, placing, partial(has_values, spark, table))
     before = java_table(spark, table).currentSnapshot()
     wanted, left = layout(metadata, shadow.files, placing.recorded, shape, own.added), 0
+    if partitioned_columns(metadata, shadow.files) & set(wanted.dropped):
+        if some_stay or own.before:
+            raise _can_not_stay(placing)
+        window.drop(previous)
+        _make(window, placing, shadow, fields)
+        return 0
+    if (why := impossible(fields, shape)) is not None:
+        log.warning("%s stays partitioned as it is: %s", name, why.message)
+        fields = ()
     if previous != name:
         window.rename(previous, name)
     if some_stay and before is not None:
-        left = _add(window, placing, wanted, there, shadow)
+        left = _add(window, placing, wanted, there, shadow, fields)
     else:
-        _replace(spark, table, wanted, shadow)
+        _replace(spark, table, wanted, shadow, fields)
     if before is not None:
         copy_values(spark, table, before.snapshotId(), own)
     return left
 
 
-def _add(window: Window, placing: Placing, wanted: Layout, there: Collection[str], shadow: Shadow) -> int:
+def _make(window: Window, placing: Placing, shadow: Shadow, fields: Sequence[PartitionField]) -> None:
+    """Make a new table with the rows of a shadow."""
+    name, shape = placing.state.name, placing.state.shape
+    require_possible(fields, shape)
+    window.create(name, definitions(shape), partitioned_by(fields), BY_PARTITION if fields else {})
+    _replace(window.spark, window.table(name), new_layout(shape), shadow, fields)
+
+
+def _add(
+    window: Window,
+    placing: Placing,
+    wanted: Layout,
+    there: Collection[str],
+    shadow: Shadow,
+    fields: Sequence[PartitionField],
+) -> int:
     """Change a table's columns, make room for the rows of a load, and add these; return how many a mask leaves.
 
     there: the names of its columns now.
@@ -80,30 +118,62 @@ def _add(window: Window, placing: Placing, wanted: Layout, there: Collection[str
     if wanted.ids != shadow.ids:
         _renumber(shadow, wanted)
     transaction = java_table(spark, window.table(name)).newTransaction()
-    _alter(spark, transaction, with_old_values(placing, wanted, values))
+    _alter(spark, transaction, with_old_values(placing, wanted, values), fields)
     transaction.commitTransaction()
     staying = StayingRows(window, name, placing, shadow)
     staying.convert(values)
     left = staying.make_room()
     if shadow.chunks:
         table = java_table(spark, window.table(name))
+        if table.spec().isPartitioned():
+            _insert(spark, window.table(name), shadow, "INTO")
+            return left
         append = table.newAppend()
         _add_files(spark, table, append.appendFile, shadow)
         append.commit()
     return left
 
 
-def _replace(spark: SparkSession, table: str, wanted: Layout, shadow: Shadow) -> None:
-    """Change a table's columns, and replace its rows, in one commit. table: its quoted name."""
+def _replace(spark: SparkSession, table: str, wanted: Layout, shadow: Shadow, fields: Sequence[PartitionField]) -> None:
+    """Change a table's columns, and replace its rows, in one commit. table: its quoted name.
+
+    Rows of a table with partitions are a second commit: Spark reads the files, and writes the rows into the partitions.
+    """
     if wanted.ids != shadow.ids:  # somebody has changed the table since the load began
         _renumber(shadow, wanted)
     transaction = java_table(spark, table).newTransaction()
-    _alter(spark, transaction, wanted)
-    _overwrite(spark, transaction, shadow)
+    _alter(spark, transaction, wanted, fields)
+    is_partitioned = transaction.table().spec().isPartitioned()
+    if not is_partitioned:
+        _overwrite(spark, transaction, shadow)
     transaction.commitTransaction()
+    if is_partitioned and shadow.chunks:
+        _insert(spark, table, shadow, "OVERWRITE")
+    elif is_partitioned:
+        java_table(spark, table).newDelete().deleteFromRowFilter(_everything(spark)).commit()
 
 
-def _alter(spark: SparkSession, transaction: Any, wanted: Layout) -> None:
+def _insert(spark: SparkSession, table: str, shadow: Shadow, how: str) -> None:
+    """Have Spark read a shadow's rows and write them into a table. how: `INTO` it, or `OVERWRITE` it whole."""
+    names = shadow.columns
+    paths = shadow.chunks if shadow.files.is_read_by_spark else shadow.without_ids(names)
+    rows = read(spark, table, paths, {name: shadow.types[name] for name in names})
+    there = dict(spark.table(table).dtypes)
+    values = (quote(name) if name in names else f"CAST(NULL AS {of}) AS {quote(name)}" for name, of in there.items())
+    view = f"ddlrepl_{uuid.uuid4().hex}"
+    rows.createOrReplaceTempView(view)
+    try:
+        spark.sql(f"INSERT {how} TABLE {table} SELECT {', '.join(values)} FROM {view}")
+    finally:
+        spark.catalog.dropTempView(view)
+
+
+def _everything(spark: SparkSession) -> Any:
+    return iceberg(spark).expressions.Expressions.alwaysTrue()
+
+
+def _alter(spark: SparkSession, transaction: Any, wanted: Layout, fields: Sequence[PartitionField]) -> None:
+    """Change the columns and the partitions of a table, in an open transaction."""
     if wanted.dropped or wanted.renamed or wanted.widened:
         update = transaction.updateSchema().caseSensitive(True)
         for name in wanted.dropped:
@@ -121,6 +191,7 @@ def _alter(spark: SparkSession, transaction: Any, wanted: Layout) -> None:
                 update.moveAfter(name, before) if before else update.moveFirst(name)
             before = name
         update.commit()
+    evolve(iceberg(spark), transaction, fields)
 
 
 def _overwrite(spark: SparkSession, transaction: Any, shadow: Shadow) -> None:
@@ -128,8 +199,7 @@ def _overwrite(spark: SparkSession, transaction: Any, shadow: Shadow) -> None:
     table = transaction.table()
     if not shadow.chunks and table.currentSnapshot() is None:
         return
-    everything = iceberg(spark).expressions.Expressions.alwaysTrue()
-    overwrite = transaction.newOverwrite().overwriteByRowFilter(everything)
+    overwrite = transaction.newOverwrite().overwriteByRowFilter(_everything(spark))
     _add_files(spark, table, overwrite.addFile, shadow)
     overwrite.commit()
 
@@ -163,6 +233,15 @@ def _row_count(shadow: Shadow, chunk: str) -> int:
     with shadow.files.open(chunk) as file:
         count: int = pq.read_metadata(file).num_rows
     return count
+
+
+def _can_not_stay(placing: Placing) -> CannotAdapt:
+    return CannotAdapt(
+        "a column goes by which the table is partitioned, so it is to be made again; rows or values of it have to stay",
+        code="ADP-174",
+        table=placing.state.name,
+        hint="copy what only the target has to a table beside it, drop the table there, and load it again",
+    )
 
 
 def _not_all(placing: Placing, count: int) -> TargetError:

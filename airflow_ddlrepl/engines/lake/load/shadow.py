@@ -83,6 +83,12 @@ class Shadow:
         with self.files.open(chunk) as file:
             return pq.read_table(file)
 
+    @property
+    def columns(self) -> list[str]:
+        """Return the columns that the files have; there is at least one file."""
+        with self.files.open(self.chunks[0]) as file:
+            return list(pq.read_schema(file).names)
+
     def without_ids(self, columns: Sequence[str]) -> list[str]:
         """Return the paths of files with some columns of the rows, which have no ids."""
         made = [f"{self.folder}/columns_{number:05}.parquet" for number, _ in enumerate(self.chunks)]
