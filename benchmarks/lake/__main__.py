@@ -8,7 +8,7 @@ from airflow_ddlrepl.spark.execute.runner import SparkRunner
 from airflow_ddlrepl.spark.session.settings import SparkSettings
 from benchmarks import ours
 from benchmarks.lake.merges import merges
-from benchmarks.lake.tables import loads, many, windows
+from benchmarks.lake.tables import loads, many, scans, windows
 from benchmarks.pairs import show, show_seconds
 from benchmarks.ratios import saying, servers
 
@@ -33,6 +33,7 @@ def main() -> None:
             figures, seconds = loads(bench, rows)
             show(figures)
             show_seconds(seconds)
+            show(scans(bench, rows))
             show_seconds(windows(bench, rows // 10, max(10, int(WINDOWS * given.scale))))
         finally:
             runner.stop()

@@ -69,6 +69,7 @@ class Lake:
         """Yield a window, and the table's name in Spark there. is_seen: readers see afterwards what was done."""
         window = Window(self.location, f"w_bench_{next(_numbers)}")
         yield window, window.table(self.name)
+        window.commit()
         with writing(self.location) as connection:
             if is_seen:
                 window.flip(connection)

@@ -11,9 +11,11 @@ import psutil
 
 from airflow_ddlrepl.engines.lake.catalog.window import Window
 from airflow_ddlrepl.engines.lake.connection.database import writing
+from airflow_ddlrepl.engines.lake.connection.java import java_table
 from airflow_ddlrepl.engines.lake.ddl.run import run
 from airflow_ddlrepl.engines.lake.merge.merge import merge
 from airflow_ddlrepl.engines.lake.merge.stage import UPDATE
+from airflow_ddlrepl.flow import by_arguments
 from airflow_ddlrepl.model.names import TableName
 from benchmarks.lake.place import KIND, Lake, Took, in_turns, loaded, location, taken
 from benchmarks.many import Channel
@@ -51,6 +53,7 @@ def _flip(place: str, count: int, number: int) -> float:
     for name in names:
         run(window, f"ALTER TABLE `{name.schema}`.`{name.name}` RENAME COLUMN `note` TO `note{number}`")
         run(window, f"ALTER TABLE `{name.schema}`.`{name.name}` RENAME COLUMN `note{number}` TO `note`")
+    window.commit()
     started = time.monotonic()
     with writing(place) as connection:
         window.flip(connection)
@@ -58,7 +61,7 @@ def _flip(place: str, count: int, number: int) -> float:
 
 
 def loads(bench: Bench, rows: int) -> tuple[list[Figure], list[Seconds]]:
-    """A table loaded again against COPY to /dev/null; ADD COLUMN DEFAULT and scans of that table."""
+    """A table loaded again against COPY to /dev/null, and ADD COLUMN DEFAULT of that table."""
     with loaded(bench, "lake_load", rows) as lake:
         rates: list[float] = []
 
@@ -90,14 +93,38 @@ def _added_column(bench: Bench, lake: Lake) -> Seconds:
     return Seconds("ADD COLUMN DEFAULT, whole window", DEFAULT, tuple(found[1:]))
 
 
+def scans(bench: Bench, rows: int, count: int = 20) -> list[Figure]:
+    """A whole table read after so many windows, and after maintenance, against its first snapshot in turns."""
+    with loaded(bench, "lake_scan", rows) as lake:
+        with lake.window() as (window, table):
+            first = java_table(window.spark, table).currentSnapshot().snapshotId()
+        for number in range(count):
+            _change_a_little(lake, number)
+        sides = (partial(_scanned, bench, lake), partial(_scanned, bench, lake, f"VERSION AS OF {first}"))
+        found = in_turns(bench, f"scan after {count} windows / of the loaded table", rows, *sides)
+        done = by_arguments.maintain(lake.channel.run, small_files="2", deleted_percent="1")
+        bench.say(f"maintenance: {done.tables} in {done.seconds} s")
+        return found + in_turns(bench, "the same after maintenance", rows, *sides)
+
+
+def _scanned(bench: Bench, lake: Lake, version: str = "") -> Took:
+    with lake.window() as (window, table):
+        return taken(bench, lambda: window.spark.sql(f"SELECT sum(hash(*)) FROM {table} {version}").collect())
+
+
+def _change_a_little(lake: Lake, number: int) -> None:
+    """Update a thousandth of the rows, all over the table, in a window that readers see."""
+    with lake.window(is_seen=True) as (window, table):
+        change = lake.net_change(table, {UPDATE: f"id % 1000 = {number % 1000}"})
+        merge(window.spark, table, lake.name, lake.shape, [change])
+
+
 def windows(bench: Bench, rows: int, count: int) -> list[Seconds]:
     """Memory of Spark over so many windows, each of which changes a thousandth of a table's rows."""
     with loaded(bench, "lake_windows", rows) as lake:
         peaks = []
         for number in range(count):
-            with lake.window(is_seen=True) as (window, table):
-                change = lake.net_change(table, {UPDATE: f"id % 1000 = {number % 1000}"})
-                merge(window.spark, table, lake.name, lake.shape, [change])
+            _change_a_little(lake, number)
             peaks.append(_resident())
         fifth = max(1, count // 5)
         before, after = (max(some) for some in (peaks[fifth : 2 * fifth] or peaks[:1], peaks[-fifth:]))

@@ -42,7 +42,8 @@ def test_operators_write_a_lake_by_both_workers(cluster: Cluster, databases: Dat
         "ALTER TABLE big ADD COLUMN more int DEFAULT 7",
         "DELETE FROM big WHERE id % 11 = 0",
     )
-    shop.operators("capture", "adapt", "integrate", "maintain")
+    for stage in ("capture", "adapt", "integrate", "maintain"):
+        shop.operators(stage)
     shop.ddlrepl("compare")
     both = {"worker-0", "worker-1"}
     assert both in [shop.workers(app, "refresh") for app in shop.apps()]
