@@ -87,7 +87,7 @@ THOROUGH = (
     "tests/demo/",
     "tests/docs/test_first_steps.py",
     "tests/docs/test_site.py",
-    "tests/engines/lake/test_three_targets.py",
+    "tests/flow/targets/test_three_targets.py",
     "tests/flow/apply/shapes/test_refusing_servers.py::test_a_hot_standby",
     "tests/flow/both_directions/test_random_writers.py",
     "tests/flow/mapping/test_target_table_histories.py",
