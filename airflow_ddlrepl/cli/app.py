@@ -199,7 +199,7 @@ def compare(channel: ChannelFile, table: Tables = None, repair: Repair = False, 
     return commands.compare(channel, table or [], repair, master)
 
 
-@command(app, takes_turns=True)
+@command(app, exit_code_of=exit_codes.judge_maintenance, takes_turns=True)
 def maintain(
     channel: ChannelFile,
     table: Tables = None,
@@ -208,7 +208,7 @@ def maintain(
     deleted_percent: Annotated[str, typer.Option(metavar="N", help="Of a file's rows: it is written again.")] = "10",
     master: Spark = "",
 ) -> Result:
-    """Compact the tables of lakes, and remove old snapshots and files. No row changes."""
+    """Compact the tables of lakes, and remove old snapshots and files. Exit code 1 when a table had to be left."""
     how = {"retain": retain, "small_files": small_files, "deleted_percent": deleted_percent}
     return commands.maintain(channel, table or [], how, master)
 

@@ -34,3 +34,8 @@ def judge_cutover(result: Any) -> Exit:
 def judge_import(result: Any) -> Exit:
     """Return FAILED when a part of what is imported was refused."""
     return Exit.DONE if result.is_whole else Exit.FAILED
+
+
+def judge_maintenance(result: Any) -> Exit:
+    """Return FAILED when a table was left as it was."""
+    return Exit.FAILED if result.left else Exit.DONE

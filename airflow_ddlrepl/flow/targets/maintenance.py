@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 
-from pydantic import TypeAdapter
+from pydantic import PositiveInt, TypeAdapter
 
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.config.sections.location import resolve
@@ -86,10 +86,11 @@ def thresholds_for(channel: Channel, retain: str, small_files: str, deleted_perc
     horizon = channel.rewind_horizon.age if channel.rewind_horizon and channel.rewind_horizon.age else 0
     try:
         age = TypeAdapter(Seconds).validate_python(retain)
-        return Thresholds(max(age, horizon), int(small_files), int(deleted_percent))
+        files, percent = (TypeAdapter(PositiveInt).validate_python(text) for text in (small_files, deleted_percent))
+        return Thresholds(max(age, horizon), files, percent)
     except ValueError:
         raise ConfigError(
             f"a threshold of maintenance can't be read: {retain}, {small_files}, {deleted_percent}",
             code="CFG-139",
-            hint="the age is like 5d or 12h, and the other two are whole numbers",
+            hint="the age is like 5d or 12h, and the other two are whole numbers from 1 on",
         ) from None

@@ -10,12 +10,13 @@ from typing import Any
 import pytest
 
 from airflow_ddlrepl import flow
+from airflow_ddlrepl.cli.exit_codes import judge_maintenance
 from airflow_ddlrepl.config.file.load import load_channel
 from airflow_ddlrepl.engines.abilities.maintenance import Thresholds
 from airflow_ddlrepl.engines.lake.catalog.window import Window
 from airflow_ddlrepl.engines.lake.maintenance import maintain
-from airflow_ddlrepl.errors import ConfigError, LockHeld, Unsupported
-from airflow_ddlrepl.flow.targets.maintenance import thresholds_for
+from airflow_ddlrepl.errors import ConfigError, Exit, LockHeld, Unsupported
+from airflow_ddlrepl.flow.targets.maintenance import Maintenance, thresholds_for
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.ports.work import InProcess
 from tests.conftest import Databases
@@ -87,11 +88,16 @@ def test_tables_get_few_files_and_tagged_snapshots_and_other_peoples_files_stay(
         assert flow.compare(cycle).is_equal
 
 
+def test_a_table_that_is_left_is_no_success() -> None:
+    assert judge_maintenance(Maintenance({}, {"lake public.t": "TGT-112"})) is Exit.FAILED
+    assert judge_maintenance(Maintenance({"lake public.t": {"expired": 1}})) is Exit.DONE
+
+
 def test_thresholds_are_read_and_a_rewind_needs_more(tmp_path: Path) -> None:
     horizon = load_channel(channel_file(tmp_path, "source_db", "lake_db", rewind_horizon={"age": "7d"}))
     assert thresholds_for(horizon, "1h", "3", "20") == Thresholds(7 * 86400, 3, 20)
     assert thresholds_for(horizon, "8d", "3", "20").retain_seconds == 8 * 86400
-    for given in (("soon", "3", "20"), ("1h", "few", "20")):
+    for given in (("soon", "3", "20"), ("1h", "few", "20"), ("1h", "3", "0"), ("1h", "-1", "20")):
         with pytest.raises(ConfigError, match="CFG-139"):
             thresholds_for(horizon, *given)
 
