@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from airflow.sdk import Context
+
+from airflow_ddlrepl.config.sections.channel import Channel
+from airflow_ddlrepl.errors import WrittenMeanwhile
 from airflow_ddlrepl.flow.stages import DELETED_PERCENT, MAINTAIN, RETAIN, SMALL_FILES
 from airflow_ddlrepl.operators.base import DdlReplSparkOperator
 
@@ -12,8 +16,8 @@ from airflow_ddlrepl.operators.base import DdlReplSparkOperator
 class LakeMaintenanceOperator(DdlReplSparkOperator):
     """Compact the tables of lakes, let old snapshots expire, and remove files that belong to nothing.
 
-    It waits for its turn, as each task that writes to the channel's targets. XCom: tables (what was done, by table),
-    left (why a table was left as it is).
+    It waits for its turn, as each task that writes to the channel's targets. It fails with TGT-112 when a table had to
+    be left, as when somebody else writes to it. XCom: tables (what was done, by table).
 
     :param tables: patterns `schema.table`, one per line; none is all of the channel. (templated)
     :param retain: how long tables can be read as they were: `5d`; at least the channel's `rewind_horizon`. (templated)
@@ -43,3 +47,15 @@ class LakeMaintenanceOperator(DdlReplSparkOperator):
         super().__init__(**kwargs)
         self.tables, self.retain = tables, retain
         self.small_files, self.deleted_percent = small_files, deleted_percent
+
+    def _run(self, channel: Channel, context: Context) -> dict[str, Any]:
+        done = super()._run(channel, context)
+        if left := done.get("left"):
+            named = "; ".join(f"{table}: {why}" for table, why in left.items())
+            raise WrittenMeanwhile(
+                f"channel {channel.name}: maintenance has left tables as they were: {named}",
+                code="TGT-112",
+                hint="the next try, or the next run, maintains them",
+                retryable=True,
+            )
+        return done
