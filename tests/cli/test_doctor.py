@@ -55,12 +55,12 @@ def test_missing_driver(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_what_an_engine_fetches_is_fetched_and_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(PostgresEngine, "fetched", lambda _: ("jars of a lake", "/cache"))
+    monkeypatch.setattr(PostgresEngine, "fetched", lambda *_: ("jars of a lake", "/cache"))
     assert Finding(True, "jars of a lake", "/cache") in run_doctor()
 
 
 def test_what_an_engine_cannot_fetch_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(_: object) -> tuple[str, str]:
+    def refuse(*_: object) -> tuple[str, str]:
         raise ConfigError("there is no network", code="CFG-413", hint="put them into /cache")
 
     monkeypatch.setattr(PostgresEngine, "fetched", refuse)
