@@ -17,6 +17,7 @@ from sqlalchemy import (
     func,
     insert,
     inspect,
+    null,
     select,
     text,
     update,
@@ -58,7 +59,7 @@ def create(connection: Connection) -> None:
     One that an older Iceberg has made (its schema is V0) gets the column that Iceberg's Java gives it, too.
     """
     _SCHEMA.create_all(connection)
-    if _tables.c.iceberg_type.name not in {one["name"] for one in inspect(connection).get_columns(_tables.name)}:
+    if not _has_views(connection):
         connection.execute(text("ALTER TABLE iceberg_tables ADD COLUMN iceberg_type VARCHAR(5)"))
 
 
@@ -67,19 +68,30 @@ def is_catalog(connection: Connection) -> bool:
     return inspect(connection).has_table(_tables.name)
 
 
+def _has_views(connection: Connection) -> bool:
+    """Can the catalog have views? One of schema V0 has no column for the type of an entry, until we write to it."""
+    if not connection.info.get(VIEW):  # of a session: to ask takes longer than to read an entry
+        columns = inspect(connection).get_columns(_tables.name)
+        connection.info[VIEW] = _tables.c.iceberg_type.name in {one["name"] for one in columns}
+    return bool(connection.info[VIEW])
+
+
 def pointer(connection: Connection, catalog: str, name: TableName, *, is_view: bool = False) -> str | None:
     """Return the path of the metadata file that a table, or a view, has now; None: there is none of this name."""
     if not is_catalog(connection):
         return None
-    kind = func.coalesce(_tables.c.iceberg_type, "TABLE") == (VIEW if is_view else "TABLE")
-    query = select(_tables.c.metadata_location).where(_at(catalog, name), kind)
+    query = select(_tables.c.metadata_location).where(_at(catalog, name))
+    if _has_views(connection):
+        query = query.where(func.coalesce(_tables.c.iceberg_type, "TABLE") == (VIEW if is_view else "TABLE"))
+    elif is_view:
+        return None
     found: str | None = connection.execute(query).scalar()
     return found
 
 
 def remove_views(connection: Connection, catalog: str, folder: str) -> dict[TableName, str]:
     """Remove the views whose metadata is in a folder; return the path of each view's metadata file."""
-    if not is_catalog(connection):
+    if not is_catalog(connection) or not _has_views(connection):
         return {}
     of = (_tables.c.catalog_name == catalog, _tables.c.iceberg_type == VIEW)
     ours = _tables.c.metadata_location.startswith(folder, autoescape=True)
@@ -94,7 +106,8 @@ def kinds_there(connection: Connection, catalog: str) -> dict[TableName, str]:
     """Return whether each object of a catalog is a `table` or a `view`, by its name."""
     if not is_catalog(connection):
         return {}
-    query = select(_tables.c.table_namespace, _tables.c.table_name, _tables.c.iceberg_type)
+    kind = _tables.c.iceberg_type if _has_views(connection) else null()
+    query = select(_tables.c.table_namespace, _tables.c.table_name, kind)
     found = connection.execute(query.where(_tables.c.catalog_name == catalog))
     return {TableName(schema, name): (kind or "TABLE").lower() for schema, name, kind in found}
 
