@@ -259,7 +259,7 @@ def test_returns_what_the_app_did(channel: str, submitted: Submitted, caplog: py
 def test_maintenance_that_leaves_a_table_is_tried_again(channel: str, submitted: Submitted) -> None:
     """It is no failure for good: somebody else has written to the table meanwhile."""
     submitted.outcome = leaves(tables={"lake public.a": {"expired": 1}}, left={"lake public.b": "TGT-112 written to"})
-    with pytest.raises(Exception, match="TGT-112: .*lake public.b: TGT-112 written to") as raised:
+    with pytest.raises(Exception, match=r"TGT-112: .*lake public\.b: TGT-112 written to") as raised:
         run(LakeMaintenanceOperator, channel)
     assert not isinstance(raised.value, AirflowFailException)
 
