@@ -46,6 +46,7 @@ SHARED = {
     "SRC-105": "engines flow",
     "SRC-115": "engines flow",
     "SRC-176": "engines flow",
+    "TGT-112": "engines operators",
     "TRL-103": "integrate trail",
 }
 """Codes that several parts of the product raise, each with the meaning that is listed: looked at one by one."""
