@@ -65,6 +65,10 @@ class TypeSystem(Protocol):
         """Return how far changing a column's type without a USING clause gives the same values everywhere."""
         return Cast.SAME_EVERYWHERE if self.widens(old, new) else Cast.UNKNOWN
 
+    def alters(self, old: DataType, new: DataType) -> bool:
+        """Return whether a column can get another type where its values stay; else its table is loaded again."""
+        return True
+
     def explicit_cast(self, old: DataType, new: DataType) -> Cast:
         """Return how far `USING c::type` gives the same values everywhere."""
         return self.cast(old, new)

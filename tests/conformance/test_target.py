@@ -215,7 +215,7 @@ def test_a_repair_brings_back_what_differs(make_place: MakePlace, monkeypatch: p
         monkeypatch.setattr(PostgresTarget, "repair_rows", repair_rows)
     place.start()
     place.write(ORDERS, {str(i): f"order {i}" for i in range(2, 31)})
-    with flow.open_channel(place.replica.file, InProcess()) as run:
+    with flow.open_channel(place.replica.file, InProcess()) as run, place.of_nobody():
         found = flow.repair(run)
     assert (found.repaired, found.differences) == (("public.orders",), 0)
     place.check()

@@ -265,8 +265,8 @@ def _has_domain_default(column: Column, table: Table) -> bool:
 
 
 def _change_type(change: ChangeType, case: Case) -> Verdict:
-    known = case.evidence
-    if known.rewritten is False and not case.is_in_tree:
+    known, types = case.evidence, case.facts.server.type_system
+    if known.rewritten is False and not case.is_in_tree and types.alters(change.old.type, change.type):
         return CARRIED
     if case.policy.keep_existing_structure and change.extent is Extent.NARROW:
         return Verdict(True, f"column {change.name}: the source may have rounded or cut values, the target stays wide")
@@ -274,7 +274,7 @@ def _change_type(change: ChangeType, case: Case) -> Verdict:
     if how is Conversion.OTHER:
         using = "computed new values" if known.has_using else "may have computed new values"
         return Verdict(True, f"column {change.name}: the source {using} with a USING clause, which are not in the log")
-    found = _cast(how, change, case.facts.server.type_system)
+    found = _cast(how, change, types)
     widens = change.extent in (Extent.WIDEN, Extent.COLLATE) and how is not Conversion.BY_TEXT
     if widens or found is Cast.SAME_EVERYWHERE or (found is Cast.BY_TIME_ZONE and known.timezone):
         return CARRIED

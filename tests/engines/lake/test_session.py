@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime
+from types import SimpleNamespace
 
 import pytest
 
 from airflow_ddlrepl.engines.lake.catalog.window import Window
 from airflow_ddlrepl.engines.lake.connection.database import writing
+from airflow_ddlrepl.engines.lake.connection.errors import explained
 from airflow_ddlrepl.engines.lake.connection.java import java_table
 from airflow_ddlrepl.engines.lake.connection.session import _beside, lake_session
 from airflow_ddlrepl.engines.lake.ddl.run import run
@@ -97,3 +99,17 @@ def test_a_table_that_another_process_has_made_is_read_by_java_first(window: Win
     _beside.cache_clear()
     later = Window(location, "later")
     assert java_table(later.spark, later.table(TABLE)).schema().findField("id") is not None
+
+
+def test_a_spark_that_has_stopped_is_worth_another_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As one does whose Java has no room for compiled code any more: what it refuses says nothing of the statement."""
+    from pyspark import SparkContext
+    from pyspark.errors import PySparkException
+
+    error = PySparkException("Cannot call methods on a stopped SparkContext.")
+    monkeypatch.setattr(SparkContext, "_active_spark_context", SimpleNamespace(_jsc=None))
+    found = explained(error)
+    assert found is not None and found.code == "CON-104" and found.retryable
+    monkeypatch.setattr(SparkContext, "_active_spark_context", None)
+    found = explained(error)
+    assert found is not None and found.code == "SQL-100" and not found.retryable

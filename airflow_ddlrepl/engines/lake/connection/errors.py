@@ -6,6 +6,7 @@ import sys
 
 from airflow_ddlrepl.config.sections.location import redact
 from airflow_ddlrepl.engines.lake.connection.files import is_of_store, store_refusal
+from airflow_ddlrepl.engines.lake.connection.session import has_stopped
 from airflow_ddlrepl.engines.lake.connection.sql_errors import explained_sql
 from airflow_ddlrepl.errors import DdlReplError, DiskFull, ServerRefusal, Unreachable
 
@@ -53,9 +54,9 @@ def explained(error: BaseException) -> DdlReplError | None:
             hint="see that every worker sees the folder, and that this user may write there; what was not committed is"
             " not seen",
         )
-    if type(error).__name__ in _LOST:
+    if type(error).__name__ in _LOST or has_stopped():
         return Unreachable(
-            f"the Java of the Spark session has ended: {text}",
+            f"the Spark session has ended: {text}",
             code="CON-104",
             hint="has it enough memory? What was not committed is not seen, and the next run does it again",
             retryable=True,

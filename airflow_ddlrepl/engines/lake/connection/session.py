@@ -171,6 +171,14 @@ def _unfit(why: str) -> DdlReplError:
     )
 
 
+def has_stopped() -> bool:
+    """Has the Spark of this process stopped? Its Java still answers, and refuses everything."""
+    if (module := sys.modules.get("pyspark.core.context")) is None:
+        return False
+    context = module.SparkContext._active_spark_context
+    return context is not None and (context._jsc is None or bool(context._jsc.sc().isStopped()))
+
+
 def _forget_session() -> None:
     """Have no session in a forked process: the Java of its parent is not its own."""
     _beside.cache_clear()

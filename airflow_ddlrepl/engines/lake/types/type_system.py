@@ -45,6 +45,10 @@ class LakeTypes(HeldTypes):
     def cast(self, old: DataType, new: DataType) -> Cast:
         return Cast.SAME_EVERYWHERE if converted("c", old, new) else super().cast(old, new)
 
+    def alters(self, old: DataType, new: DataType) -> bool:
+        before, after = physical(old), physical(new)
+        return before == after or widens_to(before, after) or converted("c", old, new) is not None
+
     def why_no_default(self, column: Column, types: Sequence[TypeDefinition] = ()) -> str:
         try:
             translated(column, types)

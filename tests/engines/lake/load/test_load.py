@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyiceberg.types import StringType, TimestamptzType
 
 from airflow_ddlrepl.engines import chunks
 from airflow_ddlrepl.engines.lake.load.place import place
@@ -145,6 +146,21 @@ def test_values_that_spark_converts_as_the_source_are_not_loaded_again(lake: Lak
     assert (found["0"]["c"], found["1"]["c"], found["1"]["f"], found["0"]["h"]) == ("1.01", "-1.01", "-3", "0.000001")
     lake.at_source("update orders set a = 'no number' where id = 1")
     lake.settle()
+
+
+def test_a_type_that_the_source_changes_without_a_rewrite_is_loaded_where_iceberg_lacks_it(lake: Lake) -> None:
+    """PostgreSQL's server is in UTC: a timestamp has the bytes of the one with time zone."""
+    lake.at_source(
+        "create table orders (id int primary key, at timestamp, n numeric(20,8), x varchar(5), d numeric(20,3))",
+        "insert into orders values (1, '2026-11-28 08:00', 0.00000001, 'a', 1.5), (2, null, null, null, null)",
+    )
+    lake.activate()
+    lake.at_source("alter table orders alter at type timestamptz, alter n type numeric, alter x type text")
+    lake.settle()
+    assert [field.field_type for field in lake.table(ORDERS).schema().fields[1:3]] == [TimestamptzType(), StringType()]
+    lake.at_source("alter table orders alter d type numeric")
+    lake.settle()
+    assert lake.read(ORDERS)[0]["d"] == "1.500"
 
 
 def test_the_last_column_of_a_table_is_not_dropped(lake: Lake) -> None:
