@@ -15,8 +15,8 @@ from airflow_ddlrepl import java
 from airflow_ddlrepl.folders import private_folder
 from airflow_ddlrepl.spark.session.installation import inspect_installation
 
-# SerialGC and C1 only: our JVM hands the work to Python processes and does little itself. By itself C1 has room for 48 MB
-# of code; a window of a lake fills that, and Java ends.
+# SerialGC and C1 only: our JVM hands the work to Python processes and does little itself. By itself C1 has room for
+# 48 MB of code; a window of a lake fills that, and Java ends.
 LIGHT = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -Xlog:cds=off -Xlog:cds+dynamic=off"
 WARM_UP = Path(__file__).parents[1] / "execute" / "warm_up.py"
 PRIVATE_UMASK = 0o077
