@@ -102,7 +102,8 @@ def _beside(context: SparkContext) -> SparkSession:
 
     ours = SparkSession(context).newSession()
     for name, value in _MEANING.items():
-        ours.conf.set(name, value)
+        if ours.conf.get(name) != value:  # Spark warns of some that are set, also to what they are
+            ours.conf.set(name, value)
     return ours
 
 
