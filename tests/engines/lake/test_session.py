@@ -113,3 +113,47 @@ def test_a_spark_that_has_stopped_is_worth_another_run(monkeypatch: pytest.Monke
     monkeypatch.setattr(SparkContext, "_active_spark_context", None)
     found = explained(error)
     assert found is not None and found.code == "SQL-100" and not found.retryable
+
+
+class Java:
+    """An error of Java, as Python has it."""
+
+    def __init__(self, kind: str, message: str, cause: Java | None = None) -> None:
+        self.kind, self.message, self.cause = kind, message, cause
+
+    def getClass(self) -> Java:
+        return self
+
+    def getName(self) -> str:
+        return self.kind
+
+    def getMessage(self) -> str:
+        return self.message
+
+    def getCause(self) -> Java | None:
+        return self.cause
+
+
+VALUE = "No space left on device; software.amazon.awssdk org.sqlite.SQLiteException Permission denied"
+
+
+@pytest.mark.parametrize(
+    ("kind", "message", "code"),
+    [
+        ("org.apache.spark.SparkNumberFormatException", f"the value '{VALUE}' can't be cast", "SQL-100"),
+        ("java.io.IOException", f"{VALUE}: is no Parquet file", "SQL-100"),
+        ("java.io.IOException", "No space left on device", "DSK-103"),
+        ("java.io.FileNotFoundException", "/w/f.parquet (Permission denied)", "CON-101"),
+        ("java.io.IOException", "Mkdirs failed to create file:/w", "CON-101"),
+        ("java.nio.file.AccessDeniedException", "/w", "CON-101"),
+        ("org.sqlite.SQLiteException", "[SQLITE_BUSY]", "CON-104"),
+        ("software.amazon.awssdk.services.s3.model.S3Exception", "denied", "CON-123"),
+    ],
+)
+def test_a_value_in_an_error_of_java_decides_nothing(kind: str, message: str, code: str) -> None:
+    from pyspark.errors import PySparkException
+
+    error = PySparkException(message)
+    error._origin = Java("org.apache.spark.SparkException", f"Job aborted: {message}", Java(kind, message))  # type: ignore[attr-defined]
+    found = explained(error)
+    assert found is not None and found.code == code

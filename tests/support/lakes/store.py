@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
+from urllib.request import Request, urlopen
 
 KEY, SECRET, REGION, BUCKET = "AKIDTESTS", "sehrgeheim-4711", "eu-test-1", "lake-bucket"
 
@@ -50,6 +51,7 @@ def object_store() -> Iterator[Store]:
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     server.start()
     store = Store(server, server.get_host_and_port()[1])
+    urlopen(Request(f"{store.endpoint}/moto-api/reset", method="POST")).close()  # what another of this process has had
     location = {"LocationConstraint": REGION}
     _client(store.endpoint).create_bucket(Bucket=BUCKET, CreateBucketConfiguration=location)
     S3FileSystem.clear_instance_cache()  # one of another server, gone by now, would be used again

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import re
+import sqlite3
 from dataclasses import dataclass
 
 from sqlalchemy.exc import DBAPIError
@@ -10,6 +12,8 @@ from sqlalchemy.exc import DBAPIError
 from airflow_ddlrepl.config.sections.location import redact
 from airflow_ddlrepl.errors import DdlReplError, DiskFull, ServerRefusal, TargetError, Unreachable
 
+FULL = (errno.ENOSPC, errno.EDQUOT)
+"""The numbers of errors of a system whose disk, or whose share of it, is full."""
 _OF_FILE = "see that its folder exists, and that this user may write the file and into the folder"
 
 
@@ -69,19 +73,26 @@ def explained_sql(error: BaseException, database: str = "") -> DdlReplError | No
         return None
     cause = error.orig if isinstance(error, DBAPIError) else error
     reason = redact(" ".join(str(cause).split()))
-    if " is full" in reason or "No space left" in reason:
-        return DiskFull(
-            f"the disk of a lake is full: {reason}",
-            code="DSK-103",
-            hint="free space there; what was not committed is not seen, and the next run does it again",
-            retryable=True,
-        )
+    if isinstance(cause, OSError):
+        return disk_full(reason) if cause.errno in FULL else _unusable(reason)
     is_server = type(cause).__module__.partition(".")[0] == "psycopg"
-    return _of_server(cause, reason, database) if is_server else _of_file(reason)
+    return _of_server(cause, reason, database) if is_server else _of_file(cause, reason)
+
+
+def disk_full(reason: str) -> DiskFull:
+    """Return the error of a disk of a lake that is full. reason: what says so."""
+    return DiskFull(
+        f"the disk of a lake is full: {reason}",
+        code="DSK-103",
+        hint="free space there; what was not committed is not seen, and the next run does it again",
+        retryable=True,
+    )
 
 
 def _of_server(cause: object, reason: str, database: str) -> DdlReplError:
     state = getattr(cause, "sqlstate", None) or ""
+    if state == "53100":
+        return disk_full(reason)
     place = f"the database of the lake's catalog{f' ({database})' if database else ''}"
     for one in _TROUBLES:
         if state.startswith(one.states) if state else re.search(one.text, reason):
@@ -103,18 +114,26 @@ def _of_server(cause: object, reason: str, database: str) -> DdlReplError:
     )
 
 
-def _of_file(reason: str) -> DdlReplError:
-    if "locked" in reason:
+def _of_file(cause: object, reason: str) -> DdlReplError:
+    """Return the error of an SQLite file, by the code that it has besides its text."""
+    code = getattr(cause, "sqlite_errorcode", 0) & 0xFF  # the rest of the code is the case
+    if code == sqlite3.SQLITE_FULL:
+        return disk_full(reason)
+    if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
         return Unreachable(
             f"another process writes to the lake's catalog: {reason}",
             code="CON-101",
             hint="run again when it has ended",
             retryable=True,
         )
-    if "not a database" in reason or "malformed" in reason:
+    if code in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT):
         return TargetError(
             f"the catalog of a lake is no SQLite database: {reason}",
             code="TGT-111",
             hint="name another file in the location, or restore it; `ddlrepl activate` goes on from what it has then",
         )
+    return _unusable(reason)
+
+
+def _unusable(reason: str) -> Unreachable:
     return Unreachable(f"the catalog of a lake can't be used: {reason}", code="CON-101", hint=_OF_FILE)

@@ -8,7 +8,8 @@ from contextlib import contextmanager
 
 from airflow_ddlrepl.engines.lake.connection.files import is_of_store, store_refusal
 from airflow_ddlrepl.engines.lake.connection.location import Location
-from airflow_ddlrepl.errors import DiskFull, RowsRefused, TableReplaced, Unreachable
+from airflow_ddlrepl.engines.lake.connection.sql_errors import FULL, disk_full
+from airflow_ddlrepl.errors import RowsRefused, TableReplaced, Unreachable
 from airflow_ddlrepl.model.names import TableName
 
 
@@ -34,14 +35,8 @@ def file_refusals(name: TableName | None = None) -> Iterator[None]:
         if not isinstance(error, OSError):
             raise
         said = " ".join(str(error).split())
-        if "No space left" in said:
-            raise DiskFull(
-                f"the disk of a lake is full: {said}",
-                code="DSK-103",
-                table=name,
-                hint="free space there; what was not committed is not seen, and the next run does it again",
-                retryable=True,
-            ) from None
+        if error.errno in FULL:
+            raise disk_full(said).about(table=name) from None
         raise Unreachable(
             f"the warehouse of a lake takes no files: {said}",
             code="CON-101",

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from airflow_ddlrepl.engines.lake.connection.errors import explained, is_spark, line
+from airflow_ddlrepl.engines.lake.connection.errors import explained, is_spark, java_causes, line
 from airflow_ddlrepl.errors import DdlReplError, KeyTaken, RowsRefused, ServerRefusal
 from airflow_ddlrepl.model.names import TableName
 
@@ -14,7 +14,7 @@ REPAIR = "load the table again: ddlrepl refresh --table; ddlrepl compare shows w
 MISSING = "rows are missing in the target, such as that of the key ("
 TAKEN = "rows are in the target already, such as that of the key ("
 """How the text begins by which a MERGE fails; the key and a parenthesis follow."""
-_FAILED = re.compile(rf"({re.escape(MISSING)}|{re.escape(TAKEN)})(.{{0,500}})", re.DOTALL)
+_FAILED = re.compile(rf"\[USER_RAISED_EXCEPTION\] ({re.escape(MISSING)}|{re.escape(TAKEN)})(.{{0,500}})", re.DOTALL)
 
 
 @contextmanager
@@ -27,7 +27,8 @@ def refusals(name: TableName) -> Iterator[None]:
     except Exception as error:
         if not is_spark(error):
             raise
-        if found := _FAILED.search(str(error)):
+        told_by_merge = (_FAILED.match(message) for _, message in java_causes(error))
+        if found := next(filter(None, told_by_merge), None):
             told = found[1] + found[2].partition(" SQLSTATE: ")[0]
             kind, code = (KeyTaken, "INT-102") if found[1] == TAKEN else (RowsRefused, "INT-101")
             raise kind(told, code=code, table=name, hint=REPAIR) from None
