@@ -94,9 +94,9 @@ class DuckTarget(Target, LoadsBeside, CutsOver, RepairsRows, Rewinds, ReplacesSo
         require_readable(condition, table, columns, physical)
 
     def require_possible(self, own: OwnColumns, table: Table) -> None:
-        from airflow_ddlrepl.engines.duckdb.types.possible_columns import require_possible
+        from airflow_ddlrepl.engines.duckdb.types.possible_columns import POSSIBLE_COLUMNS
 
-        require_possible(own, table)
+        POSSIBLE_COLUMNS.require(own, table)
 
     @property
     def discarded_rows(self) -> DuckDiscardedRows:

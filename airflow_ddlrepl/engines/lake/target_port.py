@@ -119,9 +119,9 @@ class LakeTarget(
         require_readable(condition, table, columns)
 
     def require_possible(self, own: OwnColumns, table: Table) -> None:
-        from airflow_ddlrepl.engines.lake.types.possible_columns import require_possible
+        from airflow_ddlrepl.engines.lake.types.possible_columns import POSSIBLE_COLUMNS
 
-        require_possible(own, table)
+        POSSIBLE_COLUMNS.require(own, table)
 
     @property
     def discarded_rows(self) -> LakeDiscardedRows:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from airflow_ddlrepl.engines.abilities.rewinds import Names, RewindArea
@@ -11,10 +11,10 @@ from airflow_ddlrepl.engines.duckdb.ddl.partition_views import views_renewed
 from airflow_ddlrepl.engines.duckdb.target import state
 from airflow_ddlrepl.engines.duckdb_sql.quoting import qualified
 from airflow_ddlrepl.engines.target_state import Fence, TargetState
-from airflow_ddlrepl.errors import CannotRewind
+from airflow_ddlrepl.engines.transactional.rewind_obstacles import NamedObstacles, tables_of
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Position
-from airflow_ddlrepl.model.table_state import TableState, TableStatus
+from airflow_ddlrepl.model.table_state import TableState
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection as Connection
@@ -28,23 +28,7 @@ SELECT 'view', schema_name, view_name FROM duckdb_views() WHERE database_name = 
 ORDER BY ALL
 """
 
-
-@dataclass(frozen=True, slots=True)
-class DuckObstacles:
-    """Obstacles are tables and views under the names that a rewind needs that are not known to be an earlier one's."""
-
-    found: tuple[tuple[str, TableName], ...] = ()
-
-    def error(self) -> CannotRewind:
-        """Return the error CannotRewind REW-105."""
-        names = ", ".join(f"{kind} {name}" for kind, name in self.found)
-        drops = "; ".join(f"DROP {kind.upper()} {qualified(name)}" for kind, name in self.found)
-        return CannotRewind(
-            f"objects that the rewind did not create exist where it would build its tables: {names}",
-            code="REW-105",
-            hint=f"if an earlier rewind created them, before `ddlrepl deactivate`: {drops}\n        else give the"
-            " replay a file of its own, or `schemas` of its own",
-        )
+_NONE = NamedObstacles(qualified, "", "a file")
 
 
 @dataclass
@@ -53,9 +37,9 @@ class DuckRewindArea(RewindArea):
 
     target: DuckTarget
 
-    def obstacles(self, names: Names, ours: Collection[TableName]) -> DuckObstacles:
+    def obstacles(self, names: Names, ours: Collection[TableName]) -> NamedObstacles:
         if not self.target.is_there:
-            return DuckObstacles()
+            return _NONE
         with self.target.session(is_reader=True) as connection:
             return _obstacles(connection, names[0], {*ours, *_reserved(connection, self.target.holder)})
 
@@ -66,7 +50,7 @@ class DuckRewindArea(RewindArea):
         with self.target.writing() as connection:
             state.hold(connection, holder, Fence(found.epoch, fence.token))
             with views_renewed(connection, holder):
-                _drop(connection, [*_tables_of(found.table_states.values()), *_reserved(connection, holder)])
+                _drop(connection, [*tables_of(found.table_states.values()), *_reserved(connection, holder)])
                 for table in ("replayed_names", "replayed"):
                     connection.execute(f"DELETE FROM ddlrepl.{table} WHERE channel = ?", [holder])
                 _reserve(connection, holder, names[0])
@@ -84,7 +68,7 @@ class DuckRewindArea(RewindArea):
         with self.target.writing() as connection:
             state.hold(connection, holder, fence)
             with views_renewed(connection, holder):
-                _drop(connection, _tables_of(gone.values()))
+                _drop(connection, tables_of(gone.values()))
                 state.write_table_states(connection, holder, {}, gone)
             connection.execute("DELETE FROM ddlrepl.replayed WHERE channel = ?", [holder])
             connection.execute("INSERT INTO ddlrepl.replayed VALUES (?, ?, ?)", [holder, made_as, int(at)])
@@ -106,11 +90,6 @@ class DuckRewindArea(RewindArea):
             _free(connection, self.target.holder)
 
 
-def _tables_of(states: Iterable[TableState]) -> list[TableName]:
-    """Return the names of the tables that are there; a partitioned one is a view, which goes with its state."""
-    return [one.name for one in states if one.state is not TableStatus.NEW and not one.shape.is_partitioned]
-
-
 def _drop(connection: Connection, names: Iterable[TableName]) -> None:
     there = {_plain(name): (kind, name) for kind, name in _objects(connection)}
     for plain in sorted({_plain(name) for name in names} & there.keys()):
@@ -128,9 +107,9 @@ def _reserve(connection: Connection, holder: str, names: Iterable[TableName]) ->
         connection.executemany("INSERT INTO ddlrepl.replayed_names VALUES (?, ?, ?)", rows)
 
 
-def _obstacles(connection: Connection, names: Iterable[TableName], ours: Iterable[TableName]) -> DuckObstacles:
+def _obstacles(connection: Connection, names: Iterable[TableName], ours: Iterable[TableName]) -> NamedObstacles:
     wanted = {_plain(name) for name in names} - {_plain(name) for name in ours}
-    return DuckObstacles(tuple((kind, name) for kind, name in _objects(connection) if _plain(name) in wanted))
+    return replace(_NONE, found=tuple((kind, name) for kind, name in _objects(connection) if _plain(name) in wanted))
 
 
 def _reserved(connection: Connection, holder: str) -> list[TableName]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection, and_, delete, insert, select
@@ -15,31 +15,15 @@ from airflow_ddlrepl.engines.lake.connection.quoting import qualified
 from airflow_ddlrepl.engines.lake.target import state
 from airflow_ddlrepl.engines.lake.target.tables import is_there, replayed, replayed_names
 from airflow_ddlrepl.engines.target_state import Fence, TargetState
-from airflow_ddlrepl.errors import CannotRewind
+from airflow_ddlrepl.engines.transactional.rewind_obstacles import NamedObstacles, tables_of
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Position
-from airflow_ddlrepl.model.table_state import TableState, TableStatus
+from airflow_ddlrepl.model.table_state import TableState
 
 if TYPE_CHECKING:
     from airflow_ddlrepl.engines.lake.target_port import LakeTarget
 
-
-@dataclass(frozen=True, slots=True)
-class LakeObstacles:
-    """Obstacles are tables and views under the names that a rewind needs that are not known to be an earlier one's."""
-
-    found: tuple[tuple[str, TableName], ...] = ()
-
-    def error(self) -> CannotRewind:
-        """Return the error CannotRewind REW-105."""
-        names = ", ".join(f"{kind} {name}" for kind, name in self.found)
-        drops = "; ".join(f"DROP {kind.upper()} {qualified(name)}" for kind, name in self.found)
-        return CannotRewind(
-            f"objects that the rewind did not create exist where it would build its tables: {names}",
-            code="REW-105",
-            hint=f"if an earlier rewind created them, before `ddlrepl deactivate`, in Spark: {drops}\n        else give"
-            " the replay a catalog of its own, or `schemas` of its own",
-        )
+_NONE = NamedObstacles(qualified, ", in Spark", "a catalog")
 
 
 @dataclass
@@ -51,9 +35,9 @@ class LakeRewindArea(RewindArea):
 
     target: LakeTarget
 
-    def obstacles(self, names: Names, ours: Collection[TableName]) -> LakeObstacles:
+    def obstacles(self, names: Names, ours: Collection[TableName]) -> NamedObstacles:
         if not self.target.is_there:
-            return LakeObstacles()
+            return _NONE
         with self.target.reading() as connection:
             return self._obstacles(connection, names[0], {*ours, *self._reserved(connection)})
 
@@ -64,7 +48,7 @@ class LakeRewindArea(RewindArea):
         with self.target.writing() as connection:
             state.hold(connection, holder, Fence(found.epoch, fence.token))
             with self.target.views_renewed(connection):
-                self._drop(connection, [*_tables_of(found.table_states.values()), *self._reserved(connection)])
+                self._drop(connection, [*tables_of(found.table_states.values()), *self._reserved(connection)])
                 for table in (replayed, replayed_names):
                     connection.execute(delete(table).where(table.c.channel == holder))
                 self._reserve(connection, names[0])
@@ -82,7 +66,7 @@ class LakeRewindArea(RewindArea):
         with self.target.writing() as connection:
             state.hold(connection, holder, fence)
             with self.target.views_renewed(connection):
-                self._drop(connection, _tables_of(gone.values()))
+                self._drop(connection, tables_of(gone.values()))
                 state.write_table_states(connection, holder, {}, gone)
             connection.execute(delete(replayed).where(replayed.c.channel == holder))
             connection.execute(insert(replayed), [{"channel": holder, "made_as": made_as, "lsn": int(at)}])
@@ -123,9 +107,9 @@ class LakeRewindArea(RewindArea):
 
     def _obstacles(
         self, connection: Connection, names: Iterable[TableName], ours: Iterable[TableName]
-    ) -> LakeObstacles:
+    ) -> NamedObstacles:
         kinds, wanted = kinds_there(connection, self._catalog), set(names) - set(ours)
-        return LakeObstacles(tuple((kinds[name], name) for name in sorted(wanted & kinds.keys())))
+        return replace(_NONE, found=tuple((kinds[name], name) for name in sorted(wanted & kinds.keys())))
 
     def _reserved(self, connection: Connection) -> list[TableName]:
         if not is_there(connection, replayed_names):
@@ -140,8 +124,3 @@ class LakeRewindArea(RewindArea):
         for name in set(self._reserved(connection)) - used.keys():
             same = (replayed_names.c.schema_name == name.schema, replayed_names.c.table_name == name.name)
             connection.execute(delete(replayed_names).where(replayed_names.c.channel == self.target.holder, *same))
-
-
-def _tables_of(states: Iterable[TableState]) -> list[TableName]:
-    """Return the names of the tables that are there; a partitioned one is a view, which goes with its state."""
-    return [one.name for one in states if one.state is not TableStatus.NEW and not one.shape.is_partitioned]
