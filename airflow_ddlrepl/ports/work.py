@@ -59,6 +59,21 @@ def probe(runner: Runner) -> None:
         runner.probe()
 
 
+@runtime_checkable
+class StartsAhead(Protocol):
+    """This ability of a runner is to start what runs tasks before there is one."""
+
+    def expect(self, size: int) -> None:
+        """Get ready for tasks of so many bytes."""
+        ...
+
+
+def expect(runner: Runner, size: int | None) -> None:
+    """Tell a runner that can use it how many bytes of work will come. None: nobody knows."""
+    if size is not None and isinstance(runner, StartsAhead):
+        runner.expect(size)
+
+
 _offered: list[Callable[[], Any]] = []
 
 

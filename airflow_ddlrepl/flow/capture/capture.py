@@ -39,6 +39,7 @@ from airflow_ddlrepl.flow.streams.clients import StreamsClients
 from airflow_ddlrepl.flow.streams.function_uses import uses_by
 from airflow_ddlrepl.model.change import REPLACED, Event, EventKind, counted, why_ignored
 from airflow_ddlrepl.model.position import Position
+from airflow_ddlrepl.ports.work import expect
 from airflow_ddlrepl.streams.rules.function_use import FunctionCounts
 
 
@@ -58,6 +59,7 @@ def _capture(run: RunContext) -> Captured:
     follow(run)
     require_room(run)
     require_source(run, low)
+    expect(run.runner, run.positions.distance(low, run.source.log_end()))
     require_triggers(run)
     tally = _Tally()
     while segment := run.trail.find(run.epoch, low):
