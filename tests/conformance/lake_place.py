@@ -11,6 +11,7 @@ from airflow_ddlrepl.model.names import TableName
 from tests.conformance.places import Place, Rows
 from tests.support.lakes.outsider import somebody
 from tests.support.lakes.reader import Beside, pointers, rows_at
+from tests.support.lakes.rest import Rest
 from tests.support.replica import Replica, channel_file
 
 
@@ -36,16 +37,38 @@ def iceberg(folder: Path, source: str, beside: list[Beside], server: str = "", /
         columns, rows = rows_at(metadata)
         return [dict(zip(columns, row, strict=True)) for row in rows]
 
-    def rule(table_id: int, text: str) -> None:
-        pytest.skip("a lake refuses no rows")
+    def write(name: TableName, notes: dict[str, str]) -> None:
+        with looking.of_nobody():
+            _write(somebody(location), name, notes)
+
+    return Place("iceberg", replica, read, _rule, write, looking.of_nobody)
+
+
+def iceberg_in_rest(folder: Path, source: str, rest: Rest, /, **more: Any) -> Place:
+    """A lake whose catalog a REST server has: what the product stores is not seen at the moment of the tables."""
+    location = f"iceberg://{folder}/state.db?warehouse={folder}/warehouse&{rest.settings()}"
+    replica = Replica(source, "", channel_file(folder, source, location, **more))
+
+    def read(name: TableName) -> Rows | None:
+        metadata = rest.pointers().get(name)
+        if metadata is None:
+            return None
+        columns, rows = rows_at(metadata)
+        return [dict(zip(columns, row, strict=True)) for row in rows]
 
     def write(name: TableName, notes: dict[str, str]) -> None:
-        """As another application of Spark does."""
-        with looking.of_nobody():
-            spark = somebody(location)
-            table = f"lake.`{name.schema}`.`{name.name}`"
-            values = ", ".join(f"({key}, '{note}')" for key, note in notes.items())
-            spark.sql(f"DELETE FROM {table}")
-            spark.sql(f"INSERT INTO {table} VALUES {values}")
+        _write(rest.somebody(), name, notes)
 
-    return Place("iceberg", replica, read, rule, write, looking.of_nobody)
+    return Place("iceberg", replica, read, _rule, write)
+
+
+def _rule(table_id: int, text: str) -> None:
+    pytest.skip("a lake refuses no rows")
+
+
+def _write(spark: Any, name: TableName, notes: dict[str, str]) -> None:
+    """As another application of Spark does."""
+    table = f"lake.`{name.schema}`.`{name.name}`"
+    values = ", ".join(f"({key}, '{note}')" for key, note in notes.items())
+    spark.sql(f"DELETE FROM {table}")
+    spark.sql(f"INSERT INTO {table} VALUES {values}")

@@ -14,7 +14,7 @@ from airflow_ddlrepl.engines.target import Target
 from airflow_ddlrepl.failpoint import FAIL_POINTS
 from airflow_ddlrepl.ports.work import InProcess
 from tests.conformance import places
-from tests.conformance.conftest import ENGINES, IN_POSTGRES, MakePlace
+from tests.conformance.conftest import ENGINES, IN_POSTGRES, IN_REST, MakePlace
 from tests.conformance.runs import run_and_die
 from tests.conformance.work import START, Worker
 from tests.conftest import Databases
@@ -22,8 +22,8 @@ from tests.conftest import Databases
 FIRST = int(os.environ.get("DDLREPL_CHAOS_FROM", "1"))
 LIVES = int(os.environ.get("DDLREPL_CHAOS_LIVES", "2"))
 DROPS = [{"add_table_pattern": "*", "on_drop_table": "DROP_FROM_CHANNEL_AND_TARGET"}]
-POINTS = [point for point in FAIL_POINTS if point.startswith(("ledger.", "integrate.", "refresh.", "record."))]
-EVERYWHERE = pytest.mark.parametrize("make_place", [*ENGINES, IN_POSTGRES], indirect=True)
+POINTS = [point for point in FAIL_POINTS if point.startswith(("ledger.", "integrate.", "refresh.", "record.", "lake."))]
+EVERYWHERE = pytest.mark.parametrize("make_place", [*ENGINES, IN_POSTGRES, IN_REST], indirect=True)
 PIECES = ("ledger.begun", "ledger.acted", "ledger.done", "integrate.rows")
 
 
@@ -64,6 +64,8 @@ def test_runs_killed_at_each_fail_point_in_turn_are_made_good(make_place: MakePl
 
 def _is_reached(point: str, of: Target) -> bool:
     """A target that commits everything together has no ledger; one that does not stages and alters in its own way."""
+    if point.startswith("lake."):
+        return "catalog=rest" in getattr(of, "location", "")
     if point == "integrate.sequences":
         return find(of, HasSequences) is not None
     if of.capabilities.transactional_ddl:

@@ -18,11 +18,11 @@ from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.record import RefreshRequested
 from airflow_ddlrepl.ports.work import InProcess
-from tests.conformance.conftest import ENGINES, IN_POSTGRES, MakePlace
+from tests.conformance.conftest import ENGINES, IN_POSTGRES, IN_REST, MakePlace
 from tests.conformance.file_engine.target import FileTarget
 from tests.conformance.work import Worker
 
-pytestmark = pytest.mark.parametrize("make_place", [*ENGINES, IN_POSTGRES], indirect=True)
+pytestmark = pytest.mark.parametrize("make_place", [*ENGINES, IN_POSTGRES, IN_REST], indirect=True)
 ORDERS = TableName("public", "orders")
 NAMED = [(Kind.MISSING, "(7)"), (Kind.DIFFERENT, "(8)"), (Kind.EXTRA, "(99)")]
 IMAGES = [

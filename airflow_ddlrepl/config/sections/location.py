@@ -25,7 +25,8 @@ _URL = re.compile(r"^[A-Za-z][A-Za-z0-9+.:-]*://")
 _ID = re.compile(r"^[A-Za-z0-9_.-]+$")
 _USER = re.compile(r"://[^:@/?#\s]*:")
 _WORD = re.compile(r"\S+")
-_SECRET = re.compile(r"(?i)\b(password|passwd|pwd|secret|token|sslpassword)=('(?:[^'\\]|\\.)*'|[^&\s]*)")
+_SECRETS = "password|passwd|pwd|secret|token|rest_token|credential|sslpassword"
+_SECRET = re.compile(rf"(?i)\b({_SECRETS})=('(?:[^'\\]|\\.)*'|[^&\s]*)")
 CUT, LONGEST = "…", 2000
 """The mark of a text that is cut, and so many characters of a statement are shown on a page."""
 _LIBPQ = frozenset(

@@ -71,6 +71,10 @@ class LakeEngine(TargetEngine, NeedsMaintenance, Compares):
         place = location_of(location)
         with writing(location):
             require_writable(place)
+        if place.rest:
+            from airflow_ddlrepl.engines.lake.rest.client import RestClient
+
+            RestClient(place.rest).require_able()
         return f"the lake of {place.database} can be opened, and {place.warehouse} written", ""
 
     def stager(self, task: StageTask) -> LakeStager:

@@ -24,8 +24,9 @@ from airflow_ddlrepl.engines.abilities.rewinds import Rewinds
 from airflow_ddlrepl.engines.comparing import RepairTask
 from airflow_ddlrepl.engines.lake.catalog import entries
 from airflow_ddlrepl.engines.lake.catalog.heads import require_followed
+from airflow_ddlrepl.engines.lake.catalog.publishing import publishing
 from airflow_ddlrepl.engines.lake.catalog.window import Check, Window, any_table
-from airflow_ddlrepl.engines.lake.connection.database import is_there, reading, writing
+from airflow_ddlrepl.engines.lake.connection.database import is_there, reading
 from airflow_ddlrepl.engines.lake.connection.location import location_of
 from airflow_ddlrepl.engines.lake.connection.warehouse import file_refusals
 from airflow_ddlrepl.engines.lake.ddl.partitions import PartitionsOf, no_partitions, require_possible
@@ -91,8 +92,8 @@ class LakeTarget(
         return reading(self.location, self.seconds)
 
     def writing(self) -> AbstractContextManager[Connection]:
-        """Open the catalog's database for one transaction that writes."""
-        return writing(self.location, self.seconds)
+        """Open the catalog's database for one transaction that writes, at whose end readers see a window's tables."""
+        return publishing(self.location, self._channel, self.seconds)
 
     def views_renewed(self, connection: Connection) -> AbstractContextManager[None]:
         """Make the views of partitioned tables again when the tables have changed, in the open transaction."""

@@ -36,6 +36,8 @@ CODES = (
         "`ddlrepl refresh --table` loads it again; or take it forward to the snapshot that the message names."),
     Code("TGT-115", "A metadata file of a lake's table is missing in its warehouse.",
         "Did somebody remove files there? Restore it, or drop the table's entry and load the table again."),
+    Code("TGT-116", "The REST server of a lake's catalog can't change several tables at one moment.",
+        "Take a server that can (docs/lakehouse.md), or a JDBC catalog."),
     Code("TGT-120", "The target refuses rows that a refresh loads.",
         "The message has the reason; the next run starts the refresh over. The target's table is as it was."),
     Code("TGT-121", "The key can't be created on the rows that a refresh has loaded.",

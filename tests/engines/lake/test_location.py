@@ -68,6 +68,27 @@ def test_a_warehouse_in_an_object_store(monkeypatch: pytest.MonkeyPatch) -> None
     assert "x%2By" not in redact("iceberg:///data/catalog.db?warehouse=s3://bucket/wh&secret=x%2By&token=x%2By")
 
 
+REST = "iceberg:///data/state.db?catalog=rest&uri=https://me:pw1@rest:8181&warehouse=s3://bucket/wh&access_key=id"
+
+
+def test_a_catalog_that_a_rest_server_has() -> None:
+    location = f"{REST}&secret=pw2&rest_warehouse=main&rest_token=pw3&credential=pw4&signing_name=glue&region=eu"
+    place = location_of(location)
+    assert place.rest is not None and place.rest.properties == {
+        "uri": "https://me:pw1@rest:8181",
+        "warehouse": "main",
+        "token": "pw3",
+        "credential": "pw4",
+        "rest.sigv4-enabled": "true",
+        "rest.signing-name": "glue",
+        "client.region": "eu",
+        "client.access-key-id": "id",
+        "client.secret-access-key": "pw2",
+    }
+    assert (place.file, place.catalog) == (Path("/data/state.db"), "https://me:***@rest:8181 main")
+    assert not any(secret in f"{place!r} {redact(location)}" for secret in ("pw1", "pw2", "pw3", "pw4"))
+
+
 @pytest.mark.parametrize(
     ("location", "said"),
     [
@@ -80,10 +101,8 @@ def test_a_warehouse_in_an_object_store(monkeypatch: pytest.MonkeyPatch) -> None
         ("iceberg:///catalog.db?warehouse=/wh&secret=x", "no setting secret"),
         ("iceberg:///catalog.db?sslmode=require", "no setting sslmode"),
         ("iceberg:///catalog.db?catalog=nessie", "no kind of catalog nessie"),
-        (
-            "iceberg://db/lakes?catalog=rest&uri=http://x",
-            "does not write to rest catalogs: its tables have no pointers",
-        ),
+        ("iceberg://db/lakes?catalog=rest&warehouse=/wh", "names its `uri`"),
+        ("iceberg://db/lakes?uri=http://x&warehouse=/wh", "no setting uri"),
         ("iceberg://db/lakes?catalog=hive", "does not write to hive catalogs: it can't make"),
         ("iceberg://db/lakes?catalog=glue", "does not write to glue catalogs"),
         ("iceberg:///folder?catalog=hadoop", "does not write to hadoop catalogs"),

@@ -79,8 +79,12 @@ class Filing(Player):
     shows_trees = True
 
     def __init__(self, urls: list[str], folder: Path, options: dict[str, Any]) -> None:
-        places = [self.location.format(folder=folder, number=number) for number in range(len(urls) - 1)]
+        places = [self.place(folder, number) for number in range(len(urls) - 1)]
         super().__init__([urls[0], *places], folder, options)
+
+    def place(self, folder: Path, number: int) -> str:
+        """The location of a target."""
+        return self.location.format(folder=folder, number=number)
 
     def reading(self, location: str) -> AbstractContextManager[Held]:
         """The target as it is now."""

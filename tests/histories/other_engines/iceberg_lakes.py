@@ -1,13 +1,20 @@
 """Plays a history into lakes of Iceberg tables: each is as the source, as DuckDB reads it, but for tables that wait.
 
 python -m tests.histories.other_engines.iceberg_lakes 18 1-100
+DDLREPL_CATALOG=rest python -m tests.histories.other_engines.iceberg_lakes 18 1-50    # REST servers have the catalogs
 """
 
 from __future__ import annotations
 
+import atexit
+import os
 import sys
+import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import Any
 
 from airflow_ddlrepl.model.names import TableName
 from tests.histories import histories
@@ -16,6 +23,7 @@ from tests.histories.other_engines.duckdb_files import Filing, text_of
 from tests.histories.other_engines.held import Held, Row
 from tests.support.lakes.catalogs import catalog_of
 from tests.support.lakes.reader import POINTERS, reader
+from tests.support.lakes.rest import Rest
 
 TABLES = f"{POINTERS} AND coalesce(iceberg_type, 'TABLE') = 'TABLE'"
 
@@ -54,5 +62,30 @@ class Laking(Filing):
             yield Lake({TableName(schema, name): metadata for schema, name, metadata in query(TABLES)})
 
 
+@cache
+def server(number: int) -> Rest:
+    """The server of a target; it ends with this process."""
+    found = Rest.free(Path(tempfile.mkdtemp(prefix="rest-")))
+    found.start()
+    atexit.register(found.stop)
+    return found
+
+
+class InRest(Laking):
+    """The catalog of each lake is a REST server's."""
+
+    def __init__(self, urls: list[str], folder: Path, options: dict[str, Any]) -> None:
+        super().__init__(urls, folder, options)
+        for number, _ in enumerate(self.targets):
+            server(number).clear()
+
+    def place(self, folder: Path, number: int) -> str:
+        return f"{super().place(folder, number)}&{server(number).settings()}"
+
+    @contextmanager
+    def reading(self, location: str) -> Iterator[Held]:
+        yield Lake(server(self.targets.index(location)).pointers())
+
+
 if __name__ == "__main__":
-    sys.exit(histories.main(sys.argv[1:], Laking))
+    sys.exit(histories.main(sys.argv[1:], InRest if os.environ.get("DDLREPL_CATALOG") == "rest" else Laking))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from urllib.parse import urlsplit
 
-from airflow_ddlrepl.engines.lake.catalog.entries import pointer
 from airflow_ddlrepl.engines.lake.catalog.metadata import table_folder
+from airflow_ddlrepl.engines.lake.catalog.pointers import pointer
 from airflow_ddlrepl.engines.lake.connection.database import is_there, reading
 from airflow_ddlrepl.engines.lake.connection.location import location_of
 from airflow_ddlrepl.model.names import TableName
@@ -19,7 +19,7 @@ def datasets(location: str, table: TableName) -> list[tuple[str, str]]:
     if not is_there(location):
         return [in_warehouse]
     with reading(location) as connection:
-        metadata = pointer(connection, place.catalog, table)
+        metadata = pointer(connection, place, table)
     return [in_warehouse] if metadata is None else [_named(table_folder(metadata, place.files)), in_warehouse]
 
 

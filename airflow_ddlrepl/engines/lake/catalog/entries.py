@@ -25,7 +25,7 @@ from sqlalchemy import (
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.sql.elements import ColumnElement
 
-from airflow_ddlrepl.errors import CannotAdapt, WrittenMeanwhile
+from airflow_ddlrepl.engines.lake.connection.conflicts import name_taken, written_meanwhile
 from airflow_ddlrepl.model.names import TableName
 
 _SCHEMA = MetaData()
@@ -133,12 +133,7 @@ def add_entry(
     try:
         connection.execute(insert(_tables), [row])
     except IntegrityError:
-        raise CannotAdapt(
-            f"another table or view of the lake has the name {name}",
-            code="ADP-104",
-            table=name,
-            hint="rename or drop it there; then run again",
-        ) from None
+        raise name_taken(name) from None
 
 
 def add_namespace(connection: Connection, catalog: str, namespace: str) -> None:
@@ -180,17 +175,6 @@ def namespaces(connection: Connection, catalog: str) -> list[str]:
         return []
     query = select(_properties.c.namespace).where(_properties.c.catalog_name == catalog).distinct()
     return list(connection.execute(query).scalars())
-
-
-def written_meanwhile(name: TableName) -> WrittenMeanwhile:
-    """Return the error of a run that has read a table before somebody else has written to it."""
-    return WrittenMeanwhile(
-        f"somebody else has written to {name} in the lake meanwhile, or has dropped it",
-        code="TGT-112",
-        table=name,
-        hint="nothing was written; run again: a run starts from what the table has then",
-        retryable=True,
-    )
 
 
 def _at(catalog: str, name: TableName) -> ColumnElement[bool]:

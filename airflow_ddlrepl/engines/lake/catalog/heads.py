@@ -29,11 +29,16 @@ _heads = Table(
 )
 
 
+def create(connection: Connection) -> None:
+    """Create our table, where it does not exist."""
+    _SCHEMA.create_all(connection)
+
+
 def store_heads(
     connection: Connection, catalog: str, now: Mapping[TableName, str], files: Files, gone: Iterable[TableName] = ()
 ) -> None:
     """Store the snapshots that tables have by these metadata files from the open transaction on."""
-    _SCHEMA.create_all(connection)
+    create(connection)
     for name in {*now, *gone}:
         connection.execute(delete(_heads).where(*_at(catalog, name)))
     rows = []

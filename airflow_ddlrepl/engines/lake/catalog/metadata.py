@@ -25,10 +25,10 @@ _VERSIONS = 100
 
 
 @lru_cache(maxsize=64)
-def _read(path: str, files: Files) -> Mapping[str, Any]:
+def content(path: str, files: Files) -> Mapping[str, Any]:
     """Return a metadata file, which nobody changes. files: of the warehouse."""
     try:
-        content = files.read(path)
+        found = files.read(path)
     except FileNotFoundError:
         raise TableReplaced(
             f"a table's metadata file is missing in the warehouse of a lake: {path}",
@@ -36,18 +36,18 @@ def _read(path: str, files: Files) -> Mapping[str, Any]:
             hint="did somebody remove files there? restore it, or drop the table's entry in the catalog and load the"
             " table again: ddlrepl refresh CHANNEL.yaml --table",
         ) from None
-    found: dict[str, Any] = json.loads(gzip.decompress(content) if content.startswith(_GZIP) else content)
-    return found
+    metadata: dict[str, Any] = json.loads(gzip.decompress(found) if found.startswith(_GZIP) else found)
+    return metadata
 
 
 def properties(path: str, files: Files) -> dict[str, str]:
     """Return the properties of a table."""
-    return dict(_read(path, files).get("properties", {}))
+    return dict(content(path, files).get("properties", {}))
 
 
 def table_folder(path: str, files: Files) -> str:
     """Return the folder of a table."""
-    return str(_read(path, files)["location"])
+    return str(content(path, files)["location"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class Head:
 
 def head(path: str, files: Files) -> Head:
     """Return the newest snapshot of a table."""
-    found = _read(path, files)
+    found = content(path, files)
     current = found.get("current-snapshot-id")
     last = next((one for one in found.get("snapshots", ()) if one["snapshot-id"] == current), None)
     return Head(found["table-uuid"], current if last else None, last.get("sequence-number", 0) if last else 0)
@@ -72,7 +72,7 @@ def head(path: str, files: Files) -> Head:
 
 def follows(path: str, files: Files, last: Head) -> bool:
     """Does a table come from an earlier head of it? What between them is expired is taken to come from there."""
-    found, now = _read(path, files), head(path, files)
+    found, now = content(path, files), head(path, files)
     if now.table != last.table:
         return False
     there = {one["snapshot-id"]: one for one in found.get("snapshots", ())}
@@ -85,7 +85,7 @@ def follows(path: str, files: Files, last: Head) -> bool:
 
 def write_like(path: str, files: Files, folder: str, wanted: Mapping[str, str]) -> str:
     """Write a metadata file like another one, with these properties, into a folder; return its path."""
-    found = _read(path, files)
+    found = content(path, files)
     before = {"timestamp-ms": found["last-updated-ms"], "metadata-file": path}
     most = int(wanted.get("write.metadata.previous-versions-max", _VERSIONS))
     log = [*found.get("metadata-log", ()), before][-max(most, 1) :]
@@ -100,7 +100,7 @@ def write_like(path: str, files: Files, folder: str, wanted: Mapping[str, str]) 
 
 def fields(path: str, files: Files) -> list[dict[str, Any]]:
     """Return the fields of the schema that a table has in this metadata file, as Iceberg writes them."""
-    found = _read(path, files)
+    found = content(path, files)
     schema = next(one for one in found["schemas"] if one["schema-id"] == found["current-schema-id"])
     return list(schema["fields"])
 
@@ -117,19 +117,19 @@ def field_ids(path: str, files: Files) -> dict[str, int]:
 
 def newest_id(path: str, files: Files) -> int:
     """Return the highest id that a column of the table has had."""
-    return int(_read(path, files)["last-column-id"])
+    return int(content(path, files)["last-column-id"])
 
 
 def partitioned_columns(path: str, files: Files) -> set[str]:
     """Return the columns by which the table is partitioned, or has been: without them Spark writes to it no more."""
-    specs = _read(path, files).get("partition-specs", ())
+    specs = content(path, files).get("partition-specs", ())
     found = {int(one["source-id"]) for spec in specs for one in spec["fields"]}
     return {name for name, at in field_ids(path, files).items() if at in found}
 
 
 def row_count(path: str, files: Files) -> int | None:
     """Return how many rows a table has; None: it does not say."""
-    found = _read(path, files)
+    found = content(path, files)
     current = found.get("current-snapshot-id")
     if current in (None, -1):
         return 0

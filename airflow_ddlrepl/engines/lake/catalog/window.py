@@ -1,8 +1,8 @@
 """A window is what one run changes in a lake: staged where no reader looks, and made visible all at once.
 
 A table is staged when it is first touched: an entry of our own catalog gets its metadata file, and what is committed
-there leads to new metadata files that the table's own entry does not name yet. `commit` ends what is open, `flip` moves
-the entries in the caller's transaction. Names are those of the end: a renamed table has its new one from `rename` on.
+there leads to new metadata files that readers are not led to yet. `commit` ends what is open, `flip` moves the pointers
+that readers have, in the caller's transaction. Names are those of the end: a renamed table has its new one at once.
 """
 
 from __future__ import annotations
@@ -10,24 +10,20 @@ from __future__ import annotations
 import re
 import secrets
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection
 
-from airflow_ddlrepl.engines.lake.catalog.entries import (
-    add_entry,
-    add_namespace,
-    forget_namespace,
-    move_entry,
-    pointer,
-    remove_entry,
-    written_meanwhile,
-)
+from airflow_ddlrepl.engines.lake.catalog.entries import add_entry, add_namespace, forget_namespace, pointer
 from airflow_ddlrepl.engines.lake.catalog.heads import store_heads
+from airflow_ddlrepl.engines.lake.catalog.jdbc_pointers import METADATA
 from airflow_ddlrepl.engines.lake.catalog.metadata import properties, table_folder, write_like
+from airflow_ddlrepl.engines.lake.catalog.pointers import pointers
+from airflow_ddlrepl.engines.lake.catalog.port import Move
 from airflow_ddlrepl.engines.lake.catalog.written import add_folders, forget_folders, remove_files, windows
+from airflow_ddlrepl.engines.lake.connection.conflicts import written_meanwhile
 from airflow_ddlrepl.engines.lake.connection.database import reading, writing
 from airflow_ddlrepl.engines.lake.connection.files import Files
 from airflow_ddlrepl.engines.lake.connection.java import java_table
@@ -41,7 +37,7 @@ from airflow_ddlrepl.model.names import TableName
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_DATA, _METADATA = "write.data.path", "write.metadata.path"
+_DATA = "write.data.path"
 _DELETES = "write.metadata.delete-after-commit.enabled"
 """A table that removes old metadata files must not remove, for a window that is open, the one that readers have."""
 TARGET_FILE_SIZE = str(128 << 20)
@@ -62,7 +58,7 @@ PROPERTIES = {
 class _Staged:
     """A staged table is an entry of our catalog. origin: the table's name when it was staged; None: it is new.
 
-    base: the metadata file that it had then. begun: that of the window, before anything is done.
+    base: the metadata file that it had then. begun: that of the window, before anything else is done.
     """
 
     entry: TableName
@@ -120,7 +116,7 @@ class Window:
         if name in self._tables or name in self._touched:
             return name in self._tables
         with reading(self.location) as connection:
-            return pointer(connection, location_of(self.location).catalog, name) is not None
+            return pointers(location_of(self.location)).of(connection, name) is not None
 
     def table(self, name: TableName) -> str:
         """Return the quoted name under which a table can be read and written in Spark.
@@ -166,7 +162,7 @@ class Window:
             ours = folders[name]
             with file_refusals(name):
                 begun = write_like(
-                    base, self.files, ours[_METADATA], {**properties(base, self.files), **ours, _DELETES: "false"}
+                    base, self.files, ours[METADATA], {**properties(base, self.files), **ours, _DELETES: "false"}
                 )
             staged[name] = _Staged(self._next(), name, base, begun)
         with writing(self.location) as connection:
@@ -192,7 +188,8 @@ class Window:
             f"CREATE TABLE {self._quoted(staged)} ({columns}) USING iceberg{by} LOCATION {literal(folder)}"
             f" TBLPROPERTIES ({listed})"
         )
-        self._tables[name] = staged
+        with reading(self.location) as connection:
+            self._tables[name] = replace(staged, begun=self._pointer(connection, staged))
 
     def rename(self, old: TableName, new: TableName) -> None:
         """Give a table another name, which no table has."""
@@ -211,25 +208,28 @@ class Window:
         """
         assert not self._open, "a window is committed before it is seen"
         place = location_of(self.location)
-        now = {name: (one, self._finished(connection, one)) for name, one in self._tables.items()}
-        stays = {name for name, (one, _) in now.items() if one.origin == name}
-        for name in sorted(self._touched.keys() - stays):
-            remove_entry(connection, place.catalog, name, self._touched[name])
-        for name, (one, metadata) in now.items():
-            if name not in stays:
-                add_entry(connection, place.catalog, name, metadata, one.base or None)
-            elif metadata != one.base:
-                move_entry(connection, place.catalog, name, one.base, metadata)
-        store_heads(
-            connection, place.catalog, {name: path for name, (_, path) in now.items()}, self.files, self._touched
-        )
+        now = pointers(place).publish(connection, self.name, self._moves(connection))
+        store_heads(connection, place.catalog, now, self.files, self._touched)
         forget_namespace(connection, place.spark_catalog, self.namespace)
         forget_folders(connection, self.name)
+
+    def _moves(self, connection: Connection) -> list[Move]:
+        """Return what becomes of each table that the window has touched or made."""
+        found = []
+        for name, one in self._tables.items():
+            now = self._pointer(connection, one)
+            if one.origin is None:
+                found.append(Move(name, None, one.begun, one.begun, now))
+            else:
+                ours = {**self._folders(one.base), _DELETES: "false"}
+                found.append(Move(name, one.origin, one.base, one.begun, now, ours))
+        gone = self._touched.keys() - {one.origin for one in self._tables.values()}
+        return [*found, *(Move(None, name, self._touched[name]) for name in sorted(gone))]
 
     def _base(self, connection: Connection, name: TableName) -> str:
         """Return the metadata file that a table has which is not staged yet."""
         catalog = location_of(self.location).catalog
-        base = None if name in self._touched else pointer(connection, catalog, name)
+        base = None if name in self._touched else pointers(location_of(self.location)).of(connection, name)
         if base is None:
             raise TableReplaced(
                 f"the lake has no table {name}",
@@ -248,21 +248,8 @@ class Window:
     def _folders(self, base: str) -> dict[str, str]:
         """Return the properties that have a table's files written to folders of the window's own."""
         before, table = properties(base, self.files), table_folder(base, self.files)
-        usual = {_DATA: f"{table}/data", _METADATA: f"{table}/metadata"}
+        usual = {_DATA: f"{table}/data", METADATA: f"{table}/metadata"}
         return {key: f"{before.get(key, folder).rstrip('/')}/{self.name}" for key, folder in usual.items()}
-
-    def _finished(self, connection: Connection, one: _Staged) -> str:
-        """Return the metadata file that a table gets, with its own properties again."""
-        now = self._pointer(connection, one)
-        if one.origin is None:
-            return now
-        if now == one.begun:
-            return one.base
-        before, ours = properties(one.base, self.files), self._folders(one.base)
-        changed = {key: value for key, value in properties(now, self.files).items() if key not in (*ours, _DELETES)}
-        again = {key: before[key] for key in (*ours, _DELETES) if key in before}
-        with file_refusals(one.origin):
-            return write_like(now, self.files, ours[_METADATA], {**changed, **again})
 
     def _next(self) -> TableName:
         self._made += 1

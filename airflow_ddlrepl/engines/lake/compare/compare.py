@@ -19,10 +19,11 @@ from airflow_ddlrepl.engines.duckdb_sql.quoting import quote
 from airflow_ddlrepl.engines.duckdb_sql.source_rows import Pairs, SourceRows, key_names, pairs_of
 from airflow_ddlrepl.engines.lake.catalog.entries import pointer
 from airflow_ddlrepl.engines.lake.catalog.metadata import columns_there
+from airflow_ddlrepl.engines.lake.catalog.pointers import pointers
 from airflow_ddlrepl.engines.lake.catalog.scan import LakeRows
 from airflow_ddlrepl.engines.lake.compare.digests import Digests, within
 from airflow_ddlrepl.engines.lake.connection.database import reading
-from airflow_ddlrepl.engines.lake.connection.location import location_of
+from airflow_ddlrepl.engines.lake.connection.location import Location, location_of
 from airflow_ddlrepl.engines.lake.types.in_duckdb import duckdb_type
 from airflow_ddlrepl.engines.lake.types.physical import physical
 from airflow_ddlrepl.engines.lake.types.type_system import LAKE_TYPES
@@ -32,6 +33,7 @@ from airflow_ddlrepl.model.target_columns import retains_rows
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection as Connection
+    from sqlalchemy import Connection as SqlConnection
 
 _TARGET = "ddlrepl_target"
 """The temporary table with rows of the lake."""
@@ -45,10 +47,18 @@ def compare_tables(tasks: Sequence[CompareTask]) -> list[TableReport]:
     """
     location = tasks[0].target_dsn
     with reading(location) as connection:
-        catalog = location_of(location).catalog
-        places = [pointer(connection, catalog, one.target, is_view=one.source.is_partitioned) for one in tasks]
+        places = [_metadata(connection, location_of(location), one) for one in tasks]
     with spilling() as connection:
         return [_one_table(connection, task, place) for task, place in zip(tasks, places, strict=True)]
+
+
+def _metadata(connection: SqlConnection, place: Location, task: CompareTask) -> str | None:
+    """Return the metadata file of a table or view; a partitioned table that the catalog shows by no view has none."""
+    if not task.source.is_partitioned:
+        return pointers(place).of(connection, task.target)
+    if pointers(place).has_views:
+        return pointer(connection, place.catalog, task.target, is_view=True)
+    return ""
 
 
 def _one_table(connection: Connection, task: CompareTask, metadata: str | None) -> TableReport:

@@ -135,6 +135,12 @@ class StoreFiles(Files):
         }
         return {name: value for name, value in found.items() if value}
 
+    @property
+    def login(self) -> Mapping[str, str]:
+        """Return PyIceberg's properties by which it signs requests to other services as the store's user."""
+        named = {"region": self.region, "access-key-id": self.key, "secret-access-key": self.secret}
+        return {f"client.{name}": value for name, value in {**named, "session-token": self.token}.items()}
+
     @contextmanager
     def creating(self, path: str) -> Iterator[IO[bytes]]:
         with store_errors():

@@ -2,9 +2,11 @@
 
 iceberg:///folder/catalog.db?warehouse=/folder/warehouse         a catalog in an SQLite file
 iceberg://user@host:5432/database?warehouse=s3://bucket/folder   one in PostgreSQL, the tables' files in an object store
+iceberg:///folder/state.db?catalog=rest&uri=http://host:8181&…   one that a REST server has, our own tables in a file
 
 It is Iceberg's JDBC catalog. Our own tables are in that database, too, so that tables' pointers, a target's position
-and what is left for the repository change in one transaction.
+and what is left for the repository change in one transaction. Where a REST server has the catalog, the database has our
+own tables and what is staged.
 """
 
 from __future__ import annotations
@@ -21,6 +23,8 @@ from sqlalchemy import URL
 
 from airflow_ddlrepl.config.sections.location import process_user
 from airflow_ddlrepl.engines.lake.connection.files import DiskFiles, Files, StoreFiles
+from airflow_ddlrepl.engines.lake.connection.rest_server import SETTINGS as OF_REST
+from airflow_ddlrepl.engines.lake.connection.rest_server import RestServer
 from airflow_ddlrepl.errors import ConfigError
 
 _SETTINGS = ("catalog", "warehouse", "name", "format_version")
@@ -30,7 +34,6 @@ _OF_SERVER = ("sslmode", "sslrootcert", "sslcert", "sslkey")
 """Settings of a connection to PostgreSQL that both of its drivers know, Python's and Java's."""
 _ONE_BY_ONE = "it can't make the changes of several tables visible at one moment, with the position of the channel"
 _REFUSED = {
-    "rest": "its tables have no pointers that a transaction of ours could set",
     "hive": _ONE_BY_ONE,
     "glue": _ONE_BY_ONE,
     "hadoop": _ONE_BY_ONE,
@@ -50,6 +53,7 @@ class Location:
 
     sql_url: of the database. warehouse: the path of the folder with the tables' files. files: all that is in it.
     catalog: under which name readers know the tables. format_version: of Iceberg's format, for tables that are made.
+    rest: the server that has the catalog; None: the database has it.
     """
 
     sql_url: URL = field(repr=False)
@@ -57,6 +61,7 @@ class Location:
     files: Files = field(repr=False)
     catalog: str
     format_version: int
+    rest: RestServer | None = None
 
     @property
     def file(self) -> Path | None:
@@ -113,11 +118,12 @@ def location_of(location: str) -> Location:
             hint="let the tables be in a JDBC catalog, in PostgreSQL or an SQLite file (docs/lakehouse.md), and"
             " register them in the other catalog for its readers",
         )
-    in_store = settings.get("warehouse", "").startswith("s3://")
+    in_store, is_rest = settings.get("warehouse", "").startswith("s3://"), kind == "rest"
     known = (*_SETTINGS, *(_OF_SERVER if parts.netloc else ()), *(_OF_STORE if in_store else ()))
+    known = (*known, *(OF_REST if is_rest else ()))
     if unknown := sorted(settings.keys() - set(known)):
         raise _location_error(f"the location of a lake has no setting {unknown[0]}")
-    if kind != "jdbc":
+    if kind not in ("jdbc", "rest"):
         raise _location_error(f"there is no kind of catalog {kind}")
     if not parts.path.strip("/"):
         raise _location_error("the location of a lake names no database of its catalog")
@@ -128,8 +134,17 @@ def location_of(location: str) -> Location:
     version = settings.get("format_version", "3")
     if version not in ("2", "3"):
         raise _location_error(f"format_version of a lake is 2 or 3, not {version}")
+    if is_rest and not settings.get("uri", "").startswith(("http://", "https://")):
+        raise _location_error("the location of a lake whose catalog a REST server has names its `uri`, http://…")
     files = _store(settings) if in_store else DiskFiles()
-    return Location(url, warehouse, files, settings.get("name") or "lake", int(version))
+    rest = _rest(settings, files) if is_rest else None
+    name = settings.get("name") or (rest.name if rest else "lake")
+    return Location(url, warehouse, files, name, int(version), rest)
+
+
+def _rest(settings: Mapping[str, str], files: Files) -> RestServer:
+    login = files.login if isinstance(files, StoreFiles) else {}
+    return RestServer.of(settings, login)
 
 
 def _store(settings: Mapping[str, str]) -> StoreFiles:

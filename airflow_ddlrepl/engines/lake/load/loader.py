@@ -12,7 +12,7 @@ from airflow_ddlrepl.ddl.columns.change_default import ChangeDefault
 from airflow_ddlrepl.ddl.columns.change_type import ChangeType, Using
 from airflow_ddlrepl.ddl.columns.drop_column import DropColumn
 from airflow_ddlrepl.engines.abilities.rewinds import RereadsRows
-from airflow_ddlrepl.engines.lake.catalog.entries import pointer
+from airflow_ddlrepl.engines.lake.catalog.pointers import pointer
 from airflow_ddlrepl.engines.lake.connection.location import location_of
 from airflow_ddlrepl.engines.lake.connection.warehouse import file_refusals
 from airflow_ddlrepl.engines.lake.ddl.render import create_table
@@ -81,7 +81,7 @@ class LakeLoader(Loader, RereadsRows):
             return new_layout(shape)
         at = location_of(self.target.location)
         with self.target.reading() as connection:
-            there = pointer(connection, at.catalog, state.name)
+            there = pointer(connection, at, state.name)
         recorded = None if state.state is TableStatus.NEW else state.shape
         return layout(there, at.files, recorded, shape) if there else new_layout(shape)
 

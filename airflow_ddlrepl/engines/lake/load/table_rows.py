@@ -10,7 +10,7 @@ import pyarrow as pa
 from airflow_ddlrepl.engines.duckdb_sql.instances import scratch
 from airflow_ddlrepl.engines.duckdb_sql.quoting import quote
 from airflow_ddlrepl.engines.duckdb_sql.text_sql import to_text
-from airflow_ddlrepl.engines.lake.catalog.entries import pointer
+from airflow_ddlrepl.engines.lake.catalog.pointers import pointer
 from airflow_ddlrepl.engines.lake.catalog.scan import LakeRows
 from airflow_ddlrepl.engines.lake.connection.database import reading
 from airflow_ddlrepl.engines.lake.connection.files import Files
@@ -84,7 +84,7 @@ class LakeTables:
         place = location_of(location)
         with reading(location) as connection:
             tables = filter(None, (table_there(connection, place, name) for name in names))
-            found = {table: pointer(connection, place.catalog, table.name) for table in tables}
+            found = {table: pointer(connection, place, table.name) for table in tables}
         return cls(tuple(found), {table.name: path for table, path in found.items() if path}, place.files)
 
     @property

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from sqlalchemy import Connection
 
-from airflow_ddlrepl.engines.lake.catalog.entries import pointer
 from airflow_ddlrepl.engines.lake.catalog.metadata import columns_there, row_count
+from airflow_ddlrepl.engines.lake.catalog.pointers import pointer
 from airflow_ddlrepl.engines.lake.connection.database import is_there, reading
 from airflow_ddlrepl.engines.lake.connection.location import Location, location_of
 from airflow_ddlrepl.engines.lake.target.state import states_named
@@ -27,7 +27,7 @@ def table_there(connection: Connection, place: Location, name: TableName) -> Tab
     A table that a channel has made, and nobody has changed, has the shape that the channel gave it, with the ids of its
     columns; of others the names and Spark's types are known.
     """
-    metadata = pointer(connection, place.catalog, name)
+    metadata = pointer(connection, place, name)
     if metadata is None:
         return None
     found = columns_there(metadata, place.files)
@@ -66,7 +66,7 @@ class LakeFacts(ServerFacts):
             return False
         place = location_of(self.location)
         with reading(self.location) as connection:
-            metadata = pointer(connection, place.catalog, name)
+            metadata = pointer(connection, place, name)
         return metadata is not None and row_count(metadata, place.files) != 0
 
 

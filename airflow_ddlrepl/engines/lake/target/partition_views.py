@@ -16,8 +16,9 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from airflow_ddlrepl.engines.lake.catalog.entries import VIEW, add_entry, pointer, remove_views
+from airflow_ddlrepl.engines.lake.catalog.entries import VIEW, add_entry, remove_views
 from airflow_ddlrepl.engines.lake.catalog.metadata import columns_there
+from airflow_ddlrepl.engines.lake.catalog.pointers import pointers
 from airflow_ddlrepl.engines.lake.connection.location import Location, location_of
 from airflow_ddlrepl.engines.lake.connection.quoting import qualified, quote
 from airflow_ddlrepl.engines.lake.target.state import tree_states
@@ -35,6 +36,9 @@ def views_renewed(connection: Connection, location: str, channel: str, mark: str
     ADP-104 where a table has the name of a view.
     """
     place = location_of(location)
+    if not pointers(place).has_views:
+        yield
+        return
     folder = f"{place.warehouse}/ddlrepl_views/{mark}"
     before = remove_views(connection, place.catalog, f"{folder}/")
     yield
@@ -62,7 +66,7 @@ def _view(connection: Connection, place: Location, table: TableState, leaves: Se
     columns = columns_sql(table.shape)
     selects = []
     for one in leaves:
-        if (metadata := pointer(connection, place.catalog, one.name)) is not None:
+        if (metadata := pointers(place).of(connection, one.name)) is not None:
             selects.append(f"{_select(columns, columns_there(metadata, place.files))} FROM {qualified(one.name)}")
     now = int(time.time() * 1000)
     fields = [

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from sqlalchemy import Connection, and_, delete, insert, select
 
 from airflow_ddlrepl.engines.abilities.rewinds import Names, RewindArea
-from airflow_ddlrepl.engines.lake.catalog.entries import kinds_there, pointer, remove_entry
+from airflow_ddlrepl.engines.lake.catalog.pointers import pointers
+from airflow_ddlrepl.engines.lake.catalog.port import Pointers
 from airflow_ddlrepl.engines.lake.connection.location import location_of
 from airflow_ddlrepl.engines.lake.connection.quoting import qualified
 from airflow_ddlrepl.engines.lake.target import state
@@ -88,13 +89,12 @@ class LakeRewindArea(RewindArea):
             self._free(connection)
 
     @property
-    def _catalog(self) -> str:
-        return location_of(self.target.location).catalog
+    def _pointers(self) -> Pointers:
+        return pointers(location_of(self.target.location))
 
     def _drop(self, connection: Connection, names: Iterable[TableName]) -> None:
         for name in sorted(set(names)):
-            if (metadata := pointer(connection, self._catalog, name)) is not None:
-                remove_entry(connection, self._catalog, name, metadata)
+            self._pointers.remove(connection, name)
 
     def _reserve(self, connection: Connection, names: Iterable[TableName]) -> None:
         """Reserve names: tables that are made under them are the rewind's. Raises CannotRewind REW-105."""
@@ -108,7 +108,7 @@ class LakeRewindArea(RewindArea):
     def _obstacles(
         self, connection: Connection, names: Iterable[TableName], ours: Iterable[TableName]
     ) -> NamedObstacles:
-        kinds, wanted = kinds_there(connection, self._catalog), set(names) - set(ours)
+        kinds, wanted = self._pointers.kinds(connection), set(names) - set(ours)
         return replace(_NONE, found=tuple((kinds[name], name) for name in sorted(wanted & kinds.keys())))
 
     def _reserved(self, connection: Connection) -> list[TableName]:
@@ -120,7 +120,7 @@ class LakeRewindArea(RewindArea):
 
     def _free(self, connection: Connection) -> None:
         """Give up the names that were reserved and not used."""
-        used = kinds_there(connection, self._catalog)
+        used = self._pointers.kinds(connection)
         for name in set(self._reserved(connection)) - used.keys():
             same = (replayed_names.c.schema_name == name.schema, replayed_names.c.table_name == name.name)
             connection.execute(delete(replayed_names).where(replayed_names.c.channel == self.target.holder, *same))

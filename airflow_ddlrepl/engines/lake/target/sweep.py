@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from airflow_ddlrepl.engines.lake.catalog.entries import forget_namespace, namespaces
+from airflow_ddlrepl.engines.lake.catalog.publishing import end_open_intent
 from airflow_ddlrepl.engines.lake.catalog.written import remove_files, windows
 from airflow_ddlrepl.engines.lake.connection.database import is_there, writing
 from airflow_ddlrepl.engines.lake.connection.location import location_of
@@ -14,6 +15,7 @@ def sweep_runs(location: str, mark: str, token: int) -> None:
     sweep_files(location, f"s_{mark}_", token)
     if not is_there(location):
         return
+    end_open_intent(location, mark)
     with writing(location) as connection:
         for name in namespaces(connection, place.spark_catalog):
             if _is_earlier(name, of_windows, token):

@@ -1,0 +1,64 @@
+"""This module is the port of pointers for a JDBC catalog: its entries move in the transaction of the position."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import Connection
+
+from airflow_ddlrepl.engines.lake.catalog.entries import add_entry, kinds_there, move_entry, pointer, remove_entry
+from airflow_ddlrepl.engines.lake.catalog.metadata import properties, write_like
+from airflow_ddlrepl.engines.lake.catalog.port import Move, Pointers
+from airflow_ddlrepl.engines.lake.connection.location import Location
+from airflow_ddlrepl.engines.lake.connection.warehouse import file_refusals
+from airflow_ddlrepl.model.names import TableName
+
+METADATA = "write.metadata.path"
+"""The property that names the folder of a table's metadata files."""
+
+
+@dataclass(frozen=True, slots=True)
+class JdbcPointers(Pointers):
+    """These pointers are entries of a database."""
+
+    place: Location
+    has_views = True
+
+    def of(self, connection: Connection, name: TableName) -> str | None:
+        return pointer(connection, self.place.catalog, name)
+
+    def kinds(self, connection: Connection) -> dict[TableName, str]:
+        return kinds_there(connection, self.place.catalog)
+
+    def publish(self, connection: Connection, window: str, moves: Sequence[Move]) -> dict[TableName, str]:
+        catalog = self.place.catalog
+        found = {move.name: self._finished(move) for move in moves if move.name is not None}
+        for origin, base in sorted((one.origin, one.base) for one in moves if one.origin and one.origin != one.name):
+            remove_entry(connection, catalog, origin, base)
+        for move in moves:
+            if move.name is None:
+                continue
+            if move.origin != move.name:
+                previous = move.base if move.origin is not None else None
+                add_entry(connection, catalog, move.name, found[move.name], previous)
+            elif found[move.name] != move.base:
+                move_entry(connection, catalog, move.name, move.base, found[move.name])
+        return found
+
+    def remove(self, connection: Connection, name: TableName) -> None:
+        if (metadata := self.of(connection, name)) is not None:
+            remove_entry(connection, self.place.catalog, name, metadata)
+
+    def _finished(self, move: Move) -> str:
+        """Return the metadata file that a table gets, with its own properties again."""
+        if move.origin is None:
+            return move.now
+        if move.now == move.begun:
+            return move.base
+        files = self.place.files
+        before, ours = properties(move.base, files), move.ours
+        changed = {key: value for key, value in properties(move.now, files).items() if key not in ours}
+        again = {key: before[key] for key in ours if key in before}
+        with file_refusals(move.origin):
+            return write_like(move.now, files, ours[METADATA], {**changed, **again})

@@ -1,0 +1,55 @@
+"""This module is the port of where readers find a lake's tables: in a database's entries, or at a REST server."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from sqlalchemy import Connection
+
+from airflow_ddlrepl.model.names import TableName
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A move is what a window does with a table. name: of the table from then on; None: it is dropped.
+
+    origin: its name before; None: it is new. base: the metadata file that readers have of it, and of a new table the
+    one with no rows. begun, now: the metadata files with which it was staged, and with which the window ends.
+    ours: the properties that only the staged table has.
+    """
+
+    name: TableName | None
+    origin: TableName | None
+    base: str
+    begun: str = ""
+    now: str = ""
+    ours: Mapping[str, str] = field(default_factory=dict)
+
+
+class Pointers(ABC):
+    """These are the pointers to the metadata files of a lake's tables."""
+
+    has_views: bool
+    """Can the catalog have views of Spark's?"""
+
+    @abstractmethod
+    def of(self, connection: Connection, name: TableName) -> str | None:
+        """Return the path of the metadata file that a table has now; None: there is none of this name."""
+
+    @abstractmethod
+    def kinds(self, connection: Connection) -> dict[TableName, str]:
+        """Return whether each object of the catalog is a `table` or a `view`, by its name."""
+
+    @abstractmethod
+    def publish(self, connection: Connection, window: str, moves: Sequence[Move]) -> dict[TableName, str]:
+        """Have readers see all moves of a window from the end of the open transaction on.
+
+        Return a metadata file of each table that stays, by its name. Raises WrittenMeanwhile TGT-112 for a table that
+        somebody else has written to, CannotAdapt ADP-104 for a name that is taken.
+        """
+
+    @abstractmethod
+    def remove(self, connection: Connection, name: TableName) -> None:
+        """Remove a table where there is one, at the end of the open transaction; its files stay."""

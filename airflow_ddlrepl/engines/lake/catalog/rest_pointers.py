@@ -1,0 +1,114 @@
+"""This module is the port of pointers for a catalog that a REST server has; `publishing` asks the server."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlalchemy import Connection
+
+from airflow_ddlrepl.engines.lake.catalog.metadata import content
+from airflow_ddlrepl.engines.lake.catalog.port import Move, Pointers
+from airflow_ddlrepl.engines.lake.connection.conflicts import name_taken
+from airflow_ddlrepl.engines.lake.connection.location import Location
+from airflow_ddlrepl.engines.lake.connection.rest_server import RestServer
+from airflow_ddlrepl.engines.lake.rest.client import RestClient
+from airflow_ddlrepl.engines.lake.rest.differences import change
+from airflow_ddlrepl.engines.lake.rest.intents import Steps
+from airflow_ddlrepl.engines.lake.rest.marks import NAMESPACE
+from airflow_ddlrepl.model.names import TableName
+
+_PUBLISHED = "ddlrepl_published"
+"""Where a transaction has what it is to publish at its end."""
+
+
+@dataclass
+class Publication:
+    """A publication is what one request changes, and the steps before and after it. changes: by the name of each."""
+
+    window: str
+    changes: dict[TableName, Any] = field(default_factory=dict)
+    steps: Steps = field(default_factory=Steps)
+
+
+@dataclass(frozen=True, slots=True)
+class RestPointers(Pointers):
+    """These pointers are a REST server's."""
+
+    place: Location
+    server: RestServer
+    has_views = False
+
+    @property
+    def client(self) -> RestClient:
+        """Return what asks the server."""
+        return RestClient(self.server)
+
+    def of(self, connection: Connection, name: TableName) -> str | None:
+        found = self.client.table(name)
+        return None if found is None else str(found["metadata-location"])
+
+    def kinds(self, connection: Connection) -> dict[TableName, str]:
+        schemas = [one for one in self.client.namespaces() if one != NAMESPACE]
+        return {name: "table" for schema in schemas for name in self.client.tables(schema)}
+
+    def publish(self, connection: Connection, window: str, moves: Sequence[Move]) -> dict[TableName, str]:
+        found, files = Publication(window), self.place.files
+        taken = {one.origin for one in moves if one.origin is not None}
+        for move in moves:
+            base = content(move.base, files)
+            if move.name is None:
+                assert move.origin is not None
+                found.changes[move.origin] = change(move.origin, base, base)
+                found.steps.dropped.append((base["table-uuid"], move.origin))
+                continue
+            if move.origin != move.name and move.name not in taken and self.of(connection, move.name) is not None:
+                raise name_taken(move.name)
+            at = move.origin or (_beside(move.name) if move.name in taken else move.name)
+            if move.origin is None:
+                found.steps.made.append((base["table-uuid"], at, move.base))
+            if at != move.name:
+                found.steps.renamed.append((base["table-uuid"], at, move.name))
+            made = change(at, base, content(move.now, files), move.ours)
+            if made["updates"] or at != move.name:
+                found.changes[at] = made
+        found.steps.renamed = _in_order(found.steps.renamed)
+        if found.changes or found.steps.made:
+            connection.info[_PUBLISHED] = found
+        return {move.name: move.now for move in moves if move.name is not None}
+
+    def remove(self, connection: Connection, name: TableName) -> None:
+        if (there := self.client.table(name)) is not None:
+            found = connection.info.setdefault(_PUBLISHED, Publication("none"))
+            found.changes[name] = change(name, there["metadata"], there["metadata"])
+            found.steps.dropped.append((there["metadata"]["table-uuid"], name))
+
+
+def published(connection: Connection) -> Publication | None:
+    """Return what the open transaction is to publish at its end, and forget it there."""
+    found: Publication | None = connection.info.pop(_PUBLISHED, None)
+    return found
+
+
+def _beside(name: TableName) -> TableName:
+    """Return a name for a table whose own another table has yet."""
+    return TableName(name.schema, f"{name.name}_ddlrepl_{secrets.token_hex(4)}")
+
+
+def _in_order(renamed: Sequence[tuple[str, TableName, TableName]]) -> list[tuple[str, TableName, TableName]]:
+    """Return renames in an order in which no name is taken; tables that swap names go over a third one."""
+    found, left = list[tuple[str, TableName, TableName]](), list(renamed)
+    while left:
+        taken = {old for _, old, _ in left}
+        free = next((one for one in left if one[2] not in taken), None)
+        if free is None:
+            uuid, old, new = left.pop(0)
+            beside = _beside(new)
+            found.append((uuid, old, beside))
+            left.append((uuid, beside, new))
+        else:
+            left.remove(free)
+            found.append(free)
+    return found

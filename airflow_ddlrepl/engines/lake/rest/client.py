@@ -1,0 +1,214 @@
+"""This module asks the REST server that has a lake's catalog, by the session that PyIceberg logs in with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import lru_cache
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from airflow_ddlrepl.config.sections.location import redact
+from airflow_ddlrepl.engines.lake.connection.conflicts import name_taken
+from airflow_ddlrepl.engines.lake.connection.rest_server import RestServer
+from airflow_ddlrepl.errors import TargetError, Unreachable
+from airflow_ddlrepl.model.names import TableName
+
+if TYPE_CHECKING:
+    from pyiceberg.catalog.rest import RestCatalog
+
+_SECONDS = (10, 120)
+"""So long a server may take to be reached, and to answer."""
+NO_ANSWER = 0
+"""The status of no answer."""
+_EXPIRED = (HTTPStatus.UNAUTHORIZED, 419)
+_TABLES, _TABLE, _COMMIT = "namespaces/{0}/tables", "namespaces/{0}/tables/{1}", "transactions/commit"
+_NEEDED = (_COMMIT, "namespaces/{namespace}/register")
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An answer has the server's status, `NO_ANSWER` where there is none, and what it says."""
+
+    status: int
+    content: Any = None
+
+    @property
+    def is_good(self) -> bool:
+        """Has the server done what it was asked?"""
+        return self.status // 100 == 2
+
+    @property
+    def is_refusal(self) -> bool:
+        """Has the server done nothing, for certain?"""
+        return self.status // 100 == 4 and self.status not in (HTTPStatus.REQUEST_TIMEOUT, 499)
+
+    @property
+    def text(self) -> str:
+        """Return what the server says, for people."""
+        error = self.content.get("error") if isinstance(self.content, dict) else None
+        said = error.get("message") if isinstance(error, dict) else error or self.content
+        return redact(f"{self.status}: {' '.join(str(said or 'no reason').split())}")[:500]
+
+
+@dataclass(frozen=True, slots=True)
+class RestClient:
+    """A client asks one server."""
+
+    server: RestServer
+
+    def require_able(self) -> None:
+        """Raise TargetError TGT-116 for a server that lacks what a window needs; many do not say what they have."""
+        from pyiceberg.catalog.rest import DEFAULT_ENDPOINTS, VIEW_ENDPOINTS
+
+        with _errors(self.server):
+            named = _catalog(self.server)._supported_endpoints
+        known = {one.path.partition("{prefix}/")[2] for one in named}
+        if not named <= {*DEFAULT_ENDPOINTS, *VIEW_ENDPOINTS}:
+            for path in _NEEDED:
+                if path not in known:
+                    raise unable(self.server, f"it has no endpoint {path}")
+
+    def table(self, name: TableName, snapshots: str = "refs") -> dict[str, Any] | None:
+        """Return what the server says of a table: `metadata-location` and `metadata`; None: there is none.
+
+        snapshots: `refs` for those of branches and tags, or `all`.
+        """
+        answer = self._ask("GET", _TABLE.format(*map(self._part, name)), params={"snapshots": snapshots})
+        return None if answer.status == HTTPStatus.NOT_FOUND else self._content(answer)
+
+    def namespaces(self) -> list[str]:
+        """Return the names of the namespaces that have no other above them."""
+        found = self._pages("namespaces", "namespaces")
+        return [one[0] for one in found if len(one) == 1]
+
+    def tables(self, namespace: str) -> list[TableName]:
+        """Return the names of the tables of a namespace."""
+        found = self._pages(_TABLES.format(self._part(namespace)), "identifiers")
+        return [TableName(namespace, one["name"]) for one in found]
+
+    def add_namespace(self, name: str) -> None:
+        """Add a namespace, unless it is there."""
+        answer = self._ask("POST", "namespaces", {"namespace": [name], "properties": {}})
+        if answer.status != HTTPStatus.CONFLICT:
+            self._content(answer)
+
+    def create(self, name: TableName, request: dict[str, Any]) -> None:
+        """Make a table, unless there is one. request: as the protocol has it, without the name."""
+        answer = self._ask("POST", _TABLES.format(self._part(name.schema)), {"name": name.name, **request})
+        if answer.status != HTTPStatus.CONFLICT:
+            self._content(answer)
+
+    def register(self, name: TableName, metadata: str) -> None:
+        """Make a table of a metadata file. Raises CannotAdapt ADP-104 where there is one of this name."""
+        path = f"namespaces/{self._part(name.schema)}/register"
+        answer = self._ask("POST", path, {"name": name.name, "metadata-location": metadata})
+        if answer.status == HTTPStatus.CONFLICT:
+            raise name_taken(name)
+        self._content(answer)
+
+    def rename(self, old: TableName, new: TableName) -> None:
+        """Give a table another name. Raises CannotAdapt ADP-104 where there is one of this name."""
+        body = {"source": identifier(old), "destination": identifier(new)}
+        answer = self._ask("POST", "tables/rename", body)
+        if answer.status == HTTPStatus.CONFLICT:
+            raise name_taken(new)
+        if answer.status != HTTPStatus.NOT_FOUND:
+            self._content(answer)
+
+    def drop(self, name: TableName) -> None:
+        """Remove a table where there is one; its files stay."""
+        answer = self._ask("DELETE", _TABLE.format(*map(self._part, name)), params={"purgeRequested": "false"})
+        if answer.status != HTTPStatus.NOT_FOUND:
+            self._content(answer)
+
+    def commit(self, changes: Sequence[dict[str, Any]]) -> Answer:
+        """Change several tables, all or none of them; a server that gives no answer may have done so, too."""
+        try:
+            return self._ask("POST", _COMMIT, {"table-changes": list(changes)})
+        except Unreachable as error:
+            return Answer(NO_ANSWER, error.message)
+
+    def _pages(self, path: str, of: str) -> list[Any]:
+        found: list[Any] = []
+        token: str | None = ""
+        while token is not None:
+            answer = self._ask("GET", path, params={"pageToken": token} if token else None)
+            if answer.status == HTTPStatus.NOT_FOUND:
+                return found
+            content = self._content(answer)
+            found += content.get(of, ())
+            token = content.get("next-page-token") or None
+        return found
+
+    def _content(self, response: Answer) -> Any:
+        """Return what a good answer has. Raises Unreachable CON-124 for others."""
+        if not response.is_good:
+            raise unreachable(self.server, response.text)
+        return response.content
+
+    def _ask(self, method: str, path: str, body: Any = None, params: Any = None) -> Answer:
+        with _errors(self.server):
+            catalog = _catalog(self.server)
+            for is_last in (False, True):
+                response = catalog._session.request(
+                    method, catalog.url(path), json=body, params=params, timeout=_SECONDS
+                )
+                if is_last or response.status_code not in _EXPIRED:
+                    break
+                catalog._refresh_token()
+        try:
+            return Answer(response.status_code, response.json() if response.content else None)
+        except ValueError:
+            return Answer(response.status_code, response.text)
+
+    def _part(self, name: str) -> str:
+        """Return a name as a part of a URL's path."""
+        return quote(name, safe="")
+
+
+def identifier(name: TableName) -> dict[str, Any]:
+    """Return the name of a table as the protocol has it."""
+    return {"namespace": [name.schema], "name": name.name}
+
+
+def unreachable(server: RestServer, why: str) -> Unreachable:
+    """Return the error of a server that refuses, or does not answer."""
+    return Unreachable(
+        f"the REST server of a lake's catalog ({server.name}) refuses, or does not answer: {why}",
+        code="CON-124",
+        hint="check `uri`, `rest_warehouse` and the login of the location, and the server's log; the next run finds out"
+        " what it has done, and goes on from there",
+        retryable=True,
+    )
+
+
+def unable(server: RestServer, why: str) -> TargetError:
+    """Return the error of a server that can't have the tables of a channel."""
+    return TargetError(
+        f"the REST server of a lake's catalog ({server.name}) can't change several tables at one moment: {why}",
+        code="TGT-116",
+        hint="docs/lakehouse.md has what a server needs; take another one, or a JDBC catalog",
+    )
+
+
+@lru_cache
+def _catalog(server: RestServer) -> RestCatalog:
+    """Return PyIceberg's catalog of a server, which has asked it for its settings."""
+    from pyiceberg.catalog.rest import RestCatalog
+
+    return RestCatalog("ddlrepl", **server.properties)
+
+
+@contextmanager
+def _errors(server: RestServer) -> Iterator[None]:
+    """Raise Unreachable CON-124 for what PyIceberg and its session raise inside the `with`."""
+    from pyiceberg.exceptions import RESTError
+    from requests import RequestException
+
+    try:
+        yield
+    except (RESTError, RequestException, ValueError) as error:
+        raise unreachable(server, redact(" ".join(str(error).split()))[:500]) from None

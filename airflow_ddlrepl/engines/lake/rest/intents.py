@@ -1,0 +1,131 @@
+"""This module stores what a run is about to publish at a REST server, and what is to be done when that has come about.
+
+An intent is stored before the server is asked, and removed in the transaction that the window's own writes are made in:
+so a run that was killed between the two leaves one, and the next run finds out what has become of it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from sqlalchemy import BigInteger, Column, Connection, MetaData, String, Table, Text, delete, event, insert, inspect
+from sqlalchemy import select as choose
+
+from airflow_ddlrepl.model.names import TableName
+
+_SCHEMA = MetaData()
+intents = Table(
+    "ddlrepl_intents",
+    _SCHEMA,
+    Column("mark", BigInteger, primary_key=True, autoincrement=False),
+    Column("catalog_name", String(255), nullable=False),
+    Column("channel", String(255), nullable=False),
+    Column("window", String(255), nullable=False),
+    Column("steps", Text, nullable=False),
+    Column("writes", Text, nullable=False),
+)
+
+
+@dataclass
+class Steps:
+    """These steps a server takes one by one: some before the rows are seen, and some after.
+
+    A table is known by its UUID, wherever it is. made: tables without rows, with their names and metadata files; they
+    go again if nothing is published. dropped: names of tables that go. renamed: old and new name of each, in order.
+    """
+
+    made: list[tuple[str, TableName, str]] = field(default_factory=list)
+    dropped: list[tuple[str, TableName]] = field(default_factory=list)
+    renamed: list[tuple[str, TableName, TableName]] = field(default_factory=list)
+
+    @classmethod
+    def from_json(cls, text: str) -> Steps:
+        """Return the steps that `to_json` wrote."""
+        data = json.loads(text)
+        return cls(
+            [(uuid, TableName(*name), path) for uuid, name, path in data["made"]],
+            [(uuid, TableName(*name)) for uuid, name in data["dropped"]],
+            [(uuid, TableName(*old), TableName(*new)) for uuid, old, new in data["renamed"]],
+        )
+
+    def to_json(self) -> str:
+        """Return the steps as JSON."""
+        return json.dumps(asdict(self))
+
+
+@dataclass(frozen=True, slots=True)
+class Intent:
+    """An intent is of one window of a channel. mark: the number that the server has of the window.
+
+    writes: what the database is to do when it is published, each statement with its values.
+    """
+
+    mark: int
+    channel: str
+    window: str
+    steps: Steps
+    writes: list[Any] = field(repr=False)
+
+
+def add_intent(connection: Connection, catalog: str, intent: Intent) -> None:
+    """Store an intent, in the open transaction."""
+    row = {
+        "mark": intent.mark,
+        "catalog_name": catalog,
+        "channel": intent.channel,
+        "window": intent.window,
+        "steps": intent.steps.to_json(),
+        "writes": json.dumps(intent.writes),
+    }
+    connection.execute(insert(intents), [row])
+
+
+def open_intent(connection: Connection, catalog: str) -> Intent | None:
+    """Return the intent that a run has left, or is about to end; there is one at most, of all channels."""
+    if not inspect(connection).has_table(intents.name):
+        return None
+    found = connection.execute(choose(intents).where(intents.c.catalog_name == catalog)).first()
+    if found is None:
+        return None
+    steps, writes = Steps.from_json(found.steps), json.loads(found.writes)
+    return Intent(found.mark, found.channel, found.window, steps, writes)
+
+
+def end_intent(connection: Connection, intent: Intent, *, is_published: bool) -> None:
+    """Remove an intent, and do its writes if it was published; nothing where somebody else has done so."""
+    if connection.execute(delete(intents).where(intents.c.mark == intent.mark)).rowcount == 1 and is_published:
+        for statement, values in intent.writes:
+            connection.exec_driver_sql(statement, _as_given(values))
+
+
+def create(connection: Connection) -> None:
+    """Create our table, where it does not exist."""
+    _SCHEMA.create_all(connection)
+
+
+@contextmanager
+def noted(connection: Connection) -> Iterator[list[Any]]:
+    """Note what a connection writes inside the `with`, so that it can be done later: each statement with its values."""
+    writes: list[Any] = []
+
+    def note(_: object, __: object, statement: str, values: Any, context: Any, ___: bool) -> None:
+        if context.isinsert or context.isupdate or context.isdelete or context.isddl:
+            writes.append([statement, values])
+
+    event.listen(connection, "before_cursor_execute", note)
+    try:
+        yield writes
+    finally:
+        event.remove(connection, "before_cursor_execute", note)
+
+
+def _as_given(values: Any) -> Any:
+    """Return values as a driver takes them: rows as a list, one row as a tuple or by names. JSON may have kept them."""
+    if isinstance(values, dict):
+        return values
+    is_many = bool(values) and isinstance(values[0], list | tuple | dict)
+    return [_as_given(one) for one in values] if is_many else tuple(values)

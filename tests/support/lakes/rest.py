@@ -1,0 +1,138 @@
+"""A REST server of a test's own: Iceberg's reference server, from its test fixtures, on a catalog in an SQLite file."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+from urllib.error import URLError
+from urllib.request import urlopen
+
+import pyspark
+import pytest
+
+from airflow_ddlrepl import java
+from airflow_ddlrepl.engines.lake.connection.jars import jar_folder, jars
+from airflow_ddlrepl.model.names import TableName
+from tests.support.lakes.warm_spark import warm_runner
+
+POM = Path(__file__).with_name("rest_server.pom.xml")
+SECONDS = 90
+
+
+@dataclass
+class Rest:
+    """A server. It can be stopped and started again, and has what it had."""
+
+    folder: Path
+    port: int
+    process: subprocess.Popen[bytes] | None = None
+
+    @classmethod
+    def free(cls, folder: Path) -> Rest:
+        """A server that has not started yet, for a port that nobody has."""
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            return cls(folder, free.getsockname()[1])
+
+    @property
+    def uri(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def settings(self) -> str:
+        """What the location of a lake says of it."""
+        return f"catalog=rest&uri={self.uri}"
+
+    def start(self) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        environment = {
+            **os.environ,
+            "CATALOG_REST_PORT": str(self.port),
+            "CATALOG_URI": f"jdbc:sqlite:{self.folder}/catalog.db",
+            "CATALOG_WAREHOUSE": f"{self.folder}/warehouse",
+        }
+        command = [f"{java.home()}/bin/java", "-Xmx256m", "-XX:TieredStopAtLevel=1", "-cp", _class_path()]
+        with (self.folder / "log").open("ab") as log:
+            server = [*command, "org.apache.iceberg.rest.RESTCatalogServer"]
+            self.process = subprocess.Popen(server, env=environment, stdout=log, stderr=log)
+        until = time.monotonic() + SECONDS
+        while not self._answers():
+            assert self.process.poll() is None and time.monotonic() < until, (self.folder / "log").read_text()[-2000:]
+            time.sleep(0.1)
+
+    def stop(self) -> None:
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+
+    @contextmanager
+    def stopped(self) -> Iterator[None]:
+        self.stop()
+        yield
+        self.start()
+
+    def catalog(self) -> Any:
+        """The catalog as a reader opens it."""
+        from pyiceberg.catalog.rest import RestCatalog
+
+        return RestCatalog("reader", uri=self.uri)
+
+    def pointers(self) -> dict[TableName, str]:
+        """Where the metadata of each table is that readers see."""
+        catalog = self.catalog()
+        schemas = [one for one in catalog.list_namespaces() if one != ("ddlrepl",)]
+        names = [name for schema in schemas for name in catalog.list_tables(schema)]
+        return {TableName(*name): catalog.load_table(name).metadata_location for name in names}
+
+    def clear(self) -> None:
+        """Drop all tables."""
+        catalog = self.catalog()
+        for name in self.pointers():
+            catalog.drop_table(tuple(name))
+
+    def somebody(self) -> Any:
+        """A session of Spark that has the tables as `lake.public.orders`, by code that is none of the product's."""
+        spark = warm_runner()._started().newSession()
+        settings = {"": "org.apache.iceberg.spark.SparkCatalog", ".type": "rest", ".uri": self.uri}
+        for key, value in {**settings, ".cache-enabled": "false"}.items():
+            spark.conf.set(f"spark.sql.catalog.lake{key}", value)
+        return spark
+
+    def _answers(self) -> bool:
+        with suppress(URLError, OSError):
+            urlopen(f"{self.uri}/v1/config", timeout=5).close()
+            return True
+        return False
+
+
+@contextmanager
+def rest_server(folder: Path) -> Iterator[Rest]:
+    """A server with no table."""
+    server = Rest.free(folder)
+    server.start()
+    try:
+        yield server
+    finally:
+        server.stop()
+
+
+@lru_cache(maxsize=1)
+def _class_path() -> str:
+    """The jars of the server, which Maven fetches once; Spark's have the rest of what it needs."""
+    folder = jar_folder() / "rest_server"
+    if not (folder / "done").exists():
+        if shutil.which("mvn") is None:
+            pytest.skip("Maven, which fetches Iceberg's reference server, is not installed")
+        goal = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies"
+        subprocess.run(["mvn", "-q", "-B", "-f", str(POM), goal, f"-DoutputDirectory={folder}"], check=True)
+        (folder / "done").touch()
+    found = [*sorted(folder.glob("*.jar")), *jars(), *sorted((Path(pyspark.__file__).parent / "jars").glob("*.jar"))]
+    return ":".join(str(one) for one in found if "iceberg-spark" not in one.name)
