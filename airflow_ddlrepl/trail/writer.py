@@ -68,6 +68,7 @@ class PartWriter:
         self._index = index
         self._open: dict[tuple[int, int], _TableWriter] = {}
         self._buffered = 0
+        self._shared = 0
         self._done: list[tuple[int, RowFile]] = []
         self._opened = 0
         self._paths: list[str] = []
@@ -88,12 +89,16 @@ class PartWriter:
             path = self._new(f"{self._opened:05d}.parquet")
             writer = self._open[key] = _TableWriter(layout, self._opened, path)
             self._opened += 1
-        self._buffered += writer.add(batch)
+        size = writer.add(batch)
+        self._buffered += size
+        self._shared += size
         self._changes += batch.num_rows
         if writer.buffered >= ROW_GROUP_BYTES:
             self._flush(writer)
         while self._buffered > BUFFER_BYTES:
             self._flush(max(self._open.values(), key=lambda w: w.buffered))
+        if self._shared > BUFFER_BYTES:
+            self._own_rows()
 
     def event(self, event: Event) -> None:
         """Add the next control record."""
@@ -144,6 +149,12 @@ class PartWriter:
             with suppress(DdlReplError):  # the first error matters more; what stays, no manifest names
                 self._trail.place.remove(path)
         self._open, self._done, self._paths = {}, [], []
+
+    def _own_rows(self) -> None:
+        """Let each table have its rows by themselves: they may be pieces of what many tables share, and retain it."""
+        self._shared = 0
+        for writer in self._open.values():
+            writer.own_rows()
 
     def _new(self, name: str) -> str:
         """Return the path of a file that is about to be written."""
@@ -215,6 +226,10 @@ class _TableWriter:
         self.buffered += size
         self.memory += size
         return size
+
+    def own_rows(self) -> None:
+        """Copy the rows that are not in a file yet out of what they share with other tables."""
+        self._batches = [pa.ipc.read_record_batch(batch.serialize(), batch.schema) for batch in self._batches]
 
     def flush(self, trail: Trail) -> None:
         if not self._batches:

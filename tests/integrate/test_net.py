@@ -243,5 +243,17 @@ def test_a_change_alone_is_netted_as_among_others(full: bool, monkeypatch: pytes
         changes = changes_of(source.log, types, COLUMNS if full else ("k",))
         alone = net(changes, COLUMNS, KEY, ["x", "k"])
         with monkeypatch.context() as generally:
-            generally.setattr(net_changes, "_single_change", lambda *_: None)
+            generally.setattr(net_changes, "_as_they_are", lambda *_: None)
             assert alone == net(changes, COLUMNS, KEY, ["x", "k"])
+
+
+@pytest.mark.parametrize("keys", [(1, 2, 3), (1, 2, 1)], ids=["each once", "one twice, its delete is ignored"])
+def test_inserts_are_netted_as_among_other_changes(keys: tuple[int, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    types = dict.fromkeys(COLUMNS, pa.int64())
+    log = [{"op": Op.INSERT, "before": 0, "a": {**dict.fromkeys(COLUMNS, n), "k": key}} for n, key in enumerate(keys)]
+    changes = changes_of(log, types, ("k",))
+    rows = net(changes, COLUMNS, KEY, ["x", "k"])
+    assert rows.inserts.num_rows == len(set(keys))
+    with monkeypatch.context() as generally:
+        generally.setattr(net_changes, "_as_they_are", lambda *_: None)
+        assert rows == net(changes, COLUMNS, KEY, ["x", "k"])

@@ -145,3 +145,20 @@ def test_nothing_is_left_of_a_part_that_failed(trail: Trail, monkeypatch: pytest
         writer.finish(LOW, HIGH, 0)
     writer.discard()
     assert [path for path in trail.place.walk() if "/data/" in path] == []
+
+
+def test_rows_that_wait_retain_none_of_other_tables(trail: Trail, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Decoded together they are pieces of one batch; a table with a row now and then would retain all such batches."""
+    from airflow_ddlrepl.trail import writer as module
+
+    monkeypatch.setattr(module, "BUFFER_BYTES", 1 << 14)
+    writer = PartWriter(trail, 0, LOW, 0, 1)
+    before = pa.total_allocated_bytes()
+    for lsn in range(110, 160):
+        whole = rows(0, [lsn] * 1000, "x")
+        writer.rows(layout(1), whole.slice(0, 999))
+        writer.rows(layout(2), whole.slice(999, 1))
+        del whole
+    assert pa.total_allocated_bytes() - before < 50 * rows(0, [110] * 1000, "x").nbytes // 4
+    part = writer.finish(LOW, HIGH, 0)
+    assert sorted(file.rows for file in part.files) == [50, 50 * 999]

@@ -57,6 +57,25 @@ def test_rows_and_changes_of_tables_are_sent_together(replica: Replica, attempts
     assert replica.rows("SELECT * FROM bad WHERE id = 7") == [(7, 7, None)]
 
 
+def test_rows_alone_of_many_tables_are_sent_together(
+    replica: Replica, attempts: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the target refuses some, that table stops alone."""
+    replica.at_source("INSERT INTO bad VALUES (7, 7)", "INSERT INTO good VALUES (9, 9)")
+    replica.settle()
+    assert attempts == [], "two tables are few"
+    monkeypatch.setattr(applying, "MANY", 2)
+    replica.at_source("INSERT INTO bad VALUES (8, 8)", "UPDATE good SET v = v + 1", "DELETE FROM good WHERE id = 9")
+    replica.settle()
+    assert attempts == ["done"]
+    replica.at_target("DELETE FROM bad WHERE id = 1")
+    replica.at_source("UPDATE bad SET v = 9 WHERE id = 1", "INSERT INTO good VALUES (9, 9)")
+    error = cycle_fails(replica)
+    assert attempts[1] == "failed" and "INT-101" in str(error)
+    assert states(replica) == {"bad": "suspended", "good": "live"}
+    assert replica.rows("SELECT * FROM good WHERE id = 9") == [(9, 9)]
+
+
 @pytest.mark.parametrize("change", ["UPDATE bad SET v = 9 WHERE id = 1", "DELETE FROM bad WHERE id = 1"])
 def test_a_row_that_is_missing_at_the_target_is_not_passed_over(
     replica: Replica, attempts: list[str], change: str

@@ -7,7 +7,7 @@ at will (relations, types, origins): so the same change has the same key however
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import cast
 
@@ -26,7 +26,7 @@ from airflow_ddlrepl.engines.postgres.pgoutput.batch import (
     transactions,
 )
 from airflow_ddlrepl.engines.postgres.pgoutput.binary_types import wire_types
-from airflow_ddlrepl.engines.postgres.pgoutput.few_rows import batch
+from airflow_ddlrepl.engines.postgres.pgoutput.few_rows import batches
 from airflow_ddlrepl.engines.postgres.pgoutput.gaps import Gaps, taken
 from airflow_ddlrepl.engines.postgres.pgoutput.ignored import IgnoredTransactions, is_role
 from airflow_ddlrepl.engines.postgres.pgoutput.message_signature import NoSignatures, Signatures
@@ -109,7 +109,7 @@ class Decoder:
         try:
             one = self._split(data)
             events = [self._ignored.mark(event) for event in self._control(one)]
-            rows = self._rows(one)
+            rows = list(self._rows(one))
             ended = self._ended(one)
             self._ignored.forget_all_but(self._open.lsn if self._open else 0)
             return Decoded(rows, events, ended, _all(one) if self.shows_begun else None)
@@ -216,20 +216,24 @@ class Decoder:
             raise Malformed(f"rows of relation {number} come before its description")
         return relation
 
-    def _rows(self, one: Batch) -> list[tuple[Layout, pa.RecordBatch]]:
+    def _rows(self, one: Batch) -> Iterator[tuple[Layout, pa.RecordBatch]]:
         is_row = _ROW[one.tags]
         if self._open is None and bool((is_row & (one.number == 0)).any()):
             raise Malformed("a row is outside of a transaction")
         index = _without_ignored(one, np.flatnonzero(is_row & one.inside[one.number]), self._ignored, self._known)
         if not len(index):
-            return []
+            return
         table = one.data.gather(">u4", one.data.starts[index] + 1)
         groups = [same for number, rows in by_table(table, index) for same in self._by_layout(one, number, rows)]
         theirs = [(relation, rows) for relation, rows in groups if not is_ours(relation)]
         if theirs:
             number = one.number[np.concatenate([rows for _, rows in theirs])]
             one.changes += np.bincount(number, minlength=len(one.changes))
-        return [self._batch(one, relation, rows) for relation, rows in theirs]
+        tables = [(self._layout(relation), rows) for relation, rows in theirs]
+        decoded = batches(one, tables)
+        for compiled, rows in tables:
+            self._at = int(one.lsn[one.number[rows[0]]])
+            yield compiled.layout, next(decoded)
 
     def _by_layout(self, one: Batch, number: int, rows: Ints) -> list[tuple[control_messages.Relation, Ints]]:
         changes = one.relations.get(number)
@@ -241,13 +245,10 @@ class Decoder:
         ends = [*places[1:], len(rows)]
         return [(r, rows[a:b]) for (_, r), a, b in zip(changes, places, ends, strict=True) if b > a]
 
-    def _batch(self, one: Batch, relation: control_messages.Relation, rows: Ints) -> tuple[Layout, pa.RecordBatch]:
-        number = one.number[rows]
-        self._at = int(one.lsn[number[0]])
-        compiled = self._compiled.get(relation)
-        if compiled is None:
-            compiled = self._compiled[relation] = compile_layout(relation, self._format, self._types)
-        return compiled.layout, batch(one.data, rows, compiled, one.lsn[number], one.seq[rows])
+    def _layout(self, relation: control_messages.Relation) -> Compiled:
+        if relation not in self._compiled:
+            self._compiled[relation] = compile_layout(relation, self._format, self._types)
+        return self._compiled[relation]
 
     def _ended(self, one: Batch) -> pa.RecordBatch | None:
         """Return the transactions that ended in the batch and lie in the window.

@@ -1,12 +1,14 @@
-"""This module decodes the row messages of one relation into one Arrow batch, in the way that is cheaper for them.
+"""This module decodes the row messages of tables into Arrow batches, in the way that is cheaper for them.
 
-Where each of thousands of tables has a few rows, looking at one value after the other costs a fifth of the steps that
-look at all values of a column at once.
+What a column takes to decode hardly depends on how many of a few thousand rows there are. So tables with a few rows
+each that the log describes alike are decoded as one table, and their rows are then told apart. A few rows of a table
+without others like it are decoded value by value: that costs a fifth of what all values of a column at once do.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from itertools import accumulate
 
@@ -15,6 +17,7 @@ import pyarrow as pa
 
 from airflow_ddlrepl.engines.postgres.pgoutput import row_messages
 from airflow_ddlrepl.engines.postgres.pgoutput.arrow_columns import WIRE, absent_bitmaps, bitmap, chars, primitive
+from airflow_ddlrepl.engines.postgres.pgoutput.batch import Batch
 from airflow_ddlrepl.engines.postgres.pgoutput.binary_types import Codec, Shape
 from airflow_ddlrepl.engines.postgres.pgoutput.relation_layout import Compiled
 from airflow_ddlrepl.engines.postgres.pgoutput.row_messages import (
@@ -32,11 +35,50 @@ from airflow_ddlrepl.engines.postgres.pgoutput.wire import Ints, Mask, Messages
 
 MOST_ROWS = 16
 MOST_BYTES = 1 << 16
+MOST_TOGETHER = 1000  # a table with more rows gains nothing by others
 _NONE = frozenset[int]()
 
 Values = list[bytes | None]
 Row = tuple[Values, frozenset[int]]
 """A row has its values, None for those that are null or left out, and the numbers of those that the log left out."""
+
+
+def batches(one: Batch, tables: Sequence[tuple[Compiled, Ints]]) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of each table, in the order of the tables: those of its messages, by their numbers.
+
+    Raises Malformed or IndexError for the first table with a message that is not understood.
+    """
+    alike: dict[tuple[int, bool], list[int]] = {}
+    for place, (compiled, index) in enumerate(tables):
+        if len(index) <= MOST_TOGETHER:
+            alike.setdefault((id(compiled.schema), compiled.is_full), []).append(place)
+    found: dict[int, pa.RecordBatch] = {}
+    for places in alike.values():
+        with suppress(Malformed, IndexError, pa.ArrowInvalid):  # alone it is known of which table the message is
+            if len(places) > 1:
+                found |= zip(places, _together(one, [tables[place] for place in places]), strict=True)
+    for place, (compiled, index) in enumerate(tables):
+        if place in found:
+            yield found[place]
+        else:
+            yield batch(one.data, index, compiled, one.lsn[one.number[index]], one.seq[index])
+
+
+def _together(one: Batch, tables: Sequence[tuple[Compiled, Ints]]) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of each of these tables, whose columns are the same."""
+    index = np.concatenate([rows for _, rows in tables])
+    order = np.argsort(index, kind="stable")
+    ascending = index[order]
+    lsn, seq = one.lsn[one.number[ascending]], one.seq[ascending]
+    whole = row_messages.batch(one.data, ascending, tables[0][0], lsn, seq)
+    if (np.diff(order) != 1).any():
+        back = np.empty_like(order)
+        back[order] = np.arange(len(order))
+        whole = whole.take(pa.array(back))
+    low = 0
+    for _, rows in tables:
+        yield whole.slice(low, len(rows))
+        low += len(rows)
 
 
 def batch(data: Messages, index: Ints, compiled: Compiled, lsn: Ints, seq: Ints) -> pa.RecordBatch:

@@ -54,6 +54,8 @@ from airflow_ddlrepl.model.record import Record
 from airflow_ddlrepl.model.table_state import TableState, TableStatus
 from airflow_ddlrepl.model.target_columns import deletion_columns, history_columns, retains_rows
 
+MANY = 8  # rows of so many tables are sent without waiting for each table's
+
 
 @dataclass(frozen=True)
 class Place:
@@ -118,7 +120,7 @@ def run_program(
             applied.warnings += [UNMARKED.format(origin.why_not)] if origin.why_not else []
             return applied
 
-    if program.is_sent_together:
+    if program.is_sent_together or _are_small(slices):
         with suppress(PipelineFailed):
             return whole(is_piped=True)
     return surviving(whole, dsn)
@@ -157,6 +159,11 @@ def _once_more(work: Callable[[], Applied], slices: Sequence[StagedSlice]) -> Ap
 def _names(staged_slice: StagedSlice) -> list[str]:
     """Return the names of all staging tables of a slice; each has rows."""
     return [name for buckets in staged_slice.sections.values() for one in buckets for name in one.stored]
+
+
+def _are_small(slices: Sequence[StagedSlice]) -> bool:
+    """Are there many tables' rows, all of them inside the statements that merge them?"""
+    return len(slices) >= MANY and not any(map(_names, slices))
 
 
 def _touched(staged_slice: StagedSlice) -> Iterator[TableName]:
