@@ -14,6 +14,7 @@ from collections.abc import Callable
 from airflow_ddlrepl.spark.execute.runner import SparkRunner
 from benchmarks import (
     activation,
+    apply_processes,
     comparisons,
     cycles,
     evaluations,
@@ -44,6 +45,7 @@ SCHEMAS = 300
 DDL_TABLES, DDL_STATEMENTS = (10, 2_000), 60
 MEMORY = (1_000_000, 20_000_000)
 STATEMENTS = 100_000
+APPLIED = 500_000
 EVALUATED = 5_000_000
 TRANSFORMED = 1_000_000
 MEASURES: dict[str, Callable[[ratios.Bench, Kind, argparse.Namespace], None]] = {
@@ -66,6 +68,7 @@ MEASURES: dict[str, Callable[[ratios.Bench, Kind, argparse.Namespace], None]] = 
     "suspended": lambda bench, _kind, given: show(suspended.cycles(bench, max(2, scaled(TABLES, given)))),
     "replay": lambda bench, kind, given: show(replays.replays(bench, kind, scaled(REPLAY, given))),
     "feed": lambda bench, kind, given: show(feeds.feeds(bench, kind, scaled(FEED, given))),
+    "apply": lambda bench, _kind, given: show(apply_processes.applies(bench, scaled(APPLIED, given))),
     "airflow": lambda bench, _kind, _given: show_seconds(scheduled.runs(bench)),
     "plan": lambda bench, kind, given: show_seconds(long_trail.plans(bench, kind, scaled(SEGMENTS, given))),
 }

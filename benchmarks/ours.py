@@ -70,19 +70,19 @@ class Ours:
 
     def capture(self, expected: int | None = None) -> float:
         """Seconds to capture everything new. Raises AssertionError when it is not as many changes as expected."""
-        seconds, done = _timed(lambda: capture(self.run))
+        seconds, done = timed(lambda: capture(self.run))
         assert expected in (None, done.rows), f"captured {done.rows} changes of {expected}"
         return seconds
 
     def integrate(self) -> float:
-        return _timed(lambda: integrate(self.run))[0]
+        return timed(lambda: integrate(self.run))[0]
 
     def rewind(self) -> float:
         """Seconds to build everything that is captured at the replay's place."""
-        return _timed(lambda: rewind(self.run, self.run.captured(), "past"))[0]
+        return timed(lambda: rewind(self.run, self.run.captured(), "past"))[0]
 
     def replicate(self) -> float:
-        return _timed(lambda: replicate(self.run))[0]
+        return timed(lambda: replicate(self.run))[0]
 
     def replicate_refused(self, table: str) -> float:
         """Seconds of a cycle that fails by the name of a suspended table. Raises AssertionError when it does not."""
@@ -95,11 +95,11 @@ class Ours:
         raise AssertionError(f"{table} is not suspended")
 
     def refresh(self, table: str, options: str = "") -> float:
-        return _timed(lambda: refresh(self.run, [f"public.{table}"], read_options(options)))[0]
+        return timed(lambda: refresh(self.run, [f"public.{table}"], read_options(options)))[0]
 
     def compare(self) -> float:
         """Seconds of a comparison. Raises AssertionError when something differs."""
-        seconds, report = _timed(lambda: compare(self.run))
+        seconds, report = timed(lambda: compare(self.run))
         assert report.differences == 0, report.text()
         return seconds
 
@@ -110,7 +110,8 @@ def opened(path: Path, runner: Runner) -> Iterator[Ours]:
         yield Ours(run)
 
 
-def _timed(work: Callable[[], Any]) -> tuple[float, Any]:
+def timed(work: Callable[[], Any]) -> tuple[float, Any]:
+    """Seconds that some work takes, and its result."""
     started = time.monotonic()
     result = work()
     return time.monotonic() - started, result

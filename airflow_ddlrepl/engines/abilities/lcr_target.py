@@ -18,11 +18,13 @@ from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.streams.apply_message import ApplyMessage
 from airflow_ddlrepl.streams.condition.tree import Truth
-from airflow_ddlrepl.streams.messages import DdlLcr, RowLcr
+from airflow_ddlrepl.streams.messages import DdlLcr, MessageClass, RowLcr
 from airflow_ddlrepl.streams.rules.apply_settings import Instantiation
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from airflow_ddlrepl.streams.evaluation.row_batch import RowBatch
 
 Result = TypeVar("Result")
 
@@ -115,6 +117,17 @@ class NewTables(Protocol):
         ...
 
 
+class NotTogether(Exception):
+    """This exception says that changes can't be applied together: the transaction is undone, and they go one by one.
+
+    tables: whose changes never can, as they are at the target; none: it is about these changes.
+    """
+
+    def __init__(self, tables: Collection[TableName] = ()) -> None:
+        super().__init__(*tables)
+        self.tables = frozenset(tables)
+
+
 class LcrTransaction(Protocol):
     """An LCR transaction is one open transaction at a target.
 
@@ -136,6 +149,14 @@ class LcrTransaction(Protocol):
 
     def row_at_once(self, lcr: RowLcr, key_columns: Collection[str], number: int | None = None) -> None:
         """Apply a row LCR now. Raises ApplyError (APL-…): then nothing of it is done, and the transaction goes on."""
+        ...
+
+    def rows_together(self, batches: Sequence[RowBatch], message_class: MessageClass) -> None:
+        """Apply rows whose values are texts set by set: each changes the row that it would change by itself.
+
+        batches: each has the rows of a table in log order, of whole transactions of the source. Raises NotTogether
+        where something is in the way, whatever it is; what a lock or the server's trouble raises is as from `row`.
+        """
         ...
 
     def ddl(

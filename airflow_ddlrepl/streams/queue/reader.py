@@ -100,27 +100,31 @@ class QueueReader:
 
         after: only messages behind it.
         """
-        table = self._trail.transactions(segment)
-        facts = TransactionFacts.of(table)
+        facts = TransactionFacts.of(self._trail.transactions(segment))
         low = after.next
         order = count()
         sources = [self._rows(file, low, facts, next(order)) for file in segment.files() if file.last >= low]
-        sources.append(self._events(segment, low, next(order)))
-        for lsn, items in groupby(merge(*sources, key=lambda item: item[:3]), key=lambda item: item.lsn):
-            at = int(np.searchsorted(facts.lsn, lsn))
-            yield QueuedTransaction(
-                lsn,
-                int(facts.transaction_id[at]),
-                int(facts.committed[at]),
-                facts.origins[at].as_py() or "",
-                _messages(items),
-            )
+        yield from _transactions(sources, self._events(events_of(self._trail, segment, low), next(order)), facts)
+
+    def transactions_in(
+        self, batches: Iterable[LcrBatch], events: Sequence[Event], facts: TransactionFacts
+    ) -> Iterator[QueuedTransaction]:
+        """Yield the transactions that the client takes something of, as `transactions` does.
+
+        batches, events: all that the transactions have. facts: of the transactions.
+        """
+        order = count()
+        sources = [self._slices(one, facts, next(order)) for one in batches]
+        yield from _transactions(sources, self._events(events, next(order)), facts)
 
     def _rows(self, file: RowFile, low: LogKey, facts: TransactionFacts, order: int) -> Iterator[_Item]:
         layout = Layout(file.table_id, file.schema, file.name, file.identity, file.columns, file.shape)
         for rows in self._trail.batches(file, low, END):
-            for start in range(0, rows.num_rows, AT_ONCE):
-                yield from self._taken(LcrBatch(layout, rows.slice(start, AT_ONCE)), facts, order)
+            yield from self._slices(LcrBatch(layout, rows), facts, order)
+
+    def _slices(self, batch: LcrBatch, facts: TransactionFacts, order: int) -> Iterator[_Item]:
+        for start in range(0, len(batch), AT_ONCE):
+            yield from self._taken(LcrBatch(batch.layout, batch.rows.slice(start, AT_ONCE)), facts, order)
 
     def _taken(self, batch: LcrBatch, facts: TransactionFacts, order: int) -> Iterator[_Item]:
         try:
@@ -155,16 +159,36 @@ class QueueReader:
             queued = Queued(key, row.texts, row.typed, batch.shape, keys, table_id=batch.layout.table_id)
             yield _Item(row.lsn, row.seq, order, queued)
 
-    def _events(self, segment: Segment, low: LogKey, order: int) -> Iterator[_Item]:
-        events = [event for event in self._trail.events(segment) if event.key >= low and not why_ignored(event)]
-        events = [event for event in events if not event.is_inspected]  # these are of no transaction: nobody wrote them
-        for event in sorted(events, key=lambda one: one.key):
+    def _events(self, events: Iterable[Event], order: int) -> Iterator[_Item]:
+        for event in events:
             try:
                 one = self.stage.event(event)
                 for message in () if why_ignored(one) else _of_event(one, self.stage.database):
                     yield _Item(*one.key, order, Queued(one.key, with_texts(message), message, event=one))
             except RuleError as error:
                 yield _Item(*event.key, order, error)
+
+
+def events_of(trail: Trail, segment: Segment, low: LogKey) -> list[Event]:
+    """Return the control records of a segment's transactions from a place on that a client may take, in log order."""
+    events = [event for event in trail.events(segment) if event.key >= low and not why_ignored(event)]
+    events = [event for event in events if not event.is_inspected]  # these are of no transaction: nobody wrote them
+    return sorted(events, key=lambda one: one.key)
+
+
+def _transactions(
+    sources: Sequence[Iterator[_Item]], events: Iterator[_Item], facts: TransactionFacts
+) -> Iterator[QueuedTransaction]:
+    items = merge(*sources, events, key=lambda item: item[:3])
+    for lsn, of_one in groupby(items, key=lambda item: item.lsn):
+        at = int(np.searchsorted(facts.lsn, lsn))
+        yield QueuedTransaction(
+            lsn,
+            int(facts.transaction_id[at]),
+            int(facts.committed[at]),
+            facts.origins[at].as_py() or "",
+            _messages(of_one),
+        )
 
 
 def _of_event(event: Event, database: str) -> Sequence[Message]:

@@ -22,10 +22,23 @@ SELECT a.attname, format_type(a.atttypid, -1), format_type(a.atttypid, a.atttypm
      WHERE c.opcmethod = (SELECT oid FROM pg_am WHERE amname = 'btree') AND c.opcdefault
        AND c.opcintype = coalesce(nullif(t.typbasetype, 0), t.oid)
        AND f.amoplefttype = c.opcintype AND f.amoprighttype = c.opcintype
-       AND n.nspname <> 'pg_catalog')
+       AND n.nspname <> 'pg_catalog'),
+    t.typtypmod = -1 AND b.typtype <> 'd' AND NOT EXISTS (
+        SELECT FROM pg_cast c WHERE c.castsource = 'text'::regtype AND c.casttarget = b.oid AND c.castmethod = 'f')
 FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
+JOIN pg_type b ON b.oid = coalesce(nullif(t.typbasetype, 0), t.oid)
 LEFT JOIN pg_index k ON k.indrelid = a.attrelid AND k.indisprimary
 WHERE a.attrelid = to_regclass(%s) AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum
+"""
+# Whatever fires for a row, or in place of it, sees the rows one by one, in the order of the log.
+_IS_SILENT = """
+SELECT c.relkind IN ('r', 'p') AND NOT EXISTS (
+    SELECT FROM pg_trigger g WHERE g.tgenabled = ANY (f.firing)
+        AND (g.tgrelid = c.oid OR g.tgrelid IN (SELECT relid FROM pg_partition_tree(c.oid)))
+) AND NOT EXISTS (SELECT FROM pg_rewrite r WHERE r.ev_class = c.oid AND r.ev_enabled = ANY (f.firing))
+FROM pg_class c, (SELECT CASE WHEN current_setting('session_replication_role') = 'replica' THEN '{A,R}' ELSE '{A,O}' END
+    ::"char"[]) AS f(firing)
+WHERE c.oid = to_regclass(%s)
 """
 
 
@@ -34,6 +47,7 @@ class TargetColumn:
     """A target column's `type` reads a text without rounding or cutting it; `stored_type` makes of it what is stored.
 
     is_identity: always generated, but for a statement that overrides it. equals: the operator of its type.
+    reads_text: a text that is cast to the type becomes the value that the type itself reads from it.
     """
 
     name: str
@@ -42,22 +56,32 @@ class TargetColumn:
     is_identity: bool
     is_generated: bool
     equals: str
+    reads_text: bool
 
 
 @dataclass(frozen=True, slots=True)
 class TableLayout:
-    """A table layout has the columns of a target's table by name, and the names of its primary key's columns."""
+    """A table layout has the columns of a target's table by name, and the names of its primary key's columns.
+
+    takes_sets: its rows are found by a key, and nothing of the target's fires when they change.
+    """
 
     columns: Mapping[str, TargetColumn]
     key: tuple[str, ...]
+    takes_sets: bool
 
 
 def read_layout(cursor: Any, name: TableName) -> TableLayout | None:
     """Return the layout of a table; None: there is no such table."""
     cursor.execute(_COLUMNS, [qualified(name)])
     found = cursor.fetchall()
-    columns = {row[0]: TargetColumn(row[0], row[1], row[2], row[3], row[4], row[6] or "=") for row in found}
-    return TableLayout(columns, tuple(row[0] for row in found if row[5])) if found else None
+    if not found:
+        return None
+    columns = {row[0]: TargetColumn(row[0], row[1], row[2], row[3], row[4], row[6] or "=", row[7]) for row in found}
+    key = tuple(row[0] for row in found if row[5])
+    cursor.execute(_IS_SILENT, [qualified(name)])
+    row = cursor.fetchone()
+    return TableLayout(columns, key, bool(key) and row is not None and row[0])
 
 
 def require_trusted(

@@ -13,25 +13,29 @@ from airflow_ddlrepl.engines.abilities.lcr_target import (
     FeedPosition,
     LcrTransaction,
     NewTables,
+    NotTogether,
     QueuedError,
     RunAs,
 )
 from airflow_ddlrepl.engines.postgres.apply_lcrs import error_queue, stored_state
 from airflow_ddlrepl.engines.postgres.apply_lcrs.ddl_text import text_at_target
 from airflow_ddlrepl.engines.postgres.apply_lcrs.new_tables import PostgresNewTables
+from airflow_ddlrepl.engines.postgres.apply_lcrs.row_sets import BY_KEY, RowSet, require_apart, row_sets
 from airflow_ddlrepl.engines.postgres.apply_lcrs.run_as import BACK, role_of
 from airflow_ddlrepl.engines.postgres.apply_lcrs.statements import Statement, statement_of, table_of
 from airflow_ddlrepl.engines.postgres.apply_lcrs.table_layout import TableLayout, read_layout, require_trusted
 from airflow_ddlrepl.engines.postgres.connection.driver import Connection
 from airflow_ddlrepl.engines.postgres.connection.errors import CONTENTION, passing
 from airflow_ddlrepl.engines.postgres.ddl.replay_text import replayed_text
+from airflow_ddlrepl.engines.postgres.merge.inline_rows import taking
 from airflow_ddlrepl.engines.postgres.source.messages import send
 from airflow_ddlrepl.errors import ApplyError, MessageError
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.sql.spelling import spell
 from airflow_ddlrepl.streams.apply_message import ApplyMessage
-from airflow_ddlrepl.streams.messages import DdlLcr, RowLcr
+from airflow_ddlrepl.streams.evaluation.row_batch import RowBatch
+from airflow_ddlrepl.streams.messages import DdlLcr, MessageClass, RowLcr
 from airflow_ddlrepl.streams.rules.apply_settings import Instantiation
 
 AT_ONCE = 500
@@ -77,6 +81,27 @@ class PostgresLcrTransaction(LcrTransaction):
         self.flush()
         with self.connection.transaction():
             self._one(change)
+
+    def rows_together(self, batches: Sequence[RowBatch], message_class: MessageClass) -> None:
+        import psycopg
+
+        self.flush()
+        require_apart(batches)
+        layouts = [self._layout_or_alone(TableName(one.owner, one.name)) for one in batches]
+        sets = [one for batch, of in zip(batches, layouts, strict=True) for one in row_sets(batch, of, message_class)]
+        try:
+            self.connection.execute(BY_KEY)
+            with self.connection.pipeline():
+                found = [(self._sent(one), one.rows) for one in sets]
+        except psycopg.Error as error:
+            if error.sqlstate in CONTENTION or passing(error, "the target") is not None:
+                raise
+            raise NotTogether from error
+        if any(cursor.rowcount != rows for cursor, rows in found):
+            raise NotTogether
+
+    def _sent(self, one: RowSet) -> Any:
+        return taking(self.connection).execute(one.text.encode(), one.parameters, prepare=False)
 
     def ddl(
         self,
@@ -177,6 +202,12 @@ class PostgresLcrTransaction(LcrTransaction):
                 hint="create it there, or take it out of the client's rules (a negative rule, or rename_table)",
             )
         return found
+
+    def _layout_or_alone(self, name: TableName) -> TableLayout:
+        try:
+            return self._layout(name)
+        except ApplyError as error:
+            raise NotTogether((name,)) from error
 
     def _together(self, changes: Sequence[_Change]) -> bool:
         """Send changes without waiting for each; return whether all are done. Else nothing of them is."""

@@ -24,7 +24,9 @@ from airflow_ddlrepl.flow.stages import APPLY
 from airflow_ddlrepl.flow.streams.apply_process.allowed_code import AllowedCode
 from airflow_ddlrepl.flow.streams.apply_process.apply_feed import FeedApply
 from airflow_ddlrepl.flow.streams.apply_process.apply_rules import ApplyRules
+from airflow_ddlrepl.flow.streams.apply_process.group_apply import GroupApply
 from airflow_ddlrepl.flow.streams.apply_process.handlers import Handlers
+from airflow_ddlrepl.flow.streams.apply_process.ruled_rows import RuledRows
 from airflow_ddlrepl.flow.streams.apply_process.suspended_tables import (
     SuspendedTable,
     require_none,
@@ -301,9 +303,11 @@ def _apply(process: ApplyProcess, total: _Total) -> None:
                 require_retained(process.clients.run, client, position)
             handlers = process.handlers(rules)
             one = FeedApply(session, rules, handlers, feed.name, feed.epoch, process.clients.database, others)
+            of_rows = RuledRows(rules, process.clients.values, feed.message_class)
+            groups = GroupApply(one, feed.trail, reader, of_rows)
             try:
                 for segment in feed.segments(position):
-                    position = one.run(reader.transactions(segment), position or segment.low, segment.high)
+                    position = groups.run(segment, position or segment.low)
             finally:
                 total.add(process, one, position or Position(0))
         waiting = process.there.errors(client.name)

@@ -120,7 +120,7 @@ class FeedApply:
         sessions = [self.session, *self.others]
         for wave in waves(pending, len(sessions), lambda one: one.spool):
             done = apply_wave(sessions, wave, self._apply_one, self._move) if len(wave) > 1 else 0
-            self._count(wave[:done])
+            self._count_all(wave[:done])
             for one in wave[done:]:
                 self._apply([one])
         if at is not None:
@@ -154,18 +154,21 @@ class FeedApply:
             if len(pending) <= 1:
                 return
         else:
-            self._count(pending)
+            self._count_all(pending)
             return
         for one in pending:
             self._apply([one])
         if at is not None:
             self._apply([], at)
 
-    def _count(self, pending: Sequence[_Pending]) -> None:
+    def _count_all(self, pending: Sequence[_Pending]) -> None:
+        self.count(sum(1 for one in pending if one.kinds), sum((one.kinds for one in pending), Counter()))
+
+    def count(self, transactions: int, kinds: Counter[str]) -> None:
+        """Count what is applied and committed. kinds: of messages."""
         reach("apply.committed")
-        self.done.transactions += sum(1 for one in pending if one.kinds)
-        for one in pending:
-            self.done.kinds.update(one.kinds)
+        self.done.transactions += transactions
+        self.done.kinds.update(kinds)
 
     def _fail(self, one: _Pending, error: ApplyError) -> None:
         """Put a transaction into the error queue, together with the position behind it.

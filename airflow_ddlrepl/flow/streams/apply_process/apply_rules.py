@@ -23,7 +23,7 @@ from airflow_ddlrepl.streams.queue.reader import Queued
 from airflow_ddlrepl.streams.queue.stage import ClientStage
 from airflow_ddlrepl.streams.rules.apply_settings import ENQUEUE, EXECUTE, ApplySettings
 from airflow_ddlrepl.streams.rules.client import Client
-from airflow_ddlrepl.streams.rules.decide import Reason, decide
+from airflow_ddlrepl.streams.rules.decide import Reason, Verdict, decide
 from airflow_ddlrepl.streams.rules.rule import ActionContext, Rule
 from airflow_ddlrepl.streams.transformations.declared import Declared, RenameColumn, in_order
 
@@ -129,7 +129,7 @@ class ApplyRules:
         if lcr is not None and (why := self._passed_over(lcr, incoming.key)):
             self._discard(lcr, why)
             return None
-        verdict = decide(self.client, incoming.typed)
+        verdict = self.decided(incoming.typed)
         self.evaluated += sum(verdict.evaluated)
         self.warnings.update(dict.fromkeys(verdict.warnings))
         if verdict.reason is Reason.MISSING_COLUMN and not self._is_outgrown(incoming):
@@ -144,6 +144,10 @@ class ApplyRules:
             return self._for_apply(incoming, message, action)
         self._discard(message, verdict.why)
         return None
+
+    def decided(self, message: Message) -> Verdict:
+        """Return whether the client takes a message, which stands for all that its rules can't tell from it."""
+        return decide(self.client, message)
 
     def _is_outgrown(self, incoming: Queued) -> bool:
         """Return whether the row's table lacks a column that a subset rule needs: old values would not help."""
