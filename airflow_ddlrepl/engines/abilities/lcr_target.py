@@ -147,6 +147,13 @@ class LcrTransaction(Protocol):
         """
         ...
 
+    def give_up_at_errors(self) -> None:
+        """Let every error undo the whole transaction, also one that a handler has caught: the last `flush` raises it.
+
+        So nothing needs a savepoint, and `row_at_once` may collect changes as `row` does.
+        """
+        ...
+
     def row_at_once(self, lcr: RowLcr, key_columns: Collection[str], number: int | None = None) -> None:
         """Apply a row LCR now. Raises ApplyError (APL-…): then nothing of it is done, and the transaction goes on."""
         ...
@@ -179,6 +186,10 @@ class LcrTransaction(Protocol):
 
     def enqueue(self, payload: str) -> None:
         """Write a message into the target's log, from where a capture of that database takes it."""
+        ...
+
+    def before_handler(self) -> None:
+        """Send the row changes that are collected, so that no handler gets their error; not where errors undo all."""
         ...
 
     def flush(self) -> None:

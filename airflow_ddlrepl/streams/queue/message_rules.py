@@ -36,6 +36,9 @@ def after_rule(
 
     texts: a row LCR with the exact texts of its values, if those are to come back. Raises as `ruled` does.
     """
+    acts = verdict.rule.action if verdict.rule is not None else None
+    if texts is not None and (acts is None or not (acts.declared or acts.function or acts.subset)):
+        return verdict, texts
     before = transform(message, verdict)
     if isinstance(before, DdlLcr):
         followed = lcr_with_row_names(before, RowNames(client, before.source_database), client.words)

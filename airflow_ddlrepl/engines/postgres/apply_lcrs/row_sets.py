@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -17,8 +17,10 @@ import pyarrow.compute as pc
 from airflow_ddlrepl.engines.abilities.lcr_target import NotTogether
 from airflow_ddlrepl.engines.postgres.apply_lcrs.row_waves import waves
 from airflow_ddlrepl.engines.postgres.apply_lcrs.table_layout import TableLayout, TargetColumn
+from airflow_ddlrepl.engines.postgres.connection.driver import Connection
+from airflow_ddlrepl.engines.postgres.connection.errors import CONTENTION, passing
 from airflow_ddlrepl.engines.postgres.connection.quoting import qualified, quote
-from airflow_ddlrepl.engines.postgres.merge.inline_rows import BinaryArray
+from airflow_ddlrepl.engines.postgres.merge.inline_rows import BinaryArray, taking
 from airflow_ddlrepl.engines.postgres.pgoutput.binary_types import BUILTIN, TEXT_OID
 from airflow_ddlrepl.model.change import Op
 from airflow_ddlrepl.model.names import TableName
@@ -57,6 +59,25 @@ def require_apart(batches: Sequence[RowBatch]) -> None:
         if first <= last.get((one.owner, one.name), first[:0]):
             raise NotTogether
         last[one.owner, one.name] = end
+
+
+def send_sets(connection: Connection[Any], sets: Sequence[RowSet]) -> None:
+    """Run the statements without waiting for each. Raises NotTogether, or the driver's error about a lock."""
+    import psycopg
+
+    counts = []
+    try:
+        connection.execute(BY_KEY)
+        with connection.pipeline():
+            for text, parameters, rows in sets:
+                sent = taking(connection).execute(text.encode(), parameters, prepare=False)
+                counts.append((sent, rows))
+    except psycopg.Error as error:
+        if error.sqlstate in CONTENTION or passing(error, "the target") is not None:
+            raise
+        raise NotTogether from error
+    if any(one.rowcount != rows for one, rows in counts):
+        raise NotTogether
 
 
 @dataclass

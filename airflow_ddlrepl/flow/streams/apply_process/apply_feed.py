@@ -140,7 +140,11 @@ class FeedApply:
         if end is None:
             return
 
+        self.handlers.read_ahead(message for one in pending for message in one.spool.in_memory)
+
         def together(transaction: LcrTransaction) -> None:
+            if len(pending) > 1:  # each is tried by itself after an error
+                transaction.give_up_at_errors()
             for one in pending:
                 self._apply_one(transaction, one)
             transaction.flush()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from airflow_ddlrepl.errors import RuleError
 from airflow_ddlrepl.flow.streams.apply_process.allowed_code import NO_CODE, AllowedCode
@@ -30,6 +31,9 @@ from airflow_ddlrepl.streams.transformations.declared import Declared, RenameCol
 OTHER_DATABASE = "it is not of the client's source database"
 INSTANTIATED = "the target has it already (instantiation)"
 SUSPENDED = "the table is suspended until it is loaded"
+_IN_COMMON = frozenset({
+    "get_object_owner", "get_object_name", "get_source_database_name", "get_command_type", "get_tag", "is_null_tag",
+})  # fmt: skip
 
 
 @dataclass
@@ -53,6 +57,8 @@ class ApplyRules:
     warnings: dict[str, None] = field(default_factory=dict)
     evaluated: int = 0
     _shapes: dict[tuple[int, tuple[Declared, ...]], tuple[Table, Table]] = field(default_factory=dict)
+    _verdicts: dict[tuple[Any, ...], Verdict] = field(default_factory=dict)
+    _keys: dict[tuple[int, tuple[Declared, ...]], tuple[Table, tuple[str, ...]]] = field(default_factory=dict)
 
     def require_functions(self) -> None:
         """Raise RuleError RUL-134 or RUL-135 where a rule or a handler names a function that can't be called."""
@@ -98,6 +104,8 @@ class ApplyRules:
     def _is_suspended(self, incoming: Queued) -> bool:
         """Return whether a change is of suspended tables alone; one that drops a table goes on."""
         event = incoming.event
+        if not self.suspended:
+            return False
         if event is None:
             ids = {incoming.table_id} if incoming.message.message_class is MessageClass.CAPTURED else set()
         elif event.kind is EventKind.TRUNCATE:
@@ -147,7 +155,21 @@ class ApplyRules:
 
     def decided(self, message: Message) -> Verdict:
         """Return whether the client takes a message, which stands for all that its rules can't tell from it."""
-        return decide(self.client, message)
+        if not isinstance(message, RowLcr):
+            return decide(self.client, message)
+        key = (message.owner, message.name, message.source_database, message.command, message.tag)
+        found = self._verdicts.get((*key, message.message_class))
+        if found is None:
+            found = decide(self.client, message)
+            if not any(looks_at_rows(rule) for rule in self.about(message)):
+                self._verdicts[*key, message.message_class] = found
+        return found
+
+    def about(self, message: Message) -> Iterator[Rule]:
+        """Yield the rules that can be true for a message by the names of its object."""
+        for one in (self.client.positive, self.client.negative):
+            if one is not None:
+                yield from one.about(message)
 
     def _is_outgrown(self, incoming: Queued) -> bool:
         """Return whether the row's table lacks a column that a subset rule needs: old values would not help."""
@@ -174,14 +196,7 @@ class ApplyRules:
         return INSTANTIATED if any(one.has(lcr, commit_scn) for one in self.settings.applied) else ""
 
     def _for_apply(self, incoming: Queued, message: Message, action: ActionContext) -> ApplyMessage:
-        shape = incoming.shape
-        keys = incoming.key_columns
-        if shape is not None and shape.key is not None:  # a log with whole old rows calls all columns a key
-            known = {column.id: column.name for column in shape.columns}
-            keys = tuple(known[number] for number in shape.key.columns if number in known)
-        for one in in_order(action.declared):
-            if isinstance(one, RenameColumn):
-                keys = tuple(one.to if column == one.column else column for column in keys)
+        shape, keys = incoming.shape, self._key_columns(incoming, action.declared)
         if shape is not None and action.declared:
             shape = self._renamed(shape, action.declared)
         event = incoming.event
@@ -197,6 +212,18 @@ class ApplyRules:
             action.pairs.get(EXECUTE) != "NO",
             incoming.key,
         )
+
+    def _key_columns(self, incoming: Queued, declared: tuple[Declared, ...]) -> tuple[str, ...]:
+        """Return the names of the columns of a row's key, with the names that transformations give them."""
+        shape, keys = incoming.shape, incoming.key_columns
+        if shape is not None and shape.key is not None:  # a log with whole old rows calls all columns a key
+            of = (id(shape), declared)
+            if of not in self._keys:
+                known = {column.id: column.name for column in shape.columns}
+                own = tuple(known[number] for number in shape.key.columns if number in known)
+                self._keys[of] = (shape, _with_names(own, declared))
+            return self._keys[of][1]
+        return _with_names(keys, declared)
 
     def _renamed(self, shape: Table, declared: tuple[Declared, ...]) -> Table:
         """Return a shape with its columns renamed as declared; always the same object for the same shape."""
@@ -218,6 +245,20 @@ def _require_whole_insert(incoming: Queued, action: ActionContext) -> None:
     missing = [one.name for one in incoming.shape.columns if one.name not in {*lcr.old, *lcr.new}]
     if lcr.command is Command.UPDATE and missing:
         raise lacks_new_values(_object(lcr), missing)
+
+
+def looks_at_rows(rule: Rule) -> bool:
+    """Return whether a rule's condition is about more than rows of a table have in common: command, tag, names."""
+    nodes = list(rule.condition.walk())
+    attributes = {node.name for node in nodes if isinstance(node, tree.Attribute)}
+    return not attributes <= _IN_COMMON or any(isinstance(node, tree.ColumnValue | tree.IsAbsent) for node in nodes)
+
+
+def _with_names(columns: tuple[str, ...], declared: tuple[Declared, ...]) -> tuple[str, ...]:
+    for one in in_order(declared):
+        if isinstance(one, RenameColumn):
+            columns = tuple(one.to if column == one.column else column for column in columns)
+    return columns
 
 
 def _truncating(event: Event) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,6 +10,7 @@ from airflow_ddlrepl.engines import explained
 from airflow_ddlrepl.engines.abilities.lcr_target import LcrTransaction
 from airflow_ddlrepl.errors import ApplyError
 from airflow_ddlrepl.flow.streams.apply_process.allowed_code import NO_CODE, AllowedCode
+from airflow_ddlrepl.flow.streams.apply_process.typed_values import TypedValues
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.streams.apply_message import ApplyMessage
 from airflow_ddlrepl.streams.messages import DdlLcr, RowLcr, UserMessage
@@ -90,6 +91,15 @@ class Handlers:
             raise
         transaction.ddl(lcrs, first.schema_path, first.time_zone, number, run_as)
 
+    def read_ahead(self, messages: Iterable[ApplyMessage]) -> None:
+        """Make the typed values that handlers will get of these messages."""
+        if isinstance(self.typing, TypedValues) and self.settings.dml_handlers:
+            tables = {(one.owner, one.name) for one in self.settings.dml_handlers if not one.is_error_handler}
+            rows = ((one.message, one.shape) for one in messages if isinstance(one.message, RowLcr))
+            self.typing.read_ahead(
+                (lcr, shape) for lcr, shape in rows if shape is not None and (lcr.owner, lcr.name) in tables
+            )
+
     def precommit(self, transaction: LcrTransaction, commit_scn: int) -> None:
         """Call the handler for the end of a source's transaction, if there is one."""
         if self.settings.precommit_handler:
@@ -129,7 +139,7 @@ class Handlers:
     def _called(self, name: str, subject: Any, context: HandlerContext, number: int | None) -> None:
         """Call a handler with a message, or the position of a commit; what it raises is the transaction's error."""
         function = self.functions.function(name)
-        context.transaction.flush()
+        context.transaction.before_handler()
         try:
             function(subject, context)
         except Exception as error:

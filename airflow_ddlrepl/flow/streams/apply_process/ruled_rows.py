@@ -6,16 +6,20 @@ What they say is what `ApplyRules` says of each row: the names of the table, the
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from airflow_ddlrepl.flow.streams.apply_process.apply_rules import INSTANTIATED, OTHER_DATABASE, SUSPENDED, ApplyRules
+from airflow_ddlrepl.flow.streams.apply_process.apply_rules import (
+    INSTANTIATED,
+    OTHER_DATABASE,
+    SUSPENDED,
+    ApplyRules,
+    looks_at_rows,
+)
 from airflow_ddlrepl.ports.change_values import ChangeValues
 from airflow_ddlrepl.ports.row_layout import Layout
-from airflow_ddlrepl.streams.condition import tree
 from airflow_ddlrepl.streams.evaluation.row_batch import Flags, RowBatch
 from airflow_ddlrepl.streams.messages import MessageClass, RowLcr
 from airflow_ddlrepl.streams.queue.lcr_batch import LcrBatch, kept_batch
@@ -25,11 +29,6 @@ from airflow_ddlrepl.streams.rules.apply_settings import ENQUEUE, EXECUTE
 from airflow_ddlrepl.streams.rules.rule import ActionContext, Rule
 from airflow_ddlrepl.streams.transformations.declared import RenameSchema, RenameTable, transformed
 from airflow_ddlrepl.streams.transformations.row_batches import transformed_batch
-
-_OF_CLASSES = frozenset({
-    "get_object_owner", "get_object_name", "get_source_database_name", "get_command_type", "get_tag", "is_null_tag",
-})  # fmt: skip
-"""What all rows of a class have in common; conditions about anything else are asked of each row."""
 
 
 @dataclass
@@ -64,7 +63,7 @@ class RuledRows:
         return self._known[key]
 
     def _takes(self, owner: str, name: str) -> bool:
-        rules = list(self._about(owner, name))
+        rules = list(self.rules.about(RowLcr(owner, name)))
         if any(_needs_rows(rule) for rule in rules):
             return False
         names = {(owner, name)}
@@ -73,11 +72,6 @@ class RuledRows:
             moved = transformed(RowLcr(owner, name), moves)
             names.add((str(moved.owner), str(moved.name)))
         return not any((one.owner, one.name) in names for one in self.rules.settings.dml_handlers)
-
-    def _about(self, owner: str, name: str) -> Iterator[Rule]:
-        for one in (self.rules.client.positive, self.rules.client.negative):
-            if one is not None:
-                yield from one.about(RowLcr(owner, name))
 
     def ruled(self, batch: LcrBatch, facts: TransactionFacts) -> Ruled:
         """Return what the rules leave of rows. Raises RuleError (RUL-…) where a transformation can't be done."""
@@ -164,9 +158,6 @@ class RuledRows:
 
 def _needs_rows(rule: Rule) -> bool:
     """Return whether a rule looks at single rows, or does to each what is done row by row alone."""
-    nodes = list(rule.condition.walk())
-    attributes = {node.name for node in nodes if isinstance(node, tree.Attribute)}
-    looks = any(isinstance(node, tree.ColumnValue | tree.IsAbsent) for node in nodes)
     action = rule.action
     acts = action.function or action.subset is not None or {ENQUEUE, EXECUTE} & action.pairs.keys()
-    return looks or bool(acts) or not attributes <= _OF_CLASSES
+    return bool(acts) or looks_at_rows(rule)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from tempfile import TemporaryFile
 from types import TracebackType
 from typing import IO, Self
@@ -28,6 +28,11 @@ class Spool:
 
     def __len__(self) -> int:
         return self.count
+
+    @property
+    def in_memory(self) -> Sequence[ApplyMessage]:
+        """Return the messages that are in memory: the first ones."""
+        return self._messages
 
     def append(self, message: ApplyMessage) -> None:
         """Add a message."""
