@@ -19,8 +19,6 @@ FORKING = ("scheduler", "worker")
 # Arrow imports pandas as soon as it makes an array.
 MODULES = (
     "airflow_ddlrepl.dags.build",
-    "airflow_ddlrepl.flow",
-    "airflow_ddlrepl.flow.by_arguments",
     "airflow_ddlrepl.spark.jobs.run_stage",
     "airflow_ddlrepl.spark_apps.main",
     "pandas",
@@ -36,8 +34,10 @@ def forks_tasks(command: Sequence[str]) -> bool:
 def modules() -> tuple[str, ...]:
     """Return what is imported beforehand, for every task and for each kind of database."""
     from airflow_ddlrepl.engines import engines
+    from airflow_ddlrepl.flow import PLACES
 
-    return (*MODULES, *(name for one in engines() for name in one.imported_beforehand))
+    stages = dict.fromkeys(f"airflow_ddlrepl.flow.{place.partition(':')[0]}" for place in PLACES.values())
+    return (*MODULES, *stages, *(name for one in engines() for name in one.imported_beforehand))
 
 
 def preload() -> None:

@@ -23,8 +23,9 @@ from airflow_ddlrepl.repository.database import Database
 from airflow_ddlrepl.repository.stored.tables import positions, segments
 from airflow_ddlrepl.trail.checksum import checksum
 from airflow_ddlrepl.trail.manifest import Blob, Segment
-from airflow_ddlrepl.trail.segments import TRANSACTIONS, manifest_path
+from airflow_ddlrepl.trail.segments import manifest_path
 from airflow_ddlrepl.trail.store import data_folder
+from airflow_ddlrepl.trail.transaction_columns import TRANSACTIONS
 from benchmarks import ours
 from benchmarks.pairs import Seconds
 from benchmarks.ratios import Bench, databases

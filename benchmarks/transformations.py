@@ -34,8 +34,8 @@ from airflow_ddlrepl.streams.queue.ruled_writer import ClientRules
 from airflow_ddlrepl.streams.queue.stage import ClientStage
 from airflow_ddlrepl.streams.queue.transactions import TransactionFacts
 from airflow_ddlrepl.trail.manifest import Segment
-from airflow_ddlrepl.trail.segments import TRANSACTIONS
 from airflow_ddlrepl.trail.store import Trail
+from airflow_ddlrepl.trail.transaction_columns import TRANSACTIONS
 from airflow_ddlrepl.trail.writer import PartWriter
 
 TABLES, BATCH, IN_TRANSACTION, TURNS = 8, 20_000, 100, 7

@@ -8,7 +8,7 @@ from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.repository.repository import Repository
 from airflow_ddlrepl.streams.condition.names import NameCase
-from airflow_ddlrepl.streams.rules.function_use import FunctionUse
+from airflow_ddlrepl.streams.rules.function_use import FunctionUse, uses_in_runs
 
 CASE = NameCase.LOWER
 
@@ -39,12 +39,10 @@ def _function_uses(channel: Channel) -> list[FunctionUse]:
 
     The repository is read as it is: a check changes nothing.
     """
-    from airflow_ddlrepl.flow.streams.function_uses import function_uses
-
     try:
         if not Repository.is_there(channel.repository):
             return []
         with Repository.as_it_is(channel.repository) as repository:
-            return function_uses(repository.runs(channel.name))
+            return uses_in_runs(row.result for row in repository.runs(channel.name))
     except DdlReplError:
         return []

@@ -1,6 +1,7 @@
 """This module makes a function a command: it prints the function's result, and adds `--json` and `--wait`.
 
-The options that several commands have stand here, too.
+The options that several commands have stand here, too. A command imports what it works with alone: a module waits until
+one of its names is asked for. `ddlrepl --help` needs the names of commands, and `ddlrepl status` no Arrow.
 """
 
 from __future__ import annotations
@@ -8,10 +9,13 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from enum import StrEnum
 from functools import partial, wraps
-from importlib.util import LazyLoader, find_spec, module_from_spec
+from importlib.machinery import PathFinder
+from importlib.util import module_from_spec
 from pathlib import Path
+from threading import RLock
 from types import ModuleType
 from typing import Annotated, Any
 
@@ -21,6 +25,13 @@ from airflow_ddlrepl.cli.open_channel import lock_wait
 from airflow_ddlrepl.cli.terminal import Work, always_done, perform
 from airflow_ddlrepl.config.sections.policies import Accepted, Enrollment
 from airflow_ddlrepl.errors import Exit
+
+ROWS = ("pyarrow", "pyarrow.compute", "pyarrow.parquet")
+"""What reads and writes rows, a package before its parts: a third of a second for a command that has none.
+
+numpy can't wait: psycopg looks whether it is in `sys.modules`, and asks for its names then.
+"""
+_loading = RLock()
 
 
 class Side(StrEnum):
@@ -125,17 +136,66 @@ def _option(name: str, default: Any, annotation: Any) -> inspect.Parameter:
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 
-def lazily(name: str) -> Any:
-    """Return a module that is imported when one of its names is first asked for.
+class Waiting(ModuleType):
+    """This module runs when a name that it does not have yet is asked for. `import` alone asks for none.
 
-    `ddlrepl --help` needs the names of commands alone.
+    Importing a part of a package that waits asks for its `__path__`, which it does not have.
+    """
+
+    def __getattr__(self, name: str) -> Any:
+        with _loading:
+            if isinstance(self, Waiting):  # no other thread has run it meanwhile
+                _run(self)
+        return getattr(self, name)
+
+
+class _Running(ModuleType):
+    """This module is being run. Only the thread that runs it gets what it has so far."""
+
+    def __getattr__(self, name: str) -> Any:
+        with _loading:
+            if name in self.__dict__:
+                return self.__dict__[name]
+        raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+
+
+def _run(module: ModuleType) -> None:
+    spec = module.__spec__
+    assert spec is not None and spec.loader is not None
+    if spec.submodule_search_locations is not None:
+        module.__path__ = spec.submodule_search_locations
+    module.__class__ = _Running
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        module.__class__ = Waiting
+        raise
+    module.__class__ = ModuleType
+
+
+def lazily(name: str) -> Any:
+    """Return a module that is imported when one of its names is first asked for; `import` statements get it, too.
+
+    The package that it is in has been imported, or put off. Raises ModuleNotFoundError where there is no such module.
     """
     if name in sys.modules:
         return sys.modules[name]
-    spec = find_spec(name)
-    assert spec is not None and spec.loader is not None, name
-    spec.loader = LazyLoader(spec.loader)
-    module: ModuleType = module_from_spec(spec)
+    parent, _, last = name.rpartition(".")
+    package = sys.modules[parent].__spec__ if parent in sys.modules else None
+    spec = PathFinder.find_spec(name, package.submodule_search_locations if package else None)
+    if spec is None or bool(parent) is not bool(package):
+        raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+    module = module_from_spec(spec)
+    module.__dict__.pop("__path__", None)
+    module.__class__ = Waiting
     sys.modules[name] = module
-    spec.loader.exec_module(module)
+    if parent:
+        setattr(sys.modules[parent], last, module)
     return module
+
+
+def put_off(*names: str) -> None:
+    """Let the modules wait until they are used; one that is not installed fails where it is imported."""
+    for name in names:
+        with suppress(ModuleNotFoundError):
+            lazily(name)

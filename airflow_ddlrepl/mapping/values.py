@@ -25,7 +25,6 @@ from airflow_ddlrepl.time_limit import LimitExceeded, TimeLimit
 
 BATCH_ROWS = 10_000
 _WORD = re.compile(r"\w+")
-_TEXTS = (pa.string(), pa.large_string(), pa.string_view(), pa.null())
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +140,7 @@ def _column(result: pa.RecordBatch | pa.Table, name: str, transform: Transform, 
         count = "no column" if name not in result.schema.names else "more than one column"
         raise _failed(transform, table, f"returned {count} {name}")
     column = result.column(name)
-    if column.type not in _TEXTS:
+    if column.type not in (pa.string(), pa.large_string(), pa.string_view(), pa.null()):
         raise _failed(transform, table, f"returned column {name} of type {column.type}, not string")
     column = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     return column.cast(pa.string())

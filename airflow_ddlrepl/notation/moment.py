@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from contextlib import suppress
 from datetime import datetime
-from typing import Literal
-
-import pendulum
-from pendulum.parsing.exceptions import ParserError
+from typing import TYPE_CHECKING, Literal
 
 from airflow_ddlrepl.errors import ConfigError
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.ports.positions import Positions
+
+if TYPE_CHECKING:
+    import pendulum
 
 _OFFSET = re.compile(r"[Tt ]\d{2}.*([Zz]|[+-]\d{2}(:?\d{2})?)$")
 
@@ -22,6 +22,9 @@ def parse_moment(text: str) -> pendulum.DateTime:
 
     Example: `2026-11-21T08:00:00+00:00`. A text without an offset is refused.
     """
+    import pendulum
+    from pendulum.parsing.exceptions import ParserError
+
     moment = None
     if _OFFSET.search(text.strip()):
         with suppress(ParserError, ValueError, OverflowError):

@@ -13,9 +13,12 @@ from airflow_ddlrepl.notation.name_pattern import split_table_pattern
 
 
 class Section(BaseModel):
-    """A section is one mapping of a channel file: frozen, without unknown keys, and with no values in its errors."""
+    """A section is one mapping of a channel file: frozen, without unknown keys, and with no values in its errors.
 
-    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+    Its validator is built when it is first used: that of the whole file has all others in it.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True, defer_build=True)
 
 
 def any_case(values: type[StrEnum]) -> WithJsonSchema:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
+from functools import cache
 
 import pyarrow as pa
 
@@ -18,15 +19,19 @@ from airflow_ddlrepl.trail.place import Sink
 
 MIN_PIECES = 8  # fewer tables have a Parquet file each
 PIECE_BYTES = 1 << 16
-_CODEC = pa.Codec("zstd", 1)
 _SIZE = struct.Struct("<q")
 _END = b"\xff\xff\xff\xff\0\0\0\0"  # of a stream: a message without a length
+
+
+@cache
+def _codec() -> pa.Codec:
+    return pa.Codec("zstd", 1)
 
 
 def add_piece(sink: Sink, batches: Sequence[pa.RecordBatch]) -> Blob:
     """Write a table's rows, all of one schema, at the end of the pack, and return where they are."""
     plain = b"".join([batches[0].schema.serialize(), *(batch.serialize() for batch in batches), _END])
-    piece = _SIZE.pack(len(plain)) + _CODEC.compress(plain, asbytes=True)
+    piece = _SIZE.pack(len(plain)) + _codec().compress(plain, asbytes=True)
     offset = sink.size
     sink.write(piece)
     return Blob(sink.path, len(piece), checksum(piece), offset)
@@ -35,5 +40,5 @@ def add_piece(sink: Sink, batches: Sequence[pa.RecordBatch]) -> Blob:
 def read_piece(piece: bytes) -> pa.Table:
     """Return the rows of a piece that `add_piece` wrote."""
     (size,) = _SIZE.unpack_from(piece)
-    with pa.ipc.open_stream(_CODEC.decompress(piece[_SIZE.size :], size)) as stream:
+    with pa.ipc.open_stream(_codec().decompress(piece[_SIZE.size :], size)) as stream:
         return stream.read_all()

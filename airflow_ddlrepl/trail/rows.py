@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -166,6 +165,8 @@ def _wanted(schema: pa.Schema, columns: Sequence[str] | None, optional: Sequence
 
 def _within(table: pa.Table, low: LogKey, high: LogKey) -> pa.Table:
     """Return the changes with low <= (lsn, seq) < high; a table in log order is cut, not copied."""
+    import numpy as np
+
     lsn, seq = table["lsn"].to_numpy(), table["seq"].to_numpy()
     after = (lsn > low.lsn) | ((lsn == low.lsn) & (seq >= low.seq))
     before = (lsn < high.lsn) | ((lsn == high.lsn) & (seq < high.seq))

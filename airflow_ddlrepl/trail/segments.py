@@ -19,15 +19,6 @@ from airflow_ddlrepl.model.stored_names import TRANSACTION_ID
 from airflow_ddlrepl.trail.manifest import Blob, Part, Segment
 from airflow_ddlrepl.trail.rows import NEW_TRAIL_HINT, RowReader
 
-TRANSACTIONS = pa.schema(
-    [
-        ("lsn", pa.int64()),
-        (TRANSACTION_ID, pa.int64()),
-        ("committed", pa.int64()),
-        ("origin", pa.string()),
-        ("changes", pa.int64()),
-    ]
-)
 MOST_KNOWN = 5_000  # events of control records, files of manifests
 
 
@@ -135,13 +126,15 @@ class SegmentReader(RowReader):
     def transactions(self, segment: Segment) -> pa.Table:
         """Return the segment's transactions in commit order.
 
-        Columns: those of TRANSACTIONS; committed counts µs since 1970.
+        Columns: TRANSACTIONS of `transaction_columns`; committed counts µs since 1970.
         """
         return self.transactions_in([p.transactions for p in segment.parts if p.transactions])
 
-    def transactions_in(self, files: Iterable[Blob], columns: Sequence[str] = TRANSACTIONS.names) -> pa.Table:
-        """Return the transactions in these files of the trail; columns: some of those of `transactions`."""
-        wanted = list(columns)
+    def transactions_in(self, files: Iterable[Blob], columns: Sequence[str] = ()) -> pa.Table:
+        """Return the transactions in these files of the trail; columns: some of those of `transactions`; empty: all."""
+        from airflow_ddlrepl.trail.transaction_columns import TRANSACTIONS  # loads Arrow
+
+        wanted = list(columns) or TRANSACTIONS.names
         tables = [pq.read_table(pa.BufferReader(self.bytes_of(file)), columns=wanted) for file in files]
         return pa.concat_tables([TRANSACTIONS.empty_table().select(wanted), *tables])
 

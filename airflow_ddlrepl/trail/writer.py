@@ -26,8 +26,8 @@ from airflow_ddlrepl.ports.row_layout import Layout
 from airflow_ddlrepl.trail.manifest import Blob, Part, RowFile
 from airflow_ddlrepl.trail.pack import MIN_PIECES, PIECE_BYTES, add_piece
 from airflow_ddlrepl.trail.place import Sink
-from airflow_ddlrepl.trail.segments import TRANSACTIONS
 from airflow_ddlrepl.trail.store import Trail, data_folder
+from airflow_ddlrepl.trail.transaction_columns import TRANSACTIONS
 
 ROW_GROUP_BYTES = 16 << 20
 BUFFER_BYTES = 96 << 20

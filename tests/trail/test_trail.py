@@ -21,8 +21,9 @@ from airflow_ddlrepl.model.table import Identity
 from airflow_ddlrepl.ports.row_layout import ColumnLayout, Layout
 from airflow_ddlrepl.trail import writer as writer_module
 from airflow_ddlrepl.trail.manifest import Blob, Part, Segment
-from airflow_ddlrepl.trail.segments import TRANSACTIONS, manifest_path
+from airflow_ddlrepl.trail.segments import manifest_path
 from airflow_ddlrepl.trail.store import Trail, data_folder
+from airflow_ddlrepl.trail.transaction_columns import TRANSACTIONS
 from airflow_ddlrepl.trail.writer import PartWriter
 
 LOW, HIGH = Position(100), Position(900)

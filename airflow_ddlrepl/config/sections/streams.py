@@ -58,6 +58,11 @@ class Streams(StreamsParameters):
         return value
 
     @property
+    def is_empty(self) -> bool:
+        """Return whether there are neither clients nor targets."""
+        return not (self.calls or self.targets)
+
+    @property
     def captures(self) -> bool:
         """Return whether a capture process reads the source's log by rules."""
         return next(self._capture_calls(), None) is not None

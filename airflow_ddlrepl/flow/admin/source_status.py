@@ -12,7 +12,6 @@ from airflow_ddlrepl.flow.capture.source_marks import REFUSALS, mark_state
 from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.flow.run.limits import reached
 from airflow_ddlrepl.flow.run.source_records import last_record
-from airflow_ddlrepl.flow.streams.uncaptured_rows import trigger_problems
 from airflow_ddlrepl.model.installation import Problem
 
 
@@ -26,7 +25,7 @@ def source_status(run: RunContext) -> dict[str, Any]:
         *problems(run, members.installation()),
         *members.refused_statements(),
         *_file_problems(run),
-        *trigger_problems(run),
+        *_trigger_problems(run),
         *session_problems(run),
     ]
     lost = members.unpublished() if members.changed_keys() else []
@@ -38,6 +37,15 @@ def source_status(run: RunContext) -> dict[str, Any]:
         "held": held_log(run),
         "limits": [str(one) for one in reached(run)],
     }
+
+
+def _trigger_problems(run: RunContext) -> list[Problem]:
+    """Return what triggers of Streams have not captured; a channel without clients imports nothing for it."""
+    if run.channel.clients.is_empty:
+        return []
+    from airflow_ddlrepl.flow.streams.uncaptured_rows import trigger_problems
+
+    return trigger_problems(run)
 
 
 def _put_back(run: RunContext) -> list[str]:
@@ -59,7 +67,7 @@ def unknown_to_source(run: RunContext) -> list[Problem]:
     """Return the problems of a source that it can't tell by itself: the repository and the channel file can."""
     now = run.source.membership.installation()
     known = [one for one in problems(run, now) if one not in now.problems]
-    known += [*_file_problems(run), *trigger_problems(run), *session_problems(run)]
+    known += [*_file_problems(run), *_trigger_problems(run), *session_problems(run)]
     return [*known, *(Problem(*what.split("; ", 1)) for what in _put_back(run))]
 
 

@@ -16,8 +16,6 @@ from airflow_ddlrepl.engines.ability import able
 from airflow_ddlrepl.engines.source import LeftOut
 from airflow_ddlrepl.engines.target_state import TargetState
 from airflow_ddlrepl.errors import ConfigError, TrailError, Unreachable
-from airflow_ddlrepl.flow.admin.apply_lag import ApplyLag
-from airflow_ddlrepl.flow.admin.apply_status import apply_lines, apply_states
 from airflow_ddlrepl.flow.admin.disabled_clients import disabled_clients
 from airflow_ddlrepl.flow.admin.discarded import conflict_counts, discarded_counts
 from airflow_ddlrepl.flow.admin.left_at_source import left_at_source
@@ -26,19 +24,17 @@ from airflow_ddlrepl.flow.admin.table_status import left_out_status, not_there, 
 from airflow_ddlrepl.flow.admin.trail_status import trail_status
 from airflow_ddlrepl.flow.capture.left_out import not_in_the_log
 from airflow_ddlrepl.flow.client_states.lines import client_lines
-from airflow_ddlrepl.flow.client_states.states import AtSource, client_states, with_captured
 from airflow_ddlrepl.flow.comparing.may_differ import may_differ
 from airflow_ddlrepl.flow.health.failures import failure_lines, failures_json
 from airflow_ddlrepl.flow.mapping.misplaced import with_misplaced
 from airflow_ddlrepl.flow.rewind.route import horizon
 from airflow_ddlrepl.flow.run.context import RunContext, log
-from airflow_ddlrepl.flow.streams.function_uses import function_uses
 from airflow_ddlrepl.flow.targets.lag import Lag, lag_at, lag_of_capture, lag_text
 from airflow_ddlrepl.flow.targets.readiness import what_is_missing
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.table_state import TableStatus
 from airflow_ddlrepl.repository.stored.rows import RunRow
-from airflow_ddlrepl.streams.rules.function_use import FunctionUse
+from airflow_ddlrepl.streams.rules.function_use import FunctionUse, uses_in_runs
 from airflow_ddlrepl.visible import as_lines
 
 T = TypeVar("T")
@@ -152,7 +148,7 @@ class Status:
             lines.append(f"last {run['stage']}: {run['status']}{took}, began {run['started']}, run {run['run']}")
         lines += [
             *client_lines(self.clients),
-            *apply_lines(self.apply),
+            *_apply_lines(self.apply),
             *map(str, self.functions),
             *self.disabled,
             *failure_lines(self.failures, self.disabled),
@@ -192,9 +188,7 @@ def status(context: RunContext) -> Status:
     lag = partial(_unless_damaged, damaged, lag_at, context, segments, uncaptured, source.clock)
     targets = {one.name: _target(context, one, lag, source.not_in_the_log) for one in context.channel.targets}
     back = _unless_damaged(damaged, horizon, context) if context.channel.rewind_horizon else None
-    applied, positions = apply_states(context, runs, ApplyLag(context, uncaptured, source.clock))
-    at_source = AtSource(uncaptured, source.clock, not source.unreachable)
-    clients, queues = client_states(context, at_source, positions)
+    applied, clients, queues = _of_clients(context, runs, uncaptured, source)
     captured, end = _ends(context, source)
     ends = context.repository.stage_ends(name)
     ahead = None if source.unreachable else context.positions.distance(captured, end)
@@ -221,12 +215,46 @@ def status(context: RunContext) -> Status:
         _cut_over(context),
         disabled_clients(context.channel.clients, ends),
         applied,
-        tuple(function_uses(runs)),
+        tuple(uses_in_runs(row.result for row in runs)),
         source.setup,
         failures_json(ends),
-        with_captured(clients, captured, ahead),
+        _with_captured(clients, captured, ahead),
         queues,
     )
+
+
+def _of_clients(
+    context: RunContext, runs: Sequence[RunRow], uncaptured: Lag, source: _Source
+) -> tuple[list[dict[str, Any]], ...]:
+    """Return the states of apply processes, of all clients of Streams, and of their queues.
+
+    A channel without clients imports nothing of Streams.
+    """
+    if context.channel.clients.is_empty:
+        return [], [], []
+    from airflow_ddlrepl.flow.admin.apply_lag import ApplyLag
+    from airflow_ddlrepl.flow.admin.apply_status import apply_states
+    from airflow_ddlrepl.flow.client_states.states import AtSource, client_states
+
+    applied, positions = apply_states(context, runs, ApplyLag(context, uncaptured, source.clock))
+    at_source = AtSource(uncaptured, source.clock, not source.unreachable)
+    return applied, *client_states(context, at_source, positions)
+
+
+def _with_captured(clients: list[dict[str, Any]], captured: Position, ahead: int | None) -> list[dict[str, Any]]:
+    if not clients:
+        return []
+    from airflow_ddlrepl.flow.client_states.states import with_captured
+
+    return with_captured(clients, captured, ahead)
+
+
+def _apply_lines(applied: list[dict[str, Any]]) -> list[str]:
+    if not applied:
+        return []
+    from airflow_ddlrepl.flow.admin.apply_status import apply_lines
+
+    return apply_lines(applied)
 
 
 def _ends(context: RunContext, source: _Source) -> tuple[Position, Position]:

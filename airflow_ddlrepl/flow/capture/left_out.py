@@ -8,7 +8,6 @@ from airflow_ddlrepl.engines.source import LeftOut
 from airflow_ddlrepl.errors import SourceError
 from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.run.results import Captured
-from airflow_ddlrepl.flow.streams.rows_in_log import require_rows_in_log
 from airflow_ddlrepl.model.table import Identity, Table
 from airflow_ddlrepl.scope.client import Client, client_at
 from airflow_ddlrepl.scope.decide import ChangeKind, decide
@@ -35,6 +34,10 @@ def not_in_the_log(run: RunContext) -> list[LeftOut]:
 
 def require_captured_rows(run: RunContext) -> None:
     """Raise RuleError RUL-143 where a capture process takes rows of a table that is left out."""
+    if run.channel.clients.is_empty:
+        return
+    from airflow_ddlrepl.flow.streams.rows_in_log import require_rows_in_log
+
     require_rows_in_log(run, lambda: ((one.name, str(one)) for one in run.source.membership.left_out()))
 
 

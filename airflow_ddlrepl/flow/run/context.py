@@ -252,7 +252,7 @@ class RunContext:
         return [row for row in self.repository.segments(self.channel.name) if row.state == "live"]
 
     def transactions(self, segment: SegmentRow) -> pa.Table:
-        """Return the transactions of one segment; columns as `trail.rows.TRANSACTIONS` has them."""
+        """Return the transactions of one segment; columns as `trail.transaction_columns.TRANSACTIONS` has them."""
         return self.trail.transactions(self.trail.segment(segment.epoch, segment.low))
 
     def __enter__(self) -> Self:

@@ -6,10 +6,9 @@ from collections.abc import Iterable
 
 from airflow_ddlrepl.flow.run.context import log
 from airflow_ddlrepl.flow.streams.clients import StreamsClients
-from airflow_ddlrepl.repository.stored.rows import RunRow
 from airflow_ddlrepl.streams.procedures.notes import needless_calls
 from airflow_ddlrepl.streams.rules.client import Client
-from airflow_ddlrepl.streams.rules.function_use import FunctionCounts, FunctionUse, summed, uses, uses_in
+from airflow_ddlrepl.streams.rules.function_use import FunctionCounts, FunctionUse, summed, uses
 
 
 def uses_by(clients: StreamsClients, counted: Iterable[tuple[Client, FunctionCounts]]) -> tuple[FunctionUse, ...]:
@@ -18,11 +17,6 @@ def uses_by(clients: StreamsClients, counted: Iterable[tuple[Client, FunctionCou
     found = summed(each)
     warn_of_needless(clients, found)
     return tuple(found)
-
-
-def function_uses(runs: Iterable[RunRow]) -> list[FunctionUse]:
-    """Return how often functions were called in runs, by client and function."""
-    return summed(use for row in runs for use in uses_in(row.result))
 
 
 def needless_hints(clients: StreamsClients, used: Iterable[FunctionUse]) -> tuple[str, ...]:

@@ -73,6 +73,11 @@ def uses_in(result: Any) -> Iterator[FunctionUse]:
         yield FunctionUse(**one)
 
 
+def uses_in_runs(results: Iterable[Any]) -> list[FunctionUse]:
+    """Return how often functions were called in runs, by client and function. results: of the runs, as stored."""
+    return summed(use for result in results for use in uses_in(result))
+
+
 def summed(found: Iterable[FunctionUse]) -> list[FunctionUse]:
     """Return the uses of the same function by the same client as one; of several users it has the first."""
     sums: dict[tuple[str, str, str], FunctionUse] = {}

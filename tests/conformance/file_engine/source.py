@@ -31,7 +31,7 @@ from airflow_ddlrepl.ports.positions import Positions
 from airflow_ddlrepl.ports.row_layout import ColumnLayout, Layout
 from airflow_ddlrepl.ports.rows import TextRows
 from airflow_ddlrepl.sql.dialect import Dialect
-from airflow_ddlrepl.trail.segments import TRANSACTIONS
+from airflow_ddlrepl.trail.transaction_columns import TRANSACTIONS
 from tests.conformance.file_engine.files import replace_file
 from tests.conformance.file_engine.types import FILE_TYPES
 

@@ -27,7 +27,7 @@ from airflow_ddlrepl.streams.queue.row_messages import queued_rows
 from airflow_ddlrepl.streams.queue.stage import ClientStage
 from airflow_ddlrepl.streams.queue.transactions import TransactionFacts
 from airflow_ddlrepl.streams.rules.client import ClientKind
-from airflow_ddlrepl.trail.segments import TRANSACTIONS
+from airflow_ddlrepl.trail.transaction_columns import TRANSACTIONS
 
 HERE = "tests.flow.streams.functions"
 TYPES = {"id": "integer", "k": "numeric", "note": "text", "at": "timestamp without time zone"}

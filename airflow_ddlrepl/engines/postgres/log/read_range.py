@@ -39,7 +39,7 @@ from airflow_ddlrepl.engines.postgres.pgoutput.undecodable import RAW, decodable
 from airflow_ddlrepl.errors import SourceError
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.ports.log import LogBatch, LogRange
-from airflow_ddlrepl.trail.segments import TRANSACTIONS
+from airflow_ddlrepl.trail.transaction_columns import TRANSACTIONS
 
 IN_USE = "55006"
 _ENCODINGS = {"UTF8": "utf-8", "SQL_ASCII": "utf-8", "LATIN1": "iso8859-1", "LATIN9": "iso8859-15", "EUC_JP": "euc_jp"}

@@ -12,7 +12,7 @@ import pyarrow as pa
 from airflow_ddlrepl.engines.postgres.pgoutput import control_messages
 from airflow_ddlrepl.engines.postgres.pgoutput.wire import Ints, Mask, Messages
 from airflow_ddlrepl.model.position import LogKey
-from airflow_ddlrepl.trail.segments import TRANSACTIONS
+from airflow_ddlrepl.trail.transaction_columns import TRANSACTIONS
 
 
 @dataclass(slots=True)

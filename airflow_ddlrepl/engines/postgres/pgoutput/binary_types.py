@@ -120,38 +120,43 @@ class Shape(StrEnum):
 class Codec:
     """A codec says how values of one type arrive.
 
-    encoding: the trail's word for it. arrow: the Arrow type. size: the bytes of a value (0: varies).
+    encoding: the trail's word for it. arrow_name: the Arrow type's function. size: the bytes of a value (0: varies).
     """
 
     encoding: str
     shape: Shape
-    arrow: pa.DataType
+    arrow_name: str
     size: int = 0
 
+    @property
+    def arrow(self) -> pa.DataType:
+        """Return the Arrow type."""
+        return getattr(pa, self.arrow_name)()
 
-_STRING = Codec("native", Shape.STRING, pa.string())
-_BINARY = Codec("binary", Shape.BYTES, pa.binary())
-_TEXT = Codec("text", Shape.STRING, pa.string())
+
+_STRING = Codec("native", Shape.STRING, "string")
+_BINARY = Codec("binary", Shape.BYTES, "binary")
+_TEXT = Codec("text", Shape.STRING, "string")
 _NUMBERS = {
-    16: Codec("native", Shape.BOOL, pa.bool_(), 1),
-    20: Codec("native", Shape.FIXED, pa.int64(), 8),
-    21: Codec("native", Shape.FIXED, pa.int16(), 2),
-    23: Codec("native", Shape.FIXED, pa.int32(), 4),
+    16: Codec("native", Shape.BOOL, "bool_", 1),
+    20: Codec("native", Shape.FIXED, "int64", 8),
+    21: Codec("native", Shape.FIXED, "int16", 2),
+    23: Codec("native", Shape.FIXED, "int32", 4),
 }
 _STRINGS = dict.fromkeys((19, 25, 114, 142, 1042, 1043), _STRING)
 NATIVE: dict[int, Codec] = {
     **_NUMBERS,
     **_STRINGS,
-    17: Codec("native", Shape.BYTES, pa.binary()),
-    18: Codec("native", Shape.CHAR, pa.string(), 1),
-    700: Codec("native", Shape.FIXED, pa.float32(), 4),
-    701: Codec("native", Shape.FIXED, pa.float64(), 8),
-    1082: Codec("native", Shape.FIXED, pa.int32(), 4),
-    1083: Codec("native", Shape.FIXED, pa.int64(), 8),
-    1114: Codec("native", Shape.FIXED, pa.int64(), 8),
-    1184: Codec("native", Shape.FIXED, pa.int64(), 8),
-    2950: Codec("native", Shape.BYTES, pa.binary(), 16),
-    3802: Codec("native", Shape.JSONB, pa.string()),
+    17: Codec("native", Shape.BYTES, "binary"),
+    18: Codec("native", Shape.CHAR, "string", 1),
+    700: Codec("native", Shape.FIXED, "float32", 4),
+    701: Codec("native", Shape.FIXED, "float64", 8),
+    1082: Codec("native", Shape.FIXED, "int32", 4),
+    1083: Codec("native", Shape.FIXED, "int64", 8),
+    1114: Codec("native", Shape.FIXED, "int64", 8),
+    1184: Codec("native", Shape.FIXED, "int64", 8),
+    2950: Codec("native", Shape.BYTES, "binary", 16),
+    3802: Codec("native", Shape.JSONB, "string"),
 }
 NATIVE_IN_TEXT: dict[int, Codec] = {**_NUMBERS, **_STRINGS, 18: _STRING}
 

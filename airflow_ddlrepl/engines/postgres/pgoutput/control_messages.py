@@ -8,7 +8,6 @@ from functools import lru_cache
 
 from airflow_ddlrepl.engines.postgres.connection.escaped import readable_name
 from airflow_ddlrepl.engines.postgres.pgoutput.message_signature import is_of
-from airflow_ddlrepl.engines.postgres.pgoutput.tuple_offsets import Malformed
 from airflow_ddlrepl.model.change import Event, EventKind
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import LogKey
@@ -16,8 +15,14 @@ from airflow_ddlrepl.model.stored import read_with_tables
 from airflow_ddlrepl.model.table import Identity, Table
 
 PREFIX = "ddlrepl"
+SESSION, ROLE = "ddlrepl.session", "ddlrepl.role"
+"""Prefixes of the messages that say whose session a transaction is of."""
 SHORT = 1 << 12  # bytes of a relation's columns that relations share
 IDENTITIES = {"d": Identity.DEFAULT, "n": Identity.NOTHING, "f": Identity.FULL, "i": Identity.INDEX}
+
+
+class Malformed(Exception):
+    """This error says that bytes are not what the protocol says; the decoder adds the position."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,7 @@ from airflow_ddlrepl.engines.postgres.pgoutput.batch import (
     transactions,
 )
 from airflow_ddlrepl.engines.postgres.pgoutput.binary_types import wire_types
+from airflow_ddlrepl.engines.postgres.pgoutput.control_messages import Malformed
 from airflow_ddlrepl.engines.postgres.pgoutput.few_rows import batches
 from airflow_ddlrepl.engines.postgres.pgoutput.gaps import Gaps, taken
 from airflow_ddlrepl.engines.postgres.pgoutput.ignored import IgnoredTransactions, is_role
@@ -33,7 +34,6 @@ from airflow_ddlrepl.engines.postgres.pgoutput.message_signature import NoSignat
 from airflow_ddlrepl.engines.postgres.pgoutput.queue_messages import UnsignedMessages, is_for_queues
 from airflow_ddlrepl.engines.postgres.pgoutput.relation_layout import Compiled, compile_layout, is_ours
 from airflow_ddlrepl.engines.postgres.pgoutput.row_messages import DELETE, INSERT, UPDATE
-from airflow_ddlrepl.engines.postgres.pgoutput.tuple_offsets import Malformed
 from airflow_ddlrepl.engines.postgres.pgoutput.wire import Ints, Messages
 from airflow_ddlrepl.errors import SourceError
 from airflow_ddlrepl.model.change import Event, EventKind

@@ -19,6 +19,7 @@ from airflow_ddlrepl.engines.postgres.pgoutput import row_messages
 from airflow_ddlrepl.engines.postgres.pgoutput.arrow_columns import WIRE, absent_bitmaps, bitmap, chars, primitive
 from airflow_ddlrepl.engines.postgres.pgoutput.batch import Batch
 from airflow_ddlrepl.engines.postgres.pgoutput.binary_types import Codec, Shape
+from airflow_ddlrepl.engines.postgres.pgoutput.control_messages import Malformed
 from airflow_ddlrepl.engines.postgres.pgoutput.relation_layout import Compiled
 from airflow_ddlrepl.engines.postgres.pgoutput.row_messages import (
     BEFORE,
@@ -30,7 +31,7 @@ from airflow_ddlrepl.engines.postgres.pgoutput.row_messages import (
     UPDATE,
     check_mark,
 )
-from airflow_ddlrepl.engines.postgres.pgoutput.tuple_offsets import BINARY, NULL, UNCHANGED, Malformed
+from airflow_ddlrepl.engines.postgres.pgoutput.tuple_offsets import BINARY, NULL, UNCHANGED
 from airflow_ddlrepl.engines.postgres.pgoutput.wire import Ints, Mask, Messages
 
 MOST_ROWS = 16

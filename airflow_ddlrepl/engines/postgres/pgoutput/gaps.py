@@ -9,20 +9,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from airflow_ddlrepl.config.sections.retention import LARGEST_MESSAGE, NO_LIMITS
 from airflow_ddlrepl.engines.postgres.pgoutput.control_messages import (
     PREFIX,
+    ROLE,
+    SESSION,
     LogicalMessage,
     Stamp,
     message_event,
 )
-from airflow_ddlrepl.engines.postgres.pgoutput.ignored import ROLE, SESSION
-from airflow_ddlrepl.engines.postgres.pgoutput.wire import Ints, Mask, Messages
 from airflow_ddlrepl.model.change import Event, EventKind
 from airflow_ddlrepl.streams.rules.written_messages import PREFIX as QUEUE
+
+if TYPE_CHECKING:
+    from airflow_ddlrepl.engines.postgres.pgoutput.wire import Ints, Mask, Messages
 
 MOST_TEXT = 10_000
 """A gap's message of so many bytes is read; of a longer one only its length is said."""
@@ -38,6 +40,8 @@ PREFIX_AT = 10
 
 def taken(data: Messages, index: Ints) -> Mask:
     """Return which of these logical messages some client may take, by their prefixes alone."""
+    import numpy as np
+
     starts, room = data.starts[index] + PREFIX_AT, data.ends[index] - data.starts[index] - PREFIX_AT
     found = np.zeros(len(index), np.bool_)
     for prefix in TAKEN:

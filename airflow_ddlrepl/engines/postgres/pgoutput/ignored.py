@@ -16,14 +16,13 @@ import numpy as np
 import numpy.typing as npt
 
 from airflow_ddlrepl.config.sections.ignored_sessions import IgnoredSessions, Session
-from airflow_ddlrepl.engines.postgres.pgoutput.control_messages import LogicalMessage, Stamp
+from airflow_ddlrepl.engines.postgres.pgoutput.control_messages import ROLE, SESSION, LogicalMessage, Stamp
 from airflow_ddlrepl.engines.postgres.pgoutput.message_signature import content_of
 from airflow_ddlrepl.engines.postgres.pgoutput.wire import Ints, Mask
 from airflow_ddlrepl.model.change import Event, EventKind
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import LAST_IN_TRANSACTION, LogKey
 
-SESSION, ROLE = "ddlrepl.session", "ddlrepl.role"
 _SAID_BY = (SESSION, ROLE)
 _COUNTED = {b"I"[0]: "inserts", b"U"[0]: "updates", b"D"[0]: "deletes"}
 

@@ -6,8 +6,9 @@ import numpy as np
 import pyarrow as pa
 
 from airflow_ddlrepl.engines.postgres.pgoutput.arrow_columns import absent_bitmaps, column, expand, primitive
+from airflow_ddlrepl.engines.postgres.pgoutput.control_messages import Malformed
 from airflow_ddlrepl.engines.postgres.pgoutput.relation_layout import Compiled
-from airflow_ddlrepl.engines.postgres.pgoutput.tuple_offsets import Field, Malformed, fill, walk
+from airflow_ddlrepl.engines.postgres.pgoutput.tuple_offsets import Field, fill, walk
 from airflow_ddlrepl.engines.postgres.pgoutput.wire import AnyArray, Ints, Messages
 from airflow_ddlrepl.model.change import Op
 

@@ -8,13 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from airflow_ddlrepl.engines.postgres.pgoutput.binary_types import Codec
+from airflow_ddlrepl.engines.postgres.pgoutput.control_messages import Malformed
 from airflow_ddlrepl.engines.postgres.pgoutput.wire import AnyArray, Ints, Mask, Messages
 
 NULL, UNCHANGED, TEXT, BINARY = b"nutb"
-
-
-class Malformed(Exception):
-    """This error says that bytes are not what the protocol says; the decoder adds the position."""
 
 
 @dataclass(slots=True)

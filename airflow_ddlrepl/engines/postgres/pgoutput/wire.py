@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-Ints = npt.NDArray[np.int64]
-Mask = npt.NDArray[np.bool_]
-AnyArray = npt.NDArray[Any]
+Ints: TypeAlias = "npt.NDArray[np.int64]"
+Mask: TypeAlias = "npt.NDArray[np.bool_]"
+AnyArray: TypeAlias = "npt.NDArray[Any]"
 
 
 class Messages:

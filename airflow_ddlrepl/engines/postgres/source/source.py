@@ -1,6 +1,6 @@
 """This module is a PostgreSQL database as a source: `engines.source.Source` over one connection.
 
-The connection opens when it is needed.
+The connection opens when it is needed. What reads rows, from the log or from tables, is imported by who reads them.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.config.sections.ignored_sessions import NO_SESSIONS, IgnoredSessions
@@ -34,30 +34,18 @@ from airflow_ddlrepl.engines.postgres.connection.connect import describe, identi
 from airflow_ddlrepl.engines.postgres.connection.driver import Connection
 from airflow_ddlrepl.engines.postgres.connection.errors import errors
 from airflow_ddlrepl.engines.postgres.connection.first_row import over
-from airflow_ddlrepl.engines.postgres.load.archived_rows import ArchivedRows, archived_rows
-from airflow_ddlrepl.engines.postgres.load.held_tables import reading
-from airflow_ddlrepl.engines.postgres.load.table_rows import TableRows
 from airflow_ddlrepl.engines.postgres.log import preconditions, replication_protocol, retained_slot, slots, timeline
 from airflow_ddlrepl.engines.postgres.log.lineage import PostgresLogIdentity, timeline_of
 from airflow_ddlrepl.engines.postgres.log.marks import PostgresMarks
-from airflow_ddlrepl.engines.postgres.log.read_range import choose_reader
-from airflow_ddlrepl.engines.postgres.log.read_window import LogReader, WindowReading, read_window
 from airflow_ddlrepl.engines.postgres.log.retained_slot import PostgresRetainedLog
 from airflow_ddlrepl.engines.postgres.log.slot_log import SlotLog
 from airflow_ddlrepl.engines.postgres.sequences.sequences import SourceSequences
 from airflow_ddlrepl.engines.postgres.source import activate as activation
 from airflow_ddlrepl.engines.postgres.source import helper_schema
 from airflow_ddlrepl.engines.postgres.source.catalog import PostgresCatalog
-from airflow_ddlrepl.engines.postgres.source.exported_snapshot import (
-    ExportedSnapshot,
-    SnapshotAtPosition,
-    snapshot_at_position,
-    source_snapshot,
-)
 from airflow_ddlrepl.engines.postgres.source.members import PostgresMembership
 from airflow_ddlrepl.engines.postgres.source.messages import send, send_alone
 from airflow_ddlrepl.engines.postgres.source.privileges import dangers, missing_rights
-from airflow_ddlrepl.engines.postgres.sync_capture.sync_capture import PostgresSyncCaptures
 from airflow_ddlrepl.engines.source import Activation, LogWindow, Source
 from airflow_ddlrepl.engines.source_catalog import Archived, ArchivePlace, RowSelection, SourceSnapshot
 from airflow_ddlrepl.errors import SourceError
@@ -67,6 +55,13 @@ from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.ports.oldest_commit import OldestCommit
 from airflow_ddlrepl.ports.work import Runner
 from airflow_ddlrepl.trail.loads import LoadedTable
+
+if TYPE_CHECKING:
+    from airflow_ddlrepl.engines.postgres.load.archived_rows import ArchivedRows
+    from airflow_ddlrepl.engines.postgres.load.table_rows import TableRows
+    from airflow_ddlrepl.engines.postgres.log.read_window import WindowReading
+    from airflow_ddlrepl.engines.postgres.source.exported_snapshot import ExportedSnapshot, SnapshotAtPosition
+    from airflow_ddlrepl.engines.postgres.sync_capture.sync_capture import PostgresSyncCaptures
 
 PATIENCE_SECONDS = 20.0
 
@@ -259,6 +254,8 @@ class PostgresSource(
     @property
     def sync_captures(self) -> PostgresSyncCaptures:
         """Return the synchronous captures of the channel."""
+        from airflow_ddlrepl.engines.postgres.sync_capture.sync_capture import PostgresSyncCaptures
+
         return PostgresSyncCaptures(self.connection, self.channel)
 
     @property
@@ -268,6 +265,9 @@ class PostgresSource(
 
     def read_log(self, window: LogWindow) -> WindowReading:
         """Return how a window of the log is read: in ranges side by side; in text format when a type needs that."""
+        from airflow_ddlrepl.engines.postgres.log.read_range import choose_reader
+        from airflow_ddlrepl.engines.postgres.log.read_window import LogReader, read_window
+
         if not window.is_beside:
             self.log.wait_for_standbys(window.high)
         slot = retained_slot.held_name(self.slot) if window.is_retained else self.slot
@@ -276,23 +276,33 @@ class PostgresSource(
 
     def snapshot(self, table_ids: Sequence[int], log_identity: str = "") -> AbstractContextManager[ExportedSnapshot]:
         """Open a snapshot of these tables, as `exported_snapshot.source_snapshot` does."""
+        from airflow_ddlrepl.engines.postgres.source.exported_snapshot import source_snapshot
+
         return source_snapshot(self.dsn, table_ids, timeline_of(log_identity))
 
     def snapshot_at_position(self, table_ids: Sequence[int], log_identity: str = "") -> SnapshotAtPosition:
         """Open a snapshot of these tables, as `exported_snapshot.snapshot_at_position` does."""
+        from airflow_ddlrepl.engines.postgres.source.exported_snapshot import snapshot_at_position
+
         return snapshot_at_position(self.dsn, table_ids, timeline_of(log_identity))
 
     def archive(self, of: SourceSnapshot, tables: Sequence[Table], place: ArchivePlace, runner: Runner) -> Archived:
         """Write a snapshot's rows of these tables into a trail, by COPY."""
+        from airflow_ddlrepl.engines.postgres.source.exported_snapshot import ExportedSnapshot
+
         assert isinstance(of, ExportedSnapshot), "it is one of this source"
         return of.archive(tables, place, runner)
 
     def archived(self, trail_url: str, channel: str, loaded: LoadedTable) -> Sequence[ArchivedRows]:
         """Return row sources for the files of a table in a trail that a COPY has filled."""
+        from airflow_ddlrepl.engines.postgres.load.archived_rows import archived_rows
+
         return archived_rows(trail_url, channel, loaded)
 
     def reading(self, table_ids: Collection[int]) -> AbstractContextManager[Callable[[RowSelection], TableRows]]:
         """Return a function that makes row sources of held tables, as `held_tables.reading` does."""
+        from airflow_ddlrepl.engines.postgres.load.held_tables import reading
+
         return reading(self.dsn, table_ids)
 
     def server_run(self) -> str:

@@ -29,7 +29,7 @@ from airflow_ddlrepl.streams.evaluation.row_batch import WHOLE
 from airflow_ddlrepl.streams.rules.written_messages import PREFIX
 from airflow_ddlrepl.streams.transformations.row_batches import ADDED_IDS
 from airflow_ddlrepl.trail.manifest import Part
-from airflow_ddlrepl.trail.segments import TRANSACTIONS
+from airflow_ddlrepl.trail.transaction_columns import TRANSACTIONS
 from airflow_ddlrepl.trail.writer import PartWriter
 
 _CHUNK = 5000
