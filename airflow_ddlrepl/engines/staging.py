@@ -52,7 +52,7 @@ def stage_all(tasks: Sequence[StageTask]) -> list[StagedRows]:
     return found
 
 
-def bucket_count(task: StageTask, parallelism: int) -> int:
-    """Return into how many buckets it is worth splitting the rows of a task."""
-    most = most_buckets(task.table, task.files, parallelism, engine(task.dsn).types)
+def bucket_count(task: StageTask, tasks: int) -> int:
+    """Return into how many buckets it is worth splitting the rows of a task. tasks: into so many at most."""
+    most = most_buckets(task.table, task.files, tasks, engine(task.dsn).types)
     return max(1, min(most, rows_in_memory(task.files) * 2 // ROWS_PER_BUCKET))

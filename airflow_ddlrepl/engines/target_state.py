@@ -37,7 +37,8 @@ class Capabilities:
     before each change that it is begun, and after it that it is done. position_scope: does one position hold for the
     whole target, or does each table have its own? renames_columns, alters_types: can a column of a table be renamed,
     and get another type? Where not, a refresh creates the table again. alters_partitions: does an ALTER of a
-    partitioned table alter its partitions, too? What it does besides are abilities (`engines.ability`).
+    partitioned table alter its partitions, too? merges_at_once: is it best to merge all rows of a window at once, as a
+    merge reads the whole table? What it does besides are abilities (`engines.ability`).
     """
 
     transactional_ddl: bool
@@ -45,6 +46,7 @@ class Capabilities:
     renames_columns: bool = True
     alters_types: bool = True
     alters_partitions: bool = True
+    merges_at_once: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -104,6 +104,16 @@ def rows_in_memory(files: Sequence[RowFile]) -> int:
     return sum(max(file.rows, file.memory // ROW_BYTES) for file in files)
 
 
+def tasks_of_one_merge(files: Sequence[RowFile], parallelism: int) -> int:
+    """Return into how many tasks rows may be split that one merge takes all together: none has more than fit in memory.
+
+    Where keys may change, one task may have to take all rows of a section: so there are no more of them than otherwise.
+    """
+    if any(file.key_updates for file in files):
+        return parallelism
+    return max(parallelism, -(-rows_in_memory(files) // ROWS_PER_SECTION))
+
+
 def most_buckets(table: Table, files: Sequence[RowFile], parallelism: int, types: TypeSystem) -> int:
     """Return into how many buckets these rows may be split by their key; 1 where they can only be merged all together.
 

@@ -14,6 +14,7 @@ from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table_state import TableStatus
 from tests.conformance.conftest import LAKE, MakePlace
 from tests.conformance.places import Place
+from tests.conformance.runs import run_and_die
 from tests.support.lakes.outsider import somebody
 from tests.support.lakes.reader import Beside, rows_at
 
@@ -23,6 +24,10 @@ START = (
     "insert into orders select i, 'order ' || i from generate_series(1, 5) i",
 )
 KINDS = ["postgres", "duckdb", pytest.param("iceberg", marks=LAKE)]
+POINTS = (
+    *("integrate.staged", "integrate.rows", "integrate.altered", "integrate.transaction", "integrate.committed"),
+    *("integrate.rows:2", "integrate.altered:2", "record.repository"),
+)
 PAGE = Path(__file__).parents[2] / "docs" / "lakehouse.md"
 
 
@@ -120,6 +125,22 @@ def test_rows_and_their_changes_are_seen_in_one_moment(make_place: MakePlace) ->
         periods = scd2(location)
     assert [row[1:] for row in periods if row[0] == 1][-2:] == [("again", True, False), ("again", False, True)]
     assert [row[1:] for row in periods if row[0] == 3] == [("order 3", True, False), ("last", True, False)]
+
+
+@pytest.mark.parametrize("make_place", KINDS[-1:], indirect=True)
+def test_runs_that_are_killed_leave_rows_and_their_changes_at_one_moment(make_place: MakePlace) -> None:
+    """At each fail point that such a run comes to, which brings rows and a schema change."""
+    place = make_place()
+    location = activated(place, "both")
+    with Beside(location) as beside:
+        for number, point in enumerate(POINTS, 20):
+            place.replica.at_source(
+                f"begin; insert into orders values ({number}, 'new'); alter table orders add c{number} int default 1;"
+                f" update orders set note = '{point}' where id < 3; delete from orders where id = {number - 1}; commit",
+            )
+            assert run_and_die("replicate", place.replica.file, point), f"no run comes to {point}"
+        place.settle()
+    assert beside.all_at_once(is_whole) > len(POINTS) / 2
 
 
 def scd2(location: str) -> list[tuple[Any, ...]]:

@@ -144,13 +144,16 @@ EFFECTS: dict[str, dict[Effect, str]] = {
     },
     "Target": {
         Effect.ACTS: (
-            "adapt_ddl existing_tables lock_timeout name on_error partitions rules suspended_log trusted_owners"
+            "adapt_ddl existing_tables lock_timeout name on_error partitions rules sort suspended_log trusted_owners"
         ),
         Effect.STOPS: "location",
         Effect.SOURCE: "history replicat",
         Effect.TOLD: "schemas",
     },
     "TablePartitions": {
+        Effect.ACTS: "by tables",
+    },
+    "TableSort": {
         Effect.ACTS: "by tables",
     },
     "TargetTable": {

@@ -14,8 +14,8 @@ from airflow_ddlrepl.goldengate.parameters.extract import ExtractParameters
 from airflow_ddlrepl.goldengate.parameters.replicat import ReplicatParameters
 from airflow_ddlrepl.goldengate.parameters.several_targets import most_targets
 from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.notation.arrangement import NOT_ARRANGED, Arrangement, partition_field, sort_field
 from airflow_ddlrepl.notation.name_pattern import any_matches
-from airflow_ddlrepl.notation.partition_field import PartitionField, partition_field
 from airflow_ddlrepl.notation.section import Bytes, Seconds, Section, TablePattern, YesNo
 
 
@@ -120,13 +120,18 @@ class Place(Section):
         (), description="roles that may own tables, schemas and types there: their code runs with the location's rights"
     )
 
-    def partitions_of(self, name: TableName) -> tuple[PartitionField, ...]:
-        """Return the fields by which a table is partitioned, by its name there."""
-        return ()
+    def arrangement_of(self, name: TableName) -> Arrangement:
+        """Return by what a table is partitioned and sorted, by its name there."""
+        return NOT_ARRANGED
 
 
 def _is_field(text: str) -> str:
     partition_field(text)
+    return text
+
+
+def _is_sort_field(text: str) -> str:
+    sort_field(text)
     return text
 
 
@@ -138,6 +143,15 @@ class TablePartitions(Section):
         min_length=1,
         description="`bucket(16, id)`, `truncate(4, code)`, `years(day)`, `months(day)`, `days(day)`, `hours(at)`, or a"
         " column",
+    )
+
+
+class TableSort(Section):
+    """This section says by which columns the rows of tables of a target are sorted in their files, for queries."""
+
+    tables: tuple[TablePattern, ...] = Field(min_length=1, description='patterns "schema.table", as at the target')
+    by: tuple[Annotated[str, AfterValidator(_is_sort_field)], ...] = Field(
+        min_length=1, description="columns; `created_at desc` has large values first"
     )
 
 
@@ -170,6 +184,11 @@ class Target(Place):
         description="how tables of a lake are partitioned, the first entry that matches: new ones, and others when they"
         " are loaded again; default: not at all",
     )
+    sort: tuple[TableSort, ...] = Field(
+        (),
+        description="how rows of a lake's tables are sorted in their files, the first entry that matches: of new"
+        " tables, and of others when they are loaded again; default: not at all",
+    )
     replicat: Annotated[ReplicatParameters, _or_file(ReplicatParameters | str)] | None = Field(
         None, description="GoldenGate's Replicat: which tables go there by MAP, and which DDL; or the path of its file"
     )
@@ -182,10 +201,12 @@ class Target(Place):
             return {**value, "on_error": OnError.STOP}
         return value
 
-    def partitions_of(self, name: TableName) -> tuple[PartitionField, ...]:
-        """Return the fields by which a table is partitioned, by its name there."""
-        by = next((one.by for one in self.partitions if any_matches(one.tables, name)), ())
-        return tuple(map(partition_field, by))
+    def arrangement_of(self, name: TableName) -> Arrangement:
+        partitions, sort = (
+            next((one.by for one in entries if any_matches(one.tables, name)), ())
+            for entries in (self.partitions, self.sort)
+        )
+        return Arrangement(tuple(map(partition_field, partitions)), tuple(map(sort_field, sort)))
 
     @model_validator(mode="after")
     def _replicat_names_tables_alone(self) -> Target:

@@ -51,14 +51,16 @@ class ReplacesSomeRows(LeavesOutChanges):
     )
 
 
-class PartitionsTables(Ability, ABC):
-    """A target partitions tables where the channel file can say by which columns (`partitions`)."""
+class ArrangesRows(Ability, ABC):
+    """A target arranges rows where the channel file can say how tables are partitioned and sorted."""
 
-    lack = Lack("does not partition tables by the channel file", "take `partitions` out of this target")
+    lack = Lack(
+        "does not partition or sort tables by the channel file", "take `partitions` and `sort` out of this target"
+    )
 
     @abstractmethod
-    def require_partitions(self, table: Table) -> None:
-        """Raise Unsupported ADP-196 where a new table can't be partitioned as the file says. table: as there."""
+    def require_arrangement(self, table: Table) -> None:
+        """Raise Unsupported ADP-196 where rows of a new table can't be arranged as the file says. table: as there."""
 
 
 class ReplaysStatements(Ability):

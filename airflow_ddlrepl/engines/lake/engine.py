@@ -61,7 +61,7 @@ class LakeEngine(TargetEngine, NeedsMaintenance, Compares):
     def target(self, channel: Channel, name: str, location: str, seconds: int | None = None) -> LakeTarget:
         from airflow_ddlrepl.engines.lake.target_port import LakeTarget
 
-        return LakeTarget(location, channel.holder(name), seconds, channel.place(name).partitions_of)
+        return LakeTarget(location, channel.holder(name), seconds, channel.place(name).arrangement_of)
 
     def target_rights(self, location: str, schemas: Collection[str] = ()) -> tuple[str, str]:
         from airflow_ddlrepl.engines.lake.connection.database import writing

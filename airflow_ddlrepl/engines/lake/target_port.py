@@ -13,10 +13,10 @@ from airflow_ddlrepl.adapt.program.program import Program
 from airflow_ddlrepl.engines.abilities.discarded_rows import DiscardsRows
 from airflow_ddlrepl.engines.abilities.of_target import (
     AppliesTogether,
+    ArrangesRows,
     CutsOver,
     HasOwnColumns,
     LoadsBeside,
-    PartitionsTables,
     RepairsRows,
     ReplacesSomeRows,
 )
@@ -25,11 +25,11 @@ from airflow_ddlrepl.engines.comparing import RepairTask
 from airflow_ddlrepl.engines.lake.catalog import entries
 from airflow_ddlrepl.engines.lake.catalog.heads import require_followed
 from airflow_ddlrepl.engines.lake.catalog.publishing import publishing
-from airflow_ddlrepl.engines.lake.catalog.window import Check, Window, any_table
+from airflow_ddlrepl.engines.lake.catalog.window import POSITION, Check, Window, any_table
 from airflow_ddlrepl.engines.lake.connection.database import is_there, reading
 from airflow_ddlrepl.engines.lake.connection.location import location_of
 from airflow_ddlrepl.engines.lake.connection.warehouse import file_refusals
-from airflow_ddlrepl.engines.lake.ddl.partitions import PartitionsOf, no_partitions, require_possible
+from airflow_ddlrepl.engines.lake.ddl.arrangement import ArrangementOf, no_arrangement, require_possible
 from airflow_ddlrepl.engines.lake.ddl.render import LakeDdl
 from airflow_ddlrepl.engines.lake.ddl.run import run
 from airflow_ddlrepl.engines.lake.load.loader import LakeLoader
@@ -62,6 +62,10 @@ from airflow_ddlrepl.model.settings.table_settings import OwnColumns
 from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.notation.condition.expression import Part
 
+_CAPABILITIES = Capabilities(
+    transactional_ddl=True, position_scope="target", alters_partitions=False, merges_at_once=True
+)
+
 
 @dataclass
 class LakeTarget(
@@ -74,18 +78,18 @@ class LakeTarget(
     HasOwnColumns,
     DiscardsRows,
     AppliesTogether,
-    PartitionsTables,
+    ArrangesRows,
 ):
     """A lake opens its catalog's database for each call; a run's changes of tables become visible at one moment.
 
-    holder: names its state. seconds: to wait for others; None: as usual. partitions_of: a table's fields, by its name.
+    holder: names its state. seconds: to wait for others; None: as usual. arrangement_of: a table's rows, by its name.
     """
 
     location: str = field(repr=False)
     holder: str
     seconds: float | None = None
-    partitions_of: PartitionsOf = no_partitions
-    capabilities = Capabilities(transactional_ddl=True, position_scope="target", alters_partitions=False)
+    arrangement_of: ArrangementOf = no_arrangement
+    capabilities = _CAPABILITIES
 
     def reading(self) -> AbstractContextManager[Connection]:
         """Open the catalog's database to read it."""
@@ -112,7 +116,7 @@ class LakeTarget(
         return LakeFacts(self.location)
 
     def renderer(self) -> LakeDdl:
-        return LakeDdl(self.partitions_of)
+        return LakeDdl(self.arrangement_of)
 
     def check_condition(self, condition: Part, table: Table, columns: Sequence[Column]) -> None:
         from airflow_ddlrepl.engines.lake.merge.conditions import require_readable
@@ -128,9 +132,9 @@ class LakeTarget(
     def discarded_rows(self) -> LakeDiscardedRows:
         return LakeDiscardedRows(self)
 
-    def require_partitions(self, table: Table) -> None:
+    def require_arrangement(self, table: Table) -> None:
         if self.facts().table(table.name) is None:  # one that is there stays as it is: columns may have been renamed
-            require_possible(self.partitions_of(table.name), table)
+            require_possible(self.arrangement_of(table.name), table)
 
     def find_state(self, holder: str = "") -> TargetState | None:
         if not self.is_there:
@@ -211,7 +215,7 @@ class LakeTarget(
         with self.writing() as connection, self.views_renewed(connection):  # a table of changes has no view
             for work in works:
                 state.advance(connection, work.holder, *work.program.move, fence)
-            window.flip(connection)
+            window.flip(connection, {POSITION: str(int(works[0].program.high))})  # all of them end there
             for work, staging in zip(works, done, strict=True):
                 write_states(connection, work.holder, work.program)
                 for discard in staging.discards:

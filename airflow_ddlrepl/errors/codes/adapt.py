@@ -138,7 +138,8 @@ CODES = (
         "Take the table, or the target, out of `conflicts`."),
     Code("ADP-195", "A kind of database can't do what the channel file, or a command, asks of it.",
         "The message says which ability it lacks: leave that out, or name a database of another kind."),
-    Code("ADP-196", "A table can't be partitioned as `partitions` of a target says.",
-        "Name columns of its primary key there, with transforms that take their types; or take the table out."),
+    Code("ADP-196", "A table can't be partitioned or sorted as `partitions` or `sort` of a target says.",
+        "Name columns that it has, and in `partitions` those of its primary key, with transforms that take their types;"
+        " or take the table out."),
 )
 # fmt: on

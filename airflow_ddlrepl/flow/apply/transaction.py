@@ -31,7 +31,14 @@ from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.run.disk_space import needing
 from airflow_ddlrepl.flow.run.outbox import record
 from airflow_ddlrepl.flow.run.shared_storage import seen_by_tasks
-from airflow_ddlrepl.integrate.stage_task import StageTask, buckets_of, groups, most_buckets, sections
+from airflow_ddlrepl.integrate.stage_task import (
+    StageTask,
+    buckets_of,
+    groups,
+    most_buckets,
+    sections,
+    tasks_of_one_merge,
+)
 from airflow_ddlrepl.mapping.values import transform_of
 from airflow_ddlrepl.model.change import EventKind
 from airflow_ddlrepl.model.position import START_OF_TRANSACTION, LogKey, Position
@@ -139,7 +146,7 @@ def _stage(
         for section, task in enumerate(_tasks(context, ahead, piece, own, number, of_source().values)):
             if asking := _asking_for_old_rows(piece):
                 task = replace(task, whole_rows=of_source().whole_rows_hint(piece.source, asking))
-            buckets = buckets_of(task, bucket_count(task, parallelism))
+            buckets = buckets_of(task, bucket_count(task, _most_tasks(context, ahead, task.files)))
             tasks += buckets
             places += [(number, section)] * len(buckets)
     parts = groups(tasks, parallelism)
@@ -157,6 +164,14 @@ def _stage(
     return list(found.values())
 
 
+def _most_tasks(context: RunContext, ahead: PendingLog, files: Sequence[RowFile]) -> int:
+    """Return into how many tasks rows of a table may be split that are merged together."""
+    parallelism = context.runner.parallelism
+    if not context.target(ahead.target).capabilities.merges_at_once:
+        return parallelism
+    return tasks_of_one_merge(files, parallelism)
+
+
 def _tasks(
     context: RunContext,
     ahead: PendingLog,
@@ -168,7 +183,7 @@ def _tasks(
     wanted = sorted((f for f in files if f.first < piece.high and f.last >= piece.low), key=lambda f: f.first)
     target = context.target(ahead.target)
     types = engine(target.location).types
-    buckets = most_buckets(piece.source, wanted, context.runner.parallelism, types) if wanted else 1
+    buckets = most_buckets(piece.source, wanted, _most_tasks(context, ahead, wanted), types) if wanted else 1
     transform = transform_of(piece.settings.values, piece.whole or piece.source)
     own = piece.settings.columns
     discards = able(target, DiscardsRows) if own.discards and wanted else None

@@ -11,10 +11,10 @@ from airflow_ddlrepl.engines.abilities.discarded_rows import DiscardsRows
 from airflow_ddlrepl.engines.abilities.of_source import ArchivesRows, FeedsQueues, IgnoresSessions, RetainsLog
 from airflow_ddlrepl.engines.abilities.of_target import (
     AppliesTogether,
+    ArrangesRows,
     FindsConflicts,
     HasOwnColumns,
     LeavesOutChanges,
-    PartitionsTables,
     ReplacesSomeRows,
     ReplaysStatements,
 )
@@ -44,7 +44,7 @@ OF_TABLES: dict[type[Ability], Callable[[ChannelAt, TableName], bool]] = {
     ReplacesSomeRows: lambda at, table: bool(at.refresh_limits(table)) and not at.is_replay,
     ReplaysStatements: lambda at, table: at.channel.replays_text(table) and not at.is_replay,
     AppliesTogether: lambda at, table: at.place.history is History.BOTH,
-    PartitionsTables: lambda at, table: bool(at.place.partitions_of(at.target_name(table))),
+    ArrangesRows: lambda at, table: bool(at.place.arrangement_of(at.target_name(table))),
     FindsConflicts: lambda at, table: at.settings(table).conflicts is not None,
 }
 """Whether a channel file asks for an ability of a target because of one table."""
@@ -80,5 +80,5 @@ def require_able_of_tables(at: ChannelAt, tables: Iterable[Table], place: object
                 able(place, ability, who, table.name)
         if (own := at.settings(table.name).columns) != OwnColumns():
             able(place, HasOwnColumns).require_possible(own, table)
-        if (partitioning := find(place, PartitionsTables)) is not None:
-            partitioning.require_partitions(table.with_(name=at.target_name(table.name)))
+        if (arranging := find(place, ArrangesRows)) is not None:
+            arranging.require_arrangement(table.with_(name=at.target_name(table.name)))

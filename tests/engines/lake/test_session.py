@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 from airflow_ddlrepl.engines.lake.catalog.window import Window
+from airflow_ddlrepl.engines.lake.connection import session
 from airflow_ddlrepl.engines.lake.connection.database import writing
 from airflow_ddlrepl.engines.lake.connection.errors import explained
 from airflow_ddlrepl.engines.lake.connection.java import java_table
@@ -18,6 +20,8 @@ from airflow_ddlrepl.engines.lake.types.literals import constant
 from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.ports.work import offer_session, withdraw_session
+from tests.conftest import Databases
+from tests.support.lakes.channel import Lake
 from tests.support.lakes.warm_spark import warm_runner
 
 TABLE = TableName("public", "made_before")
@@ -47,6 +51,29 @@ def test_a_session_without_iceberg_is_refused(location: str) -> None:
     with pytest.raises(DdlReplError) as raised:
         lake_session(location)
     assert raised.value.code == "SPK-105" and "spark.sql.extensions" in raised.value.message
+
+
+@pytest.mark.xdist_group("spark")
+def test_a_run_without_anything_new_asks_for_no_session(
+    databases: Databases, tmp_path: Path, lake_spark: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor does one that moves the position past what is of no table of the channel, or a comparison."""
+    lake = Lake(databases.source, tmp_path)
+    lake.at_source("create table t (id int primary key)", "insert into t values (1)")
+    lake.activate()
+    lake.settle()
+
+    def offered() -> None:
+        raise AssertionError("a session is asked for")
+
+    monkeypatch.setattr(session, "offered_session", offered)
+    lake.replicate()
+    lake.at_source("create sequence numbers", "create function one() returns int language sql as 'select 1'")
+    lake.replicate()
+    assert lake.compare().differences == 0
+    lake.at_source("insert into t values (2)")
+    with pytest.raises(AssertionError, match="a session is asked for"):
+        lake.replicate()
 
 
 OF_SOMEBODY = {

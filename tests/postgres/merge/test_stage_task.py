@@ -9,7 +9,14 @@ import pytest
 from airflow_ddlrepl.engines.postgres.types.arrow_values import POSTGRES_VALUES
 from airflow_ddlrepl.engines.postgres.types.type_system import POSTGRES_TYPES
 from airflow_ddlrepl.engines.staging import bucket_count
-from airflow_ddlrepl.integrate.stage_task import ROW_BYTES, ROWS_PER_SECTION, StageTask, most_buckets, sections
+from airflow_ddlrepl.integrate.stage_task import (
+    ROW_BYTES,
+    ROWS_PER_SECTION,
+    StageTask,
+    most_buckets,
+    sections,
+    tasks_of_one_merge,
+)
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import LogKey
 from airflow_ddlrepl.model.table import Column, Identity, Key, Table
@@ -62,3 +69,11 @@ def test_rows_that_belong_together_are_cut_for_one_task(of: Table, moved: int) -
     files = tuple(file(number, HALF, key_updates=moved) for number in range(8))
     assert most_buckets(of, files, 64, POSTGRES_TYPES) == 1 == bucket_count(task(of, files), 64)
     assert most_buckets(table(), [file(1, 1)], 64, POSTGRES_TYPES) == 64
+
+
+def test_rows_of_one_merge_are_spread_over_as_many_tasks_as_hold_them() -> None:
+    """Unless a key may change: then one task may have to hold all of a section."""
+    files = [file(number, HALF) for number in range(9)]
+    assert [tasks_of_one_merge(files, tasks) for tasks in (1, 2, 64)] == [5, 5, 64]
+    assert len(sections(files, tasks_of_one_merge(files, 2))) == 1
+    assert tasks_of_one_merge([*files, file(9, 1, key_updates=1)], 2) == 2

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from itertools import count
 from typing import Any
 from urllib.request import Request, urlopen
 
@@ -35,6 +36,26 @@ class Store:
         yield
         self.server = ThreadedMotoServer(ip_address="127.0.0.1", port=self.port, verbose=False)
         self.server.start()
+
+    @contextmanager
+    def refusing(self, after: int) -> Iterator[list[str]]:
+        """It takes so many more files, and refuses the others, as where a quota is used up; yields their paths."""
+        inside, taken, refused = self.server._server, count(), list[str]()
+        app = inside.app
+
+        def refuse(environ: Any, start: Any) -> Any:
+            is_write = environ["REQUEST_METHOD"] in ("PUT", "POST") and "delete" not in environ.get("QUERY_STRING", "")
+            if not is_write or next(taken) < after:
+                return app(environ, start)
+            refused.append(environ["PATH_INFO"])
+            start("403 Forbidden", [("Content-Type", "application/xml")])
+            return [b"<?xml version='1.0'?><Error><Code>QuotaExceeded</Code><Message>quota</Message></Error>"]
+
+        inside.app = refuse
+        try:
+            yield refused
+        finally:
+            inside.app = app
 
     def names(self) -> list[str]:
         """The keys of all objects."""

@@ -52,13 +52,17 @@ class JdbcPointers(Pointers):
 
     def _finished(self, move: Move) -> str:
         """Return the metadata file that a table gets, with its own properties again."""
-        if move.origin is None:
-            return move.now
         if move.now == move.begun:
             return move.base
-        files = self.place.files
+        files, newer = self.place.files, (move.base, move.summary)
+        if move.origin is None:
+            if not move.summary:
+                return move.now
+            with file_refusals(move.name):
+                folder = move.now.rpartition("/")[0]
+                return write_like(move.now, files, folder, properties(move.now, files), newer)
         before, ours = properties(move.base, files), move.ours
         changed = {key: value for key, value in properties(move.now, files).items() if key not in ours}
         again = {key: before[key] for key in ours if key in before}
         with file_refusals(move.origin):
-            return write_like(move.now, files, ours[METADATA], {**changed, **again})
+            return write_like(move.now, files, ours[METADATA], {**changed, **again}, newer)

@@ -83,9 +83,28 @@ def follows(path: str, files: Files, last: Head) -> bool:
     return at == last.snapshot or (at is not None and number > last.number)
 
 
-def write_like(path: str, files: Files, folder: str, wanted: Mapping[str, str]) -> str:
-    """Write a metadata file like another one, with these properties, into a folder; return its path."""
+def with_summary(metadata: Mapping[str, Any], base: Mapping[str, Any], summary: Mapping[str, str]) -> Mapping[str, Any]:
+    """Return what a metadata file has, with a summary that its newest snapshot, unless `base` has it, says besides."""
+    newest = metadata.get("current-snapshot-id")
+    if not summary or newest == base.get("current-snapshot-id"):
+        return metadata
+    snapshots = [
+        {**one, "summary": {**one["summary"], **summary}} if one["snapshot-id"] == newest else one
+        for one in metadata.get("snapshots", ())
+    ]
+    return {**metadata, "snapshots": snapshots}
+
+
+def write_like(
+    path: str, files: Files, folder: str, wanted: Mapping[str, str], newer: tuple[str, Mapping[str, str]] | None = None
+) -> str:
+    """Write a metadata file like another one, with these properties, into a folder; return its path.
+
+    newer: an earlier file, and what the newest snapshot says of itself besides, where that file does not have it.
+    """
     found = content(path, files)
+    if newer is not None:
+        found = with_summary(found, content(newer[0], files), newer[1])
     before = {"timestamp-ms": found["last-updated-ms"], "metadata-file": path}
     most = int(wanted.get("write.metadata.previous-versions-max", _VERSIONS))
     log = [*found.get("metadata-log", ()), before][-max(most, 1) :]

@@ -17,7 +17,7 @@ class Move:
 
     origin: its name before; None: it is new. base: the metadata file that readers have of it, and of a new table the
     one with no rows. begun, now: the metadata files with which it was staged, and with which the window ends.
-    ours: the properties that only the staged table has.
+    ours: the properties that only the staged table has. summary: what the newest snapshot of the window says besides.
     """
 
     name: TableName | None
@@ -26,6 +26,7 @@ class Move:
     begun: str = ""
     now: str = ""
     ours: Mapping[str, str] = field(default_factory=dict)
+    summary: Mapping[str, str] = field(default_factory=dict)
 
 
 class Pointers(ABC):

@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from airflow_ddlrepl.engines.lake.catalog.metadata import content
+from airflow_ddlrepl.engines.lake.catalog.metadata import content, with_summary
 from airflow_ddlrepl.engines.lake.catalog.port import Move, Pointers
 from airflow_ddlrepl.engines.lake.connection.conflicts import name_taken
 from airflow_ddlrepl.engines.lake.connection.location import Location
@@ -71,7 +71,7 @@ class RestPointers(Pointers):
                 found.steps.made.append((base["table-uuid"], at, move.base))
             if at != move.name:
                 found.steps.renamed.append((base["table-uuid"], at, move.name))
-            made = change(at, base, content(move.now, files), move.ours)
+            made = change(at, base, with_summary(content(move.now, files), base, move.summary), move.ours)
             if made["updates"] or at != move.name:
                 found.changes[at] = made
         found.steps.renamed = _in_order(found.steps.renamed)

@@ -38,6 +38,12 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _DATA = "write.data.path"
+POSITION, LOADED = "ddlrepl.position", "ddlrepl.loaded"
+"""What the snapshot of a window, and that of a load, says of itself: a position of the source's log, as a number.
+
+The table has what was committed before the one; a load has what the source showed there, and maybe lacks of it what was
+just about to be committed.
+"""
 _DELETES = "write.metadata.delete-after-commit.enabled"
 """A table that removes old metadata files must not remove, for a window that is open, the one that readers have."""
 TARGET_FILE_SIZE = str(128 << 20)
@@ -201,28 +207,29 @@ class Window:
         self.table(name)
         del self._tables[name]
 
-    def flip(self, connection: Connection) -> None:
+    def flip(self, connection: Connection, summary: Mapping[str, str] = MappingProxyType({})) -> None:
         """Make what was committed visible, in the open transaction, unless somebody else has written to a table.
 
+        summary: what the newest snapshot of each table is to say of itself, where the window has made it.
         Raises WrittenMeanwhile TGT-112 for a table that was written to, CannotAdapt ADP-104 for a name that is taken.
         """
         assert not self._open, "a window is committed before it is seen"
         place = location_of(self.location)
-        now = pointers(place).publish(connection, self.name, self._moves(connection))
+        now = pointers(place).publish(connection, self.name, self._moves(connection, summary))
         store_heads(connection, place.catalog, now, self.files, self._touched)
         forget_namespace(connection, place.spark_catalog, self.namespace)
         forget_folders(connection, self.name)
 
-    def _moves(self, connection: Connection) -> list[Move]:
+    def _moves(self, connection: Connection, summary: Mapping[str, str]) -> list[Move]:
         """Return what becomes of each table that the window has touched or made."""
         found = []
         for name, one in self._tables.items():
             now = self._pointer(connection, one)
             if one.origin is None:
-                found.append(Move(name, None, one.begun, one.begun, now))
+                found.append(Move(name, None, one.begun, one.begun, now, {}, summary))
             else:
                 ours = {**self._folders(one.base), _DELETES: "false"}
-                found.append(Move(name, one.origin, one.base, one.begun, now, ours))
+                found.append(Move(name, one.origin, one.base, one.begun, now, ours, summary))
         gone = self._touched.keys() - {one.origin for one in self._tables.values()}
         return [*found, *(Move(None, name, self._touched[name]) for name in sorted(gone))]
 

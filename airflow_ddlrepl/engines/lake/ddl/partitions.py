@@ -6,25 +6,15 @@ in every partition.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from airflow_ddlrepl.engines.held_types.type_names import decimal_size
 from airflow_ddlrepl.engines.lake.connection.quoting import quote
 from airflow_ddlrepl.engines.lake.types.physical import columns_sql
 from airflow_ddlrepl.errors import Unsupported
-from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Table
-from airflow_ddlrepl.notation.partition_field import PartitionField
-
-PartitionsOf = Callable[[TableName], Sequence[PartitionField]]
-"""Returns the fields that the channel file names for a table, by its name at the target."""
-
-
-def no_partitions(name: TableName) -> Sequence[PartitionField]:
-    """Return no fields: a table is not partitioned."""
-    return ()
-
+from airflow_ddlrepl.notation.arrangement import PartitionField
 
 _WORDS = {"years": "year", "months": "month", "days": "day", "hours": "hour"}
 """What metadata calls the transforms that the file, as Spark's SQL, names in the plural."""
@@ -42,13 +32,7 @@ BY_PARTITION = {"write.distribution-mode": "hash", "write.merge.distribution-mod
 """Properties of tables with partitions: a task writes those of its own, else all tasks write files of all."""
 
 
-def require_possible(fields: Sequence[PartitionField], table: Table) -> None:
-    """Raise Unsupported ADP-196 for a field that the table can't be partitioned by. table: as at the target."""
-    if (refusal := impossible(fields, table)) is not None:
-        raise refusal
-
-
-def impossible(fields: Sequence[PartitionField], table: Table) -> Unsupported | None:
+def impossible_partition(fields: Sequence[PartitionField], table: Table) -> Unsupported | None:
     """Return the error of the first field that the table can't be partitioned by; None: it can be by all."""
     key, types = {column.name for column in table.key_columns()}, columns_sql(table)
     for field in fields:
@@ -81,7 +65,7 @@ def _sql(field: PartitionField) -> str:
     return f"{field.transform}({number}{column})" if field.transform else column
 
 
-def evolve(java: Any, transaction: Any, fields: Sequence[PartitionField]) -> None:
+def evolve_partitions(java: Any, transaction: Any, fields: Sequence[PartitionField]) -> None:
     """Partition a table by these fields, in an open transaction; files that it has stay as they are.
 
     java: the package `org.apache.iceberg`. A table without wanted fields stays partitioned as it is.

@@ -6,7 +6,7 @@ source's to keep. Types of the user's are held as texts, so most changes of them
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,19 +26,16 @@ from airflow_ddlrepl.ddl.types.change_type_definition import ChangeTypeDefinitio
 from airflow_ddlrepl.engines.held_types.new_texts import new_texts
 from airflow_ddlrepl.engines.held_types.no_statements import NO_STATEMENTS
 from airflow_ddlrepl.engines.lake.connection.quoting import literal, qualified, quote
-from airflow_ddlrepl.engines.lake.ddl.partitions import (
-    PartitionsOf,
-    no_partitions,
-    partitioned_by,
-    require_possible,
-)
+from airflow_ddlrepl.engines.lake.ddl.arrangement import ArrangementOf, no_arrangement, require_possible
+from airflow_ddlrepl.engines.lake.ddl.partitions import partitioned_by
+from airflow_ddlrepl.engines.lake.ddl.sorting import sort_statement
 from airflow_ddlrepl.engines.lake.types.conversions import converted
 from airflow_ddlrepl.engines.lake.types.literals import value
 from airflow_ddlrepl.engines.lake.types.physical import columns_sql, physical, widens_to
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Table
-from airflow_ddlrepl.notation.partition_field import PartitionField
+from airflow_ddlrepl.notation.arrangement import NOT_ARRANGED, Arrangement
 
 PARTITIONED = " USING iceberg PARTITIONED BY ("
 """What stands between the columns of a new table and the fields by which it is partitioned."""
@@ -54,8 +51,8 @@ _RESERVED = frozenset(
 """Columns that Iceberg has beside those of a table."""
 
 
-def create_table(table: Table, name: TableName | None = None, fields: Sequence[PartitionField] = ()) -> list[str]:
-    """Return the SQL that creates a table. name: another one than its own. fields: by which it is partitioned.
+def create_table(table: Table, name: TableName | None = None, arrangement: Arrangement = NOT_ARRANGED) -> list[str]:
+    """Return the SQL that creates a table. name: another one than its own. arrangement: of its rows.
 
     Raises Unsupported ADP-110 for what a lake does not have, ADP-196 for fields that can't be.
     """
@@ -63,9 +60,10 @@ def create_table(table: Table, name: TableName | None = None, fields: Sequence[P
         raise _without_columns(table)
     _refuse_generated(table.columns, table.name)
     _refuse_reserved([column.name for column in table.columns], table.name)
-    require_possible(fields, table)
-    create = f"CREATE TABLE {qualified(name or table.name)} ({definitions(table)})"
-    return [f"{create}{PARTITIONED}{partitioned_by(fields)})" if fields else create]
+    require_possible(arrangement, table)
+    create, fields = f"CREATE TABLE {qualified(name or table.name)} ({definitions(table)})", arrangement.partitions
+    sort = [sort_statement(name or table.name, arrangement)] if arrangement.sort else []
+    return [f"{create}{PARTITIONED}{partitioned_by(fields)})" if fields else create, *sort]
 
 
 def definitions(table: Table) -> str:
@@ -186,12 +184,9 @@ RENDER: dict[type[SchemaChange], Callable[[Any, Any], list[str]]] = {
 
 @dataclass(frozen=True, slots=True)
 class LakeDdl(Renderer):
-    """This renderer writes DDL for Iceberg tables; `ddl/run.py` runs it.
+    """This renderer writes DDL for Iceberg tables; `ddl/run.py` runs it. arrangement_of: of a table's rows."""
 
-    partitions_of: returns the fields by which a table is partitioned.
-    """
-
-    partitions_of: PartitionsOf = no_partitions
+    arrangement_of: ArrangementOf = no_arrangement
 
     def sql(self, change: SchemaChange, before: Table | None) -> tuple[str, ...]:
         if not isinstance(change, CreateTable) and type(change) not in RENDER:
@@ -205,7 +200,7 @@ class LakeDdl(Renderer):
         if about is not None and about.is_partitioned:
             return ()  # it is a view, which `partition_views` makes
         if isinstance(change, CreateTable):
-            return tuple(create_table(change.table, None, self.partitions_of(change.table.name)))
+            return tuple(create_table(change.table, None, self.arrangement_of(change.table.name)))
         return tuple(RENDER[type(change)](change, before))
 
     def new_texts(self, change: ChangeTypeDefinition, before: Table) -> tuple[str, ...]:

@@ -17,6 +17,7 @@ from airflow_ddlrepl.engines.lake.connection.quoting import qualified, quote
 from airflow_ddlrepl.engines.lake.ddl.partitions import BY_PARTITION
 from airflow_ddlrepl.engines.lake.ddl.plain_value import plain_value
 from airflow_ddlrepl.engines.lake.ddl.render import PARTITIONED, RETYPED
+from airflow_ddlrepl.engines.lake.ddl.sorting import forget_columns, sorts
 from airflow_ddlrepl.model.names import TableName
 
 if TYPE_CHECKING:
@@ -39,6 +40,9 @@ def run(window: Window, statement: str) -> None:
     """Run one statement. Raises what Spark and Java raise, TargetError TGT-113 where there is no such table."""
     from sqlglot import exp, parse_one
 
+    if (sorted_table := sorts(statement)) is not None:
+        window.spark.sql(statement.replace(qualified(sorted_table), window.table(sorted_table), 1))
+        return
     parsed = parse_one(statement, dialect="spark")
     table = parsed.find(exp.Table)
     assert table is not None, statement
@@ -94,6 +98,8 @@ def _alter(window: Window, name: TableName, action: exp.Expression) -> None:
     from sqlglot import exp
 
     spark, transaction, filled = window.spark, window.transaction(name), ""
+    if isinstance(action, exp.Drop):
+        forget_columns(iceberg(spark), transaction, [_dropped(action)])
     update = transaction.updateSchema().caseSensitive(True)
     if isinstance(action, exp.ColumnDef):
         column, held = action.name, action.args["kind"].sql("spark")
@@ -109,7 +115,7 @@ def _alter(window: Window, name: TableName, action: exp.Expression) -> None:
         if (at := action.args.get("position")) is not None:
             update.moveAfter(column, at.this.name)
     elif isinstance(action, exp.Drop):
-        update.deleteColumn(action.find(exp.Column).name)  # type: ignore[union-attr]
+        update.deleteColumn(_dropped(action))
     elif isinstance(action, exp.RenameColumn):
         update.renameColumn(action.this.name, action.args["to"].name)
     else:
@@ -120,6 +126,11 @@ def _alter(window: Window, name: TableName, action: exp.Expression) -> None:
         transaction.newAppend().commit()  # a snapshot of the columns as they are now: the last one has both
     if filled:
         spark.sql(f"UPDATE {window.table(name)} {filled}")
+
+
+def _dropped(action: exp.Drop) -> str:
+    """Return the column that a statement drops."""
+    return str(action.args["tables"][0].name)
 
 
 def _literal(spark: SparkSession, default: exp.Expression, spark_type: str, of: Any) -> Any:

@@ -13,6 +13,7 @@ from airflow_ddlrepl.ddl.columns.change_type import ChangeType, Using
 from airflow_ddlrepl.ddl.columns.drop_column import DropColumn
 from airflow_ddlrepl.engines.abilities.rewinds import RereadsRows
 from airflow_ddlrepl.engines.lake.catalog.pointers import pointer
+from airflow_ddlrepl.engines.lake.catalog.window import LOADED
 from airflow_ddlrepl.engines.lake.connection.location import location_of
 from airflow_ddlrepl.engines.lake.connection.warehouse import file_refusals
 from airflow_ddlrepl.engines.lake.ddl.render import create_table
@@ -129,12 +130,12 @@ class LakeLoader(Loader, RereadsRows):
         window = self.target.window(f"l{fence.token}")
         window.begin()
         with refusals(state.name), file_refusals(state.name):
-            left = place(window, placing, shadow, self.target.partitions_of(state.name))
+            left = place(window, placing, shadow, self.target.arrangement_of(state.name))
             at = state.snapshot.high if state.snapshot else placing.at or Position(0)
             discarded = [DiscardedRow(state.table_id, *one, at) for one in shadow.discarded]
             with self.target.writing() as connection, self.target.views_renewed(connection):
                 hold(connection, self.target.holder, fence)
-                window.flip(connection)
+                window.flip(connection, {LOADED: str(int(at))} if at else {})
                 write_table_states(connection, self.target.holder, {state.table_id: state})
                 placed(connection, self.target.holder, state.table_id, [*discarded, *placing.discarded])
                 told = [RefreshDeclined(state.table_id, f"{left} not deleted (masked)", at)] if left else []

@@ -6,10 +6,9 @@ the files of the load, so its earlier snapshots can be read as before. A table i
 
 from __future__ import annotations
 
-import logging
 import secrets
 import uuid
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -20,14 +19,10 @@ from airflow_ddlrepl.engines.lake.catalog.metadata import columns_there, partiti
 from airflow_ddlrepl.engines.lake.catalog.window import Window
 from airflow_ddlrepl.engines.lake.connection.java import iceberg, iceberg_type, java_table
 from airflow_ddlrepl.engines.lake.connection.quoting import quote
-from airflow_ddlrepl.engines.lake.ddl.partitions import (
-    BY_PARTITION,
-    evolve,
-    impossible,
-    partitioned_by,
-    require_possible,
-)
+from airflow_ddlrepl.engines.lake.ddl.arrangement import arrange, is_arranged, possible, require_possible
+from airflow_ddlrepl.engines.lake.ddl.partitions import BY_PARTITION, partitioned_by
 from airflow_ddlrepl.engines.lake.ddl.render import definitions
+from airflow_ddlrepl.engines.lake.ddl.sorting import forget_columns
 from airflow_ddlrepl.engines.lake.load.layout import Layout, layout, new_layout
 from airflow_ddlrepl.engines.lake.load.shadow import Shadow
 from airflow_ddlrepl.engines.lake.load.staying_rows import StayingRows, old_values, rows_stay, with_old_values
@@ -37,20 +32,18 @@ from airflow_ddlrepl.engines.lake.types.arrow import parquet_schema
 from airflow_ddlrepl.engines.target_state import Placing
 from airflow_ddlrepl.engines.transactional.target_only_columns import target_only
 from airflow_ddlrepl.errors import CannotAdapt, TargetError
-from airflow_ddlrepl.notation.partition_field import PartitionField
+from airflow_ddlrepl.notation.arrangement import NOT_ARRANGED, Arrangement
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-log = logging.getLogger("ddlrepl")
 
-
-def place(window: Window, placing: Placing, shadow: Shadow, fields: Sequence[PartitionField] = ()) -> int:
+def place(window: Window, placing: Placing, shadow: Shadow, arrangement: Arrangement = NOT_ARRANGED) -> int:
     """Replace the rows of a table by those of a shadow; return how many stay though the source does not have them.
 
-    By key its rows keep what only the target has of them. fields: by which the table is to be partitioned; a table that
-    is there, and can't be so any more, stays partitioned as it is. Raises CannotAdapt ADP-104 where another table has
-    its name, ADP-140, and what `target_only` does, TargetError TGT-120 where files of the load are missing.
+    By key its rows keep what only the target has of them. arrangement: of the rows; a table that is there, and can't
+    have it any more, stays as it is. Raises CannotAdapt ADP-104 where another table has its name, ADP-140, and what
+    `target_only` does, TargetError TGT-120 where files of the load are missing.
     """
     name, shape = placing.state.name, placing.state.shape
     count = sum(_row_count(shadow, one) for one in shadow.chunks) + len(shadow.discarded)
@@ -66,7 +59,7 @@ def place(window: Window, placing: Placing, shadow: Shadow, fields: Sequence[Par
             hint="rename or drop that table at the target",
         )
     if previous is None:
-        _make(window, placing, shadow, fields)
+        _make(window, placing, shadow, arrangement)
         return 0
     table, spark = window.table(previous), window.spark
     metadata = window.metadata(previous)
@@ -78,28 +71,27 @@ def place(window: Window, placing: Placing, shadow: Shadow, fields: Sequence[Par
         if some_stay or own.before:
             raise _can_not_stay(placing)
         window.drop(previous)
-        _make(window, placing, shadow, fields)
+        _make(window, placing, shadow, arrangement)
         return 0
-    if (why := impossible(fields, shape)) is not None:
-        log.warning("%s stays partitioned as it is: %s", name, why.message)
-        fields = ()
+    arrangement = possible(arrangement, shape.with_(name=name))
     if previous != name:
         window.rename(previous, name)
     if some_stay and before is not None:
-        left = _add(window, placing, wanted, there, shadow, fields)
+        left = _add(window, placing, wanted, there, shadow, arrangement)
     else:
-        _replace(spark, table, wanted, shadow, fields)
+        _replace(spark, table, wanted, shadow, arrangement)
     if before is not None:
         copy_values(spark, table, before.snapshotId(), own)
     return left
 
 
-def _make(window: Window, placing: Placing, shadow: Shadow, fields: Sequence[PartitionField]) -> None:
+def _make(window: Window, placing: Placing, shadow: Shadow, arrangement: Arrangement) -> None:
     """Make a new table with the rows of a shadow."""
     name, shape = placing.state.name, placing.state.shape
-    require_possible(fields, shape)
+    require_possible(arrangement, shape)
+    fields = arrangement.partitions
     window.create(name, definitions(shape), partitioned_by(fields), BY_PARTITION if fields else {})
-    _replace(window.spark, window.table(name), new_layout(shape), shadow, fields)
+    _replace(window.spark, window.table(name), new_layout(shape), shadow, arrangement)
 
 
 def _add(
@@ -108,7 +100,7 @@ def _add(
     wanted: Layout,
     there: Collection[str],
     shadow: Shadow,
-    fields: Sequence[PartitionField],
+    arrangement: Arrangement,
 ) -> int:
     """Change a table's columns, make room for the rows of a load, and add these; return how many a mask leaves.
 
@@ -118,14 +110,14 @@ def _add(
     if wanted.ids != shadow.ids:
         _renumber(shadow, wanted)
     transaction = java_table(spark, window.table(name)).newTransaction()
-    _alter(spark, transaction, with_old_values(placing, wanted, values), fields)
+    _alter(spark, transaction, with_old_values(placing, wanted, values), arrangement)
     transaction.commitTransaction()
     staying = StayingRows(window, name, placing, shadow)
     staying.convert(values)
     left = staying.make_room()
     if shadow.chunks:
         table = java_table(spark, window.table(name))
-        if table.spec().isPartitioned():
+        if is_arranged(table):
             _insert(spark, window.table(name), shadow, "INTO")
             return left
         append = table.newAppend()
@@ -134,22 +126,22 @@ def _add(
     return left
 
 
-def _replace(spark: SparkSession, table: str, wanted: Layout, shadow: Shadow, fields: Sequence[PartitionField]) -> None:
+def _replace(spark: SparkSession, table: str, wanted: Layout, shadow: Shadow, arrangement: Arrangement) -> None:
     """Change a table's columns, and replace its rows, in one commit. table: its quoted name.
 
-    Rows of a table with partitions are a second commit: Spark reads the files, and writes the rows into the partitions.
+    Rows of a table with partitions or an order are a second commit: Spark reads the files, and writes them arranged.
     """
     if wanted.ids != shadow.ids:  # somebody has changed the table since the load began
         _renumber(shadow, wanted)
     transaction = java_table(spark, table).newTransaction()
-    _alter(spark, transaction, wanted, fields)
-    is_partitioned = transaction.table().spec().isPartitioned()
-    if not is_partitioned:
+    _alter(spark, transaction, wanted, arrangement)
+    by_spark = is_arranged(transaction.table())
+    if not by_spark:
         _overwrite(spark, transaction, shadow)
     transaction.commitTransaction()
-    if is_partitioned and shadow.chunks:
+    if by_spark and shadow.chunks:
         _insert(spark, table, shadow, "OVERWRITE")
-    elif is_partitioned:
+    elif by_spark:
         java_table(spark, table).newDelete().deleteFromRowFilter(_everything(spark)).commit()
 
 
@@ -172,8 +164,9 @@ def _everything(spark: SparkSession) -> Any:
     return iceberg(spark).expressions.Expressions.alwaysTrue()
 
 
-def _alter(spark: SparkSession, transaction: Any, wanted: Layout, fields: Sequence[PartitionField]) -> None:
-    """Change the columns and the partitions of a table, in an open transaction."""
+def _alter(spark: SparkSession, transaction: Any, wanted: Layout, arrangement: Arrangement) -> None:
+    """Change the columns of a table and the arrangement of its rows, in an open transaction."""
+    forget_columns(iceberg(spark), transaction, wanted.dropped)
     if wanted.dropped or wanted.renamed or wanted.widened:
         update = transaction.updateSchema().caseSensitive(True)
         for name in wanted.dropped:
@@ -191,7 +184,7 @@ def _alter(spark: SparkSession, transaction: Any, wanted: Layout, fields: Sequen
                 update.moveAfter(name, before) if before else update.moveFirst(name)
             before = name
         update.commit()
-    evolve(iceberg(spark), transaction, fields)
+    arrange(iceberg(spark), transaction, arrangement)
 
 
 def _overwrite(spark: SparkSession, transaction: Any, shadow: Shadow) -> None:

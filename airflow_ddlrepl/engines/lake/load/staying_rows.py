@@ -12,9 +12,10 @@ from datetime import UTC, datetime
 
 from airflow_ddlrepl.ddl.base.edit import free_name
 from airflow_ddlrepl.engines.lake.catalog.window import Window
-from airflow_ddlrepl.engines.lake.connection.java import java_table
+from airflow_ddlrepl.engines.lake.connection.java import iceberg
 from airflow_ddlrepl.engines.lake.connection.quoting import quote
 from airflow_ddlrepl.engines.lake.ddl.run import run
+from airflow_ddlrepl.engines.lake.ddl.sorting import forget_columns
 from airflow_ddlrepl.engines.lake.load.layout import Layout
 from airflow_ddlrepl.engines.lake.load.shadow import Shadow
 from airflow_ddlrepl.engines.lake.merge.retained_rows import RETAINED
@@ -117,9 +118,11 @@ class StayingRows:
         table = self.window.table(self.name)
         sets = ", ".join(f"{quote(name)} = {sql}" for name, sql in values.converted.items())
         self._execute(f"UPDATE {table} SET {sets}")
-        update = java_table(self.window.spark, table).updateSchema().caseSensitive(True)
-        for name in values.converted:
-            update.deleteColumn(values.asides[name])
+        transaction, gone = self.window.transaction(self.name), [values.asides[name] for name in values.converted]
+        forget_columns(iceberg(self.window.spark), transaction, gone)
+        update = transaction.updateSchema().caseSensitive(True)
+        for name in gone:
+            update.deleteColumn(name)
         update.commit()
 
     def make_room(self) -> int:

@@ -75,6 +75,8 @@ def _compact(spark: SparkSession, table: Any, thresholds: Thresholds) -> tuple[i
         "target-file-size-bytes": table.properties().get(_SIZE) or TARGET_FILE_SIZE,
     }
     action = _actions(spark).rewriteDataFiles(table)
+    if table.sortOrder().isSorted():
+        action = action.sort()
     for key, value in options.items():
         action = action.option(key, str(value))
     done = action.execute()

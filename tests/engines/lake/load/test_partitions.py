@@ -104,5 +104,5 @@ def test_a_target_that_is_no_lake_has_no_partitions(databases: Databases, tmp_pa
     replica = Replica(databases.source, "", file)
     partition(replica, {"tables": ["public.orders"], "by": ["id"]})
     replica.at_source(*ORDERS_MADE)
-    with pytest.raises(Unsupported, match=r"ADP-195.*does not partition tables"):
+    with pytest.raises(Unsupported, match=r"ADP-195.*does not partition or sort tables"):
         replica.activate()
