@@ -10,6 +10,7 @@ import argparse
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
 from airflow_ddlrepl.spark.execute.runner import SparkRunner
 from benchmarks import (
@@ -20,6 +21,7 @@ from benchmarks import (
     evaluations,
     feeds,
     files,
+    growth,
     keys,
     long_trail,
     many,
@@ -70,6 +72,7 @@ MEASURES: dict[str, Callable[[ratios.Bench, Kind, argparse.Namespace], None]] = 
     "feed": lambda bench, kind, given: show(feeds.feeds(bench, kind, scaled(FEED, given))),
     "apply": lambda bench, _kind, given: show(apply_processes.applies(bench, scaled(APPLIED, given))),
     "airflow": lambda bench, _kind, _given: show_seconds(scheduled.runs(bench)),
+    "growth": lambda bench, kind, given: growth.measure(bench, kind, given.scale, given.picture),
     "plan": lambda bench, kind, given: show_seconds(long_trail.plans(bench, kind, scaled(SEGMENTS, given))),
 }
 OF_EACH_KIND = ("changes", "keys", "refresh", "file_changes", "file_refresh", "compare", "feed")
@@ -126,6 +129,7 @@ def options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--tables", nargs="+", choices=sorted(KINDS), default=sorted(KINDS))
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS)
     parser.add_argument("--connect", default="", metavar="URL", help="of a running Spark Connect server, for `small`")
+    parser.add_argument("--picture", type=Path, metavar="FILE", help="SVG file that `growth` draws")
     return parser.parse_args(arguments)
 
 

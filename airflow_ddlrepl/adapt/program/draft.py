@@ -11,6 +11,7 @@ from airflow_ddlrepl.adapt.program.table_states import TableStates
 from airflow_ddlrepl.model.change import Event, why_ignored
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import START_OF_TRANSACTION, LogKey, Position
+from airflow_ddlrepl.model.settings.table_settings import NO_SETTINGS
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.table_state import TableState, TableStatus
 from airflow_ddlrepl.notation.condition.row_limit import RowLimit
@@ -117,7 +118,7 @@ class Draft:
 def _slice(table_state: TableState, low: LogKey, high: LogKey, source: Table, whole: Table | None) -> Slice:
     """Return the slice of a table's rows in [low, high). source: their shape, as it is read; whole: all of it."""
     settings, partial = table_state.settings, table_state.partial
-    differs = settings.leaves_out_changes or settings.columns.discards
+    differs = settings is not NO_SETTINGS and (settings.leaves_out_changes or settings.columns.discards)
     is_loaded = partial is not None and partial.until is not None and low.lsn < partial.until
     return Slice(
         table_state.table_id,

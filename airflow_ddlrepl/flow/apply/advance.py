@@ -61,9 +61,9 @@ def adapt(run: RunContext, until: Position | None = None) -> Adapted:
     for target in prepared_targets(run, until):
         with isolation.one(target.name):
             program = bring(run, target.name, _to_last_change, total, until)
-            latest = run.repository.latest_revisions(run.channel.name)
+            latest, at = run.repository.latest_revisions(run.channel.name), run.channel.at(target.name)
             for table_id, table_state in program.table_states.items():
-                if why := misplaced(run.channel.at(target.name), table_state, latest.get(table_id)):
+                if why := misplaced(at, table_state, latest.get(table_id)):
                     total.warnings.append(f"target {target.name}: {table_state.name}: {why}")
                 if table_state.state is TableStatus.PENDING:
                     refreshes[str(table_state.name)] = reason(program, table_id)
@@ -206,6 +206,8 @@ def to_the_end(ahead: PendingLog) -> Program:
 
 def _to_last_change(ahead: PendingLog) -> Program:
     """Return the program up to just after the last schema change; where a person has to decide, right up to there."""
+    if ahead.has_rows_alone:
+        return ahead.program(ahead.low)
     whole = ahead.program(ahead.high)
     if whole.stop is not None:
         return whole

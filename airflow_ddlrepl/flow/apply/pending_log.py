@@ -74,6 +74,11 @@ class PendingLog:
         """Return the program that brings the target up to a position."""
         return self.builder.build(self.table_states, self.events, self.low, until)
 
+    @property
+    def has_rows_alone(self) -> bool:
+        """Is there nothing in it, and nothing to be done with it, that changes a table's state?"""
+        return not self.events and self.builder.suspensions.is_empty and self.builder.catch_up is None
+
     def shortened(self, whole: Program, until: Position) -> Program:
         """Return the program up to an earlier position than another one's end, of which it is the beginning.
 

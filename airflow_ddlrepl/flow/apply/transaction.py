@@ -142,7 +142,9 @@ def _stage(
     parallelism = context.runner.parallelism
     of_source = cache(lambda: source_engine(context.channel))
     for number, piece in enumerate(program.slices):
-        own = files.get(piece.table_id, ())
+        own = files.get(piece.table_id)
+        if own is None:  # of thousands of tables most have no rows
+            continue
         for section, task in enumerate(_tasks(context, ahead, piece, own, number, of_source().values)):
             if asking := _asking_for_old_rows(piece):
                 task = replace(task, whole_rows=of_source().whole_rows_hint(piece.source, asking))

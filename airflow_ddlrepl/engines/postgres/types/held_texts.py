@@ -10,11 +10,13 @@ from __future__ import annotations
 import json
 import re
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from airflow_ddlrepl.engines.postgres.connection.driver import Connection
 
 _CODECS = {"EUC_JP": "euc_jp", "EUC_KR": "euc_kr", "EUC_CN": "gb2312"}
 _ANY = ("UTF8", "SQL_ASCII")
+_encodings: WeakKeyDictionary[Connection[Any], str] = WeakKeyDictionary()  # asked for each text of thousands of tables
 _ESCAPE = re.compile(r"\\(?:u([0-9a-f]{4})|.)")
 _SIGN = "\x1a"
 _WRITTEN = re.compile(r"\\(?:u001a([0-9a-f]{4});|.)")
@@ -52,7 +54,10 @@ def loaded(connection: Connection[Any], value: Any) -> Any:
 
 
 def _encoding(connection: Connection[Any]) -> str:
-    return connection.info.parameter_status("server_encoding") or "UTF8"
+    found = _encodings.get(connection)
+    if found is None:
+        found = _encodings[connection] = connection.info.parameter_status("server_encoding") or "UTF8"
+    return found
 
 
 def _codec(encoding: str) -> str:
