@@ -14,7 +14,7 @@ from pathlib import Path
 
 LIST = Path(__file__).with_suffix(".txt")
 UNIT_LIST = LIST.with_name("long_unit_tests.txt")
-SECONDS = 3.0
+SECONDS = 2.5
 """From how many seconds on a test is a long one: its longest case, with what is set up and torn down for it."""
 UNIT_SECONDS = 0.5
 """The same for tests without a server."""

@@ -54,7 +54,7 @@ def test_long_tests_are_found_in_what_a_run_prints_and_are_there() -> None:
     log = (
         "2.00s call     tests/flow/test_a.py::test_one[x]@group\n"
         "1.50s setup    tests/flow/test_a.py::test_one[x]@group\n"
-        "2.90s call     tests/flow/test_a.py::test_two\n9.00s call     tests/house/test_a.py::test_three\n"
+        "2.40s call     tests/flow/test_a.py::test_two\n9.00s call     tests/house/test_a.py::test_three\n"
     )
     assert long_tests.found(log) == ["tests/flow/test_a.py::test_one"]
     for long in long_tests.names():
