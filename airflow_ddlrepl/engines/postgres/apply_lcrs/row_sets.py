@@ -6,7 +6,7 @@ the primary key of the target's table. Values are parameters, one array of texts
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -61,8 +61,8 @@ def require_apart(batches: Sequence[RowBatch]) -> None:
         last[one.owner, one.name] = end
 
 
-def send_sets(connection: Connection[Any], sets: Sequence[RowSet]) -> None:
-    """Run the statements without waiting for each. Raises NotTogether, or the driver's error about a lock."""
+def send_sets(connection: Connection[Any], sets: Iterable[RowSet]) -> None:
+    """Run statements as they come, without waiting for each. Raises NotTogether, or the driver's error about a lock."""
     import psycopg
 
     counts = []

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
 from airflow_ddlrepl.adapt.target_facts import About
@@ -101,8 +102,8 @@ class PostgresLcrTransaction(LcrTransaction):
         self.flush()
         require_apart(batches)
         layouts = [self._layout_or_alone(TableName(one.owner, one.name)) for one in batches]
-        sets = [one for batch, of in zip(batches, layouts, strict=True) for one in row_sets(batch, of, message_class)]
-        send_sets(self.connection, sets)
+        of_each = (row_sets(batch, of, message_class) for batch, of in zip(batches, layouts, strict=True))
+        send_sets(self.connection, chain.from_iterable(of_each))
 
     def ddl(
         self,

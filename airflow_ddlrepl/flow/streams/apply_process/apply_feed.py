@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from itertools import chain
 
 from airflow_ddlrepl.engines.abilities.lcr_target import (
     FailedTransaction,
@@ -18,7 +19,7 @@ from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.run.context import log
 from airflow_ddlrepl.flow.streams.apply_process.apply_rules import ApplyRules
 from airflow_ddlrepl.flow.streams.apply_process.handlers import Handlers
-from airflow_ddlrepl.flow.streams.apply_process.parallel_apply import apply_wave, waves
+from airflow_ddlrepl.flow.streams.apply_process.parallel_apply import apply_wave, in_parts, waves
 from airflow_ddlrepl.flow.streams.apply_process.spool import Spool
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.streams.apply_message import ApplyMessage
@@ -114,25 +115,36 @@ class FeedApply:
 
     def _apply_all(self, pending: Sequence[_Pending], at: Position | None = None) -> None:
         """Apply transactions, side by side where there are sessions for it. at: where the feed stands then."""
+        self.handlers.read_ahead(message for one in pending for message in one.spool.in_memory)
         if not self.others:
             self._apply(pending, at)
             return
         sessions = [self.session, *self.others]
-        for wave in waves(pending, len(sessions), lambda one: one.spool):
-            done = apply_wave(sessions, wave, self._apply_one, self._move) if len(wave) > 1 else 0
-            self._count_all(wave[:done])
-            for one in wave[done:]:
-                self._apply([one])
+        parts = in_parts(pending, len(sessions))
+        whole = next(waves(parts, len(sessions), _messages_of), [])
+        if len(whole) < len(sessions):
+            parts = [[one] for one in pending]
+        for wave in waves(parts, len(sessions), _messages_of):
+            done = apply_wave(sessions, wave, self._apply_in_order, self._move) if len(wave) > 1 else 0
+            self._count_all([one for part in wave[:done] for one in part])
+            for part in wave[done:]:
+                self._apply(part)
         if at is not None:
             self._apply([], at)
+
+    def _apply_in_order(self, transaction: LcrTransaction, pending: Sequence[_Pending]) -> None:
+        if len(pending) > 1:  # each is tried by itself after an error
+            transaction.give_up_at_errors()
+        for one in pending:
+            self._apply_one(transaction, one)
 
     def _apply_one(self, transaction: LcrTransaction, one: _Pending) -> None:
         apply_messages(transaction, self.handlers, one.spool)
         if one.kinds:
             self.handlers.precommit(transaction, int(one.lsn))
 
-    def _move(self, transaction: LcrTransaction, one: _Pending) -> None:
-        transaction.move(self.client, FeedPosition(self.feed, self.epoch, one.behind))
+    def _move(self, transaction: LcrTransaction, pending: Sequence[_Pending]) -> None:
+        transaction.move(self.client, FeedPosition(self.feed, self.epoch, pending[-1].behind))
 
     def _apply(self, pending: Sequence[_Pending], at: Position | None = None) -> None:
         """Apply transactions together; where that fails, one by one. at: where the feed stands then."""
@@ -140,13 +152,8 @@ class FeedApply:
         if end is None:
             return
 
-        self.handlers.read_ahead(message for one in pending for message in one.spool.in_memory)
-
         def together(transaction: LcrTransaction) -> None:
-            if len(pending) > 1:  # each is tried by itself after an error
-                transaction.give_up_at_errors()
-            for one in pending:
-                self._apply_one(transaction, one)
+            self._apply_in_order(transaction, pending)
             transaction.flush()
             transaction.move(self.client, FeedPosition(self.feed, self.epoch, end))
 
@@ -192,6 +199,10 @@ class FeedApply:
         log.error("apply client %s: transaction %s is in the error queue: %s", self.client, number, error)
         if self.rules.settings.disables_on_error:
             raise disabled(self.client, number, one.lsn, error)
+
+
+def _messages_of(pending: Sequence[_Pending]) -> Iterator[ApplyMessage]:
+    return chain.from_iterable(one.spool for one in pending)
 
 
 def apply_messages(transaction: LcrTransaction, handlers: Handlers, messages: Iterable[ApplyMessage]) -> None:

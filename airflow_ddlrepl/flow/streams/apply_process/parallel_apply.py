@@ -1,9 +1,13 @@
-"""Transactions that touch no row in common are applied side by side, and committed in the source's order."""
+"""Transactions that touch no row in common are applied side by side, and committed in the source's order.
+
+Where all that is read has parts that touch no row in common, each session applies a part of it in one transaction.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from threading import Condition
 from typing import TypeVar
 
@@ -38,6 +42,12 @@ def waves(
             touched |= rows
     if wave:
         yield wave
+
+
+def in_parts(pending: Sequence[Some], most: int) -> list[Sequence[Some]]:
+    """Return transactions in at most so many parts, which follow each other and have about as many of them each."""
+    cuts = [len(pending) * part // most for part in range(most + 1)]
+    return [pending[low:high] for low, high in pairwise(cuts) if low < high]
 
 
 def touched_rows(messages: Iterable[ApplyMessage]) -> set[Hashable] | None:

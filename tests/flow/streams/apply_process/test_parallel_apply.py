@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from airflow_ddlrepl.flow.streams.apply_process.parallel_apply import touched_rows, waves
+from airflow_ddlrepl.flow.streams.apply_process.parallel_apply import in_parts, touched_rows, waves
 from airflow_ddlrepl.streams.apply_message import ApplyMessage
 from airflow_ddlrepl.streams.messages import RowLcr
 from tests.flow.streams.apply_process.apply_client import ApplyClient, transactions
 from tests.flow.streams.apply_process.test_apply_feed import GOES_ON, HANDLER, TABLE, rows, t
-from tests.postgres.apply_lcrs.applying import ddl, delete, insert, update
+from tests.postgres.apply_lcrs.applying import ask, ddl, delete, insert, update
 from tests.support.replica import run
 
 PARALLEL = {"set_parameter": {"apply_name": "apply_hr", "parameter": "parallelism", "value": 4}}
@@ -46,6 +46,18 @@ def test_transactions_of_the_same_rows_keep_their_order(target: str) -> None:
     changes += [[delete("hr.t", id="0")], [t(0, "again")]]
     ApplyClient(target, (PARALLEL,)).run(transactions(*changes))
     assert rows(target) == [(0, "again"), (1, "36"), (2, "37"), (3, "38"), (4, "39")]
+
+
+def test_each_session_applies_a_part_of_what_has_no_row_in_common(target: str) -> None:
+    client = ApplyClient(target, (PARALLEL, GOES_ON))
+    run(target, "INSERT INTO hr.t VALUES (21, 0, 'theirs')")
+    done = client.run(transactions(*([t(n)] for n in range(40))))
+    assert (done.transactions, done.failed, client.position) == (39, 1, 491)
+    assert [number for number, _ in rows(target)] == [*range(40)]
+    together = "SELECT count(DISTINCT xmin::text) FROM hr.t WHERE id BETWEEN %s AND %s"
+    assert [ask(target, together % (low, low + 9)) for low in (0, 10, 30)] == [[(1,)]] * 3
+    assert in_parts([*range(10)], 4) == [[0, 1], [2, 3, 4], [5, 6], [7, 8, 9]]
+    assert in_parts([1], 4) == [[1]]
 
 
 def test_one_that_fails_is_queued_and_those_behind_it_go_on(target: str) -> None:
