@@ -9,8 +9,13 @@ from airflow_ddlrepl.engines import engine, of_targets
 from airflow_ddlrepl.errors import identified
 from airflow_ddlrepl.integrate.pipeline import Pipeline
 from airflow_ddlrepl.integrate.ready_rows import LeftOut, ReadyRows
-from airflow_ddlrepl.integrate.stage_task import ROWS_PER_BUCKET, StageTask, most_buckets, rows_in_memory
+from airflow_ddlrepl.integrate.stage_task import StageTask, most_buckets, rows_in_memory
 from airflow_ddlrepl.ports.row_evaluator import RowEvaluator
+
+ROWS_PER_BUCKET = 100_000
+MORE_ROWS_PER_BUCKET = 500_000
+FEW = 8
+"""So many buckets are worth it for ROWS_PER_BUCKET each: every bucket's task reads all rows, a fifth of its work."""
 
 
 class StagedRows(Protocol):
@@ -53,6 +58,10 @@ def stage_all(tasks: Sequence[StageTask]) -> list[StagedRows]:
 
 
 def bucket_count(task: StageTask, tasks: int) -> int:
-    """Return into how many buckets it is worth splitting the rows of a task. tasks: into so many at most."""
+    """Return into how many buckets the rows of a task are split: one for each worker that has enough to do with it.
+
+    tasks: into so many at most.
+    """
     most = most_buckets(task.table, task.files, tasks, engine(task.dsn).types)
-    return max(1, min(most, rows_in_memory(task.files) * 2 // ROWS_PER_BUCKET))
+    rows = rows_in_memory(task.files)
+    return max(1, min(most, max(rows // MORE_ROWS_PER_BUCKET, min(rows // ROWS_PER_BUCKET, FEW))))

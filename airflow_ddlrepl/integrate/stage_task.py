@@ -18,8 +18,9 @@ from airflow_ddlrepl.ports.types import Equality, TypeSystem
 from airflow_ddlrepl.trail.manifest import Blob, RowFile
 
 ROWS_ALONE = 100_000
-ROWS_PER_BUCKET = 1_000_000
 ROWS_PER_SECTION = 1_250_000  # and bucket
+CARRIED_BYTES = 96 << 20
+"""So many bytes of rows of all tasks are in memory until they are merged; an engine stores the others first."""
 ROW_BYTES = 512  # a row of more counts as several
 
 
@@ -55,6 +56,8 @@ class StageTask:
     buckets: int = 1
     token: int = 0
     """Of the run."""
+    carried: int = 0
+    """How many bytes of rows may travel with the task's result to the transaction that merges them."""
     condition: str = ""
     """Of the rows that the target takes, over `whole`; empty: it takes all."""
     whole: Table | None = None
@@ -135,6 +138,11 @@ def groups(tasks: Sequence[StageTask], parallelism: int) -> list[list[int]]:
     small = sorted((place for place, size in enumerate(sizes) if size <= ROWS_ALONE), key=lambda place: -sizes[place])
     spread = [small[i::parallelism] for i in range(parallelism)]
     return [*big, *(group for group in spread if group)]
+
+
+def carrying(tasks: Sequence[StageTask], part: Sequence[int]) -> list[StageTask]:
+    """Return some of these tasks, by their places, with their share of the bytes that may travel with results."""
+    return [replace(tasks[place], carried=CARRIED_BYTES // len(tasks)) for place in part]
 
 
 def buckets_of(task: StageTask, buckets: int) -> list[StageTask]:

@@ -28,7 +28,12 @@ START, END = LogKey(0, 0), LogKey(1 << 62, 0)
 
 
 class Pair:
-    """source, target: connections in autocommit. user: who merges (a URL), the superuser by default."""
+    """source, target: connections in autocommit. user: who merges (a URL), the superuser by default.
+
+    carried: bytes of rows that travel with a task's result, at most.
+    """
+
+    carried = 0
 
     def __init__(self, databases: Any, folder: Path) -> None:
         self.dsn, self.target_dsn, self.folder = databases.source, databases.target, folder
@@ -88,6 +93,7 @@ class Pair:
                 shapes[table_id].name,
                 f"s_{table_id}",
                 POSTGRES_VALUES,
+                carried=self.carried,
             )
             for table_id, group in found.items()
             for section in sections(group)

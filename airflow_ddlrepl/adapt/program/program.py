@@ -49,6 +49,19 @@ class Slice:
         """Return the condition for the rows that the target takes; empty: it takes all."""
         return self.settings.rows.condition or self.settings.rows.of_changes_alone
 
+    @property
+    def asking_for_old_rows(self) -> str:
+        """Return the section of the channel file that needs whole old rows of the table; empty: none does."""
+        settings = self.settings
+        sections = {
+            "restrict": bool(self.condition),
+            "transform": settings.values is not None,
+            "conflicts": settings.conflicts is not None,
+            "target_tables": settings.columns.needs_old_rows,
+            "tables": self.source.key is None or self.is_resilient,
+        }
+        return next((section for section, is_asking in sections.items() if is_asking), "")
+
 
 @dataclass(frozen=True, slots=True)
 class ProgramStep:

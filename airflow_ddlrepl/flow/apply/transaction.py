@@ -34,6 +34,7 @@ from airflow_ddlrepl.flow.run.shared_storage import seen_by_tasks
 from airflow_ddlrepl.integrate.stage_task import (
     StageTask,
     buckets_of,
+    carrying,
     groups,
     most_buckets,
     sections,
@@ -146,13 +147,13 @@ def _stage(
         if own is None:  # of thousands of tables most have no rows
             continue
         for section, task in enumerate(_tasks(context, ahead, piece, own, number, of_source().values)):
-            if asking := _asking_for_old_rows(piece):
+            if asking := piece.asking_for_old_rows:
                 task = replace(task, whole_rows=of_source().whole_rows_hint(piece.source, asking))
             buckets = buckets_of(task, bucket_count(task, _most_tasks(context, ahead, task.files)))
             tasks += buckets
             places += [(number, section)] * len(buckets)
     parts = groups(tasks, parallelism)
-    work = [[tasks[i] for i in part] for part in parts]
+    work = [carrying(tasks, part) for part in parts]
     size = sum(file.size for task in tasks for file in task.files)
     blobs = [blob for task in tasks for blob in (*(file.blob for file in task.files), *task.transactions)]
     with needing(size, f"of row files to stage at target {ahead.target}"), seen_by_tasks(context.trail, blobs):
@@ -216,19 +217,6 @@ def _tasks(
             conflicts=None if piece.is_loaded else piece.settings.conflicts,
             discarded=discarded,
         )
-
-
-def _asking_for_old_rows(piece: Slice) -> str:
-    """Return the section of the channel file that needs whole old rows of a slice's table; empty: none does."""
-    settings = piece.settings
-    sections = {
-        "restrict": bool(piece.condition),
-        "transform": settings.values is not None,
-        "conflicts": settings.conflicts is not None,
-        "target_tables": settings.columns.needs_old_rows,
-        "tables": piece.source.key is None or piece.is_resilient,
-    }
-    return next((section for section, is_asking in sections.items() if is_asking), "")
 
 
 def _transactions(context: RunContext, ahead: PendingLog, piece: Slice) -> tuple[Blob, ...]:

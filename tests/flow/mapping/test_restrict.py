@@ -189,6 +189,7 @@ def test_partitions(begin: Begin) -> None:
 
 def test_many_rows_in_buckets(begin: Begin, monkeypatch: pytest.MonkeyPatch) -> None:
     """Several sections, too; and a key that changes has all of them in one task."""
+    monkeypatch.setattr(InProcess, "parallelism", 3)
     monkeypatch.setattr("airflow_ddlrepl.engines.staging.ROWS_PER_BUCKET", 100)
     monkeypatch.setattr("airflow_ddlrepl.integrate.stage_task.ROWS_PER_SECTION", 400)
     replica = begin(EU)

@@ -184,6 +184,7 @@ def test_partitions(begin: Begin) -> None:
 
 
 def test_many_rows_in_buckets_and_chunks(begin: Begin, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(InProcess, "parallelism", 3)
     monkeypatch.setattr("airflow_ddlrepl.engines.staging.ROWS_PER_BUCKET", 100)
     monkeypatch.setattr("airflow_ddlrepl.integrate.stage_task.ROWS_PER_SECTION", 400)
     monkeypatch.setattr("airflow_ddlrepl.mapping.values.BATCH_ROWS", 70)

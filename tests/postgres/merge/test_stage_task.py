@@ -8,7 +8,7 @@ import pytest
 
 from airflow_ddlrepl.engines.postgres.types.arrow_values import POSTGRES_VALUES
 from airflow_ddlrepl.engines.postgres.types.type_system import POSTGRES_TYPES
-from airflow_ddlrepl.engines.staging import bucket_count
+from airflow_ddlrepl.engines.staging import ROWS_PER_BUCKET, bucket_count
 from airflow_ddlrepl.integrate.stage_task import (
     ROW_BYTES,
     ROWS_PER_SECTION,
@@ -57,7 +57,15 @@ def test_large_rows_count_as_several() -> None:
     assert [len(section) for section in found] == [2, 2, 2, 2]
     assert all(sum(one.memory for one in section) < 1 << 30 for section in found)
     assert bucket_count(task(table(), files), 64) == 8
-    assert bucket_count(task(table(), tuple(replace(one, memory=0) for one in files)), 64) == 1
+    assert bucket_count(task(table(), tuple(replace(one, memory=0) for one in files)), 64) == 8
+
+
+@pytest.mark.parametrize(("workers", "buckets"), [(1, 1), (2, 2), (4, 4), (64, 5)])
+def test_every_worker_that_has_enough_to_do_gets_a_bucket(workers: int, buckets: int) -> None:
+    """Half a million changes of one table are work for five; with many more all of them are read too often."""
+    assert bucket_count(task(table(), (file(1, 500_000),)), workers) == buckets
+    assert bucket_count(task(table(), (file(1, 2 * ROWS_PER_BUCKET - 1),)), workers) == 1
+    assert bucket_count(task(table(), (file(1, 5_000_000, bytes_a_row=1),)), workers) == min(workers, 10)
 
 
 ALONE = {"keyless": (table(with_key=False), 0), "loose": (table("interval"), 0), "moved": (table(), 1)}

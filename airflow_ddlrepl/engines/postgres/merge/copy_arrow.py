@@ -23,6 +23,7 @@ from airflow_ddlrepl.model.names import MAX_NAME_BYTES, TableName
 
 BATCH_ROWS = 1 << 16
 ANALYZE_ROWS = 50_000
+ANALYZE_KEYS = 5_000
 AT_ONCE = 1000  # of ten thousand tables a server can't take one question
 
 
@@ -91,8 +92,13 @@ def require_rows(cursor: Any, names: Sequence[str]) -> None:
             )
 
 
-def load(cursor: Any, name: str, columns: Sequence[tuple[str, str]], rows: pa.Table) -> None:
+def load(
+    cursor: Any, name: str, columns: Sequence[tuple[str, str]], rows: pa.Table, keys: Sequence[str] | None = None
+) -> None:
     """Create a staging table and fill it.
+
+    keys: the columns by which it will be joined to a table of the target; none: by none. None: it is not known.
+    Without statistics of these the server reads that whole table for a few rows.
 
     columns: (name, SQL type) in the order of the rows' columns.
     The type `numeric[1]` takes numeric send bytes and stores them as one-element arrays; `"char"` is stored as text.
@@ -103,9 +109,10 @@ def load(cursor: Any, name: str, columns: Sequence[tuple[str, str]], rows: pa.Ta
     arrays = [packed(values, type_) for values, (_, type_) in zip(rows.columns, columns)]
     ready = pa.table(arrays, names=[column for column, _ in columns])
     cursor.adbc_ingest(name, ready.to_reader(BATCH_ROWS), mode="append", db_schema_name=SCHEMA)
-    if rows.num_rows >= ANALYZE_ROWS:
+    if keys != () and rows.num_rows >= (ANALYZE_ROWS if keys is None else ANALYZE_KEYS):
         # Where the server can't, its plan is a guess, and the rows are the same.
-        cursor.execute(f"DO $do$ BEGIN ANALYZE {table}; EXCEPTION WHEN OTHERS THEN NULL; END $do$")
+        of = f" ({', '.join(map(quote, keys))})" if keys else ""
+        cursor.execute(f"DO $do$ BEGIN ANALYZE {table}{of}; EXCEPTION WHEN OTHERS THEN NULL; END $do$")
 
 
 def packed(values: pa.ChunkedArray, type_: str) -> pa.ChunkedArray:

@@ -21,6 +21,7 @@ from airflow_ddlrepl.engines.postgres.merge.constraints import (
     rows_of,
     table_order,
 )
+from airflow_ddlrepl.engines.postgres.merge.copied_rows import insert_copied
 from airflow_ddlrepl.engines.postgres.merge.inline_rows import taking
 from airflow_ddlrepl.engines.postgres.merge.own_triggers import at_rest, what_takes_rows
 from airflow_ddlrepl.engines.postgres.merge.refusals import EXCLUSION, REPAIR, UNIQUE, refused, telling_refusals
@@ -198,10 +199,18 @@ class _Merge:
                 self._forget_deleted(one, Stage.INSERTS)
                 if one.is_resilient:
                     self._insert_or_update(one)
+                elif one.copied:
+                    self._copy(one)
                 else:
                     self._run(statements.insert(one), one, Stage.INSERTS, "insert")
             for one in self._with(Stage.ADDED):
                 self._run(statements.insert_copies(one), one, Stage.ADDED, "insert")
+
+    def _copy(self, one: Staged) -> None:
+        """Copy new rows into the table. Raises PipelineFailed in a pipeline, where no COPY can be sent."""
+        if self.session.unchecked is not None:
+            raise PipelineFailed
+        self._require(insert_copied(self.cursor, one), one.count(Stage.INSERTS), "insert")
 
     def _insert_or_update(self, one: Staged) -> None:
         """Insert rows, some of which may be there already."""
@@ -270,7 +279,12 @@ class _Merge:
             return
         if self.session.unchecked is not None:
             self.session.unchecked.append((sent, rows))
-        elif (found := sent.rowcount) != rows:
+        else:
+            self._require(sent.rowcount, rows, verb)
+
+    def _require(self, found: int, rows: int, verb: str) -> None:
+        """Raise RowsRefused INT-101 where a statement is about another number of rows than are staged for it."""
+        if found != rows:
             raise RowsRefused(
                 f"rows are missing in the target: {rows} to {verb}, {found} found"
                 if found < rows

@@ -2,7 +2,7 @@
 
 Independent per table (and per bucket of a big one), so it runs in parallel; nothing a reader of the target sees
 changes. A task may run twice: what an earlier run left is dropped. A few rows are not copied: they are values of the
-merge's statements (inline).
+merge's statements (inline). New rows that the table takes as they are travel to it in COPY's own format (copied).
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import Any, Self
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from airflow_ddlrepl.engines.postgres.merge.copied_rows import copy_binary
 from airflow_ddlrepl.engines.postgres.merge.copy_arrow import all_names, drop_stages, load, loading, stage_table
 from airflow_ddlrepl.engines.postgres.merge.evaluator import PostgresEvaluator
 from airflow_ddlrepl.engines.postgres.merge.inline_rows import MOST_TOGETHER, InlineRows, as_inline_rows
@@ -71,9 +72,11 @@ class PostgresStager(Stager):
         layout = self._layout(ready.plan, ready.task)
         rows = layout.by_stage(ready)
         inline = self._inline(layout, rows) if ready.task.conflicts is None else None
+        copied = self._copied(layout, rows, ready.task) if inline is None else ()
         if inline is None:
-            self._load(layout, rows, ready.task.stage_name)
-        return layout.stage_rows(ready, rows, inline or {})
+            left = {kind: table for kind, table in rows.items() if not copied or kind is not Stage.INSERTS}
+            self._load(layout, left, ready.task)
+        return replace(layout.stage_rows(ready, rows, inline or {}), copied=copied)
 
     def _cursor(self) -> Any:
         if self._opened is None:
@@ -97,11 +100,24 @@ class PostgresStager(Stager):
             self._left -= one.size
         return found
 
-    def _load(self, layout: _Layout, rows: Mapping[Stage, pa.Table], name: str) -> None:
+    def _copied(self, layout: _Layout, rows: Mapping[Stage, pa.Table], task: StageTask) -> tuple[bytes, ...]:
+        """Return new rows in COPY's format; none where they are large, or do not go into the table as they are."""
+        table = rows.get(Stage.INSERTS)
+        if table is None or table.nbytes > task.carried or not layout.is_copied(task):
+            return ()
+        return copy_binary(table)
+
+    def _load(self, layout: _Layout, rows: Mapping[Stage, pa.Table], task: StageTask) -> None:
         if rows:
-            drop_stages(self._cursor(), all_names(name))
+            drop_stages(self._cursor(), all_names(task.stage_name))
         for kind, table in rows.items():
-            load(self._cursor(), stage_table(name, kind), layout.types(table), table)
+            load(
+                self._cursor(),
+                stage_table(task.stage_name, kind),
+                layout.types(table),
+                table,
+                layout.joined_by(kind, task),
+            )
             reach("integrate.loaded")
 
 
@@ -132,6 +148,20 @@ class _Layout:
                 ours = pc.subtract(values.cast(pa.int64()), EPOCH)
                 table = table.set_column(table.column_names.index(name), name, ours)
         return table.rename_columns([self._short[name] for name in table.column_names])
+
+    def is_copied(self, task: StageTask) -> bool:
+        """Return whether new rows may go into the target's table as they are read from the trail."""
+        is_plain = not (self._fills or self.plan.deletion or task.is_resilient or task.conflicts)
+        return is_plain and bool(self.columns) and all(column.is_as_staged for column in self.columns)
+
+    def joined_by(self, kind: Stage, task: StageTask) -> tuple[str, ...] | None:
+        """Return the columns by which staged rows find those of the target; none: they don't. None: by all."""
+        if kind in (Stage.REMOVED, Stage.ADDED):
+            return None
+        if kind is Stage.INSERTS and not (task.is_resilient or task.conflicts or self.plan.deletion):
+            return ()
+        prefix = "k" if kind in (Stage.DELETES, Stage.MOVES) else "c"
+        return tuple(f"{prefix}{column.id}" for column in self.columns if column.is_key)
 
     def types(self, table: pa.Table) -> list[tuple[str, str]]:
         """Return name and SQL type of each column of staged rows."""

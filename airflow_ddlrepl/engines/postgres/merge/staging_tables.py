@@ -69,6 +69,11 @@ class StagedColumn:
     """Is the text that the source's type writes read as the target's?"""
 
     @property
+    def is_as_staged(self) -> bool:
+        """Return whether the target's column takes the value in the send format that it has in the rows."""
+        return not (self.cast or self.as_written or self.is_regclass)
+
+    @property
     def is_of_source(self) -> bool:
         """Return whether the column's values are in the log."""
         return not self.source_name.startswith("\0")
@@ -113,6 +118,8 @@ class Staged:
     """How many rows of each kind there are."""
     inline: Mapping[Stage, InlineRows] = field(default_factory=dict)
     """Of these kinds the rows are here, and no table was made."""
+    copied: tuple[bytes, ...] = field(default=(), repr=False)
+    """All new rows in COPY's binary format, where they go into the target's table as they are: no table was made."""
     held: Mapping[Stage, tuple[int, ...]] = field(default_factory=dict)
     """Ids of the columns that have an `h` flag, per kind."""
     fills: tuple[tuple[str, str], ...] = ()
@@ -154,7 +161,8 @@ class Staged:
     @property
     def stored(self) -> list[str]:
         """Return the names of the staging tables that were made."""
-        return [name for stage, name in self.tables.items() if stage not in self.inline]
+        without = {*self.inline, *([Stage.INSERTS] if self.copied else [])}
+        return [name for stage, name in self.tables.items() if stage not in without]
 
     def from_(self, stage: Stage) -> str:
         """Return SQL for the staged rows of a stage; inline rows are the statement's values."""
