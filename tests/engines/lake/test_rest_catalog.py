@@ -179,19 +179,26 @@ def test_a_window_is_published_exactly_once(
         commit(self, changes)
         return NOTHING
 
+    def twice(self: RestClient, changes: Any) -> Answer:
+        commit(self, changes)
+        return commit(self, changes)
+
+    def never(self: RestClient, changes: Any) -> Answer:
+        return NOTHING
+
     before = snapshots(rest, ORDERS)
-    for is_done in (True, False):
+    for ask in (unanswered, twice, never):
         replica.at_source(WORK)
         with monkeypatch.context() as patched:
-            patched.setattr(RestClient, "commit", unanswered if is_done else lambda *_: NOTHING)
-            if is_done:
+            patched.setattr(RestClient, "commit", ask)
+            if ask is not never:
                 replica.replicate()
             else:  # nor does the server say whether it takes what would make sure that it has not
                 with pytest.raises(DdlReplError) as raised:
                     replica.replicate()
                 assert (raised.value.code, raised.value.retryable) == ("CON-124", True)
         replica.settle()
-    assert snapshots(rest, ORDERS) == before + 2
+    assert snapshots(rest, ORDERS) == before + 3
     replica.check_equal()
 
 

@@ -110,7 +110,7 @@ def _publish(location: str, marks: Marks, intent: Intent, changes: list[Any]) ->
     is_published = answer.is_good or (not answer.is_refusal and marks.decide(intent.mark))
     _end(location, client, intent, is_published)
     if not is_published:
-        raise _refused(marks, changes, answer)
+        raise _refused(marks, changes[:-1], answer)  # the last one is the mark
 
 
 def _end(location: str, client: RestClient, intent: Intent, is_published: bool) -> None:

@@ -42,8 +42,8 @@ class Answer:
 
     @property
     def is_refusal(self) -> bool:
-        """Has the server done nothing, for certain?"""
-        return self.status // 100 == 4 and self.status not in (HTTPStatus.REQUEST_TIMEOUT, 499)
+        """Has the server done nothing, for certain? A conflict may be one with a request that was sent twice."""
+        return self.status // 100 == 4 and self.status not in (HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.CONFLICT, 499)
 
     @property
     def text(self) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import secrets
 import time
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Any
 
 from airflow_ddlrepl.engines.lake.connection.files import Files
@@ -87,7 +88,7 @@ class Marks:
             answer = self.client.commit([self.adding(now, new_mark(), f"none, in place of {mark}")])
             if answer.is_good:
                 return False
-            if not answer.is_refusal:
+            if answer.status != HTTPStatus.CONFLICT:
                 raise unreachable(self.client.server, answer.text)
         raise unreachable(self.client.server, f"others change {self.name} all the time")
 
