@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
+from airflow_ddlrepl import flow
 from airflow_ddlrepl.engines.lake.catalog import publishing
 from airflow_ddlrepl.engines.lake.connection.database import reading
 from airflow_ddlrepl.engines.lake.connection.location import location_of
@@ -16,7 +17,9 @@ from airflow_ddlrepl.engines.lake.engine import ENGINE
 from airflow_ddlrepl.engines.lake.rest import client
 from airflow_ddlrepl.engines.lake.rest.client import NO_ANSWER, Answer, RestClient
 from airflow_ddlrepl.errors import DdlReplError
+from airflow_ddlrepl.flow.targets.maintenance import maintain, thresholds_for
 from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.ports.work import InProcess
 from tests.conftest import Databases
 from tests.support.lakes.reader import rows_at
 from tests.support.lakes.rest import Rest, rest_server
@@ -104,6 +107,39 @@ def test_a_channel_runs_into_a_rest_catalog(databases: Databases, tmp_path: Path
     assert read(rest, TableName("public", "b")) == [{"id": "1"}]
     assert [row["id"] for row in read(rest, TableName("public", "new"))] == ["1", "2"]
     replica.check_equal()
+
+
+@pytest.mark.usefixtures("lake_spark")
+def test_what_lakes_have_is_in_a_rest_catalog_too(databases: Databases, tmp_path: Path, rest: Rest) -> None:
+    """Tables of changes, partitions, maintenance, loads of tables that are there."""
+    there = f"iceberg://{tmp_path}/state.db?warehouse={tmp_path}/wh&{rest.settings()}"
+    by_day = [{"tables": ["public.orders"], "by": ["bucket(4, id)"]}]
+    target = {"name": "warehouse", "location": there, "history": "both", "partitions": by_day}
+    replica = Replica(databases.source, "", channel_file(tmp_path, databases.source, there, targets=[target]))
+    replica.at_source(
+        "create table orders (id int primary key, note text)",
+        "alter table orders replica identity full",
+        "insert into orders select i, 'order ' || i from generate_series(1, 50) i",
+    )
+    replica.activate()
+    for number in range(4):
+        replica.at_source(
+            f"update orders set note = '{number}' where id % 3 = {number}",
+            f"alter table orders add c{number} int default {number}",
+        )
+        replica.settle()
+    changes = read(rest, TableName("public", "orders_changelog"))
+    assert sum(row["_operation"] == "update" for row in changes) == 50
+    with flow.open_channel(replica.file, InProcess()) as run:
+        done = maintain(run, thresholds_for(run.channel, "0s", "2", "1"))
+    assert done.tables["warehouse public.orders"]["rewritten"] > done.tables["warehouse public.orders"]["written"]
+    assert snapshots(rest, ORDERS) == 1, "snapshots expire at the server, too"
+    replica.check_equal()
+    replica.at_source("delete from orders where id < 10", "alter table orders drop column c1")
+    replica.settle()
+    replica.refresh("public.orders")
+    replica.settle()
+    assert len(read(rest, ORDERS)) == 41 and rest.catalog().load_table(tuple(ORDERS)).spec().fields
 
 
 class Killed(BaseException):
