@@ -18,8 +18,7 @@ from benchmarks.ratios import Bench, check, databases
 from benchmarks.workload import Kind, change, mark, prepare
 
 BY_SPARK = (
-    "from airflow_ddlrepl.spark.execute import processes, runner; runner.SMALL_BYTES = 0;"
-    " processes.TaskProcesses.forked = lambda: None;"
+    "from airflow_ddlrepl.spark.execute import runner; runner.SMALL_BYTES = 0;"
     " from airflow_ddlrepl.cli.__main__ import main; main()"
 )
 
@@ -37,12 +36,7 @@ def cycles(bench: Bench, kind: Kind, cold: int, warm: int) -> list[Figure]:
     peers.make_slot(source, slot)
     subscription = peers.Subscription(source, native, kind, publication, slot)
     ways: list[tuple[str, int, Callable[[], float]]] = [
-        (f"cycle {kind.name}, {cold:,} changes, command line", cold, lambda: by_command_line(path)),
-        (
-            f"cycle {kind.name}, {cold:,} changes, command line, by a Spark of its own",
-            cold,
-            lambda: by_command_line(path, forced=True),
-        ),
+        (f"cycle {kind.name}, {cold:,} changes, with Spark's start", cold, lambda: by_command_line(path)),
         (f"cycle {kind.name}, {warm:,} changes, session warm", warm, lambda: _in_session(path, bench)),
     ]
     run = 0

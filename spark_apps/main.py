@@ -20,7 +20,6 @@ from airflow_ddlrepl.config.sections.location import redact
 from airflow_ddlrepl.errors import DdlReplError, Exit
 from airflow_ddlrepl.flow.stages import app_stages
 from airflow_ddlrepl.ports.work import Runner
-from airflow_ddlrepl.spark.execute.processes import TaskProcesses
 from airflow_ddlrepl.spark.execute.runner import SparkRunner
 from airflow_ddlrepl.spark.jobs.result_file import Outcome
 from airflow_ddlrepl.spark.jobs.run_stage import run_stage
@@ -58,7 +57,6 @@ def main(stage: str, job: Job, arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     logging.getLogger("py4j").setLevel(logging.WARNING)
-    processes = TaskProcesses.forked()
     if (starter := _starter()) is not None:
         threading.Thread(target=_end_with, args=(starter,), name="starter", daemon=True).start()
     start = time.monotonic()
@@ -66,7 +64,7 @@ def main(stage: str, job: Job, arguments: Sequence[str] | None = None) -> int:
     try:
         channel = load_channel(options.channel)
         name = channel.name
-        summary = _run(stage, job, channel, options.run, processes)
+        summary = _run(stage, job, channel, options.run)
     except DdlReplError as refused:
         error = refused
         if not options.reported:
@@ -92,8 +90,8 @@ def _end_with(starter: int) -> None:
     os._exit(Exit.FAILED)
 
 
-def _run(stage: str, job: Job, channel: Channel, run_id: str, processes: TaskProcesses | None) -> dict[str, Any]:
-    runner = SparkRunner(SparkSettings.of(channel), f"ddlrepl {channel.name} {stage}", processes)
+def _run(stage: str, job: Job, channel: Channel, run_id: str) -> dict[str, Any]:
+    runner = SparkRunner(SparkSettings.of(channel), f"ddlrepl {channel.name} {stage}")
     try:
         return job(channel, run_id, runner)
     finally:

@@ -38,11 +38,10 @@ def with_flow(path: Path, act: Callable[[ModuleType, Any], Result], spark: str =
     """
     with open_channel(path) as channel:  # a mistake in the file is told before anything heavy is imported
         from airflow_ddlrepl import flow
-        from airflow_ddlrepl.spark.execute.processes import TaskProcesses
         from airflow_ddlrepl.spark.execute.runner import SparkRunner
         from airflow_ddlrepl.spark.session.settings import SparkSettings
 
-        runner = SparkRunner(SparkSettings.of(channel, spark), f"ddlrepl {channel.name}", TaskProcesses.forked())
+        runner = SparkRunner(SparkSettings.of(channel, spark), f"ddlrepl {channel.name}")
         try:
             with flow.RunContext(channel, runner, this_holder()) as run:
                 run.wait_seconds = wait_seconds()

@@ -9,6 +9,7 @@ import runpy
 import signal
 import subprocess
 import sys
+import threading
 import time
 import traceback
 import warnings
@@ -18,6 +19,11 @@ from typing import NoReturn, TextIO
 
 PAUSE = 0.05
 TASK_RUNNER = "airflow.sdk.execution_time.task_runner"
+
+
+def can_fork() -> bool:
+    """Return whether a fork of this process is safe: locks that other threads hold would stay locked in it for ever."""
+    return sys.platform == "linux" and threading.active_count() == 1
 
 
 class Forked:

@@ -18,10 +18,9 @@ from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 from airflow.sdk.exceptions import AirflowException
 
 from airflow_ddlrepl.errors import ConfigError
-from airflow_ddlrepl.hooks.forked import Forked
+from airflow_ddlrepl.hooks.forked import Forked, can_fork
 from airflow_ddlrepl.hooks.settings import option
 from airflow_ddlrepl.hooks.spark_place import SparkPlace
-from airflow_ddlrepl.spark.execute.processes import can_fork
 from airflow_ddlrepl.spark.session.secret_file import private_file
 from airflow_ddlrepl.spark.session.settings import CONF_FILE, PROPERTIES_FILE, STARTED_BY
 

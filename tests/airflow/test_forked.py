@@ -14,7 +14,7 @@ import pytest
 
 from airflow_ddlrepl import preload
 from airflow_ddlrepl.hooks import local_app
-from airflow_ddlrepl.spark.execute.processes import can_fork
+from airflow_ddlrepl.hooks.forked import can_fork
 from tests.airflow.test_local_app import CHANNEL, TELLS, all_end
 
 # A process with one thread, as a task of Airflow's is; its app is the file in the first argument.

@@ -9,12 +9,14 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from queue import SimpleQueue
+from threading import Event, current_thread
 
 import pytest
 
 from airflow_ddlrepl.errors import DdlReplError, TrailError
-from airflow_ddlrepl.ports.work import InProcess, offered_session
-from airflow_ddlrepl.spark.execute.runner import SparkRunner
+from airflow_ddlrepl.ports.work import InProcess, expect, offered_session
+from airflow_ddlrepl.spark.execute.runner import EXPECTED_BYTES, SparkRunner
 from airflow_ddlrepl.spark.session.settings import SparkSettings
 from tests.spark.support import tasks
 
@@ -39,6 +41,27 @@ def test_engines_get_the_session_of_the_runner_that_knows_their_targets(monkeypa
     assert offered_session() == "first"
     first.stop()
     assert offered_session() is None
+
+
+def test_spark_starts_beside_what_looks_at_much_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once, in a thread of its own; where it does not start, the task that needs it says so."""
+    begun: SimpleQueue[str] = SimpleQueue()
+    looked = Event()
+
+    def start(_: SparkRunner) -> None:
+        begun.put(current_thread().name)
+        looked.wait(60)
+        raise DdlReplError("Spark does not start", code="SPK-104")
+
+    monkeypatch.setattr(SparkRunner, "_started", start)
+    ahead = SparkRunner(SparkSettings("local[2]"))
+    for size in (None, EXPECTED_BYTES - 1, EXPECTED_BYTES, EXPECTED_BYTES):
+        expect(ahead, size)
+    looked.set()
+    assert begun.get(timeout=60) == "ddlrepl-spark"
+    with pytest.raises(DdlReplError, match="does not start"):
+        ahead.map(tasks.square, [1], "square")
+    assert begun.get(timeout=60) == current_thread().name and begun.empty()
 
 
 def test_results_come_in_the_order_of_the_items(runner: SparkRunner) -> None:

@@ -52,7 +52,7 @@ CODES = (
         "Free space there. The unfinished write was rolled back."),
     Code("DSK-103", "A disk of a database server is full.",
         "Free space on that server. Uncommitted work was rolled back."),
-    Code("SPK-101", "Tasks of a stage could not be run, by Spark or by processes of this machine.",
+    Code("SPK-101", "Spark could not run tasks of a stage.",
         "The log above has the whole error; `ddlrepl doctor` checks Spark, Java and Python."),
     Code("SPK-102", "The Python of Spark's workers lacks this package or another one, or has another version.",
         "Install airflow-ddlrepl there, or name another Python (docs/deployment.md)."),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -39,21 +39,6 @@ def log_progress(spark: SparkSession, label: str, total: int, pause: float = PAU
         done.set()
         if watcher is not None:
             watcher.join()
-
-
-@contextmanager
-def progress(label: str, total: int, pause: float = PAUSE) -> Iterator[Callable[[int], None]]:
-    """Yield a function that is told how many tasks have ended, and log it as `log_progress` does."""
-    start = told = time.monotonic()
-
-    def done(count: int) -> None:
-        nonlocal told
-        if (now := time.monotonic()) - told >= pause:
-            told = now
-            log.info("%s: %d of %d tasks", label, count, total)
-
-    yield done
-    log.info("%s: %d of %d tasks in %.1f s", label, total, total, time.monotonic() - start)
 
 
 def _tracker(spark: SparkSession) -> object | None:

@@ -1,31 +1,25 @@
-"""Run independent tasks as Spark partitions, in local, cluster and Connect sessions alike.
-
-What begins before a local Spark is up runs in processes of this machine.
-"""
+"""Run independent tasks as Spark partitions, in local, cluster and Connect sessions alike."""
 
 from __future__ import annotations
 
 import logging
 import os
 import pickle
-import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from functools import cached_property
 from threading import Lock, Thread
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.ports.work import offer_session, withdraw_session
 from airflow_ddlrepl.spark.execute.probe import has_own_python, import_all, needed, quiet
-from airflow_ddlrepl.spark.execute.processes import ENDED, FAILED, TaskProcesses
-from airflow_ddlrepl.spark.execute.progress import log_progress, progress
+from airflow_ddlrepl.spark.execute.progress import log_progress
 from airflow_ddlrepl.spark.execute.task_pickle import pack
 from airflow_ddlrepl.spark.execute.worker import LACKING, MISMATCH, REFUSED, SCHEMA, work
 from airflow_ddlrepl.spark.execute.worker_python import lacks_package, other_version, unfit_python
 from airflow_ddlrepl.spark.session.connect_server import require_answer
 from airflow_ddlrepl.spark.session.session import session, session_parallelism
-from airflow_ddlrepl.spark.session.settings import PYTHON, SparkSettings, is_local
+from airflow_ddlrepl.spark.session.settings import SparkSettings, is_local
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -36,28 +30,16 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 SMALL_BYTES = 1 << 22
-LARGE_BYTES = 1 << 30
-"""Two cores work on as much for some ten seconds: a local Spark is up before they are ready, and worth its start."""
 EXPECTED_BYTES = 1 << 26
 """Of less log a source is asked first whether anything in it is for the channel."""
 
 
 class SparkRunner:
-    """A Spark runner runs tasks on Spark; its session starts with the first map() that needs it.
+    """A Spark runner runs tasks on Spark; its session starts with the first map() that needs it."""
 
-    processes: run tasks of a known size on this machine while a local Spark is not up, so that work begins at once; as
-    long as all of it is less than LARGE_BYTES, none starts. None: every task that is not small waits for Spark.
-    """
-
-    def __init__(
-        self,
-        settings: SparkSettings | None = None,
-        app_name: str = "ddlrepl",
-        processes: TaskProcesses | None = None,
-    ) -> None:
+    def __init__(self, settings: SparkSettings | None = None, app_name: str = "ddlrepl") -> None:
         self.settings = settings or SparkSettings.from_environment()
         self.app_name = app_name
-        self._processes = processes
         self._session: SparkSession | None = None
         self._starting = Lock()
         self._is_starting_ahead = False
@@ -86,21 +68,11 @@ class SparkRunner:
         """
         if size is not None and size < SMALL_BYTES:
             return [task(item) for item in items]
-        if not items:
-            return []
-        if size is not None and (processes := self._processes_now) is not None:
-            self.expect(size)
-            return self._mapped_here(processes, task, items, label)
-        return self._mapped(self._started(), task, items, label)
+        return self._mapped(self._started(), task, items, label) if items else []
 
     def expect(self, size: int) -> None:
-        """Get ready for tasks of so many bytes: while nobody waits yet, what runs them starts."""
-        if size < EXPECTED_BYTES or self.is_started:
-            return
-        processes = self._processes_now
-        if processes is not None:
-            processes.prepare()
-        if (processes is None or size >= LARGE_BYTES) and not self._is_starting_ahead:
+        """Start the session in a thread, beside what this one does, when so many bytes of work are worth it."""
+        if size >= EXPECTED_BYTES and not (self.is_started or self._is_starting_ahead):
             self._is_starting_ahead = True
             Thread(target=self._start_ahead, name="ddlrepl-spark", daemon=True).start()
 
@@ -116,62 +88,21 @@ class SparkRunner:
     def stop(self) -> None:
         """End the session (not a shared Connect server)."""
         withdraw_session(self._started)
-        if self._processes is not None:
-            self._processes.close()
         with self._starting:
             if self._session is not None:
                 self._session.stop()
                 self._session = None
-
-    @property
-    def _processes_now(self) -> TaskProcesses | None:
-        """Return what runs tasks as long as Spark is not up; None: Spark has to."""
-        if self._processes is None or self.is_started or not (self._processes.is_open and self._is_of_machine):
-            return None
-        return self._processes
-
-    @cached_property
-    def _is_of_machine(self) -> bool:
-        """Return whether Spark would run tasks on this machine, in this Python, and no target needs its session."""
-        place = self.settings
-        is_here = not place.remote and is_local(place.effective_master)
-        return is_here and place.conf.get(PYTHON, sys.executable) == sys.executable and not place.of_engines()
 
     def _start_ahead(self) -> None:
         """Start the session; an error comes again where the session is needed."""
         with suppress(DdlReplError):
             self._started()
 
-    def _mapped_here(
-        self, processes: TaskProcesses, task: Callable[[Item], Result], items: Sequence[Item], label: str
-    ) -> list[Result]:
-        """Return each item's result of processes of this machine. Raises DdlReplError SPK-101, and a task's own."""
-        secrets: list[str] = []
-        parcels = [pack((task, item), secrets) for item in items]
-        with progress(label, len(parcels)) as done:
-            rows = processes.run(parcels, secrets, self.parallelism, done)
-        for state, payload in rows:
-            if state in (FAILED, ENDED):
-                text = payload.decode()
-                if state == FAILED:
-                    log.error("%s", text)
-                why = text.strip().splitlines()[-1] if state == FAILED else f"a process {text}"
-                raise DdlReplError(
-                    f"could not run {label}: {why}",
-                    code="SPK-101",
-                    hint="the log above has the error, if there was one; is there memory for as many tasks as cores?",
-                    retryable=True,
-                )
-        return self._results(rows)
-
     def _mapped(
         self, spark: SparkSession, task: Callable[[Item], Result], items: Sequence[Item], label: str
     ) -> list[Result]:
         secrets: list[str] = []
-        return self._results(self._run(spark, [pack((task, item), secrets) for item in items], secrets, label))
-
-    def _results(self, rows: Sequence[tuple[str, bytes]]) -> list[Any]:
-        """Return what tasks have returned; raise what one has raised."""
+        rows = self._run(spark, [pack((task, item), secrets) for item in items], secrets, label)
         for state, payload in rows:
             if state == MISMATCH:
                 raise other_version(payload, self._is_connect)

@@ -67,3 +67,22 @@ def test_only_shapes_that_a_cycle_looks_at_are_parsed(replica: Replica, monkeypa
     assert len(set(parsed)) == 1 and len(parsed) <= READS_PER_CHANGED_TABLE
     monkeypatch.undo()
     replica.check_equal()
+
+
+class Expecting(InProcess):
+    """A runner that notes how much work it is told of before it has any."""
+
+    def __init__(self) -> None:
+        self.expected: list[int] = []
+
+    def expect(self, size: int) -> None:
+        self.expected.append(size)
+
+
+def test_a_capture_tells_its_runner_how_much_log_there_is_before_it_reads_any(replica: Replica) -> None:
+    replica.at_source("insert into t1 select i, repeat('x', 1000), 1 from generate_series(100, 1100) i")
+    runner = Expecting()
+    with flow.open_channel(replica.file, runner) as run:
+        flow.capture(run)
+    (size,) = runner.expected
+    assert 1_000_000 < size < 100_000_000

@@ -5,10 +5,7 @@ from __future__ import annotations
 import gc
 import importlib
 import os
-import signal
 import sys
-import time
-from pathlib import Path
 from zipimport import zipimporter
 
 from airflow_ddlrepl.errors import TrailError
@@ -49,18 +46,3 @@ def passed_over(_: int) -> int:
 
 def import_nothing(_: int) -> None:
     importlib.import_module("no_such_package")
-
-
-def die(number: int) -> int:
-    if number == 2:
-        os.kill(os.getpid(), signal.SIGKILL)
-    return number
-
-
-def variable(name: str) -> str | None:
-    return os.environ.get(name)
-
-
-def write_and_sleep(folder: str) -> None:
-    (Path(folder) / str(os.getpid())).touch()
-    time.sleep(600)
