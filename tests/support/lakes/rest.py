@@ -93,10 +93,10 @@ class Rest:
         return {TableName(*name): catalog.load_table(name).metadata_location for name in names}
 
     def clear(self) -> None:
-        """Drop all tables."""
+        """Drop all tables; their files may be gone."""
         catalog = self.catalog()
-        for name in self.pointers():
-            catalog.drop_table(tuple(name))
+        for name in [name for schema in catalog.list_namespaces() for name in catalog.list_tables(schema)]:
+            catalog.drop_table(name)
 
     def somebody(self) -> Any:
         """A session of Spark that has the tables as `lake.public.orders`, by code that is none of the product's."""
