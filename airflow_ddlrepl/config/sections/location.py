@@ -25,7 +25,9 @@ _URL = re.compile(r"^[A-Za-z][A-Za-z0-9+.:-]*://")
 _ID = re.compile(r"^[A-Za-z0-9_.-]+$")
 _USER = re.compile(r"://[^:@/?#\s]*:")
 _WORD = re.compile(r"\S+")
-_SECRETS = "password|passwd|pwd|secret|token|rest_token|credential|sslpassword"
+_SECRETS = (
+    "password|passwd|pwd|secret|token|rest_token|credential|sslpassword|secret-access-key|connection_uri|ddlrepl_state"
+)
 _SECRET = re.compile(rf"(?i)\b({_SECRETS})=('(?:[^'\\]|\\.)*'|[^&\s]*)")
 CUT, LONGEST = "…", 2000
 """The mark of a text that is cut, and so many characters of a statement are shown on a page."""
@@ -129,7 +131,7 @@ def resolve(location: str) -> str:
 def from_connection(value: str, name: str) -> str:
     """Return the libpq URL of an Airflow connection. value: its URI or JSON. Raises LocationUnusable CFG-104."""
     what = f"connection {name!r}"
-    return _checked(_libpq(value, what), what)
+    return _checked(_libpq(value, name), what)
 
 
 def default_repository() -> str:
@@ -242,11 +244,11 @@ def _lookup(text: str, name: str, file: Path) -> str | None:
     return None
 
 
-def _libpq(value: str, what: str) -> str:
+def _libpq(value: str, name: str) -> str:
     """Convert Airflow's URI or JSON form of a connection to a libpq URL."""
     value = value.strip()
     if not value.startswith("{"):
-        return _from_airflow_uri(value)
+        return _from_airflow_uri(value, name)
     try:
         data = json.loads(value)
         extra = data.get("extra") or {}
@@ -254,14 +256,22 @@ def _libpq(value: str, what: str) -> str:
         kind = str(data.get("conn_type", "postgres"))
         fields = [data.get(k) for k in ("login", "password", "host", "port", "schema")]
         user, password, host, port, database = ("" if v is None else str(v) for v in fields)
+        host, extra = _url_as_setting(kind, host, extra, name)
         return _compose(kind, user, password, host, port, database or str(extra.get("database", "")), extra)
     except (ValueError, AttributeError):
         raise LocationUnusable(
-            f"{what} is not valid JSON", code="CFG-104", hint='Airflow\'s JSON form: {…, "conn_type": …}'
+            f"connection {name!r} is not valid JSON", code="CFG-104", hint='Airflow\'s JSON form: {…, "conn_type": …}'
         ) from None
 
 
-def _from_airflow_uri(value: str) -> str:
+def _url_as_setting(kind: str, host: str, extra: Mapping[str, str], name: str) -> tuple[str, Mapping[str, str]]:
+    """Return host and settings of a connection; where its host is the URL of a service, that is one of the settings."""
+    if "://" not in host or scheme_of(kind) in (None, "postgresql"):
+        return host, extra
+    return "", {**extra, "connection_uri": host, "connection": name}
+
+
+def _from_airflow_uri(value: str, name: str) -> str:
     try:
         parts = urlsplit(value)
         query = dict(parse_qsl(parts.query, keep_blank_values=True))
@@ -270,6 +280,8 @@ def _from_airflow_uri(value: str) -> str:
     except ValueError:
         return value
     user, password, host = (unquote(v or "") for v in (parts.username, parts.password, parts.hostname))
+    if "://" in (written := unquote(parts.netloc.rpartition("@")[2])):
+        host, extra = _url_as_setting(parts.scheme, written, extra, name)
     return _compose(parts.scheme, user, password, host, str(port), unquote(parts.path.lstrip("/")), extra)
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import re
 from pathlib import Path
 
 import pytest
 
-from airflow_ddlrepl.config.sections.location import redact
+from airflow_ddlrepl.config.sections.location import from_connection, redact
 from airflow_ddlrepl.engines.lake.connection.location import location_of
 from airflow_ddlrepl.errors import ConfigError
 
@@ -51,6 +53,56 @@ def test_a_file_has_a_warehouse_beside_it() -> None:
     assert (place.file, place.warehouse) == (Path("/data/catalog.db"), "/data/warehouse")
     assert place.jdbc == {"uri": "jdbc:sqlite:/data/catalog.db", "jdbc.busy_timeout": "30000"}
     assert place.spark_catalog == "ddlrepl_35035f97b78d"  # as entries of earlier versions have it
+
+
+CLIENT = {"conn_type": "iceberg", "login": "me", "password": "geh@im/1"}
+STORE = {"s3.endpoint": "http://s3:9000", "s3.region": "eu", "s3.access-key-id": "id", "s3.secret-access-key": "x+y"}
+
+
+def connected(host: str, **extra: str) -> str:
+    """The location of a connection as Airflow's provider for Iceberg has it."""
+    return from_connection(json.dumps({**CLIENT, "host": host, "extra": json.dumps(extra)}), "my_lake")
+
+
+def test_a_connection_of_airflows_provider_names_a_rest_server() -> None:
+    text = connected("https://cat.example/Ws/v1/", warehouse="s3://bucket/wh", ddlrepl_state="/d/state.db", **STORE)
+    place = location_of(text)
+    assert (place.file, place.warehouse) == (Path("/d/state.db"), "s3://bucket/wh") and place.rest is not None
+    wanted = {"uri": "https://cat.example/Ws/v1", "warehouse": "s3://bucket/wh", "credential": "me:geh@im/1"}
+    assert place.rest.properties.items() >= wanted.items()
+    assert place.files.properties["s3.secret-access-key"] == "x+y" and place.files.properties["s3.endpoint"]
+    assert "geh" not in redact(text) and "x+y" not in redact(text) and "x%2By" not in redact(text)
+    server = "postgresql://app:pw4711@db:5433/states"
+    text = connected("http://cat", warehouse="wh", ddlrepl_warehouse="/wh", ddlrepl_state=server, scope="all")
+    place = location_of(text)
+    assert "pw4711" not in redact(text)
+    assert (place.database, place.warehouse) == ("db:5433/states", "/wh") and place.rest is not None
+    assert (place.rest.properties["scope"], place.rest.properties["warehouse"]) == ("all", "wh")
+    assert location_of(from_connection("iceberg://me:pw@https%3A%2F%2Fcat%2FWs?ddlrepl_state=%2Fd%2Fs.db", "l")).rest
+
+
+def test_a_connection_of_airflows_provider_names_an_sql_catalog() -> None:
+    """PyIceberg finds its tables under the connection's id."""
+    place = location_of(connected("sqlite:////data/lake.db", type="sql", warehouse="file:///data/wh"))
+    assert (place.file, place.warehouse, place.catalog) == (Path("/data/lake.db"), "/data/wh", "my_lake")
+    place = location_of(connected("postgresql+psycopg2://app:pw@db/lakes", type="sql", warehouse="/wh", name="other"))
+    assert (place.database, place.jdbc["jdbc.user"], place.catalog) == ("db:5432/lakes", "app", "other")
+
+
+@pytest.mark.parametrize(
+    ("extra", "said"),
+    [
+        ({}, 'my_lake.*add "ddlrepl_state" to its extra'),
+        ({"type": "glue"}, "does not write to glue catalogs"),
+        ({"type": "dynamodb"}, "no kind of catalog dynamodb"),
+        ({"ddlrepl_state": "/d/state.db", "s3.colour": "red"}, "no setting s3.colour"),
+    ],
+)
+def test_what_a_connection_of_airflows_provider_can_not_mean_is_refused(extra: dict[str, str], said: str) -> None:
+    with pytest.raises(ConfigError) as raised:
+        location_of(connected("https://cat.example", **extra))
+    assert raised.value.code == "CFG-104" and re.search(said, str(raised.value), re.DOTALL), raised.value
+    assert "geh" not in str(raised.value)
 
 
 def test_a_warehouse_in_an_object_store(monkeypatch: pytest.MonkeyPatch) -> None:

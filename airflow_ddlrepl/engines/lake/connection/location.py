@@ -22,6 +22,7 @@ from urllib.parse import SplitResult, parse_qsl, unquote, urlencode, urlsplit
 from sqlalchemy import URL
 
 from airflow_ddlrepl.config.sections.location import process_user
+from airflow_ddlrepl.engines.lake.connection.airflow_connection import location_of_connection
 from airflow_ddlrepl.engines.lake.connection.files import DiskFiles, Files, StoreFiles
 from airflow_ddlrepl.engines.lake.connection.rest_server import SETTINGS as OF_REST
 from airflow_ddlrepl.engines.lake.connection.rest_server import RestServer
@@ -110,6 +111,8 @@ def location_of(location: str) -> Location:
     """Return what a location says. Raises ConfigError CFG-104."""
     parts = urlsplit(location)
     settings = dict(parse_qsl(parts.query))
+    if "connection" in settings:
+        return location_of(location_of_connection(parts, settings))
     kind = settings.get("catalog", "jdbc")
     if kind in _REFUSED:
         raise ConfigError(
