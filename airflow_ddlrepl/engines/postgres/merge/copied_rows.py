@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from airflow_ddlrepl.engines.postgres.connection.quoting import qualified, quote
 from airflow_ddlrepl.engines.postgres.connection.settings import SCHEMA
 from airflow_ddlrepl.engines.postgres.merge import statements
-from airflow_ddlrepl.engines.postgres.merge.inline_rows import WRAPPED
+from airflow_ddlrepl.engines.postgres.merge.inline_rows import FIXED, WRAPPED
 from airflow_ddlrepl.engines.postgres.merge.staging_tables import Stage, Staged
 from airflow_ddlrepl.errors import RowsRefused
 from airflow_ddlrepl.model.names import TableName
@@ -26,14 +26,6 @@ BATCH_ROWS = 1 << 16
 _HEADER = b"PGCOPY\n\xff\r\n\0" + bytes(8)
 _END = b"\xff\xff"
 _NULL = b"\xff\xff\xff\xff"
-_FIXED = {
-    pa.int16(): ">i2",
-    pa.int32(): ">i4",
-    pa.int64(): ">i8",
-    pa.float32(): ">f4",
-    pa.float64(): ">f8",
-    pa.bool_(): ">i1",
-}
 
 _TAKES_COPIES = """
 SELECT NOT pg_catalog.row_security_active(c.oid) AND NOT c.relhasrules AND %(columns)s = (
@@ -111,7 +103,7 @@ def _blocks(rows: pa.Table) -> Iterator[bytes]:
 
 def _parts(values: pa.Array) -> list[pa.Array]:
     """Return what a column adds to each row: the length of its value, and the value; for NULL the length -1 alone."""
-    if wire := _FIXED.get(values.type):
+    if wire := FIXED.get(values.type):
         plain = values.cast(pa.int8()) if pa.types.is_boolean(values.type) else values
         bits = np.frombuffer(plain.buffers()[1], wire.replace(">", "<"))[plain.offset : plain.offset + len(plain)]
         found = np.empty(len(plain), [("length", ">i4"), ("value", wire)])

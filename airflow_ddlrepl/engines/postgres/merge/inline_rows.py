@@ -32,7 +32,7 @@ _VECTORS = (22, 30)  # arrays themselves
 _HEAD = struct.Struct(">iiIii")
 _LENGTH = struct.Struct(">i").pack
 _NULL = _LENGTH(-1)
-_FIXED = {
+FIXED = {
     pa.int16(): ">i2",
     pa.int32(): ">i4",
     pa.int64(): ">i8",
@@ -40,6 +40,7 @@ _FIXED = {
     pa.float64(): ">f8",
     pa.bool_(): ">i1",
 }
+"""How values of a fixed length are sent."""
 
 FEW = 8  # so many numbers are packed one by one in less time than together
 _WHOLE = {
@@ -155,9 +156,9 @@ def _element(type_: str) -> int:
 def _array(values: pa.Array | pa.ChunkedArray, oid: int) -> bytes:
     head = _HEAD.pack(1, int(values.null_count > 0), oid, len(values), 1)
     if len(values) < FEW and (pack := _WHOLE.get(values.type)):
-        length = _LENGTH(np.dtype(_FIXED[values.type]).itemsize)
+        length = _LENGTH(np.dtype(FIXED[values.type]).itemsize)
         return head + b"".join(_NULL if one is None else length + pack(one) for one in values.to_pylist())
-    if wire := _FIXED.get(values.type):
+    if wire := FIXED.get(values.type):
         chunks = values.chunks if isinstance(values, pa.ChunkedArray) else [values]
         return head + b"".join(_numbers(chunk, wire) for chunk in chunks)
     return head + b"".join(map(_element_of, values.to_pylist()))

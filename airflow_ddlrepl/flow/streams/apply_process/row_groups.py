@@ -28,7 +28,7 @@ MOST_ROWS, MOST_BYTES = 20_000, 16 << 20
 """So many rows, with so many bytes, are a group; a transaction that has more of them is one by itself."""
 FEW_ROWS = 200
 """Fewer rows than these are not worth a group of their own between others that are applied one by one."""
-TIMES_READ = 4
+TIMES_READ = 2
 """A transaction that has so many times the rows of a group is read message by message: nobody holds all of it."""
 Ints = np.ndarray[Any, np.dtype[np.int64]]
 IsAlone = Callable[[Layout], bool]

@@ -27,9 +27,8 @@ from tests.support.replica import run
 CHANGES = int(os.environ.get("DDLREPL_ERROR_CHANGES", "50000"))
 FEW = 100
 pytestmark = [pytest.mark.thorough, pytest.mark.timeout(300 + CHANGES // 100)]
-MEGABYTES = 75 + min(CHANGES // 10_000, 100)
-"""So much more memory than for a few changes may they take: a queue is read by row groups, which fill up to 16 MiB, and
-a transaction that has up to four times as much is tried as a whole first."""
+MEGABYTES = 50 + min(CHANGES // 10_000, 100)
+"""So much more memory than for a few changes may they take: a queue is read by row groups, which fill up to 16 MiB."""
 PARALLEL = {"set_parameter": {"apply_name": "apply_hr", "parameter": "parallelism", "value": 4}}
 
 
