@@ -15,6 +15,7 @@ from typing import Any
 
 import psycopg
 import pytest
+import sqlglot
 import yaml
 from typer.main import get_command
 
@@ -178,6 +179,11 @@ def connection(pg18: Any) -> Iterator[psycopg.Connection[Any]]:
 @pytest.mark.parametrize("block", blocks("sql"), ids=str)
 def test_sql_can_be_parsed_by_a_server(block: Block, connection: psycopg.Connection[Any]) -> None:
     parse_sql(block.text, connection)
+
+
+@pytest.mark.parametrize("block", blocks("sparksql"), ids=str)
+def test_sql_of_spark_can_be_parsed(block: Block) -> None:
+    assert all(sqlglot.parse(block.text, dialect="spark"))
 
 
 def test_sql_that_can_not_be_parsed_is_found(connection: psycopg.Connection[Any]) -> None:

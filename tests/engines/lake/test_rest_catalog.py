@@ -69,6 +69,17 @@ def replica_of(databases: Databases, folder: Path, rest: Rest, settings: str = "
     return Replica(databases.source, "", channel_file(folder, databases.source, location))
 
 
+def test_a_name_that_the_server_does_not_take_is_told_by_its_table(
+    databases: Databases, tmp_path: Path, rest: Rest
+) -> None:
+    replica = replica_of(databases, tmp_path, rest)
+    replica.at_source('create table "half 50%" (id int primary key)')
+    with pytest.raises(DdlReplError, match="takes no such name of a table: 400") as caught:
+        replica.activate()
+    assert (caught.value.code, str(caught.value.table)) == ("ADP-110", "public.half 50%")
+    assert not caught.value.retryable
+
+
 @pytest.mark.usefixtures("lake_spark")
 def test_a_channel_runs_into_a_rest_catalog(databases: Databases, tmp_path: Path, rest: Rest) -> None:
     replica = replica_of(databases, tmp_path, rest)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from airflow_ddlrepl.errors import CannotAdapt, WrittenMeanwhile
+from airflow_ddlrepl.errors import CannotAdapt, Unsupported, WrittenMeanwhile
 from airflow_ddlrepl.model.names import TableName
 
 
@@ -24,4 +24,14 @@ def name_taken(name: TableName) -> CannotAdapt:
         code="ADP-104",
         table=name,
         hint="rename or drop it there; then run again",
+    )
+
+
+def name_refused(name: TableName, why: str) -> Unsupported:
+    """Return the error of a table whose name a REST server does not take."""
+    return Unsupported(
+        f"the REST server of a lake's catalog takes no such name of a table: {why}",
+        code="ADP-110",
+        table=name,
+        hint="give the table another name for this target (`table_properties`), or leave it out of the channel",
     )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from airflow_ddlrepl.config.sections.location import redact
-from airflow_ddlrepl.engines.lake.connection.conflicts import name_taken
+from airflow_ddlrepl.engines.lake.connection.conflicts import name_refused, name_taken
 from airflow_ddlrepl.engines.lake.connection.rest_server import RestServer
 from airflow_ddlrepl.errors import TargetError, Unreachable
 from airflow_ddlrepl.model.names import TableName
@@ -74,9 +74,12 @@ class RestClient:
     def table(self, name: TableName, snapshots: str = "refs") -> dict[str, Any] | None:
         """Return what the server says of a table: `metadata-location` and `metadata`; None: there is none.
 
-        snapshots: `refs` for those of branches and tags, or `all`.
+        snapshots: `refs` for those of branches and tags, or `all`. Raises Unsupported ADP-110 for a name that the
+        server does not take.
         """
         answer = self._ask("GET", _TABLE.format(*map(self._part, name)), params={"snapshots": snapshots})
+        if answer.status == HTTPStatus.BAD_REQUEST:
+            raise name_refused(name, answer.text)
         return None if answer.status == HTTPStatus.NOT_FOUND else self._content(answer)
 
     def namespaces(self) -> list[str]:

@@ -54,7 +54,7 @@ def test_the_snapshot_of_a_position_is_found(databases: Databases, tmp_path: Pat
     windows, ends = [int(at) for _, at in snapshots if at], [at for at, _ in points]
     assert [low < at <= high for low, at, high in zip([loaded, *ends], windows, ends, strict=False)] == [True] * 3
     assert len(windows) == 3 and windows[0] <= int(told(lake, NEW)[0][0] or 0)
-    (query,) = re.findall(r"```sql\n(SELECT snapshot_id FROM lake.*?)```", PAGE.read_text(), re.DOTALL)
+    (query,) = re.findall(r"```sparksql\n(SELECT snapshot_id FROM lake.*?)```", PAGE.read_text(), re.DOTALL)
     asked = query.replace("public.orders", "public.t")
     for at, rows in points:
         for behind in (0, 1):
