@@ -76,7 +76,7 @@ def _where(number: int) -> dict[str, str]:
 
 def _write_changes(lake: Lake, table: str, path: str, number: int) -> None:
     where, columns = _where(number), [one.name for one in lake.shape.columns]
-    new = {"id": f"id + {number + 1} * 1000000000", "account": "account + 1"}
+    new = {"id": f"id + {(number + 1) * 1_000_000_000}", "account": "account + 1"}
     parts = []
     for seq, (op, what) in enumerate(((1, "updated"), (1, "again"), (0, "deleted"), (2, "inserted"))):
         changed = new if op == 2 else {"account": "account + 1"}
@@ -99,13 +99,13 @@ def _dedup_and_merge(lake: Lake, table: str, path: str) -> None:
 
 def _change_source(lake: Lake, number: int) -> None:
     where, name = _where(number), KIND.name
-    columns = [one for one, _, _ in KIND.columns]
+    columns, later = [one for one, _, _ in KIND.columns], (number + 1) * 1_000_000_000
     values = ", ".join(f"{one} + 1" if one == "account" else one for one in columns)
     with connect(lake.source) as connection:
         for statement in (
             f"UPDATE {name} SET account = account + 1 WHERE {where['updated']}",
             f"UPDATE {name} SET account = account + 1 WHERE {where['again']}",
             f"DELETE FROM {name} WHERE {where['deleted']}",
-            f"INSERT INTO {name} SELECT id + {number + 1} * 1000000000, {values} FROM {name} WHERE {where['inserted']}",
+            f"INSERT INTO {name} SELECT id + {later}, {values} FROM {name} WHERE {where['inserted']}",
         ):
             connection.execute(statement.encode())
