@@ -26,11 +26,16 @@ class ProgramPass(ABC):
     def run(self, program: Program) -> None:
         """Go through a program: the rows in front of each statement, the statement, and at last the other rows."""
         for steps in program.statements:
-            ids, key = {step.table_id for step in steps}, steps[0].key
-            self._merge([one for one in self._waiting if one.piece.table_id in ids and one.piece.high <= key])
+            if any(map(self.needs_rows, steps)):
+                ids, key = {step.table_id for step in steps}, steps[0].key
+                self._merge([one for one in self._waiting if one.piece.table_id in ids and one.piece.high <= key])
             self.truncate([step for step in steps if step.truncates and step.before is not None])
             self._change(steps)
         self._merge(list(self._waiting))
+
+    def needs_rows(self, step: ProgramStep) -> bool:
+        """Must the rows in front of a step be merged before it? Where not, they may be merged at any time after it."""
+        return True
 
     @abstractmethod
     def merge(self, piece: Slice, part: Sequence[Any]) -> None:

@@ -201,15 +201,15 @@ def _plain(
     """Compute the net rows of keys without key updates all at once, from the first and the last change of each key."""
     key = np.where(ids.new >= 0, ids.new, ids.old)
     rows = np.flatnonzero(~moving[key])
-    last = _newest(key[rows], rows, len(moving))
-    first = _newest(key[rows][::-1], rows[::-1], len(moving))
+    last = newest(key[rows], rows, len(moving))
+    first = newest(key[rows][::-1], rows[::-1], len(moving))
     keys = np.flatnonzero(last >= 0)
     is_new = op[first[keys]] == Op.INSERT
     is_gone = op[last[keys]] == Op.DELETE
     value_at = {}
     for name, flags in absent.items():
         has_value = rows[~flags[rows] & (op[rows] != Op.DELETE)]
-        value_at[name] = _newest(key[has_value], has_value, len(moving))
+        value_at[name] = newest(key[has_value], has_value, len(moving))
     chosen = {
         Kind.DELETE: keys[is_gone if resilient else ~is_new & is_gone],
         Kind.UPDATE: keys[~is_new & ~is_gone],
@@ -224,8 +224,8 @@ def _plain(
     }
 
 
-def _newest(key: Ints, rows: Ints, keys: int) -> Ints:
-    """Return for each key the last of these rows that has it, -1 where none has."""
+def newest(key: Ints, rows: Ints, keys: int) -> Ints:
+    """Return for each key the last of these rows that has it, -1 where none has. key: of each row; keys: how many."""
     found = np.full(keys, -1, np.int64)
     found[key] = rows  # of equal keys the last one stays
     return found
@@ -308,8 +308,8 @@ class _Taker:
         keys = int(max(self.ids.new.max(initial=-1), self.ids.old.max(initial=-1))) + 1
         old_at = np.flatnonzero((self.changes["before"].to_numpy() != 0) & (self.ids.old >= 0))
         new_at = np.flatnonzero(self.ids.new >= 0)
-        by_old = _newest(self.ids.old[old_at], old_at, keys)[rows.base]
-        by_new = _newest(self.ids.new[new_at], new_at, keys)[rows.base]
+        by_old = newest(self.ids.old[old_at], old_at, keys)[rows.base]
+        by_new = newest(self.ids.new[new_at], new_at, keys)[rows.base]
         result = {}
         for name in self.key:
             old, new = self._take([f"b_{name}"], by_old), self._take([f"a_{name}"], by_new)

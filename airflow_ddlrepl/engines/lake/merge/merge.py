@@ -220,7 +220,8 @@ class _Merge(StagedRows):
         """
         at, missing = f"a{column.id}", value(column.missing, column, self.shape.types)
         if at in self.known.intersection(columns):
-            return f"s.{at}"
+            has = f"h{column.id}"
+            return f"CASE WHEN coalesce(s.{has}, true) THEN s.{at} ELSE {missing} END" if has in columns else f"s.{at}"
         return f"CASE WHEN s.moved THEN s.{at} ELSE {missing} END" if "moved" in columns else missing
 
 

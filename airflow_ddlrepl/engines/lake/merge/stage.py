@@ -31,7 +31,7 @@ from airflow_ddlrepl.ports.row_evaluator import LoggedRows
 
 DELETE, UPDATE, INSERT = 0, 1, 2
 """The values of the column `op` of a file with rows that are found by their key."""
-_OPERATION = "op"
+OPERATION = "op"
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Staged:
     as `h1` whether there is a value. types: Spark's names of the types of each file's columns. counts: rows by what is
     done with them. read: how many changes that was. left_out: what the target does not take of them.
     is_resilient: rows may be there already, or missing. deletion: the column that is true for deleted rows, which stay;
-    empty: they don't.
+    empty: they don't. size: of the rows in memory, in bytes.
     """
 
     key: tuple[int, ...] = ()
@@ -54,6 +54,7 @@ class Staged:
     left_out: LeftOut = field(default_factory=LeftOut)
     is_resilient: bool = False
     deletion: str = ""
+    size: int = 0
 
 
 class LakeStager(Stager):
@@ -78,11 +79,12 @@ class LakeStager(Stager):
             "images": _images(ready.rows),
         }
         held, place = _Held(ready), location_of(ready.task.dsn)
-        files, types = {}, {}
+        files, types, size = {}, {}, 0
         with file_refusals(ready.task.target_name):
             for kind, table in made.items():
                 if table.num_rows:
                     rows, types[kind] = held.table(table)
+                    size += rows.nbytes
                     files[kind] = f"{place.staging_folder}/{ready.task.stage_name}_{kind}.parquet"
                     with place.files.creating(files[kind]) as file:
                         pq.write_table(rows, file, compression="zstd", store_schema=False)
@@ -94,7 +96,7 @@ class LakeStager(Stager):
             "images": made["images"].num_rows,
         }
         is_resilient, deletion = ready.task.is_resilient, ready.plan.deletion
-        return Staged(key, files, types, counts, ready.read, ready.left_out, is_resilient, deletion)
+        return Staged(key, files, types, counts, ready.read, ready.left_out, is_resilient, deletion, size)
 
 
 def _by_key(rows: NetRows, key: list[str]) -> pa.Table:
@@ -104,7 +106,7 @@ def _by_key(rows: NetRows, key: list[str]) -> pa.Table:
         gone = gone.select([f"b_{name}" for name in key]).rename_columns([f"a_{name}" for name in key])
     parts = [(DELETE, gone), (UPDATE, rows.updates), (INSERT, rows.inserts)]
     found = [
-        part.append_column(_OPERATION, pa.array([operation] * part.num_rows, pa.int8()))
+        part.append_column(OPERATION, pa.array([operation] * part.num_rows, pa.int8()))
         for operation, part in parts
         if part.num_rows
     ]
@@ -131,7 +133,7 @@ class _Held:
         """Return rows under the ids of their columns, and Spark's names of their types."""
         found, types = {}, {}
         for name, values in zip(rows.column_names, rows.columns, strict=True):
-            if name in ("copies", _OPERATION):
+            if name in ("copies", OPERATION):
                 found[name], types[name] = values, "BIGINT" if name == "copies" else "TINYINT"
                 continue
             side, column = name[0], self.columns[name[2:]]

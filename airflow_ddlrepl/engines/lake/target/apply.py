@@ -16,8 +16,11 @@ from sqlalchemy import Connection
 from airflow_ddlrepl.adapt.program.program import NO_TABLE, Program, ProgramStep, Slice
 from airflow_ddlrepl.engines.lake.catalog.window import Window
 from airflow_ddlrepl.engines.lake.connection.errors import explained, line
+from airflow_ddlrepl.engines.lake.connection.warehouse import file_refusals
+from airflow_ddlrepl.engines.lake.ddl.needing_rows import needs_rows
 from airflow_ddlrepl.engines.lake.ddl.run import run
 from airflow_ddlrepl.engines.lake.merge.merge import merge
+from airflow_ddlrepl.engines.lake.merge.netted_sections import Section, netted_sections
 from airflow_ddlrepl.engines.lake.merge.retained_rows import RETAINED
 from airflow_ddlrepl.engines.lake.merge.stage import Staged
 from airflow_ddlrepl.engines.lake.target.discarded_rows import clear, replace_rows
@@ -27,7 +30,8 @@ from airflow_ddlrepl.engines.target_state import StagedSlice
 from airflow_ddlrepl.engines.transactional.program_pass import ProgramPass
 from airflow_ddlrepl.errors import AlterRefused, DdlReplError, identified
 from airflow_ddlrepl.integrate.ready_rows import LeftOut
-from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.table import replaced
+from airflow_ddlrepl.model.table_state import TableState
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -64,6 +68,7 @@ class Staging(ProgramPass):
     def __init__(self, window: Window, slices: Sequence[StagedSlice]) -> None:
         super().__init__(slices)
         self.window = window
+        self._now: dict[int, TableState] = {}
         self.discards: list[Callable[[Connection, str], None]] = []
         self._counting = Lock()
 
@@ -72,15 +77,19 @@ class Staging(ProgramPass):
         """Return the session: a thread that merges would not find the one that is active."""
         return self.window.spark
 
+    def needs_rows(self, step: ProgramStep) -> bool:
+        return needs_rows(step)
+
     def merge_all(self, due: Sequence[StagedSlice]) -> None:
         """Merge the slices of different tables side by side, and those of one table in their order."""
-        tables: dict[TableName, list[StagedSlice]] = {}
+        tables: dict[int, list[StagedSlice]] = {}
         for one in due:
-            tables.setdefault(one.piece.name, []).append(one)
-        with identified({str(one.piece.name): one.piece.table_id for one in due}):
-            self.window.stage(tables)
+            tables.setdefault(one.piece.table_id, []).append(one)
+        pieces = {table_id: self._as_now(slices[-1].piece) for table_id, slices in tables.items()}
+        with identified({str(piece.name): table_id for table_id, piece in pieces.items()}):
+            self.window.stage([piece.name for piece in pieces.values()])
         threads = MERGES_PER_CORE * self._spark.sparkContext.defaultParallelism
-        side_by_side(self._merge_table, list(tables.values()), threads)
+        side_by_side(self._merge_table, [(pieces[table_id], slices) for table_id, slices in tables.items()], threads)
 
     def merge(self, piece: Slice, part: Sequence[Staged]) -> None:
         staged = self.window.table(piece.name)
@@ -89,9 +98,20 @@ class Staging(ProgramPass):
             self._discard(piece, part)
             self.applied.rows.update(done)
 
-    def _merge_table(self, slices: Sequence[StagedSlice]) -> None:
-        for one in slices:
-            self.merge_slice(one)
+    def _merge_table(self, work: tuple[Slice, Sequence[StagedSlice]]) -> None:
+        """Merge the slices of a table, in their order. The table's name and columns are those of the first value."""
+        piece, slices = work
+        sections = [Section(one.piece.target, one.sections[n]) for one in slices for n in sorted(one.sections)]
+        with identified({str(piece.name): piece.table_id}):
+            with file_refusals(piece.name):
+                netted = netted_sections(sections, piece.target, self.window.files)
+            for section in netted:
+                self.merge(piece, section)
+
+    def _as_now(self, piece: Slice) -> Slice:
+        """Return a slice with the name and the columns that its table has after the steps which have run."""
+        now = self._now.get(piece.table_id)
+        return piece if now is None else replaced(piece, name=now.name, target=now.shape)
 
     def _discard(self, piece: Slice, part: Sequence[Staged]) -> None:
         """Note the rows that do not fit the table's columns, and tell of them and of values that became NULL."""
@@ -112,6 +132,8 @@ class Staging(ProgramPass):
             with _refusals(step, statement):
                 run(self.window, statement)
             self.note(step, statement)
+        if step.after is not None:
+            self._now[step.table_id] = step.after
 
 
 def _replace_rows(table_id: int, left: LeftOut, connection: Connection, channel: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from threading import Barrier
 from types import SimpleNamespace
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 
 from airflow_ddlrepl.adapt.program.program import Slice
+from airflow_ddlrepl.engines.lake.connection.files import DiskFiles
 from airflow_ddlrepl.engines.lake.merge.stage import Staged
 from airflow_ddlrepl.engines.lake.target import apply
 from airflow_ddlrepl.engines.lake.target.side_by_side import side_by_side
@@ -25,11 +27,12 @@ class StagedTables:
     """A window in which tables are only named: what is staged, and when."""
 
     spark = SimpleNamespace(sparkContext=SimpleNamespace(defaultParallelism=2))
+    files = DiskFiles()
 
     def __init__(self) -> None:
         self.transactions: list[list[str]] = []
 
-    def stage(self, names: dict[TableName, Any]) -> None:
+    def stage(self, names: Sequence[TableName]) -> None:
         self.transactions.append([name.name for name in names])
 
     def commit(self) -> None:
