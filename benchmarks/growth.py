@@ -20,20 +20,24 @@ from benchmarks.ratios import Bench, check, databases
 from benchmarks.schedule import Recorded, Recorder
 from benchmarks.workload import Kind, change, prepare
 
-CHANGES = (10_000, 100_000, 1_000_000, 10_000_000)
-TIMES = 10  # the largest amount of changes, as so many of the largest that is measured
-TABLES = (1, 10, 100, 500, 2_000)
-EACH = 20
-WORKERS = (1, 2, 4, 8, 16, 32, 64)
+CHANGES, BEYOND = (10_000, 100_000, 1_000_000, 2_000_000), (10_000_000, 100_000_000)
+"""These amounts of changes are measured, and those are computed from the two largest of these."""
+TABLES, EACH = (1, 10, 100, 1_000, 5_000), 20
+WORKERS, SHARED = (1, 2, 4, 8, 16, 32, 64), 1_000_000
+"""Workers share so many changes, with 1 to 64 of them."""
 
 
 @dataclass(frozen=True)
 class Growth:
-    """These are the figures: seconds of a cycle by changes, tables and workers. by_stage: by workers, then stage."""
+    """These are the figures: seconds of a cycle by changes, tables and workers.
+
+    by_stage: by workers, then stage, of a cycle of `shared` changes.
+    """
 
     by_changes: dict[int, float]
     by_tables: dict[int, float]
     by_stage: dict[int, dict[str, float]]
+    shared: int
 
     @property
     def by_workers(self) -> dict[int, float]:
@@ -41,15 +45,17 @@ class Growth:
         return {workers: sum(stages.values()) for workers, stages in self.by_stage.items()}
 
     @property
-    def most(self) -> tuple[int, float]:
-        """Return TIMES the most changes that were measured, and the seconds of their cycle: window follows window."""
-        large = max(self.by_changes)
-        return TIMES * large, TIMES * self.by_changes[large]
+    def beyond(self) -> dict[int, float]:
+        """Return the seconds of cycles of still more changes: window follows window, each change takes as long."""
+        (less, few), (more, many) = sorted(self.by_changes.items())[-2:]
+        each = max(many - few, 0.0) / (more - less)
+        return {times * more: many + (times - 1) * more * each for times in (large // CHANGES[-1] for large in BEYOND)}
 
 
 def measure(bench: Bench, kind: Kind, scale: float, picture: Path | None) -> None:
     """Print what a cycle takes as data grows, and draw it. scale: of the amounts. picture: the SVG file to write."""
-    found = Growth(_by_changes(bench, kind, scale), _by_tables(bench, scale), _by_workers(bench, kind, scale))
+    shared = max(1, int(SHARED * scale))
+    found = Growth(_by_changes(bench, kind, scale), _by_tables(bench, scale), _by_workers(bench, kind, shared), shared)
     _show(found)
     if picture is not None:
         picture.write_text(_picture(found))
@@ -81,8 +87,8 @@ def _by_tables(bench: Bench, scale: float) -> dict[int, float]:
     return found
 
 
-def _by_workers(bench: Bench, kind: Kind, scale: float) -> dict[int, dict[str, float]]:
-    """Return the seconds of each stage of a cycle of many changes by the number of workers, all of them computed."""
+def _by_workers(bench: Bench, kind: Kind, shared: int) -> dict[int, dict[str, float]]:
+    """Return the seconds of each stage of a cycle of so many changes by the number of workers, all of them computed."""
     name = f"workers_{kind.name}"
     source, copy = databases(bench, name, "copy")
     prepare(source, kind)
@@ -92,7 +98,7 @@ def _by_workers(bench: Bench, kind: Kind, scale: float) -> dict[int, dict[str, f
     start = min(_start(bench.runner) for _ in range(3))
     runs, found = _numbers(), {}
     for workers in WORKERS:
-        _change(source, kind, _scaled(CHANGES, scale)[-1], runs)
+        _change(source, kind, shared, runs)
         bench.settle()
         recorder = Recorder(workers)
         found[workers] = Recorded.of(recorder, _cycle(path, recorder)).seconds(workers, start)
@@ -141,7 +147,8 @@ def _show(found: Growth) -> None:
         table.add_column(name)
     for amount, seconds in found.by_changes.items():
         table.add_row("changes in one table", f"{amount:,}", f"{seconds:.2f}")
-    table.add_row("changes in one table, computed", f"{found.most[0]:,}", f"{found.most[1]:.0f}")
+    for amount, seconds in found.beyond.items():
+        table.add_row("changes in one table, computed", f"{amount:,}", f"{seconds:.0f}")
     for count, seconds in found.by_tables.items():
         table.add_row(f"tables with {EACH} changes each", f"{count:,}", f"{seconds:.2f}")
     for workers, stages in found.by_stage.items():
@@ -152,14 +159,14 @@ def _show(found: Growth) -> None:
 
 def _picture(found: Growth) -> str:
     largest = max(found.by_changes)
-    most = ((largest, found.by_changes[largest]), found.most)
+    beyond = ((largest, found.by_changes[largest]), *found.beyond.items())
     one = found.by_workers[1]
     ideal = tuple((workers, one / workers) for workers in found.by_workers)
     charts = (
         Chart(
             "A cycle of more changes",
             "changes in one table",
-            (Line("measured", tuple(found.by_changes.items())), Line("computed", most, is_dashed=True)),
+            (Line("measured", tuple(found.by_changes.items())), Line("computed", beyond, is_dashed=True)),
         ),
         Chart(
             "A cycle of more tables",
@@ -168,7 +175,7 @@ def _picture(found: Growth) -> str:
         ),
         Chart(
             "A cycle with more workers",
-            f"workers, for {largest:,} changes in one table",
+            f"workers, for {found.shared:,} changes in one table",
             (
                 Line("computed", tuple(found.by_workers.items()), is_dashed=True),
                 Line("if all of it could be shared", ideal, is_dashed=True),
@@ -179,7 +186,8 @@ def _picture(found: Growth) -> str:
 
 
 def _about(found: Growth) -> str:
-    changes = ", ".join(f"{amount:,}: {seconds:.1f} s" for amount, seconds in found.by_changes.items())
+    amounts = {**found.by_changes, **found.beyond}
+    changes = ", ".join(f"{amount:,}: {seconds:.1f} s" for amount, seconds in amounts.items())
     tables = ", ".join(f"{count:,}: {seconds:.1f} s" for count, seconds in found.by_tables.items())
     workers = ", ".join(f"{count}: {seconds:.1f} s" for count, seconds in found.by_workers.items())
     return f"Seconds of a cycle by changes ({changes}), by tables ({tables}) and by workers ({workers})."
